@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Builds Tessera and runs it:
+#   ./build.sh                    build; the tool is build/tessera
+#   ./build.sh demo               find the edges of a photograph
+#   ./build.sh test [ctest args]  build everything and run every test
+#   ./build.sh install [PREFIX]   install (default /usr/local)
+# What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when this
+# runs as root or with sudo; TESSERA_NO_INSTALL=1 forbids that. Without them the build says what it does without.
+set -eu
+cd "$(dirname "$0")"
+
+say() { printf '%s\n' "$*" >&2; }
+
+install_packages() { # names: installed when possible, never an error
+    [ "${TESSERA_NO_INSTALL:-0}" = 1 ] && return 0
+    command -v apt-get >/dev/null 2>&1 || return 0
+    local missing=() name sudo=""
+    for name in "$@"; do
+        dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q '^install ok' || missing+=("$name")
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo -n true 2>/dev/null || return 0
+        sudo="sudo -n"
+    fi
+    say "installing: ${missing[*]}"
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null 2>&1 || true
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+        for name in "${missing[@]}"; do # one that is not to be had must not keep the others away
+            $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$name" >/dev/null 2>&1 ||
+                say "could not install $name"
+        done
+}
+
+need() { # a program without which nothing works
+    command -v "$1" >/dev/null 2>&1 && return 0
+    say "build.sh: '$1' is missing and could not be installed; install the package '$2'"
+    exit 1
+}
+
+build() {
+    install_packages gcc libc6-dev cmake ninja-build pkg-config libpng-dev libjpeg62-turbo-dev libtiff-dev
+    command -v cc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || need gcc gcc
+    need cmake cmake
+    need ninja ninja-build
+    mkdir -p build
+    cmake -S . -B build -G Ninja "$@" >build/configure.log 2>&1 || { cat build/configure.log >&2; exit 1; }
+    grep -- '-- without' build/configure.log >&2 || true
+    cmake --build build >build/build.log 2>&1 || { cat build/build.log >&2; exit 1; }
+}
+
+case "${1:-build}" in
+build)
+    build -DTESSERA_TESTS=OFF
+    say "built build/tessera"
+    ;;
+demo)
+    build -DTESSERA_TESTS=OFF
+    build/tessera run examples/edges.tess examples/images/camera.png -o build/edges.png
+    say "the edges of examples/images/camera.png are in build/edges.png"
+    ;;
+test)
+    shift
+    install_packages libcmocka-dev python3-minimal python3-numpy python3-scipy clang-format
+    build -DTESSERA_TESTS=ON
+    cd build && ctest --output-on-failure -j "$(nproc)" "$@"
+    ;;
+install)
+    build
+    cmake --install build --prefix "${2:-/usr/local}" >/dev/null
+    say "installed under ${2:-/usr/local}"
+    ;;
+*)
+    say "usage: ./build.sh [demo | test [CTEST ARGUMENTS] | install [PREFIX]]"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,280 @@
+/* Taking the command line apart, from the tables options.def and commands.def. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef enum OptionId {
+#define OPTION(id, name, brief, argument, commands, help) OPT_##id,
+#include "cli/options.def"
+#undef OPTION
+    N_OPTIONS
+} OptionId;
+
+typedef struct OptionInfo {
+    const char *name;
+    char brief;
+    const char *argument, *commands, *help;
+} OptionInfo;
+static const OptionInfo option_info[N_OPTIONS] = {
+#define OPTION(id, name, brief, argument, commands, help) \
+    [OPT_##id] = { name, brief, argument, commands, help },
+#include "cli/options.def"
+#undef OPTION
+};
+
+typedef struct CommandInfo {
+    const char *name;
+    char letter;
+    const char *arguments, *help, *example;
+} CommandInfo;
+static const CommandInfo command_info[N_COMMANDS] = {
+#define COMMAND(id, name, letter, arguments, help, example) \
+    [CMD_##id] = { name, letter, arguments, help, example },
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+enum { LONG_ONLY = 256 }; /* getopt's value of option k is LONG_ONLY + k */
+
+static bool takes(CommandId command, OptionId option)
+{
+    const char *letters = option_info[option].commands;
+    return letters[0] == '*' || strchr(letters, command_info[command].letter);
+}
+
+static void print_option(OptionId k)
+{
+    char left[64];
+    const OptionInfo *o = &option_info[k];
+    snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->brief : ' ',
+             o->brief ? "," : " ", o->name, o->argument[0] ? "=" : "", o->argument);
+    printf("  %-24s %s\n", left, o->help);
+}
+
+static void print_help(void)
+{
+    printf("tessera %s: image pipelines of stencils and convolutions, compiled\n\n",
+           tess_version());
+    for (int c = 0; c < N_COMMANDS; c++)
+        printf("  tessera %-8s %s\n      %s\n", command_info[c].name, command_info[c].arguments,
+               command_info[c].help);
+    printf(
+        "\n`tessera COMMAND --help` lists the options of a command with an example.\n\n"
+        "Input files bind to the program's images in the order declared, or by name: "
+        "mask=weights.npy. Formats: PNG, JPEG,\n"
+        "TIFF, PGM, PPM, PAM, PFM, NPY, by content for input and by suffix for output. For trying "
+        "and timing:\n"
+        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are never rescaled.\n");
+}
+
+static void print_command_help(CommandId c)
+{
+    const CommandInfo *info = &command_info[c];
+    printf("tessera %s %s\n    %s\n\n", info->name, info->arguments, info->help);
+    for (int k = 0; k < N_OPTIONS; k++)
+        if (takes(c, (OptionId)k))
+            print_option((OptionId)k);
+    printf("\nexample: %s\n", info->example);
+}
+
+static bool usage(int *status, const char *fmt, const char *what)
+{
+    fprintf(stderr, "tessera: ");
+    fprintf(stderr, fmt, what);
+    fprintf(stderr, "; see tessera --help\n");
+    *status = EXIT_USAGE;
+    return false;
+}
+
+static bool find_command(const char *name, CommandId *command)
+{
+    for (int c = 0; c < N_COMMANDS; c++) {
+        if (strcmp(command_info[c].name, name) == 0) {
+            *command = (CommandId)c;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A choice among words: its number, or -1. */
+static int choice(const char *word, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+static bool whole_number(const char *word, int least, int *out)
+{
+    char *end;
+    errno = 0;
+    long n = strtol(word, &end, 10);
+    if (errno || end == word || *end || n < least || n > 1000000)
+        return false;
+    *out = (int)n;
+    return true;
+}
+
+/* Puts one option into the line; false when its argument makes no sense. */
+static bool apply(CommandLine *line, OptionId k, const char *word)
+{
+    static const char *const targets[] = { "auto", "c", "cuda", "opencl", "interp", "loops", NULL };
+    static const char *const modes[] = { "default", "strict", "fast", NULL };
+    static const char *const whens[] = { "auto", "always", "never", NULL };
+    static const char *const forms[] = { "text", "json", NULL };
+    static const char *const dialects[] = { "tessera", "forma", NULL };
+    int n;
+    switch (k) {
+    case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; return true;
+    case OPT_TARGET:
+        n = choice(word, targets);
+        line->options.target = (tess_target)n;
+        return n >= 0;
+    case OPT_FP:
+        n = choice(word, modes);
+        line->options.fp = (tess_fp)n;
+        return n >= 0;
+    case OPT_COLOR:
+        n = choice(word, whens);
+        line->color = (Switch)n;
+        return n >= 0;
+    case OPT_DIAGNOSTICS:
+        n = choice(word, forms);
+        line->json_diagnostics = n == 1;
+        return n >= 0;
+    case OPT_DIALECT:
+        n = choice(word, dialects);
+        line->options.forma = n == 1;
+        return n >= 0;
+    case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
+    case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
+    case OPT_RUNS: return whole_number(word, 1, &line->runs);
+    case OPT_BORDER: line->options.border = word; return true;
+    case OPT_PLAN: line->plan_path = word; return true;
+    case OPT_MACHINE: line->machine_path = word; return true;
+    case OPT_DUMP: line->dump = word; return true;
+    case OPT_GRAY: line->gray = true; return true;
+    case OPT_EACH_CHANNEL: line->each_channel = true; return true;
+    case OPT_DROP_ALPHA: line->drop_alpha = true; return true;
+    case OPT_VERIFY: line->verify = true; return true;
+    case OPT_TIME: line->time = true; return true;
+    case OPT_JSON: line->json = true; return true;
+    case OPT_VERBOSE: line->verbose = true; return true;
+    case OPT_QUIET: line->quiet = true; return true;
+    case OPT_HELP:
+    case OPT_VERSION:
+    case N_OPTIONS: break;
+    }
+    return true;
+}
+
+static void fill_getopt(struct option *longs, char *shorts)
+{
+    *shorts++ = '-'; /* words in their place, so that options may stand between them */
+    *shorts++ = ':';
+    for (int k = 0; k < N_OPTIONS; k++) {
+        bool argument = option_info[k].argument[0] != 0;
+        longs[k] = (struct option){ option_info[k].name, argument ? required_argument : no_argument,
+                                    NULL, LONG_ONLY + k };
+        if (option_info[k].brief) {
+            *shorts++ = option_info[k].brief;
+            if (argument)
+                *shorts++ = ':';
+        }
+    }
+    longs[N_OPTIONS] = (struct option){ 0 };
+    *shorts = '\0';
+}
+
+static OptionId option_of(int value)
+{
+    if (value >= LONG_ONLY)
+        return (OptionId)(value - LONG_ONLY);
+    for (int k = 0; k < N_OPTIONS; k++)
+        if (option_info[k].brief == value)
+            return (OptionId)k;
+    return N_OPTIONS;
+}
+
+bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
+{
+    memset(line, 0, sizeof *line);
+    tess_options_init(&line->options);
+    line->words = calloc((size_t)argc + 1, sizeof *line->words);
+    line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
+    *status = EXIT_OK;
+    if (!line->words || !line->outputs) {
+        *status = cli_fail("out of memory");
+        return false;
+    }
+    if (argc < 2)
+        return usage(status, "%s", "say what to do");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0
+        || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return false;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tessera %s\n", tess_version());
+        return false;
+    }
+    if (!find_command(argv[1], &line->command))
+        return usage(status, "there is no command '%s'", argv[1]);
+
+    struct option longs[N_OPTIONS + 1];
+    char shorts[2 * N_OPTIONS + 3];
+    fill_getopt(longs, shorts);
+    opterr = 0;
+    optind = 2;
+    for (int value; (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        if (value == 1) { /* a word */
+            line->words[line->n_words++] = optarg;
+            continue;
+        }
+        if (value == ':')
+            return usage(status, "%s needs an argument", argv[optind - 1]);
+        if (value == '?')
+            return usage(status, "I do not know the option %s", argv[optind - 1]);
+        OptionId k = option_of(value);
+        if (k == OPT_HELP) {
+            print_command_help(line->command);
+            return false;
+        }
+        if (k == OPT_VERSION) {
+            printf("tessera %s\n", tess_version());
+            return false;
+        }
+        if (!takes(line->command, k))
+            return usage(status, "this command takes no --%s", option_info[k].name);
+        if (!apply(line, k, optarg))
+            return usage(status, "that is no argument for --%s", option_info[k].name);
+    }
+    for (; optind < argc; optind++) /* after -- */
+        line->words[line->n_words++] = argv[optind];
+
+    bool wants_program = line->command != CMD_MACHINE && line->command != CMD_BORDERS;
+    if (wants_program) {
+        if (!line->n_words)
+            return usage(status, "which program? tessera %s PROGRAM",
+                         command_info[line->command].name);
+        line->program = line->words[0];
+        line->words++;
+        line->n_words--;
+    } else if (line->n_words) {
+        return usage(status, "I do not know what to do with '%s'", line->words[0]);
+    }
+    return true;
+}
+
+void cli_free(CommandLine *line)
+{
+    if (line->program) /* words was moved past the program */
+        line->words--;
+    free(line->words);
+    free(line->outputs);
+}

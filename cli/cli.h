@@ -1,0 +1,86 @@
+/* The command-line tool: what its files share. The tool sees the library only through tessera.h. */
+#ifndef TESSERA_CLI_CLI_H
+#define TESSERA_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "tessera.h"
+
+enum { EXIT_OK = 0, EXIT_DIAGNOSED = 1, EXIT_USAGE = 2 };
+
+typedef enum CommandId {
+#define COMMAND(id, name, letter, arguments, help, example) CMD_##id,
+#include "cli/commands.def"
+#undef COMMAND
+    N_COMMANDS
+} CommandId;
+
+typedef enum Switch { SWITCH_AUTO, SWITCH_ALWAYS, SWITCH_NEVER } Switch;
+
+/* The command line, taken apart. */
+typedef struct CommandLine {
+    CommandId command;
+    const char *program; /* path, or - */
+    const char **words;  /* INPUT and NAME=VALUE in order */
+    size_t n_words;
+    const char **outputs; /* -o, in order */
+    size_t n_outputs;
+    tess_options options; /* plan and machine still empty: see paths */
+    const char *plan_path, *machine_path, *dump;
+    int runs;
+    bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
+    Switch color;
+} CommandLine;
+
+/* args.c: false after saying what is wrong, or after printing help; *status is the exit status then. */
+bool cli_parse(int argc, char **argv, CommandLine *line, int *status);
+void cli_free(CommandLine *line);
+
+/* say.c: sentences on standard error */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+int cli_fail(const char *fmt, ...); /* "tessera: ..."; returns EXIT_DIAGNOSED */
+bool cli_color(const CommandLine *line);
+void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
+/* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */
+typedef struct Progress Progress;
+Progress *cli_progress_begin(const CommandLine *line, const char *what);
+void cli_progress_end(Progress *p);
+
+/* session.c: a program and the arguments of a run, read from files */
+typedef struct Session {
+    char *folder, *text, *plan_text, *machine_text;
+    tess_constant *constants;
+    tess_program *program;
+    tess_args *args;
+    DLTensor **images; /* one per input of the program, NULL where none; owned */
+    size_t n_images;
+} Session;
+/* Reads and compiles the program; binds inputs and numbers when `bind`. False after saying why. */
+bool cli_open(const CommandLine *line, Session *s, bool bind);
+bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const char *path);
+void cli_close(Session *s);
+char *cli_read_text(const char *path,
+                    size_t *n); /* whole file or standard input; NULL after saying why */
+bool cli_write_text(const char *path,
+                    const char *text); /* to a temporary name, then renamed; - is standard output */
+
+/* channels.c: colour */
+DLTensor *cli_channel(const DLTensor *t,
+                      int64_t channel); /* copy of one channel; NULL without memory */
+DLTensor *cli_drop_last_channel(const DLTensor *t);
+DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n);
+
+/* The commands. Each returns an exit status. */
+int cmd_run(const CommandLine *line);
+int cmd_check(const CommandLine *line);
+int cmd_explain(const CommandLine *line);
+int cmd_build(const CommandLine *line);
+int cmd_bench(const CommandLine *line);
+int cmd_machine(const CommandLine *line);
+int cmd_borders(const CommandLine *line);
+
+#endif

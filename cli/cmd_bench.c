@@ -1,0 +1,282 @@
+/* tessera bench: median and least time of a program, beside the best plain copy of the same bytes in the same run. */
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { MOST_RUNS = 1000, FEWEST_RUNS = 5, MOST_BUFFERS = 64, MOST_THREADS = 256 };
+static const double BUDGET_MS = 1000.0;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t tensor_bytes(const DLTensor *t)
+{
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    return bytes;
+}
+
+/* ---- The copy: what any program that reads its input and writes its output once must take at least. */
+typedef struct CopyJob {
+    char *to;
+    const char *from;
+    size_t n;
+} CopyJob;
+
+static int copy_part(void *user)
+{
+    CopyJob *job = user;
+    memcpy(job->to, job->from, job->n);
+    return 0;
+}
+
+static void copy_in_threads(char *to, const char *from, size_t n, int threads)
+{
+    CopyJob job[MOST_THREADS];
+    thrd_t thread[MOST_THREADS];
+    int started = 0;
+    size_t part = n / (size_t)threads / 64 * 64;
+    for (int i = 0; i < threads; i++) {
+        size_t begin = part * (size_t)i;
+        job[i] = (CopyJob){ to + begin, from + begin, i + 1 < threads ? part : n - begin };
+    }
+    for (; started < threads - 1; started++)
+        if (thrd_create(&thread[started], copy_part, &job[started]) != thrd_success)
+            break;
+    for (int i = started; i < threads; i++)
+        copy_part(&job[i]);
+    for (int i = 0; i < started; i++)
+        thrd_join(thread[i], NULL);
+}
+
+/* The least time over several runs and thread counts of copying half of `bytes` (so that `bytes` are moved), rotating
+ * through several pairs of buffers like the program itself. 0 without memory. */
+static double copy_ms(size_t bytes, int threads, size_t n_buffers)
+{
+    size_t half = bytes / 2 + 1;
+    char *block = malloc(half * 2 * n_buffers);
+    if (!block)
+        return 0;
+    memset(block, 1, half * 2 * n_buffers);
+    double best = 1e30;
+    for (int t = 1; t <= threads; t = t * 2 > threads && t < threads ? threads : t * 2) {
+        for (size_t run = 0; run < 10; run++) {
+            char *pair = block + run % n_buffers * 2 * half;
+            double start = now_ms();
+            copy_in_threads(pair + half, pair, half, t);
+            double ms = now_ms() - start;
+            best = ms < best ? ms : best;
+        }
+    }
+    free(block);
+    return best;
+}
+
+/* ---- The program, on rotating copies of its images. */
+typedef struct Rotation {
+    DLTensor *in[MOST_BUFFERS][16], *out[MOST_BUFFERS][16];
+    const char *names[16];
+    size_t n_in, n_out, n;
+    size_t bytes; /* inputs and outputs of one run */
+} Rotation;
+
+static void free_rotation(Rotation *r)
+{
+    for (size_t k = 0; k < MOST_BUFFERS; k++) {
+        for (size_t i = 0; i < 16; i++) {
+            tess_image_free(r->in[k][i]);
+            tess_image_free(r->out[k][i]);
+        }
+    }
+    free(r);
+}
+
+static DLTensor *copy_of(const DLTensor *t)
+{
+    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
+    if (copy)
+        memcpy(copy->data, t->data, tensor_bytes(t));
+    return copy;
+}
+
+/* Copies of inputs and results until together they are twice the last cache, so that every run starts cold as it does on
+ * images that come from elsewhere. */
+static bool make_rotation(Rotation *r, const Session *s)
+{
+    for (size_t i = 0; i < s->n_images; i++) {
+        if (!s->images[i])
+            continue;
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(s->program, i, &info);
+        if (r->n_in == 16)
+            return false;
+        r->names[r->n_in] = info.name;
+        r->in[0][r->n_in++] = copy_of(s->images[i]);
+        r->bytes += tensor_bytes(s->images[i]);
+    }
+    r->n_out = tess_program_outputs(s->program);
+    if (r->n_out > 16)
+        return false;
+    for (size_t o = 0; o < r->n_out; o++) {
+        const DLTensor *t;
+        if (tess_args_result(s->args, o, &t) != TESS_OK)
+            return false;
+        r->out[0][o] = copy_of(t);
+        r->bytes += tensor_bytes(t);
+    }
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size_t last_cache = cache > 0 ? (size_t)cache : (size_t)32 << 20;
+    r->n = 1 + 2 * last_cache / (r->bytes + 1);
+    r->n = r->n > MOST_BUFFERS ? MOST_BUFFERS : r->n;
+    for (size_t k = 0; k < r->n; k++) {
+        for (size_t i = 0; i < r->n_in; i++)
+            if (!r->in[k][i] && !(r->in[k][i] = copy_of(r->in[0][i])))
+                return false;
+        for (size_t o = 0; o < r->n_out; o++)
+            if (!r->out[k][o] && !(r->out[k][o] = copy_of(r->out[0][o])))
+                return false;
+    }
+    return true;
+}
+
+static bool timed_run(Session *s, const Rotation *r, size_t run, double *ms)
+{
+    size_t k = run % r->n;
+    for (size_t i = 0; i < r->n_in; i++)
+        if (tess_args_image(s->args, r->names[i], r->in[k][i]) != TESS_OK)
+            return false;
+    for (size_t o = 0; o < r->n_out; o++)
+        if (tess_args_output(s->args, o, r->out[k][o]) != TESS_OK)
+            return false;
+    tess_timing t = { .struct_size = sizeof t };
+    if (tess_run(s->program, s->args, NULL) != TESS_OK || tess_args_timing(s->args, &t) != TESS_OK)
+        return false;
+    *ms = t.run_ms;
+    return true;
+}
+
+typedef struct Result {
+    double median, least, copy, compile;
+    int runs;
+    const char *target;
+    tess_estimate estimate;
+} Result;
+
+static void print_sizes(const Session *s, bool json)
+{
+    bool first = true;
+    for (size_t i = 0; i < s->n_images; i++) {
+        if (!s->images[i])
+            continue;
+        const DLTensor *t = s->images[i];
+        printf(json ? "%s[" : "%s", first ? "" : json ? "," : " ");
+        for (int d = 0; d < t->ndim; d++)
+            printf("%s%lld", d ? json ? "," : "x" : "", (long long)t->shape[d]);
+        printf("%s", json ? "]" : "");
+        first = false;
+    }
+}
+
+static const char *dtype_text(const Session *s, char text[16])
+{
+    tess_info info = { .struct_size = sizeof info };
+    tess_program_input(s->program, 0, &info);
+    static const char *const codes[] = { "int", "uint", "float" };
+    snprintf(text, 16, "%s%d", info.dtype.code <= 2 ? codes[info.dtype.code] : "bool",
+             info.dtype.bits);
+    return text;
+}
+
+static void print_result(const CommandLine *line, const Session *s, const Result *r)
+{
+    char dtype[16];
+    double share = r->copy / r->median, gflops = r->estimate.operations / r->median / 1e6;
+    if (line->json) {
+        printf(
+            "{\"program\":\"%s\",\"target\":\"%s\",\"device\":\"cpu\",\"dtype\":\"%s\",\"sizes\":[",
+            line->program, r->target, dtype_text(s, dtype));
+        print_sizes(s, true);
+        printf("],\"plan\":\"%s\",\"median_ms\":%.6f,\"min_ms\":%.6f,\"runs\":%d,\"copy_ms\":%.6f,"
+               "\"share_of_copy\":%.4f,"
+               "\"gflops\":%.3f,\"compile_ms\":%.3f,\"predicted_ms\":%.6f}\n",
+               line->plan_path ? line->plan_path : "chosen", r->median, r->least, r->runs, r->copy,
+               share, gflops, r->compile, r->estimate.predicted_ms);
+        return;
+    }
+    printf("%s on ", line->program);
+    print_sizes(s, false);
+    printf(" %s, target %s\n", dtype_text(s, dtype), r->target);
+    printf("  median %.3f ms, least %.3f ms of %d runs; predicted %.3f ms\n", r->median, r->least,
+           r->runs, r->estimate.predicted_ms);
+    printf("  copy   %.3f ms: the program runs at %.0f %% of a plain copy, %.2f GFLOP/s\n", r->copy,
+           100 * share, gflops);
+    printf("  compiled in %.1f ms\n", r->compile);
+}
+
+static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Result *r)
+{
+    if (tess_run(s->program, s->args, NULL)
+        != TESS_OK) /* compiles, warms up, and makes the results to copy */
+        return cli_fail("%s", tess_args_error(s->args)), false;
+    tess_timing t = { .struct_size = sizeof t };
+    tess_args_timing(s->args, &t);
+    r->compile = t.front_ms + t.compile_ms;
+    r->target = t.target;
+    r->estimate.struct_size = sizeof r->estimate;
+    if (tess_args_estimate(s->program, s->args, &r->estimate) != TESS_OK)
+        return cli_fail("%s", tess_args_error(s->args)), false;
+    if (!make_rotation(rotation, s))
+        return cli_fail("out of memory for the rotating buffers, or more than 16 images"), false;
+    double ms[MOST_RUNS], first, begin = now_ms();
+    if (!timed_run(s, rotation, 0, &first))
+        return cli_fail("%s", tess_args_error(s->args)), false;
+    int wanted = line->runs ? (line->runs < MOST_RUNS ? line->runs : MOST_RUNS) : MOST_RUNS;
+    while (r->runs < wanted) {
+        if (!line->runs && r->runs >= FEWEST_RUNS && now_ms() - begin > BUDGET_MS)
+            break;
+        if (!timed_run(s, rotation, (size_t)r->runs + 1, &ms[r->runs]))
+            return cli_fail("%s", tess_args_error(s->args)), false;
+        r->runs++;
+    }
+    qsort(ms, (size_t)r->runs, sizeof *ms, by_value);
+    r->median = ms[r->runs / 2];
+    r->least = ms[0];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = line->options.threads ? line->options.threads : cores > 0 ? (int)cores : 1;
+    r->copy =
+        copy_ms(rotation->bytes, threads < MOST_THREADS ? threads : MOST_THREADS, rotation->n);
+    return true;
+}
+
+int cmd_bench(const CommandLine *line)
+{
+    Session s;
+    Result result = { 0 };
+    bool ok = cli_open(line, &s, true);
+    Rotation *rotation = calloc(1, sizeof *rotation);
+    if (ok && !rotation)
+        ok = (cli_fail("out of memory"), false);
+    if (ok)
+        ok = measure(line, &s, rotation, &result);
+    if (ok)
+        print_result(line, &s, &result);
+    if (rotation)
+        free_rotation(rotation);
+    cli_close(&s);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}

@@ -1,0 +1,27 @@
+/* tessera build: ahead of time, to C, an object, a shared library or an archive. */
+#include "cli/cli.h"
+
+int cmd_build(const CommandLine *line)
+{
+    if (line->n_outputs == 0) {
+        fputs("tessera: say where the result goes: -o NAME.c (or .o, .so, .a)\n", stderr);
+        return EXIT_USAGE;
+    }
+    Session s;
+    bool ok = cli_open(line, &s, false);
+    for (size_t i = 0; ok && i < line->n_outputs; i++) {
+        tess_diags *diags = NULL;
+        Progress *progress = cli_progress_begin(line, "compiling");
+        tess_status status = tess_build(s.program, line->outputs[i], &diags);
+        cli_progress_end(progress);
+        cli_show_diagnostics(line, diags, false);
+        ok = status == TESS_OK;
+        if (!ok && (!diags || !tess_diags_errors(diags)))
+            cli_fail("%s", tess_program_error(s.program));
+        else if (ok && line->verbose)
+            fprintf(stderr, "wrote %s and its header\n", line->outputs[i]);
+        tess_diags_free(diags);
+    }
+    cli_close(&s);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}

@@ -1,0 +1,25 @@
+/* tessera machine, tessera borders: what the library knows, as text. */
+#include "cli/cli.h"
+
+int cmd_machine(const CommandLine *line)
+{
+    char *text = NULL;
+    tess_status status = tess_machine_text(&text);
+    if (status != TESS_OK)
+        return cli_fail("%s", tess_status_text(status));
+    bool ok = cli_write_text(line->n_outputs ? line->outputs[0] : "-", text);
+    tess_text_free(text);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}
+
+int cmd_borders(const CommandLine *line)
+{
+    (void)line;
+    const char *fields[5];
+    printf("%-10s %-36s %-26s %-10s %s\n", "rule", "also written", "the row a b c d continued",
+           "SciPy", "OpenCV");
+    for (size_t i = 0; tess_border_rule(i, fields) == TESS_OK; i++)
+        printf("%-10s %-36s %-26s %-10s %s\n", fields[0], fields[1], fields[2], fields[3],
+               fields[4]);
+    return EXIT_OK;
+}

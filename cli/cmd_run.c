@@ -1,0 +1,197 @@
+/* tessera run: bind, run, write. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { MOST_CHANNELS = 4 };
+
+/* One run on what is bound; with --verify also the comparison. */
+static bool run_once(const CommandLine *line, Session *s)
+{
+    Progress *progress = cli_progress_begin(line, "running");
+    tess_status status = tess_run(s->program, s->args, NULL);
+    cli_progress_end(progress);
+    if (status != TESS_OK) {
+        cli_fail("%s", tess_args_error(s->args));
+        return false;
+    }
+    if (line->verify) {
+        progress = cli_progress_begin(line, "interpreting");
+        status = tess_verify(s->program, s->args);
+        cli_progress_end(progress);
+        if (status != TESS_OK) {
+            cli_fail("%s", tess_args_error(s->args));
+            return false;
+        }
+        if (!line->quiet)
+            fputs("verified: the interpreter gives the same pixels\n", stderr);
+    }
+    tess_timing t = { .struct_size = sizeof t };
+    if (tess_args_timing(s->args, &t) != TESS_OK)
+        return true;
+    if (line->options.target == TESS_TARGET_AUTO && strcmp(t.target, "interp") == 0 && !line->quiet)
+        fputs("tessera: no C compiler was found, so the interpreter ran, which is slow\n", stderr);
+    if (line->time)
+        fprintf(stderr, "front %.2f ms, compile %.2f ms%s, run %.3f ms (%s)\n", t.front_ms,
+                t.compile_ms, t.compile_cached ? " (cached)" : "", t.run_ms, t.target);
+    return true;
+}
+
+static bool write_image(const CommandLine *line, const char *path, const DLTensor *t,
+                        int picture_dims)
+{
+    char error[600] = "";
+    int64_t saturated = 0;
+    if (tess_image_write(path, t, picture_dims, &saturated, error, sizeof error) != TESS_OK) {
+        cli_fail("%s: %s", path, error);
+        return false;
+    }
+    if (saturated && !line->quiet)
+        fprintf(stderr, "%s: %lld values did not fit the format and were saturated\n", path,
+                (long long)saturated);
+    return true;
+}
+
+static bool output_info(const Session *s, size_t i, tess_info *info)
+{
+    info->struct_size = sizeof *info;
+    return tess_program_output(s->program, i, info) == TESS_OK;
+}
+
+static bool write_results(const CommandLine *line, Session *s)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        tess_info info;
+        const DLTensor *t;
+        if (!output_info(s, i, &info) || tess_args_result(s->args, i, &t) != TESS_OK
+            || !write_image(line, line->outputs[i], t, info.ndim))
+            return false;
+    }
+    return true;
+}
+
+/* The number of channels of the colour inputs bound for --each-channel; 0 when there is none, -1 when they differ. */
+static int64_t common_channels(const Session *s)
+{
+    int64_t common = 0;
+    for (size_t i = 0; i < s->n_images; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(s->program, i, &info);
+        if (!s->images[i] || info.is_struct || s->images[i]->ndim != info.ndim + 1)
+            continue;
+        int64_t n = s->images[i]->shape[info.ndim];
+        if (common && common != n)
+            return -1;
+        common = n;
+    }
+    return common;
+}
+
+static bool bind_channel(Session *s, int64_t channel, DLTensor **planes)
+{
+    for (size_t i = 0; i < s->n_images; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(s->program, i, &info);
+        if (!s->images[i] || info.is_struct || s->images[i]->ndim != info.ndim + 1)
+            continue;
+        tess_image_free(planes[i]);
+        planes[i] = cli_channel(s->images[i], channel);
+        if (!planes[i])
+            return cli_fail("out of memory"), false;
+        if (tess_args_image(s->args, info.name, planes[i]) != TESS_OK)
+            return cli_fail("%s", tess_args_error(s->args)), false;
+    }
+    return true;
+}
+
+static DLTensor *copy_of(const DLTensor *t)
+{
+    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    if (copy)
+        memcpy(copy->data, t->data, bytes);
+    return copy;
+}
+
+/* Runs once a channel and interleaves the results. results[o * MOST_CHANNELS + c] holds channel c of output o. */
+static bool run_channels(const CommandLine *line, Session *s, int64_t channels, DLTensor **planes,
+                         DLTensor **results)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        if (!bind_channel(s, c, planes) || !run_once(line, s))
+            return false;
+        for (size_t o = 0; o < line->n_outputs; o++) {
+            const DLTensor *t;
+            tess_info info;
+            if (!output_info(s, o, &info) || tess_args_result(s->args, o, &t) != TESS_OK)
+                return false;
+            if (info.is_struct)
+                return cli_fail("--each-channel is for programs that return images of one channel"),
+                       false;
+            DLTensor **slot = &results[o * MOST_CHANNELS + (size_t)c];
+            *slot = copy_of(t);
+            if (!*slot)
+                return cli_fail("out of memory"), false;
+        }
+    }
+    for (size_t o = 0; o < line->n_outputs; o++) {
+        DLTensor *all =
+            cli_interleave((const DLTensor *const *)&results[o * MOST_CHANNELS], channels);
+        bool ok = all ? write_image(line, line->outputs[o], all, all->ndim - 1)
+                      : (cli_fail("out of memory"), false);
+        tess_image_free(all);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool run_each_channel(const CommandLine *line, Session *s)
+{
+    int64_t channels = common_channels(s);
+    if (channels < 0 || channels > MOST_CHANNELS)
+        return cli_fail("--each-channel needs inputs with the same number of channels, at most %d",
+                        MOST_CHANNELS),
+               false;
+    if (channels == 0)
+        return run_once(line, s) && write_results(line, s);
+    DLTensor **planes = calloc(s->n_images + 1, sizeof *planes);
+    DLTensor **results = calloc(line->n_outputs * MOST_CHANNELS + 1, sizeof *results);
+    bool ok = planes && results ? run_channels(line, s, channels, planes, results)
+                                : (cli_fail("out of memory"), false);
+    for (size_t i = 0; planes && i < s->n_images; i++)
+        tess_image_free(planes[i]);
+    for (size_t i = 0; results && i < line->n_outputs * MOST_CHANNELS; i++)
+        tess_image_free(results[i]);
+    free(planes);
+    free(results);
+    return ok;
+}
+
+static bool check_outputs(const CommandLine *line, const Session *s)
+{
+    size_t n = tess_program_outputs(s->program);
+    if (line->n_outputs == n)
+        return true;
+    if (line->n_outputs == 0 && n == 1)
+        cli_fail("say where the result goes: -o FILE");
+    else
+        cli_fail("the program returns %zu image%s, but %zu -o %s given", n, n == 1 ? "" : "s",
+                 line->n_outputs, line->n_outputs == 1 ? "was" : "were");
+    return false;
+}
+
+int cmd_run(const CommandLine *line)
+{
+    Session s;
+    bool ok = cli_open(line, &s, true) && check_outputs(line, &s);
+    if (ok && line->each_channel)
+        ok = run_each_channel(line, &s);
+    else if (ok)
+        ok = run_once(line, &s) && write_results(line, &s);
+    cli_close(&s);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}

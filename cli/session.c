@@ -1,0 +1,331 @@
+/* A program and what it is run on, read from the files that the command line names. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { LARGEST_TEXT = 64 * 1024 * 1024, ERROR_SIZE = 600 };
+
+char *cli_read_text(const char *path, size_t *n)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f = standard ? stdin : fopen(path, "rb");
+    if (!f) {
+        cli_fail("cannot read %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t used = 0, size = 1 << 16;
+    char *text = malloc(size + 1);
+    while (text) {
+        used += fread(text + used, 1, size - used, f);
+        if (used < size || size >= LARGEST_TEXT)
+            break;
+        size *= 2;
+        char *more = realloc(text, size + 1);
+        if (!more)
+            free(text);
+        text = more;
+    }
+    bool bad = ferror(f) != 0; /* a folder, for instance */
+    int why = errno;
+    if (!standard)
+        fclose(f);
+    if (!text)
+        cli_fail("out of memory while reading %s", path);
+    else if (bad)
+        cli_fail("cannot read %s: %s", path, strerror(why));
+    else if (used >= LARGEST_TEXT)
+        cli_fail("%s is larger than the %d MiB a text may have", path, LARGEST_TEXT >> 20);
+    if (!text || bad || used >= LARGEST_TEXT) {
+        free(text);
+        return NULL;
+    }
+    text[used] = '\0';
+    *n = used;
+    return text;
+}
+
+bool cli_write_text(const char *path, const char *text)
+{
+    if (strcmp(path, "-") == 0) {
+        fputs(text, stdout);
+        return true;
+    }
+    size_t n = strlen(path);
+    char *temporary = malloc(n + 32);
+    if (!temporary) {
+        cli_fail("out of memory");
+        return false;
+    }
+    snprintf(temporary, n + 32, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = fopen(temporary, "wb");
+    bool ok = f && fputs(text, f) != EOF;
+    ok = (!f || fclose(f) == 0) && ok;
+    ok = ok && rename(temporary, path) == 0;
+    if (!ok) {
+        int why = errno;
+        if (f)
+            remove(temporary);
+        cli_fail("cannot write %s: %s", path, strerror(why));
+    }
+    free(temporary);
+    return ok;
+}
+
+static bool is_name(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool letter = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_';
+        if (!letter && (i == 0 || s[i] < '0' || s[i] > '9'))
+            return false;
+    }
+    return n > 0;
+}
+
+/* NAME of a NAME=VALUE word; 0 when the word is a file. */
+static size_t name_length(const char *word)
+{
+    const char *equals = strchr(word, '=');
+    return equals && is_name(word, (size_t)(equals - word)) ? (size_t)(equals - word) : 0;
+}
+
+static bool parse_number(const char *word, double *value)
+{
+    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
+        *value = word[0] == 't';
+        return true;
+    }
+    char *end;
+    *value = strtod(word, &end);
+    return end != word && !*end;
+}
+
+/* Every NAME=NUMBER is offered to the compiler; it takes those that are const inputs or parameters it needs. */
+static bool collect_constants(const CommandLine *line, Session *s)
+{
+    s->constants = calloc(line->n_words + 1, sizeof *s->constants);
+    if (!s->constants)
+        return cli_fail("out of memory"), false;
+    size_t n = 0;
+    for (size_t i = 0; i < line->n_words; i++) {
+        const char *word = line->words[i];
+        size_t length = name_length(word);
+        double value;
+        if (!length || !parse_number(word + length + 1, &value))
+            continue;
+        char *name = strndup(word, length);
+        if (!name)
+            return cli_fail("out of memory"), false;
+        s->constants[n++] = (tess_constant){ name, value };
+    }
+    return true;
+}
+
+static bool read_texts(const CommandLine *line, Session *s, tess_options *options)
+{
+    size_t n;
+    if (line->plan_path && !(s->plan_text = cli_read_text(line->plan_path, &n)))
+        return false;
+    if (line->machine_path && !(s->machine_text = cli_read_text(line->machine_path, &n)))
+        return false;
+    options->plan = s->plan_text;
+    options->machine = s->machine_text;
+    return true;
+}
+
+static bool find_input(const Session *s, const char *name, size_t length, size_t *index,
+                       tess_info *info)
+{
+    for (size_t i = 0; i < tess_program_inputs(s->program); i++) {
+        info->struct_size = sizeof *info;
+        if (tess_program_input(s->program, i, info) == TESS_OK && strlen(info->name) == length
+            && strncmp(info->name, name, length) == 0) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces *image by what `made` and `status` say a conversion gave. */
+static bool replace(DLTensor **image, DLTensor *made, tess_status status, const char *path,
+                    const char *error)
+{
+    if (status != TESS_OK || !made) {
+        cli_fail("%s: %s", path, status == TESS_OK ? "out of memory" : error);
+        return false;
+    }
+    tess_image_free(*image);
+    *image = made;
+    return true;
+}
+
+/* Makes the channels of a picture those that the program wants, where an option allows it. */
+static bool fit_channels(const CommandLine *line, const tess_info *info, const char *path,
+                         DLTensor **image)
+{
+    char error[ERROR_SIZE] = "";
+    int64_t channels = (*image)->ndim == info->ndim + 1 ? (*image)->shape[info->ndim] : 0;
+    if (line->drop_alpha && (channels == 2 || channels == 4)) {
+        if (!replace(image, cli_drop_last_channel(*image), TESS_OK, path, error))
+            return false;
+        channels = channels == 4 ? 3 : 0;
+    }
+    if (info->is_struct && channels == 0 && (*image)->ndim == info->ndim) {
+        cli_fail("%s has one channel, but '%s' needs %d", path, info->name, info->n_channels);
+        return false;
+    }
+    if (info->is_struct && channels == info->n_channels + 1 && (channels == 2 || channels == 4)) {
+        cli_fail("%s has %d channels, but '%s' needs %d; --drop-alpha leaves out the last one",
+                 path, (int)channels, info->name, info->n_channels);
+        return false;
+    }
+    if (info->is_struct || channels == 0)
+        return true;
+    if (line->gray && channels >= 3) {
+        DLTensor *made = NULL;
+        tess_status status = tess_image_gray(*image, &made, error, sizeof error);
+        return replace(image, made, status, path, error);
+    }
+    if (line->each_channel)
+        return true;
+    cli_fail("%s has %d channels, but '%s' needs one; --gray makes it grey, --each-channel runs "
+             "the program on each",
+             path, (int)channels, info->name);
+    return false;
+}
+
+/* Integer samples may stand in for bool images when they are 0 or 1; everything else follows tess_image_convert. */
+bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const char *path)
+{
+    tess_info info = { .struct_size = sizeof info };
+    tess_program_input(s->program, input, &info);
+    DLTensor *image = NULL;
+    char error[ERROR_SIZE] = "";
+    if (tess_image_read(path, &info, &image, error, sizeof error) != TESS_OK) {
+        cli_fail("%s: %s", path, error);
+        return false;
+    }
+    bool ok = fit_channels(line, &info, path, &image);
+    if (ok && memcmp(&image->dtype, &info.dtype, sizeof info.dtype) != 0) {
+        DLTensor *made = NULL;
+        tess_status status = tess_image_convert(image, info.dtype, &made, error, sizeof error);
+        ok = replace(&image, made, status, path, error);
+    }
+    tess_image_free(s->images[input]);
+    s->images[input] = image;
+    if (!ok)
+        return false;
+    if (!info.is_struct && image->ndim == info.ndim + 1 && line->each_channel)
+        return true; /* bound channel by channel by the run */
+    if (tess_args_image(s->args, info.name, image) != TESS_OK) {
+        cli_fail("%s: %s", path, tess_args_error(s->args));
+        return false;
+    }
+    return true;
+}
+
+static bool bind_named(const CommandLine *line, Session *s, const char *word, size_t length)
+{
+    size_t index;
+    tess_info info;
+    if (!find_input(s, word, length, &index, &info)) {
+        cli_fail("the program has no input '%.*s'", (int)length, word);
+        return false;
+    }
+    const char *value = word + length + 1;
+    if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
+        return cli_bind_image(line, s, index, value);
+    double number;
+    if (!parse_number(value, &number)) {
+        cli_fail("'%s' is no number for '%s'", value, info.name);
+        return false;
+    }
+    if (tess_args_scalar(s->args, info.name, number) != TESS_OK) {
+        cli_fail("%s", tess_args_error(s->args));
+        return false;
+    }
+    return true;
+}
+
+static bool bind_next_image(const CommandLine *line, Session *s, const char *path)
+{
+    for (size_t i = 0; i < s->n_images; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(s->program, i, &info);
+        if ((info.kind == TESS_IMAGE || info.kind == TESS_MASK) && !s->images[i])
+            return cli_bind_image(line, s, i, path);
+    }
+    cli_fail("no image is left to bind %s to", path);
+    return false;
+}
+
+static bool bind_words(const CommandLine *line, Session *s)
+{
+    s->n_images = tess_program_inputs(s->program);
+    s->images = calloc(s->n_images + 1, sizeof *s->images);
+    if (!s->images || tess_args_new(s->program, &s->args) != TESS_OK) {
+        cli_fail("out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < line->n_words;
+         i++) { /* names first, so that files take the images that are left */
+        size_t length = name_length(line->words[i]);
+        if (length && !bind_named(line, s, line->words[i], length))
+            return false;
+    }
+    for (size_t i = 0; i < line->n_words; i++)
+        if (!name_length(line->words[i]) && !bind_next_image(line, s, line->words[i]))
+            return false;
+    return true;
+}
+
+/* `use "mine";` finds mine.tess beside the program. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+bool cli_open(const CommandLine *line, Session *s, bool bind)
+{
+    memset(s, 0, sizeof *s);
+    tess_options options = line->options;
+    options.library = s->folder = folder_of(line->program);
+    if (!collect_constants(line, s) || !read_texts(line, s, &options))
+        return false;
+    options.constants = s->constants;
+    while (s->constants[options.n_constants].name)
+        options.n_constants++;
+    size_t n;
+    s->text = cli_read_text(line->program, &n);
+    if (!s->text)
+        return false;
+    tess_diags *diags = NULL;
+    tess_status status = tess_compile(s->text, n, line->program, &options, &s->program, &diags);
+    cli_show_diagnostics(line, diags, !line->quiet);
+    if (status != TESS_OK && (!diags || !tess_diags_errors(diags)))
+        cli_fail("%s", tess_status_text(status));
+    tess_diags_free(diags);
+    if (status != TESS_OK)
+        return false;
+    return !bind || bind_words(line, s);
+}
+
+void cli_close(Session *s)
+{
+    tess_args_free(s->args);
+    tess_program_free(s->program);
+    for (size_t i = 0; s->images && i < s->n_images; i++)
+        tess_image_free(s->images[i]);
+    for (size_t i = 0; s->constants && s->constants[i].name; i++)
+        free((char *)s->constants[i].name);
+    free(s->images);
+    free(s->constants);
+    free(s->folder);
+    free(s->text);
+    free(s->plan_text);
+    free(s->machine_text);
+}

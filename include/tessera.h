@@ -1,0 +1,197 @@
+/* Tessera: image pipelines of stencils and convolutions, compiled. The whole public interface.
+ *
+ * The library prints nothing, never exits and keeps no global state. Functions that can fail return a tess_status; a sentence
+ * about the failure is in the tess_diags or in tess_error_text(). Pointers returned as `const T *` are borrowed from the object
+ * they were asked of; objects received through an out parameter (T **) are owned by the caller and freed with tess_*_free
+ * (which accept NULL). A program may be run from several threads at once, each with its own tess_args. */
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tessera_dlpack.h"
+
+#if defined(__GNUC__) && !defined(TESSERA_STATIC)
+#define TESS_API __attribute__((visibility("default")))
+#else
+#define TESS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TESSERA_VERSION_MAJOR 0
+#define TESSERA_VERSION_MINOR 1
+#define TESSERA_VERSION_PATCH 0
+#define TESSERA_VERSION       "0.1.0"
+
+typedef enum tess_status {
+    TESS_OK = 0,
+    TESS_ERROR_PROGRAM, /* the program text is wrong: see the diagnostics */
+    TESS_ERROR_ARGUMENT, /* an image or number does not fit the program, or the call itself is wrong */
+    TESS_ERROR_FILE,     /* a file could not be read or written, or is not what it claims */
+    TESS_ERROR_COMPILER,    /* the C compiler is missing or failed */
+    TESS_ERROR_DEVICE,      /* the device or its driver is missing or failed */
+    TESS_ERROR_MEMORY,      /* out of memory */
+    TESS_ERROR_UNSUPPORTED, /* asked of a build without the library or target that it needs */
+    TESS_ERROR_INTERNAL     /* a fault of ours; the text names the pass */
+} tess_status;
+
+typedef enum tess_target {
+    TESS_TARGET_AUTO,
+    TESS_TARGET_C,
+    TESS_TARGET_CUDA,
+    TESS_TARGET_OPENCL,
+    TESS_TARGET_INTERP,
+    TESS_TARGET_LOOPS /* interpreter of the loop language: slow, checks bounds and races */
+} tess_target;
+typedef enum tess_fp { TESS_FP_DEFAULT, TESS_FP_STRICT, TESS_FP_FAST } tess_fp;
+
+typedef struct tess_program tess_program;
+typedef struct tess_diags tess_diags;
+typedef struct tess_args tess_args;
+
+/* ---- Options ------------------------------------------------------------------------------------------------------ */
+typedef struct tess_constant { /* a parameter or const input set when compiling */
+    const char *name;
+    double value;
+} tess_constant;
+
+typedef struct tess_options {
+    size_t struct_size; /* set by tess_options_init: lets the struct grow */
+    tess_target target;
+    tess_fp fp;
+    int threads; /* 0 = all cores */
+    int device;
+    int forma; /* read the original dialect; set by tess_compile for names ending in .idsl */
+    const char *border;  /* rule for reads that name none; NULL = the program's */
+    const char *plan;    /* text of a plan; NULL = choose */
+    const char *machine; /* text of a machine description; NULL = detect this machine */
+    const char *library; /* folder of the `use` files; NULL = the installed one */
+    const char *
+        cache; /* folder of the compile cache; NULL = TESSERA_CACHE, XDG_CACHE_HOME/tessera or ~/.cache/tessera; "" = none */
+    const char *cc; /* C compiler; NULL = TESSERA_CC, else cc, gcc or clang */
+    const tess_constant *constants;
+    size_t n_constants;
+} tess_options;
+TESS_API void tess_options_init(tess_options *o);
+TESS_API const char *tess_version(void);
+TESS_API const char *tess_status_text(tess_status s);
+
+/* ---- Programs ------------------------------------------------------------------------------------------------------ */
+/* Compiles `text` (n bytes; need not end in NUL). `name` is used in diagnostics; a name ending in ".idsl" selects the original
+ * dialect. *program is NULL on failure. *diags (may be NULL if not wanted) is always made when memory allows: it holds warnings
+ * after success too. Parameters that only a size can give (mask sizes, `for` bounds) may be left open until the run. */
+TESS_API tess_status tess_compile(const char *text, size_t n, const char *name,
+                                  const tess_options *options, tess_program **program,
+                                  tess_diags **diags);
+TESS_API void tess_program_free(tess_program *p);
+
+TESS_API size_t tess_diags_count(const tess_diags *d);
+TESS_API size_t tess_diags_errors(const tess_diags *d);
+/* All diagnostics as text with source lines and carets, or as JSON, one object a line. Borrowed; valid until d is freed. */
+TESS_API const char *tess_diags_text(tess_diags *d, int color);
+TESS_API const char *tess_diags_json(tess_diags *d);
+TESS_API void tess_diags_free(tess_diags *d);
+
+/* What a program takes and gives, in the order declared. */
+typedef enum tess_kind { TESS_IMAGE, TESS_MASK, TESS_SCALAR, TESS_PARAMETER } tess_kind;
+typedef struct tess_info {
+    size_t struct_size;
+    const char *name;
+    tess_kind kind;
+    int ndim;         /* images: dimensions, without the channels */
+    int n_channels;   /* 1 for plain images */
+    DLDataType dtype; /* of the first channel, or of the scalar */
+    const char *const *channel_names;
+    const DLDataType *channel_types;
+    int is_struct, is_const;
+    int has_default, has_range;
+    double value, lo, hi;
+} tess_info;
+TESS_API size_t tess_program_inputs(const tess_program *p); /* images, masks, scalars, parameters */
+TESS_API size_t tess_program_outputs(const tess_program *p);
+TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info);
+TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
+
+/* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "loops", "c", "header". *text is owned by the caller;
+ * free with tess_text_free. With args (may be NULL) the sizes are known. */
+TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
+                               char **text, tess_diags **diags);
+TESS_API void tess_text_free(char *text);
+
+/* ---- Runs ------------------------------------------------------------------------------------------------------------ */
+TESS_API tess_status tess_args_new(const tess_program *p, tess_args **args);
+TESS_API void tess_args_free(tess_args *a);
+/* Binds input `name` to a tensor: shape = the image's sizes, plus a last dimension of n_channels for images of structs whose fields
+ * have one type (structs of mixed types: uint8 tensor with a last dimension of the pixel's bytes). The last dimension(s) must be
+ * compact, row dimensions may have any stride. The data is borrowed until the run has ended and is never written. */
+TESS_API tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor);
+TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
+                                      double value); /* scalars, const inputs and parameters */
+TESS_API tess_status tess_args_output(
+    tess_args *a, size_t output, const DLTensor *tensor); /* the caller's memory for a result */
+/* Runs. `stream` is for devices (NULL = default stream) and ignored on the CPU. Results not bound by tess_args_output are
+ * allocated by the library and read with tess_args_result, valid until the next run or tess_args_free. */
+TESS_API tess_status tess_run(tess_program *p, tess_args *a, void *stream);
+TESS_API tess_status tess_args_result(const tess_args *a, size_t output, const DLTensor **tensor);
+/* The sentence about the last failure on this object; "" when there was none. Borrowed. */
+TESS_API const char *tess_args_error(const tess_args *a);
+TESS_API const char *tess_program_error(const tess_program *p);
+
+typedef struct tess_timing { /* of the last tess_run with these args, in milliseconds */
+    size_t struct_size;
+    double front_ms, compile_ms, run_ms;
+    int compile_cached;
+    const char *target; /* "c", "interp", ... */
+} tess_timing;
+TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
+
+typedef struct tess_estimate { /* what the plan expects of a run with these args */
+    size_t struct_size;
+    double operations;                /* arithmetic operations, a fused multiply-add counts two */
+    double bytes_read, bytes_written; /* of whole images in memory */
+    double predicted_ms;              /* by the plan's cost model */
+} tess_estimate;
+TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e);
+
+/* Compares the results of the last run with the graph interpreter, pixel by pixel, bit by bit (any NaN equals any NaN). Returns
+ * TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
+TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
+
+/* ---- Ahead of time --------------------------------------------------------------------------------------------------- */
+/* Writes path (.c, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. */
+TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **diags);
+
+/* ---- Images in files --------------------------------------------------------------------------------------------------- */
+/* Reads an image file (format by content; "-" is standard input) as it is stored, or makes a pseudo-input ("zero:4x5",
+ * "constant:7:4x5", "random:7:64x64", "ramp:4x5") of the element type and channels of `want` (NULL: float, one channel). *tensor is owned by the
+ * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels. On failure `error` (may be NULL)
+ * receives one sentence. */
+TESS_API tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor,
+                                     char *error, size_t error_size);
+/* The same values as elements of another type, never rescaled; a value that the type does not have is an error. */
+TESS_API tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLTensor **tensor,
+                                        char *error, size_t error_size);
+/* Rec. 709 luma of a picture whose last dimension is 3 or 4 channels (alpha is left out); the element type stays. */
+TESS_API tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, char *error,
+                                     size_t error_size);
+/* Writes by suffix; reals and wide integers are rounded to nearest even and saturated where the format has integers, and
+ * *n_saturated (may be NULL) counts the values that did not fit. To a temporary name first: a failure leaves nothing behind. `picture_dims` is the
+ * number of dimensions without channels (2 for an H x W x 3 picture). */
+TESS_API tess_status tess_image_write(const char *path, const DLTensor *tensor, int picture_dims,
+                                      int64_t *n_saturated, char *error, size_t error_size);
+/* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
+TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
+TESS_API void tess_image_free(DLTensor *tensor);
+/* The machine this runs on, as a machine description. Freed with tess_text_free. */
+TESS_API tess_status tess_machine_text(char **text);
+/* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */
+TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

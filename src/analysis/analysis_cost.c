@@ -1,0 +1,171 @@
+/* What one point of a stage costs: operations by class and bytes, windows multiplied out. */
+#include "analysis/analysis.h"
+#include "graph/graph_walk.h"
+
+const char *tessi_op_class_name(OpClass c)
+{
+    static const char *const names[N_OP_CLASSES] = { "simple", "mul",  "fma", "div",
+                                                     "sqrt",   "math", "sort" };
+    return names[c];
+}
+
+OpClass tessi_op_class(Op op)
+{
+    switch (op) {
+    case OP_MUL: return OPC_MUL;
+    case OP_FMA: return OPC_FMA;
+    case OP_DIV:
+    case OP_MOD:
+    case OP_FLOORDIV:
+    case OP_FLOORMOD: return OPC_DIV;
+    case OP_SQRT: return OPC_SQRT;
+    case OP_RSQRT: return OPC_SQRT;
+    case OP_CBRT:
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_LOG10:
+    case OP_POW:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TAN:
+    case OP_ASIN:
+    case OP_ACOS:
+    case OP_ATAN:
+    case OP_ATAN2:
+    case OP_SINH:
+    case OP_COSH:
+    case OP_TANH:
+    case OP_HYPOT: return OPC_MATH;
+    default: return OPC_SIMPLE;
+    }
+}
+
+double tessi_cost_operations(const StageCost *c)
+{
+    double sum = c->ops[OPC_FMA];
+    for (int k = 0; k < N_OP_CLASSES; k++)
+        sum += c->ops[k];
+    return sum;
+}
+
+/* How often an expression is computed for one point: the points of the windows it depends on. */
+static double times(const Graph *g, const ExprDeps *deps)
+{
+    double n = 1;
+    for (int level = 0; level < MAX_WINDOW_LEVELS; level++) {
+        if (!deps->window[level].v)
+            continue;
+        int64_t points = tessi_window_points(tessi_window(g, deps->window[level]));
+        n *= points < 0 ? (double)INT32_MAX : (double)points;
+    }
+    return n;
+}
+
+/* The steps of a window, each done as often as its body is computed. */
+static void add_window(const Graph *g, const ExprDeps *deps, const Expr *e, double outer,
+                       StageCost *c)
+{
+    (void)deps;
+    int64_t points = tessi_window_points(tessi_window(g, e->window));
+    double n = outer * (points < 0 ? (double)INT32_MAX : (double)points);
+    if (e->reduction == REDUCE_MEDIAN) {
+        double log2n = 1;
+        for (double p = 2; p < n; p *= 2)
+            log2n += 1;
+        c->ops[OPC_SORT] += n * log2n;
+    } else if (e->fused) {
+        c->ops[OPC_FMA] += n;
+    } else {
+        c->ops[e->reduction == REDUCE_PROD ? OPC_MUL : OPC_SIMPLE] += n;
+    }
+}
+
+static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps, ExprId body)
+{
+    StageCost c = { 0 };
+    const ExprList *list = tessi_expr_walk(walk, g, &body, 1);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(g, *id);
+        double n = times(g, &deps[id->v]);
+        switch (e->kind) {
+        case EXPR_OP:
+            if (deps[id->v].point || deps[id->v].level >= 0) /* else it is computed once */
+                c.ops[tessi_op_class(e->op)] += n;
+            break;
+        case EXPR_CAST:
+        case EXPR_SAT: c.ops[OPC_SIMPLE] += n; break;
+        case EXPR_LOAD:
+        case EXPR_TABLE: c.loads += n; break;
+        case EXPR_WINDOW: {
+            add_window(g, &deps[id->v], e, n, &c);
+            const Expr *product = tessi_expr(g, e->arg[0]);
+            if (e->fused && product->kind == EXPR_OP) /* the product is part of the step */
+                c.ops[OPC_MUL] -= times(g, &deps[e->arg[0].v]);
+            break;
+        }
+        default: break;
+        }
+    }
+    return c;
+}
+
+static void add_scaled(StageCost *sum, const StageCost *c, double share)
+{
+    for (int k = 0; k < N_OP_CLASSES; k++)
+        sum->ops[k] += c->ops[k] * share;
+    sum->loads += c->loads * share;
+}
+
+/* The share of the stage's points that a piece on a lattice has. */
+static double piece_share(const Stage *s, const Piece *piece)
+{
+    double share = 1;
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        share /= piece->step[d] > 1 ? piece->step[d] : 1;
+    return share;
+}
+
+/* Bytes of the producer that come newly into view from one point to the next: a read at scale s passes over s elements. */
+static double fresh_bytes(const Graph *g, const Footprint *f)
+{
+    const Stage *producer = tessi_stage(g, f->producer);
+    double bytes = tessi_type_info(producer->type)->bytes;
+    for (uint32_t d = 0; d < f->n_dims; d++) {
+        int32_t scale = f->dim[d].scale < 0 ? -f->dim[d].scale : f->dim[d].scale;
+        if (f->dim[d].dynamic || scale == 0)
+            return 0; /* a table, or a part of the image that stays in the cache */
+        bytes *= scale;
+    }
+    return bytes;
+}
+
+void tessi_analyse_costs(Analysis *an, Arena *a)
+{
+    const Graph *g = an->g;
+    ExprWalk walk = { .arena = a };
+    const ExprDeps *deps = tessi_expr_deps(g, a);
+    an->cost = ARENA_NEW_ARRAY(a, StageCost, g->stages.n);
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        StageCost *c = &an->cost[id.v];
+        if (s->kind == STAGE_INPUT)
+            continue;
+        c->stored_bytes = tessi_type_info(s->type)->bytes;
+        if (s->kind != STAGE_COMPUTE) { /* of one point of the source */
+            c->ops[OPC_SIMPLE] = 1;
+            c->loads = 1;
+            c->distinct_bytes = tessi_type_info(tessi_stage(g, s->source)->type)->bytes;
+            c->stored_bytes = 0;
+            continue;
+        }
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
+            StageCost one = piece_cost(g, &walk, deps, piece->body);
+            add_scaled(c, &one, piece_share(s, piece));
+        }
+    }
+    VEC_FOREACH (const Footprint, f, &an->footprints)
+        if (tessi_stage(g, f->consumer)->kind == STAGE_COMPUTE)
+            an->cost[f->consumer.v].distinct_bytes += fresh_bytes(g, f);
+}

@@ -1,0 +1,154 @@
+/* api: what the public objects are made of. A program is text plus options; a variant is that program compiled for one set of
+ * compile-time constants (const inputs, and parameters that stand where a constant must), down to a loaded module. */
+#ifndef TESSERA_API_API_H
+#define TESSERA_API_API_H
+
+#include <setjmp.h>
+#include <threads.h>
+
+#include "analysis/analysis.h"
+#include "front/ast.h"
+#include "front/front.h"
+#include "graph/graph.h"
+#include "interp/interp.h"
+#include "loop/loop.h"
+#include "plan/plan.h"
+#include "rt/cc.h"
+#include "rt/module.h"
+#include "tessera.h"
+
+/* Memory shortage anywhere below jumps back to the public function that was called. The only setjmp of the library.
+ *     Guard guard;
+ *     if (GUARDED(&guard, &arena)) { ... } else { out of memory }                                                       */
+typedef struct Guard {
+    jmp_buf out;
+} Guard;
+void tessi_guard_arena(Guard *guard, Arena *arena); /* sets the arena's failure function */
+#define GUARDED(guard, arena) \
+    (setjmp((guard)->out) == 0 ? (tessi_guard_arena((guard), (arena)), true) : false)
+
+struct tess_diags {
+    Arena arena; /* owns sources and diagnostics */
+    SourceMap sources;
+    Diags diags;
+};
+
+/* The entry that every generated file has under TESSERA_ENTRY (emit/emit.h). */
+typedef int (*ModuleEntry)(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params,
+                           const void *scalars, int threads);
+
+/* One compilation of a program for one set of constants; the later stops are made when first wanted. */
+typedef struct Variant Variant;
+struct Variant {
+    Variant *next;
+    Arena arena;
+    VEC(FrontConstant) constants; /* its identity */
+    Ast *ast;
+    Typed *typed;
+    Graph *lowered; /* as the front made it */
+    Graph *graph;   /* simplified: what every target runs */
+    Machine *machine;
+    Analysis *analysis;
+    Plan *plan;
+    LoopProgram *loops;
+    const char *c_text;
+    RtModule module;
+    ModuleEntry entry;
+    bool module_cached;
+    int users; /* runs in progress: a variant in use is not dropped */
+    double front_ms, compile_ms;
+};
+
+/* An input in the signature, in the order of declaration. */
+typedef struct Input {
+    tess_info info;
+    const char **channel_names;
+    DLDataType *channel_types;
+    ScalarType type; /* of a scalar */
+} Input;
+
+/* A parameter or const input whose value is needed while compiling. */
+typedef struct ProgramConstant {
+    const char *name;
+    int64_t input; /* number in the signature */
+    int64_t
+        image; /* input image (number in the signature) whose size in dimension `dim` it is, or -1 */
+    uint32_t dim;
+} ProgramConstant;
+
+struct tess_program {
+    Arena arena; /* signature, options, text */
+    char *text, *name;
+    size_t n_text;
+    tess_options options; /* deep copy in the arena */
+    VEC(Input) inputs, outputs;
+    VEC(ProgramConstant) constants;
+    mtx_t lock; /* guards variants and what they make late, and failure */
+    bool has_lock;
+    Variant *variants;
+    bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
+    CcTool tool;
+    RtCache cache;
+    Failure no_tool;
+    Failure failure;
+};
+
+typedef struct BoundImage {
+    bool set;
+    bool owned; /* the library allocated the data */
+    DLTensor tensor;
+    int64_t shape[MAX_DIMS + 1], strides[MAX_DIMS + 1];
+} BoundImage;
+struct tess_args {
+    const tess_program *program;
+    BoundImage *inputs; /* indexed like program->inputs */
+    double *scalars;    /* indexed like program->inputs */
+    bool *scalar_set;
+    BoundImage *outputs; /* indexed like program->outputs */
+    bool has_results;
+    tess_timing timing;
+    Failure failure;
+};
+
+/* ---- types.c */
+DLDataType tessi_dl_type(ScalarType t);
+bool tessi_scalar_type(DLDataType d, ScalarType *t);
+const char *tessi_dl_type_text(DLDataType d, char buffer[32]);
+
+/* ---- compile.c: text to graph, and the signature */
+tess_diags *tessi_diags_new(void);
+/* Parses, checks, lowers and simplifies into `v` (arena ready, constants set). False with diagnostics in `d`. */
+bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
+
+/* ---- passes.c: graph to C text; each false with one sentence */
+bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *f);
+bool tessi_pass_loops(Variant *v, Failure *f);
+bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
+LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
+                                  Failure *f); /* the naive plan, lowered */
+
+/* ---- variant.c */
+/* The variant for the constants of `args` (NULL: those of the options), made if there is none yet; the lock must be held. NULL with
+ * f filled, and the diagnostics (may be NULL) when the program text is at fault. */
+Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f);
+void tessi_variant_free(Variant *v);
+
+/* ---- bind.c: arguments against the graph */
+typedef struct Binding {
+    int64_t *params;
+    Value *scalars;
+    InterpImage *inputs, *outputs; /* as the graph numbers them */
+} Binding;
+/* Checks sizes against each other, gives every parameter and scalar its value, and allocates results where the caller gave no
+ * memory. Everything in `arena`, except the results. */
+bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
+                Failure *f);
+bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
+                      int64_t *params, Failure *f);
+
+/* ---- module.c: C text to a loaded function; the lock must be held */
+bool tessi_find_compiler(tess_program *p, Failure *f);
+void tessi_forget_compiler(tess_program *p);
+bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
+
+#endif

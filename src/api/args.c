@@ -1,0 +1,243 @@
+/* tess_args: what a run is given (images, numbers, memory for results) and what it gave. Checked against the program's
+ * signature here; sizes are checked against each other in bind.c when the run starts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+tess_status tess_args_new(const tess_program *p, tess_args **args)
+{
+    if (!args)
+        return TESS_ERROR_ARGUMENT;
+    *args = NULL;
+    if (!p)
+        return TESS_ERROR_ARGUMENT;
+    tess_args *a = calloc(1, sizeof *a);
+    if (!a)
+        return TESS_ERROR_MEMORY;
+    a->program = p;
+    a->inputs =
+        calloc(p->inputs.n + 1, sizeof *a->inputs); /* one more, so that zero is no special case */
+    a->scalars = calloc(p->inputs.n + 1, sizeof *a->scalars);
+    a->scalar_set = calloc(p->inputs.n + 1, sizeof *a->scalar_set);
+    a->outputs = calloc(p->outputs.n + 1, sizeof *a->outputs);
+    if (!a->inputs || !a->scalars || !a->scalar_set || !a->outputs) {
+        tess_args_free(a);
+        return TESS_ERROR_MEMORY;
+    }
+    *args = a;
+    return TESS_OK;
+}
+
+void tess_args_free(tess_args *a)
+{
+    if (!a)
+        return;
+    for (uint32_t i = 0; a->outputs && i < a->program->outputs.n; i++)
+        if (a->outputs[i].owned)
+            free(a->outputs[i].tensor.data);
+    free(a->inputs);
+    free(a->scalars);
+    free(a->scalar_set);
+    free(a->outputs);
+    free(a);
+}
+
+static bool find_input(const tess_program *p, const char *name, uint32_t *index)
+{
+    for (uint32_t i = 0; name && i < p->inputs.n; i++) {
+        if (tessi_streq(p->inputs.at[i].info.name, name)) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool no_such_input(tess_args *a, const char *name)
+{
+    return tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "the program has no input '%s'",
+                       name ? name : "(null)");
+}
+
+/* Whether the memory layout of a tensor is one that a program can read: compact pixels, any stride between rows. */
+static bool check_layout(Failure *f, const tess_info *info, const DLTensor *t)
+{
+    bool mixed = false;
+    for (int c = 1; c < info->n_channels; c++)
+        mixed =
+            mixed
+            || memcmp(&info->channel_types[c], &info->channel_types[0], sizeof(DLDataType)) != 0;
+    int pixel = 0; /* length of the channel dimension, 0 = none */
+    DLDataType want = info->channel_types[0];
+    if (mixed) {
+        for (int c = 0; c < info->n_channels; c++)
+            pixel += info->channel_types[c].bits / 8;
+        want = (DLDataType){ kDLUInt, 8, 1 };
+    } else if (info->is_struct) {
+        pixel = info->n_channels;
+    }
+    char have_text[32], want_text[32];
+    if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
+        return tessi_failf(f, TESS_ERROR_DEVICE,
+                           "image '%s' is in device memory, which this version cannot use",
+                           info->name);
+    ScalarType have_type, want_type;
+    bool same = tessi_scalar_type(t->dtype, &have_type) && tessi_scalar_type(want, &want_type)
+                && have_type == want_type;
+    if (!same)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "image '%s' has elements of type %s, but the program declares %s",
+                           info->name, tessi_dl_type_text(t->dtype, have_text),
+                           tessi_dl_type_text(want, want_text));
+    int n_dims = info->ndim + (pixel ? 1 : 0);
+    if (t->ndim != n_dims)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "image '%s' has %d dimensions, but the program needs %d%s", info->name,
+                           t->ndim, n_dims, pixel ? " (the last one for the channels)" : "");
+    for (int d = 0; d < n_dims; d++)
+        if (t->shape[d] < 1)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "image '%s' has size %lld in dimension %d; sizes start at 1",
+                               info->name, (long long)t->shape[d], d);
+    if (pixel && t->shape[info->ndim] != pixel)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "image '%s' has %lld channels, but the program needs %d", info->name,
+                           (long long)t->shape[info->ndim], pixel);
+    if (!t->data)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no data", info->name);
+    if (!t->strides)
+        return true;
+    int64_t compact = 1;
+    for (int d = n_dims - 1; d >= info->ndim - 1; d--) {
+        if (t->strides[d] != compact && t->shape[d] > 1)
+            return tessi_failf(
+                f, TESS_ERROR_ARGUMENT,
+                "image '%s' has stride %lld in dimension %d; only row dimensions may be strided",
+                info->name, (long long)t->strides[d], d);
+        compact *= t->shape[d];
+    }
+    return true;
+}
+
+/* Copies shape and strides, so that the caller's arrays need not live on; fills compact strides where none were given. */
+static void copy_tensor(BoundImage *b, const DLTensor *t)
+{
+    memset(b, 0, sizeof *b);
+    b->set = true;
+    b->tensor = *t;
+    b->tensor.shape = b->shape;
+    b->tensor.strides = b->strides;
+    int64_t compact = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        b->shape[d] = t->shape[d];
+        bool given = t->strides && t->shape[d] > 1; /* a stride over one point says nothing */
+        b->strides[d] = given ? t->strides[d] : compact;
+        int64_t next;
+        compact = tessi_mul_i64(compact, t->shape[d], &next) ? next : INT64_MAX;
+    }
+}
+
+tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor)
+{
+    if (!a || !tensor)
+        return TESS_ERROR_ARGUMENT;
+    uint32_t i;
+    if (!find_input(a->program, name, &i)) {
+        no_such_input(a, name);
+        return (tess_status)a->failure.status;
+    }
+    const tess_info *info = &a->program->inputs.at[i].info;
+    if (info->kind != TESS_IMAGE && info->kind != TESS_MASK) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "'%s' is a number, not an image", name);
+        return TESS_ERROR_ARGUMENT;
+    }
+    if (!check_layout(&a->failure, info, tensor))
+        return (tess_status)a->failure.status;
+    copy_tensor(&a->inputs[i], tensor);
+    return TESS_OK;
+}
+
+tess_status tess_args_scalar(tess_args *a, const char *name, double value)
+{
+    if (!a)
+        return TESS_ERROR_ARGUMENT;
+    uint32_t i;
+    if (!find_input(a->program, name, &i)) {
+        no_such_input(a, name);
+        return (tess_status)a->failure.status;
+    }
+    const tess_info *info = &a->program->inputs.at[i].info;
+    if (info->kind != TESS_SCALAR && info->kind != TESS_PARAMETER) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "'%s' is an image, not a number", name);
+        return TESS_ERROR_ARGUMENT;
+    }
+    ScalarType type = info->kind == TESS_PARAMETER ? TYPE_I64 : a->program->inputs.at[i].type;
+    if (!tessi_is_real(type)) {
+        Interval range = tessi_type_range(type);
+        bool whole = value >= -9007199254740992.0 && value <= 9007199254740992.0
+                     && (double)(int64_t)value == value;
+        if (!whole || (int64_t)value < range.lo || (int64_t)value > range.hi) {
+            tessi_failf(&a->failure, TESS_ERROR_ARGUMENT,
+                        "'%s' is of type %s, which has no value %.17g", name,
+                        tessi_type_info(type)->name, value);
+            return TESS_ERROR_ARGUMENT;
+        }
+    }
+    if (info->has_range && !(value >= info->lo && value <= info->hi)) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "'%s' must lie in %.17g..%.17g, not %.17g",
+                    name, info->lo, info->hi, value);
+        return TESS_ERROR_ARGUMENT;
+    }
+    a->scalars[i] = value;
+    a->scalar_set[i] = true;
+    return TESS_OK;
+}
+
+tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor)
+{
+    if (!a)
+        return TESS_ERROR_ARGUMENT;
+    if (output >= a->program->outputs.n) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT,
+                    "the program returns %u images; there is no number %zu", a->program->outputs.n,
+                    output);
+        return TESS_ERROR_ARGUMENT;
+    }
+    BoundImage *b = &a->outputs[output];
+    if (b->owned)
+        free(b->tensor.data);
+    memset(b, 0, sizeof *b);
+    if (!tensor) /* back to "allocated by the library" */
+        return TESS_OK;
+    if (!check_layout(&a->failure, &a->program->outputs.at[output].info, tensor))
+        return (tess_status)a->failure.status;
+    copy_tensor(b, tensor);
+    return TESS_OK;
+}
+
+tess_status tess_args_result(const tess_args *a, size_t output, const DLTensor **tensor)
+{
+    if (!tensor)
+        return TESS_ERROR_ARGUMENT;
+    *tensor = NULL;
+    if (!a || output >= a->program->outputs.n || !a->has_results)
+        return TESS_ERROR_ARGUMENT;
+    *tensor = &a->outputs[output].tensor;
+    return TESS_OK;
+}
+
+const char *tess_args_error(const tess_args *a)
+{
+    return a ? a->failure.text : "";
+}
+
+tess_status tess_args_timing(const tess_args *a, tess_timing *t)
+{
+    if (!a || !t || t->struct_size > sizeof *t || t->struct_size < sizeof(size_t))
+        return TESS_ERROR_ARGUMENT;
+    size_t n = t->struct_size;
+    memcpy(t, &a->timing, n);
+    t->struct_size = n;
+    return TESS_OK;
+}

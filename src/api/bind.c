@@ -1,0 +1,205 @@
+/* Arguments against the graph: sizes, numbers, and memory for the results. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+static int64_t number_of(const tess_program *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->inputs.n; i++)
+        if (tessi_streq(p->inputs.at[i].info.name, name))
+            return i;
+    return -1;
+}
+
+bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
+                      int64_t *params, Failure *f)
+{
+    const Graph *g = v->graph;
+    const int64_t **sizes = ARENA_NEW_ARRAY(arena, const int64_t *, g->inputs.n);
+    for (uint32_t i = 0; i < g->inputs.n; i++) {
+        int64_t k = number_of(p, g->inputs.at[i].name);
+        if (k >= 0 && a->inputs[k].set)
+            sizes[i] = a->inputs[k].shape;
+    }
+    bool *given = ARENA_NEW_ARRAY(arena, bool, g->params.n);
+    for (uint32_t i = 0; i < g->params.n; i++) {
+        int64_t k = number_of(p, g->params.at[i].name);
+        if (k >= 0 && a->scalar_set[k]) {
+            given[i] = true;
+            params[i] = (int64_t)a->scalars[k];
+        }
+        VEC_FOREACH (const FrontConstant, c, &v->constants) {
+            if (!given[i] && tessi_streq(c->name, g->params.at[i].name)) {
+                given[i] = true;
+                params[i] = (int64_t)c->value;
+            }
+        }
+    }
+    return tessi_graph_bind_sizes(g, arena, sizes, given, params, f);
+}
+
+static bool bind_scalars(const tess_program *p, const Variant *v, const tess_args *a, Value *values,
+                         Failure *f)
+{
+    for (uint32_t i = 0; i < v->graph->scalars.n; i++) {
+        const Scalar *s = &v->graph->scalars.at[i];
+        int64_t k = number_of(p, s->name);
+        if (k < 0 || !a->scalar_set[k]) {
+            if (!s->has_default)
+                return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                                   "the scalar '%s' has no value: give %s=VALUE", s->name, s->name);
+            values[i] = s->value;
+        } else if (s->type == TYPE_F32 || s->type == TYPE_F16 || s->type == TYPE_F64) {
+            values[i] = tessi_eval_cast(s->type, TYPE_F64, tessi_value_real(a->scalars[k]));
+        } else {
+            values[i] = tessi_value_int(
+                (int64_t)a->scalars[k]); /* within the type: tess_args_scalar checked */
+        }
+    }
+    return true;
+}
+
+static void describe(const Image *image, const BoundImage *b, InterpImage *out)
+{
+    size_t unit = b->tensor.dtype.bits / 8u; /* of a stride */
+    out->data = (char *)b->tensor.data + b->tensor.byte_offset;
+    for (int d = 0; d < image->n_dims; d++) {
+        out->size[d] = b->shape[d];
+        out->stride_bytes[d] = b->strides[d] * (int64_t)unit;
+    }
+}
+
+static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args *a, Binding *out,
+                        Failure *f)
+{
+    for (uint32_t i = 0; i < v->graph->inputs.n; i++) {
+        const Image *image = &v->graph->inputs.at[i];
+        int64_t k = number_of(p, image->name);
+        if (k < 0 || !a->inputs[k].set)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the image '%s' is not given", image->name);
+        describe(image, &a->inputs[k], &out->inputs[i]);
+    }
+    return true;
+}
+
+/* First and one-past-last byte that a tensor touches. */
+static void extent(const BoundImage *b, uintptr_t *begin, uintptr_t *end)
+{
+    int64_t unit = b->tensor.dtype.bits / 8, lo = 0, hi = 0;
+    for (int d = 0; d < b->tensor.ndim; d++) {
+        int64_t reach = (b->shape[d] - 1) * b->strides[d] * unit;
+        if (reach < 0)
+            lo += reach;
+        else
+            hi += reach;
+    }
+    uintptr_t base = (uintptr_t)b->tensor.data + b->tensor.byte_offset;
+    *begin = base + (uintptr_t)lo;
+    *end = base + (uintptr_t)hi + (uintptr_t)unit;
+}
+
+static bool overlap(const BoundImage *a, const BoundImage *b)
+{
+    uintptr_t a_begin, a_end, b_begin, b_end;
+    extent(a, &a_begin, &a_end);
+    extent(b, &b_begin, &b_end);
+    return a_begin < b_end && b_begin < a_end;
+}
+
+static bool check_overlap(const tess_program *p, const tess_args *a, Failure *f)
+{
+    for (uint32_t o = 0; o < p->outputs.n; o++) {
+        for (uint32_t i = 0; i < p->inputs.n; i++)
+            if (a->inputs[i].set && overlap(&a->outputs[o], &a->inputs[i]))
+                return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                                   "the memory for result '%s' overlaps the image '%s'",
+                                   p->outputs.at[o].info.name, p->inputs.at[i].info.name);
+        for (uint32_t i = 0; i < o; i++)
+            if (overlap(&a->outputs[o], &a->outputs[i]))
+                return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                                   "the memory for result '%s' overlaps that for '%s'",
+                                   p->outputs.at[o].info.name, p->outputs.at[i].info.name);
+    }
+    return true;
+}
+
+/* Fresh memory for a result of the given shape, kept when it is there already. */
+static bool own_result(BoundImage *b, DLDataType dtype, int ndim, const int64_t *shape,
+                       const char *name, Failure *f)
+{
+    if (b->owned && b->tensor.ndim == ndim
+        && memcmp(b->shape, shape, (size_t)ndim * sizeof *shape) == 0)
+        return true;
+    free(b->owned ? b->tensor.data : NULL);
+    memset(b, 0, sizeof *b);
+    size_t bytes = dtype.bits / 8u;
+    for (int d = 0; d < ndim; d++)
+        if (!tessi_mul_size(bytes, (size_t)shape[d], &bytes))
+            return tessi_failf(f, TESS_ERROR_MEMORY,
+                               "the result '%s' is too large for this machine", name);
+    enum { ALIGNMENT = 64 };
+    void *data = bytes <= SIZE_MAX - ALIGNMENT
+                     ? aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+                     : NULL;
+    if (!data)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the result '%s' (%zu bytes)",
+                           name, bytes);
+    b->set = b->owned = true;
+    b->tensor = (DLTensor){ data, { kDLCPU, 0 }, ndim, dtype, b->shape, b->strides, 0 };
+    int64_t stride = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        b->shape[d] = shape[d];
+        b->strides[d] = stride;
+        stride *= shape[d];
+    }
+    return true;
+}
+
+static bool bind_result(const tess_info *info, const Variant *v, uint32_t number,
+                        const int64_t *params, BoundImage *b, InterpImage *out, Failure *f)
+{
+    const Image *image = &v->graph->outputs.at[number];
+    int64_t shape[MAX_DIMS + 1];
+    int ndim = image->n_dims;
+    for (int d = 0; d < ndim; d++)
+        if (!tessi_size_eval(v->graph, image->size[d], params, &shape[d]))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of the result '%s' is too large",
+                               info->name);
+    bool mixed = false;
+    for (uint32_t c = 1; c < image->channels.n; c++)
+        mixed = mixed || image->channels.at[c].type != image->channels.at[0].type;
+    DLDataType dtype = mixed ? (DLDataType){ kDLUInt, 8, 1 } : info->dtype;
+    if (image->is_struct)
+        shape[ndim++] = mixed ? (int64_t)image->pixel_bytes : (int64_t)image->channels.n;
+    if (!b->set || b->owned) {
+        if (!own_result(b, dtype, ndim, shape, info->name, f))
+            return false;
+    }
+    for (int d = 0; d < ndim; d++)
+        if (b->shape[d] != shape[d])
+            return tessi_failf(
+                f, TESS_ERROR_ARGUMENT,
+                "the memory for result '%s' has size %lld in dimension %d, but the result has %lld",
+                info->name, (long long)b->shape[d], d, (long long)shape[d]);
+    describe(image, b, out);
+    return true;
+}
+
+bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
+                Failure *f)
+{
+    const Graph *g = v->graph;
+    out->params = ARENA_NEW_ARRAY(arena, int64_t, g->params.n);
+    out->scalars = ARENA_NEW_ARRAY(arena, Value, g->scalars.n);
+    out->inputs = ARENA_NEW_ARRAY(arena, InterpImage, g->inputs.n);
+    out->outputs = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
+    if (!bind_inputs(p, v, a, out, f) || !tessi_bind_sizes(p, v, a, arena, out->params, f)
+        || !bind_scalars(p, v, a, out->scalars, f))
+        return false;
+    for (uint32_t o = 0; o < g->outputs.n; o++)
+        if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],
+                         &out->outputs[o], f))
+            return false;
+    return check_overlap(p, a, f);
+}

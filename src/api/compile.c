@@ -1,0 +1,363 @@
+/* tess_compile: from text to a program with its signature. The graph for the constants known now is made at once, so that every
+ * mistake in the text is found here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/embedded.h"
+#include "rt/clock.h"
+#include "rt/file.h"
+
+enum {
+    LARGEST_COMPILATION =
+        1 << 30,    /* bytes of arena: bounds what a hostile program can make us use */
+    PLACEHOLDER = 3 /* for a constant that only a run can give, while the signature is made */
+};
+
+static bool init_diags(tess_diags *d)
+{
+    Guard guard;
+    tessi_arena_init(&d->arena, NULL, NULL);
+    if (!GUARDED(&guard, &d->arena))
+        return false;
+    tessi_sources_init(&d->sources, &d->arena);
+    tessi_diags_init(&d->diags, &d->arena, &d->sources);
+    return true;
+}
+
+tess_diags *tessi_diags_new(void)
+{
+    tess_diags *d = calloc(1, sizeof *d);
+    if (d && init_diags(d))
+        return d;
+    tess_diags_free(d);
+    return NULL;
+}
+
+/* Text of lib/NAME.tess: from the folder of the options when there is one, else what the library carries. */
+typedef struct UseContext {
+    const tess_program *program;
+    Arena *arena;
+} UseContext;
+
+static const char *read_use(void *user, const char *name, size_t *n)
+{
+    UseContext *context = user;
+    if (strchr(name, '/') || strchr(name, '\\') || name[0] == '.') /* a name, not a path */
+        return NULL;
+    const char *folder = context->program->options.library;
+    if (folder) {
+        char *bytes = NULL;
+        Failure f;
+        const char *path = tessi_sprintf(context->arena, "%s/%s.tess", folder, name);
+        if (tessi_file_read(path, (size_t)1 << 24, (uint8_t **)&bytes, n, &f)) {
+            const char *text = tessi_strndup(context->arena, bytes, *n);
+            free(bytes);
+            return text;
+        }
+    }
+    if (strcmp(name, "filters") != 0)
+        return NULL;
+    *n = strlen(tessi_embedded_filters);
+    return tessi_embedded_filters;
+}
+
+/* examples/blur.tess -> blur */
+static const char *program_name(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *dot = strrchr(name, '.');
+    size_t n = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    return n ? tessi_strndup(a, name, n) : "program";
+}
+
+bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
+{
+    double start = tessi_clock_ms();
+    uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
+    UseContext use = { p, &v->arena };
+    v->ast =
+        tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma != 0, read_use, &use);
+    FrontOptions options = { .name = program_name(&v->arena, p->name),
+                             .border = p->options.border,
+                             .constants = v->constants.at,
+                             .n_constants = v->constants.n };
+    if (!d->diags.n_errors)
+        v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
+    if (!v->lowered || d->diags.n_errors)
+        return false;
+    const char *fault = tessi_graph_verify(v->lowered);
+    if (fault) {
+        tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, "lower", fault);
+        return false;
+    }
+    v->graph = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
+    fault = tessi_graph_verify(v->graph);
+    if (fault) {
+        tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, "simplify", fault);
+        return false;
+    }
+    v->front_ms = tessi_clock_ms() - start;
+    return true;
+}
+
+/* ---- The signature ------------------------------------------------------------------------------------------------ */
+static void fill_channels(tess_program *p, const Image *image, Input *in)
+{
+    uint32_t n = image->channels.n;
+    in->channel_names = ARENA_NEW_ARRAY(&p->arena, const char *, n);
+    in->channel_types = ARENA_NEW_ARRAY(&p->arena, DLDataType, n);
+    for (uint32_t c = 0; c < n; c++) {
+        in->channel_names[c] = tessi_strdup(&p->arena, image->channels.at[c].name);
+        in->channel_types[c] = tessi_dl_type(image->channels.at[c].type);
+    }
+    in->info.name = tessi_strdup(&p->arena, image->name);
+    in->info.kind = image->is_mask ? TESS_MASK : TESS_IMAGE;
+    in->info.ndim = image->n_dims;
+    in->info.n_channels = (int)n;
+    in->info.dtype = in->channel_types[0];
+    in->info.channel_names = in->channel_names;
+    in->info.channel_types = in->channel_types;
+    in->info.is_struct = image->is_struct;
+}
+
+static double real_value(ScalarType t, Value v)
+{
+    return tessi_is_real(t) ? v.f : (double)v.i;
+}
+
+static void fill_number(tess_program *p, Input *in, const char *name, ScalarType type,
+                        bool has_default, Value value, bool has_range, Value lo, Value hi)
+{
+    in->type = type;
+    in->info.name = tessi_strdup(&p->arena, name);
+    in->info.dtype = tessi_dl_type(type);
+    in->info.has_default = has_default;
+    in->info.has_range = has_range;
+    in->info.value = has_default ? real_value(type, value) : 0;
+    in->info.lo = has_range ? real_value(type, lo) : 0;
+    in->info.hi = has_range ? real_value(type, hi) : 0;
+}
+
+static bool fill_image(tess_program *p, const Graph *g, const char *name, Input *in)
+{
+    VEC_FOREACH (const Image, image, &g->inputs) {
+        if (tessi_streq(image->name, name)) {
+            fill_channels(p, image, in);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fill_scalar(tess_program *p, const Variant *v, const char *name, Input *in)
+{
+    in->info.kind = TESS_SCALAR;
+    VEC_FOREACH (const Scalar, s, &v->graph->scalars) {
+        if (tessi_streq(s->name, name)) {
+            fill_number(p, in, name, s->type, s->has_default, s->value, s->has_range, s->lo, s->hi);
+            return true;
+        }
+    }
+    VEC_FOREACH (const TConstant, c, &v->typed->constants) {
+        if (tessi_streq(c->name, name) && !c->is_param) {
+            fill_number(p, in, name, c->type, c->known, c->value, c->has_range, c->lo, c->hi);
+            in->info.is_const = 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void make_signature(tess_program *p, const Variant *v)
+{
+    for (uint32_t i = 0; i < v->ast->decls.n; i++) {
+        const AstDecl *decl = v->ast->decls.at[i];
+        Input in = { 0 };
+        in.info.struct_size = sizeof in.info;
+        const char *name = decl->name.text;
+        bool known = true;
+        if (decl->kind == AST_DECL_IMAGE) {
+            known = fill_image(p, v->graph, name, &in);
+        } else if (decl->kind == AST_DECL_SCALAR) {
+            known = fill_scalar(p, v, name, &in);
+        } else {
+            in.info.kind = TESS_PARAMETER;
+            fill_number(p, &in, name, TYPE_I64, false, (Value){ 0 }, false, (Value){ 0 },
+                        (Value){ 0 });
+        }
+        if (known)
+            VEC_PUSH(&p->arena, &p->inputs, in);
+    }
+    VEC_FOREACH (const Image, image, &v->graph->outputs) {
+        Input out = { 0 };
+        out.info.struct_size = sizeof out.info;
+        fill_channels(p, image, &out);
+        VEC_PUSH(&p->arena, &p->outputs, out);
+    }
+}
+
+static int64_t input_number(const tess_program *p, const char *name)
+{
+    for (uint32_t i = 0; name && i < p->inputs.n; i++)
+        if (tessi_streq(p->inputs.at[i].info.name, name))
+            return i;
+    return -1;
+}
+
+static void note_constants(tess_program *p, const Variant *v)
+{
+    VEC_FOREACH (const TConstant, c, &v->typed->constants) {
+        ProgramConstant constant = { tessi_strdup(&p->arena, c->name), input_number(p, c->name),
+                                     input_number(p, c->image), c->dim };
+        VEC_PUSH(&p->arena, &p->constants, constant);
+    }
+}
+
+/* ---- Options ------------------------------------------------------------------------------------------------------- */
+void tess_options_init(tess_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->struct_size = sizeof *o;
+}
+
+static const char *copy_text(Arena *a, const char *s)
+{
+    return s ? tessi_strdup(a, s) : NULL;
+}
+
+static void copy_options(tess_program *p, const tess_options *from)
+{
+    tess_options *o = &p->options;
+    tess_options_init(o);
+    if (from)
+        memcpy(o, from, from->struct_size < sizeof *o ? from->struct_size : sizeof *o);
+    o->border = copy_text(&p->arena, o->border);
+    o->plan = copy_text(&p->arena, o->plan);
+    o->machine = copy_text(&p->arena, o->machine);
+    o->library = copy_text(&p->arena, o->library);
+    o->cache = copy_text(&p->arena, o->cache);
+    o->cc = copy_text(&p->arena, o->cc);
+    tess_constant *constants = ARENA_NEW_ARRAY(&p->arena, tess_constant, o->n_constants);
+    for (size_t i = 0; i < o->n_constants; i++)
+        constants[i] = (tess_constant){ tessi_strdup(&p->arena, from->constants[i].name),
+                                        from->constants[i].value };
+    o->constants = constants;
+}
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* ---- The entry ----------------------------------------------------------------------------------------------------- */
+/* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands in, from which the
+ * signature is taken and which is thrown away. */
+static tess_status first_variant(tess_program *p, Variant *v, tess_diags **diags, bool *keep)
+{
+    for (size_t i = 0; i < p->options.n_constants; i++) {
+        FrontConstant c = { p->options.constants[i].name, p->options.constants[i].value };
+        VEC_PUSH(&v->arena, &v->constants, c);
+    }
+    *keep = true;
+    if (tessi_compile_front(p, v, *diags))
+        return TESS_OK;
+    bool only_values_missing =
+        v->typed && v->typed->n_missing && v->typed->n_missing == (*diags)->diags.n_errors;
+    if (!only_values_missing)
+        return TESS_ERROR_PROGRAM;
+    VEC_FOREACH (const TConstant, c, &v->typed->constants) {
+        if (c->known)
+            continue;
+        FrontConstant placeholder = { c->name, PLACEHOLDER };
+        VEC_PUSH(&v->arena, &v->constants, placeholder);
+        if (!c->image) /* nothing but NAME=VALUE can ever give it */
+            return TESS_ERROR_PROGRAM;
+    }
+    tess_diags *again = tessi_diags_new();
+    if (!again)
+        return TESS_ERROR_MEMORY;
+    tess_diags_free(*diags);
+    *diags = again;
+    *keep = false;
+    v->ast = NULL;
+    v->typed = NULL;
+    v->lowered = v->graph = NULL;
+    return tessi_compile_front(p, v, again) ? TESS_OK : TESS_ERROR_PROGRAM;
+}
+
+static tess_status compile_into(tess_program *p, Variant *v, const char *text, size_t n,
+                                const char *name, const tess_options *options, tess_diags **diags)
+{
+    Guard guard;
+    if (!GUARDED(&guard, &p->arena))
+        return TESS_ERROR_MEMORY;
+    tessi_guard_arena(&guard, &v->arena);
+    tessi_guard_arena(&guard, &(*diags)->arena);
+    v->arena.limit_bytes = LARGEST_COMPILATION;
+    p->text = tessi_strndup(&p->arena, text, n);
+    p->n_text = n;
+    p->name = tessi_strdup(&p->arena, name ? name : "program");
+    copy_options(p, options);
+    if (has_suffix(p->name, ".idsl"))
+        p->options.forma = 1;
+    bool keep;
+    tess_status status = first_variant(p, v, diags, &keep);
+    if (status == TESS_OK) {
+        make_signature(p, v);
+        note_constants(p, v);
+    }
+    if (status == TESS_OK && keep)
+        p->variants = v;
+    return status;
+}
+
+tess_status tess_compile(const char *text, size_t n, const char *name, const tess_options *options,
+                         tess_program **program, tess_diags **diags)
+{
+    if (program)
+        *program = NULL;
+    if (diags)
+        *diags = NULL;
+    if (!text || !program || (options && !options->struct_size))
+        return TESS_ERROR_ARGUMENT;
+    tess_program *p = calloc(1, sizeof *p);
+    Variant *v = calloc(1, sizeof *v);
+    tess_diags *d = tessi_diags_new();
+    tess_status status = TESS_ERROR_MEMORY;
+    if (p && v && d) {
+        tessi_arena_init(&p->arena, NULL, NULL);
+        tessi_arena_init(&v->arena, NULL, NULL);
+        p->has_lock = mtx_init(&p->lock, mtx_plain) == thrd_success;
+        if (p->has_lock)
+            status = compile_into(p, v, text, n, name, options, &d);
+    }
+    if (p && p->variants != v)
+        tessi_variant_free(v);
+    if (status == TESS_OK)
+        *program = p;
+    else
+        tess_program_free(p);
+    if (diags)
+        *diags = d;
+    else
+        tess_diags_free(d);
+    return status;
+}
+
+void tess_program_free(tess_program *p)
+{
+    if (!p)
+        return;
+    for (Variant *v = p->variants; v;) {
+        Variant *next = v->next;
+        tessi_variant_free(v);
+        v = next;
+    }
+    tessi_forget_compiler(p);
+    if (p->has_lock)
+        mtx_destroy(&p->lock);
+    tessi_arena_dispose(&p->arena);
+    free(p);
+}

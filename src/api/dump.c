@@ -1,0 +1,161 @@
+/* tess_dump: any stop of the compiler as text; tess_args_estimate: what the plan expects. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "api/api.h"
+#include "emit/emit.h"
+
+typedef enum Stop {
+    STOP_AST,
+    STOP_TYPES,
+    STOP_GRAPH,
+    STOP_ANALYSIS,
+    STOP_PLAN,
+    STOP_LOOPS,
+    STOP_C,
+    STOP_HEADER,
+    N_STOPS
+} Stop;
+static const char *const stop_names[N_STOPS] = { "ast",  "types", "graph", "analysis",
+                                                 "plan", "loops", "c",     "header" };
+
+static bool find_stop(const char *name, Stop *stop, Failure *f)
+{
+    for (int i = 0; i < N_STOPS; i++) {
+        if (tessi_streq(stop_names[i], name)) {
+            *stop = (Stop)i;
+            return true;
+        }
+    }
+    const char *near = name ? tessi_nearest_word(name, stop_names, N_STOPS) : NULL;
+    return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                       "there is no stop '%s'%s%s%s; the stops are ast, types, graph, analysis, "
+                       "plan, loops, c, header",
+                       name ? name : "", near ? " (did you mean '" : "", near ? near : "",
+                       near ? "'?)" : "");
+}
+
+/* Runs the passes that come before the stop, then prints it. */
+static bool print_stop(const tess_program *p, Variant *v, Stop stop, tess_diags *d, Text *out,
+                       Failure *f)
+{
+    if (stop >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
+        return false;
+    if (stop >= STOP_LOOPS && !tessi_pass_loops(v, f))
+        return false;
+    if (stop >= STOP_C && !tessi_pass_text(p, v, f))
+        return false;
+    EmitOptions options = { .source_name = p->name };
+    switch (stop) {
+    case STOP_AST: tessi_ast_print(v->ast, out); return true;
+    case STOP_TYPES: tessi_typed_print(v->typed, out); return true;
+    case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
+    case STOP_ANALYSIS: tessi_analysis_print(v->analysis, v->graph, out); return true;
+    case STOP_PLAN: tessi_plan_print(v->plan, v->graph, out); return true;
+    case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
+    case STOP_C: tessi_text_add(out, v->c_text); return true;
+    case STOP_HEADER: tessi_emit_c_header(v->loops, &options, out); return true;
+    case N_STOPS: break;
+    }
+    return false;
+}
+
+/* Text is left in v->arena; *d receives the diagnostics. The lock is held. */
+static bool dump(tess_program *p, const tess_args *args, Stop stop, const char **text,
+                 tess_diags **d)
+{
+    Failure *f = &p->failure;
+    Variant *v = tessi_variant(p, args, d, f);
+    if (!v)
+        return false;
+    if (!*d && !(*d = tessi_diags_new()))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    Guard guard;
+    if (!GUARDED(&guard, &v->arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    tessi_guard_arena(&guard, &(*d)->arena);
+    Text out;
+    tessi_text_init(&out, &v->arena);
+    if (!print_stop(p, v, stop, *d, &out, f))
+        return false;
+    *text = tessi_text_str(&out);
+    return true;
+}
+
+tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
+                      tess_diags **diags)
+{
+    if (text)
+        *text = NULL;
+    if (diags)
+        *diags = NULL;
+    if (!p || !text || (args && args->program != p))
+        return TESS_ERROR_ARGUMENT;
+    Stop stop = N_STOPS;
+    tess_diags *d = NULL;
+    const char *made = NULL;
+    mtx_lock(&p->lock);
+    memset(&p->failure, 0, sizeof p->failure);
+    bool ok = find_stop(stop_name, &stop, &p->failure) && dump(p, args, stop, &made, &d);
+    if (ok) {
+        size_t n = strlen(made) + 1;
+        *text = malloc(n);
+        ok = *text ? (memcpy(*text, made, n), true)
+                   : tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
+    }
+    mtx_unlock(&p->lock);
+    if (diags)
+        *diags = d;
+    else
+        tess_diags_free(d);
+    return ok ? TESS_OK : (tess_status)p->failure.status;
+}
+
+void tess_text_free(char *text)
+{
+    free(text);
+}
+
+static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate *e)
+{
+    Failure *f = &a->failure;
+    Variant *v = tessi_variant(p, a, NULL, f);
+    tess_diags *d = v ? tessi_diags_new() : NULL;
+    if (!d)
+        return v ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : false;
+    Guard guard;
+    bool ok = false;
+    if (GUARDED(&guard, &v->arena)) {
+        tessi_guard_arena(&guard, &d->arena);
+        tessi_guard_arena(&guard, arena);
+        int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, v->graph->params.n);
+        ok = tessi_pass_plan(p, v, d, f) && tessi_bind_sizes(p, v, a, arena, params, f);
+        if (ok) {
+            PlanEstimate made =
+                tessi_plan_estimate(v->plan, v->graph, v->analysis, v->machine, params);
+            e->operations = made.operations;
+            e->bytes_read = made.bytes_read;
+            e->bytes_written = made.bytes_written;
+            e->predicted_ms = made.seconds * 1e3;
+        }
+    } else {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    tess_diags_free(d);
+    return ok;
+}
+
+tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
+{
+    if (!p || !a || a->program != p || !e || e->struct_size != sizeof *e)
+        return TESS_ERROR_ARGUMENT;
+    memset(&a->failure, 0, sizeof a->failure);
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    mtx_lock(&p->lock);
+    bool ok = estimate(p, a, &arena, e);
+    mtx_unlock(&p->lock);
+    tessi_arena_dispose(&arena);
+    return ok ? TESS_OK : (tess_status)a->failure.status;
+}

@@ -1,0 +1,8 @@
+/* Files of the repository that travel inside the library, NUL-terminated (made by cmake/embed.cmake). */
+#ifndef TESSERA_API_EMBEDDED_H
+#define TESSERA_API_EMBEDDED_H
+
+extern const char tessi_embedded_prelude_c[];
+extern const char tessi_embedded_filters[];
+
+#endif

@@ -1,0 +1,96 @@
+/* Public facts: version, statuses, border rules, the signature of a program. */
+#include <string.h>
+
+#include "api/api.h"
+#include "base/scalar.h"
+#include "rt/machine.h"
+
+const char *tess_version(void)
+{
+    return TESSERA_VERSION;
+}
+
+const char *tess_status_text(tess_status s)
+{
+    switch (s) {
+    case TESS_OK: return "done";
+    case TESS_ERROR_PROGRAM: return "the program is wrong";
+    case TESS_ERROR_ARGUMENT: return "an argument does not fit";
+    case TESS_ERROR_FILE: return "a file could not be read or written";
+    case TESS_ERROR_COMPILER: return "the C compiler is missing or failed";
+    case TESS_ERROR_DEVICE: return "the device is missing or failed";
+    case TESS_ERROR_MEMORY: return "out of memory";
+    case TESS_ERROR_UNSUPPORTED: return "this build cannot do that";
+    case TESS_ERROR_INTERNAL: return "internal error";
+    }
+    return "unknown status";
+}
+
+tess_status tess_border_rule(size_t i, const char *fields[5])
+{
+    if (!fields || i >= N_BORDERS - 1)
+        return TESS_ERROR_ARGUMENT;
+    const BorderInfo *b =
+        tessi_border_info((Border)(i + 1)); /* INSIDE, the first, is no rule that users know */
+    fields[0] = b->name;
+    fields[1] = b->aliases;
+    fields[2] = b->picture;
+    fields[3] = b->scipy;
+    fields[4] = b->opencv;
+    return TESS_OK;
+}
+
+static tess_status copy_info(const Input *inputs, size_t n, size_t i, tess_info *info)
+{
+    if (i >= n || !info || info->struct_size > sizeof *info || info->struct_size < sizeof(size_t))
+        return TESS_ERROR_ARGUMENT;
+    size_t size = info->struct_size;
+    memcpy(info, &inputs[i].info, size);
+    info->struct_size = size;
+    return TESS_OK;
+}
+
+size_t tess_program_inputs(const tess_program *p)
+{
+    return p ? p->inputs.n : 0;
+}
+
+size_t tess_program_outputs(const tess_program *p)
+{
+    return p ? p->outputs.n : 0;
+}
+
+tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info)
+{
+    return p ? copy_info(p->inputs.at, p->inputs.n, i, info) : TESS_ERROR_ARGUMENT;
+}
+
+tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info)
+{
+    return p ? copy_info(p->outputs.at, p->outputs.n, i, info) : TESS_ERROR_ARGUMENT;
+}
+
+const char *tess_program_error(const tess_program *p)
+{
+    return p ? p->failure.text : "";
+}
+
+tess_status tess_machine_text(char **text)
+{
+    if (!text)
+        return TESS_ERROR_ARGUMENT;
+    *text = NULL;
+    Arena arena;
+    Guard guard;
+    tessi_arena_init(&arena, NULL, NULL);
+    if (!GUARDED(&guard, &arena)) {
+        tessi_arena_dispose(&arena);
+        return TESS_ERROR_MEMORY;
+    }
+    Text made;
+    tessi_text_init(&made, &arena);
+    tessi_machine_detect(&made);
+    *text = strdup(tessi_text_str(&made));
+    tessi_arena_dispose(&arena);
+    return *text ? TESS_OK : TESS_ERROR_MEMORY;
+}

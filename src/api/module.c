@@ -1,0 +1,55 @@
+/* The generated C of a variant as a function in this process. */
+#include <string.h>
+
+#include "api/api.h"
+#include "emit/emit.h"
+#include "rt/kernel.h"
+
+/* The C compiler, looked for once a program. The lock is held. */
+bool tessi_find_compiler(tess_program *p, Failure *f)
+{
+    if (!p->has_tool) {
+        tessi_cache_open(&p->cache, p->options.cache);
+        tessi_cc_find(p->options.cc, &p->cache, &p->tool, &p->no_tool);
+        p->has_tool = true;
+    }
+    if (p->tool.path)
+        return true;
+    *f = p->no_tool;
+    return false;
+}
+
+void tessi_forget_compiler(tess_program *p)
+{
+    if (!p->has_tool)
+        return;
+    tessi_cc_dispose(&p->tool);
+    tessi_cache_dispose(&p->cache);
+}
+
+bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
+{
+    if (v->entry)
+        return true;
+    if (!tessi_find_compiler(p, f))
+        return false;
+    static const char *const flags[] = { "-DTESSERA_ENTRY",
+#if defined(__ELF__)
+                                         "-Wl,-Bsymbolic", /* our function, whatever the process calls so */
+#endif
+                                         NULL };
+    const char *name = tessi_sprintf(&v->arena, "%s_entry", tessi_emit_c_name(v->loops, &v->arena));
+    Text log;
+    tessi_text_init(&log, &v->arena);
+    KernelJob job = { .tool = &p->tool,
+                      .cache = &p->cache,
+                      .c_text = v->c_text,
+                      .function = name,
+                      .flags = flags,
+                      .log = &log };
+    RtFunction function;
+    if (!tessi_kernel_load(&job, &v->module, &function, &v->module_cached, f))
+        return false;
+    v->entry = (ModuleEntry)function;
+    return true;
+}

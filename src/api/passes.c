@@ -1,0 +1,103 @@
+/* From the graph to text: plan, loops, C. Each pass is followed by the verifier of what it made, so that a fault of ours is a
+ * sentence that names the pass and never a wrong picture. */
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "api/api.h"
+#include "api/embedded.h"
+#include "emit/emit.h"
+#include "loop/lower.h"
+#include "rt/machine.h"
+
+static bool internal(Failure *f, const char *pass, const char *fault)
+{
+    return tessi_failf(f, TESS_ERROR_INTERNAL, "internal error in pass '%s': %s", pass, fault);
+}
+
+static bool first_error(const tess_diags *d, Failure *f)
+{
+    VEC_FOREACH (const Diag, diag, &d->diags.list)
+        if (diag->severity == SEV_ERROR)
+            return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", diag->text);
+    return tessi_failf(f, TESS_ERROR_INTERNAL, "a reader failed without saying why");
+}
+
+/* The machine to plan for: the one described in the options, else this one. */
+static Machine *machine_of(const tess_program *p, Variant *v, tess_diags *d)
+{
+    if (p->options.machine) {
+        const char *text = p->options.machine;
+        size_t n = strlen(text);
+        tessi_sources_add(&d->sources, "machine", text, n);
+        return tessi_machine_read(&v->arena, &d->diags, text, n);
+    }
+    Text text;
+    tessi_text_init(&text, &v->arena);
+    tessi_machine_detect(&text);
+    return tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n);
+}
+
+bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *f)
+{
+    if (v->plan)
+        return true;
+    v->machine = machine_of(p, v, d);
+    if (!v->machine)
+        return first_error(d, f);
+    v->analysis = tessi_analyse(v->graph, &v->arena);
+    Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
+                                                   strlen(p->options.plan))
+                                 : tessi_plan_choose(&v->arena, v->graph, v->analysis, v->machine);
+    if (!plan)
+        return first_error(d, f);
+    const char *fault = tessi_plan_verify(&v->arena, plan, v->graph);
+    if (fault)
+        return p->options.plan
+                   ? tessi_failf(f, TESS_ERROR_PROGRAM, "the plan cannot be used: %s", fault)
+                   : internal(f, "plan", fault);
+    v->plan = plan;
+    return true;
+}
+
+static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m, Failure *f)
+{
+    LoopProgram *loops = tessi_lower_loops(a, g, plan, m);
+    const char *fault = tessi_loop_verify(loops);
+    if (fault) {
+        internal(f, "lower", fault);
+        return NULL;
+    }
+    tessi_loop_simplify(loops);
+    fault = tessi_loop_verify(loops);
+    if (fault) {
+        internal(f, "simplify loops", fault);
+        return NULL;
+    }
+    return loops;
+}
+
+bool tessi_pass_loops(Variant *v, Failure *f)
+{
+    if (!v->loops)
+        v->loops = lower(&v->arena, v->graph, v->plan, v->machine, f);
+    return v->loops != NULL;
+}
+
+LoopProgram *tessi_pass_reference(const Variant *v, Arena *a, Failure *f)
+{
+    Plan *plan = tessi_plan_naive(a, v->graph, v->machine);
+    return lower(a, v->graph, plan, v->machine, f);
+}
+
+bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
+{
+    (void)f;
+    if (v->c_text)
+        return true;
+    EmitOptions options = { .prelude = tessi_embedded_prelude_c, .source_name = p->name };
+    Text text;
+    tessi_text_init(&text, &v->arena);
+    tessi_emit_c(v->loops, &options, &text);
+    v->c_text = tessi_text_str(&text);
+    return true;
+}

@@ -1,0 +1,264 @@
+/* tess_run: one run by the chosen target; tess_verify: the same by the graph interpreter, compared. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "emit/emit.h"
+#include "interp/graph_interp.h"
+#include "interp/loop_interp.h"
+#include "rt/clock.h"
+
+/* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
+static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
+{
+    int64_t unit = tessi_type_info(image->channels.at[0].type)->bytes;
+    VEC_FOREACH (const Channel, c, &image->channels)
+        if (c->type != image->channels.at[0].type)
+            unit = 1;
+    for (int d = 0; d < image->n_dims; d++)
+        strides[d] = (ptrdiff_t)(in->stride_bytes[d] / unit);
+}
+
+static bool run_module(const tess_program *p, const Variant *v, const Binding *b, Arena *arena,
+                       Failure *f)
+{
+    const Graph *g = v->graph;
+    uint32_t n = g->inputs.n + g->outputs.n;
+    void **images = ARENA_NEW_ARRAY(arena, void *, n);
+    ptrdiff_t *strides = ARENA_NEW_ARRAY(arena, ptrdiff_t, (size_t)n * EMIT_STRIDES);
+    ptrdiff_t *params = ARENA_NEW_ARRAY(arena, ptrdiff_t, g->params.n);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_input = i < g->inputs.n;
+        const Image *image = is_input ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
+        const InterpImage *bound = is_input ? &b->inputs[i] : &b->outputs[i - g->inputs.n];
+        images[i] = bound->data;
+        entry_strides(image, bound, strides + (size_t)i * EMIT_STRIDES);
+    }
+    for (uint32_t i = 0; i < g->params.n; i++)
+        params[i] = (ptrdiff_t)b->params[i];
+    switch (v->entry(images, strides, params, b->scalars, p->options.threads)) {
+    case 0: return true;
+    case 1: return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
+    default:
+        return tessi_failf(f, TESS_ERROR_INTERNAL,
+                           "internal error in the generated code: it refused the sizes");
+    }
+}
+
+/* What auto means here: the C compiler when there is one. */
+static tess_target choose_target(tess_program *p)
+{
+    if (p->options.target != TESS_TARGET_AUTO)
+        return p->options.target;
+    Failure ignored;
+    mtx_lock(&p->lock);
+    bool found = tessi_find_compiler(p, &ignored);
+    mtx_unlock(&p->lock);
+    return found ? TESS_TARGET_C : TESS_TARGET_INTERP;
+}
+
+static const char *target_name(tess_target t)
+{
+    return t == TESS_TARGET_C ? "c" : t == TESS_TARGET_LOOPS ? "loops" : "interp";
+}
+
+/* Makes of the variant what the target needs. The lock is held. */
+static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing *timing,
+                    Failure *f)
+{
+    if (target == TESS_TARGET_CUDA || target == TESS_TARGET_OPENCL)
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                           "this version generates no %s; use the target c or interp",
+                           target == TESS_TARGET_CUDA ? "CUDA" : "OpenCL");
+    if (target == TESS_TARGET_INTERP)
+        return true;
+    tess_diags *d = tessi_diags_new();
+    if (!d)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    Guard guard;
+    bool ok = false;
+    if (GUARDED(&guard, &v->arena)) {
+        tessi_guard_arena(&guard, &d->arena);
+        double start = tessi_clock_ms();
+        bool had_loops = v->loops != NULL;
+        ok = tessi_pass_plan(p, v, d, f) && tessi_pass_loops(v, f);
+        if (!had_loops)
+            v->front_ms += tessi_clock_ms() - start;
+        if (ok && target == TESS_TARGET_C) {
+            bool had_module = v->entry != NULL;
+            start = tessi_clock_ms();
+            ok = tessi_pass_text(p, v, f) && tessi_variant_load(p, v, f);
+            if (ok && !had_module)
+                v->compile_ms = tessi_clock_ms() - start;
+        }
+    } else {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    }
+    tess_diags_free(d);
+    timing->front_ms = v->front_ms;
+    timing->compile_ms = v->compile_ms;
+    timing->compile_cached = v->module_cached;
+    return ok;
+}
+
+static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_target target,
+                    Arena *arena)
+{
+    Failure *f = &a->failure;
+    Guard guard;
+    if (!GUARDED(&guard, arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    Binding b;
+    if (!tessi_bind(p, v, a, arena, &b, f))
+        return false;
+    InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, arena };
+    double start = tessi_clock_ms();
+    bool ok = target == TESS_TARGET_C       ? run_module(p, v, &b, arena, f)
+              : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
+                                            : tessi_interpret_graph(v->graph, &interp, f);
+    a->timing.run_ms = tessi_clock_ms() - start;
+    return ok;
+}
+
+/* The variant for these arguments, held against being dropped until released. */
+static Variant *acquire(tess_program *p, tess_args *a, tess_target target)
+{
+    mtx_lock(&p->lock);
+    Variant *v = tessi_variant(p, a, NULL, &a->failure);
+    if (v && !prepare(p, v, target, &a->timing, &a->failure))
+        v = NULL;
+    if (v)
+        v->users++;
+    mtx_unlock(&p->lock);
+    return v;
+}
+
+static void release(tess_program *p, Variant *v)
+{
+    mtx_lock(&p->lock);
+    v->users--;
+    mtx_unlock(&p->lock);
+}
+
+static tess_status begin(const tess_program *p, tess_args *a)
+{
+    if (!p || !a || a->program != p)
+        return TESS_ERROR_ARGUMENT;
+    memset(&a->failure, 0, sizeof a->failure);
+    return TESS_OK;
+}
+
+tess_status tess_run(tess_program *p, tess_args *a, void *stream)
+{
+    (void)stream; /* the CPU has none */
+    if (begin(p, a) != TESS_OK)
+        return TESS_ERROR_ARGUMENT;
+    memset(&a->timing, 0, sizeof a->timing);
+    a->has_results = false;
+    tess_target target = choose_target(p);
+    a->timing.target = target_name(target);
+    Variant *v = acquire(p, a, target);
+    if (!v)
+        return (tess_status)a->failure.status;
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    a->has_results = execute(p, v, a, target, &arena);
+    tessi_arena_dispose(&arena);
+    release(p, v);
+    return a->has_results ? TESS_OK : (tess_status)a->failure.status;
+}
+
+/* ---- Verification ---------------------------------------------------------------------------------------------------- */
+/* Compares one image with what the interpreter made of it; false with the first difference. */
+static bool same_image(const Image *image, const InterpImage *have, const InterpImage *want,
+                       Failure *f)
+{
+    int64_t at[MAX_DIMS] = { 0 }, n = 1;
+    for (int d = 0; d < image->n_dims; d++)
+        n *= have->size[d];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t have_at = 0, want_at = 0;
+        for (int d = 0; d < image->n_dims; d++) {
+            have_at += at[d] * have->stride_bytes[d];
+            want_at += at[d] * want->stride_bytes[d];
+        }
+        VEC_FOREACH (const Channel, c, &image->channels) {
+            Value x =
+                tessi_load_element(c->type, (const char *)have->data + have_at + c->byte_offset);
+            Value y =
+                tessi_load_element(c->type, (const char *)want->data + want_at + c->byte_offset);
+            if (tessi_value_same(c->type, x, y))
+                continue;
+            bool real = tessi_is_real(c->type);
+            return tessi_failf(f, TESS_ERROR_INTERNAL,
+                               "the result '%s%s%s' differs at [%lld, %lld, %lld, %lld]: %.17g, "
+                               "but the interpreter gives %.17g",
+                               image->name, c->name[0] ? "." : "", c->name, (long long)at[0],
+                               (long long)at[1], (long long)at[2], (long long)at[3],
+                               real ? x.f : (double)x.i, real ? y.f : (double)y.i);
+        }
+        for (int d = image->n_dims - 1; d >= 0 && ++at[d] == have->size[d]; d--)
+            at[d] = 0;
+    }
+    return true;
+}
+
+static bool verify(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
+                   void **memory)
+{
+    Failure *f = &a->failure;
+    Guard guard;
+    if (!GUARDED(&guard, arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    Binding b;
+    if (!tessi_bind(p, v, a, arena, &b, f))
+        return false;
+    const Graph *g = v->graph;
+    InterpImage *again = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
+    for (uint32_t o = 0; o < g->outputs.n; o++) {
+        const Image *image = &g->outputs.at[o];
+        again[o] = b.outputs[o];
+        size_t bytes = image->pixel_bytes;
+        for (int d = image->n_dims - 1; d >= 0; d--) {
+            again[o].stride_bytes[d] = (int64_t)bytes;
+            if (!tessi_mul_size(bytes, (size_t)again[o].size[d], &bytes))
+                return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        }
+        memory[o] = again[o].data = calloc(bytes, 1);
+        if (!memory[o])
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the comparison");
+    }
+    InterpArgs interp = { b.params, b.scalars, b.inputs, again, 0, arena };
+    if (!tessi_interpret_graph(g, &interp, f))
+        return false;
+    for (uint32_t o = 0; o < g->outputs.n; o++)
+        if (!same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))
+            return false;
+    return true;
+}
+
+tess_status tess_verify(tess_program *p, tess_args *a)
+{
+    if (begin(p, a) != TESS_OK)
+        return TESS_ERROR_ARGUMENT;
+    if (!a->has_results) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "there are no results to verify: run first");
+        return TESS_ERROR_ARGUMENT;
+    }
+    tess_timing kept = a->timing;
+    Variant *v = acquire(p, a, TESS_TARGET_INTERP);
+    a->timing = kept;
+    if (!v)
+        return (tess_status)a->failure.status;
+    void **memory = calloc(p->outputs.n + 1, sizeof *memory);
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    bool ok = memory ? verify(p, v, a, &arena, memory)
+                     : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
+    for (uint32_t o = 0; memory && o < p->outputs.n; o++)
+        free(memory[o]);
+    free(memory);
+    tessi_arena_dispose(&arena);
+    release(p, v);
+    return ok ? TESS_OK : (tess_status)a->failure.status;
+}

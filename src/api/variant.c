@@ -1,0 +1,140 @@
+/* Variants: the program compiled for given constants, made on first use and kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
+
+void tessi_variant_free(Variant *v)
+{
+    if (!v)
+        return;
+    tessi_module_close(&v->module);
+    tessi_arena_dispose(&v->arena);
+    free(v);
+}
+
+static bool option_value(const tess_program *p, const char *name, double *value)
+{
+    bool found = false;
+    for (size_t i = 0; i < p->options.n_constants; i++) { /* the last one counts */
+        if (tessi_streq(p->options.constants[i].name, name)) {
+            *value = p->options.constants[i].value;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* A constant's value for these arguments: set by name, else by the options, else by the size of an image. */
+static bool constant_value(const tess_program *p, const tess_args *args, const ProgramConstant *c,
+                           double *value)
+{
+    if (args && c->input >= 0 && args->scalar_set[c->input]) {
+        *value = args->scalars[c->input];
+        return true;
+    }
+    if (option_value(p, c->name, value))
+        return true;
+    if (args && c->image >= 0 && args->inputs[c->image].set) {
+        *value = (double)args->inputs[c->image].shape[c->dim];
+        return true;
+    }
+    return false; /* its default, or an error of the front */
+}
+
+static void collect(const tess_program *p, const tess_args *args, Variant *v)
+{
+    VEC_FOREACH (const ProgramConstant, c, &p->constants) {
+        double value;
+        if (constant_value(p, args, c, &value)) {
+            FrontConstant constant = { c->name, value };
+            VEC_PUSH(&v->arena, &v->constants, constant);
+        }
+    }
+}
+
+/* Whether an existing variant has just the constants that these arguments give. */
+static bool fits(const tess_program *p, const tess_args *args, const Variant *v)
+{
+    VEC_FOREACH (const ProgramConstant, c, &p->constants) {
+        double wanted = 0, has = 0;
+        bool is_wanted = constant_value(p, args, c, &wanted), is_set = false;
+        VEC_FOREACH (const FrontConstant, k, &v->constants) {
+            if (tessi_streq(k->name, c->name)) {
+                has = k->value;
+                is_set = true;
+            }
+        }
+        if (is_wanted != is_set || (is_wanted && memcmp(&wanted, &has, sizeof has) != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool make(tess_program *p, const tess_args *args, Variant *v, tess_diags *d, Failure *f)
+{
+    Guard guard;
+    if (!GUARDED(&guard, &v->arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    tessi_guard_arena(&guard, &d->arena);
+    collect(p, args, v);
+    if (tessi_compile_front(p, v, d))
+        return true;
+    const char *first = "it does not compile for these constants";
+    VEC_FOREACH (const Diag, diag, &d->diags.list) {
+        if (diag->severity == SEV_ERROR) {
+            first = diag->text;
+            break;
+        }
+    }
+    return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", first);
+}
+
+/* Makes room for one more: frees the oldest variant that no run is using. */
+static void drop_oldest_beyond_limit(tess_program *p)
+{
+    int n = 0;
+    Variant **oldest = NULL;
+    for (Variant **link = &p->variants; *link; link = &(*link)->next) {
+        n++;
+        if (!(*link)->users)
+            oldest = link;
+    }
+    if (n < MOST_VARIANTS || !oldest)
+        return;
+    Variant *v = *oldest;
+    *oldest = v->next;
+    tessi_variant_free(v);
+}
+
+Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f)
+{
+    if (diags)
+        *diags = NULL;
+    for (Variant *v = p->variants; v; v = v->next)
+        if (fits(p, args, v))
+            return v;
+    Variant *v = calloc(1, sizeof *v);
+    tess_diags *d = tessi_diags_new();
+    bool ok = false;
+    if (v && d) {
+        tessi_arena_init(&v->arena, NULL, NULL);
+        ok = make(p, args, v, d, f);
+    } else {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    if (diags)
+        *diags = d;
+    else
+        tess_diags_free(d);
+    if (!ok) {
+        tessi_variant_free(v);
+        return NULL;
+    }
+    drop_oldest_beyond_limit(p);
+    v->next = p->variants;
+    p->variants = v;
+    return v;
+}

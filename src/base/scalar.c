@@ -1,0 +1,165 @@
+/* The tables of types.def, ops.def and borders.def, and the small facts about types that follow from them. */
+#include "base/scalar.h"
+#include "prelude/c.h"
+
+#include <string.h>
+
+/* The class letters of the .def files, as characters. */
+static const TypeInfo type_infos[N_TYPES] = {
+#define TYPE(id, name, brief, ctype, bytes, cls) { name, brief, ctype, bytes, #cls[0] },
+#include "base/types.def"
+#undef TYPE
+};
+
+static const OpInfo op_infos[N_OPS] = {
+#define OP(id, name, n_args, infix, domain, result) { name, infix, n_args, #domain[0], #result[0] },
+#include "base/ops.def"
+#undef OP
+};
+
+static const BorderInfo border_infos[N_BORDERS] = {
+#define BORDER(id, name, aliases, picture, scipy, opencv) { name, aliases, picture, scipy, opencv },
+#include "base/borders.def"
+#undef BORDER
+};
+
+const TypeInfo *tessi_type_info(ScalarType t)
+{
+    return &type_infos[t];
+}
+
+const OpInfo *tessi_op_info(Op op)
+{
+    return &op_infos[op];
+}
+
+const BorderInfo *tessi_border_info(Border b)
+{
+    return &border_infos[b];
+}
+
+/* Is `word` one of the words in `list`, which are separated by blanks? */
+static bool is_in_list(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    while (*list) {
+        size_t length = strcspn(list, " ");
+        if (n > 0 && length == n && memcmp(list, word, n) == 0)
+            return true;
+        list += length;
+        list += *list == ' ';
+    }
+    return false;
+}
+
+bool tessi_border_by_name(const char *name, Border *out)
+{
+    for (unsigned b = 0; b < N_BORDERS; b++)
+        if (strcmp(border_infos[b].name, name) == 0 || is_in_list(border_infos[b].aliases, name)) {
+            *out = (Border)b;
+            return true;
+        }
+    return false;
+}
+
+bool tessi_type_by_name(const char *name, ScalarType *out)
+{
+    if (strcmp(name, "int") == 0) {
+        *out = TYPE_I32;
+        return true;
+    }
+    for (unsigned t = 0; t < N_TYPES; t++)
+        if (strcmp(type_infos[t].name, name) == 0 || strcmp(type_infos[t].brief, name) == 0) {
+            *out = (ScalarType)t;
+            return true;
+        }
+    return false;
+}
+
+bool tessi_op_by_name(const char *name, Op *out)
+{
+    for (unsigned op = 0; op < N_OPS; op++)
+        if (strcmp(op_infos[op].name, name) == 0) {
+            *out = (Op)op;
+            return true;
+        }
+    return false;
+}
+
+bool tessi_is_real(ScalarType t)
+{
+    return type_infos[t].cls == 'R';
+}
+
+bool tessi_is_integer(ScalarType t)
+{
+    return type_infos[t].cls == 'S' || type_infos[t].cls == 'U';
+}
+
+bool tessi_is_unsigned(ScalarType t)
+{
+    return type_infos[t].cls == 'U';
+}
+
+ScalarType tessi_promote(ScalarType t)
+{
+    if (t == TYPE_F16)
+        return TYPE_F32;
+    return !tessi_is_real(t) && type_infos[t].bytes < 4 ? TYPE_I32 : t;
+}
+
+ScalarType tessi_common_type(ScalarType a, ScalarType b)
+{
+    /* After promotion six types are left; each holds the values (or the sums) of those before it. */
+    static const ScalarType by_rank[] = { TYPE_I32,   TYPE_U32, TYPE_I64,
+                                          TYPE_INDEX, TYPE_F32, TYPE_F64 };
+    ScalarType pa = tessi_promote(a), pb = tessi_promote(b), common = TYPE_I32;
+    for (size_t k = 0; k < sizeof by_rank / sizeof *by_rank; k++)
+        if (by_rank[k] == pa || by_rank[k] == pb)
+            common = by_rank[k];
+    return common;
+}
+
+Interval tessi_type_range(ScalarType t)
+{
+    if (t == TYPE_BOOL)
+        return (Interval){ 0, 1 };
+    unsigned bits = 8u * type_infos[t].bytes;
+    if (tessi_is_unsigned(t))
+        return (Interval){ 0, (int64_t)(UINT64_MAX >> (64 - bits)) };
+    int64_t hi = (int64_t)(UINT64_MAX >> (65 - bits));
+    return (Interval){ -hi - 1, hi };
+}
+
+bool tessi_op_is_infix(Op op, ScalarType t)
+{
+    if (op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE)
+        return true;
+    if (op == OP_AND || op == OP_OR || op == OP_XOR)
+        return !tessi_is_real(t);
+    if (op == OP_NEG || op == OP_ADD || op == OP_SUB || op == OP_MUL)
+        return tessi_is_real(t) || t == TYPE_INDEX;
+    return op == OP_DIV && tessi_is_real(t);
+}
+
+bool tessi_cast_is_plain(ScalarType to, ScalarType from)
+{
+    if (to == TYPE_BOOL || to == TYPE_F32 || to == TYPE_F64)
+        return true;
+    return to != TYPE_F16 && !tessi_is_real(from);
+}
+
+int64_t tessi_border_index(Border b, int64_t i, int64_t n)
+{
+    switch (b) {
+    case BORDER_CLAMP: return tess_border_clamp(i, n);
+    case BORDER_MIRROR: return tess_border_mirror(i, n);
+    case BORDER_REFLECT: return tess_border_reflect(i, n);
+    case BORDER_WRAP: return tess_border_wrap(i, n);
+    case BORDER_INSIDE:
+    case BORDER_CONSTANT:
+    case BORDER_NONE:
+    case N_BORDERS: break;
+    }
+    return i >= 0 && i < n ? i : -1;
+}

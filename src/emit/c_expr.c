@@ -1,0 +1,307 @@
+/* Expressions in generated C: plain C where C gives the same bits, else calls of the prelude (the rule stands at its head). */
+#include <math.h>
+
+#include "emit/c_private.h"
+
+const char *tessi_c_element(ScalarType t)
+{
+    return tessi_type_info(t)->ctype;
+}
+
+const char *tessi_c_type(ScalarType t)
+{
+    return t == TYPE_BOOL ? "bool" : tessi_type_info(t == TYPE_F16 ? TYPE_F32 : t)->ctype;
+}
+
+static void add_real(Text *out, ScalarType t, double f)
+{
+    bool single = t != TYPE_F64;
+    if (isnan(f)) {
+        tessi_text_add(out, single ? "NAN" : "(double)NAN");
+    } else if (isinf(f)) {
+        tessi_text_addf(out, "%s%sINFINITY", f < 0 ? "-" : "", single ? "" : "(double)");
+    } else {
+        tessi_text_add_real(out, f, single);
+        tessi_text_add(out, single ? "f" : "");
+    }
+}
+
+void tessi_c_constant(Text *out, ScalarType t, Value v)
+{
+    long long i = (long long)v.i;
+    if (tessi_is_real(t))
+        add_real(out, t, v.f);
+    else if (t == TYPE_BOOL)
+        tessi_text_add(out, v.i ? "true" : "false");
+    else if (t == TYPE_U32)
+        tessi_text_addf(out, "%lldu", i);
+    else if (v.i == INT64_MIN)
+        tessi_text_add(out, "INT64_MIN");
+    else if (t == TYPE_I32 && v.i == INT32_MIN)
+        tessi_text_add(out, "INT32_MIN");
+    else if (t == TYPE_I64)
+        tessi_text_addf(out, "INT64_C(%lld)", i);
+    else
+        tessi_text_addf(out, "%lld", i);
+}
+
+/* ---- Elements in memory ------------------------------------------------------------------------------------------------- */
+
+static CImage *image_of(const CWriter *w, const LBuffer *b)
+{
+    return b->kind == LBUF_INPUT    ? &w->inputs[b->image]
+           : b->kind == LBUF_OUTPUT ? &w->outputs[b->image]
+                                    : NULL;
+}
+
+bool tessi_c_is_mixed(const CWriter *w, LBufferId b)
+{
+    const CImage *im = image_of(w, &w->p->buffers.at[b.v]);
+    return im && !im->image->uniform;
+}
+
+static bool is_constant(const CWriter *w, LExprId id, int64_t value)
+{
+    const LExpr *e = tessi_lexpr(w->p, id);
+    return e->kind == LEXPR_CONST && e->value.i == value;
+}
+
+static void plus(CWriter *w, bool *first)
+{
+    tessi_text_add(&w->line, *first ? "" : " + ");
+    *first = false;
+}
+
+/* The distance from the first pixel, in elements (bytes for mixed pixels). */
+static void image_offset(CWriter *w, CImage *im, const LBuffer *b, const LExprId *index, bool first)
+{
+    uint32_t unit = im->image->uniform ? tessi_type_info(b->type)->bytes : 1;
+    uint32_t pixel = im->image->pixel_bytes / unit;
+    uint32_t channel = im->image->channel_offset[b->channel] / unit;
+    for (int d = 0; d < b->n_dims - 1; d++) {
+        if (is_constant(w, index[d], 0))
+            continue;
+        plus(w, &first);
+        tessi_c_expr(w, index[d], C_PRODUCT);
+        tessi_text_addf(&w->line, " * %s", im->stride[d]);
+        im->stride_used[d] = true;
+    }
+    LExprId last = index[b->n_dims - 1];
+    if (!is_constant(w, last, 0)) {
+        plus(w, &first);
+        tessi_c_expr(w, last, pixel == 1 ? C_SUM : C_PRODUCT);
+        if (pixel != 1)
+            tessi_text_addf(&w->line, " * %u", pixel);
+    }
+    if (channel) {
+        plus(w, &first);
+        tessi_text_addf(&w->line, "%u", channel);
+    }
+    tessi_text_add(&w->line, first ? "0" : "");
+}
+
+/* ((i0 * n1 + i1) * n2 + i2) */
+static void row_major_offset(CWriter *w, const LBuffer *b, const LExprId *index)
+{
+    int d = 0;
+    while (d < b->n_dims && is_constant(w, index[d], 0))
+        d++;
+    if (d == b->n_dims) {
+        tessi_text_add(&w->line, "0");
+        return;
+    }
+    for (int k = d + 1; k < b->n_dims - 1; k++)
+        tessi_text_add(&w->line, "(");
+    bool one = d < b->n_dims - 1 && is_constant(w, index[d], 1);
+    if (!one)
+        tessi_c_expr(w, index[d], d < b->n_dims - 1 ? C_PRODUCT : C_LOOSE);
+    for (int k = d + 1; k < b->n_dims; k++) {
+        bool alone = one && k == d + 1;
+        tessi_text_add(&w->line, alone ? "" : " * ");
+        tessi_c_expr(w, b->size[k], alone ? C_SUM : C_UNARY);
+        if (!is_constant(w, index[k], 0)) {
+            tessi_text_add(&w->line, " + ");
+            tessi_c_expr(w, index[k], C_SUM);
+        }
+        tessi_text_add(&w->line, k < b->n_dims - 1 ? ")" : "");
+    }
+}
+
+void tessi_c_place(CWriter *w, LBufferId id, const LExprId *index)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    CImage *im = image_of(w, b);
+    w->buffer_used[id.v] = true;
+    if (im) {
+        im->used = true;
+        tessi_text_add(&w->line, im->name);
+        tessi_text_add(&w->line, im->image->uniform ? "[" : " + ");
+        image_offset(w, im, b, index, true);
+        tessi_text_add(&w->line, im->image->uniform ? "]" : "");
+        return;
+    }
+    tessi_text_add(&w->line, w->buffer[id.v]);
+    if (b->kind == LBUF_TEMP || b->n_dims == 0) {
+        tessi_text_add(&w->line, "[");
+        row_major_offset(w, b, index);
+        tessi_text_add(&w->line, "]");
+        return;
+    }
+    for (int d = 0; d < b->n_dims; d++) {
+        tessi_text_add(&w->line, "[");
+        tessi_c_expr(w, index[d], C_LOOSE);
+        tessi_text_add(&w->line, "]");
+    }
+}
+
+static void load(CWriter *w, const LExpr *e, int around)
+{
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    const char *convert =
+        tessi_c_is_mixed(w, e->buffer)
+            ? tessi_sprintf(w->arena, "tess_load_%s", tessi_type_info(b->type)->brief)
+        : b->type == TYPE_F16 ? "tess_f32_from_f16bits"
+                              : NULL;
+    /* Programs write 0 and 1 only; whoever fills an input may not. */
+    bool any_bool = !convert && b->type == TYPE_BOOL && b->kind == LBUF_INPUT;
+    if (convert)
+        tessi_text_addf(&w->line, "%s(", convert);
+    if (any_bool && around > C_LOOSE)
+        tessi_text_add(&w->line, "(");
+    tessi_c_place(w, e->buffer, e->arg);
+    tessi_text_add(&w->line, any_bool ? " != 0" : "");
+    tessi_text_add(&w->line, convert || (any_bool && around > C_LOOSE) ? ")" : "");
+}
+
+/* ---- Operators ---------------------------------------------------------------------------------------------------------------- */
+
+static void arguments(CWriter *w, const LExpr *e)
+{
+    tessi_text_add(&w->line, "(");
+    for (int i = 0; i < e->n_args; i++) {
+        tessi_text_add(&w->line, i ? ", " : "");
+        tessi_c_expr(w, e->arg[i], C_LOOSE);
+    }
+    tessi_text_add(&w->line, ")");
+}
+
+/* x + -3 is written x - 3. */
+static bool subtracts(CWriter *w, const LExpr *e, long long *positive)
+{
+    const LExpr *c = tessi_lexpr(w->p, e->arg[1]);
+    if (e->op != OP_ADD || e->type != TYPE_INDEX || c->kind != LEXPR_CONST || c->value.i >= 0
+        || c->value.i == INT64_MIN)
+        return false;
+    *positive = -(long long)c->value.i;
+    return true;
+}
+
+static bool is_bitwise(Op op)
+{
+    return op == OP_AND || op == OP_OR || op == OP_XOR;
+}
+
+static void binary(CWriter *w, const LExpr *e, int around)
+{
+    static const int strength[N_OPS] = {
+        [OP_MUL] = C_PRODUCT, [OP_DIV] = C_PRODUCT, [OP_MOD] = C_PRODUCT,
+        [OP_ADD] = C_SUM,     [OP_SUB] = C_SUM,     [OP_EQ] = C_COMPARE,
+        [OP_NE] = C_COMPARE,  [OP_LT] = C_COMPARE,  [OP_LE] = C_COMPARE
+    };
+    int own = strength[e->op], left = own, right = own + 1;
+    if (own == C_COMPARE)
+        left = right = C_SUM;
+    if (!own) { /* & | ^: everything beside them in parentheses, except a chain of the same */
+        const LExpr *first = tessi_lexpr(w->p, e->arg[0]);
+        own = C_LOOSE + 1;
+        left = first->kind == LEXPR_OP && first->op == e->op ? own : C_UNARY;
+        right = C_UNARY;
+    }
+    long long positive;
+    tessi_text_add(&w->line, own < around ? "(" : "");
+    tessi_c_expr(w, e->arg[0], left);
+    if (subtracts(w, e, &positive)) {
+        tessi_text_addf(&w->line, " - %lld", positive);
+    } else {
+        tessi_text_addf(&w->line, " %s ", tessi_op_info(e->op)->infix);
+        tessi_c_expr(w, e->arg[1], right);
+    }
+    tessi_text_add(&w->line, own < around ? ")" : "");
+}
+
+static void operation(CWriter *w, const LExpr *e, int around)
+{
+    const OpInfo *info = tessi_op_info(e->op);
+    ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
+    if (!tessi_op_is_infix(e->op, operands)) {
+        tessi_text_addf(&w->line, "tess_%s_%s", info->name, tessi_type_info(operands)->brief);
+        arguments(w, e);
+        return;
+    }
+    if (e->n_args == 1) {
+        tessi_text_addf(&w->line, "%s%s", C_UNARY < around ? "(" : "", info->infix);
+        tessi_c_expr(w, e->arg[0], C_PRIMARY);
+        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
+        return;
+    }
+    /* C computes narrow integers as int. */
+    bool narrow =
+        is_bitwise(e->op) && tessi_type_info(operands)->bytes < 4 && operands != TYPE_BOOL;
+    if (narrow) {
+        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(operands));
+        binary(w, e, C_PRIMARY);
+        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
+    } else {
+        binary(w, e, around);
+    }
+}
+
+static void conversion(CWriter *w, const LExpr *e, int around)
+{
+    bool to_f16 = e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16;
+    ScalarType to = to_f16 ? TYPE_F16 : e->type, from = tessi_lexpr(w->p, e->arg[0])->type;
+    if (e->kind == LEXPR_CAST && tessi_cast_is_plain(to, from)) {
+        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(to));
+        tessi_c_expr(w, e->arg[0], C_UNARY);
+        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
+        return;
+    }
+    tessi_text_addf(&w->line, "tess_%s%s_from_%s", e->kind == LEXPR_SAT ? "sat_" : "",
+                    tessi_type_info(to)->brief, tessi_type_info(from)->brief);
+    arguments(w, e);
+}
+
+static void constant(CWriter *w, const LExpr *e, int around)
+{
+    bool negative = tessi_is_real(e->type) ? signbit(e->value.f) != 0 : e->value.i < 0;
+    bool cast = e->type == TYPE_F64 && !isfinite(e->value.f);
+    bool parentheses = (negative || cast) && around > C_UNARY;
+    tessi_text_add(&w->line, parentheses ? "(" : "");
+    tessi_c_constant(&w->line, e->type, e->value);
+    tessi_text_add(&w->line, parentheses ? ")" : "");
+}
+
+void tessi_c_expr(CWriter *w, LExprId id, int around)
+{
+    if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
+        tessi_text_add(&w->line, w->temporary[id.v]);
+        return;
+    }
+    const LExpr *e = tessi_lexpr(w->p, id);
+    switch (e->kind) {
+    case LEXPR_CONST: constant(w, e, around); break;
+    case LEXPR_VAR: tessi_text_add(&w->line, w->var[e->var.v]); break;
+    case LEXPR_PARAM:
+        w->param_used[e->ref] = true;
+        tessi_text_add(&w->line, w->param[e->ref]);
+        break;
+    case LEXPR_SCALAR:
+        w->scalar_used[e->ref] = true;
+        tessi_text_add(&w->line, w->scalar[e->ref]);
+        break;
+    case LEXPR_LOAD: load(w, e, around); break;
+    case LEXPR_OP: operation(w, e, around); break;
+    case LEXPR_CAST:
+    case LEXPR_SAT: conversion(w, e, around); break;
+    }
+}

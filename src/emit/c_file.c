@@ -1,0 +1,285 @@
+/* The frame of a generated C file: head, prelude, switches, the entry for launchers; and its header. */
+#include <string.h>
+
+#include "emit/c_private.h"
+
+/* ---- Public names ------------------------------------------------------------------------------------------------------- */
+
+/* Functions of the C library that generated files can see: a public function must not take their names. Those of math.h also
+ * exist with f and l behind them. */
+static bool is_library_function(const char *name)
+{
+    static const char library[] =
+        " abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch bcmp "
+        "bcopy bzero calloc cbrt ceil"
+        " copysign cos cosh ctermid cuserid div drand48 drem erand48 erf erfc exp exp10 exp2 expm1 "
+        "fabs fclose fdim feof"
+        " ferror fflush ffs fgetc fgets finite floor fma fmax fmin fmod fopen fputc fputs fread "
+        "freopen frexp fscanf fseek"
+        " fsetpos ftell fwrite gamma getc getchar getenv getline gets getw hypot ilogb index isinf "
+        "isnan j0 j1 jn jrand48"
+        " l64a labs ldexp ldiv lgamma llabs lldiv llrint llround log log10 log1p log2 logb lrand48 "
+        "lrint lround mblen"
+        " mbstowcs mbtowc memccpy memchr memmem memmove mempcpy mktemp modf mrand48 nan nearbyint "
+        "nextafter nexttoward"
+        " nrand48 pclose perror popen pow pow10 putc putchar putenv puts putw qsort quick_exit "
+        "rand random realloc realpath"
+        " remainder remove remquo rename rewind rindex rint round scalb scalbln scalbn scanf "
+        "setbuf setenv setstate"
+        " setvbuf significand sin sincos sinh snprintf sprintf sqrt srand srandom sscanf strcat "
+        "strchr strcmp strcoll"
+        " strcpy strcspn strdup strerror strlen strncat strncmp strncpy strpbrk strrchr strsep "
+        "strsignal strspn strstr"
+        " strtod strtof strtok strtol strtold strtoll strtoul strtoull strxfrm system tan tanh "
+        "tempnam tgamma tmpfile"
+        " tmpnam trunc ungetc unsetenv valloc vprintf vscanf wcstombs wctomb y0 y1 yn a64l accept access alarm bind brk"
+        " chdir chmod chown clock clone close connect creat dup dup2 environ exec fork fstat ftruncate getcwd getpid"
+        " ioctl kill link listen lseek lstat mkdir mmap mount mprotect munmap nice open pause pipe poll raise read readv"
+        " recv rmdir sbrk select send shutdown signal sleep socket splice stat sync tee time times truncate umask"
+        " unlink usleep utime vfork wait wait4 waitpid write writev ";
+    size_t n = strlen(name);
+    for (int suffix = 0; suffix <= 1; suffix++) {
+        if (suffix && (n < 2 || (name[n - 1] != 'f' && name[n - 1] != 'l')))
+            continue;
+        for (const char *at = library; (at = strstr(at, " ")) && at[1]; at++)
+            if (strcspn(at + 1, " ") == n - (size_t)suffix
+                && strncmp(at + 1, name, n - (size_t)suffix) == 0)
+                return true;
+    }
+    return false;
+}
+
+const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
+{
+    CNames names;
+    tessi_c_names_init(&names, a);
+    const char *name = tessi_c_name(&names, p->name);
+    return is_library_function(name) ? tessi_sprintf(a, "%s_", name) : name;
+}
+
+/* ---- Documentation ---------------------------------------------------------------------------------------------------------- */
+
+static void describe_image(CWriter *w, Text *out, const LImage *im, const char *name,
+                           const char *role)
+{
+    tessi_text_addf(out, "\n%s (%s): ", name, role);
+    for (int d = 0; d < im->n_dims; d++) {
+        Text line = w->line;
+        tessi_text_init(&w->line, w->arena);
+        tessi_c_expr(w, im->size[d], im->n_dims > 1 ? C_UNARY : C_LOOSE);
+        tessi_text_addf(out, "%s%s", d ? " x " : "", tessi_text_str(&w->line));
+        w->line = line;
+    }
+    bool plain = im->n_channels == 1;
+    tessi_text_add(out, plain ? " pixels of " : " pixels of {");
+    for (uint32_t c = 0; c < im->n_channels; c++) {
+        tessi_text_addf(out, "%s%s",
+                        c       ? ", "
+                        : plain ? ""
+                                : " ",
+                        tessi_type_info(im->channel_type[c])->name);
+        if (!plain && im->channel_name[c] && *im->channel_name[c])
+            tessi_text_addf(out, " %s", im->channel_name[c]);
+    }
+    tessi_text_add(out, plain ? "" : " }");
+    if (im->n_dims > 1)
+        tessi_text_addf(out, "; stride%s in %s", im->n_dims > 2 ? "s" : "",
+                        im->uniform ? "elements" : "bytes");
+}
+
+void tessi_c_describe(CWriter *w)
+{
+    Text text;
+    tessi_text_init(&text, w->arena);
+    tessi_text_add(&text,
+                   "Returns 0 when done, 1 when memory is short, 2 when a size is not positive.");
+    for (uint32_t i = 0; i < w->p->inputs.n; i++)
+        describe_image(w, &text, w->inputs[i].image, w->inputs[i].name, "in");
+    for (uint32_t i = 0; i < w->p->outputs.n; i++)
+        describe_image(w, &text, w->outputs[i].image, w->outputs[i].name, "out");
+    tessi_c_comment(w, tessi_text_str(&text));
+}
+
+static void head_comment(CWriter *w, const EmitOptions *o)
+{
+    Text text;
+    tessi_text_init(&text, w->arena);
+    tessi_text_addf(&text, "%s", w->p->name);
+    if (o->source_name)
+        tessi_text_addf(&text, ", compiled from %s", o->source_name);
+    tessi_text_add(&text,
+                   " by Tessera.\n"
+                   "Compile with -O3 -ffp-contract=off and link with -lm; -fopenmp uses all cores");
+    tessi_text_add(&text,
+                   o->reference ? ",\n-DTESSERA_SELFTEST makes a program that tests itself." : ".");
+    if (w->p->comment && *w->p->comment)
+        tessi_text_addf(&text, "\n\n%s", w->p->comment);
+    tessi_c_comment(w, tessi_text_str(&text));
+}
+
+/* ---- Switches ----------------------------------------------------------------------------------------------------------------- */
+
+static const char diagnostics[] =
+    "\n/* No warnings about conditions that constants decide, nor about loops left unvectorised. "
+    "*/\n"
+    "#if defined(__clang__)\n"
+    "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
+    "#pragma clang diagnostic ignored \"-Wtautological-compare\"\n"
+    "#pragma clang diagnostic ignored \"-Wtautological-constant-in-range-compare\"\n"
+    "#pragma clang diagnostic ignored \"-Wtautological-constant-out-of-range-compare\"\n"
+    "#elif defined(__GNUC__)\n"
+    "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n"
+    "#endif\n";
+
+static const char switches[] =
+    "\n/* How loops run: on all cores with -fopenmp, and in vectors. */\n"
+    "#if defined(_OPENMP)\n"
+    "#define TESS_PARALLEL      _Pragma(\"omp parallel for schedule(static)\")\n"
+    "#define TESS_PARALLEL_SIMD _Pragma(\"omp parallel for simd schedule(static)\")\n"
+    "#define TESS_SIMD          _Pragma(\"omp simd\")\n"
+    "#define TESS_ATOMIC        _Pragma(\"omp atomic\")\n"
+    "#else\n"
+    "#define TESS_PARALLEL\n"
+    "#define TESS_PARALLEL_SIMD TESS_SIMD\n"
+    "#define TESS_ATOMIC\n"
+    "#if defined(__clang__)\n"
+    "#define TESS_SIMD _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+    "#elif defined(__GNUC__)\n"
+    "#define TESS_SIMD _Pragma(\"GCC ivdep\")\n"
+    "#else\n"
+    "#define TESS_SIMD\n"
+    "#endif\n"
+    "#endif\n"
+    "#if defined(__clang__)\n"
+    "#define TESS_UNROLL _Pragma(\"clang loop unroll(full)\")\n"
+    "#elif defined(__GNUC__)\n"
+    "#define TESS_UNROLL _Pragma(\"GCC unroll 64\")\n"
+    "#else\n"
+    "#define TESS_UNROLL\n"
+    "#endif\n";
+
+/* ---- The entry ------------------------------------------------------------------------------------------------------------------ */
+
+static void entry_image(Text *call, const LImage *im, uint32_t number)
+{
+    tessi_text_addf(call, "%simages[%u]", call->n ? ", " : "", number);
+    for (int d = 0; d < im->n_dims - 1; d++)
+        tessi_text_addf(call, ", strides[%u]", number * EMIT_STRIDES + (uint32_t)d);
+}
+
+static void entry_scalar(Text *call, ScalarType t, uint32_t number)
+{
+    tessi_text_add(call, call->n ? ", " : "");
+    if (tessi_is_real(t))
+        tessi_text_addf(call, "%s((const double *)scalars)[%u]", t == TYPE_F64 ? "" : "(float)",
+                        number);
+    else if (t == TYPE_BOOL)
+        tessi_text_addf(call, "((const int64_t *)scalars)[%u] != 0", number);
+    else
+        tessi_text_addf(call, "(%s)((const int64_t *)scalars)[%u]", tessi_c_type(t), number);
+}
+
+static void entry(CWriter *w)
+{
+    const LoopProgram *p = w->p;
+    Text call;
+    tessi_text_init(&call, w->arena);
+    for (uint32_t i = 0; i < p->inputs.n; i++)
+        entry_image(&call, &p->inputs.at[i], i);
+    for (uint32_t i = 0; i < p->params.n; i++)
+        tessi_text_addf(&call, "%sparams[%u]", call.n ? ", " : "", i);
+    for (uint32_t i = 0; i < p->scalars.n; i++)
+        entry_scalar(&call, p->scalars.at[i].type, i);
+    for (uint32_t i = 0; i < p->outputs.n; i++)
+        entry_image(&call, &p->outputs.at[i], p->inputs.n + i);
+
+    tessi_text_add(w->out, "\n#ifdef TESSERA_ENTRY\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
+    tessi_c_comment(w, "The same for launchers: images (inputs, then outputs), 4 strides for each, "
+                       "sizes, scalars of\n"
+                       "8 bytes each (int64_t or double), threads (0: OpenMP's default).");
+    tessi_c_line(
+        w,
+        "int %s_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, "
+        "const void *scalars, int threads);",
+        w->public_name);
+    tessi_c_line(
+        w,
+        "int %s_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, "
+        "const void *scalars, int threads)",
+        w->public_name);
+    tessi_text_add(w->out,
+                   "{\n"
+                   "    (void)images, (void)strides, (void)params, (void)scalars, (void)threads;\n"
+                   "#ifdef _OPENMP\n"
+                   "    const int threads_before = omp_get_max_threads();\n"
+                   "    if (threads > 0)\n"
+                   "        omp_set_num_threads(threads);\n"
+                   "#endif\n");
+    w->indent++;
+    tessi_c_line(w, "const int status = %s(%s);", w->public_name, tessi_text_str(&call));
+    w->indent--;
+    tessi_text_add(w->out, "#ifdef _OPENMP\n"
+                           "    omp_set_num_threads(threads_before);\n"
+                           "#endif\n"
+                           "    return status;\n"
+                           "}\n"
+                           "#endif /* TESSERA_ENTRY */\n");
+}
+
+/* ---- Files ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A writer with the public name taken. */
+static void begin(CWriter *w, const LoopProgram *p, CNames *names, Text *out)
+{
+    const char *name = tessi_emit_c_name(p, out->arena);
+    tessi_c_names_init(names, out->arena);
+    name = tessi_c_name(names, name);
+    tessi_c_name(names, tessi_sprintf(out->arena, "%s_entry", name));
+    tessi_c_writer_init(w, p, name, names, out);
+}
+
+void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
+{
+    CNames names;
+    CWriter w, reference;
+    begin(&w, p, &names, out);
+    head_comment(&w, options);
+    if (options->prelude)
+        tessi_text_addf(out, "\n%s", options->prelude);
+    tessi_text_add(out, "\n#include <stdlib.h>\n");
+    tessi_text_add(out, diagnostics);
+    tessi_text_add(out, switches);
+    tessi_c_program(&w, false);
+    entry(&w);
+    if (!options->reference)
+        return;
+    tessi_c_names_leave(&names, w.mark);
+    const char *name =
+        tessi_c_name(&names, tessi_sprintf(out->arena, "%s_reference", w.public_name));
+    tessi_c_writer_init(&reference, options->reference, name, &names, out);
+    tessi_text_add(out, "\n#ifdef TESSERA_SELFTEST\n");
+    tessi_c_program(&reference, true);
+    tessi_c_selftest(&w, &reference);
+    tessi_text_add(out, "#endif /* TESSERA_SELFTEST */\n");
+}
+
+void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out)
+{
+    CNames names;
+    CWriter w;
+    begin(&w, p, &names, out);
+    tessi_c_name_parameters(&w);
+    head_comment(&w, options);
+    tessi_text_addf(out,
+                    "#ifndef TESSERA_%s_H\n#define TESSERA_%s_H\n\n"
+                    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
+                    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+                    w.public_name, w.public_name);
+    tessi_c_describe(&w);
+    tessi_text_addf(&w.line, "int %s(", w.public_name);
+    CParameters list = tessi_c_parameters(&w, C_DECLARED);
+    tessi_c_declare(&w, &list);
+    tessi_text_add(&w.line, ");");
+    tessi_c_end_line(&w);
+    tessi_text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}

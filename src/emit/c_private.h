@@ -1,0 +1,120 @@
+/* Shared by the files of the C printer. */
+#ifndef TESSERA_EMIT_C_PRIVATE_H
+#define TESSERA_EMIT_C_PRIVATE_H
+
+#include "emit/emit.h"
+
+/* ---- c_names.c: legal C names, unique among those in scope ------------------------------------------------------------ */
+typedef struct CNameEntry {
+    const char *name;
+    bool in_scope;
+    uint32_t next; /* the number to try next when the name is wanted again */
+} CNameEntry;
+typedef struct CNameUse {
+    uint32_t entry, base, base_next; /* what to restore when the scope ends */
+} CNameUse;
+typedef struct CNames {
+    Arena *arena;
+    VEC(CNameEntry) entries; /* at[0] unused */
+    IdMap map;
+    VEC(CNameUse) uses; /* the names in scope, in the order they came */
+} CNames;
+void tessi_c_names_init(CNames *names, Arena *a);
+/* `wanted` made legal; a number is added when it is taken. In scope until tessi_c_names_leave to an earlier mark. */
+const char *tessi_c_name(CNames *names, const char *wanted);
+uint32_t tessi_c_names_mark(const CNames *names);
+void tessi_c_names_leave(CNames *names, uint32_t mark);
+
+/* ---- The writer ------------------------------------------------------------------------------------------------------------ */
+enum { C_COLUMNS = 100, C_INDENT = 4 };
+
+/* Names of an image in the public function, and whether the function being printed uses them. */
+typedef struct CImage {
+    const LImage *image;
+    const char *name;
+    const char *stride[LOOP_MAX_DIMS]; /* one for each dimension but the last */
+    bool used, written, stride_used[LOOP_MAX_DIMS];
+} CImage;
+
+typedef struct CWriter {
+    const LoopProgram *p;
+    Arena *arena;
+    Text *out;
+    Text line; /* the statement being put together */
+    int indent;
+    CNames *names;
+    const char *public_name;
+    /* Names by number or id, and what the function being printed uses. */
+    const char **param, **scalar, **var, **buffer;
+    bool *param_used, *scalar_used, *buffer_used;
+    CImage *inputs, *outputs;
+    LoopNeeds needs;
+    uint32_t mark; /* of the names that are in scope in the whole file */
+    /* Temporaries of the statement being printed, all by LExprId (c_plan.c). */
+    const char **temporary;
+    uint32_t *uses, *weight, *level, *stamp_of, stamp;
+    VEC(uint32_t) reached;
+} CWriter;
+
+/* ---- c_text.c ---- */
+/* Ends the line in w->line: indents it, breaks it at blanks into lines of C_COLUMNS, and empties w->line. */
+void tessi_c_end_line(CWriter *w);
+void tessi_c_line(CWriter *w, const char *fmt, ...) TESS_PRINTF(2, 3);
+/* A comment of one or more lines; what would end it early is made harmless. */
+void tessi_c_comment(CWriter *w, const char *text);
+
+/* ---- c_plan.c ---- */
+/* Decides which parts of the expressions a statement needs get a name of their own, because they are used again or nest too
+ * deeply. Returns their number; tessi_c_temporaries writes them, before the statement. */
+uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n);
+void tessi_c_temporaries(CWriter *w);
+
+/* ---- c_expr.c ---- */
+enum { C_LOOSE = 0, C_COMPARE = 5, C_SUM = 7, C_PRODUCT = 8, C_UNARY = 9, C_PRIMARY = 10 };
+const char *tessi_c_type(ScalarType t);    /* of a value */
+const char *tessi_c_element(ScalarType t); /* of a stored element */
+/* Appends the expression to w->line; `around` is the binding strength of what stands around it. */
+void tessi_c_expr(CWriter *w, LExprId id, int around);
+void tessi_c_constant(Text *out, ScalarType t, Value v);
+/* Appends the element as an lvalue; for a channel of a mixed pixel, its address. */
+void tessi_c_place(CWriter *w, LBufferId b, const LExprId *index);
+bool tessi_c_is_mixed(const CWriter *w, LBufferId b);
+
+/* ---- c_stmt.c ---- */
+void tessi_c_block(CWriter *w, const LBlock *block);
+
+/* ---- c_params.c ---- */
+/* A writer for p under the public name, which is taken. */
+void tessi_c_writer_init(CWriter *w, const LoopProgram *p, const char *public_name, CNames *names,
+                         Text *out);
+/* Names parameters, scalars, images and intermediate images. */
+void tessi_c_name_parameters(CWriter *w);
+
+typedef struct CParameter {
+    const char *declaration, *name;
+} CParameter;
+typedef VEC(CParameter) CParameters;
+typedef enum CParameterSet {
+    C_DECLARED, /* all of the public function, as headers show them */
+    C_DEFINED,  /* the same with `restrict` */
+    C_USED      /* those that were used since tessi_c_forget_uses, intermediate images too */
+} CParameterSet;
+CParameters tessi_c_parameters(CWriter *w, CParameterSet set);
+void tessi_c_declare(CWriter *w, const CParameters *list); /* appends the list to w->line */
+void tessi_c_forget_uses(CWriter *w);
+
+/* ---- c_program.c ---- */
+/* Everything a program is made of, up to and including its public function; `is_static` for the reference. */
+void tessi_c_program(CWriter *w, bool is_static);
+/* Writes a check that no size is below 1, and the statement that stands for "one is". */
+void tessi_c_check_sizes(CWriter *w, const char *otherwise);
+
+/* ---- c_file.c ---- */
+/* The comment before the public function: its arguments and what it returns. */
+void tessi_c_describe(CWriter *w);
+
+/* ---- c_selftest.c ---- */
+/* A main that compares the program of w with that of `reference`. */
+void tessi_c_selftest(CWriter *w, CWriter *reference);
+
+#endif

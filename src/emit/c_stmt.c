@@ -1,0 +1,286 @@
+/* Statements of generated C. */
+#include "emit/c_private.h"
+
+/* Plans and writes the temporaries of a statement. */
+static void prepare(CWriter *w, const LExprId *roots, uint32_t n)
+{
+    if (tessi_c_plan(w, roots, n))
+        tessi_c_temporaries(w);
+}
+
+static bool block_has_effect(const CWriter *w, const LBlock *block);
+
+/* The counterpart of tessi_loop_needs: what it did not mark is left out. */
+static bool has_effect(const CWriter *w, const LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_FOR: return block_has_effect(w, &s->body);
+    case LSTMT_IF: return block_has_effect(w, &s->body) || block_has_effect(w, &s->orelse);
+    case LSTMT_LET:
+    case LSTMT_VAR:
+    case LSTMT_SET: return w->needs.var[s->var.v];
+    case LSTMT_STORE:
+    case LSTMT_ADD:
+    case LSTMT_SORT: return w->needs.stored[s->buffer.v];
+    case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
+    case LSTMT_COMMENT: return false;
+    }
+    return false;
+}
+
+static bool block_has_effect(const CWriter *w, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (block->at[i]->kind != LSTMT_LOCAL && has_effect(w, block->at[i]))
+            return true;
+    return false;
+}
+
+/* ---- Loops ----------------------------------------------------------------------------------------------------------------- */
+
+/* C evaluates the bound in every iteration: it must not change, and should be short. */
+static bool is_plain_bound(const CWriter *w, LExprId id, int *room)
+{
+    const LExpr *e = tessi_lexpr(w->p, id);
+    if (--*room < 0 || e->kind == LEXPR_LOAD || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT)
+        return false;
+    if (e->kind == LEXPR_VAR && w->p->vars.at[e->var.v].is_mutable)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_plain_bound(w, e->arg[i], room))
+            return false;
+    return true;
+}
+
+/* The text of an expression, apart from the line being put together. */
+static const char *printed(CWriter *w, LExprId id, int around)
+{
+    Text line = w->line;
+    tessi_text_init(&w->line, w->arena);
+    tessi_c_expr(w, id, around);
+    const char *text = tessi_text_str(&w->line);
+    w->line = line;
+    return text;
+}
+
+/* The upper bound; written into a constant before the loop when C should not compute it again and again. */
+static const char *loop_end(CWriter *w, const LStmt *s)
+{
+    enum { LONGEST_BOUND = 5 }; /* nodes */
+    int room = LONGEST_BOUND;
+    if (is_plain_bound(w, s->b, &room))
+        return printed(w, s->b, C_SUM);
+    const char *var = w->p->vars.at[s->var.v].name;
+    const char *end = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_end", var ? var : ""));
+    tessi_c_line(w, "const ptrdiff_t %s = %s;", end, printed(w, s->b, C_LOOSE));
+    return end;
+}
+
+static void inner_block(CWriter *w, const LBlock *block)
+{
+    w->indent++;
+    tessi_c_block(w, block);
+    w->indent--;
+}
+
+static void loop(CWriter *w, const LStmt *s)
+{
+    bool parallel = s->flags & LFOR_PARALLEL, simd = s->flags & LFOR_SIMD;
+    prepare(w, (LExprId[]){ s->a, s->b }, 2);
+    const char *begin = printed(w, s->a, C_LOOSE), *end = loop_end(w, s);
+    if (parallel || simd)
+        tessi_c_line(w, "%s",
+                     parallel && simd ? "TESS_PARALLEL_SIMD"
+                     : parallel       ? "TESS_PARALLEL"
+                                      : "TESS_SIMD");
+    else if (s->flags & LFOR_UNROLL)
+        tessi_c_line(w, "TESS_UNROLL");
+    uint32_t mark = tessi_c_names_mark(w->names);
+    const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
+    const char *step =
+        s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s%s) {", v, begin, v, end, v, step);
+    inner_block(w, &s->body);
+    tessi_c_line(w, "}");
+    tessi_c_names_leave(w->names, mark);
+}
+
+/* ---- Conditions --------------------------------------------------------------------------------------------------------------- */
+
+static void condition(CWriter *w, const LStmt *s, const char *before)
+{
+    tessi_text_add(&w->line, before);
+    tessi_c_expr(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, ") {");
+    tessi_c_end_line(w);
+    inner_block(w, &s->body);
+}
+
+/* The IF that is all an `else` holds and that needs no temporaries, or NULL. */
+static const LStmt *else_if(CWriter *w, const LBlock *orelse)
+{
+    if (orelse->n != 1 || orelse->at[0]->kind != LSTMT_IF)
+        return NULL;
+    return tessi_c_plan(w, &orelse->at[0]->a, 1) == 0 ? orelse->at[0] : NULL;
+}
+
+static void branch(CWriter *w, const LStmt *s)
+{
+    prepare(w, &s->a, 1);
+    condition(w, s, "if (");
+    while (block_has_effect(w, &s->orelse)) {
+        const LStmt *next = else_if(w, &s->orelse);
+        if (!next) {
+            tessi_c_line(w, "} else {");
+            inner_block(w, &s->orelse);
+            break;
+        }
+        condition(w, next, "} else if (");
+        s = next;
+    }
+    tessi_c_line(w, "}");
+}
+
+/* ---- Simple statements ----------------------------------------------------------------------------------------------------------- */
+
+static void definition(CWriter *w, const LStmt *s)
+{
+    prepare(w, &s->a, 1);
+    const LVar *x = &w->p->vars.at[s->var.v];
+    const char *value = printed(w, s->a, C_LOOSE);
+    if (s->kind != LSTMT_SET) {
+        w->var[s->var.v] = tessi_c_name(w->names, x->name);
+        tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(x->type));
+    }
+    tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
+    tessi_c_end_line(w);
+}
+
+static void plan_store(CWriter *w, const LStmt *s)
+{
+    LExprId roots[LOOP_MAX_DIMS + 1];
+    for (int i = 0; i < s->n_index; i++)
+        roots[i] = s->index[i];
+    roots[s->n_index] = s->a;
+    prepare(w, roots, s->n_index + 1u);
+}
+
+static void store(CWriter *w, const LStmt *s)
+{
+    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
+    plan_store(w, s);
+    if (tessi_c_is_mixed(w, s->buffer)) {
+        tessi_text_addf(&w->line, "tess_store_%s(", tessi_type_info(b->type)->brief);
+        tessi_c_place(w, s->buffer, s->index);
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, s->a, C_LOOSE);
+        tessi_text_add(&w->line, ");");
+    } else {
+        tessi_c_place(w, s->buffer, s->index);
+        tessi_text_add(&w->line, b->type == TYPE_F16 ? " = tess_f16bits_from_f32(" : " = ");
+        tessi_c_expr(w, s->a, C_LOOSE);
+        tessi_text_add(&w->line, b->type == TYPE_F16 ? ");" : ";");
+    }
+    tessi_c_end_line(w);
+}
+
+/* place += value for types on which C's += is exact; wraps signed integers by way of the unsigned type. */
+static void add_in_place(CWriter *w, const LStmt *s, ScalarType t)
+{
+    const char *as = t == TYPE_I32 ? "uint32_t" : t == TYPE_I64 ? "uint64_t" : NULL;
+    if (s->atomic)
+        tessi_c_line(w, "TESS_ATOMIC");
+    if (as)
+        tessi_text_addf(&w->line, "*(%s *)&", as);
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, " += ");
+    if (as)
+        tessi_text_addf(&w->line, "(%s)", as);
+    tessi_c_expr(w, s->a, as ? C_PRIMARY : C_LOOSE);
+    tessi_text_add(&w->line, ";");
+    tessi_c_end_line(w);
+}
+
+/* place = place + value with the prelude's load, add and store as needed. */
+static void add_by_calls(CWriter *w, const LStmt *s, ScalarType t)
+{
+    bool mixed = tessi_c_is_mixed(w, s->buffer), f16 = t == TYPE_F16;
+    const char *brief = tessi_type_info(t)->brief;
+    if (mixed)
+        tessi_text_addf(&w->line, "tess_store_%s(", brief);
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, mixed ? ", " : f16 ? " = tess_f16bits_from_f32(" : " = ");
+    bool infix = tessi_is_real(t);
+    if (!infix)
+        tessi_text_addf(&w->line, "tess_add_%s(", brief);
+    if (mixed)
+        tessi_text_addf(&w->line, "tess_load_%s(", brief);
+    else if (f16)
+        tessi_text_add(&w->line, "tess_f32_from_f16bits(");
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_addf(&w->line, "%s%s", mixed || f16 ? ")" : "", infix ? " + " : ", ");
+    tessi_c_expr(w, s->a, infix ? C_PRODUCT : C_LOOSE);
+    tessi_text_addf(&w->line, "%s%s;", infix ? "" : ")", mixed || f16 ? ")" : "");
+    tessi_c_end_line(w);
+}
+
+static void add(CWriter *w, const LStmt *s)
+{
+    ScalarType t = w->p->buffers.at[s->buffer.v].type;
+    bool exact = t == TYPE_F32 || t == TYPE_F64 || t == TYPE_U32;
+    plan_store(w, s);
+    if (!tessi_c_is_mixed(w, s->buffer) && (exact || s->atomic))
+        add_in_place(w, s, t);
+    else
+        add_by_calls(w, s, t);
+}
+
+static void local(CWriter *w, LBufferId id)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    w->buffer[id.v] = tessi_c_name(w->names, b->name);
+    tessi_text_addf(&w->line, "%s %s", tessi_c_element(b->type), w->buffer[id.v]);
+    for (int d = 0; d < b->n_dims; d++)
+        tessi_text_addf(&w->line, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
+    tessi_text_add(&w->line, b->n_dims ? ";" : "[1];");
+    tessi_c_end_line(w);
+}
+
+static void sort(CWriter *w, const LStmt *s)
+{
+    prepare(w, &s->a, 1);
+    tessi_text_addf(&w->line, "tess_sort_%s(%s, ",
+                    tessi_type_info(w->p->buffers.at[s->buffer.v].type)->brief,
+                    w->buffer[s->buffer.v]);
+    tessi_c_expr(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, ");");
+    tessi_c_end_line(w);
+}
+
+static void statement(CWriter *w, const LStmt *s)
+{
+    if (s->kind == LSTMT_COMMENT)
+        tessi_c_comment(w, s->text ? s->text : "");
+    else if (!has_effect(w, s))
+        return;
+    switch (s->kind) {
+    case LSTMT_FOR: loop(w, s); break;
+    case LSTMT_IF: branch(w, s); break;
+    case LSTMT_LET:
+    case LSTMT_VAR:
+    case LSTMT_SET: definition(w, s); break;
+    case LSTMT_STORE: store(w, s); break;
+    case LSTMT_ADD: add(w, s); break;
+    case LSTMT_LOCAL: local(w, s->buffer); break;
+    case LSTMT_SORT: sort(w, s); break;
+    case LSTMT_COMMENT: break;
+    }
+}
+
+void tessi_c_block(CWriter *w, const LBlock *block)
+{
+    uint32_t mark = tessi_c_names_mark(w->names);
+    for (uint32_t i = 0; i < block->n; i++)
+        statement(w, block->at[i]);
+    tessi_c_names_leave(w->names, mark);
+}

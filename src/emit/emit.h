@@ -1,0 +1,43 @@
+/* emit: loop programs as text for a compiler. Printers decide nothing: the same program gives the same bytes.
+ *
+ * What the generated C file contains, in this order:
+ *   the plan with its reasons as a comment; the prelude; constant tables; one static function for each group;
+ *
+ *   int NAME(inputs..., sizes..., scalars..., outputs...);
+ *     Each image is a pointer to its first pixel followed by one stride for each dimension but the last, slowest first. Plain
+ *     images and structs of one channel type are `T *` with strides in elements of T (channels interleaved); structs of mixed
+ *     types are `unsigned char *` with strides in bytes. bool is uint8_t, float16 its bits in uint16_t (scalars: float).
+ *     Returns 0 when done, 1 when memory is short, 2 when a size is not positive; nothing is written unless it returns 0.
+ *
+ *   with TESSERA_ENTRY defined, one more function of the same signature for all programs, for a launcher:
+ *   int NAME_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, const void *scalars, int threads);
+ *     images:  inputs, then outputs.
+ *     strides: EMIT_STRIDES places for each image; place d holds the stride of dimension d (units as above), those of the
+ *              last dimension and beyond are ignored.
+ *     scalars: 8 bytes each: int64_t for integers and bool, double for reals (the layout of Value).
+ *     threads: 0 = OpenMP's default.
+ *
+ *   with TESSERA_SELFTEST defined, the reference program and a main that compares both, bit for bit. */
+#ifndef TESSERA_EMIT_EMIT_H
+#define TESSERA_EMIT_EMIT_H
+
+#include "base/base.h"
+#include "loop/loop.h"
+
+enum { EMIT_STRIDES = LOOP_MAX_DIMS };
+
+typedef struct EmitOptions {
+    const char *prelude;     /* text of prelude/c.h, copied in front; NULL = none */
+    const char *source_name; /* shown in the head of the file; NULL = not shown */
+    const LoopProgram
+        *reference; /* the same program by its naive plan, for the self-test; NULL = no self-test */
+} EmitOptions;
+
+/* The program must be sound (tessi_loop_verify). */
+void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out);
+/* The declaration of the public function, for C and C++. */
+void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out);
+/* The name of the public function: the program's name made legal. Allocated in `a`. */
+const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
+
+#endif

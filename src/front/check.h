@@ -1,0 +1,265 @@
+/* front/check: what the files check_*.c share. The checker walks the tree once, binds names, gives types, evaluates what must be
+ * known when compiling, instantiates functions and writes the typed tree (typed.h).
+ *
+ * After an error an expression has kind TE_ERROR and type TT_ERROR; whatever meets it stays silent, so one cause gives one error. */
+#ifndef TESSERA_FRONT_CHECK_H
+#define TESSERA_FRONT_CHECK_H
+
+#include "front/front.h"
+
+/* Bounds on the work that a program can ask for; each is diagnosed as LIMIT. */
+enum {
+    CHECK_MAX_DEPTH = 1000,        /* nested expressions, and operands in a row */
+    CHECK_MAX_CALLS = 64,          /* nested calls of vector functions */
+    CHECK_MAX_CALL_COUNT = 20000,  /* calls in the whole program, after unrolling */
+    CHECK_MAX_ITERATIONS = 4096,   /* of one `for` */
+    CHECK_MAX_VALUES = 100000,     /* images and scalars after unrolling */
+    CHECK_MAX_MASK = 1 << 16,      /* elements of a mask */
+    CHECK_MAX_WINDOW = 1 << 20,    /* points of a window */
+    CHECK_MAX_EXPRS = 4000000,     /* nodes of the typed tree */
+    CHECK_MAX_WEIGHT = 1 << 20,    /* operations of one expression, shared parts counted at each use */
+    CHECK_MAX_EVALUATION = 20000000 /* steps of one evaluation at compile time */
+};
+
+/* ---- Operands and symbols --------------------------------------------------------------------------------------- */
+typedef enum OperandKind { OPERAND_ERROR, OPERAND_IMAGE, OPERAND_SCALAR, OPERAND_MASK } OperandKind;
+typedef struct Operand { /* what a name or an expression of the vector level stands for */
+    OperandKind kind;
+    Span span;
+    TValue *image;
+    TExpr *scalar;
+    const TMask *mask;
+    bool direct; /* the result of a call, not of a name: see section 8.3 of the original dialect */
+} Operand;
+
+typedef struct FamilyMember {
+    int64_t index;
+    Span span;
+    Operand operand;
+} FamilyMember;
+
+typedef enum SymKind { SYM_OPERAND, SYM_ARG, SYM_LOCAL, SYM_WINVAR, SYM_FAMILY, SYM_PARAM } SymKind;
+typedef struct Sym {
+    SymKind kind;
+    Name name;
+    bool used, warn_unused;
+    Operand operand; /* OPERAND */
+    uint32_t slot;   /* ARG, LOCAL, WINVAR, PARAM; OPERAND of an input constant: its number + 1 */
+    TWindow *window; /* WINVAR */
+    VEC(FamilyMember) members;
+} Sym;
+typedef struct Scope {
+    struct Scope *outer;
+    VEC(Sym *) syms;
+} Scope;
+
+/* The rule for reads that name none. */
+typedef struct BorderInForce {
+    uint8_t n; /* 1: all dimensions */
+    Border rule[MAX_DIMS];
+    TExpr *outside;
+    Span span;
+} BorderInForce;
+
+typedef struct CallFrame { /* for "called here" notes, and recursion */
+    struct CallFrame *outer;
+    const AstFunction *function;
+    Span span;
+} CallFrame;
+
+typedef VEC(TCallArg) TCallArgs;
+
+/* What a body is checked in; saved and restored around calls. */
+typedef struct Context {
+    Scope *scope;
+    Scope *body;           /* of the function or program: where families live */
+    TInstance *inst;       /* instance being written, or NULL */
+    TCallArgs *operands;   /* an expression on images: its images so far, else NULL (a stencil function) */
+    TWindow *window;       /* innermost */
+    BorderInForce border;
+    uint32_t const_depth;  /* > 0: the value is needed now, so parameters stand for their values */
+    bool in_mask;          /* coefficients: typed constants count as untyped, so they are computed in double */
+    bool in_program;       /* the statements of the program, not of a vector function */
+    int64_t loop_depth;
+} Context;
+
+typedef struct Checker {
+    Arena *a;
+    Diags *d;
+    const Ast *ast;
+    Typed *t;
+    const FrontOptions *o;
+    bool forma;
+    Scope *globals;  /* constants and masks among the definitions */
+    Scope *program;  /* parameters, inputs and statements: for notes about names that functions cannot see */
+    Context at;
+    CallFrame *frame;
+    uint32_t expr_depth, call_depth, call_count;
+    bool over_limit; /* LIMIT was diagnosed: unwind */
+    VEC(const TStruct *) structs;
+    VEC(const AstFunction *) called;
+} Checker;
+
+/* Adds the diagnostic with notes that say through which calls it was reached. */
+#define CHECK_DIAG(c, ...) tessi_check_noted((c), tessi_diag((c)->d, __VA_ARGS__))
+Diag *tessi_check_noted(Checker *c, Diag *diag);
+void tessi_check_limit(Checker *c, Span span, const char *what, int64_t most);
+
+/* ---- check_scope.c ---------------------------------------------------------------------------------------------- */
+Scope *tessi_scope_new(Checker *c, Scope *outer);
+Sym *tessi_scope_find(const Scope *s, const char *name);      /* here and outwards */
+Sym *tessi_scope_find_here(const Scope *s, const char *name); /* NULL when not in this very scope */
+/* Adds a symbol; NULL after diagnosing that the name is taken. */
+Sym *tessi_scope_add(Checker *c, Name name, SymKind kind);
+void tessi_check_unknown_name(Checker *c, Name name);
+const AstFunction *tessi_check_function_named(const Checker *c, const char *name);
+const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name);
+const char *tessi_check_nearest_function(const Checker *c, const char *name);
+void tessi_check_warn_unused(Checker *c, const Scope *s);
+
+/* ---- check_type.c ----------------------------------------------------------------------------------------------- */
+TType tessi_tt_scalar(ScalarType t);
+TType tessi_tt_kind(TTypeKind kind);
+bool tessi_tt_same(TType a, TType b);
+bool tessi_tt_is_untyped(TType t);
+bool tessi_tt_is_error(TType t);
+bool tessi_tt_is_integer(TType t); /* integer or bool scalar, or untyped integer */
+const char *tessi_tt_name(const Checker *c, TType t);
+const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const ScalarType *types, uint32_t n);
+TType tessi_check_type(Checker *c, const AstType *type); /* not `any` */
+bool tessi_check_is_any(const AstType *type);
+TType tessi_tt_field(TType t, uint32_t k); /* of a scalar: itself */
+
+TExpr *tessi_te_new(Checker *c, TExprKind kind, TType type, Span span, uint32_t n_args);
+TExpr *tessi_te_error(Checker *c, Span span);
+TExpr *tessi_te_const(Checker *c, TType type, Value v, Span span);
+TExpr *tessi_te_int(Checker *c, int64_t i, Span span); /* untyped */
+TExpr *tessi_te_fold(Checker *c, TExpr *e);            /* a constant when its arguments are constants */
+/* Implicit conversion: literals take the type when they fit (diagnosed otherwise); numbers convert as in C. */
+TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to);
+TExpr *tessi_check_cast(Checker *c, TExpr *e, TType to, bool saturate, Span span); /* cast<T>, sat<T> */
+TExpr *tessi_check_concrete(Checker *c, TExpr *e); /* untyped: int32, float (original dialect: never untyped) */
+
+/* ---- check_op.c ------------------------------------------------------------------------------------------------- */
+typedef enum OpRule {
+    RULE_ARITHMETIC, /* C's usual conversions */
+    RULE_NEGATE,
+    RULE_BITS,    /* integers; bool with bool stays bool */
+    RULE_COMPLEMENT,
+    RULE_SHIFT,   /* type of the left side */
+    RULE_COMPARE,
+    RULE_KEEP,    /* min, max: the type of the arguments when they agree, however narrow */
+    RULE_SELECT,  /* condition, then as KEEP */
+    RULE_ABS,
+    RULE_REAL,    /* real functions: integers become float or double */
+    RULE_REAL_BOOL
+} OpRule;
+/* op on the arguments, converted by the rule; field by field when some are structs. */
+TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n);
+TExpr *tessi_check_binary(Checker *c, Span span, AstOperator op, TExpr *a, TExpr *b);
+TExpr *tessi_check_unary(Checker *c, Span span, AstOperator op, TExpr *a);
+TExpr *tessi_check_select(Checker *c, Span span, TExpr *cond, TExpr *a, TExpr *b);
+TExpr *tessi_check_condition(Checker *c, TExpr *e); /* as bool */
+bool tessi_check_literal_fits(const TExpr *e, ScalarType t);
+
+/* ---- static_eval.c ---------------------------------------------------------------------------------------------- */
+typedef struct WindowPoint { /* values of the variables of the windows around an expression */
+    const struct WindowPoint *outer;
+    const TWindow *window;
+    int32_t at[MAX_WINDOW_VARS];
+} WindowPoint;
+typedef enum EvalStatus { EVAL_OK, EVAL_NOT_STATIC, EVAL_OVERFLOW, EVAL_ZERO_DIVISION, EVAL_OUTSIDE_MASK, EVAL_TOO_LONG } EvalStatus;
+EvalStatus tessi_static_eval(const TExpr *e, const WindowPoint *point, uint64_t *budget, Value *v);
+/* Bounds of a static integer expression over its windows; false when not known. */
+bool tessi_static_range(const TExpr *e, Interval *range);
+/* Steps a point through its window, row-major; false after the last. */
+bool tessi_window_next(WindowPoint *p);
+void tessi_window_first(WindowPoint *p, const TWindow *w, const WindowPoint *outer);
+int64_t tessi_window_count(const TWindow *w);
+/* A static integer expression as constant + sum of coef * window variable, variables in `point` counting as constants. */
+typedef struct StaticTerm {
+    const TWindow *window;
+    uint32_t var;
+    int64_t coef;
+} StaticTerm;
+typedef struct StaticAffine {
+    int64_t constant;
+    uint32_t n;
+    StaticTerm term[MAX_ACCESS_TERMS];
+} StaticAffine;
+bool tessi_static_affine(const TExpr *e, const WindowPoint *point, StaticAffine *out);
+
+/* ---- check_const.c ---------------------------------------------------------------------------------------------- */
+/* The expression's value, needed now: `what` names the place ("the bound of a window"). False after a diagnostic. */
+bool tessi_check_const_int(Checker *c, const AstExpr *e, const char *what, int64_t *value);
+bool tessi_check_const_i32(Checker *c, const AstExpr *e, const char *what, int32_t *value);
+TExpr *tessi_check_const(Checker *c, const AstExpr *e, const char *what); /* TE_CONST or TE_ERROR */
+TExpr *tessi_check_param(Checker *c, Sym *sym, Span span);
+TExpr *tessi_check_const_input(Checker *c, uint32_t number, Span span);
+/* The number the user gave for `name`. */
+bool tessi_check_user_value(const Checker *c, const char *name, double *value);
+
+/* ---- check_expr.c, check_read.c, check_call.c, check_window.c, check_mask.c --------------------------------------- */
+TExpr *tessi_check_expr(Checker *c, const AstExpr *e);
+TExpr *tessi_check_operand_expr(Checker *c, Operand o, Span span); /* the operand as part of an expression */
+TExpr *tessi_check_read_slot(Checker *c, uint32_t slot, Span span, TRead *read);
+TExpr *tessi_check_offset(Checker *c, const AstExpr *e);
+TExpr *tessi_check_index(Checker *c, const AstExpr *e);
+TExpr *tessi_check_field(Checker *c, TExpr *base, Name field, Span span);
+bool tessi_check_field_number(Checker *c, TType t, Name field, uint32_t *number);
+bool tessi_check_is_mask_expr(Checker *c, const AstExpr *e);
+TExpr *tessi_check_builtin(Checker *c, const AstExpr *e);
+bool tessi_is_builtin(const char *name);
+const char *tessi_nearest_builtin(Checker *c, const char *name);
+TExpr *tessi_check_window(Checker *c, const AstExpr *e);
+const TMask *tessi_check_mask_expr(Checker *c, const AstExpr *e); /* a mask's name, flip(m); NULL after a diagnostic */
+const TMask *tessi_check_mask_as(Checker *c, const TMask *m, TType element); /* with typed coefficients */
+TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e);
+void tessi_check_mask_stmt(Checker *c, const AstStmt *s);
+TMask *tessi_mask_new(Checker *c, const char *name, Span span, uint32_t n_dims);
+
+/* ---- check_instance.c ------------------------------------------------------------------------------------------- */
+TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span);
+bool tessi_instance_finish(Checker *c, TInstance *inst, Span call); /* dimensions of the result */
+/* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a diagnostic. */
+TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands, Span call);
+void tessi_check_const_stmt(Checker *c, const AstStmt *s);
+
+/* ---- check_vector.c, check_apply.c, check_place.c, check_border.c ------------------------------------------------- */
+Operand tessi_check_vector(Checker *c, const AstExpr *e);
+Operand tessi_operand_error(Span span);
+Operand tessi_operand_image(TValue *v, Span span);
+Operand tessi_operand_scalar(TExpr *e, Span span);
+const char *tessi_operand_text(const Checker *c, Operand o); /* "a float image with 2 dimensions" */
+TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims, Span span);
+Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e);
+/* The argument of the expression on images that stands for image `o` read with these scales (NULL: 1) under this rule (NULL: the one
+ * in force). */
+uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale, const TBorder *border);
+Operand tessi_check_call(Checker *c, const AstExpr *e);
+/* Calls a vector function; results go to `out` (an error gives one error operand). */
+typedef VEC(Operand) Operands;
+void tessi_check_vector_call(Checker *c, const AstExpr *e, const AstFunction *f, Operands *out);
+void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *operands, Span call,
+                             BorderInForce rule, Operands *out);
+/* An expression that may give several results: a call of a vector function. */
+void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out);
+Operand tessi_check_reduction(Checker *c, const AstExpr *e);
+bool tessi_is_reduction(const char *name);
+Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base);
+Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span);
+TExpr *tessi_check_size(Checker *c, const AstExpr *e); /* an integer expression over the size parameters */
+/* The rules written, or those in force when none is; `at` is where to complain. */
+bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span at, TBorder *out);
+bool tessi_check_border_value(Checker *c, TBorder *b, TType element);
+bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out);
+void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why);
+
+/* ---- check_stmt.c, check_program.c, check_uncalled.c ---------------------------------------------------------------- */
+void tessi_check_statements(Checker *c, const AstStmts *body);
+void tessi_check_define(Checker *c, Name name, TValue *value, TExpr *scalar, const TMask *mask);
+void tessi_check_uncalled(Checker *c);
+void tessi_check_mark_used(Typed *t);
+bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value);
+
+#endif

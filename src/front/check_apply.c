@@ -1,0 +1,409 @@
+/* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined), whole-image reductions. */
+#include "front/check.h"
+
+static void unknown_function(Checker *c, const AstExpr *e)
+{
+    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, e->name.text);
+    const char *near = tessi_check_nearest_function(c, e->name.text);
+    if (!near)
+        near = tessi_nearest_builtin(c, e->name.text);
+    if (near)
+        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+    else if (tessi_scope_find(c->at.scope, e->name.text))
+        tessi_diag_help(c->d, d, "'%s' is not a function", e->name.text);
+}
+
+static const char *arg_text(Checker *c, const AstFunctionArg *arg)
+{
+    const char *type = arg->type.name.text ? arg->type.name.text : "";
+    bool any = tessi_check_is_any(&arg->type);
+    if (arg->type.is_mask)
+        return tessi_sprintf(c->a, "a %d-dimensional mask", arg->type.n_dims);
+    if (arg->type.is_image)
+        return tessi_sprintf(c->a, "a %d-dimensional image%s%s", arg->type.n_dims,
+                             any ? "" : " of ", any ? "" : type);
+    return tessi_sprintf(c->a, "a scalar%s%s", any ? "" : " of type ", any ? "" : type);
+}
+
+static bool wrong_kind(Checker *c, const AstFunction *f, uint32_t i, const Operand *o)
+{
+    if (o->kind == OPERAND_ERROR)
+        return false;
+    Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o->span, f->args.at[i].name.text, f->name.text,
+                         arg_text(c, &f->args.at[i]), tessi_operand_text(c, *o));
+    tessi_diag_note(c->d, d, f->args.at[i].name.span, "the argument is declared here");
+    return false;
+}
+
+/* The element types agree, or numbers convert; structs need the same struct. */
+static bool element_agrees(Checker *c, const AstFunction *f, uint32_t i, const Operand *o)
+{
+    const AstType *type = &f->args.at[i].type;
+    if (tessi_check_is_any(type))
+        return true;
+    TType declared = tessi_check_type(c, type);
+    if (tessi_tt_is_error(declared))
+        return false;
+    TType given = o->image->type;
+    if (declared.kind == given.kind &&
+        (given.kind == TT_SCALAR || given.st->origin == declared.st->origin))
+        return true;
+    Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o->span, f->args.at[i].name.text, f->name.text,
+                         arg_text(c, &f->args.at[i]), tessi_operand_text(c, *o));
+    tessi_diag_note(c->d, d, f->args.at[i].name.span, "the argument is declared here");
+    if (given.kind == TT_STRUCT && declared.kind == TT_SCALAR)
+        tessi_diag_help(c->d, d, "an argument 'vector#%d any %s' takes pixels of any type, field by field",
+                        type->n_dims, f->args.at[i].name.text);
+    return false;
+}
+
+/* One argument of a call, of the kind that the function declares. */
+static bool check_argument(Checker *c, const AstFunction *f, uint32_t i, const AstArg *arg, Operand *o)
+{
+    const AstFunctionArg *def = &f->args.at[i];
+    *o = tessi_operand_error(arg->value ? arg->value->span : f->span);
+    if (arg->keyword.text) {
+        CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, arg->keyword.span, f->name.text, arg->keyword.text);
+        return false;
+    }
+    if (!def->type.is_image)
+        tessi_check_no_borders(c, &arg->borders, def->type.is_mask ? "a mask" : "a scalar");
+    if (def->type.is_const && !def->type.is_image && !def->type.is_mask) {
+        const char *what = tessi_sprintf(c->a, "argument '%s' of '%s'", def->name.text, f->name.text);
+        *o = tessi_operand_scalar(tessi_check_const(c, arg->value, what), arg->value->span);
+        return o->kind != OPERAND_ERROR;
+    }
+    *o = tessi_check_vector(c, arg->value);
+    if (def->type.is_mask) {
+        if (o->kind != OPERAND_MASK)
+            return wrong_kind(c, f, i, o);
+        return o->mask->n_dims == def->type.n_dims || wrong_kind(c, f, i, o);
+    }
+    bool is_image = o->kind == OPERAND_IMAGE && o->image->n_dims > 0;
+    if (def->type.is_image) {
+        if (!is_image || o->image->n_dims != def->type.n_dims)
+            return wrong_kind(c, f, i, o);
+        return element_agrees(c, f, i, o);
+    }
+    if (is_image || o->kind == OPERAND_MASK || o->kind == OPERAND_ERROR)
+        return wrong_kind(c, f, i, o);
+    *o = tessi_operand_scalar(tessi_check_operand_expr(c, *o, o->span), o->span);
+    return true;
+}
+
+static Operand *check_arguments(Checker *c, const AstExpr *e, const AstFunction *f)
+{
+    bool ok = true;
+    if (e->args.n != f->args.n) {
+        Diag *d = CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, f->name.text, (long long)f->args.n,
+                             (long long)e->args.n);
+        tessi_diag_note(c->d, d, f->name.span, "'%s' is defined here", f->name.text);
+        ok = false;
+    }
+    Operand *operands = ARENA_NEW_ARRAY(c->a, Operand, f->args.n + 1);
+    for (uint32_t i = 0; i < f->args.n && i < e->args.n; i++)
+        ok &= check_argument(c, f, i, &e->args.at[i], &operands[i]);
+    for (uint32_t i = f->args.n; i < e->args.n; i++)
+        (void)tessi_check_vector(c, e->args.at[i].value); /* names in it count as used */
+    return ok ? operands : NULL;
+}
+
+/* ---- stencils ---------------------------------------------------------------------------------------------------- */
+static bool check_rule(Checker *c, const TArg *arg, const TCallArg *call)
+{
+    if (!arg->any_absolute)
+        return true;
+    for (int d = 0; d < arg->n_dims; d++) {
+        if (call->border.rule[d] == BORDER_NONE) {
+            Diag *diag = CHECK_DIAG(c, DIAG_BORDER_NONE_INDEX, call->border.span, arg->name);
+            tessi_diag_help(c->d, diag, "give the argument a rule, such as '%s:clamp'", arg->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static Operand stencil_call(Checker *c, const AstExpr *e, const AstFunction *f)
+{
+    VEC_PUSH(c->a, &c->called, f);
+    Operand *operands = check_arguments(c, e, f);
+    TInstance *inst = operands ? tessi_check_instance(c, f, operands, e->span) : NULL;
+    if (!inst)
+        return tessi_operand_error(e->span);
+    TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, e->span);
+    bool ok = true;
+    v->inst = inst;
+    for (uint32_t i = 0; i < f->args.n; i++) {
+        const TArg *arg = &inst->args.at[i];
+        TCallArg call = { .image = NULL };
+        if (arg->kind == TARG_IMAGE) {
+            call.image = operands[i].image;
+            bool rules = tessi_check_borders(c, &e->args.at[i].borders, arg->n_dims,
+                                             operands[i].span, &call.border) &&
+                         tessi_check_border_value(c, &call.border, call.image->type);
+            ok = ok && rules && check_rule(c, arg, &call);
+        } else if (arg->kind == TARG_SCALAR) {
+            call.scalar = tessi_check_convert(c, operands[i].scalar, arg->type);
+        }
+        VEC_PUSH(c->a, &v->args, call);
+    }
+    Operand o = tessi_operand_image(v, e->span);
+    o.direct = true;
+    return ok ? o : tessi_operand_error(e->span);
+}
+
+/* ---- vector functions -------------------------------------------------------------------------------------------- */
+/* An image in another element type: a pointwise conversion. */
+static TValue *converted_image(Checker *c, TValue *image, TType to, Span span)
+{
+    if (tessi_tt_same(image->type, to))
+        return image;
+    Context saved = c->at;
+    TCallArgs operands = { 0 };
+    TInstance *inst = tessi_instance_new(c, NULL, span);
+    c->at.inst = inst;
+    c->at.operands = &operands;
+    c->at.window = NULL;
+    TExpr *read = tessi_check_operand_expr(c, tessi_operand_image(image, span), span);
+    c->at = saved;
+    inst->result = tessi_check_convert(c, read, to);
+    (void)tessi_instance_finish(c, inst, span);
+    VEC_PUSH(c->a, &c->t->instances, inst);
+    inst->number = c->t->instances.n;
+    TValue *v = tessi_value_new(c, TV_CALL, to, image->n_dims, span);
+    v->inst = inst;
+    for (uint32_t i = 0; i < operands.n; i++)
+        VEC_PUSH(c->a, &v->args, operands.at[i]);
+    return v;
+}
+
+static void bind_arguments(Checker *c, const AstFunction *f, const Operand *operands)
+{
+    for (uint32_t i = 0; i < f->args.n; i++) {
+        const AstFunctionArg *def = &f->args.at[i];
+        bool any = tessi_check_is_any(&def->type);
+        TType declared = any ? tessi_tt_kind(TT_ERROR) : tessi_check_type(c, &def->type);
+        Operand o = operands[i];
+        if (!any && o.kind == OPERAND_SCALAR)
+            o = tessi_operand_scalar(tessi_check_convert(c, o.scalar, declared), o.span);
+        if (!any && o.kind == OPERAND_IMAGE && !tessi_tt_is_error(declared))
+            o.image = converted_image(c, o.image, declared, o.span);
+        if (!any && o.kind == OPERAND_MASK)
+            o.mask = tessi_check_mask_as(c, o.mask, declared);
+        Sym *sym = tessi_scope_add(c, def->name, SYM_OPERAND);
+        if (sym)
+            sym->operand = o;
+    }
+}
+
+/* A rule given to an argument of a vector function is in force inside it. */
+static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, BorderInForce *rule)
+{
+    const AstBorders *given = NULL;
+    *rule = c->at.border;
+    for (uint32_t i = 0; i < f->args.n && i < e->args.n; i++) {
+        const AstBorders *b = &e->args.at[i].borders;
+        if (b->n == 0)
+            continue;
+        if (c->forma) {
+            CHECK_DIAG(c, DIAG_BORDER_MISPLACED, b->at[0].span, "a vector function");
+            return false;
+        }
+        BorderInForce r;
+        if (!tessi_check_border_in_force(c, b, &r))
+            return false;
+        bool same = given != NULL;
+        for (uint32_t d = 0; same && d < r.n; d++)
+            same = r.n == rule->n && r.rule[d] == rule->rule[d] && !r.outside == !rule->outside;
+        if (given && !same) {
+            CHECK_DIAG(c, DIAG_BORDER_CONFLICT, b->at[0].span, f->name.text);
+            return false;
+        }
+        given = b;
+        *rule = r;
+    }
+    return true;
+}
+
+static bool may_call(Checker *c, const AstExpr *e, const AstFunction *f)
+{
+    for (const CallFrame *frame = c->frame; frame; frame = frame->outer) {
+        if (frame->function == f) {
+            CHECK_DIAG(c, DIAG_RECURSION, e->span, f->name.text);
+            return false;
+        }
+    }
+    if (c->call_depth >= CHECK_MAX_CALLS)
+        tessi_check_limit(c, e->span, "vector functions calling each other", CHECK_MAX_CALLS);
+    if (++c->call_count > CHECK_MAX_CALL_COUNT)
+        tessi_check_limit(c, e->span, "calls in the program", CHECK_MAX_CALL_COUNT);
+    return !c->over_limit;
+}
+
+void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *operands, Span call,
+                             BorderInForce rule, Operands *out)
+{
+    Operands results = { 0 };
+    Context saved = c->at;
+    Scope *scope = tessi_scope_new(c, c->globals);
+    CallFrame frame = { c->frame, f, call };
+    c->at = (Context){ .scope = scope, .body = scope, .border = rule };
+    c->frame = &frame;
+    c->call_depth++;
+    bind_arguments(c, f, operands);
+    tessi_check_statements(c, &f->body);
+    VEC_FOREACH(AstExpr *const, r, &f->result)
+    {
+        tessi_check_results_of(c, *r, &results);
+    }
+    tessi_check_warn_unused(c, scope);
+    c->call_depth--;
+    c->frame = frame.outer;
+    c->at = saved;
+    for (uint32_t i = 0; i < results.n; i++)
+        VEC_PUSH(c->a, out, results.at[i]);
+}
+
+void tessi_check_vector_call(Checker *c, const AstExpr *e, const AstFunction *f, Operands *out)
+{
+    BorderInForce rule;
+    Operand error = tessi_operand_error(e->span);
+    VEC_PUSH(c->a, &c->called, f);
+    Operand *operands = check_arguments(c, e, f);
+    if (!rule_for_body(c, e, f, &rule) || !operands || !may_call(c, e, f))
+        VEC_PUSH(c->a, out, error);
+    else
+        tessi_check_vector_body(c, f, operands, e->span, rule, out);
+}
+
+void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
+{
+    const AstFunction *f = e->kind == AST_CALL ? tessi_check_function_named(c, e->name.text) : NULL;
+    if (f && !f->is_stencil) {
+        tessi_check_vector_call(c, e, f, out);
+    } else {
+        Operand o = tessi_check_vector(c, e);
+        VEC_PUSH(c->a, out, o);
+    }
+}
+
+/* ---- reductions of whole images ------------------------------------------------------------------------------------ */
+typedef struct WholeReduction {
+    const char *name;
+    Reduction reduction;
+} WholeReduction;
+static const WholeReduction WHOLE[] = { { "minimum", REDUCE_MIN }, { "maximum", REDUCE_MAX },
+                                        { "mean", REDUCE_MEAN },   { "total", REDUCE_SUM },
+                                        { "count", REDUCE_COUNT } };
+enum { N_WHOLE = sizeof WHOLE / sizeof WHOLE[0] };
+
+bool tessi_is_reduction(const char *name)
+{
+    for (int i = 0; name && i < N_WHOLE; i++) {
+        if (tessi_streq(WHOLE[i].name, name))
+            return true;
+    }
+    return tessi_streq(name, "histogram");
+}
+
+static ScalarType reduced_type(Reduction r, ScalarType t)
+{
+    switch (r) {
+    case REDUCE_MIN:
+    case REDUCE_MAX: return t;
+    case REDUCE_COUNT: return TYPE_I64;
+    case REDUCE_MEAN:
+        if (!tessi_is_real(t))
+            return tessi_type_info(t)->bytes <= 2 ? TYPE_F32 : TYPE_F64;
+        break;
+    default:
+        if (!tessi_is_real(t))
+            return TYPE_I64;
+    }
+    return t == TYPE_F16 ? TYPE_F32 : t;
+}
+
+static TType reduced(Checker *c, Reduction r, TType t)
+{
+    if (t.kind != TT_STRUCT)
+        return tessi_tt_scalar(reduced_type(r, t.scalar));
+    ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, t.st->n);
+    for (uint32_t k = 0; k < t.st->n; k++)
+        types[k] = reduced_type(r, t.st->field[k].type);
+    return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, t.st->origin, types, t.st->n) };
+}
+
+static Operand histogram(Checker *c, const AstExpr *e, Operand o)
+{
+    if (o.image->type.kind == TT_STRUCT) {
+        Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o.span, "A", "histogram", "an image of one channel",
+                             tessi_operand_text(c, o));
+        tessi_diag_help(c->d, d, "take one field: histogram(A.%s, ..)", o.image->type.st->field[0].name);
+        return tessi_operand_error(e->span);
+    }
+    TExpr *bins = tessi_check_size(c, e->args.at[1].value);
+    if (tessi_tt_is_error(bins->type))
+        return tessi_operand_error(e->span);
+    if (bins->kind == TE_CONST && (bins->value.i < 1 || bins->value.i > 1 << 24)) {
+        CHECK_DIAG(c, DIAG_HISTOGRAM_BINS, bins->span, (long long)bins->value.i);
+        return tessi_operand_error(e->span);
+    }
+    TValue *v = tessi_value_new(c, TV_HISTOGRAM, tessi_tt_scalar(TYPE_U32), 1, e->span);
+    v->base = o.image;
+    v->bins = bins;
+    return tessi_operand_image(v, e->span);
+}
+
+Operand tessi_check_reduction(Checker *c, const AstExpr *e)
+{
+    bool is_histogram = tessi_streq(e->name.text, "histogram");
+    uint32_t expected = is_histogram ? 2 : 1;
+    if (e->args.n != expected) {
+        CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected,
+                   (long long)e->args.n);
+        return tessi_operand_error(e->span);
+    }
+    tessi_check_no_borders(c, &e->args.at[0].borders, "a whole image");
+    Operand o = tessi_check_vector(c, e->args.at[0].value);
+    if (o.kind == OPERAND_ERROR)
+        return o;
+    if (o.kind != OPERAND_IMAGE || o.image->n_dims == 0) {
+        CHECK_DIAG(c, DIAG_ARG_KIND, e->args.at[0].value->span, "A", e->name.text, "an image",
+                   tessi_operand_text(c, o));
+        return tessi_operand_error(e->span);
+    }
+    if (is_histogram)
+        return histogram(c, e, o);
+    Reduction r = REDUCE_SUM;
+    for (int i = 0; i < N_WHOLE; i++) {
+        if (tessi_streq(WHOLE[i].name, e->name.text))
+            r = WHOLE[i].reduction;
+    }
+    TValue *v = tessi_value_new(c, TV_REDUCE, reduced(c, r, o.image->type), 0, e->span);
+    v->base = o.image;
+    v->reduction = r;
+    return tessi_operand_image(v, e->span);
+}
+
+/* ---- any call ------------------------------------------------------------------------------------------------------ */
+Operand tessi_check_call(Checker *c, const AstExpr *e)
+{
+    const AstFunction *f = tessi_check_function_named(c, e->name.text);
+    Operands results = { 0 };
+    if (f && f->is_stencil)
+        return stencil_call(c, e, f);
+    if (!f && tessi_is_reduction(e->name.text))
+        return tessi_check_reduction(c, e);
+    if (!f && tessi_is_builtin(e->name.text))
+        return tessi_check_expression_on_images(c, e);
+    if (!f) {
+        unknown_function(c, e);
+        return tessi_operand_error(e->span);
+    }
+    tessi_check_vector_call(c, e, f, &results);
+    if (results.n == 1)
+        return results.at[0];
+    Diag *d = CHECK_DIAG(c, DIAG_RESULT_COUNT, e->span, f->name.text, (long long)results.n);
+    tessi_diag_note(c->d, d, f->result_span, "they are returned here");
+    return tessi_operand_error(e->span);
+}

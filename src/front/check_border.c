@@ -1,0 +1,125 @@
+/* front/check_border: border rules by name, per dimension, with their values; the rule in force where none is written. */
+#include "front/check.h"
+
+#include <string.h>
+
+static void unknown_border(Checker *c, Name name)
+{
+    VEC(const char *) words = { 0 };
+    for (int b = 0; b < N_BORDERS; b++) {
+        if (b == BORDER_INSIDE)
+            continue;
+        const BorderInfo *info = tessi_border_info((Border)b);
+        VEC_PUSH(c->a, &words, info->name);
+        for (const char *p = info->aliases; *p;) {
+            size_t n = strcspn(p, " ");
+            VEC_PUSH(c->a, &words, tessi_strndup(c->a, p, n));
+            p += n + (p[n] == ' ');
+        }
+    }
+    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_BORDER, name.span, name.text);
+    const char *near = tessi_nearest_word(name.text, words.at, words.n);
+    if (near)
+        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+    else
+        tessi_diag_help(c->d, d, "the rules are clamp, mirror, reflect, wrap, constant(v) and none");
+}
+
+/* The value of constant(v): a number, or a scalar of the program. */
+static TExpr *outside_value(Checker *c, const AstBorder *b)
+{
+    if (!b->value)
+        return tessi_te_int(c, 0, b->span);
+    Operand o = tessi_check_vector(c, b->value);
+    if (o.kind == OPERAND_SCALAR || (o.kind == OPERAND_IMAGE && o.image->n_dims == 0))
+        return tessi_check_operand_expr(c, o, b->value->span);
+    if (o.kind != OPERAND_ERROR)
+        CHECK_DIAG(c, DIAG_ARG_KIND, b->value->span, "v", "constant", "a number",
+                   tessi_operand_text(c, o));
+    return tessi_te_error(c, b->span);
+}
+
+static bool same_value(const TExpr *a, const TExpr *b)
+{
+    if (a->kind != TE_CONST || b->kind != TE_CONST || !tessi_tt_same(a->type, b->type))
+        return a == b;
+    return tessi_tt_is_integer(a->type) ? a->value.i == b->value.i : a->value.f == b->value.f;
+}
+
+bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out)
+{
+    *out = (BorderInForce){ .n = (uint8_t)(b->n < MAX_DIMS ? b->n : MAX_DIMS) };
+    for (uint32_t i = 0; i < out->n; i++) {
+        const AstBorder *rule = &b->at[i];
+        if (i == 0)
+            out->span = rule->span;
+        out->span = tessi_span_join(out->span, rule->span);
+        if (!tessi_border_by_name(rule->name.text, &out->rule[i]) ||
+            out->rule[i] == BORDER_INSIDE) {
+            unknown_border(c, rule->name);
+            return false;
+        }
+        if (out->rule[i] != BORDER_CONSTANT) {
+            if (rule->value) {
+                CHECK_DIAG(c, DIAG_BORDER_VALUE, rule->span, rule->name.text);
+                return false;
+            }
+            continue;
+        }
+        TExpr *v = outside_value(c, rule);
+        if (tessi_tt_is_error(v->type))
+            return false;
+        if (out->outside && !same_value(out->outside, v)) {
+            CHECK_DIAG(c, DIAG_BORDER_TWO_VALUES, rule->span);
+            return false;
+        }
+        out->outside = v;
+    }
+    if (b->n > MAX_DIMS) {
+        CHECK_DIAG(c, DIAG_BORDER_DIMENSIONS, out->span, (long long)b->n, (long long)MAX_DIMS);
+        return false;
+    }
+    return true;
+}
+
+bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span at, TBorder *out)
+{
+    BorderInForce rules = c->at.border;
+    *out = (TBorder){ .span = at };
+    if (b->n && !tessi_check_border_in_force(c, b, &rules))
+        return false;
+    for (uint32_t d = 0; d < n_dims; d++)
+        out->rule[d] = BORDER_CLAMP;
+    if (rules.n == 0)
+        return true; /* nothing written and nothing in force */
+    if (rules.n != 1 && rules.n != n_dims) {
+        Diag *diag = CHECK_DIAG(c, DIAG_BORDER_DIMENSIONS, b->n ? rules.span : at,
+                                (long long)rules.n, (long long)n_dims);
+        if (!b->n)
+            tessi_diag_note(c->d, diag, rules.span, "the rules in force are given here");
+        return false;
+    }
+    out->written = true;
+    out->outside = rules.outside;
+    if (b->n)
+        out->span = rules.span;
+    for (uint32_t d = 0; d < n_dims; d++)
+        out->rule[d] = rules.rule[rules.n == 1 ? 0 : d];
+    return true;
+}
+
+bool tessi_check_border_value(Checker *c, TBorder *b, TType element)
+{
+    if (!b->outside)
+        return true;
+    if (element.kind == TT_SCALAR && element.scalar == TYPE_F16)
+        element.scalar = TYPE_F32;
+    b->outside = tessi_check_convert(c, b->outside, element);
+    return !tessi_tt_is_error(b->outside->type);
+}
+
+void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why)
+{
+    if (b->n)
+        CHECK_DIAG(c, DIAG_BORDER_MISPLACED, b->at[0].span, why);
+}

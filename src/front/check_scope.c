@@ -1,0 +1,142 @@
+/* front/check_scope: scopes and symbols, "did you mean", and the notes that say how an error was reached. */
+#include "front/check.h"
+
+#include <string.h>
+
+Diag *tessi_check_noted(Checker *c, Diag *diag)
+{
+    int shown = 0;
+    for (const CallFrame *f = c->frame; f && shown < 3; f = f->outer, shown++) {
+        bool known = false;
+        VEC_FOREACH(const DiagNote, n, &diag->notes)
+        {
+            known |= n->span.file == f->span.file && n->span.begin == f->span.begin;
+        }
+        if (!known)
+            tessi_diag_note(c->d, diag, f->span, "in '%s', called here", f->function->name.text);
+    }
+    return diag;
+}
+
+void tessi_check_limit(Checker *c, Span span, const char *what, int64_t most)
+{
+    if (!c->over_limit)
+        CHECK_DIAG(c, DIAG_LIMIT, span, what, (long long)most);
+    c->over_limit = true;
+}
+
+Scope *tessi_scope_new(Checker *c, Scope *outer)
+{
+    Scope *s = ARENA_NEW(c->a, Scope);
+    s->outer = outer;
+    return s;
+}
+
+Sym *tessi_scope_find_here(const Scope *s, const char *name)
+{
+    VEC_FOREACH(Sym *const, it, &s->syms)
+    {
+        if ((*it)->name.text == name || tessi_streq((*it)->name.text, name))
+            return *it;
+    }
+    return NULL;
+}
+
+Sym *tessi_scope_find(const Scope *s, const char *name)
+{
+    for (; s; s = s->outer) {
+        Sym *sym = tessi_scope_find_here(s, name);
+        if (sym)
+            return sym;
+    }
+    return NULL;
+}
+
+Sym *tessi_scope_add(Checker *c, Name name, SymKind kind)
+{
+    if (!name.text)
+        return NULL;
+    Sym *old = tessi_scope_find_here(c->at.scope, name.text);
+    /* The original dialect binds a local again; what follows sees the new value. */
+    if (old && c->forma && kind == SYM_LOCAL && old->kind == SYM_LOCAL)
+        return old;
+    if (old) {
+        Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, name.span, name.text);
+        tessi_diag_note(c->d, d, old->name.span, "'%s' is first defined here", name.text);
+        return NULL;
+    }
+    Sym *sym = ARENA_NEW(c->a, Sym);
+    sym->name = name;
+    sym->kind = kind;
+    VEC_PUSH(c->a, &c->at.scope->syms, sym);
+    return sym;
+}
+
+void tessi_check_unknown_name(Checker *c, Name name)
+{
+    VEC(const char *) words = { 0 };
+    if (!name.text)
+        return;
+    for (const Scope *s = c->at.scope; s; s = s->outer) {
+        VEC_FOREACH(Sym *const, it, &s->syms)
+        {
+            VEC_PUSH(c->a, &words, (*it)->name.text);
+        }
+    }
+    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_NAME, name.span, name.text);
+    const Sym *hidden = c->program ? tessi_scope_find_here(c->program, name.text) : NULL;
+    const char *near = tessi_nearest_word(name.text, words.at, words.n);
+    if (hidden) {
+        tessi_diag_note(c->d, d, hidden->name.span, "'%s' belongs to the program, defined here",
+                        name.text);
+        tessi_diag_help(c->d, d, "a function sees only its arguments: give it '%s' as one",
+                        name.text);
+    } else if (near) {
+        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+    } else if (tessi_check_function_named(c, name.text) || tessi_is_builtin(name.text)) {
+        tessi_diag_help(c->d, d, "'%s' is a function: call it with arguments in parentheses",
+                        name.text);
+    }
+}
+
+const AstFunction *tessi_check_function_named(const Checker *c, const char *name)
+{
+    if (!name)
+        return NULL;
+    VEC_FOREACH(AstFunction *const, f, &c->ast->functions)
+    {
+        if ((*f)->name.text && tessi_streq((*f)->name.text, name))
+            return *f;
+    }
+    return NULL;
+}
+
+const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name)
+{
+    VEC_FOREACH(AstStructDef *const, s, &c->ast->structs)
+    {
+        if ((*s)->name.text && name && tessi_streq((*s)->name.text, name))
+            return *s;
+    }
+    return NULL;
+}
+
+const char *tessi_check_nearest_function(const Checker *c, const char *name)
+{
+    VEC(const char *) words = { 0 };
+    VEC_FOREACH(AstFunction *const, f, &c->ast->functions)
+    {
+        if ((*f)->name.text)
+            VEC_PUSH(c->a, &words, (*f)->name.text);
+    }
+    return tessi_nearest_word(name, words.at, words.n);
+}
+
+void tessi_check_warn_unused(Checker *c, const Scope *s)
+{
+    VEC_FOREACH(Sym *const, it, &s->syms)
+    {
+        if ((*it)->warn_unused && !(*it)->used)
+            CHECK_DIAG(c, DIAG_UNUSED_STAGE, (*it)->name.span, (*it)->name.text);
+    }
+}

@@ -1,0 +1,173 @@
+/* front/check_stmt: statements of the program and of vector functions: definitions, placements, families, loops. */
+#include "front/check.h"
+
+void tessi_check_define(Checker *c, Name name, TValue *value, TExpr *scalar, const TMask *mask)
+{
+    TDefinition def = { name.text, c->call_depth, value, scalar, mask };
+    if (c->at.inst)
+        return; /* locals of stencils are kept in their instance */
+    VEC_PUSH(c->a, &c->t->definitions, def);
+}
+
+/* The name that a stage keeps: the outermost one, with the function's name in front of names inside functions. */
+static void name_value(Checker *c, TValue *v, const char *name)
+{
+    if (v->kind == TV_INPUT || v->kind == TV_FIELD || (v->named && v->depth <= c->call_depth))
+        return;
+    v->name = c->frame && c->call_depth > 0
+                  ? tessi_sprintf(c->a, "%s.%s", c->frame->function->name.text, name)
+                  : name;
+    v->named = true;
+    v->depth = c->call_depth;
+}
+
+/* A scalar that depends on the data or on inputs is a value of its own; constants and other names stand for themselves. */
+static Operand scalar_value(Checker *c, TExpr *e, const char *name, Span span)
+{
+    e = e->kind == TE_CONST ? e : tessi_check_concrete(c, e);
+    if (e->kind == TE_CONST || e->kind == TE_VALUE || e->kind == TE_SCALAR || e->kind == TE_PARAM ||
+        tessi_tt_is_error(e->type))
+        return tessi_operand_scalar(e, span);
+    TValue *v = tessi_value_new(c, TV_SCALAR, e->type, 0, span);
+    v->expr = e;
+    v->name = name;
+    return tessi_operand_image(v, span);
+}
+
+static Operand typed_operand(Checker *c, const AstStmt *s, Operand o)
+{
+    TType t = tessi_check_type(c, &s->type);
+    if (tessi_tt_is_error(t) || o.kind == OPERAND_ERROR)
+        return tessi_operand_error(o.span);
+    bool scalar = o.kind == OPERAND_SCALAR || (o.kind == OPERAND_IMAGE && o.image->n_dims == 0);
+    if (!scalar || s->type.is_image || s->type.is_mask) {
+        CHECK_DIAG(c, DIAG_TYPED_IMAGE, s->type.span, s->name.text);
+        return tessi_operand_error(o.span);
+    }
+    return tessi_operand_scalar(
+        tessi_check_convert(c, tessi_check_operand_expr(c, o, o.span), t), o.span);
+}
+
+static Operand assigned(Checker *c, const AstStmt *s)
+{
+    Operand o;
+    if (s->ranges.n || s->offsets.n) {
+        AstPart part = { .span = s->span, .ranges = s->ranges, .offsets = s->offsets, .value = s->value };
+        AstParts parts = { .at = &part, .n = 1 };
+        o = tessi_check_compose(c, &parts, s->span);
+    } else {
+        o = tessi_check_vector(c, s->value);
+    }
+    if (s->has_type && !tessi_check_is_any(&s->type))
+        o = typed_operand(c, s, o);
+    if (o.kind == OPERAND_SCALAR)
+        o = scalar_value(c, o.scalar, s->name.text, s->value->span);
+    o.direct = false;
+    return o;
+}
+
+static Sym *family_sym(Checker *c, const AstStmt *s)
+{
+    Sym *sym = tessi_scope_find_here(c->at.body, s->name.text);
+    if (sym && sym->kind == SYM_FAMILY)
+        return sym;
+    Scope *inner = c->at.scope;
+    c->at.scope = c->at.body;
+    sym = tessi_scope_add(c, s->name, SYM_FAMILY);
+    c->at.scope = inner;
+    if (sym)
+        sym->warn_unused = true;
+    return sym;
+}
+
+static void define_member(Checker *c, const AstStmt *s)
+{
+    int64_t k = 0;
+    bool ok = tessi_check_const_int(c, s->family, "the number of a member", &k);
+    Operand o = assigned(c, s);
+    Sym *sym = s->name.text ? family_sym(c, s) : NULL;
+    if (!sym || !ok)
+        return;
+    VEC_FOREACH(const FamilyMember, m, &sym->members)
+    {
+        if (m->index == k) {
+            const char *name = tessi_sprintf(c->a, "%s<%lld>", s->name.text, (long long)k);
+            Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, s->name.span, name);
+            tessi_diag_note(c->d, d, m->span, "'%s' is first defined here", name);
+            return;
+        }
+    }
+    FamilyMember member = { k, s->name.span, o };
+    VEC_PUSH(c->a, &sym->members, member);
+    Name name = { tessi_sprintf(c->a, "%s<%lld>", s->name.text, (long long)k), s->name.span };
+    if (o.kind == OPERAND_IMAGE)
+        name_value(c, o.image, name.text);
+    if (o.kind != OPERAND_ERROR)
+        tessi_check_define(c, name, o.image, o.scalar, o.mask);
+}
+
+static void define_plain(Checker *c, const AstStmt *s)
+{
+    Operand o = assigned(c, s);
+    if (c->at.loop_depth > 0) {
+        Diag *d = CHECK_DIAG(c, DIAG_LOOP_ASSIGN, s->name.span, s->name.text);
+        tessi_diag_help(c->d, d, "give each turn its own image: '%s<i> = ..'", s->name.text);
+        return;
+    }
+    Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
+    if (!sym)
+        return;
+    sym->operand = o;
+    sym->warn_unused = true;
+    if (o.kind == OPERAND_IMAGE)
+        name_value(c, o.image, s->name.text);
+    if (o.kind != OPERAND_ERROR)
+        tessi_check_define(c, s->name, o.image, o.scalar, o.mask);
+}
+
+static void loop(Checker *c, const AstStmt *s)
+{
+    int64_t lo, hi, n;
+    if (!tessi_check_const_int(c, s->lo, "the first bound of a loop", &lo) ||
+        !tessi_check_const_int(c, s->hi, "the last bound of a loop", &hi))
+        return;
+    if (!tessi_sub_i64(lo <= hi ? hi : lo, lo <= hi ? lo : hi, &n) || n >= CHECK_MAX_ITERATIONS) {
+        CHECK_DIAG(c, DIAG_LIMIT, s->span, "turns of a loop", (long long)CHECK_MAX_ITERATIONS);
+        return;
+    }
+    Context saved = c->at;
+    c->at.loop_depth++;
+    for (int64_t turn = 0; turn <= n && !c->over_limit && !tessi_diags_full(c->d); turn++) {
+        int64_t i = lo <= hi ? lo + turn : lo - turn;
+        c->at.scope = tessi_scope_new(c, saved.scope);
+        Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
+        if (sym)
+            sym->operand = tessi_operand_scalar(tessi_te_int(c, i, s->name.span), s->name.span);
+        tessi_check_statements(c, &s->body);
+    }
+    c->at = saved;
+}
+
+void tessi_check_statements(Checker *c, const AstStmts *body)
+{
+    if (c->expr_depth >= CHECK_MAX_DEPTH)
+        return;
+    c->expr_depth++;
+    VEC_FOREACH(AstStmt *const, it, body)
+    {
+        const AstStmt *s = *it;
+        if (c->over_limit || tessi_diags_full(c->d))
+            break;
+        if (s->kind == AST_MASK)
+            tessi_check_mask_stmt(c, s);
+        else if (s->kind == AST_FOR)
+            loop(c, s);
+        else if (s->is_const)
+            tessi_check_const_stmt(c, s);
+        else if (s->family)
+            define_member(c, s);
+        else
+            define_plain(c, s);
+    }
+    c->expr_depth--;
+}

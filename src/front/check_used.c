@@ -1,0 +1,76 @@
+/* front/check_used: which values the returned images need. */
+#include "front/check.h"
+
+typedef struct Marks {
+    bool *seen; /* by id of the expression: they share parts */
+} Marks;
+
+static void use(TValue *v)
+{
+    if (v)
+        v->used = true;
+}
+
+static void use_scalars(Marks *m, const TExpr *e)
+{
+    if (!e || m->seen[e->id])
+        return;
+    m->seen[e->id] = true;
+    if (e->kind == TE_VALUE || e->kind == TE_SIZE)
+        use(e->image);
+    if (e->mask)
+        use(e->mask->input);
+    if (e->window)
+        use_scalars(m, e->kind == TE_WINDOW ? e->window->where : NULL);
+    for (uint32_t i = 0; i < e->n_args; i++)
+        use_scalars(m, e->arg[i]);
+    for (uint32_t d = 0; e->read && e->kind == TE_READ && d < e->read->n_dims; d++)
+        use_scalars(m, e->read->index[d]);
+}
+
+static void use_operands(Marks *m, const TValue *v)
+{
+    use(v->base);
+    use_scalars(m, v->expr);
+    use_scalars(m, v->bins);
+    for (int d = 0; d < MAX_DIMS; d++) {
+        use_scalars(m, v->lo[d]);
+        use_scalars(m, v->hi[d]);
+    }
+    VEC_FOREACH(const TCallArg, a, &v->args)
+    {
+        use(a->image);
+        use_scalars(m, a->scalar);
+        use_scalars(m, a->border.outside);
+    }
+    VEC_FOREACH(const TPart, p, &v->parts)
+    {
+        use(p->image);
+        use_scalars(m, p->fill);
+        for (int d = 0; d < MAX_DIMS; d++) {
+            use_scalars(m, p->lo[d]);
+            use_scalars(m, p->hi[d]);
+        }
+    }
+    if (!v->inst)
+        return;
+    use_scalars(m, v->inst->result);
+    VEC_FOREACH(const TLocal, l, &v->inst->locals)
+    {
+        use_scalars(m, l->value);
+    }
+}
+
+/* Values use only values before them, so one walk from the end finds all that the results need. */
+void tessi_check_mark_used(Typed *t)
+{
+    Marks m = { ARENA_NEW_ARRAY(t->arena, bool, t->n_exprs + 1) };
+    VEC_FOREACH(const TOutput, out, &t->outputs)
+    {
+        use(out->value);
+    }
+    for (uint32_t i = t->values.n; i-- > 0;) {
+        if (t->values.at[i]->used)
+            use_operands(&m, t->values.at[i]);
+    }
+}

@@ -1,0 +1,34 @@
+/* front: the way from text to graph. parse.c makes the tree (ast.h), check*.c the typed tree (typed.h), lower*.c the graph. */
+#ifndef TESSERA_FRONT_FRONT_H
+#define TESSERA_FRONT_FRONT_H
+
+#include "front/ast.h"
+#include "front/typed.h"
+#include "graph/graph.h"
+
+/* A parameter or scalar set by the user. Only those whose value is needed while compiling are used here; sizes and ordinary scalars
+ * stay parameters of the graph. */
+typedef struct FrontConstant {
+    const char *name;
+    double value;
+} FrontConstant;
+
+typedef struct FrontOptions {
+    const char *name;   /* of the program (and the graph) */
+    const char *border; /* rule for reads that name none; NULL = the program's own, else clamp */
+    const FrontConstant *constants;
+    size_t n_constants;
+    uint32_t max_stages;  /* 0 = 4096 */
+    uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
+} FrontOptions;
+
+/* Checks the program; the typed tree is complete only when no error was added to d. Never NULL. */
+Typed *tessi_check(Arena *a, Diags *d, const Ast *ast, const FrontOptions *o);
+/* The graph of a typed tree without errors; NULL with a diagnostic when a limit is passed. */
+Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o);
+
+/* Both: NULL when the program has errors. *typed_out (may be NULL) receives the typed tree also then; its `constants` say which
+ * parameters and const inputs were needed (`known` false: diagnosed; with d->n_errors == n_missing, values alone would cure it). */
+Graph *tessi_front(Arena *a, Diags *d, SourceMap *sources, const Ast *ast, const FrontOptions *o, Typed **typed_out);
+
+#endif

@@ -1,0 +1,111 @@
+/* front/lower_place: subdomains and compositions: pieces that copy. */
+#include "front/lower.h"
+
+/* The value of `producer` at the piece's point: producer dimension d is dimension d + skip of the user, plus add[d]. */
+ExprId tessi_lower_copy_load(Lower *l, StageId producer, uint32_t skip, const SizeId *add)
+{
+    Access a = { .producer = producer, .n_dims = tessi_stage(l->g, producer)->n_dims };
+    for (uint32_t d = 0; d < a.n_dims; d++)
+        a.dim[d] = (AccessDim){ .rule = BORDER_INSIDE, .src = (int8_t)(d + skip), .scale = 1, .add = add[d] };
+    return tessi_expr_load(l->g, tessi_graph_access(l->g, &a));
+}
+
+/* max(0, a) and min(n - 1, b), without asking what is known. */
+static SizeId at_least_zero(Graph *g, SizeId a)
+{
+    SizeId zero = tessi_size_const(g, 0);
+    return tessi_size_at_most(g, zero, a) ? a : tessi_size_max(g, zero, a);
+}
+
+void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
+{
+    Graph *g = l->g;
+    const LValue *base = &l->value[v->base->id];
+    SizeId lo[MAX_DIMS], one = tessi_size_const(g, 1);
+    for (uint32_t d = 0; d < v->n_dims; d++) {
+        SizeId end = tessi_size_sub(g, base->size[d], one);
+        lo[d] = v->lo[d] ? at_least_zero(g, tessi_lower_size_expr(l, v->lo[d])) : tessi_size_const(g, 0);
+        SizeId hi = v->hi[d] ? tessi_size_min(g, end, tessi_lower_size_expr(l, v->hi[d])) : end;
+        out->size[d] = tessi_size_add(g, tessi_size_sub(g, hi, lo[d]), one);
+    }
+    for (uint32_t k = 0; k < out->n_channels; k++) {
+        Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
+        Piece p = { .body = tessi_lower_copy_load(l, base->stage[k], 0, lo) };
+        for (uint32_t d = 0; d < v->n_dims; d++) {
+            s.size[d] = p.count[d] = out->size[d];
+            p.step[d] = 1;
+            p.offset[d] = tessi_size_const(g, 0);
+        }
+        VEC_PUSH(g->arena, &s.pieces, p);
+        out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+    }
+}
+
+/* ---- compositions --------------------------------------------------------------------------------------------------------- */
+typedef struct LPart {
+    Piece piece;
+    SizeId extent[MAX_DIMS], add[MAX_DIMS]; /* add: of the read, in the image's dimensions */
+} LPart;
+
+static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
+{
+    Graph *g = l->g;
+    SizeId one = tessi_size_const(g, 1), zero = tessi_size_const(g, 0);
+    SizeId lo = part->lo[d] ? tessi_lower_size_expr(l, part->lo[d]) : zero;
+    Piece *p = &out->piece;
+    p->step[d] = 1;
+    p->offset[d] = lo;
+    if (!part->image) {
+        SizeId end = tessi_size_add(g, tessi_lower_size_expr(l, part->hi[d]), one);
+        p->count[d] = tessi_size_sub(g, end, lo);
+        out->extent[d] = end;
+        return;
+    }
+    if (d < part->n_leading) {
+        p->count[d] = one;
+        out->extent[d] = tessi_size_add(g, lo, one);
+        return;
+    }
+    uint32_t own = d - part->n_leading;
+    SizeId n = l->value[part->image->id].size[own];
+    int64_t first = 0, missing = 0;
+    if (part->computed_only && !tessi_lower_computed(l, part->image, own, &first, &missing))
+        return;
+    p->count[d] = tessi_size_sub(g, n, tessi_size_const(g, first + missing));
+    out->add[own] = tessi_size_const(g, first);
+    if (part->scaled) {
+        p->step[d] = part->step[d];
+        p->offset[d] = tessi_size_const(g, part->offset[d] + first * part->step[d]);
+        out->extent[d] = tessi_size_scale(g, n, part->step[d]);
+    } else {
+        p->offset[d] = tessi_size_add(g, lo, tessi_size_const(g, first));
+        out->extent[d] = tessi_size_add(g, lo, n);
+    }
+}
+
+void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
+{
+    Graph *g = l->g;
+    LPart *parts = ARENA_NEW_ARRAY(l->a, LPart, v->parts.n);
+    for (uint32_t i = 0; i < v->parts.n; i++) {
+        for (uint32_t d = 0; d < v->n_dims; d++) {
+            place_dim(l, &v->parts.at[i], d, &parts[i]);
+            out->size[d] = i ? tessi_size_max(g, out->size[d], parts[i].extent[d]) : parts[i].extent[d];
+        }
+    }
+    LBody vector_level = { .epoch = 1, .body_epoch = 1 };
+    for (uint32_t k = 0; k < out->n_channels; k++) {
+        Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
+        for (uint32_t d = 0; d < v->n_dims; d++)
+            s.size[d] = out->size[d];
+        for (uint32_t i = 0; i < v->parts.n; i++) {
+            const TPart *part = &v->parts.at[i];
+            Piece p = parts[i].piece;
+            p.body = part->image ? tessi_lower_copy_load(l, l->value[part->image->id].stage[k],
+                                                         part->n_leading, parts[i].add)
+                                 : tessi_lower_expr(l, &vector_level, part->fill, k);
+            VEC_PUSH(g->arena, &s.pieces, p);
+        }
+        out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+    }
+}

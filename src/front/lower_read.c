@@ -1,0 +1,129 @@
+/* front/lower_read: accesses: reads of image arguments at offsets and by index, and elements of run-time masks. */
+#include "front/lower.h"
+
+const LWindow *tessi_lower_find_window(const LBody *b, const TWindow *w)
+{
+    for (const LWindow *it = b->windows; it; it = it->outer) {
+        if (it->typed == w)
+            return it;
+    }
+    return NULL;
+}
+
+bool tessi_lower_affine(LBody *b, const TExpr *e, StaticAffine *out)
+{
+    return tessi_static_affine(e, b->point, out);
+}
+
+static Interval affine_range(const StaticAffine *a)
+{
+    Interval r = { a->constant, a->constant };
+    for (uint32_t k = 0; k < a->n; k++) {
+        Interval v = { a->term[k].window->lo[a->term[k].var], a->term[k].window->hi[a->term[k].var] };
+        Interval c = { a->term[k].coef, a->term[k].coef };
+        r = tessi_interval_add(r, tessi_interval_mul(c, v));
+    }
+    return r;
+}
+
+/* Every index that the read can take lies in 0 .. n - 1. */
+static bool always_inside(Lower *l, const LBody *b, uint32_t d, int64_t scale, Interval offset, SizeId n)
+{
+    Graph *g = l->g;
+    int64_t base;
+    if (!tessi_mul_i64(scale, b->shift[d], &base) || base + offset.lo < 0)
+        return false;
+    SizeId last_point = tessi_size_sub(g, b->size[d], tessi_size_const(g, 1));
+    SizeId last = tessi_size_add(g, tessi_size_scale(g, last_point, scale),
+                                 tessi_size_const(g, base + offset.hi));
+    return tessi_size_at_most(g, last, tessi_size_sub(g, n, tessi_size_const(g, 1)));
+}
+
+static ExprId outside_value(Lower *l, const TCallArg *arg, uint32_t channel)
+{
+    LBody vector_level = { .epoch = 1, .body_epoch = 1 };
+    return tessi_lower_expr(l, &vector_level, arg->border.outside, channel);
+}
+
+/* The access to channel `channel` of argument `slot`, and its load. */
+static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel, ScalarType type)
+{
+    const TCallArg *arg = &b->call->args.at[slot];
+    const LValue *image = &l->value[arg->image->id];
+    bool constant = false;
+    access->producer = image->stage[channel];
+    access->n_dims = arg->image->n_dims;
+    for (uint32_t d = 0; d < access->n_dims; d++)
+        constant |= access->dim[d].rule == BORDER_CONSTANT;
+    if (constant)
+        access->outside = outside_value(l, arg, channel);
+    ExprId e = tessi_expr_load(l->g, tessi_graph_access(l->g, access));
+    return tessi_lower_convert(l, e, tessi_stage(l->g, access->producer)->type, type);
+}
+
+static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t scale,
+                       const StaticAffine *a, AccessDim *dim)
+{
+    const TCallArg *arg = &b->call->args.at[slot];
+    Border rule = arg->border.rule[d];
+    *dim = (AccessDim){ .src = (int8_t)d, .scale = scale, .n_terms = (uint8_t)a->n };
+    dim->add = tessi_size_const(l->g, scale * b->shift[d] + a->constant);
+    for (uint32_t k = 0; k < a->n; k++) {
+        const LWindow *w = tessi_lower_find_window(b, a->term[k].window);
+        dim->term[k] = (AccessTerm){ .window = w ? w->window : (WindowId){ 0 },
+                                     .var = (uint8_t)a->term[k].var,
+                                     .coef = (int32_t)a->term[k].coef };
+    }
+    bool inside = rule == BORDER_NONE ||
+                  always_inside(l, b, d, scale, affine_range(a), l->value[arg->image->id].size[d]);
+    dim->rule = inside ? BORDER_INSIDE : rule;
+}
+
+ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType type)
+{
+    const TRead *read = e->read;
+    Access access = { 0 };
+    for (uint32_t d = 0; d < read->n_dims; d++) {
+        StaticAffine a;
+        if (read->absolute) {
+            Border rule = b->call->args.at[e->slot].border.rule[d];
+            access.dim[d] = (AccessDim){ .absolute = true,
+                                         .src = -1,
+                                         .rule = rule == BORDER_NONE ? BORDER_CLAMP : rule,
+                                         .index = tessi_lower_expr(l, b, read->index[d], 0) };
+            continue;
+        }
+        if (!tessi_lower_affine(b, read->index[d], &a)) {
+            tessi_lower_limit(l, e->span, "window variables in an offset", MAX_ACCESS_TERMS);
+            a = (StaticAffine){ 0 };
+        }
+        affine_dim(l, b, e->slot, d, read->scale[d], &a, &access.dim[d]);
+    }
+    return load(l, b, e->slot, &access, channel, type);
+}
+
+ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset,
+                       uint32_t channel, ScalarType type)
+{
+    Access access = { 0 };
+    for (uint32_t d = 0; d < e->read->n_dims; d++)
+        affine_dim(l, b, e->slot, d, e->read->scale[d], &offset[d], &access.dim[d]);
+    return load(l, b, e->slot, &access, channel, type);
+}
+
+ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside, ScalarType type)
+{
+    Graph *g = l->g;
+    Access access = { .producer = l->value[m->input->id].stage[0], .n_dims = m->n_dims };
+    for (int d = 0; d < m->n_dims; d++) {
+        /* Element lo is stored first; a flipped mask is stored from its other end. */
+        int32_t first = m->flipped ? m->hi[d] : -m->lo[d];
+        ExprId centre = tessi_expr_int(g, TYPE_I32, first);
+        ExprId at = m->flipped ? tessi_expr_op(g, OP_SUB, centre, index[d], (ExprId){ 0 })
+                               : tessi_expr_op(g, OP_ADD, index[d], centre, (ExprId){ 0 });
+        access.dim[d] = (AccessDim){ .absolute = true, .src = -1, .index = at,
+                                     .rule = inside ? BORDER_INSIDE : BORDER_CLAMP };
+    }
+    ExprId e = tessi_expr_load(g, tessi_graph_access(g, &access));
+    return tessi_lower_convert(l, e, tessi_stage(g, access.producer)->type, type);
+}

@@ -1,0 +1,248 @@
+/* front/lower_shape: sizes: expressions over the parameters, what is provably inside, the shape of a stencil's result. */
+#include "front/lower.h"
+
+SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
+{
+    Graph *g = l->g;
+    switch (e->kind) {
+    case TE_CONST: return tessi_size_const(g, e->value.i);
+    case TE_PARAM: {
+        const TParam *p = &l->t->params.at[e->slot];
+        return p->is_constant ? tessi_size_const(g, p->value) : tessi_size_param(g, l->param[e->slot]);
+    }
+    case TE_SIZE: return l->value[e->image->id].size[e->dim];
+    case TE_CAST: return tessi_lower_size_expr(l, e->arg[0]);
+    case TE_OP: break;
+    default: return tessi_size_const(g, 0);
+    }
+    SizeId a = tessi_lower_size_expr(l, e->arg[0]);
+    SizeId b = e->n_args > 1 ? tessi_lower_size_expr(l, e->arg[1]) : tessi_size_const(g, 0);
+    switch (e->op) {
+    case OP_NEG: return tessi_size_scale(g, a, -1);
+    case OP_ADD: return tessi_size_add(g, a, b);
+    case OP_SUB: return tessi_size_sub(g, a, b);
+    case OP_MUL: return tessi_size_mul(g, a, b);
+    case OP_MIN: return tessi_size_min(g, a, b);
+    case OP_MAX: return tessi_size_max(g, a, b);
+    case OP_DIV: return tessi_size_floordiv(g, a, e->arg[1]->value.i);
+    default: return a;
+    }
+}
+
+/* ---- a <= b for all parameters >= 1 --------------------------------------------------------------------------------- */
+/* The size with term k replaced by `by` times the term's coefficient divided by `divisor`. */
+static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, SizeId by, int64_t divisor)
+{
+    SizeId rest = tessi_size_sub(g, whole, tessi_size_scale(g, atom, coef));
+    return tessi_size_add(g, rest, tessi_size_scale(g, by, coef / divisor));
+}
+
+static bool never_negative(Graph *g, SizeId d, int depth)
+{
+    int64_t c;
+    if (tessi_size_is_const(g, d, &c))
+        return c >= 0;
+    if (depth == 0)
+        return false;
+    Size s = *tessi_size(g, d);
+    if (s.kind == SIZE_OF_PARAM)
+        return true;
+    if (s.kind == SIZE_OF_FLOORDIV)
+        return never_negative(g, s.a, depth - 1);
+    if (s.kind == SIZE_OF_MIN)
+        return never_negative(g, s.a, depth - 1) && never_negative(g, s.b, depth - 1);
+    if (s.kind == SIZE_OF_MAX)
+        return never_negative(g, s.a, depth - 1) || never_negative(g, s.b, depth - 1);
+    if (s.kind != SIZE_OF_AFFINE)
+        return false;
+    int64_t low = s.constant; /* with every atom at its least */
+    bool simple = true;
+    for (uint32_t k = 0; k < s.n_terms; k++) {
+        bool counts = s.coef[k] > 0 && tessi_size(g, s.atom[k])->kind == SIZE_OF_PARAM;
+        simple &= counts && tessi_add_i64(low, s.coef[k], &low);
+    }
+    if (simple && low >= 0)
+        return true;
+    for (uint32_t k = 0; k < s.n_terms; k++) {
+        Size atom = *tessi_size(g, s.atom[k]);
+        int64_t coef = s.coef[k];
+        bool either = (atom.kind == SIZE_OF_MIN && coef < 0) || (atom.kind == SIZE_OF_MAX && coef > 0);
+        bool both = (atom.kind == SIZE_OF_MIN && coef > 0) || (atom.kind == SIZE_OF_MAX && coef < 0);
+        if (atom.kind == SIZE_OF_FLOORDIV && coef < 0 && coef % atom.constant == 0)
+            return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, atom.constant), depth - 1);
+        if (!either && !both)
+            continue;
+        bool first = never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, 1), depth - 1);
+        if (either ? first : !first)
+            return first;
+        return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.b, 1), depth - 1);
+    }
+    return false;
+}
+
+bool tessi_size_at_most(Graph *g, SizeId a, SizeId b)
+{
+    return a.v == b.v || never_negative(g, tessi_size_sub(g, b, a), 5);
+}
+
+/* ---- reach of a stencil -------------------------------------------------------------------------------------------------- */
+static void extend(Reach *r, int64_t lo, int64_t hi)
+{
+    r->lo = !r->any || lo < r->lo ? lo : r->lo;
+    r->hi = !r->any || hi > r->hi ? hi : r->hi;
+    r->any = true;
+}
+
+static bool extend_affine(const TExpr *index, Reach *r)
+{
+    StaticAffine a;
+    if (!tessi_static_affine(index, NULL, &a))
+        return false;
+    int64_t lo = a.constant, hi = a.constant;
+    for (uint32_t k = 0; k < a.n; k++) {
+        int64_t x = a.term[k].coef * a.term[k].window->lo[a.term[k].var];
+        int64_t y = a.term[k].coef * a.term[k].window->hi[a.term[k].var];
+        lo += x < y ? x : y;
+        hi += x < y ? y : x;
+    }
+    extend(r, lo, hi);
+    return true;
+}
+
+/* Visits every point of the windows around a read (outermost first) where their static conditions hold. */
+static void extend_points(const TWindow *const *windows, int n, const WindowPoint *point,
+                          const TExpr *index, uint64_t *budget, Reach *r)
+{
+    Value v;
+    if (n == 0) {
+        if (tessi_static_eval(index, point, budget, &v) == EVAL_OK)
+            extend(r, v.i, v.i);
+        return;
+    }
+    WindowPoint p;
+    tessi_window_first(&p, windows[0], point);
+    do {
+        bool skip = windows[0]->where &&
+                    tessi_static_eval(windows[0]->where, &p, budget, &v) == EVAL_OK && !v.i;
+        if (!skip)
+            extend_points(windows + 1, n - 1, &p, index, budget, r);
+    } while (*budget > 0 && tessi_window_next(&p));
+}
+
+static bool extend_read(Lower *l, const TExpr *e, uint32_t dim, Reach *r)
+{
+    const TWindow *windows[MAX_WINDOW_LEVELS];
+    int n = 0;
+    bool conditions = false;
+    for (const TWindow *w = e->read->window; w && n < MAX_WINDOW_LEVELS; w = w->outer) {
+        conditions |= w->where != NULL;
+        n++;
+    }
+    if (!conditions && extend_affine(e->read->index[dim], r))
+        return true;
+    const TWindow *w = e->read->window;
+    for (int i = n; i-- > 0; w = w->outer)
+        windows[i] = w;
+    uint64_t budget = CHECK_MAX_EVALUATION;
+    extend_points(windows, n, NULL, e->read->index[dim], &budget, r);
+    if (budget == 0)
+        tessi_lower_limit(l, e->span, "steps to find the reach of a stencil", CHECK_MAX_EVALUATION);
+    return budget > 0;
+}
+
+static void extend_mask(const TExpr *e, uint32_t dim, Reach *r)
+{
+    const TMask *m = e->mask;
+    int64_t inner = 1, n = (int64_t)m->hi[dim] - m->lo[dim] + 1;
+    for (uint32_t d = dim + 1; d < m->n_dims; d++)
+        inner *= (int64_t)m->hi[d] - m->lo[d] + 1;
+    for (uint32_t i = 0; i < m->n; i++) {
+        bool zero = m->at && (tessi_tt_is_integer(m->type) ? m->at[i].i == 0 : m->at[i].f == 0);
+        int64_t k = (m->lo[dim] + ((int64_t)i / inner) % n) * e->dilation;
+        if (!zero)
+            extend(r, k, k);
+    }
+}
+
+bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach)
+{
+    *reach = (Reach){ 0 };
+    VEC_FOREACH(TExpr *const, e, &inst->reads)
+    {
+        if ((*e)->slot != slot || (*e)->read->absolute)
+            continue;
+        if ((*e)->kind == TE_CONVOLVE)
+            extend_mask(*e, dim, reach);
+        else if (!extend_read(l, *e, dim, reach))
+            return false;
+    }
+    return true;
+}
+
+/* ---- shape of a result ------------------------------------------------------------------------------------------------------ */
+static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId *end, int64_t *first)
+{
+    Graph *g = l->g;
+    Reach r;
+    if (!tessi_lower_reach(l, v->inst, slot, d, &r))
+        return false;
+    if (!r.any)
+        return true;
+    int64_t s = v->inst->args.at[slot].scale[d];
+    int64_t lo = r.lo < 0 ? -tessi_floordiv(r.lo, s) : 0;
+    SizeId last = tessi_size_add(g, l->value[v->args.at[slot].image->id].size[d],
+                                 tessi_size_const(g, s - 1 - r.hi));
+    *first = lo > *first ? lo : *first;
+    *end = tessi_size_min(g, *end, tessi_size_floordiv(g, last, s));
+    return true;
+}
+
+bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
+{
+    const TInstance *inst = v->inst;
+    Graph *g = l->g;
+    body->n_dims = inst->n_dims;
+    for (uint32_t d = 0; d < inst->n_dims; d++) {
+        SizeId n = { 0 };
+        for (uint32_t i = 0; i < inst->args.n; i++) {
+            const TArg *arg = &inst->args.at[i];
+            if (arg->kind != TARG_IMAGE || !arg->relative)
+                continue;
+            SizeId own = l->value[v->args.at[i].image->id].size[d];
+            if (arg->scale[d] > 1)
+                own = tessi_size_floordiv(g, own, arg->scale[d]);
+            n = n.v ? tessi_size_min(g, n, own) : own;
+        }
+        int64_t first = 0;
+        for (uint32_t i = 0; i < inst->args.n; i++) {
+            const TArg *arg = &inst->args.at[i];
+            if (arg->kind == TARG_IMAGE && arg->relative && d < arg->n_dims &&
+                v->args.at[i].border.rule[d] == BORDER_NONE && !shrink(l, v, i, d, &n, &first))
+                return false;
+        }
+        body->shift[d] = first;
+        body->size[d] = tessi_size_sub(g, n, tessi_size_const(g, first));
+    }
+    return true;
+}
+
+bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first, int64_t *missing)
+{
+    *first = *missing = 0;
+    for (uint32_t i = 0; i < v->inst->args.n; i++) {
+        const TArg *arg = &v->inst->args.at[i];
+        Reach r;
+        if (arg->kind != TARG_IMAGE || !arg->relative || v->args.at[i].border.written)
+            continue;
+        if (!tessi_lower_reach(l, v->inst, i, dim, &r))
+            return false;
+        int64_t s = arg->scale[dim], neg = r.any && r.lo < 0 ? r.lo : 0;
+        int64_t pos = r.any && r.hi > 0 ? r.hi : 0;
+        int64_t begin = -tessi_floordiv(neg, s);
+        /* Stencils round the end up, sampling of an image rounds it down (FORMA sections 7.2 and 8.2). */
+        int64_t end = v->inst->def ? -tessi_floordiv(-pos, s) : tessi_floordiv(pos, s);
+        *first = begin > *first ? begin : *first;
+        *missing = end > *missing ? end : *missing;
+    }
+    return true;
+}

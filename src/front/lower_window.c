@@ -1,0 +1,272 @@
+/* front/lower_window: windows and convolutions. A window stays a loop of the graph unless an offset is not affine in its variables;
+ * then it is unrolled here. */
+#include "front/lower.h"
+
+#include <math.h>
+
+static const ExprId NONE = { 0 };
+enum { MAX_DIRECT_TAPS = 121 }; /* convolutions up to this many taps are written out */
+
+static WindowId graph_window(Lower *l, const TWindow *w)
+{
+    Window window = { .level = w->level, .n_vars = w->n_vars };
+    for (int v = 0; v < w->n_vars; v++) {
+        window.lo[v] = w->lo[v];
+        window.hi[v] = w->hi[v];
+    }
+    return tessi_graph_window(l->g, &window);
+}
+
+static Op combining_op(Reduction r)
+{
+    switch (r) {
+    case REDUCE_PROD: return OP_MUL;
+    case REDUCE_MIN: return OP_MIN;
+    case REDUCE_MAX: return OP_MAX;
+    case REDUCE_ANY: return OP_OR;
+    case REDUCE_ALL: return OP_AND;
+    default: return OP_ADD;
+    }
+}
+
+static ExprId number(Lower *l, ScalarType t, int64_t i)
+{
+    return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)i) : tessi_expr_int(l->g, t, i);
+}
+
+/* What an empty window with a condition gives (graph.h, EXPR_WINDOW). */
+static ExprId identity(Lower *l, Reduction r, ScalarType t)
+{
+    Interval range = tessi_is_real(t) ? (Interval){ 0 } : tessi_type_range(t);
+    switch (r) {
+    case REDUCE_PROD:
+    case REDUCE_ALL: return number(l, t, 1);
+    case REDUCE_MIN:
+        return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)INFINITY) : number(l, t, range.hi);
+    case REDUCE_MAX:
+        return tessi_is_real(t) ? tessi_expr_real(l->g, t, -(double)INFINITY) : number(l, t, range.lo);
+    default: return number(l, t, 0);
+    }
+}
+
+/* The condition at this point: +1 holds, 0 does not, -1 depends on data. */
+static int condition_at(const TWindow *w, const WindowPoint *p)
+{
+    Value v;
+    uint64_t budget = CHECK_MAX_EVALUATION;
+    if (!w->where)
+        return 1;
+    if (tessi_static_eval(w->where, p, &budget, &v) != EVAL_OK)
+        return -1;
+    return v.i != 0;
+}
+
+static bool too_long(Lower *l, const TExpr *e, uint32_t before)
+{
+    l->unrolled += l->g->exprs.n - before;
+    if (l->unrolled > l->max_unrolled)
+        tessi_lower_limit(l, e->span, "operations after unrolling", l->max_unrolled);
+    return l->failed;
+}
+
+typedef struct Unrolled {
+    ExprId value, count; /* count: of the points where a condition on data holds */
+    int64_t points;
+} Unrolled;
+
+static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, int holds, ScalarType t,
+                         Unrolled *u)
+{
+    Graph *g = l->g;
+    Op op = combining_op(e->reduction);
+    ExprId v = tessi_lower_expr(l, b, e->arg[0], channel);
+    if (holds > 0) {
+        u->value = u->points || u->value.v ? tessi_expr_op(g, op, u->value, v, NONE) : v;
+        u->points++;
+        return;
+    }
+    ExprId condition = tessi_lower_expr(l, b, e->window->where, 0);
+    ExprId old = u->value.v ? u->value : identity(l, e->reduction, t);
+    ExprId more = tessi_expr_op(g, op, old, v, NONE);
+    u->value = tessi_expr_op(g, OP_SELECT, condition, more, old);
+    ExprId one = tessi_expr_cast(g, TYPE_I32, condition);
+    u->count = u->count.v ? tessi_expr_op(g, OP_ADD, u->count, one, NONE) : one;
+}
+
+static ExprId mean_of(Lower *l, ScalarType t, ExprId sum, int64_t points, ExprId count)
+{
+    ExprId n = number(l, t, points);
+    if (count.v) {
+        if (points)
+            count = tessi_expr_op(l->g, OP_ADD, count, number(l, TYPE_I32, points), NONE);
+        n = tessi_lower_convert(l, count, TYPE_I32, t);
+    }
+    return tessi_expr_op(l->g, OP_DIV, sum, n, NONE);
+}
+
+static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
+{
+    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    const WindowPoint *point = b->point;
+    uint32_t epoch = b->epoch, before = l->g->exprs.n;
+    Unrolled u = { .value = NONE };
+    WindowPoint p;
+    tessi_window_first(&p, e->window, point);
+    b->point = &p;
+    do {
+        b->epoch = ++l->epoch;
+        int holds = condition_at(e->window, &p);
+        if (holds)
+            unroll_point(l, b, e, channel, holds, t, &u);
+        if (too_long(l, e, before))
+            break;
+        before = l->g->exprs.n;
+    } while (tessi_window_next(&p));
+    b->point = point;
+    b->epoch = epoch;
+    if (!u.value.v)
+        u.value = number(l, t, e->reduction == REDUCE_PROD || e->reduction == REDUCE_ALL);
+    return e->is_mean ? mean_of(l, t, u.value, u.points, u.count) : u.value;
+}
+
+/* Points of a window that stays a loop, when its condition does not depend on more than its own and unrolled variables. */
+static bool known_count(const LBody *b, const TWindow *w, int64_t *n)
+{
+    WindowPoint p;
+    *n = tessi_window_count(w);
+    if (!w->where)
+        return true;
+    *n = 0;
+    tessi_window_first(&p, w, b->point);
+    do {
+        int holds = condition_at(w, &p);
+        if (holds < 0)
+            return false;
+        *n += holds;
+    } while (tessi_window_next(&p));
+    return true;
+}
+
+ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
+{
+    if (e->window->must_unroll)
+        return unroll(l, b, e, channel);
+    const LWindow *outer = b->windows;
+    LWindow here = { outer, e->window, graph_window(l, e->window) };
+    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    int64_t n;
+    b->windows = &here;
+    ExprId body = tessi_lower_expr(l, b, e->arg[0], channel);
+    ExprId where = e->window->where ? tessi_lower_expr(l, b, e->window->where, 0) : NONE;
+    ExprId value = tessi_expr_window(l->g, e->reduction, here.window, body, where);
+    if (e->is_mean) {
+        ExprId count = NONE;
+        if (!known_count(b, e->window, &n)) {
+            n = 0;
+            count = tessi_expr_window(l->g, REDUCE_SUM, here.window, number(l, TYPE_I32, 1), where);
+        }
+        value = mean_of(l, t, value, n, count);
+    }
+    b->windows = outer;
+    return value;
+}
+
+/* ---- convolve ---------------------------------------------------------------------------------------------------------- */
+static bool is_zero(const TMask *m, uint32_t i)
+{
+    return m->at && (tessi_tt_is_integer(m->type) ? m->at[i].i == 0 : m->at[i].f == 0);
+}
+
+static ScalarType mask_value_type(const TMask *m)
+{
+    return m->type.kind == TT_UNTYPED_INT    ? TYPE_I64
+           : m->type.kind == TT_UNTYPED_REAL ? TYPE_F64
+                                             : m->type.scalar;
+}
+
+static uint32_t image_channel(const TExpr *e, uint32_t channel)
+{
+    return e->field >= 0 ? (uint32_t)e->field : channel;
+}
+
+static ExprId direct_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
+{
+    const TMask *m = e->mask;
+    Graph *g = l->g;
+    ExprId sum = NONE;
+    for (uint32_t i = 0; i < m->n; i++) {
+        StaticAffine at[MAX_DIMS] = { { 0 } };
+        if (is_zero(m, i))
+            continue;
+        uint32_t rest = i;
+        for (int d = m->n_dims - 1; d >= 0; d--) {
+            uint32_t n = (uint32_t)(m->hi[d] - m->lo[d] + 1);
+            at[d].constant = (int64_t)(m->lo[d] + (int32_t)(rest % n)) * e->dilation;
+            rest /= n;
+        }
+        Value c = tessi_eval_cast(t, mask_value_type(m), m->at[i]);
+        ExprId pixel = tessi_lower_tap(l, b, e, at, image_channel(e, channel), t);
+        ExprId product = tessi_expr_op(g, OP_MUL, tessi_expr_const(g, t, c), pixel, NONE);
+        sum = sum.v ? tessi_expr_op(g, OP_ADD, sum, product, NONE) : product;
+    }
+    return sum.v ? sum : number(l, t, 0);
+}
+
+static ExprId looped_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
+{
+    const TMask *m = e->mask;
+    Graph *g = l->g;
+    uint8_t level = 0;
+    for (const LWindow *w = b->windows; w; w = w->outer)
+        level = w->typed->level >= level ? (uint8_t)(w->typed->level + 1) : level;
+    TWindow w = { .span = e->span, .level = level, .n_vars = m->n_dims };
+    StaticAffine at[MAX_DIMS] = { { 0 } };
+    ExprId index[MAX_DIMS], where = NONE, flat = NONE, coefficient;
+    for (int d = 0; d < m->n_dims; d++) {
+        w.lo[d] = m->lo[d];
+        w.hi[d] = m->hi[d];
+        at[d] = (StaticAffine){ .n = 1, .term = { { &w, (uint32_t)d, e->dilation } } };
+    }
+    LWindow here = { b->windows, &w, graph_window(l, &w) };
+    for (int d = 0; d < m->n_dims; d++) {
+        index[d] = tessi_expr_winvar(g, here.window, (uint32_t)d);
+        ExprId k = tessi_expr_op(g, OP_SUB, index[d], tessi_expr_int(g, TYPE_I32, m->lo[d]), NONE);
+        ExprId n = tessi_expr_int(g, TYPE_I32, (int64_t)m->hi[d] - m->lo[d] + 1);
+        flat = d ? tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, flat, n, NONE), k, NONE) : k;
+    }
+    if (m->at) {
+        bool zeros = false;
+        for (uint32_t i = 0; i < m->n; i++)
+            zeros |= is_zero(m, i);
+        coefficient = tessi_expr_table(g, tessi_lower_mask_table(l, m, t), flat);
+        if (zeros) { /* taps of zero are not read, by definition of convolve; a coefficient may round to zero in t */
+            Value *used = ARENA_NEW_ARRAY(l->a, Value, m->n);
+            for (uint32_t i = 0; i < m->n; i++)
+                used[i] = tessi_value_int(!is_zero(m, i));
+            TMask taps = *m;
+            taps.at = used;
+            taps.type = tessi_tt_scalar(TYPE_BOOL);
+            taps.name = tessi_sprintf(l->a, "%s.taps", m->name);
+            where = tessi_expr_table(g, tessi_lower_mask_table(l, &taps, TYPE_BOOL), flat);
+        }
+    } else {
+        coefficient = tessi_lower_mask_load(l, m, index, true, t);
+    }
+    const LWindow *outer = b->windows;
+    b->windows = &here;
+    ExprId pixel = tessi_lower_tap(l, b, e, at, image_channel(e, channel), t);
+    b->windows = outer;
+    ExprId product = tessi_expr_op(g, OP_MUL, coefficient, pixel, NONE);
+    return tessi_expr_window(g, REDUCE_SUM, here.window, product, where);
+}
+
+ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
+{
+    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    uint32_t taps = 0;
+    for (uint32_t i = 0; i < e->mask->n; i++)
+        taps += !is_zero(e->mask, i);
+    if (e->mask->at && taps <= MAX_DIRECT_TAPS)
+        return direct_taps(l, b, e, channel, t);
+    return looped_taps(l, b, e, channel, t);
+}

@@ -1,0 +1,322 @@
+/* What stands in brackets and after them: offsets, ranges, call arguments with their borders, windows, compositions. */
+#include "front/parse.h"
+
+static const char *const windows[] = {
+    "sum", "prod", "min", "max", "mean", "median", "any", "all"
+};
+enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
+
+static bool is_index_part(TokenKind kind)
+{
+    return kind == TOK_INT || kind == TOK_NAME;
+}
+
+bool tessi_parse_at_family(const Parser *p)
+{
+    if (tessi_parse_look(p, 0) != TOK_LT || !is_index_part(tessi_parse_look(p, 1)))
+        return false;
+    TokenKind after = tessi_parse_look(p, 2);
+    return after == TOK_GT
+           || ((after == TOK_PLUS || after == TOK_MINUS) && is_index_part(tessi_parse_look(p, 3))
+               && tessi_parse_look(p, 4) == TOK_GT);
+}
+
+static AstExpr *index_part(Parser *p)
+{
+    TokenKind kind = tessi_parse_peek(p);
+    if (kind == TOK_INT)
+        return tessi_parse_unary(p);
+    AstExpr *e = tessi_parse_new(p, AST_NAME);
+    e->name = tessi_parse_name(p, "an integer or a loop variable");
+    e->span = e->name.span;
+    return e;
+}
+
+AstExpr *tessi_parse_family_index(Parser *p)
+{
+    uint32_t first = p->at;
+    AstExpr *e = index_part(p);
+    TokenKind sign = tessi_parse_peek(p);
+    if (sign != TOK_PLUS && sign != TOK_MINUS)
+        return e;
+    tessi_parse_advance(p);
+    AstExpr *moved = tessi_parse_new(p, AST_BINARY);
+    moved->op = sign == TOK_PLUS ? AST_OP_ADD : AST_OP_SUB;
+    tessi_parse_push(p, moved, e);
+    tessi_parse_push(p, moved, index_part(p));
+    moved->span = tessi_parse_span_from(p, first);
+    return moved;
+}
+
+/* At `(`: does a comma stand directly inside? Tells (displacement, scale) from a parenthesised displacement. */
+static bool at_pair(const Parser *p)
+{
+    int depth = 0;
+    for (uint32_t ahead = p->at; !p->panic; ahead++) {
+        switch (p->tokens[ahead].kind) {
+        case TOK_LPAREN:
+        case TOK_LBRACKET: depth++; break;
+        case TOK_RPAREN:
+        case TOK_RBRACKET:
+            if (--depth == 0)
+                return false;
+            break;
+        case TOK_COMMA:
+            if (depth == 1)
+                return true;
+            break;
+        case TOK_END:
+        case TOK_SEMICOLON: return false;
+        default: break;
+        }
+    }
+    return false;
+}
+
+void tessi_parse_offsets(Parser *p, AstOffsets *out)
+{
+    tessi_parse_expect(p, TOK_AT, NULL);
+    uint32_t opening = p->at;
+    if (!tessi_parse_expect(p, TOK_LBRACKET, NULL))
+        return;
+    do {
+        AstOffset o = { 0 };
+        uint32_t first = p->at;
+        if (tessi_parse_peek(p) == TOK_LPAREN && at_pair(p)) {
+            tessi_parse_advance(p);
+            o.displacement = tessi_parse_expr(p);
+            tessi_parse_expect(p, TOK_COMMA, NULL);
+            o.scale = tessi_parse_expr(p);
+            tessi_parse_close(p, TOK_RPAREN, first);
+        } else {
+            o.displacement = tessi_parse_expr(p);
+        }
+        o.span = tessi_parse_span_from(p, first);
+        VEC_PUSH(p->arena, out, o);
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    tessi_parse_close(p, TOK_RBRACKET, opening);
+}
+
+static bool ends_range(TokenKind kind)
+{
+    return kind == TOK_COMMA || kind == TOK_RBRACKET || kind == TOK_BROKEN;
+}
+
+bool tessi_parse_ranges(Parser *p, AstRanges *out)
+{
+    bool any = false;
+    uint32_t opening = p->at;
+    if (!tessi_parse_expect(p, TOK_LBRACKET, NULL))
+        return false;
+    do {
+        AstRange r = { 0 };
+        uint32_t first = p->at;
+        if (tessi_parse_peek(p) != TOK_DOTDOT)
+            r.lo = tessi_parse_expr(p);
+        if (tessi_parse_accept(p, TOK_DOTDOT)) {
+            any = true;
+            if (!ends_range(tessi_parse_peek(p)))
+                r.hi = tessi_parse_expr(p);
+        } else {
+            r.single = true;
+            r.hi = r.lo;
+        }
+        r.span = tessi_parse_span_from(p, first);
+        VEC_PUSH(p->arena, out, r);
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    tessi_parse_close(p, TOK_RBRACKET, opening);
+    return any;
+}
+
+void tessi_parse_expr_list(Parser *p, TokenKind close, AstExprs *out)
+{
+    uint32_t opening = p->at - 1;
+    do {
+        VEC_PUSH(p->arena, out, tessi_parse_expr(p));
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    tessi_parse_close(p, close, opening);
+}
+
+static void parse_border(Parser *p, AstBorders *out)
+{
+    AstBorder b = { 0 };
+    uint32_t first = p->at;
+    b.name = tessi_parse_name(p, "a border rule");
+    uint32_t opening = p->at;
+    if (tessi_parse_accept(p, TOK_LPAREN)) {
+        b.value = tessi_parse_expr(p);
+        tessi_parse_close(p, TOK_RPAREN, opening);
+    }
+    b.span = tessi_parse_span_from(p, first);
+    VEC_PUSH(p->arena, out, b);
+}
+
+void tessi_parse_borders(Parser *p, AstBorders *out)
+{
+    uint32_t opening = p->at;
+    if (!tessi_parse_accept(p, TOK_LBRACKET)) {
+        parse_border(p, out);
+        return;
+    }
+    do {
+        parse_border(p, out);
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    tessi_parse_close(p, TOK_RBRACKET, opening);
+}
+
+static bool is_window_name(const Parser *p)
+{
+    for (size_t i = 0; i < N_WINDOWS; i++)
+        if (tessi_parse_is_word(p, 0, windows[i]))
+            return true;
+    return false;
+}
+
+/* NAME ( i = ..   or   NAME ( i, j in .. */
+bool tessi_parse_at_window(const Parser *p)
+{
+    if (!is_window_name(p) || tessi_parse_look(p, 1) != TOK_LPAREN)
+        return false;
+    for (uint32_t ahead = 2; tessi_parse_look(p, ahead) == TOK_NAME; ahead += 2) {
+        TokenKind after = tessi_parse_look(p, ahead + 1);
+        if (after == TOK_ASSIGN || tessi_parse_is_word(p, ahead + 1, "in"))
+            return true;
+        if (after != TOK_COMMA)
+            return false;
+    }
+    return false;
+}
+
+void tessi_parse_window_vars(Parser *p, AstWindowVars *out)
+{
+    uint32_t waiting = 0; /* variables before the `in` that gives their mask */
+    do {
+        AstWindowVar v = { .name = tessi_parse_name(p, "the name of a window's variable") };
+        if (!waiting && tessi_parse_accept(p, TOK_ASSIGN)) {
+            v.lo = tessi_parse_expr(p);
+            tessi_parse_expect(p, TOK_DOTDOT, "'..' and the upper bound");
+            v.hi = tessi_parse_expr(p);
+            VEC_PUSH(p->arena, out, v);
+            continue;
+        }
+        VEC_PUSH(p->arena, out, v);
+        waiting++;
+        if (tessi_parse_accept_word(p, "in")) {
+            AstExpr *mask = tessi_parse_expr(p);
+            for (; waiting; waiting--)
+                out->at[out->n - waiting].mask = mask;
+        }
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    if (!waiting)
+        return;
+    Diag *d = tessi_parse_unexpected(p, "'=' or 'in' behind the variable of a window");
+    if (d)
+        tessi_diag_help(p->diags, d, "the value at each point follows a ':'");
+}
+
+AstExpr *tessi_parse_window(Parser *p)
+{
+    uint32_t first = p->at;
+    AstExpr *e = tessi_parse_new(p, AST_WINDOW), *where = NULL;
+    e->name = tessi_parse_name(p, "a window");
+    uint32_t opening = p->at;
+    tessi_parse_expect(p, TOK_LPAREN, NULL);
+    tessi_parse_window_vars(p, &e->vars);
+    VEC_FOREACH (AstWindowVar, v, &e->vars) {
+        tessi_parse_adopt(p, e, v->lo);
+        tessi_parse_adopt(p, e, v->hi);
+        tessi_parse_adopt(p, e, v->mask);
+    }
+    if (tessi_parse_accept_word(p, "where"))
+        where = tessi_parse_expr(p);
+    tessi_parse_expect(p, TOK_COLON, "':' and the value at each point of the window");
+    tessi_parse_push(p, e, tessi_parse_expr(p));
+    if (where)
+        tessi_parse_push(p, e, where);
+    tessi_parse_close(p, TOK_RPAREN, opening);
+    e->span = tessi_parse_span_from(p, first);
+    return e;
+}
+
+/* name(i = lo..: the author meant a window, but `name` is none. */
+static void unknown_window(Parser *p, const AstExpr *call)
+{
+    Diag *d = tessi_diag(p->diags, DIAG_UNKNOWN_WINDOW, call->name.span, call->name.text);
+    const char *near = tessi_nearest_word(call->name.text, windows, N_WINDOWS);
+    if (near)
+        tessi_diag_help(p->diags, d, "did you mean '%s'?", near);
+    else
+        tessi_diag_help(p->diags, d, "sum, prod, min, max, mean, median, any and all are");
+    p->panic = true;
+}
+
+AstExpr *tessi_parse_call(Parser *p)
+{
+    uint32_t first = p->at;
+    AstExpr *e = tessi_parse_new(p, AST_CALL);
+    e->name = tessi_parse_name(p, "a function");
+    uint32_t opening = p->at;
+    tessi_parse_expect(p, TOK_LPAREN, NULL);
+    if (tessi_parse_peek(p) != TOK_RPAREN) {
+        do {
+            AstArg a = { 0 };
+            if (!p->forma && tessi_parse_peek(p) == TOK_NAME
+                && tessi_parse_look(p, 1) == TOK_ASSIGN) {
+                a.keyword = tessi_parse_name(p, "a name");
+                tessi_parse_advance(p);
+            }
+            a.value = tessi_parse_expr(p);
+            tessi_parse_adopt(p, e, a.value);
+            if (a.keyword.text && tessi_parse_peek(p) == TOK_DOTDOT)
+                unknown_window(p, e);
+            if (tessi_parse_accept(p, TOK_COLON))
+                tessi_parse_borders(p, &a.borders);
+            VEC_FOREACH (AstBorder, b, &a.borders)
+                tessi_parse_adopt(p, e, b->value);
+            VEC_PUSH(p->arena, &e->args, a);
+        } while (tessi_parse_accept(p, TOK_COMMA));
+    }
+    tessi_parse_close(p, TOK_RPAREN, opening);
+    e->span = tessi_parse_span_from(p, first);
+    return e;
+}
+
+AstExpr *tessi_parse_composition(Parser *p)
+{
+    uint32_t first = p->at;
+    AstExpr *e = tessi_parse_new(p, AST_COMPOSE);
+    tessi_parse_advance(p);
+    if (tessi_parse_peek(p) == TOK_RPAREN) {
+        tessi_parse_advance(p);
+        tessi_diag(p->diags, DIAG_NO_PARTS, tessi_parse_span_from(p, first));
+        p->panic = true;
+    }
+    TokenKind next = tessi_parse_peek(p);
+    while (next == TOK_AT || next == TOK_LBRACKET) {
+        AstPart part = { 0 };
+        uint32_t start = p->at;
+        if (next == TOK_AT)
+            tessi_parse_offsets(p, &part.offsets);
+        else
+            tessi_parse_ranges(p, &part.ranges);
+        tessi_parse_expect(p, TOK_ASSIGN, NULL);
+        part.value = tessi_parse_expr(p);
+        part.span = tessi_parse_span_from(p, start);
+        VEC_FOREACH (AstOffset, o, &part.offsets) {
+            tessi_parse_adopt(p, e, o->displacement);
+            tessi_parse_adopt(p, e, o->scale);
+        }
+        VEC_FOREACH (AstRange, r, &part.ranges) {
+            tessi_parse_adopt(p, e, r->lo);
+            tessi_parse_adopt(p, e, r->hi);
+        }
+        tessi_parse_adopt(p, e, part.value);
+        VEC_PUSH(p->arena, &e->parts, part);
+        if (tessi_parse_peek(p) != TOK_RPAREN)
+            tessi_parse_expect(p, TOK_SEMICOLON, NULL);
+        next = tessi_parse_peek(p);
+    }
+    tessi_parse_close(p, TOK_RPAREN, first);
+    e->span = tessi_parse_span_from(p, first);
+    return e;
+}

@@ -1,0 +1,212 @@
+/* Statements: assignments, masks, loops and `return`, in functions and in the program. */
+#include "front/parse.h"
+
+bool tessi_parse_at_mask(const Parser *p)
+{
+    return !p->forma && tessi_parse_is_word(p, 0, "mask") && tessi_parse_look(p, 1) == TOK_NAME;
+}
+
+bool tessi_parse_at_type(const Parser *p)
+{
+    switch (tessi_parse_peek(p)) {
+    case TOK_CONST:
+    case TOK_TYPE: return true;
+    case TOK_STRUCT:
+        return tessi_parse_look(p, 1) == TOK_NAME && tessi_parse_look(p, 2) == TOK_NAME;
+    case TOK_NAME: return tessi_parse_look(p, 1) == TOK_NAME;
+    default: return false;
+    }
+}
+
+/* const [type] name = value;   type name = value; */
+static void typed_local(Parser *p, AstStmt *s)
+{
+    if (tessi_parse_misspelt(p))
+        return;
+    s->is_const = tessi_parse_peek(p) == TOK_CONST;
+    s->has_type = !s->is_const || tessi_parse_look(p, 2) != TOK_ASSIGN;
+    if (s->has_type)
+        tessi_parse_type(p, &s->type);
+    else
+        tessi_parse_advance(p);
+    s->name = tessi_parse_name(p, "the name of a value");
+    tessi_parse_expect(p, TOK_ASSIGN, NULL);
+    s->value = tessi_parse_expr(p);
+    tessi_parse_semicolon(p);
+}
+
+/* After name: `<index>`, which lexes as `< index >=` where the = follows at once. Returns whether the = was taken. */
+static bool family_target(Parser *p, AstStmt *s)
+{
+    tessi_parse_advance(p);
+    s->family = tessi_parse_family_index(p);
+    if (tessi_parse_peek(p) != TOK_GE) {
+        tessi_parse_expect(p, TOK_GT, NULL);
+        return false;
+    }
+    if (p->forma) {
+        Diag *d = tessi_parse_unexpected(p, "'>'");
+        if (d)
+            tessi_diag_help(p->diags, d, "the original dialect wants a blank between > and =");
+        return false;
+    }
+    tessi_parse_advance(p);
+    return true;
+}
+
+static void assignment(Parser *p, AstStmt *s)
+{
+    s->name = tessi_parse_name(p, "a statement");
+    bool assigned = false;
+    if (p->context != CONTEXT_STENCIL && tessi_parse_peek(p) == TOK_LT)
+        assigned = family_target(p, s);
+    if (!assigned && tessi_parse_peek(p) == TOK_AT)
+        tessi_parse_offsets(p, &s->offsets);
+    else if (!assigned && tessi_parse_peek(p) == TOK_LBRACKET)
+        tessi_parse_ranges(p, &s->ranges);
+    if (!assigned && !tessi_parse_accept(p, TOK_ASSIGN)) {
+        TokenKind found = tessi_parse_peek(p);
+        Diag *d = tessi_parse_unexpected(p, "'='");
+        if (d && tessi_streq(s->name.text, "if"))
+            tessi_diag_help(p->diags, d, "a choice is a value: condition ? a : b");
+        else if (d && found == TOK_LPAREN)
+            tessi_diag_help(p->diags, d, "a result needs a name: out = %s(..);", s->name.text);
+        else if (d && found == TOK_EQ)
+            tessi_diag_help(p->diags, d, "== compares; = gives a name to a value");
+    }
+    s->value = tessi_parse_expr(p);
+    tessi_parse_semicolon(p);
+}
+
+/* { list } [/ divisor] [* factor] */
+static void coefficients(Parser *p, AstMask *m)
+{
+    uint32_t opening = p->at;
+    if (!tessi_parse_expect(p, TOK_LBRACE, "'{' and the coefficients"))
+        return;
+    p->open_braces++;
+    do {
+        if (tessi_parse_peek(p) == TOK_RBRACE)
+            break;
+        if (m->list.n == PARSE_MAX_COEFFICIENTS) {
+            tessi_diag(p->diags, DIAG_LIMIT, tessi_parse_token_span(p, p->at),
+                       "coefficients of a mask", (long long)PARSE_MAX_COEFFICIENTS);
+            p->panic = true;
+        }
+        VEC_PUSH(p->arena, &m->list, tessi_parse_expr(p));
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    if (tessi_parse_close(p, TOK_RBRACE, opening))
+        p->open_braces--;
+    if (tessi_parse_accept(p, TOK_SLASH))
+        m->divisor = tessi_parse_unary(p);
+    if (tessi_parse_accept(p, TOK_STAR))
+        m->factor = tessi_parse_unary(p);
+    if (!m->divisor && tessi_parse_accept(p, TOK_SLASH))
+        m->divisor = tessi_parse_unary(p);
+}
+
+static void mask_statement(Parser *p, AstStmt *s)
+{
+    s->kind = AST_MASK;
+    tessi_parse_advance(p);
+    s->name = tessi_parse_name(p, "the name of a mask");
+    uint32_t opening = p->at;
+    tessi_parse_expect(p, TOK_LBRACKET, "'[' and the extent of the mask");
+    bool computed = tessi_parse_peek(p) == TOK_NAME && tessi_parse_look(p, 1) == TOK_ASSIGN;
+    if (computed) {
+        tessi_parse_window_vars(p, &s->mask.vars);
+        tessi_parse_close(p, TOK_RBRACKET, opening);
+    } else {
+        tessi_parse_expr_list(p, TOK_RBRACKET, &s->mask.sizes);
+    }
+    tessi_parse_expect(p, TOK_ASSIGN, NULL);
+    if (computed)
+        s->mask.value = tessi_parse_expr(p);
+    else
+        coefficients(p, &s->mask);
+    s->mask.normalized = tessi_parse_accept_word(p, "normalized");
+    tessi_parse_semicolon(p);
+}
+
+/* for i = lo..hi statements endfor. After an error in its head the body is still read, so that `endfor` finds its `for`. */
+static bool for_loop(Parser *p, AstStmt *s)
+{
+    uint32_t first = p->at;
+    s->kind = AST_FOR;
+    tessi_parse_advance(p);
+    s->name = tessi_parse_name(p, "the name of a loop variable");
+    tessi_parse_expect(p, TOK_ASSIGN, NULL);
+    s->lo = tessi_parse_expr(p);
+    tessi_parse_expect(p, TOK_DOTDOT, "'..' and the last value");
+    s->hi = tessi_parse_expr(p);
+    bool head_broken = p->panic;
+    if (head_broken)
+        tessi_parse_recover(p);
+    if (tessi_parse_enter(p))
+        tessi_parse_stmts(p, &s->body);
+    tessi_parse_leave(p);
+    tessi_parse_close(p, TOK_ENDFOR, first);
+    return !head_broken;
+}
+
+static void no_statement(Parser *p)
+{
+    TokenKind kind = tessi_parse_peek(p);
+    Diag *d = tessi_parse_unexpected(p, "a statement");
+    if (d && kind == TOK_DO)
+        tessi_diag_help(p->diags, d, "'do' never worked in the original compiler; write 'for'");
+    while (kind == TOK_DO && p->tokens[p->at].kind != TOK_WHILE && p->tokens[p->at].kind != TOK_END)
+        tessi_parse_advance(p); /* over its body, so that `while` is not reported too */
+}
+
+AstStmt *tessi_parse_stmt(Parser *p)
+{
+    uint32_t first = p->at;
+    AstStmt *s = ARENA_NEW(p->arena, AstStmt);
+    bool whole = true;
+    if (tessi_parse_peek(p) == TOK_FOR)
+        whole = for_loop(p, s);
+    else if (tessi_parse_at_mask(p))
+        mask_statement(p, s);
+    else if (!p->forma && tessi_parse_at_type(p))
+        typed_local(p, s);
+    else if (tessi_parse_peek(p) == TOK_NAME)
+        assignment(p, s);
+    else
+        no_statement(p);
+    s->span = tessi_parse_span_from(p, first);
+    return whole && !p->panic ? s : NULL;
+}
+
+static bool ends_statements(TokenKind kind)
+{
+    return kind == TOK_END || kind == TOK_RETURN || kind == TOK_RBRACE || kind == TOK_ENDFOR
+           || kind == TOK_STENCIL;
+}
+
+void tessi_parse_stmts(Parser *p, AstStmts *out)
+{
+    while (!p->panic && !ends_statements(tessi_parse_peek(p)) && !tessi_diags_full(p->diags)) {
+        uint32_t start = p->at;
+        AstStmt *s = tessi_parse_stmt(p);
+        if (s)
+            VEC_PUSH(p->arena, out, s);
+        if (p->panic)
+            tessi_parse_recover(p);
+        if (p->at == start)
+            tessi_parse_advance(p);
+    }
+}
+
+void tessi_parse_return(Parser *p, AstExprs *out, Span *span)
+{
+    uint32_t first = p->at;
+    tessi_parse_expect(p, TOK_RETURN, NULL);
+    do {
+        VEC_PUSH(p->arena, out, tessi_parse_expr(p));
+    } while (tessi_parse_accept(p, TOK_COMMA));
+    *span = tessi_parse_span_from(p, first);
+    tessi_parse_semicolon(p);
+    if (p->panic)
+        out->n = 0;
+}

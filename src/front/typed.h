@@ -1,0 +1,295 @@
+/* front/typed: the program after checking: names bound, types given, conversions explicit, functions instantiated for what they
+ * meet, loops and vector functions unrolled. Made by check*.c, printed by typed_print.c, turned into a graph by lower*.c.
+ *
+ * Two levels. Expressions (TExpr) compute one value at one point; they form a DAG. Values (TValue) are images, and scalars
+ * that are the same for all points; they stand in Typed.values so that a value uses only values before it. */
+#ifndef TESSERA_FRONT_TYPED_H
+#define TESSERA_FRONT_TYPED_H
+
+#include "base/base.h"
+#include "base/diag.h"
+#include "base/scalar.h"
+#include "front/ast.h"
+#include "graph/graph.h"
+
+/* ---- Types ------------------------------------------------------------------------------------------------------ */
+typedef struct TField {
+    const char *name;
+    ScalarType type;
+} TField;
+
+/* A pixel type. Arithmetic on pixels gives a struct with other field types but the same origin: `rgb` of float from `rgb` of
+ * uint8. Interned: equal types are equal pointers. */
+typedef struct TStruct {
+    const AstStructDef *origin;
+    uint32_t n;
+    TField *field;
+} TStruct;
+
+typedef enum TTypeKind {
+    TT_ERROR,        /* already diagnosed: agrees with everything */
+    TT_UNTYPED_INT,  /* a literal without suffix, or computed from such: takes the type it meets */
+    TT_UNTYPED_REAL,
+    TT_SCALAR,
+    TT_STRUCT
+} TTypeKind;
+typedef struct TType {
+    TTypeKind kind;
+    ScalarType scalar;
+    const TStruct *st;
+} TType;
+
+/* ---- Expressions ------------------------------------------------------------------------------------------------ */
+typedef struct TExpr TExpr;
+typedef struct TValue TValue;
+typedef struct TInstance TInstance;
+
+/* The ranges of one window expression, both ends included. */
+typedef struct TWindow {
+    Span span;
+    uint8_t level, n_vars; /* level: nesting depth */
+    const char *name[MAX_WINDOW_VARS];
+    int32_t lo[MAX_WINDOW_VARS], hi[MAX_WINDOW_VARS];
+    struct TWindow *outer; /* the window around this one, or NULL */
+    TExpr *where;          /* condition, or NULL */
+    bool must_unroll;      /* its variables appear in an offset that is not affine in them */
+} TWindow;
+
+/* A mask: coefficients known when compiling, or (input) given at run time. Indexed lo..hi in each dimension. */
+typedef struct TMask {
+    const char *name;
+    Span span;
+    uint8_t n_dims;
+    int32_t lo[MAX_DIMS], hi[MAX_DIMS];
+    TType type;      /* of an element: untyped for literal coefficients */
+    uint32_t n;      /* elements, row-major in `at` */
+    Value *at;       /* NULL for a run-time mask */
+    TValue *input;   /* a run-time mask's input, or NULL */
+    bool flipped;    /* run-time masks: read at -index */
+    uint32_t number; /* identity for printing and interning */
+} TMask;
+
+typedef enum TExprKind {
+    TE_ERROR,
+    TE_CONST,    /* value */
+    TE_OP,       /* op(arg ..) */
+    TE_CAST,     /* conversion of arg[0] to type; from an untyped value: the literal takes the type */
+    TE_SAT,      /* sat<type>(arg[0]) */
+    TE_READ,     /* image argument `slot` at the offsets / absolute indices in `read` */
+    TE_ARG,      /* scalar argument `slot` */
+    TE_LOCAL,    /* local `slot` of the instance, in arg[0] */
+    TE_INDEX,    /* the point's coordinate in dimension `slot` */
+    TE_SIZE,     /* size in dimension `dim` of image argument `slot`, or of `image` when set */
+    TE_PARAM,    /* size parameter number `slot` */
+    TE_SCALAR,   /* input scalar number `slot` */
+    TE_VALUE,    /* the scalar `image` of the vector level */
+    TE_WINVAR,   /* variable `slot` of `window` */
+    TE_WINDOW,   /* reduction of arg[0] over `window`; mean when `is_mean` */
+    TE_CONVOLVE, /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that channel */
+    TE_MASK,     /* element of `mask` at the indices arg[..] */
+    TE_FIELD,    /* field `slot` of the struct arg[0] */
+    TE_STRUCT    /* struct of arg[..] */
+} TExprKind;
+
+/* One read of an image argument. Each dimension: absolute index, or scale * point + offset. */
+typedef struct TRead {
+    bool absolute;
+    uint8_t n_dims;
+    int32_t scale[MAX_DIMS];
+    TExpr *index[MAX_DIMS]; /* absolute index (int32), or the offset (untyped integer of constants and window variables) */
+    TWindow *window;        /* innermost window around the read, or NULL */
+} TRead;
+
+struct TExpr {
+    TExprKind kind;
+    TType type;
+    Span span;
+    bool is_static;     /* depends on constants and window variables only */
+    bool is_mean;       /* WINDOW */
+    uint8_t n_args, dim;
+    Op op;              /* OP */
+    Reduction reduction; /* WINDOW */
+    int32_t field;      /* CONVOLVE */
+    uint32_t id;        /* number in the program, from 1 */
+    uint32_t weight;    /* operations, shared parts counted at each use */
+    uint32_t slot;
+    int32_t dilation;   /* CONVOLVE */
+    Value value;
+    TExpr **arg;
+    TRead *read;
+    TWindow *window;
+    const TMask *mask;
+    TValue *image;
+};
+
+/* ---- Stencil instances ------------------------------------------------------------------------------------------ */
+typedef enum TArgKind { TARG_IMAGE, TARG_SCALAR, TARG_CONST, TARG_MASK } TArgKind;
+typedef struct TArg {
+    const char *name;
+    Span span;
+    TArgKind kind;
+    TType type;       /* of the element as the body sees it */
+    uint8_t n_dims;   /* IMAGE */
+    bool relative;    /* some read is not absolute, or there is none at all */
+    bool any_read, any_absolute, any_offset;
+    bool scaled;      /* `scale` is set by a read */
+    int32_t scale[MAX_DIMS];
+    TExpr *value;     /* CONST */
+    const TMask *mask; /* MASK */
+} TArg;
+typedef struct TLocal {
+    const char *name;
+    TExpr *value;
+} TLocal;
+
+struct TInstance {
+    const char *name;       /* function's name; "" for an expression on images written among the statements */
+    const AstFunction *def; /* NULL for those */
+    Span span;
+    uint32_t number;
+    uint8_t n_dims;
+    VEC(TArg) args;
+    VEC(TLocal) locals;
+    VEC(TExpr *) reads; /* every READ and CONVOLVE, in order */
+    TExpr *result;
+    bool uses_index; /* index(d) */
+    bool failed;     /* its body was diagnosed */
+};
+
+/* ---- Values ----------------------------------------------------------------------------------------------------- */
+typedef struct TBorder {
+    bool written; /* at the call, or by a `border` in force */
+    Border rule[MAX_DIMS];
+    TExpr *outside; /* value of constant(v), or NULL */
+    Span span;
+} TBorder;
+
+typedef struct TCallArg {
+    TValue *image;
+    TExpr *scalar;
+    TBorder border;
+} TCallArg;
+
+/* One part of a composition. */
+typedef struct TPart {
+    Span span;
+    TValue *image; /* else fill */
+    TExpr *fill;
+    bool scaled;                       /* @[(o,s)]: offset and step; else ranges lo.. */
+    bool computed_only;                /* original dialect: only the points that the stencil computes */
+    int32_t offset[MAX_DIMS], step[MAX_DIMS];
+    TExpr *lo[MAX_DIMS], *hi[MAX_DIMS]; /* size expressions; NULL lo = 0; hi for a fill */
+    uint8_t n_leading;                 /* dimensions in front that the image does not have */
+} TPart;
+
+typedef enum TValueKind {
+    TV_ERROR,
+    TV_INPUT,     /* input image number `number` */
+    TV_CALL,      /* instance applied to args */
+    TV_FIELD,     /* field `number` of base */
+    TV_SUBDOMAIN, /* base between lo and hi (size expressions, NULL = the image's end) */
+    TV_COMPOSE,   /* parts */
+    TV_REDUCE,    /* reduction of the whole base: a scalar */
+    TV_HISTOGRAM, /* number of bins in `bins` */
+    TV_SCALAR     /* expression on scalars */
+} TValueKind;
+
+struct TValue {
+    TValueKind kind;
+    TType type;
+    uint8_t n_dims; /* 0: a scalar */
+    bool used;      /* needed for a returned image */
+    bool named;
+    Span span;
+    const char *name; /* of the stage; made unique in the graph */
+    uint32_t depth;   /* of vector function calls, where `name` was given */
+    uint32_t id;      /* position in Typed.values */
+    uint32_t number;
+    TValue *base;
+    TInstance *inst;
+    VEC(TCallArg) args;
+    VEC(TPart) parts;
+    TExpr *lo[MAX_DIMS], *hi[MAX_DIMS];
+    Reduction reduction;
+    TExpr *bins;
+    TExpr *expr;
+};
+
+/* ---- The program ------------------------------------------------------------------------------------------------ */
+typedef struct TInput {
+    const char *name;
+    Span span;
+    TType type;
+    bool is_mask;
+    uint8_t n_dims;
+    TExpr *size[MAX_DIMS];
+    TValue *value;
+    TMask *mask; /* is_mask */
+} TInput;
+
+typedef struct TParam {
+    const char *name;
+    Span span;
+    bool is_constant; /* its value was needed while compiling: `value` stands for it everywhere */
+    bool has_value;
+    int64_t value;
+} TParam;
+
+typedef struct TScalar {
+    const char *name;
+    Span span;
+    ScalarType type;
+    bool has_default, has_range;
+    Value value, lo, hi;
+} TScalar;
+
+/* A parameter or const input whose value took part in compiling. */
+typedef struct TConstant {
+    const char *name;
+    Span span;
+    bool is_param;
+    bool known; /* false: the program cannot be compiled before NAME=VALUE is given (diagnosed) */
+    ScalarType type;
+    Value value;
+    bool has_range;
+    Value lo, hi;
+    const char *image; /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
+    uint32_t dim;
+} TConstant;
+
+typedef struct TOutput {
+    const char *name;
+    Span span;
+    TValue *value; /* an image or a scalar */
+} TOutput;
+
+/* A named definition, in program order, for --dump=types. */
+typedef struct TDefinition {
+    const char *name;
+    uint32_t depth;
+    TValue *value;     /* or */
+    TExpr *scalar;     /* or */
+    const TMask *mask;
+} TDefinition;
+
+typedef struct Typed {
+    Arena *arena;
+    const Ast *ast;
+    bool forma;
+    VEC(TParam) params;
+    VEC(TScalar) scalars;
+    VEC(TInput) inputs;
+    VEC(TConstant) constants;
+    VEC(TInstance *) instances;
+    VEC(TMask *) masks;
+    VEC(TValue *) values;
+    VEC(TDefinition) definitions;
+    VEC(TOutput) outputs;
+    uint32_t n_exprs;
+    uint32_t n_missing; /* diagnostics about constants without a value: when these are all the errors, values would cure them */
+} Typed;
+
+const char *tessi_typed_type_name(Arena *a, TType t);
+void tessi_typed_print(const Typed *t, Text *out);
+
+#endif

@@ -1,0 +1,304 @@
+/* graph: what the program means, without syntax. Stages (finite images of one channel each), accesses (who reads whom,
+ * where, under which border rule) and expressions (hash-consed, immutable). Stages stand in topological order: a stage reads only
+ * stages before it. Everything else about a graph is computed by analysis/ into side tables indexed by id.
+ *
+ * Text form: graph_print.c / graph_read.c; checked by graph_verify.c; rewritten by graph_simplify.c. */
+#ifndef TESSERA_GRAPH_GRAPH_H
+#define TESSERA_GRAPH_GRAPH_H
+
+#include "base/base.h"
+#include "base/diag.h"
+#include "base/scalar.h"
+
+enum { MAX_DIMS = 4, MAX_WINDOW_VARS = 4, MAX_ACCESS_TERMS = 4 };
+enum { MAX_WINDOW_LEVELS = 8, MAX_WINDOW_POINTS = 1 << 20 }; /* beyond: no sound graph */
+
+/* Ids are one-member structs so that C refuses to mix them; v == 0 means "none". */
+typedef struct StageId {
+    uint32_t v;
+} StageId;
+typedef struct ExprId {
+    uint32_t v;
+} ExprId;
+typedef struct AccessId {
+    uint32_t v;
+} AccessId;
+typedef struct SizeId {
+    uint32_t v;
+} SizeId;
+typedef struct WindowId {
+    uint32_t v;
+} WindowId;
+typedef struct TableId {
+    uint32_t v;
+} TableId;
+
+/* ---- Sizes: integer expressions over the size parameters, hash-consed in a canonical form, so that equal ids mean equal
+ * values and (for affine differences) equal values mean equal ids. */
+typedef enum SizeKind {
+    SIZE_OF_AFFINE, /* constant + sum of coef[k] * atom[k]; atoms are PARAM, FLOORDIV, MIN, MAX, PRODUCT in a fixed order */
+    SIZE_OF_PARAM,    /* parameter number `param` */
+    SIZE_OF_FLOORDIV, /* floor(a / divisor), divisor > 0 */
+    SIZE_OF_MIN,      /* min(a, b) */
+    SIZE_OF_MAX,      /* max(a, b) */
+    SIZE_OF_PRODUCT   /* a * b, both not constant */
+} SizeKind;
+typedef struct Size {
+    SizeKind kind;
+    int64_t constant; /* AFFINE: constant; FLOORDIV: divisor */
+    uint32_t param;
+    uint32_t n_terms;
+    int64_t *coef;
+    SizeId *atom;
+    SizeId a, b;
+    uint32_t weight; /* nodes of the tree: bounds recursion and time; past MAX_SIZE_WEIGHT a size is "no size" */
+} Size;
+enum { MAX_SIZE_WEIGHT = 1000 };
+
+/* ---- Windows: the ranges a reduction runs over. Interned by (level, ranges); level = nesting depth, so that the variables
+ * of nested windows differ. Variables run from lo to hi, both included, row-major (the last one fastest). */
+typedef struct Window {
+    uint8_t level, n_vars;
+    int32_t lo[MAX_WINDOW_VARS], hi[MAX_WINDOW_VARS];
+} Window;
+
+typedef enum Reduction {
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    REDUCE_MEDIAN,
+    REDUCE_ANY,
+    REDUCE_ALL, /* windows */
+    REDUCE_MEAN,
+    REDUCE_COUNT, /* whole images only */
+    N_REDUCTIONS
+} Reduction;
+const char *tessi_reduction_name(Reduction r);
+
+/* ---- Expressions -------------------------------------------------------------------------------------------- */
+typedef enum ExprKind {
+    EXPR_CONST,  /* value, of `type` */
+    EXPR_OP,     /* op applied to arg[0..]: `type` is the type of the result */
+    EXPR_CAST,   /* tessi_eval_cast: arg[0] to `type` */
+    EXPR_SAT,    /* tessi_eval_sat: arg[0] to `type` */
+    EXPR_LOAD,   /* the value of access `access`; type of the producer (F32 for an F16 producer) */
+    EXPR_SCALAR, /* input scalar number `ref` */
+    EXPR_INDEX,  /* the point's coordinate in dimension `ref` of the piece, I32 */
+    EXPR_SIZE,   /* the value of `size`, I32 */
+    EXPR_WINVAR, /* variable `ref` of window `window`, I32 */
+    EXPR_TABLE,  /* element arg[0] (I32, flat, inside by construction) of constant table `table` */
+    EXPR_WINDOW /* reduction over `window` of arg[0], for the points where arg[1] (bool; none = everywhere) holds.
+                  * In row-major order from the first value on: SUM 0+v0? no: ((v0 op v1) op v2)...; an empty window gives 0 (SUM, ANY),
+                  * 1 (PROD, ALL), 0 (others). With a condition that is not constant: acc = cond ? acc op v : acc starting from
+                  * the identity: SUM 0, PROD 1, ANY false, ALL true, MIN/MAX the type's largest/smallest (reals: +-inf).
+                  * MEDIAN: element n/2 of the n values sorted by total order (reals: -inf .. -0 < +0 .. inf < every NaN);
+                  * its condition may use window variables and constants only. */
+} ExprKind;
+
+typedef struct Expr {
+    ExprKind kind;
+    ScalarType type;
+    Op op;               /* EXPR_OP */
+    Reduction reduction; /* EXPR_WINDOW */
+    bool fused;          /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
+    uint32_t ref;        /* SCALAR, INDEX, WINVAR */
+    uint8_t n_args;
+    ExprId arg[3];
+    AccessId access;
+    SizeId size;
+    WindowId window;
+    TableId table;
+    Value value;
+} Expr;
+
+/* A constant table: masks with their coefficients, lookup data. */
+typedef struct Table {
+    const char *name;
+    ScalarType type;
+    uint32_t n;
+    Value *at;
+    uint8_t n_dims; /* for printing */
+    uint32_t dim[MAX_DIMS];
+} Table;
+
+/* ---- Accesses: one read of a producer --------------------------------------------------------------------------
+ * Index in producer dimension d, for the consumer's piece coordinates x:
+ *   affine:    scale * x[src] + add + sum of coef * window variable      (src = -1: no x term)
+ *   absolute:  the value of `index` (an integer expression)
+ * answered by `rule`. With rule CONSTANT, any dimension outside gives `outside`. */
+typedef struct AccessTerm {
+    WindowId window;
+    uint8_t var;
+    int32_t coef;
+} AccessTerm;
+typedef struct AccessDim {
+    bool absolute;
+    Border rule; /* never BORDER_NONE */
+    int8_t src;
+    int32_t scale;
+    SizeId add;
+    uint8_t n_terms;
+    AccessTerm term[MAX_ACCESS_TERMS];
+    ExprId index;
+} AccessDim;
+typedef struct Access {
+    StageId producer;
+    uint8_t n_dims; /* of the producer; 0 for the value of a scalar stage */
+    AccessDim dim[MAX_DIMS];
+    ExprId
+        outside; /* constant or scalar expression, of the type the LOAD has; none when no dimension has rule CONSTANT */
+} Access;
+
+/* ---- Stages ---------------------------------------------------------------------------------------------------- */
+typedef enum StageKind {
+    STAGE_INPUT,   /* channel `channel` of input image `image` */
+    STAGE_COMPUTE, /* pieces */
+    STAGE_REDUCE, /* scalar (0 dimensions): `reduction` (SUM MIN MAX MEAN COUNT) of all points of `source`. See docs/internals/reductions.md */
+    STAGE_HISTOGRAM /* 1-D U32: number of points of `source` with floor(value) == k, for k in 0..size-1; others are not counted */
+} StageKind;
+
+/* A piece gives the points offset + step * i, 0 <= i < count, of its stage; `body` is evaluated at the piece coordinates i.
+ * Later pieces win; points of no piece are 0; points outside the stage are dropped. A plain stage has one piece with offset 0,
+ * step 1, count = size. The body has the type of the stage (F32 for an F16 stage: storing rounds). */
+typedef struct Piece {
+    int32_t step[MAX_DIMS];
+    SizeId offset[MAX_DIMS];
+    SizeId count[MAX_DIMS];
+    ExprId body;
+} Piece;
+
+typedef struct Stage {
+    const char *name; /* the source's name (with channel: "out.r"); unique in the graph */
+    Span span;
+    StageKind kind;
+    ScalarType type; /* of a stored element */
+    uint8_t n_dims;  /* 0 = scalar */
+    SizeId size[MAX_DIMS];
+    uint32_t image, channel; /* INPUT */
+    VEC(Piece) pieces;       /* COMPUTE */
+    Reduction reduction;     /* REDUCE */
+    StageId source;          /* REDUCE, HISTOGRAM */
+} Stage;
+
+/* An image as the user sees it: pixels of one or more channels, interleaved without padding. */
+typedef struct Channel {
+    const char *name; /* field, "" for a plain image */
+    ScalarType type;
+    uint32_t byte_offset; /* in the pixel */
+    StageId stage;        /* the INPUT stage, or the stage returned */
+} Channel;
+typedef struct Image {
+    const char *name;
+    Span span;
+    bool is_struct;
+    bool is_mask; /* a `mask#D` input: read by absolute index, coefficients given at run time */
+    uint8_t n_dims;
+    SizeId size[MAX_DIMS];
+    uint32_t pixel_bytes;
+    VEC(Channel) channels;
+} Image;
+
+typedef struct Param { /* a size parameter */
+    const char *name;
+    Span span;
+} Param;
+typedef struct Scalar { /* an input scalar that is not const */
+    const char *name;
+    Span span;
+    ScalarType type;
+    bool has_default, has_range;
+    Value value, lo, hi; /* lo, hi: of `type`, both included */
+} Scalar;
+
+typedef enum FpMode { FP_DEFAULT, FP_STRICT, FP_FAST } FpMode;
+
+typedef struct Graph {
+    Arena *arena;
+    const char *name;
+    FpMode fp; /* which contract the expressions were formed under */
+    VEC(Param) params;
+    VEC(Scalar) scalars;
+    VEC(Image) inputs, outputs;
+    VEC(Size) sizes; /* at[0] unused, as in all tables indexed by id */
+    VEC(Window) windows;
+    VEC(Expr) exprs;
+    VEC(Access) accesses;
+    VEC(Table) tables;
+    VEC(Stage) stages;
+    IdMap size_map, window_map, expr_map, access_map, stage_map;
+    struct GraphScratch *scratch; /* graph_rewrite.c: memory used again between calls */
+} Graph;
+
+#define GRAPH_FOREACH_STAGE(g, id) for (StageId id = { 1 }; id.v < (g)->stages.n; id.v++)
+
+/* ---- graph_build.c: the only constructors; they intern, and fold constants exactly (never changing bits) ------------ */
+Graph *tessi_graph_new(Arena *a, const char *name);
+const Size *tessi_size(const Graph *g, SizeId id);
+const Expr *tessi_expr(const Graph *g, ExprId id);
+const Access *tessi_access(const Graph *g, AccessId id);
+const Window *tessi_window(const Graph *g, WindowId id);
+const Table *tessi_table(const Graph *g, TableId id);
+Stage *tessi_stage(const Graph *g, StageId id);
+
+SizeId tessi_size_const(Graph *g, int64_t c);
+SizeId tessi_size_param(Graph *g, uint32_t param);
+SizeId tessi_size_add(Graph *g, SizeId a, SizeId b);
+SizeId tessi_size_sub(Graph *g, SizeId a, SizeId b);
+SizeId tessi_size_scale(Graph *g, SizeId a, int64_t k);
+SizeId tessi_size_mul(Graph *g, SizeId a, SizeId b);
+SizeId tessi_size_floordiv(Graph *g, SizeId a, int64_t divisor);
+SizeId tessi_size_ceildiv(Graph *g, SizeId a, int64_t divisor);
+SizeId tessi_size_min(Graph *g, SizeId a, SizeId b);
+SizeId tessi_size_max(Graph *g, SizeId a, SizeId b);
+bool tessi_size_is_const(const Graph *g, SizeId id, int64_t *value);
+/* False for "no size": what arithmetic gives that overflows or grows without bound. */
+bool tessi_size_is_valid(const Graph *g, SizeId id);
+/* Value for given parameters; false on overflow. */
+bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *value);
+void tessi_size_print(const Graph *g, SizeId id,
+                      Text *out); /* "M - 2", "(N + 1) / 2", "min(M, P)" */
+
+WindowId tessi_graph_window(Graph *g, const Window *w);
+TableId tessi_graph_table(Graph *g, const Table *t);
+AccessId tessi_graph_access(Graph *g, const Access *a);
+StageId tessi_graph_stage(Graph *g, const Stage *s); /* appends; the name is made unique */
+StageId tessi_graph_stage_by_name(const Graph *g, const char *name); /* none when there is none */
+
+ExprId tessi_expr_const(Graph *g, ScalarType t, Value v);
+ExprId tessi_expr_int(Graph *g, ScalarType t, int64_t i);
+ExprId tessi_expr_real(Graph *g, ScalarType t, double f);
+ExprId tessi_expr_op(Graph *g, Op op, ExprId a, ExprId b,
+                     ExprId c); /* unused arguments: none; types must agree */
+ExprId tessi_expr_cast(Graph *g, ScalarType to, ExprId a); /* identity when the type is the same */
+ExprId tessi_expr_sat(Graph *g, ScalarType to, ExprId a);
+ExprId tessi_expr_load(Graph *g, AccessId access);
+ExprId tessi_expr_scalar(Graph *g, uint32_t scalar);
+ExprId tessi_expr_index(Graph *g, uint32_t dim);
+ExprId tessi_expr_size(Graph *g, SizeId size);
+ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var);
+ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index);
+ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where);
+ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where); /* a SUM */
+bool tessi_expr_is_const(const Graph *g, ExprId id, Value *value);
+/* Rebuilds `root` with every window variable of `w` replaced by the constants `value[]` (used to unroll). */
+ExprId tessi_expr_subst_window(Graph *g, ExprId root, WindowId w, const int32_t *value);
+
+/* ---- graph_print.c, graph_read.c, graph_verify.c, graph_simplify.c ---------------------------------------------- */
+void tessi_graph_print(const Graph *g, Text *out);
+Graph *tessi_graph_read(Arena *a, Diags *d, const char *text,
+                        size_t n); /* NULL with a diagnostic */
+/* NULL when sound, else one sentence about the first violation (allocated in the graph's arena). */
+const char *tessi_graph_verify(const Graph *g);
+/* A new graph with dead stages dropped, exact algebra applied, small windows unrolled, and (FP_DEFAULT) multiply-adds
+ * contracted and division by constants turned into multiplication: the one place where rounding is decided. */
+Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp);
+
+/* ---- graph_sizes.c: sizes of a run ------------------------------------------------------------------------------ */
+/* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives a value for each
+ * parameter; `given[p]` marks parameters the user set by NAME=VALUE (checked too). False with one sentence that names both images
+ * on a contradiction, a parameter that nothing determines, or a stage that would be empty or too large. */
+bool tessi_graph_bind_sizes(const Graph *g, Arena *scratch, const int64_t *const *sizes,
+                            const bool *given, int64_t *params, Failure *f);
+
+#endif

@@ -1,0 +1,21 @@
+/* Folding: what the constructors do to an operator before it is interned; and small facts about types that go with it. */
+#ifndef TESSERA_GRAPH_GRAPH_FOLD_H
+#define TESSERA_GRAPH_GRAPH_FOLD_H
+
+#include "graph/graph.h"
+
+/* A simpler expression with the same bits for every argument, or none. `e` is well typed and not interned yet. */
+ExprId tessi_fold_op(Graph *g, const Expr *e);
+
+/* Types of computed values: F32 for F16, else the same. */
+ScalarType tessi_value_type(ScalarType t);
+/* Whether the operator is defined on values of this type. */
+bool tessi_op_accepts(Op op, ScalarType t);
+/* Number and types of the arguments of an EXPR_OP are as the operator wants them. */
+bool tessi_op_well_typed(const Graph *g, const Expr *e);
+/* What a window without points gives. */
+Value tessi_reduction_empty(Reduction r, ScalarType t);
+/* MIN, MAX: the value that any other replaces. */
+Value tessi_reduction_extreme(Reduction r, ScalarType t);
+
+#endif

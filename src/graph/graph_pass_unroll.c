@@ -1,0 +1,149 @@
+/* Unrolling: sum(i = -1..1 : X@[i]) becomes X@[-1] + X + X@[1], in the order and with the starts that docs/internals/reductions.md
+ * fixes, so that no bit changes. Medians stay: a network of comparisons would treat NaN and -0 otherwise. */
+#include "graph/graph_fold.h"
+#include "graph/graph_passes.h"
+
+typedef struct Unroll {
+    Graph *g;
+    ExprWalk walk;
+    bool changed;
+} Unroll;
+
+/* The constants of the taps' conditions decide who takes part; `varies` when they are known only at run time. */
+typedef struct Taps {
+    bool varies;
+    uint32_t n;
+    int32_t at[UNROLL_TAPS][MAX_WINDOW_VARS];
+    ExprId where[UNROLL_TAPS];
+} Taps;
+
+static bool depends_on_data(Unroll *u, ExprId id)
+{
+    const ExprList *list = tessi_expr_walk(&u->walk, u->g, &id, 1);
+    VEC_FOREACH(const ExprId, it, list)
+    {
+        ExprKind kind = tessi_expr(u->g, *it)->kind;
+        if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_SIZE || kind == EXPR_INDEX)
+            return true;
+    }
+    return false;
+}
+
+/* False when there are too many taps, or when a condition depends on an outer window that is not unrolled yet. */
+static bool collect_taps(Unroll *u, const Expr *e, const Window *w, Taps *taps)
+{
+    int32_t point[MAX_WINDOW_VARS];
+    int64_t n = tessi_window_points(w);
+    if (n < 0 || n > 32 * UNROLL_TAPS)
+        return false;
+    taps->varies = e->n_args > 1 && depends_on_data(u, e->arg[1]);
+    taps->n = 0;
+    for (uint32_t k = 0; k < MAX_WINDOW_VARS; k++)
+        point[k] = w->lo[k];
+    do {
+        Value condition = { .i = 1 };
+        ExprId where = { 0 };
+        if (e->n_args > 1)
+            where = tessi_subst_at(u->g, e->arg[1], point);
+        bool known = !where.v || tessi_expr_is_const(u->g, where, &condition);
+        if (!known && !taps->varies)
+            return false;
+        if (known && !condition.i)
+            continue;
+        if (taps->n == UNROLL_TAPS)
+            return false;
+        for (uint32_t k = 0; k < MAX_WINDOW_VARS; k++)
+            taps->at[taps->n][k] = point[k];
+        taps->where[taps->n++] = known ? (ExprId){ 0 } : where;
+    } while (tessi_window_step(w, point));
+    return true;
+}
+
+static ExprId identity(Graph *g, Reduction r, ScalarType t)
+{
+    Value empty = tessi_reduction_empty(r, t);
+    if (r == REDUCE_MIN || r == REDUCE_MAX)
+        empty = tessi_reduction_extreme(r, t);
+    return tessi_expr_const(g, t, empty);
+}
+
+static ExprId step(Graph *g, const Expr *e, ExprId acc, const int32_t *tap)
+{
+    static const Op op[N_REDUCTIONS] = { [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
+                                         [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX,
+                                         [REDUCE_ANY] = OP_OR,  [REDUCE_ALL] = OP_AND };
+    if (e->fused) {
+        const Expr *product = tessi_expr(g, e->arg[0]);
+        ExprId x = tessi_subst_at(g, product->arg[0], tap);
+        ExprId y = tessi_subst_at(g, product->arg[1], tap);
+        return tessi_expr_op(g, OP_FMA, x, y, acc);
+    }
+    ExprId value = tessi_subst_at(g, e->arg[0], tap);
+    return tessi_expr_op(g, op[e->reduction], acc, value, (ExprId){ 0 });
+}
+
+static ExprId unroll(Unroll *u, const Expr *e, const Taps *taps)
+{
+    Graph *g = u->g;
+    if (taps->varies) {
+        ExprId acc = identity(g, e->reduction, e->type);
+        for (uint32_t k = 0; k < taps->n; k++) {
+            ExprId next = step(g, e, acc, taps->at[k]);
+            ExprId where = taps->where[k];
+            acc = where.v ? tessi_expr_op(g, OP_SELECT, where, next, acc) : next;
+        }
+        return acc;
+    }
+    if (!taps->n)
+        return tessi_expr_const(g, e->type, tessi_reduction_empty(e->reduction, e->type));
+    ExprId acc = tessi_subst_at(g, e->arg[0], taps->at[0]);
+    for (uint32_t k = 1; k < taps->n; k++)
+        acc = step(g, e, acc, taps->at[k]);
+    return acc;
+}
+
+static ExprId unroll_window(Unroll *u, ExprId id)
+{
+    Graph *g = u->g;
+    const Expr e = *tessi_expr(g, id);
+    const Window w = *tessi_window(g, e.window);
+    Taps taps;
+    if (e.reduction == REDUCE_MEDIAN)
+        return id;
+    ExprId roots[4] = { e.arg[0], e.arg[1] };
+    uint32_t n_roots = e.n_args;
+    if (e.fused) {
+        const Expr *product = tessi_expr(g, e.arg[0]);
+        roots[n_roots++] = product->arg[0];
+        roots[n_roots++] = product->arg[1];
+    }
+    uint32_t nodes = tessi_subst_begin(g, roots, n_roots, e.window);
+    if (!collect_taps(u, &e, &w, &taps) || (uint64_t)nodes * taps.n > UNROLL_NODES)
+        return id;
+    u->changed = true;
+    return unroll(u, &e, &taps);
+}
+
+static ExprId change(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    ExprId rebuilt = tessi_rewrite_rebuild(r, e);
+    if (tessi_expr(r->to, rebuilt)->kind != EXPR_WINDOW)
+        return rebuilt;
+    return unroll_window(r->user, rebuilt);
+}
+
+/* Inner windows come first; unrolling an outer one may make the condition of an inner one known, hence the rounds. */
+void tessi_pass_unroll(Graph *g)
+{
+    for (int round = 0; round < MAX_WINDOW_LEVELS; round++) {
+        Unroll u = { .g = g, .walk = { .arena = g->arena } };
+        Rewrite r;
+        tessi_rewrite_init(&r, g, g, g->arena);
+        r.change = change;
+        r.user = &u;
+        tessi_rewrite_bodies(g, &r);
+        if (!u.changed)
+            return;
+    }
+}

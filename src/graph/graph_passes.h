@@ -1,0 +1,22 @@
+/* The passes of the simplifier. Each rewrites the bodies of all stages of `g` in place: expressions are appended, those no longer
+ * needed stay behind until the graph is copied. */
+#ifndef TESSERA_GRAPH_GRAPH_PASSES_H
+#define TESSERA_GRAPH_GRAPH_PASSES_H
+
+#include "graph/graph.h"
+#include "graph/graph_rewrite.h"
+
+/* A copy with what the outputs need, and the inputs. */
+Graph *tessi_graph_copy_live(const Graph *g, Arena *a);
+/* Replaces each body by what `r` makes of it. */
+void tessi_rewrite_bodies(Graph *g, Rewrite *r);
+
+enum { UNROLL_TAPS = 32, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
+/* Windows of few points become chains of operators. */
+void tessi_pass_unroll(Graph *g);
+/* What depends on window variables alone, and costs arithmetic on reals, becomes a table; reductions that depend on nothing, constants. */
+void tessi_pass_constants(Graph *g);
+/* Rounding: division by constants becomes multiplication, products are added in one operation. FP_STRICT: only where no bit changes. */
+void tessi_pass_rounding(Graph *g, FpMode fp);
+
+#endif

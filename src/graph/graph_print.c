@@ -1,0 +1,248 @@
+/* A graph as text, for people and for graph_read.c (graph_text.h describes the form). */
+#include <string.h>
+
+#include "graph/graph_text.h"
+
+/* ---- Names and numbers ------------------------------------------------------------------------------------------------- */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t family_length(const char *text, size_t n)
+{
+    size_t k = 1;
+    if (n < 3 || text[0] != '<')
+        return 0;
+    if (text[k] == '-')
+        k++;
+    size_t digits = k;
+    while (k < n && is_digit(text[k]))
+        k++;
+    return k > digits && k < n && text[k] == '>' ? k + 1 : 0;
+}
+
+size_t tessi_graph_name_length(const char *text, size_t n)
+{
+    size_t k = 0;
+    while (k < n && is_letter(text[k])) {
+        while (k < n && (is_letter(text[k]) || is_digit(text[k])))
+            k++;
+        k += family_length(text + k, n - k);
+        if (k + 1 < n && text[k] == '.' && is_letter(text[k + 1]))
+            k++;
+        else
+            break;
+    }
+    return k;
+}
+
+bool tessi_graph_is_keyword(const char *name)
+{
+    static const char *const word[] = {
+        "graph", "fp",    "param", "scalar",  "image", "mask",  "table", "stage", "output", "piece",
+        "step",  "count", "let",   "where",   "in",    "true",  "false", "inf",   "nan",    "inf_f",
+        "inf_d", "nan_f", "nan_d", "channel", "min",   "max",   "reduce", "histogram",
+    };
+    for (size_t k = 0; k < sizeof word / sizeof *word; k++)
+        if (tessi_streq(word[k], name))
+            return true;
+    return false;
+}
+
+void tessi_graph_print_name(const char *name, Text *out)
+{
+    size_t n = strlen(name);
+    if (n && tessi_graph_name_length(name, n) == n && !tessi_graph_is_keyword(name)) {
+        tessi_text_add(out, name);
+        return;
+    }
+    tessi_text_add(out, "\"");
+    for (const char *c = name; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tessi_text_addf(out, "\\%c", *c);
+        else if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127)
+            tessi_text_addf(out, "\\x%02x", (unsigned)(unsigned char)*c);
+        else
+            tessi_text_addn(out, c, 1);
+    }
+    tessi_text_add(out, "\"");
+}
+
+static void print_list(const Graph *g, const SizeId *size, uint32_t n, Text *out)
+{
+    for (uint32_t d = 0; d < n; d++) {
+        tessi_text_add(out, d ? ", " : "[");
+        tessi_size_print(g, size[d], out);
+    }
+    tessi_text_add(out, n ? "]" : "");
+}
+
+/* ---- Declarations ------------------------------------------------------------------------------------------------------ */
+static void print_params(const Graph *g, Text *out)
+{
+    for (uint32_t k = 0; k < g->params.n; k++) {
+        tessi_text_add(out, k ? ", " : "param ");
+        tessi_graph_print_name(g->params.at[k].name, out);
+    }
+    tessi_text_add(out, g->params.n ? "\n" : "");
+}
+
+static void print_scalar(const Scalar *s, Text *out)
+{
+    tessi_text_add(out, "scalar ");
+    tessi_graph_print_name(s->name, out);
+    tessi_text_addf(out, " %s", tessi_type_info(s->type)->name);
+    if (s->has_default) {
+        tessi_text_add(out, " = ");
+        tessi_print_constant(s->type, s->value, out);
+    }
+    if (s->has_range) {
+        tessi_text_add(out, " in ");
+        tessi_print_constant(s->type, s->lo, out);
+        tessi_text_add(out, " .. ");
+        tessi_print_constant(s->type, s->hi, out);
+    }
+    tessi_text_add(out, "\n");
+}
+
+static void print_image(const Graph *g, const Image *image, bool is_output, Text *out)
+{
+    tessi_text_add(out, is_output ? "output " : image->is_mask ? "mask " : "image ");
+    tessi_graph_print_name(image->name, out);
+    print_list(g, image->size, image->n_dims, out);
+    tessi_text_add(out, image->is_struct ? " {" : "");
+    for (uint32_t k = 0; k < image->channels.n; k++) {
+        const Channel *c = &image->channels.at[k];
+        tessi_text_add(out, k ? ", " : " ");
+        if (image->is_struct) {
+            tessi_graph_print_name(c->name, out);
+            tessi_text_add(out, " ");
+        }
+        tessi_text_add(out, tessi_type_info(c->type)->name);
+        if (is_output) {
+            tessi_text_add(out, " = ");
+            tessi_graph_print_name(tessi_stage(g, c->stage)->name, out);
+        }
+    }
+    tessi_text_add(out, image->is_struct ? " }\n" : "\n");
+}
+
+static void print_table(const Table *t, Text *out)
+{
+    tessi_text_add(out, "table ");
+    tessi_graph_print_name(t->name, out);
+    for (uint32_t d = 0; d < t->n_dims; d++)
+        tessi_text_addf(out, "%s%u", d ? ", " : "[", (unsigned)t->dim[d]);
+    tessi_text_addf(out, "] %s = {", tessi_type_info(t->type)->name);
+    uint32_t row = t->dim[t->n_dims - 1] <= 16 ? t->dim[t->n_dims - 1] : 16;
+    for (uint32_t k = 0; k < t->n; k++) {
+        tessi_text_add(out, k % row ? " " : t->n > row ? "\n    " : " ");
+        if (tessi_is_real(t->type))
+            tessi_text_add_real(out, t->at[k].f, t->type == TYPE_F32);
+        else
+            tessi_text_addf(out, "%lld", (long long)t->at[k].i);
+        tessi_text_add(out, k + 1 < t->n ? "," : "");
+    }
+    tessi_text_add(out, t->n > row ? "\n}\n" : " }\n");
+}
+
+/* ---- Stages ------------------------------------------------------------------------------------------------------------ */
+static bool is_plain(const Graph *g, const Stage *s)
+{
+    if (s->pieces.n != 1)
+        return false;
+    for (uint32_t d = 0; d < s->n_dims; d++) {
+        int64_t offset;
+        const Piece *p = &s->pieces.at[0];
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v ||
+            !tessi_size_is_const(g, p->offset[d], &offset) || offset)
+            return false;
+    }
+    return true;
+}
+
+static void print_piece(const Graph *g, const Stage *s, const Piece *p, Text *out)
+{
+    tessi_text_add(out, "  piece");
+    if (s->n_dims) {
+        tessi_text_add(out, " ");
+        print_list(g, p->offset, s->n_dims, out);
+        for (uint32_t d = 0; d < s->n_dims; d++)
+            tessi_text_addf(out, "%s%d", d ? ", " : " step [", (int)p->step[d]);
+        tessi_text_add(out, "] count ");
+        print_list(g, p->count, s->n_dims, out);
+    }
+    tessi_text_add(out, " =");
+}
+
+static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
+{
+    tessi_text_add(out, "stage ");
+    tessi_graph_print_name(s->name, out);
+    print_list(g, s->size, s->n_dims, out);
+    tessi_text_addf(out, " %s", tessi_type_info(s->type)->name);
+    switch (s->kind) {
+    case STAGE_INPUT:
+        tessi_text_add(out, " = image ");
+        tessi_graph_print_name(g->inputs.at[s->image].name, out);
+        if (s->channel || g->inputs.at[s->image].is_struct)
+            tessi_text_addf(out, " channel %u", (unsigned)s->channel);
+        tessi_text_add(out, "\n");
+        return;
+    case STAGE_REDUCE:
+        tessi_text_addf(out, " = reduce %s ", tessi_reduction_name(s->reduction));
+        tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
+        tessi_text_add(out, "\n");
+        return;
+    case STAGE_HISTOGRAM:
+        tessi_text_add(out, " = histogram ");
+        tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
+        tessi_text_add(out, "\n");
+        return;
+    case STAGE_COMPUTE: break;
+    }
+    if (is_plain(g, s)) {
+        tessi_text_add(out, " =");
+        tessi_print_body(bodies, s->pieces.at[0].body, 4, out);
+        return;
+    }
+    tessi_text_add(out, "\n");
+    VEC_FOREACH(const Piece, p, &s->pieces)
+    {
+        print_piece(g, s, p, out);
+        tessi_print_body(bodies, p->body, 6, out);
+    }
+}
+
+static bool has_fma(const Graph *g)
+{
+    VEC_FOREACH(const Expr, e, &g->exprs)
+    {
+        if (e->kind == EXPR_OP && e->op == OP_FMA)
+            return true;
+    }
+    return false;
+}
+
+void tessi_graph_print(const Graph *g, Text *out)
+{
+    static const char *const fp[] = { [FP_DEFAULT] = "default", [FP_STRICT] = "strict", [FP_FAST] = "fast" };
+    BodyPrinter *bodies = tessi_body_printer(g, out->arena);
+    tessi_text_add(out, "graph ");
+    tessi_graph_print_name(g->name, out);
+    tessi_text_addf(out, "\nfp %s%s\n", fp[g->fp],
+                    has_fma(g) ? " # + [x * y] is one operation with one rounding" : "");
+    print_params(g, out);
+    VEC_FOREACH(const Scalar, s, &g->scalars) print_scalar(s, out);
+    VEC_FOREACH(const Image, image, &g->inputs) print_image(g, image, false, out);
+    for (uint32_t id = 1; id < g->tables.n; id++)
+        print_table(&g->tables.at[id], out);
+    GRAPH_FOREACH_STAGE(g, id) print_stage(g, tessi_stage(g, id), bodies, out);
+    VEC_FOREACH(const Image, image, &g->outputs) print_image(g, image, true, out);
+}

@@ -1,0 +1,260 @@
+/* The graph interpreter: stage after stage into whole images. Side tables come from the arena before the first image is allocated,
+ * so that every image can be freed on every path. */
+#include "interp/graph_interp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tessera.h"
+
+#include "interp/graph_stages.h"
+
+typedef struct Run {
+    const Graph *g;
+    const InterpArgs *args;
+    Failure *failure;
+    StageImage *image;    /* by stage */
+    uint32_t *last_use;   /* by stage: the last stage that reads it; UINT32_MAX for those returned */
+    Region *region;       /* all pieces of all stages, in order */
+    int64_t *size_value;  /* by size */
+    uint64_t used_bytes;
+    PointEval point;
+} Run;
+
+Value tessi_stage_image_get(const StageImage *image, const int64_t *index)
+{
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < image->n_dims; d++)
+        offset += index[d] * image->stride_bytes[d];
+    return tessi_load_element(image->type, image->at + offset);
+}
+
+bool tessi_next_point(uint32_t n_dims, const int64_t *size, int64_t *index)
+{
+    for (uint32_t d = n_dims; d-- > 0;) {
+        if (++index[d] < size[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+/* ---- Preparation: arena only ------------------------------------------------------------------------------------------ */
+static void note_uses(Run *r, StageId user, ExprWalk *walk, ExprId root)
+{
+    const ExprList *list = tessi_expr_walk(walk, r->g, &root, 1);
+    VEC_FOREACH(const ExprId, id, list)
+    {
+        const Expr *e = tessi_expr(r->g, *id);
+        if (e->kind == EXPR_LOAD)
+            r->last_use[tessi_access(r->g, e->access)->producer.v] = user.v;
+    }
+}
+
+static void prepare(Run *r)
+{
+    const Graph *g = r->g;
+    Arena *a = r->args->arena;
+    ExprWalk walk = { .arena = a };
+    r->image = ARENA_NEW_ARRAY(a, StageImage, g->stages.n);
+    r->last_use = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    r->size_value = ARENA_NEW_ARRAY(a, int64_t, g->sizes.n);
+    for (uint32_t id = 1; id < g->sizes.n; id++)
+        if (!tessi_size_eval(g, (SizeId){ id }, r->args->params, &r->size_value[id]))
+            r->size_value[id] = INT64_MIN;
+    tessi_point_init(&r->point, g, a);
+    r->point.scalars = r->args->scalars;
+    r->point.size_value = r->size_value;
+    r->point.load = tessi_stage_load;
+    r->point.user = r->image;
+    r->point.failure = r->failure;
+    uint32_t n_pieces = 0, next = 0;
+    GRAPH_FOREACH_STAGE(g, id) n_pieces += tessi_stage(g, id)->pieces.n;
+    r->region = ARENA_NEW_ARRAY(a, Region, n_pieces);
+    GRAPH_FOREACH_STAGE(g, id)
+    {
+        const Stage *s = tessi_stage(g, id);
+        r->last_use[s->source.v] = id.v;
+        VEC_FOREACH(const Piece, piece, &s->pieces)
+        {
+            r->region[next++] = tessi_point_region(&r->point, a, &walk, piece->body);
+            note_uses(r, id, &walk, piece->body);
+        }
+    }
+    VEC_FOREACH(const Image, out, &g->outputs)
+    {
+        VEC_FOREACH(const Channel, c, &out->channels) r->last_use[c->stage.v] = UINT32_MAX;
+    }
+}
+
+/* ---- Images ----------------------------------------------------------------------------------------------------------- */
+static bool image_fits(Run *r, const Image *image, const InterpImage *given, const char *what)
+{
+    for (uint32_t d = 0; d < image->n_dims; d++) {
+        int64_t want = r->size_value[image->size[d].v];
+        if (given->size[d] != want)
+            return tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
+                               "%s '%s' has size %lld in dimension %u where %lld is needed", what,
+                               image->name, (long long)given->size[d], (unsigned)d,
+                               (long long)want);
+    }
+    if (!given->data)
+        return tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "%s '%s' has no data", what, image->name);
+    return true;
+}
+
+static bool stage_shape(Run *r, const Stage *s, StageImage *image, uint64_t *bytes)
+{
+    int64_t stride = tessi_type_info(s->type)->bytes;
+    image->type = s->type;
+    image->n_dims = s->n_dims;
+    for (uint32_t d = s->n_dims; d-- > 0;) {
+        int64_t n = r->size_value[s->size[d].v];
+        image->size[d] = n;
+        image->stride_bytes[d] = stride;
+        if (n < 1 || n > INT32_MAX || !tessi_mul_i64(stride, n, &stride))
+            return tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
+                               "stage '%s' would have size %lld in dimension %u", s->name,
+                               (long long)n, (unsigned)d);
+    }
+    *bytes = (uint64_t)stride;
+    return true;
+}
+
+static bool allocate_stage(Run *r, const Stage *s, StageImage *image)
+{
+    uint64_t bytes, limit = r->args->memory_limit_bytes;
+    if (!stage_shape(r, s, image, &bytes))
+        return false;
+    bool too_much = limit && (bytes > limit || r->used_bytes > limit - bytes);
+    image->owned = too_much || bytes > SIZE_MAX ? NULL : calloc((size_t)bytes, 1);
+    if (!image->owned)
+        return tessi_failf(r->failure, TESS_ERROR_MEMORY,
+                           "there is not enough memory for stage '%s' (%llu bytes)", s->name,
+                           (unsigned long long)bytes);
+    r->used_bytes += bytes;
+    image->at = image->owned;
+    return true;
+}
+
+static void free_stage(Run *r, StageImage *image)
+{
+    if (!image->owned)
+        return;
+    uint64_t bytes = tessi_type_info(image->type)->bytes;
+    for (uint32_t d = 0; d < image->n_dims; d++)
+        bytes *= (uint64_t)image->size[d];
+    r->used_bytes -= bytes;
+    free(image->owned);
+    image->owned = NULL;
+    image->at = NULL;
+}
+
+/* ---- Stages ----------------------------------------------------------------------------------------------------------- */
+static bool run_input(Run *r, const Stage *s, StageImage *image)
+{
+    uint64_t bytes;
+    const InterpImage *given = &r->args->inputs[s->image];
+    const Image *declared = &r->g->inputs.at[s->image];
+    if (!stage_shape(r, s, image, &bytes) || !image_fits(r, declared, given, "image"))
+        return false;
+    memcpy(image->stride_bytes, given->stride_bytes, sizeof image->stride_bytes);
+    image->at = (char *)given->data + declared->channels.at[s->channel].byte_offset;
+    return true;
+}
+
+static bool run_piece(Run *r, const StageImage *image, const Piece *piece, const Region *region)
+{
+    int64_t count[MAX_DIMS], offset[MAX_DIMS];
+    PointEval *p = &r->point;
+    for (uint32_t d = 0; d < image->n_dims; d++) {
+        count[d] = r->size_value[piece->count[d].v];
+        offset[d] = r->size_value[piece->offset[d].v];
+        if (count[d] < 1)
+            return true;
+    }
+    memset(p->x, 0, sizeof p->x);
+    do {
+        bool inside = true;
+        int64_t at = 0;
+        for (uint32_t d = 0; d < image->n_dims; d++) {
+            int64_t x;
+            inside = inside && tessi_mul_i64(piece->step[d], p->x[d], &x) &&
+                     tessi_add_i64(x, offset[d], &x) && x >= 0 && x < image->size[d];
+            at += inside ? x * image->stride_bytes[d] : 0;
+        }
+        if (!inside)
+            continue;
+        if (!tessi_point_eval(p, region))
+            return false;
+        tessi_store_element(image->type, image->at + at, p->value[piece->body.v]);
+    } while (tessi_next_point(image->n_dims, count, p->x));
+    return true;
+}
+
+static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *region)
+{
+    if (s->kind == STAGE_INPUT)
+        return run_input(r, s, image);
+    if (!allocate_stage(r, s, image))
+        return false;
+    switch (s->kind) {
+    case STAGE_REDUCE:
+        tessi_store_element(s->type, image->at, tessi_reduce_image(s, &r->image[s->source.v]));
+        return true;
+    case STAGE_HISTOGRAM: tessi_histogram_image(&r->image[s->source.v], image); return true;
+    default: break;
+    }
+    for (uint32_t k = 0; k < s->pieces.n; k++)
+        if (!run_piece(r, image, &s->pieces.at[k], &region[k]))
+            return false;
+    return true;
+}
+
+static bool run_stages(Run *r)
+{
+    const Region *region = r->region;
+    GRAPH_FOREACH_STAGE(r->g, id)
+    {
+        const Stage *s = tessi_stage(r->g, id);
+        bool is_needed = r->last_use[id.v] != 0;
+        if (is_needed && !run_stage(r, s, &r->image[id.v], region))
+            return false;
+        region += s->pieces.n;
+        for (uint32_t k = 1; k < id.v; k++)
+            if (r->last_use[k] == id.v)
+                free_stage(r, &r->image[k]);
+    }
+    return true;
+}
+
+static bool write_outputs(Run *r)
+{
+    for (uint32_t k = 0; k < r->g->outputs.n; k++)
+        if (!image_fits(r, &r->g->outputs.at[k], &r->args->outputs[k], "result"))
+            return false;
+    for (uint32_t k = 0; k < r->g->outputs.n; k++) {
+        const InterpImage *out = &r->args->outputs[k];
+        VEC_FOREACH(const Channel, channel, &r->g->outputs.at[k].channels)
+        {
+            const StageImage *image = &r->image[channel->stage.v];
+            int64_t index[MAX_DIMS] = { 0 };
+            do {
+                char *at = (char *)out->data + channel->byte_offset;
+                for (uint32_t d = 0; d < image->n_dims; d++)
+                    at += index[d] * out->stride_bytes[d];
+                tessi_store_element(channel->type, at, tessi_stage_image_get(image, index));
+            } while (tessi_next_point(image->n_dims, image->size, index));
+        }
+    }
+    return true;
+}
+
+bool tessi_interpret_graph(const Graph *g, const InterpArgs *args, Failure *f)
+{
+    Run run = { .g = g, .args = args, .failure = f };
+    prepare(&run);
+    bool ok = run_stages(&run) && write_outputs(&run);
+    GRAPH_FOREACH_STAGE(g, id) free_stage(&run, &run.image[id.v]);
+    return ok;
+}

@@ -1,0 +1,29 @@
+/* Inside the graph interpreter: images in memory, reads of them, and whole-image reductions. */
+#ifndef TESSERA_INTERP_GRAPH_STAGES_H
+#define TESSERA_INTERP_GRAPH_STAGES_H
+
+#include "graph/graph.h"
+#include "graph/graph_eval.h"
+#include "interp/interp.h"
+
+/* The stored elements of one stage: an input channel in the caller's memory, or a compact array of ours. */
+typedef struct StageImage {
+    ScalarType type;
+    uint8_t n_dims;
+    int64_t size[MAX_DIMS], stride_bytes[MAX_DIMS];
+    char *at;   /* NULL until the stage has been computed, and after its last use */
+    void *owned; /* to be freed; NULL for inputs */
+} StageImage;
+Value tessi_stage_image_get(const StageImage *image, const int64_t *index);
+/* Steps `index` to the next point of a box, row-major; false after the last. */
+bool tessi_next_point(uint32_t n_dims, const int64_t *size, int64_t *index);
+
+/* PointEval.load over the stage images that PointEval.user points to. */
+bool tessi_stage_load(PointEval *p, const Access *a, Value *v);
+
+/* The value of a REDUCE stage (docs/internals/reductions.md), in the stage's type. */
+Value tessi_reduce_image(const Stage *s, const StageImage *source);
+/* Counts into `counts`, which is zero; a compact image of U32. */
+void tessi_histogram_image(const StageImage *source, StageImage *counts);
+
+#endif

@@ -1,0 +1,430 @@
+/* Executes loop programs statement by statement, with every check the loop language promises to pass. */
+#include "interp/loop_interp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tessera.h"
+
+#include "interp/loop_memory.h"
+
+typedef struct Run {
+    const LoopProgram *p;
+    const InterpArgs *args;
+    Failure *failure;
+    Arena *arena;
+    const LFunction *function;
+    LoopBuffer *buffers; /* by LBufferId */
+    Value *var;          /* by LVarId */
+    Value *value;        /* by LExprId, of the current evaluation */
+    uint64_t *stamp_of, stamp;
+    ActiveLoop loops[LOOP_MAX_NESTING];
+    const LStmt *loop_stmt[LOOP_MAX_NESTING];
+    int n_loops;
+    uint64_t n_executions;
+    uint32_t next_touch_stamp;
+} Run;
+
+/* ---- Failures -------------------------------------------------------------------------------------------------------------- */
+
+static const char *shown(const char *name)
+{
+    return name ? name : "";
+}
+
+/* "function 'f': <what> 'buffer'[3, -1] <why>" */
+static bool fail_at(Run *r, const LoopBuffer *b, const int64_t *index, const char *what,
+                    const char *why)
+{
+    Text t;
+    tessi_text_init(&t, r->arena);
+    for (int d = 0; d < b->buffer->n_dims; d++)
+        tessi_text_addf(&t, "%s%lld", d ? ", " : "", (long long)index[d]);
+    return tessi_failf(r->failure, TESS_ERROR_INTERNAL, "function '%s': %s '%s'[%s] %s",
+                       shown(r->function ? r->function->name : NULL), what, shown(b->buffer->name),
+                       tessi_text_str(&t), why);
+}
+
+static bool fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, const char *what)
+{
+    Text t;
+    tessi_text_init(&t, r->arena);
+    tessi_text_add(&t, "is outside its size");
+    for (int d = 0; d < b->buffer->n_dims; d++)
+        tessi_text_addf(&t, "%s %lld", d ? " x" : "", (long long)b->size[d]);
+    return fail_at(r, b, index, what, tessi_text_str(&t));
+}
+
+/* ---- Expressions --------------------------------------------------------------------------------------------------------------- */
+
+static bool evaluate(Run *r, LExprId id, Value *out);
+
+static bool touch(Run *r, LoopBuffer *b, int64_t element, const int64_t *index, TouchKind kind)
+{
+    int depth =
+        tessi_loop_buffer_touch(b, element, kind, r->loops, r->n_loops, &r->next_touch_stamp);
+    if (depth == -1)
+        return true;
+    if (depth == -2)
+        return tessi_failf(r->failure, TESS_ERROR_MEMORY,
+                           "not enough memory to check '%s' for races", shown(b->buffer->name));
+    const char *var = shown(r->p->vars.at[r->loop_stmt[depth]->var.v].name);
+    const char *why = tessi_sprintf(
+        r->arena, "in iteration %s = %lld, and another iteration of the same loop %s it", var,
+        (long long)r->var[r->loop_stmt[depth]->var.v].i,
+        kind == TOUCH_READ ? "stores to" : "touches");
+    static const char *const what[] = { "loads", "stores to", "adds to" };
+    return fail_at(r, b, index, what[kind], why);
+}
+
+static bool read_index(Run *r, const LExprId *ids, int n, int64_t *index)
+{
+    for (int d = 0; d < n; d++) {
+        Value v;
+        if (!evaluate(r, ids[d], &v))
+            return false;
+        index[d] = v.i;
+    }
+    return true;
+}
+
+static bool load(Run *r, const LExpr *e, Value *out)
+{
+    LoopBuffer *b = &r->buffers[e->buffer.v];
+    int64_t index[LOOP_MAX_DIMS];
+    if (!read_index(r, e->arg, e->n_args, index))
+        return false;
+    int64_t element = tessi_loop_buffer_element(b, index);
+    if (element < 0)
+        return fail_outside(r, b, index, "the load of");
+    if (b->stored) {
+        if (b->stored[element] != b->life)
+            return fail_at(r, b, index, "the load of", "comes before any store to it");
+        if (!touch(r, b, element, index, TOUCH_READ))
+            return false;
+    }
+    *out = tessi_load_element(b->buffer->type, tessi_loop_buffer_address(b, index));
+    return true;
+}
+
+/* INDEX never overflows, or generated C would be undefined. */
+static bool index_arithmetic(Run *r, const LExpr *e, const Value *args, Value *out)
+{
+    bool fits = true;
+    if (e->op == OP_ADD)
+        fits = tessi_add_i64(args[0].i, args[1].i, &out->i);
+    else if (e->op == OP_SUB)
+        fits = tessi_sub_i64(args[0].i, args[1].i, &out->i);
+    else if (e->op == OP_MUL)
+        fits = tessi_mul_i64(args[0].i, args[1].i, &out->i);
+    else if ((e->op == OP_FLOORDIV || e->op == OP_FLOORMOD) && args[1].i < 1)
+        return tessi_failf(r->failure, TESS_ERROR_INTERNAL,
+                           "function '%s': an index is divided by %lld",
+                           shown(r->function ? r->function->name : NULL), (long long)args[1].i);
+    else
+        *out = tessi_eval(e->op, TYPE_INDEX, args);
+    return fits
+           || tessi_failf(r->failure, TESS_ERROR_INTERNAL,
+                          "function '%s': index arithmetic overflows",
+                          shown(r->function ? r->function->name : NULL));
+}
+
+static bool operation(Run *r, const LExpr *e, Value *out)
+{
+    Value args[LOOP_MAX_DIMS];
+    for (int i = 0; i < e->n_args; i++)
+        if (!evaluate(r, e->arg[i], &args[i]))
+            return false;
+    ScalarType first = tessi_lexpr(r->p, e->arg[0])->type;
+    if (e->kind == LEXPR_SAT)
+        *out = tessi_eval_sat(e->type, first, args[0]);
+    else if (e->kind == LEXPR_CAST)
+        *out = tessi_eval_cast(e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, first, args[0]);
+    else if (first == TYPE_INDEX)
+        return index_arithmetic(r, e, args, out);
+    else
+        *out = tessi_eval(e->op, e->op == OP_SELECT ? e->type : first, args);
+    return true;
+}
+
+/* Each node once an evaluation, however often it is used. */
+static bool evaluate(Run *r, LExprId id, Value *out)
+{
+    if (r->stamp_of[id.v] == r->stamp) {
+        *out = r->value[id.v];
+        return true;
+    }
+    const LExpr *e = tessi_lexpr(r->p, id);
+    switch (e->kind) {
+    case LEXPR_CONST: *out = e->value; return true;
+    case LEXPR_VAR: *out = r->var[e->var.v]; return true;
+    case LEXPR_PARAM: *out = tessi_value_int(r->args->params[e->ref]); return true;
+    case LEXPR_SCALAR: *out = r->args->scalars[e->ref]; return true;
+    case LEXPR_LOAD:
+        if (!load(r, e, out))
+            return false;
+        break;
+    case LEXPR_OP:
+    case LEXPR_CAST:
+    case LEXPR_SAT:
+        if (!operation(r, e, out))
+            return false;
+        break;
+    }
+    r->stamp_of[id.v] = r->stamp;
+    r->value[id.v] = *out;
+    return true;
+}
+
+static bool evaluate_now(Run *r, LExprId id, Value *out)
+{
+    r->stamp++;
+    return evaluate(r, id, out);
+}
+
+/* ---- Statements ------------------------------------------------------------------------------------------------------------------- */
+
+static bool run_block(Run *r, const LBlock *block);
+
+static bool run_for(Run *r, const LStmt *s)
+{
+    Value from, to;
+    if (!evaluate_now(r, s->a, &from) || !evaluate_now(r, s->b, &to))
+        return false;
+    bool checked = s->flags & (LFOR_PARALLEL | LFOR_SIMD);
+    ActiveLoop *loop = &r->loops[r->n_loops];
+    if (checked) {
+        *loop = (ActiveLoop){ .execution = ++r->n_executions };
+        r->loop_stmt[r->n_loops++] = s;
+    }
+    bool good = true;
+    for (int64_t i = from.i; good && i < to.i;) {
+        loop->iteration += checked;
+        r->var[s->var.v].i = i;
+        good = run_block(r, &s->body);
+        if (!tessi_add_i64(i, s->step, &i))
+            break;
+    }
+    r->n_loops -= checked;
+    return good;
+}
+
+/* The place a statement stores to; notes the touch. NULL on failure. */
+static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
+{
+    LoopBuffer *b = &r->buffers[s->buffer.v];
+    int64_t index[LOOP_MAX_DIMS];
+    r->stamp++;
+    if (!read_index(r, s->index, s->n_index, index))
+        return NULL;
+    *element = tessi_loop_buffer_element(b, index);
+    if (*element < 0) {
+        fail_outside(r, b, index, "the store to");
+        return NULL;
+    }
+    if (!touch(r, b, *element, index, kind))
+        return NULL;
+    if (s->kind == LSTMT_ADD && b->stored[*element] != b->life) {
+        fail_at(r, b, index, "the addition to", "comes before any store to it");
+        return NULL;
+    }
+    return tessi_loop_buffer_address(b, index);
+}
+
+static bool run_store(Run *r, const LStmt *s)
+{
+    LoopBuffer *b = &r->buffers[s->buffer.v];
+    ScalarType t = b->buffer->type;
+    Value v;
+    int64_t element;
+    if (!evaluate_now(r, s->a, &v))
+        return false;
+    void *at = place(r, s, s->atomic ? TOUCH_ADD : TOUCH_WRITE, &element);
+    if (!at)
+        return false;
+    if (s->kind == LSTMT_ADD) {
+        Value args[2] = { tessi_load_element(t, at), v };
+        v = tessi_eval(OP_ADD, t == TYPE_F16 ? TYPE_F32 : t, args);
+    }
+    tessi_store_element(t, at, v);
+    b->stored[element] = b->life;
+    return true;
+}
+
+typedef struct SortItem {
+    int64_t key;
+    Value value;
+} SortItem;
+
+/* An integer that orders like the value: for reals -inf .. -0 < +0 .. inf < every NaN. */
+static int64_t sort_key(ScalarType t, Value v)
+{
+    if (!tessi_is_real(t))
+        return v.i;
+    if (v.f != v.f)
+        return INT64_MAX;
+    int64_t bits;
+    memcpy(&bits, &v.f, sizeof bits);
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    int64_t x = ((const SortItem *)a)->key, y = ((const SortItem *)b)->key;
+    return (x > y) - (x < y);
+}
+
+static bool run_sort(Run *r, const LStmt *s)
+{
+    LoopBuffer *b = &r->buffers[s->buffer.v];
+    ScalarType t = b->buffer->type;
+    Value n;
+    if (!evaluate_now(r, s->a, &n))
+        return false;
+    int64_t last = n.i - 1;
+    if (n.i < 0 || n.i > b->size[0])
+        return fail_outside(r, b, &last, "the sort up to");
+    SortItem *items = calloc((size_t)n.i + 1, sizeof *items);
+    if (!items)
+        return tessi_failf(r->failure, TESS_ERROR_MEMORY, "not enough memory to sort");
+    bool good = true;
+    for (int64_t i = 0; good && i < n.i; i++) {
+        good = b->stored[i] == b->life
+               || fail_at(r, b, &i, "the sort of", "comes before any store to it");
+        good = good && touch(r, b, i, &i, TOUCH_WRITE);
+        items[i].value = tessi_load_element(t, tessi_loop_buffer_address(b, &i));
+        items[i].key = sort_key(t, items[i].value);
+    }
+    qsort(items, (size_t)n.i, sizeof *items, compare_items);
+    for (int64_t i = 0; good && i < n.i; i++)
+        tessi_store_element(t, tessi_loop_buffer_address(b, &i), items[i].value);
+    free(items);
+    return good;
+}
+
+static bool run_stmt(Run *r, const LStmt *s)
+{
+    Value v;
+    switch (s->kind) {
+    case LSTMT_FOR: return run_for(r, s);
+    case LSTMT_IF: return evaluate_now(r, s->a, &v) && run_block(r, v.i ? &s->body : &s->orelse);
+    case LSTMT_LET:
+    case LSTMT_VAR:
+    case LSTMT_SET: return evaluate_now(r, s->a, &r->var[s->var.v]);
+    case LSTMT_STORE:
+    case LSTMT_ADD: return run_store(r, s);
+    case LSTMT_LOCAL: r->buffers[s->buffer.v].life++; return true;
+    case LSTMT_SORT: return run_sort(r, s);
+    case LSTMT_COMMENT: return true;
+    }
+    return false;
+}
+
+static bool run_block(Run *r, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (!run_stmt(r, block->at[i]))
+            return false;
+    return true;
+}
+
+/* ---- Preparation ------------------------------------------------------------------------------------------------------------------- */
+
+static bool size_of(Run *r, LExprId id, const char *of, int64_t *n)
+{
+    Value v;
+    if (!evaluate_now(r, id, &v))
+        return false;
+    *n = v.i;
+    return v.i >= 1
+           || tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "a size of '%s' is %lld", shown(of),
+                          (long long)v.i);
+}
+
+static bool check_image(Run *r, const LImage *im, const InterpImage *given)
+{
+    for (int d = 0; d < im->n_dims; d++) {
+        int64_t n;
+        if (!size_of(r, im->size[d], im->name, &n))
+            return false;
+        if (n != given->size[d])
+            return tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
+                               "image '%s' has size %lld where the program says %lld",
+                               shown(im->name), (long long)given->size[d], (long long)n);
+    }
+    return true;
+}
+
+static void bind_image(LoopBuffer *b, const LImage *im, const InterpImage *given)
+{
+    b->data = (unsigned char *)given->data + im->channel_offset[b->buffer->channel];
+    for (int d = 0; d < im->n_dims; d++)
+        b->stride[d] = given->stride_bytes[d];
+}
+
+static bool make_buffers(Run *r)
+{
+    uint64_t room = r->args->memory_limit_bytes ? r->args->memory_limit_bytes : UINT64_MAX;
+    for (uint32_t i = 1; i < r->p->buffers.n; i++) {
+        const LBuffer *lb = &r->p->buffers.at[i];
+        LoopBuffer *b = &r->buffers[i];
+        uint64_t bytes = tessi_type_info(lb->type)->bytes;
+        b->buffer = lb;
+        for (int d = 0; d < lb->n_dims; d++) {
+            if (!size_of(r, lb->size[d], lb->name, &b->size[d]))
+                return false;
+            bytes = bytes > UINT64_MAX / (uint64_t)b->size[d] ? UINT64_MAX
+                                                              : bytes * (uint64_t)b->size[d];
+        }
+        if (lb->kind == LBUF_INPUT)
+            bind_image(b, &r->p->inputs.at[lb->image], &r->args->inputs[lb->image]);
+        if (lb->kind == LBUF_OUTPUT)
+            bind_image(b, &r->p->outputs.at[lb->image], &r->args->outputs[lb->image]);
+        bool counts = lb->kind == LBUF_TEMP;
+        if ((counts && bytes > room) || !tessi_loop_buffer_make(b))
+            return tessi_failf(r->failure, TESS_ERROR_MEMORY, "not enough memory for '%s'",
+                               shown(lb->name));
+        room -= counts ? bytes : 0;
+    }
+    return true;
+}
+
+static bool run_program(Run *r)
+{
+    const LoopProgram *p = r->p;
+    int64_t n;
+    for (uint32_t i = 0; i < p->inputs.n; i++)
+        if (!check_image(r, &p->inputs.at[i], &r->args->inputs[i]))
+            return false;
+    for (uint32_t i = 0; i < p->outputs.n; i++)
+        if (!check_image(r, &p->outputs.at[i], &r->args->outputs[i]))
+            return false;
+    VEC_FOREACH (LExprId, size, &p->must_be_positive)
+        if (!size_of(r, *size, p->name, &n))
+            return false;
+    if (!make_buffers(r))
+        return false;
+    VEC_FOREACH (LFunction, f, &p->functions) {
+        r->function = f;
+        if (!run_block(r, &f->body))
+            return false;
+    }
+    return true;
+}
+
+bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure *f)
+{
+    Arena *a = args->arena ? args->arena : p->arena;
+    Run r = { .p = p,
+              .args = args,
+              .failure = f,
+              .arena = a,
+              .buffers = ARENA_NEW_ARRAY(a, LoopBuffer, p->buffers.n),
+              .var = ARENA_NEW_ARRAY(a, Value, p->vars.n),
+              .value = ARENA_NEW_ARRAY(a, Value, p->exprs.n),
+              .stamp_of = ARENA_NEW_ARRAY(a, uint64_t, p->exprs.n) };
+    bool good = run_program(&r);
+    for (uint32_t i = 1; i < p->buffers.n; i++)
+        tessi_loop_buffer_free(&r.buffers[i]);
+    return good;
+}

@@ -1,0 +1,51 @@
+/* Inside the loop interpreter: buffers with their shadows. */
+#ifndef TESSERA_INTERP_LOOP_MEMORY_H
+#define TESSERA_INTERP_LOOP_MEMORY_H
+
+#include "interp/interp.h"
+#include "loop/loop.h"
+
+/* Who touched an element during one execution of a parallel loop: the number of an iteration + 1, 0 = nobody, MANY. */
+typedef struct Touch {
+    uint32_t stamp; /* of the execution that the others belong to */
+    uint32_t writer, reader, adder;
+} Touch;
+
+/* The shadow of a buffer for the parallel loops at one depth. */
+typedef struct TouchLevel {
+    Touch *at; /* one for each element; NULL = none yet */
+    uint64_t execution;
+    uint32_t life, stamp;
+} TouchLevel;
+
+typedef struct LoopBuffer {
+    const LBuffer *buffer;
+    int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
+    uint64_t n;
+    unsigned char *data;
+    void *owned;      /* what to free: TEMP and LOCAL */
+    uint32_t *stored; /* by element: the life in which it was stored; NULL for INPUT and TABLE */
+    uint32_t life;    /* a LOCAL has a new one each time it comes into being */
+    TouchLevel level[LOOP_MAX_NESTING];
+} LoopBuffer;
+
+/* A parallel or SIMD loop that is being executed. */
+typedef struct ActiveLoop {
+    uint64_t execution; /* differs from every other one */
+    uint32_t iteration; /* counts from 1 */
+} ActiveLoop;
+
+typedef enum TouchKind { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD } TouchKind;
+
+/* Memory and shadow for a buffer whose sizes are set. False when memory is short. */
+bool tessi_loop_buffer_make(LoopBuffer *b);
+void tessi_loop_buffer_free(LoopBuffer *b);
+/* The element's number; -1 when an index is outside. */
+int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index);
+void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index);
+/* Notes the touch in the loops around it. Returns the depth of a loop of which another iteration touched the element in a way that
+ * does not agree, -1 when there is none, -2 when memory is short. */
+int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,
+                            int n_loops, uint32_t *next_stamp);
+
+#endif

@@ -1,0 +1,181 @@
+/* loop: the one loop language of all targets. Functions of nested loops over buffers and scalar variables: no images, no border
+ * rules, no decisions left. Printed as C by emit/, executed by interp/ (which checks bounds, uninitialised reads and races).
+ *
+ * Expressions are hash-consed and pure; LET names one so that it is computed once, at that place. Index arithmetic has type INDEX. */
+#ifndef TESSERA_LOOP_LOOP_H
+#define TESSERA_LOOP_LOOP_H
+
+#include "base/base.h"
+#include "base/diag.h"
+#include "base/scalar.h"
+
+enum { LOOP_MAX_DIMS = 4 };
+
+/* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this depth; larger
+ * ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over trees. */
+enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
+enum { LOOP_MAX_NESTING = 64 };             /* of blocks */
+enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 };    /* of one LOCAL buffer: they live on the stack */
+
+typedef struct LExprId {
+    uint32_t v;
+} LExprId;
+typedef struct LVarId {
+    uint32_t v;
+} LVarId;
+typedef struct LBufferId {
+    uint32_t v;
+} LBufferId;
+
+typedef enum LExprKind {
+    LEXPR_CONST,  /* value */
+    LEXPR_VAR,    /* loop variable, LET or mutable variable */
+    LEXPR_PARAM,  /* size parameter number ref, INDEX */
+    LEXPR_SCALAR, /* input scalar number ref */
+    LEXPR_LOAD,   /* buffer[index...]: type of the buffer (F32 for F16) */
+    LEXPR_OP,
+    LEXPR_CAST,   /* to `type`; when ref is LCAST_ROUNDS_TO_F16, to float16 (a value of type F32) */
+    LEXPR_SAT
+} LExprKind;
+enum { LCAST_ROUNDS_TO_F16 = 1 };
+typedef struct LExpr {
+    LExprKind kind;
+    ScalarType
+        type; /* of the value; for OP also of the arguments, except comparisons and SELECT's condition */
+    Op op;
+    uint32_t ref;
+    LVarId var;
+    LBufferId buffer;
+    uint8_t n_args; /* LOAD: one index per dimension */
+    LExprId arg[LOOP_MAX_DIMS];
+    Value value;
+} LExpr;
+
+typedef enum LBufferKind {
+    LBUF_INPUT,  /* channel `channel` of input image `image`; rows may be strided */
+    LBUF_OUTPUT, /* channel `channel` of output image `image` */
+    LBUF_TEMP,   /* whole image in memory, allocated on entry, freed on return */
+    LBUF_LOCAL, /* small array of constant size, private to one iteration of the loop it stands in (LSTMT_LOCAL) */
+    LBUF_TABLE /* constants */
+} LBufferKind;
+typedef struct LBuffer {
+    const char *name;
+    LBufferKind kind;
+    ScalarType type; /* stored elements */
+    uint8_t n_dims;
+    LExprId size[LOOP_MAX_DIMS]; /* INDEX, over constants and parameters */
+    uint32_t image, channel;
+    Value *table; /* TABLE: row-major */
+    uint32_t n_table;
+} LBuffer;
+
+typedef struct LVar {
+    const char *name; /* wanted name; printers make it unique and legal */
+    ScalarType type;
+    bool is_mutable;
+} LVar;
+
+typedef enum LStmtKind {
+    LSTMT_FOR,   /* for var in [a, b) step: body */
+    LSTMT_IF,    /* if a: body else: orelse */
+    LSTMT_LET,   /* var = a, once */
+    LSTMT_VAR,   /* mutable var, starts as a */
+    LSTMT_SET,   /* mutable var = a */
+    LSTMT_STORE, /* buffer[index] = a */
+    LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
+    LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
+    LSTMT_SORT,   /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
+    LSTMT_COMMENT /* text */
+} LStmtKind;
+enum {
+    LFOR_PARALLEL = 1, /* iterations touch no common element (the interpreter checks) */
+    LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
+    LFOR_UNROLL = 4
+};
+typedef struct LStmt LStmt;
+typedef VEC(LStmt *) LBlock;
+struct LStmt {
+    LStmtKind kind;
+    uint8_t flags;
+    bool atomic;
+    LVarId var;
+    LBufferId buffer;
+    uint8_t n_index;
+    LExprId index[LOOP_MAX_DIMS];
+    LExprId a, b;
+    int64_t step; /* FOR: > 0 */
+    LBlock body, orelse;
+    const char *text;
+};
+
+/* One function a group of the plan. */
+typedef struct LFunction {
+    const char *name;
+    const char *comment; /* what it computes and why so; lines separated by '\n' */
+    LBlock body;
+} LFunction;
+
+/* What the outside sees, for the signature and the launcher; mirrors the graph's images and scalars. */
+typedef struct LImage {
+    const char *name;
+    uint8_t n_dims;
+    LExprId size[LOOP_MAX_DIMS];
+    uint32_t n_channels;
+    ScalarType *channel_type;
+    const char **channel_name;
+    uint32_t *channel_offset; /* bytes */
+    uint32_t pixel_bytes;
+    bool uniform; /* all channels of one type: elements are addressed by index, else by bytes */
+} LImage;
+typedef struct LScalar {
+    const char *name;
+    ScalarType type;
+} LScalar;
+
+typedef struct LoopProgram {
+    Arena *arena;
+    const char *name;
+    const char *comment; /* the plan with its reasons, for the head of the file */
+    VEC(const char *) params;
+    VEC(LScalar) scalars;
+    VEC(LImage) inputs, outputs;
+    VEC(LExprId) must_be_positive; /* sizes of stages: any < 1 makes a run fail before it starts */
+    VEC(LExpr) exprs;              /* at[0] unused */
+    VEC(LVar) vars;                /* at[0] unused */
+    VEC(LBuffer) buffers;          /* at[0] unused */
+    VEC(LFunction) functions;      /* executed in order */
+    IdMap expr_map;
+} LoopProgram;
+
+/* ---- loop_build.c: constructors; fold constants and simplify index arithmetic exactly ------------------------------ */
+LoopProgram *tessi_loop_new(Arena *a, const char *name);
+const LExpr *tessi_lexpr(const LoopProgram *p, LExprId id);
+LVarId tessi_loop_var(LoopProgram *p, const char *name, ScalarType t, bool is_mutable);
+LBufferId tessi_loop_buffer(LoopProgram *p, const LBuffer *b);
+LExprId tessi_lexpr_const(LoopProgram *p, ScalarType t, Value v);
+LExprId tessi_lexpr_index(LoopProgram *p, int64_t i); /* INDEX constant */
+LExprId tessi_lexpr_var(LoopProgram *p, LVarId v);
+LExprId tessi_lexpr_param(LoopProgram *p, uint32_t param);
+LExprId tessi_lexpr_scalar(LoopProgram *p, uint32_t scalar);
+LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint8_t n);
+LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c);
+LExprId tessi_lexpr_cast(LoopProgram *p, ScalarType to, LExprId a); /* also to and from INDEX */
+LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
+LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
+
+/* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c ------------------------------------------------------ */
+void tessi_loop_print(const LoopProgram *p, Text *out);
+LoopProgram *tessi_loop_read(Arena *a, Diags *d, const char *text, size_t n);
+const char *tessi_loop_verify(const LoopProgram *p); /* NULL when sound, else one sentence */
+void tessi_loop_simplify(LoopProgram *p);            /* dead LETs, empty loops, IFs of constants */
+
+/* What a function really needs, by backward propagation from its effects: variables whose value reaches a store to memory, a
+ * condition or a bound, and LOCAL buffers that are read by such. Everything else may be left out. */
+typedef struct LoopNeeds {
+    bool *var;    /* by LVarId */
+    bool *buffer; /* by LBufferId; TEMP, INPUT, OUTPUT, TABLE: accessed at all */
+    bool *stored; /* by LBufferId: stored, added to or sorted */
+} LoopNeeds;
+void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
+
+#endif

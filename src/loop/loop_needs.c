@@ -1,0 +1,99 @@
+/* What a function really needs: effects mark the variables and buffers their expressions use, those mark what defines them,
+ * until nothing changes. Used to drop dead code and to pass only what is used. */
+#include "loop/loop.h"
+
+typedef struct Marker {
+    const LoopProgram *p;
+    LoopNeeds *needs;
+    bool *seen; /* by LExprId: its variables and buffers are marked */
+    bool changed;
+} Marker;
+
+static void mark(Marker *m, bool *place)
+{
+    m->changed = m->changed || !*place;
+    *place = true;
+}
+
+static void mark_expr(Marker *m, LExprId id)
+{
+    if (!id.v || m->seen[id.v])
+        return;
+    m->seen[id.v] = true;
+    const LExpr *e = tessi_lexpr(m->p, id);
+    if (e->kind == LEXPR_VAR)
+        mark(m, &m->needs->var[e->var.v]);
+    if (e->kind == LEXPR_LOAD)
+        mark(m, &m->needs->buffer[e->buffer.v]);
+    for (int i = 0; i < e->n_args; i++)
+        mark_expr(m, e->arg[i]);
+}
+
+static bool mark_block(Marker *m, const LBlock *block);
+
+/* Stores into a LOCAL count only when something reads it. */
+static bool has_effect(Marker *m, LBufferId b)
+{
+    return m->p->buffers.at[b.v].kind != LBUF_LOCAL || m->needs->buffer[b.v];
+}
+
+/* True when the statement has an effect. */
+static bool mark_stmt(Marker *m, const LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_FOR:
+        if (!mark_block(m, &s->body))
+            return false;
+        mark_expr(m, s->a);
+        mark_expr(m, s->b);
+        return true;
+    case LSTMT_IF: {
+        bool body = mark_block(m, &s->body), orelse = mark_block(m, &s->orelse);
+        if (body || orelse)
+            mark_expr(m, s->a);
+        return body || orelse;
+    }
+    case LSTMT_LET:
+    case LSTMT_VAR:
+    case LSTMT_SET:
+        if (!m->needs->var[s->var.v])
+            return false;
+        mark_expr(m, s->a);
+        return true;
+    case LSTMT_STORE:
+    case LSTMT_ADD:
+    case LSTMT_SORT:
+        if (!has_effect(m, s->buffer))
+            return false;
+        mark(m, &m->needs->buffer[s->buffer.v]);
+        mark(m, &m->needs->stored[s->buffer.v]);
+        mark_expr(m, s->a);
+        for (int i = 0; i < s->n_index; i++)
+            mark_expr(m, s->index[i]);
+        return true;
+    case LSTMT_LOCAL:
+    case LSTMT_COMMENT: return false;
+    }
+    return false;
+}
+
+/* Backwards, so that one round is nearly always enough: definitions stand before uses. */
+static bool mark_block(Marker *m, const LBlock *block)
+{
+    bool effect = false;
+    for (uint32_t i = block->n; i-- > 0;)
+        effect = mark_stmt(m, block->at[i]) || effect;
+    return effect;
+}
+
+void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs)
+{
+    needs->var = ARENA_NEW_ARRAY(a, bool, p->vars.n);
+    needs->buffer = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+    needs->stored = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+    Marker m = { .p = p, .needs = needs, .seen = ARENA_NEW_ARRAY(a, bool, p->exprs.n) };
+    do {
+        m.changed = false;
+        mark_block(&m, &f->body);
+    } while (m.changed);
+}

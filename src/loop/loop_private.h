@@ -1,0 +1,28 @@
+/* Shared by the files of the loop language, for nobody else. */
+#ifndef TESSERA_LOOP_LOOP_PRIVATE_H
+#define TESSERA_LOOP_LOOP_PRIVATE_H
+
+#include "loop/loop.h"
+
+/* ---- loop_build.c, loop_index.c ---- */
+/* The node itself, nothing simplified. */
+LExprId tessi_lexpr_raw_op(LoopProgram *p, Op op, ScalarType type, const LExprId *args);
+/* The simplest form of `a op b` on INDEX (op not SELECT), or none when it is the node itself. Idempotent: the node
+ * returned, built again from its arguments, is itself. */
+LExprId tessi_lexpr_index_op(LoopProgram *p, Op op, LExprId a, LExprId b);
+
+/* ---- loop_types.c ---- */
+/* Whether the operator takes arguments of these types (one for each argument). */
+bool tessi_loop_op_fits(Op op, const ScalarType *types);
+/* The type that values of a stored type have in expressions: float16 is computed as float. */
+ScalarType tessi_loop_value_type(ScalarType stored);
+
+/* ---- The text form: loop_print.c, loop_read.c ---- */
+/* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary operators associate
+ * to the left. */
+enum { LOOP_UNARY_PRECEDENCE = 9 };
+int tessi_loop_precedence(Op op);
+/* Words that stand for values and so are never names. */
+bool tessi_loop_is_reserved(const char *name, size_t n);
+
+#endif

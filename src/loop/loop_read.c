@@ -1,0 +1,506 @@
+/* Reads the text form of loop programs back: declarations and statements. Any bytes are harmless: the first fault stops the
+ * reader with one sentence, nesting is bounded, and what was read is verified before it is handed out. */
+#include <string.h>
+
+#include "loop/loop_read.h"
+
+/* ---- Words -------------------------------------------------------------------------------------------------------------- */
+
+bool tessi_loop_fault(LoopReader *r, const char *fmt, ...)
+{
+    if (r->fault)
+        return false;
+    va_list args;
+    va_start(args, fmt);
+    const char *what = tessi_vsprintf(r->arena, fmt, args);
+    va_end(args);
+    r->fault = tessi_sprintf(r->arena, "line %d: %s", r->token.line, what);
+    return false;
+}
+
+void tessi_loop_advance(LoopReader *r)
+{
+    r->token = r->ahead;
+    if (r->token.kind != LTOK_END)
+        r->ahead = tessi_loop_next_token(&r->lexer);
+    if (r->token.kind == LTOK_WRONG) {
+        tessi_loop_fault(r, "%s", r->token.text);
+        r->token.kind = r->ahead.kind = LTOK_END;
+    }
+}
+
+bool tessi_loop_is_sign(const LoopReader *r, const char *sign)
+{
+    return r->token.kind == LTOK_SIGN && tessi_streq(r->token.text, sign);
+}
+
+bool tessi_loop_accept(LoopReader *r, const char *sign)
+{
+    if (r->fault || !tessi_loop_is_sign(r, sign))
+        return false;
+    tessi_loop_advance(r);
+    return true;
+}
+
+bool tessi_loop_expect(LoopReader *r, const char *sign)
+{
+    return tessi_loop_accept(r, sign)
+           || tessi_loop_fault(r, "expected '%s', found '%s'", sign, r->token.text);
+}
+
+static bool accept_word(LoopReader *r, const char *word)
+{
+    if (r->fault || r->token.kind != LTOK_NAME || r->token.quoted
+        || !tessi_streq(r->token.name, word))
+        return false;
+    tessi_loop_advance(r);
+    return true;
+}
+
+static bool expect_name(LoopReader *r, LoopToken *t)
+{
+    *t = r->token;
+    if (r->fault || t->kind != LTOK_NAME)
+        return tessi_loop_fault(r, "expected a name, found '%s'", t->text);
+    tessi_loop_advance(r);
+    return true;
+}
+
+static bool read_type(LoopReader *r, ScalarType *type)
+{
+    LoopToken t;
+    if (!expect_name(r, &t))
+        return false;
+    return (!t.quoted && tessi_type_by_name(t.name, type))
+           || tessi_loop_fault(r, "no type is called '%s'", t.name);
+}
+
+static bool read_natural(LoopReader *r, uint32_t *n)
+{
+    Value v;
+    if (r->fault || !tessi_loop_read_value(r, TYPE_INDEX, &v))
+        return false;
+    if (v.i < 0 || v.i > INT32_MAX)
+        return tessi_loop_fault(r, "the number %lld is out of range", (long long)v.i);
+    *n = (uint32_t)v.i;
+    return true;
+}
+
+/* ---- Names ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct NameQuery {
+    const LoopReader *r;
+    const char *key;
+} NameQuery;
+
+static bool same_name(void *user, uint32_t id)
+{
+    const NameQuery *q = user;
+    return tessi_streq(q->r->names.at[id].key, q->key);
+}
+
+const LoopName *tessi_loop_find_name(const LoopReader *r, const char *key)
+{
+    uint64_t h = tessi_hash_bytes(0, key, strlen(key));
+    uint32_t id = tessi_idmap_find(&r->name_map, h, same_name, &(NameQuery){ r, key });
+    return id ? &r->names.at[id] : NULL;
+}
+
+static bool declare(LoopReader *r, const LoopToken *t, LoopNameKind kind, uint32_t id)
+{
+    if (tessi_loop_find_name(r, t->text))
+        return tessi_loop_fault(r, "'%s' is declared twice", t->text);
+    VEC_PUSH(r->arena, &r->names, ((LoopName){ t->text, kind, id }));
+    tessi_idmap_add(r->arena, &r->name_map, tessi_hash_bytes(0, t->text, strlen(t->text)),
+                    r->names.n - 1);
+    return true;
+}
+
+/* A variable of a statement. The same one may be declared in several blocks, of which none holds another. */
+static bool declare_var(LoopReader *r, const LoopToken *t, ScalarType type, bool is_mutable,
+                        LVarId *v)
+{
+    const LoopName *known = tessi_loop_find_name(r, t->text);
+    if (known && known->kind == LNAME_VAR) {
+        const LVar *var = &r->p->vars.at[known->id];
+        if (var->type != type || var->is_mutable != is_mutable)
+            return tessi_loop_fault(r, "'%s' is declared in two ways", t->text);
+        *v = (LVarId){ known->id };
+        return true;
+    }
+    *v = tessi_loop_var(r->p, t->name, type, is_mutable);
+    return declare(r, t, LNAME_VAR, v->v);
+}
+
+static bool read_buffer_name(LoopReader *r, LBufferId *b)
+{
+    LoopToken t;
+    if (!expect_name(r, &t))
+        return false;
+    const LoopName *found = tessi_loop_find_name(r, t.text);
+    if (!found || found->kind != LNAME_BUFFER)
+        return tessi_loop_fault(r, "no buffer is called '%s'", t.text);
+    *b = (LBufferId){ found->id };
+    return true;
+}
+
+/* ---- Statements ------------------------------------------------------------------------------------------------------------- */
+
+static bool read_block(LoopReader *r, LBlock *block);
+
+static bool read_for(LoopReader *r, LStmt *s)
+{
+    LoopToken name;
+    if (!expect_name(r, &name) || !declare_var(r, &name, TYPE_INDEX, false, &s->var))
+        return false;
+    if (!accept_word(r, "in"))
+        return tessi_loop_fault(r, "expected 'in'");
+    s->a = tessi_loop_read_typed(r, TYPE_INDEX);
+    if (!s->a.v || !tessi_loop_expect(r, ".."))
+        return false;
+    s->b = tessi_loop_read_typed(r, TYPE_INDEX);
+    uint32_t step = 1;
+    if (!s->b.v || (accept_word(r, "step") && !read_natural(r, &step)))
+        return false;
+    s->step = step;
+    return read_block(r, &s->body);
+}
+
+static bool read_if(LoopReader *r, LStmt *s)
+{
+    s->a = tessi_loop_read_typed(r, TYPE_BOOL);
+    if (!s->a.v || !read_block(r, &s->body))
+        return false;
+    return !accept_word(r, "else") || read_block(r, &s->orelse);
+}
+
+/* name `:` type `=` expression */
+static bool read_definition(LoopReader *r, LStmt *s, bool is_mutable)
+{
+    LoopToken name;
+    ScalarType type;
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &type)
+        || !tessi_loop_expect(r, "="))
+        return false;
+    s->a = tessi_loop_read_typed(r, type);
+    return s->a.v && declare_var(r, &name, type, is_mutable, &s->var);
+}
+
+static bool read_set(LoopReader *r, LStmt *s)
+{
+    LoopToken name;
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, "="))
+        return false;
+    const LoopName *found = tessi_loop_find_name(r, name.text);
+    if (!found || found->kind != LNAME_VAR)
+        return tessi_loop_fault(r, "no variable is called '%s'", name.text);
+    s->var = (LVarId){ found->id };
+    s->a = tessi_loop_read_typed(r, r->p->vars.at[found->id].type);
+    return s->a.v != 0;
+}
+
+static bool read_store(LoopReader *r, LStmt *s, const char *sign)
+{
+    if (!read_buffer_name(r, &s->buffer))
+        return false;
+    int n = tessi_loop_read_indices(r, s->index);
+    if (n < 0 || !tessi_loop_expect(r, sign))
+        return false;
+    s->n_index = (uint8_t)n;
+    s->a = tessi_loop_read_typed(r, tessi_loop_value_type(r->p->buffers.at[s->buffer.v].type));
+    return s->a.v != 0;
+}
+
+static bool read_sort(LoopReader *r, LStmt *s)
+{
+    if (!read_buffer_name(r, &s->buffer) || !tessi_loop_expect(r, ","))
+        return false;
+    s->a = tessi_loop_read_typed(r, TYPE_INDEX);
+    return s->a.v != 0;
+}
+
+static bool read_loop_flags(LoopReader *r, uint8_t *flags)
+{
+    *flags = 0;
+    *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
+    *flags |= accept_word(r, "simd") ? LFOR_SIMD : 0;
+    *flags |= accept_word(r, "unroll") ? LFOR_UNROLL : 0;
+    return *flags != 0;
+}
+
+static bool read_comment(LoopReader *r, LBlock *block)
+{
+    if (r->token.marker != '#')
+        return tessi_loop_fault(r, "a comment inside a block begins with '# '");
+    Text text;
+    tessi_text_init(&text, r->arena);
+    tessi_text_add(&text, r->token.text);
+    tessi_loop_advance(r);
+    while (r->token.kind == LTOK_COMMENT && r->token.marker == '|') {
+        tessi_text_addf(&text, "\n%s", r->token.text);
+        tessi_loop_advance(r);
+    }
+    tessi_lstmt(r->p, block, LSTMT_COMMENT)->text = tessi_text_str(&text);
+    return !r->fault;
+}
+
+static bool read_stmt(LoopReader *r, LBlock *block)
+{
+    uint8_t flags;
+    if (r->token.kind == LTOK_COMMENT)
+        return read_comment(r, block);
+    if (read_loop_flags(r, &flags)) {
+        LStmt *s = tessi_lstmt(r->p, block, LSTMT_FOR);
+        s->flags = flags;
+        return accept_word(r, "for") ? read_for(r, s) : tessi_loop_fault(r, "expected 'for'");
+    }
+    if (accept_word(r, "for"))
+        return read_for(r, tessi_lstmt(r->p, block, LSTMT_FOR));
+    if (accept_word(r, "if"))
+        return read_if(r, tessi_lstmt(r->p, block, LSTMT_IF));
+    if (accept_word(r, "let"))
+        return read_definition(r, tessi_lstmt(r->p, block, LSTMT_LET), false);
+    if (accept_word(r, "var"))
+        return read_definition(r, tessi_lstmt(r->p, block, LSTMT_VAR), true);
+    if (accept_word(r, "set"))
+        return read_set(r, tessi_lstmt(r->p, block, LSTMT_SET));
+    if (accept_word(r, "store"))
+        return read_store(r, tessi_lstmt(r->p, block, LSTMT_STORE), "=");
+    if (accept_word(r, "add"))
+        return read_store(r, tessi_lstmt(r->p, block, LSTMT_ADD), "+=");
+    if (accept_word(r, "atomic")) {
+        LStmt *s = tessi_lstmt(r->p, block, LSTMT_ADD);
+        s->atomic = true;
+        return accept_word(r, "add") ? read_store(r, s, "+=")
+                                     : tessi_loop_fault(r, "expected 'add'");
+    }
+    if (accept_word(r, "local"))
+        return read_buffer_name(r, &tessi_lstmt(r->p, block, LSTMT_LOCAL)->buffer);
+    if (accept_word(r, "sort"))
+        return read_sort(r, tessi_lstmt(r->p, block, LSTMT_SORT));
+    return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
+}
+
+static bool read_block(LoopReader *r, LBlock *block)
+{
+    if (r->depth > LOOP_MAX_NESTING)
+        return tessi_loop_fault(r, "blocks are nested more than %d deep", LOOP_MAX_NESTING);
+    r->depth++;
+    if (!tessi_loop_expect(r, "{"))
+        return false;
+    while (!tessi_loop_is_sign(r, "}"))
+        if (!read_stmt(r, block))
+            return false;
+    r->depth--;
+    return tessi_loop_expect(r, "}");
+}
+
+/* ---- Declarations --------------------------------------------------------------------------------------------------------------- */
+
+static bool read_sizes(LoopReader *r, LExprId *size, uint8_t *n)
+{
+    int found = tessi_loop_read_indices(r, size);
+    *n = found < 0 ? 0 : (uint8_t)found;
+    return found >= 0;
+}
+
+/* name `: {` channels `} pixel` bytes `[` sizes `]` */
+static bool read_image(LoopReader *r, LImage *im)
+{
+    LoopToken name;
+    VEC(ScalarType) types = { 0 };
+    VEC(const char *) names = { 0 };
+    VEC(uint32_t) offsets = { 0 };
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !tessi_loop_expect(r, "{"))
+        return false;
+    do {
+        LoopToken channel;
+        ScalarType type;
+        uint32_t offset;
+        if (!expect_name(r, &channel) || !tessi_loop_expect(r, ":") || !read_type(r, &type)
+            || !tessi_loop_expect(r, "@") || !read_natural(r, &offset))
+            return false;
+        VEC_PUSH(r->arena, &types, type);
+        VEC_PUSH(r->arena, &names, channel.name);
+        VEC_PUSH(r->arena, &offsets, offset);
+    } while (tessi_loop_accept(r, ","));
+    if (!tessi_loop_expect(r, "}"))
+        return false;
+    im->name = name.name;
+    im->n_channels = types.n;
+    im->channel_type = types.at;
+    im->channel_name = names.at;
+    im->channel_offset = offsets.at;
+    im->uniform = accept_word(r, "pixel");
+    if (!im->uniform && !accept_word(r, "mixed"))
+        return tessi_loop_fault(r, "expected 'pixel' or 'mixed'");
+    return read_natural(r, &im->pixel_bytes) && read_sizes(r, im->size, &im->n_dims);
+}
+
+static bool read_table(LoopReader *r, LBuffer *b)
+{
+    VEC(Value) values = { 0 };
+    if (!tessi_loop_expect(r, "=") || !tessi_loop_expect(r, "{"))
+        return false;
+    while (!tessi_loop_is_sign(r, "}")) {
+        Value v;
+        if (!tessi_loop_read_value(r, b->type, &v))
+            return false;
+        VEC_PUSH(r->arena, &values, v);
+        if (!tessi_loop_accept(r, ","))
+            break;
+    }
+    b->table = values.at;
+    b->n_table = values.n;
+    return tessi_loop_expect(r, "}");
+}
+
+static bool read_buffer(LoopReader *r)
+{
+    static const char *const kinds[] = { "input", "output", "temp", "local", "table" };
+    LoopToken name;
+    LBuffer b = { 0 };
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":"))
+        return false;
+    int kind = 0;
+    while (kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
+        kind++;
+    if (kind > LBUF_TABLE)
+        return tessi_loop_fault(r, "'%s' is not a kind of buffer", r->token.text);
+    b.kind = (LBufferKind)kind;
+    b.name = name.name;
+    if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT)
+        if (!read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
+            || !read_natural(r, &b.channel))
+            return false;
+    if (!read_type(r, &b.type) || !read_sizes(r, b.size, &b.n_dims))
+        return false;
+    if (b.kind == LBUF_TABLE && !read_table(r, &b))
+        return false;
+    return declare(r, &name, LNAME_BUFFER, tessi_loop_buffer(r->p, &b).v);
+}
+
+static bool read_param(LoopReader *r)
+{
+    LoopToken name;
+    if (!expect_name(r, &name))
+        return false;
+    VEC_PUSH(r->arena, &r->p->params, name.name);
+    return declare(r, &name, LNAME_PARAM, r->p->params.n - 1);
+}
+
+static bool read_scalar(LoopReader *r)
+{
+    LoopToken name;
+    LScalar s;
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &s.type))
+        return false;
+    s.name = name.name;
+    VEC_PUSH(r->arena, &r->p->scalars, s);
+    return declare(r, &name, LNAME_SCALAR, r->p->scalars.n - 1);
+}
+
+static bool read_positive(LoopReader *r)
+{
+    do {
+        LExprId e = tessi_loop_read_typed(r, TYPE_INDEX);
+        if (!e.v)
+            return false;
+        VEC_PUSH(r->arena, &r->p->must_be_positive, e);
+    } while (tessi_loop_accept(r, ","));
+    return true;
+}
+
+static bool read_function(LoopReader *r, const char *comment)
+{
+    LoopToken name;
+    LFunction f = { .comment = comment };
+    if (!expect_name(r, &name))
+        return false;
+    f.name = name.name;
+    if (!read_block(r, &f.body))
+        return false;
+    VEC_PUSH(r->arena, &r->p->functions, f);
+    return true;
+}
+
+/* The lines of a ## comment as one text; NULL when there is none. */
+static const char *read_head_comment(LoopReader *r)
+{
+    if (r->token.kind != LTOK_COMMENT)
+        return NULL;
+    Text text;
+    tessi_text_init(&text, r->arena);
+    int first = r->token.line, line = first;
+    for (; r->token.kind == LTOK_COMMENT && r->token.line == line; line++) {
+        if (r->token.marker != 'H')
+            tessi_loop_fault(r, "a comment between declarations begins with '## '");
+        tessi_text_addf(&text, "%s%s", line == first ? "" : "\n", r->token.text);
+        tessi_loop_advance(r);
+    }
+    return tessi_text_str(&text);
+}
+
+static bool read_declaration(LoopReader *r)
+{
+    const char *comment = read_head_comment(r);
+    LImage image = { 0 };
+    if (accept_word(r, "function"))
+        return read_function(r, comment);
+    if (comment)
+        return tessi_loop_fault(r, "expected 'function' behind its comment, found '%s'",
+                                r->token.text);
+    if (accept_word(r, "param"))
+        return read_param(r);
+    if (accept_word(r, "scalar"))
+        return read_scalar(r);
+    if (accept_word(r, "positive"))
+        return read_positive(r);
+    if (accept_word(r, "buffer"))
+        return read_buffer(r);
+    if (accept_word(r, "input")) {
+        if (!read_image(r, &image))
+            return false;
+        VEC_PUSH(r->arena, &r->p->inputs, image);
+        return true;
+    }
+    if (accept_word(r, "output")) {
+        if (!read_image(r, &image))
+            return false;
+        VEC_PUSH(r->arena, &r->p->outputs, image);
+        return true;
+    }
+    return tessi_loop_fault(r, "expected a declaration, found '%s'", r->token.text);
+}
+
+static void read_program(LoopReader *r)
+{
+    LoopToken name;
+    if (!accept_word(r, "loops")) {
+        tessi_loop_fault(r, "expected 'loops', found '%s'", r->token.text);
+        return;
+    }
+    if (!expect_name(r, &name))
+        return;
+    r->p->name = name.name;
+    /* A comment directly behind the name is the program's; one before `function` is that function's. */
+    bool has_comment = r->token.kind == LTOK_COMMENT && r->token.line == name.line + 1;
+    r->p->comment = has_comment ? read_head_comment(r) : NULL;
+    while (!r->fault && r->token.kind != LTOK_END)
+        read_declaration(r);
+}
+
+LoopProgram *tessi_loop_read(Arena *a, Diags *d, const char *text, size_t n)
+{
+    LoopReader r = { .arena = a, .lexer = { a, text, text + n, 1 } };
+    r.p = tessi_loop_new(a, "");
+    VEC_PUSH(a, &r.names, (LoopName){ 0 });
+    r.ahead = tessi_loop_next_token(&r.lexer);
+    tessi_loop_advance(&r);
+    read_program(&r);
+    const char *fault = r.fault ? r.fault : tessi_loop_verify(r.p);
+    if (!fault)
+        return r.p;
+    tessi_diag(d, DIAG_BAD_LOOPS_TEXT, (Span){ 0 }, fault);
+    return NULL;
+}

@@ -1,0 +1,229 @@
+/* Cleans up after lowering: dead definitions, loops without iterations or effects, conditions that are constant, and loops of one
+ * iteration, whose variable becomes a constant. */
+#include <string.h>
+
+#include "loop/loop_private.h"
+
+typedef struct Simplifier {
+    LoopProgram *p;
+    LoopNeeds needs;
+    uint32_t *definitions; /* by LVarId: how often it is defined in the function */
+    uint32_t *locals;      /* by LBufferId: how often the buffer is declared */
+    bool changed;
+} Simplifier;
+
+/* ---- Substitution ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Substitution {
+    LoopProgram *p;
+    LVarId var;
+    LExprId value;
+    uint32_t *
+        done; /* by LExprId: the new expression, 0 = not visited; only ids that existed at the start occur */
+} Substitution;
+
+static LExprId rebuild(LoopProgram *p, const LExpr *e, const LExprId *arg)
+{
+    switch (e->kind) {
+    case LEXPR_LOAD: return tessi_lexpr_load(p, e->buffer, arg, e->n_args);
+    case LEXPR_OP: return tessi_lexpr_op(p, e->op, arg[0], arg[1], arg[2]);
+    case LEXPR_SAT: return tessi_lexpr_sat(p, e->type, arg[0]);
+    default: /* CAST: leaves have no arguments */
+        return tessi_lexpr_cast(p, e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, arg[0]);
+    }
+}
+
+static LExprId substitute(Substitution *s, LExprId id)
+{
+    if (!id.v || s->done[id.v])
+        return (LExprId){ id.v ? s->done[id.v] : 0 };
+    const LExpr e = *tessi_lexpr(s->p, id);
+    LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
+    if (e.kind == LEXPR_VAR && e.var.v == s->var.v)
+        result = s->value;
+    bool same = true;
+    for (int i = 0; i < e.n_args; i++) {
+        arg[i] = substitute(s, e.arg[i]);
+        same = same && arg[i].v == e.arg[i].v;
+    }
+    if (!same)
+        result = rebuild(s->p, &e, arg);
+    s->done[id.v] = result.v;
+    return result;
+}
+
+static void substitute_block(Substitution *s, LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *stmt = block->at[i];
+        stmt->a = substitute(s, stmt->a);
+        stmt->b = substitute(s, stmt->b);
+        for (int k = 0; k < stmt->n_index; k++)
+            stmt->index[k] = substitute(s, stmt->index[k]);
+        substitute_block(s, &stmt->body);
+        substitute_block(s, &stmt->orelse);
+    }
+}
+
+/* `var` is `value`, a constant, everywhere in the block. The expressions that the block holds exist already, so the table is as
+ * large as the program is now. */
+static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
+{
+    Substitution sub = { s->p, var, value, ARENA_NEW_ARRAY(s->p->arena, uint32_t, s->p->exprs.n) };
+    substitute_block(&sub, block);
+}
+
+/* ---- Blocks in place of statements --------------------------------------------------------------------------------------------- */
+
+static void count_definitions(Simplifier *s, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *stmt = block->at[i];
+        if (stmt->kind == LSTMT_FOR || stmt->kind == LSTMT_LET || stmt->kind == LSTMT_VAR)
+            s->definitions[stmt->var.v]++;
+        if (stmt->kind == LSTMT_LOCAL)
+            s->locals[stmt->buffer.v]++;
+        count_definitions(s, &stmt->body);
+        count_definitions(s, &stmt->orelse);
+    }
+}
+
+/* A block may take the place of its statement when what it defines is defined nowhere else: else two definitions could meet in
+ * one scope. */
+static bool can_be_inlined(const Simplifier *s, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *stmt = block->at[i];
+        if ((stmt->kind == LSTMT_LET || stmt->kind == LSTMT_VAR) && s->definitions[stmt->var.v] > 1)
+            return false;
+        if (stmt->kind == LSTMT_LOCAL && s->locals[stmt->buffer.v] > 1)
+            return false;
+    }
+    return true;
+}
+
+static bool is_bool(const LoopProgram *p, LExprId id, bool *value)
+{
+    const LExpr *e = tessi_lexpr(p, id);
+    *value = e->value.i != 0;
+    return e->kind == LEXPR_CONST;
+}
+
+/* The iterations of a loop: 0, 1, or 2 for "more or unknown". */
+static int iterations(LoopProgram *p, const LStmt *s)
+{
+    const LExpr *n = tessi_lexpr(p, tessi_lexpr_op(p, OP_SUB, s->b, s->a, (LExprId){ 0 }));
+    if (n->kind != LEXPR_CONST)
+        return 2;
+    return n->value.i <= 0 ? 0 : n->value.i <= s->step ? 1 : 2;
+}
+
+static void simplify_block(Simplifier *s, LBlock *block);
+
+static void append(Simplifier *s, LBlock *to, const LBlock *from)
+{
+    for (uint32_t i = 0; i < from->n; i++)
+        VEC_PUSH(s->p->arena, to, from->at[i]);
+}
+
+static void simplify_for(Simplifier *s, LStmt *stmt, LBlock *out)
+{
+    int n = iterations(s->p, stmt);
+    bool constant = tessi_lexpr(s->p, stmt->a)->kind == LEXPR_CONST;
+    simplify_block(s, &stmt->body);
+    if (n == 0 || !stmt->body.n) {
+        s->changed = true;
+    } else if (n == 1 && constant && can_be_inlined(s, &stmt->body)) {
+        replace_var(s, &stmt->body, stmt->var, stmt->a);
+        append(s, out, &stmt->body);
+        s->changed = true;
+    } else {
+        VEC_PUSH(s->p->arena, out, stmt);
+    }
+}
+
+static void simplify_if(Simplifier *s, LStmt *stmt, LBlock *out)
+{
+    bool taken;
+    simplify_block(s, &stmt->body);
+    simplify_block(s, &stmt->orelse);
+    if (!stmt->body.n && !stmt->orelse.n) {
+        s->changed = true;
+        return;
+    }
+    if (is_bool(s->p, stmt->a, &taken)) {
+        const LBlock *branch = taken ? &stmt->body : &stmt->orelse;
+        if (!branch->n || can_be_inlined(s, branch)) {
+            append(s, out, branch);
+            s->changed = true;
+            return;
+        }
+    }
+    if (!stmt->body.n) {
+        LExprId none = { 0 };
+        stmt->a = tessi_lexpr_op(s->p, OP_NOT, stmt->a, none, none);
+        stmt->body = stmt->orelse;
+        memset(&stmt->orelse, 0, sizeof stmt->orelse);
+    }
+    VEC_PUSH(s->p->arena, out, stmt);
+}
+
+static bool is_needed(const Simplifier *s, const LStmt *stmt)
+{
+    switch (stmt->kind) {
+    case LSTMT_LET:
+    case LSTMT_VAR:
+    case LSTMT_SET: return s->needs.var[stmt->var.v];
+    case LSTMT_LOCAL: return s->needs.buffer[stmt->buffer.v];
+    case LSTMT_STORE:
+    case LSTMT_ADD:
+    case LSTMT_SORT: return s->needs.stored[stmt->buffer.v];
+    default: return true;
+    }
+}
+
+static bool only_comments(const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (block->at[i]->kind != LSTMT_COMMENT)
+            return false;
+    return true;
+}
+
+static void simplify_block(Simplifier *s, LBlock *block)
+{
+    LBlock out = { 0 };
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *stmt = block->at[i];
+        if (stmt->kind == LSTMT_FOR)
+            simplify_for(s, stmt, &out);
+        else if (stmt->kind == LSTMT_IF)
+            simplify_if(s, stmt, &out);
+        else if (is_needed(s, stmt))
+            VEC_PUSH(s->p->arena, &out, stmt);
+        else
+            s->changed = true;
+    }
+    if (only_comments(&out))
+        out.n = 0;
+    *block = out;
+}
+
+void tessi_loop_simplify(LoopProgram *p)
+{
+    enum { MOST_ROUNDS = 8 }; /* each exposes less; nothing depends on reaching the end */
+    Simplifier s = { .p = p,
+                     .definitions = ARENA_NEW_ARRAY(p->arena, uint32_t, p->vars.n),
+                     .locals = ARENA_NEW_ARRAY(p->arena, uint32_t, p->buffers.n) };
+    VEC_FOREACH (LFunction, f, &p->functions) {
+        int round = 0;
+        do {
+            s.changed = false;
+            memset(s.definitions, 0, p->vars.n * sizeof *s.definitions);
+            memset(s.locals, 0, p->buffers.n * sizeof *s.locals);
+            count_definitions(&s, &f->body);
+            tessi_loop_needs(p, f, p->arena, &s.needs);
+            simplify_block(&s, &f->body);
+        } while (s.changed && ++round < MOST_ROUNDS);
+    }
+}

@@ -1,0 +1,49 @@
+/* The typing rules of loop expressions. */
+#include "loop/loop_private.h"
+
+ScalarType tessi_loop_value_type(ScalarType stored)
+{
+    return stored == TYPE_F16 ? TYPE_F32 : stored;
+}
+
+/* INDEX has the arithmetic of coordinates only: what never overflows and never traps. */
+static bool fits_index(Op op)
+{
+    switch (op) {
+    case OP_NEG:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_FLOORDIV:
+    case OP_FLOORMOD: return true;
+    default: return false;
+    }
+}
+
+bool tessi_loop_op_fits(Op op, const ScalarType *types)
+{
+    const OpInfo *info = tessi_op_info(op);
+    if (op == OP_SELECT)
+        return types[0] == TYPE_BOOL && types[1] == types[2];
+    for (int i = 1; i < info->n_args; i++)
+        if (types[i] != types[0])
+            return false;
+    ScalarType t = types[0];
+    if (t == TYPE_INDEX)
+        return fits_index(op);
+    if (op == OP_ROUND16)
+        return t == TYPE_F32;
+    switch (info->domain) {
+    case 'N': return t != TYPE_BOOL;
+    case 'I': return !tessi_is_real(t);
+    case 'R': return tessi_is_real(t);
+    case 'A': return true;
+    default: return false; /* X: INDEX only */
+    }
+}

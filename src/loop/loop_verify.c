@@ -1,0 +1,475 @@
+/* The rules every loop program obeys: well-typed expressions, names that are in scope where they are used, buffers that are what
+ * they claim. After this, printers and interpreters trust the program. */
+#include "loop/loop_private.h"
+
+typedef struct Verifier {
+    const LoopProgram *p;
+    const LFunction *f;    /* where we are, NULL in the declarations */
+    uint32_t *nodes;       /* by LExprId: nodes of the tree, saturating */
+    uint32_t *depth;       /* by LExprId */
+    uint32_t *seen, stamp; /* by LExprId: last statement that reached it */
+    int *
+        var_level; /* by LVarId: 1 + parallel loops around the declaration in scope, 0 = out of scope */
+    bool *local_alive; /* by LBufferId: LOCAL buffers in scope */
+    int level;         /* parallel and SIMD loops around us */
+    bool in_simd;
+    int nesting;
+    const char *fault;
+} Verifier;
+
+TESS_PRINTF(2, 3) static bool fault(Verifier *v, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *what = tessi_vsprintf(v->p->arena, fmt, args);
+    va_end(args);
+    const char *in = v->f ? v->f->name : NULL;
+    v->fault = in ? tessi_sprintf(v->p->arena, "function '%s': %s", in, what) : what;
+    return false;
+}
+
+static const char *shown(const char *name)
+{
+    return name ? name : "";
+}
+
+/* ---- Expressions -------------------------------------------------------------------------------------------------------- */
+
+static bool check_op(Verifier *v, const LExpr *e)
+{
+    if ((unsigned)e->op >= N_OPS || e->n_args != tessi_op_info(e->op)->n_args)
+        return fault(v, "an operator has the wrong number of arguments");
+    ScalarType types[3];
+    for (int i = 0; i < e->n_args; i++)
+        types[i] = tessi_lexpr(v->p, e->arg[i])->type;
+    const OpInfo *info = tessi_op_info(e->op);
+    ScalarType result = info->result == 'B' ? TYPE_BOOL : types[e->op == OP_SELECT ? 1 : 0];
+    if (!tessi_loop_op_fits(e->op, types) || e->type != result)
+        return fault(v, "operator '%s' does not fit the types of its arguments", info->name);
+    return true;
+}
+
+static bool check_load(Verifier *v, const LExpr *e)
+{
+    if (!e->buffer.v || e->buffer.v >= v->p->buffers.n)
+        return fault(v, "a load names no buffer");
+    const LBuffer *b = &v->p->buffers.at[e->buffer.v];
+    if (e->n_args != b->n_dims)
+        return fault(v, "'%s' has %d dimensions and is read with %d indices", shown(b->name),
+                     b->n_dims, e->n_args);
+    for (int i = 0; i < e->n_args; i++)
+        if (tessi_lexpr(v->p, e->arg[i])->type != TYPE_INDEX)
+            return fault(v, "'%s' is read with an index that is not of type index", shown(b->name));
+    return e->type == tessi_loop_value_type(b->type)
+           || fault(v, "a load of '%s' has the wrong type", shown(b->name));
+}
+
+static bool check_value(ScalarType t, Value value)
+{
+    if (tessi_is_real(t) || t == TYPE_INDEX)
+        return true;
+    Interval range = tessi_type_range(t);
+    return value.i >= range.lo && value.i <= range.hi;
+}
+
+static bool check_node(Verifier *v, const LExpr *e)
+{
+    const LoopProgram *p = v->p;
+    if ((unsigned)e->type >= N_TYPES || e->type == TYPE_F16)
+        return fault(v, "an expression has no type that values can have");
+    switch (e->kind) {
+    case LEXPR_CONST:
+        return check_value(e->type, e->value) || fault(v, "a constant is outside its type");
+    case LEXPR_VAR:
+        return (e->var.v && e->var.v < p->vars.n && e->type == p->vars.at[e->var.v].type)
+               || fault(v, "an expression names no variable");
+    case LEXPR_PARAM:
+        return (e->ref < p->params.n && e->type == TYPE_INDEX)
+               || fault(v, "an expression names no parameter");
+    case LEXPR_SCALAR:
+        return (e->ref < p->scalars.n
+                && e->type == tessi_loop_value_type(p->scalars.at[e->ref].type))
+               || fault(v, "an expression names no scalar");
+    case LEXPR_LOAD: return check_load(v, e);
+    case LEXPR_OP: return check_op(v, e);
+    case LEXPR_CAST:
+    case LEXPR_SAT: return e->n_args == 1 || fault(v, "a conversion needs one argument");
+    }
+    return fault(v, "an expression is of no kind");
+}
+
+/* All nodes in one pass: arguments stand before their users. */
+static bool check_exprs(Verifier *v)
+{
+    const LoopProgram *p = v->p;
+    for (uint32_t id = 1; id < p->exprs.n; id++) {
+        const LExpr *e = &p->exprs.at[id];
+        uint64_t nodes = 1;
+        uint32_t depth = 0;
+        if (e->n_args > LOOP_MAX_DIMS)
+            return fault(v, "an expression has too many arguments");
+        for (int i = 0; i < e->n_args; i++) {
+            uint32_t arg = e->arg[i].v;
+            if (!arg || arg >= id)
+                return fault(v, "an expression uses one that comes after it");
+            nodes += v->nodes[arg];
+            depth = depth < v->depth[arg] ? v->depth[arg] : depth;
+        }
+        v->nodes[id] = nodes > UINT32_MAX ? UINT32_MAX : (uint32_t)nodes;
+        v->depth[id] = depth + 1;
+        if (!check_node(v, e))
+            return false;
+    }
+    return true;
+}
+
+/* Every variable and LOCAL buffer below `id` is in scope. */
+static bool check_scope(Verifier *v, LExprId id)
+{
+    if (v->seen[id.v] == v->stamp)
+        return true;
+    v->seen[id.v] = v->stamp;
+    const LExpr *e = tessi_lexpr(v->p, id);
+    if (e->kind == LEXPR_VAR && !v->var_level[e->var.v])
+        return fault(v, "'%s' is used where it is not defined",
+                     shown(v->p->vars.at[e->var.v].name));
+    if (e->kind == LEXPR_LOAD && v->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL
+        && !v->local_alive[e->buffer.v])
+        return fault(v, "'%s' is read where it does not exist",
+                     shown(v->p->buffers.at[e->buffer.v].name));
+    for (int i = 0; i < e->n_args; i++)
+        if (!check_scope(v, e->arg[i]))
+            return false;
+    return true;
+}
+
+static bool check_expr(Verifier *v, LExprId id, ScalarType t)
+{
+    if (!id.v || id.v >= v->p->exprs.n)
+        return fault(v, "an expression is missing");
+    if (v->nodes[id.v] > LOOP_MAX_EXPR_NODES || v->depth[id.v] > LOOP_MAX_EXPR_DEPTH)
+        return fault(v, "an expression is too large to be written in one piece");
+    ScalarType found = tessi_lexpr(v->p, id)->type;
+    if (found != t)
+        return fault(v, "an expression of type %s stands where one of type %s is needed",
+                     tessi_type_info(found)->name, tessi_type_info(t)->name);
+    v->stamp++;
+    return check_scope(v, id);
+}
+
+/* ---- Declarations ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_size(Verifier *v, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(v->p, id);
+    if (v->seen[id.v] == v->stamp)
+        return true;
+    v->seen[id.v] = v->stamp;
+    if (e->type != TYPE_INDEX || e->kind == LEXPR_VAR || e->kind == LEXPR_LOAD
+        || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_size(v, e->arg[i]))
+            return false;
+    return true;
+}
+
+static bool check_size(Verifier *v, LExprId id, const char *of)
+{
+    if (!check_expr(v, id, TYPE_INDEX))
+        return false;
+    v->stamp++;
+    return is_size(v, id) || fault(v, "a size of '%s' depends on more than parameters", shown(of));
+}
+
+static bool check_image(Verifier *v, const LImage *im)
+{
+    if (im->n_dims > LOOP_MAX_DIMS)
+        return fault(v, "image '%s' has %d dimensions", shown(im->name), im->n_dims);
+    for (int d = 0; d < im->n_dims; d++)
+        if (!check_size(v, im->size[d], im->name))
+            return false;
+    if (!im->n_channels || !im->channel_type || !im->channel_name || !im->channel_offset)
+        return fault(v, "image '%s' has no channels", shown(im->name));
+    for (uint32_t c = 0; c < im->n_channels; c++) {
+        ScalarType t = im->channel_type[c];
+        if ((unsigned)t >= N_TYPES || t == TYPE_INDEX)
+            return fault(v, "a channel of image '%s' has no type", shown(im->name));
+        uint32_t bytes = tessi_type_info(t)->bytes, at = im->channel_offset[c];
+        if (im->pixel_bytes < bytes || at > im->pixel_bytes - bytes)
+            return fault(v, "a channel of image '%s' lies outside the pixel", shown(im->name));
+        if (im->uniform && (t != im->channel_type[0] || at % bytes || im->pixel_bytes % bytes))
+            return fault(v, "image '%s' is not uniform", shown(im->name));
+    }
+    return true;
+}
+
+static bool check_channel(Verifier *v, const LBuffer *b)
+{
+    bool input = b->kind == LBUF_INPUT;
+    uint32_t n_images = input ? v->p->inputs.n : v->p->outputs.n;
+    if (b->image >= n_images)
+        return fault(v, "buffer '%s' names no image", shown(b->name));
+    const LImage *im = input ? &v->p->inputs.at[b->image] : &v->p->outputs.at[b->image];
+    if (b->channel >= im->n_channels || b->type != im->channel_type[b->channel])
+        return fault(v, "buffer '%s' is no channel of its image", shown(b->name));
+    bool same = b->n_dims == im->n_dims;
+    for (int d = 0; same && d < b->n_dims; d++)
+        same = b->size[d].v == im->size[d].v;
+    if (!same)
+        return fault(v, "buffer '%s' has other sizes than its image", shown(b->name));
+    for (const LBuffer *other = v->p->buffers.at + 1; other < b; other++)
+        if (!input && other->kind == LBUF_OUTPUT && other->image == b->image
+            && other->channel == b->channel)
+            return fault(v, "'%s' is a channel that another buffer holds", shown(b->name));
+    return true;
+}
+
+/* The number of elements of a buffer of constant size, at most LOOP_MAX_LOCAL_BYTES; 0 when it is something else. */
+static int64_t constant_elements(Verifier *v, const LBuffer *b)
+{
+    int64_t n = 1;
+    for (int d = 0; d < b->n_dims; d++) {
+        const LExpr *e = tessi_lexpr(v->p, b->size[d]);
+        if (e->kind != LEXPR_CONST || e->value.i < 1 || e->value.i > LOOP_MAX_LOCAL_BYTES)
+            return 0;
+        n *= e->value.i;
+        if (n > LOOP_MAX_LOCAL_BYTES)
+            return 0;
+    }
+    return n;
+}
+
+static bool check_table(Verifier *v, const LBuffer *b)
+{
+    int64_t n = constant_elements(v, b);
+    if (n == 0 || n != b->n_table || !b->table)
+        return fault(v, "table '%s' has not as many values as its size says", shown(b->name));
+    for (uint32_t i = 0; i < b->n_table; i++)
+        if (!check_value(b->type, b->table[i]))
+            return fault(v, "table '%s' holds a value outside its type", shown(b->name));
+    return true;
+}
+
+static bool check_buffer(Verifier *v, const LBuffer *b)
+{
+    if ((unsigned)b->type >= N_TYPES || b->type == TYPE_INDEX || b->n_dims > LOOP_MAX_DIMS)
+        return fault(v, "buffer '%s' has no type that can be stored", shown(b->name));
+    for (int d = 0; d < b->n_dims; d++)
+        if (!check_size(v, b->size[d], b->name))
+            return false;
+    switch (b->kind) {
+    case LBUF_INPUT:
+    case LBUF_OUTPUT: return check_channel(v, b);
+    case LBUF_TEMP: return true;
+    case LBUF_LOCAL: {
+        int64_t n = constant_elements(v, b);
+        if (n == 0 || n * tessi_type_info(b->type)->bytes > LOOP_MAX_LOCAL_BYTES)
+            return fault(v, "local buffer '%s' is not of constant size, or too large",
+                         shown(b->name));
+        return true;
+    }
+    case LBUF_TABLE: return check_table(v, b);
+    }
+    return fault(v, "buffer '%s' is of no kind", shown(b->name));
+}
+
+static bool check_declarations(Verifier *v)
+{
+    const LoopProgram *p = v->p;
+    VEC_FOREACH (LScalar, s, &p->scalars)
+        if ((unsigned)s->type >= N_TYPES || s->type == TYPE_INDEX)
+            return fault(v, "scalar '%s' has no type", shown(s->name));
+    VEC_FOREACH (LImage, im, &p->inputs)
+        if (!check_image(v, im))
+            return false;
+    VEC_FOREACH (LImage, im, &p->outputs)
+        if (!check_image(v, im))
+            return false;
+    VEC_FOREACH (LExprId, e, &p->must_be_positive)
+        if (!check_size(v, *e, "the program"))
+            return false;
+    for (uint32_t i = 1; i < p->vars.n; i++)
+        if ((unsigned)p->vars.at[i].type >= N_TYPES || p->vars.at[i].type == TYPE_F16)
+            return fault(v, "variable '%s' has no type", shown(p->vars.at[i].name));
+    for (uint32_t i = 1; i < p->buffers.n; i++)
+        if (!check_buffer(v, &p->buffers.at[i]))
+            return false;
+    return true;
+}
+
+/* ---- Statements ---------------------------------------------------------------------------------------------------------------- */
+
+static bool check_block(Verifier *v, const LBlock *block);
+
+static bool define(Verifier *v, LVarId var, bool is_mutable)
+{
+    if (!var.v || var.v >= v->p->vars.n)
+        return fault(v, "a statement names no variable");
+    const LVar *x = &v->p->vars.at[var.v];
+    if (x->is_mutable != is_mutable)
+        return fault(v, "'%s' is %s and defined as if it were not", shown(x->name),
+                     x->is_mutable ? "mutable" : "constant");
+    if (v->var_level[var.v])
+        return fault(v, "'%s' is defined inside the scope of itself", shown(x->name));
+    v->var_level[var.v] = 1 + v->level;
+    return true;
+}
+
+static bool check_for(Verifier *v, const LStmt *s)
+{
+    bool simd = s->flags & LFOR_SIMD, parallel = s->flags & LFOR_PARALLEL;
+    if (!check_expr(v, s->a, TYPE_INDEX) || !check_expr(v, s->b, TYPE_INDEX))
+        return false;
+    if (s->step < 1)
+        return fault(v, "a loop has the step %lld", (long long)s->step);
+    if (parallel && v->in_simd)
+        return fault(v, "a parallel loop stands inside a SIMD loop");
+    bool was_simd = v->in_simd;
+    v->in_simd = v->in_simd || simd;
+    v->level += simd || parallel;
+    bool sound = define(v, s->var, false);
+    if (sound && v->p->vars.at[s->var.v].type != TYPE_INDEX)
+        sound = fault(v, "loop variable '%s' is not of type index",
+                      shown(v->p->vars.at[s->var.v].name));
+    sound = sound && check_block(v, &s->body);
+    v->level -= simd || parallel;
+    v->in_simd = was_simd;
+    if (sound)
+        v->var_level[s->var.v] = 0;
+    return sound;
+}
+
+static bool check_let(Verifier *v, const LStmt *s)
+{
+    if (!s->var.v || s->var.v >= v->p->vars.n)
+        return fault(v, "a statement names no variable");
+    return check_expr(v, s->a, v->p->vars.at[s->var.v].type)
+           && define(v, s->var, s->kind == LSTMT_VAR);
+}
+
+static bool check_set(Verifier *v, const LStmt *s)
+{
+    if (!s->var.v || s->var.v >= v->p->vars.n || !v->var_level[s->var.v])
+        return fault(v, "a variable is set where it is not defined");
+    const LVar *x = &v->p->vars.at[s->var.v];
+    if (!x->is_mutable)
+        return fault(v, "'%s' is constant and set", shown(x->name));
+    if (v->var_level[s->var.v] != 1 + v->level)
+        return fault(v, "'%s' belongs to all iterations of a parallel loop and is set in one",
+                     shown(x->name));
+    return check_expr(v, s->a, x->type);
+}
+
+static bool check_target(Verifier *v, const LStmt *s)
+{
+    if (!s->buffer.v || s->buffer.v >= v->p->buffers.n)
+        return fault(v, "a statement names no buffer");
+    const LBuffer *b = &v->p->buffers.at[s->buffer.v];
+    if (b->kind == LBUF_INPUT || b->kind == LBUF_TABLE)
+        return fault(v, "'%s' is stored to, but only to be read", shown(b->name));
+    if (b->kind == LBUF_LOCAL && !v->local_alive[s->buffer.v])
+        return fault(v, "'%s' is stored to where it does not exist", shown(b->name));
+    return true;
+}
+
+static bool check_store(Verifier *v, const LStmt *s)
+{
+    if (!check_target(v, s))
+        return false;
+    const LBuffer *b = &v->p->buffers.at[s->buffer.v];
+    if (s->n_index != b->n_dims)
+        return fault(v, "'%s' has %d dimensions and is stored to with %d indices", shown(b->name),
+                     b->n_dims, s->n_index);
+    for (int i = 0; i < s->n_index; i++)
+        if (!check_expr(v, s->index[i], TYPE_INDEX))
+            return false;
+    if (s->kind == LSTMT_ADD && b->type == TYPE_BOOL)
+        return fault(v, "'%s' is bool and added to", shown(b->name));
+    if (s->kind == LSTMT_ADD && s->atomic && b->type != TYPE_I32 && b->type != TYPE_U32
+        && b->type != TYPE_I64)
+        return fault(v, "'%s' is added to atomically, which is for int32, uint32 and int64",
+                     shown(b->name));
+    if (s->kind == LSTMT_ADD && s->atomic && b->kind == LBUF_OUTPUT
+        && !v->p->outputs.at[b->image].uniform)
+        return fault(v, "'%s' is added to atomically but need not be aligned", shown(b->name));
+    return check_expr(v, s->a, tessi_loop_value_type(b->type));
+}
+
+static bool check_local(Verifier *v, const LStmt *s)
+{
+    if (!s->buffer.v || s->buffer.v >= v->p->buffers.n
+        || v->p->buffers.at[s->buffer.v].kind != LBUF_LOCAL)
+        return fault(v, "a buffer that is not local is declared");
+    if (v->local_alive[s->buffer.v])
+        return fault(v, "'%s' is declared inside the scope of itself",
+                     shown(v->p->buffers.at[s->buffer.v].name));
+    v->local_alive[s->buffer.v] = true;
+    return true;
+}
+
+static bool check_sort(Verifier *v, const LStmt *s)
+{
+    if (!check_target(v, s))
+        return false;
+    const LBuffer *b = &v->p->buffers.at[s->buffer.v];
+    if (b->kind != LBUF_LOCAL || b->n_dims != 1)
+        return fault(v, "'%s' is sorted, but not a local line", shown(b->name));
+    return check_expr(v, s->a, TYPE_INDEX);
+}
+
+static bool check_stmt(Verifier *v, const LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_FOR: return check_for(v, s);
+    case LSTMT_IF:
+        return check_expr(v, s->a, TYPE_BOOL) && check_block(v, &s->body)
+               && check_block(v, &s->orelse);
+    case LSTMT_LET:
+    case LSTMT_VAR: return check_let(v, s);
+    case LSTMT_SET: return check_set(v, s);
+    case LSTMT_STORE:
+    case LSTMT_ADD: return check_store(v, s);
+    case LSTMT_LOCAL: return check_local(v, s);
+    case LSTMT_SORT: return check_sort(v, s);
+    case LSTMT_COMMENT: return true;
+    }
+    return fault(v, "a statement is of no kind");
+}
+
+static bool check_block(Verifier *v, const LBlock *block)
+{
+    if (++v->nesting > LOOP_MAX_NESTING)
+        return fault(v, "blocks are nested more than %d deep", LOOP_MAX_NESTING);
+    for (uint32_t i = 0; i < block->n; i++)
+        if (!check_stmt(v, block->at[i]))
+            return false;
+    for (uint32_t i = 0; i < block->n; i++) { /* leaves the scope */
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
+            v->var_level[s->var.v] = 0;
+        if (s->kind == LSTMT_LOCAL)
+            v->local_alive[s->buffer.v] = false;
+    }
+    v->nesting--;
+    return true;
+}
+
+const char *tessi_loop_verify(const LoopProgram *p)
+{
+    Arena *a = p->arena;
+    Verifier v = { .p = p,
+                   .nodes = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
+                   .depth = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
+                   .seen = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
+                   .var_level = ARENA_NEW_ARRAY(a, int, p->vars.n),
+                   .local_alive = ARENA_NEW_ARRAY(a, bool, p->buffers.n) };
+    if (!check_exprs(&v) || !check_declarations(&v))
+        return v.fault;
+    VEC_FOREACH (LFunction, f, &p->functions) {
+        v.f = f;
+        if (!check_block(&v, &f->body))
+            return v.fault;
+    }
+    return NULL;
+}

@@ -1,0 +1,218 @@
+/* Lowering of a whole program: what it takes and gives, where each stage is stored, one function a group. */
+#include "loop/lower.h"
+#include "loop/lower_parts.h"
+
+static void add_image(Lower *l, const Image *image, bool is_output)
+{
+    LImage out = { .name = image->name,
+                   .n_dims = image->n_dims,
+                   .n_channels = image->channels.n,
+                   .pixel_bytes = image->pixel_bytes,
+                   .uniform = true };
+    for (uint8_t d = 0; d < image->n_dims; d++)
+        out.size[d] = tessi_lower_size(l, image->size[d]);
+    out.channel_type = ARENA_NEW_ARRAY(l->arena, ScalarType, out.n_channels);
+    out.channel_name = ARENA_NEW_ARRAY(l->arena, const char *, out.n_channels);
+    out.channel_offset = ARENA_NEW_ARRAY(l->arena, uint32_t, out.n_channels);
+    for (uint32_t c = 0; c < out.n_channels; c++) {
+        const Channel *channel = &image->channels.at[c];
+        out.channel_type[c] = channel->type;
+        out.channel_name[c] = channel->name;
+        out.channel_offset[c] = channel->byte_offset;
+        out.uniform = out.uniform && channel->type == image->channels.at[0].type;
+    }
+    if (is_output)
+        VEC_PUSH(l->arena, &l->p->outputs, out);
+    else
+        VEC_PUSH(l->arena, &l->p->inputs, out);
+}
+
+static void add_interface(Lower *l)
+{
+    VEC_FOREACH (const Param, p, &l->g->params)
+        VEC_PUSH(l->arena, &l->p->params, p->name);
+    VEC_FOREACH (const Scalar, s, &l->g->scalars) {
+        LScalar scalar = { .name = s->name, .type = s->type };
+        VEC_PUSH(l->arena, &l->p->scalars, scalar);
+    }
+    VEC_FOREACH (const Image, image, &l->g->inputs)
+        add_image(l, image, false);
+    VEC_FOREACH (const Image, image, &l->g->outputs)
+        add_image(l, image, true);
+}
+
+/* ---- Buffers ------------------------------------------------------------------------------------------------------------ */
+
+static LBuffer stage_buffer(Lower *l, const Stage *s, LBufferKind kind)
+{
+    LBuffer b = { .name = s->name, .kind = kind, .type = s->type, .n_dims = s->n_dims };
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        b.size[d] = tessi_lower_size(l, s->size[d]);
+    return b;
+}
+
+static LBufferId output_buffer(Lower *l, uint32_t image, uint32_t channel)
+{
+    const Channel *c = &l->g->outputs.at[image].channels.at[channel];
+    LBuffer b = stage_buffer(l, tessi_stage(l->g, c->stage), LBUF_OUTPUT);
+    b.image = image;
+    b.channel = channel;
+    return tessi_loop_buffer(l->p, &b);
+}
+
+/* A stage returned is stored where it is returned first; others have memory of their own. */
+static void add_buffers(Lower *l)
+{
+    for (uint32_t i = 0; i < l->g->outputs.n; i++) {
+        for (uint32_t c = 0; c < l->g->outputs.at[i].channels.n; c++) {
+            StageId s = l->g->outputs.at[i].channels.at[c].stage;
+            if (!l->buffer[s.v].v && tessi_stage(l->g, s)->kind != STAGE_INPUT)
+                l->buffer[s.v] = output_buffer(l, i, c);
+        }
+    }
+    GRAPH_FOREACH_STAGE (l->g, id) {
+        const Stage *s = tessi_stage(l->g, id);
+        bool in_memory = l->plan->stage[id.v].placement == PLACE_MEMORY;
+        if (l->buffer[id.v].v || !l->plan->needed[id.v] || (s->kind != STAGE_INPUT && !in_memory))
+            continue;
+        LBuffer b = stage_buffer(l, s, s->kind == STAGE_INPUT ? LBUF_INPUT : LBUF_TEMP);
+        b.image = s->image;
+        b.channel = s->channel;
+        l->buffer[id.v] = tessi_loop_buffer(l->p, &b);
+    }
+}
+
+uint8_t tessi_loop_dims(const Lower *l, LBufferId b)
+{
+    return l->p->buffers.at[b.v].n_dims;
+}
+
+LBufferId tessi_lower_table(Lower *l, TableId id)
+{
+    if (l->table[id.v].v)
+        return l->table[id.v];
+    const Table *t = tessi_table(l->g, id);
+    LBuffer b = { .name = t->name,
+                  .kind = LBUF_TABLE,
+                  .type = t->type,
+                  .n_dims = 1,
+                  .size = { tessi_l_int(l, t->n) },
+                  .table = t->at,
+                  .n_table = t->n };
+    l->table[id.v] = tessi_loop_buffer(l->p, &b);
+    return l->table[id.v];
+}
+
+/* ---- Functions ---------------------------------------------------------------------------------------------------------- */
+
+static const char *group_comment(Lower *l, const PlanGroup *group)
+{
+    Text t;
+    tessi_text_init(&t, l->arena);
+    for (uint32_t i = 0; i < group->members.n; i++)
+        tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, group->members.at[i])->name);
+    if (group->reason && *group->reason)
+        tessi_text_addf(&t, "\n%s", group->reason);
+    return tessi_text_str(&t);
+}
+
+static LFunction *new_function(Lower *l, const char *name, const char *comment)
+{
+    LFunction f = { .name = name, .comment = comment };
+    VEC_PUSH(l->arena, &l->p->functions, f);
+    LFunction *at = &l->p->functions.at[l->p->functions.n - 1];
+    tessi_scope_function(l, &at->body);
+    return at;
+}
+
+static void add_group(Lower *l, const PlanGroup *group)
+{
+    new_function(l, group->name, group_comment(l, group));
+    switch (tessi_stage(l->g, group->members.at[0])->kind) {
+    case STAGE_REDUCE: tessi_lower_reduction(l, group); break;
+    case STAGE_HISTOGRAM: tessi_lower_histogram(l, group); break;
+    case STAGE_COMPUTE: tessi_lower_group(l, group); break;
+    case STAGE_INPUT: break;
+    }
+    tessi_scope_close(l);
+}
+
+typedef struct Copy {
+    StageId from;
+    LBufferId to;
+} Copy;
+
+static void copy_point(Lower *l, const Nest *nest, const Coord *coord)
+{
+    const Copy *copy = nest->user;
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = copy->to;
+    s->n_index = nest->n_dims;
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        s->index[d] = coord[d].e;
+    s->a = tessi_eval_stage(l, copy->from, coord, false);
+}
+
+/* Stages returned more than once, and inputs returned as they are. */
+static void add_copies(Lower *l)
+{
+    for (uint32_t i = 0; i < l->g->outputs.n; i++) {
+        const Image *image = &l->g->outputs.at[i];
+        for (uint32_t c = 0; c < image->channels.n; c++) {
+            Copy copy = { .from = image->channels.at[c].stage };
+            const LBuffer *b = &l->p->buffers.at[l->buffer[copy.from.v].v];
+            if (b->kind == LBUF_OUTPUT && b->image == i && b->channel == c)
+                continue;
+            copy.to = output_buffer(l, i, c);
+            const Stage *s = tessi_stage(l->g, copy.from);
+            new_function(l, tessi_sprintf(l->arena, "copy_%s", image->name),
+                         tessi_sprintf(l->arena, "%s, returned once more", s->name));
+            Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
+            tessi_nest_whole(l, s, &nest);
+            tessi_lower_nest(l, &nest);
+            tessi_scope_close(l);
+        }
+    }
+}
+
+static void add_positive_sizes(Lower *l)
+{
+    bool *seen = ARENA_NEW_ARRAY(l->arena, bool, l->g->sizes.n);
+    GRAPH_FOREACH_STAGE (l->g, id) {
+        const Stage *s = tessi_stage(l->g, id);
+        for (uint8_t d = 0; d < s->n_dims && l->plan->needed[id.v]; d++) {
+            int64_t n;
+            if (seen[s->size[d].v] || (tessi_size_is_const(l->g, s->size[d], &n) && n > 0))
+                continue;
+            seen[s->size[d].v] = true;
+            VEC_PUSH(l->arena, &l->p->must_be_positive, tessi_lower_size(l, s->size[d]));
+        }
+    }
+}
+
+LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m)
+{
+    (void)m; /* this version's loops do not depend on it */
+    Lower *l = ARENA_NEW(a, Lower);
+    l->arena = a;
+    l->g = g;
+    l->plan = plan;
+    l->p = tessi_loop_new(a, g->name);
+    l->walk.arena = a;
+    l->deps = tessi_expr_deps(g, a);
+    l->buffer = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
+    l->table = ARENA_NEW_ARRAY(a, LBufferId, g->tables.n);
+    l->size = ARENA_NEW_ARRAY(a, LExprId, g->sizes.n);
+
+    Text comment;
+    tessi_text_init(&comment, a);
+    tessi_plan_print(plan, g, &comment);
+    l->p->comment = tessi_text_str(&comment);
+    add_interface(l);
+    add_buffers(l);
+    add_positive_sizes(l);
+    VEC_FOREACH (const PlanGroup, group, &plan->groups)
+        add_group(l, group);
+    add_copies(l);
+    return l->p;
+}

@@ -1,0 +1,218 @@
+/* Graph expressions to loop expressions: pure nodes one to one, windows through lower_window.c, reads as loads or, for an inlined
+ * producer, as its body evaluated at the point read. */
+#include <string.h>
+
+#include "loop/lower_parts.h"
+
+ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
+{
+    const ExprList *list = tessi_expr_walk(&l->walk, l->g, roots, n);
+    ExprList copy = { ARENA_NEW_ARRAY(l->arena, ExprId, (size_t)list->n + 1), list->n, list->n };
+    if (list->n)
+        memcpy(copy.at, list->at, list->n * sizeof *copy.at);
+    return copy;
+}
+
+Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims)
+{
+    Eval *ev = ARENA_NEW(l->arena, Eval);
+    ev->n_dims = n_dims;
+    ev->exprs = tessi_reach(l, roots, n);
+    ev->value = ARENA_NEW_ARRAY(l->arena, uint32_t, (size_t)ev->exprs.n + 1);
+    return ev;
+}
+
+uint32_t *tessi_eval_cell(const Eval *ev, ExprId id)
+{
+    uint32_t lo = 0, hi = ev->exprs.n;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (ev->exprs.at[mid].v <= id.v)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return &ev->value[lo];
+}
+
+void tessi_eval_set(Lower *l, Eval *ev, ExprId id, LExprId value)
+{
+    uint32_t *cell = tessi_eval_cell(ev, id);
+    *cell = value.v;
+    tessi_scope_remember(l, cell);
+}
+
+static LExprId value_of(const Eval *ev, ExprId id)
+{
+    return (LExprId){ id.v ? *tessi_eval_cell(ev, id) : 0 };
+}
+
+/* ---- Reads ----------------------------------------------------------------------------------------------------------- */
+
+/* "input_m1_p1": the wanted name of a value read; none for reads that are not at a constant distance. */
+static const char *load_name(Lower *l, StageId s, const Coord *at)
+{
+    const Stage *stage = tessi_stage(l->g, s);
+    Text t;
+    tessi_text_init(&t, l->arena);
+    tessi_text_add(&t, stage->name);
+    bool here = true;
+    for (int d = 0; d < stage->n_dims; d++)
+        here = here && at[d].dim == d && at[d].scale == 1 && at[d].lo == 0 && at[d].hi == 0;
+    for (int d = 0; d < stage->n_dims && !here; d++) {
+        if (at[d].dim >= 0 && at[d].lo == at[d].hi)
+            tessi_text_addf(&t, "_%s%lld",
+                            at[d].lo < 0   ? "m"
+                            : at[d].lo > 0 ? "p"
+                                           : "",
+                            (long long)(at[d].lo < 0 ? -at[d].lo : at[d].lo));
+    }
+    return tessi_text_str(&t);
+}
+
+static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
+{
+    const Stage *stage = tessi_stage(l->g, s);
+    LExprId index[MAX_DIMS];
+    for (int d = 0; d < stage->n_dims; d++)
+        index[d] = at[d].e;
+    LExprId load = tessi_lexpr_load(l->p, l->buffer[s.v], index, stage->n_dims);
+    if (pinned && tessi_known(l, load)->varies) /* what depends on no loop is inside anyway */
+        tessi_pin(l, load, l->guard_depth);
+    if (!tessi_known(l, load)->hint)
+        tessi_hint(l, load, load_name(l, s, at));
+    return load;
+}
+
+typedef struct InlineKey {
+    const Lower *l;
+    StageId stage;
+    const Coord *at;
+    uint8_t n_dims;
+} InlineKey;
+
+static bool same_use(void *user, uint32_t id)
+{
+    const InlineKey *key = user;
+    const InlineUse *use = key->l->inline_uses.at[id];
+    if (use->stage.v != key->stage.v)
+        return false;
+    for (int d = 0; d < key->n_dims; d++)
+        if (use->coord[d].v != key->at[d].e.v)
+            return false;
+    return true;
+}
+
+/* Where the value of stage s at this point is kept while it is valid. */
+static InlineUse *inline_use(Lower *l, StageId s, const Coord *at)
+{
+    InlineKey key = { l, s, at, tessi_stage(l->g, s)->n_dims };
+    uint64_t h = tessi_hash_u64(1, s.v);
+    for (int d = 0; d < key.n_dims; d++)
+        h = tessi_hash_u64(h, at[d].e.v);
+    uint32_t id = tessi_idmap_find(&l->inline_map, h, same_use, &key);
+    if (!id) {
+        InlineUse *use = ARENA_NEW(l->arena, InlineUse);
+        use->stage = s;
+        for (int d = 0; d < key.n_dims; d++)
+            use->coord[d] = at[d].e;
+        if (!l->inline_uses.n)
+            VEC_PUSH(l->arena, &l->inline_uses, NULL);
+        VEC_PUSH(l->arena, &l->inline_uses, use);
+        id = l->inline_uses.n - 1;
+        tessi_idmap_add(l->arena, &l->inline_map, h, id);
+    }
+    return l->inline_uses.at[id];
+}
+
+LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned)
+{
+    const Stage *stage = tessi_stage(l->g, s);
+    if (stage->kind != STAGE_COMPUTE || l->plan->stage[s.v].placement != PLACE_INLINE)
+        return load_stored(l, s, at, pinned);
+    InlineUse *use = inline_use(l, s, at);
+    if (use->value)
+        return (LExprId){ use->value };
+    ExprId body = stage->pieces.at[0].body;
+    Eval *ev = tessi_eval_new(l, &body, 1, stage->n_dims);
+    ev->pinned = pinned;
+    for (int d = 0; d < stage->n_dims; d++)
+        ev->coord[d] = at[d];
+    LExprId value = tessi_eval_expr(l, ev, body);
+    if (stage->type == TYPE_F16)
+        value = tessi_lexpr_op(l->p, OP_ROUND16, value, (LExprId){ 0 }, (LExprId){ 0 });
+    if (!tessi_known(l, value)->hint)
+        tessi_hint(l, value, load_name(l, s, at));
+    use->value = value.v;
+    tessi_scope_remember(l, &use->value);
+    return value;
+}
+
+static LExprId eval_load(Lower *l, const Eval *ev, const Expr *load)
+{
+    const Access *access = tessi_access(l->g, load->access);
+    ExprId outside = access->outside;
+    Read r;
+    tessi_read(l, ev, access, &r);
+    LExprId value = tessi_eval_stage(l, access->producer, r.at, r.guarded);
+    return r.in.v ? tessi_l_select(l, r.in, value, value_of(ev, outside)) : value;
+}
+
+/* ---- Expressions ----------------------------------------------------------------------------------------------------- */
+
+static LExprId window_var(const Eval *ev, const Expr *e)
+{
+    for (uint32_t i = ev->open.n; i-- > 0;)
+        if (ev->open.at[i].window.v == e->window.v)
+            return ev->open.at[i].var[e->ref];
+    return (LExprId){ 0 };
+}
+
+static LExprId make(Lower *l, const Eval *ev, const Expr *e)
+{
+    LExprId a = value_of(ev, e->arg[0]);
+    switch (e->kind) {
+    case EXPR_CONST: return tessi_lexpr_const(l->p, e->type, e->value);
+    case EXPR_OP:
+        return tessi_lexpr_op(l->p, e->op, a, value_of(ev, e->arg[1]), value_of(ev, e->arg[2]));
+    case EXPR_CAST: return tessi_lexpr_cast(l->p, e->type, a);
+    case EXPR_SAT: return tessi_lexpr_sat(l->p, e->type, a);
+    case EXPR_LOAD: return eval_load(l, ev, e);
+    case EXPR_SCALAR: return tessi_lexpr_scalar(l->p, e->ref);
+    case EXPR_INDEX: return tessi_lexpr_cast(l->p, e->type, ev->coord[e->ref].e);
+    case EXPR_SIZE: return tessi_lexpr_cast(l->p, e->type, tessi_lower_size(l, e->size));
+    case EXPR_WINVAR: return tessi_lexpr_cast(l->p, e->type, window_var(ev, e));
+    case EXPR_TABLE: {
+        LExprId at = tessi_lexpr_cast(l->p, TYPE_INDEX, a);
+        return tessi_lexpr_load(l->p, tessi_lower_table(l, e->table), &at, 1);
+    }
+    case EXPR_WINDOW: break; /* made by tessi_eval_window */
+    }
+    return (LExprId){ 0 };
+}
+
+LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root)
+{
+    ExprList stack = { 0 };
+    VEC_PUSH(l->arena, &stack, root);
+    while (stack.n) {
+        ExprId id = stack.at[stack.n - 1];
+        if (value_of(ev, id).v) {
+            stack.n--;
+            continue;
+        }
+        const Expr *e = tessi_expr(l->g, id);
+        if (e->kind == EXPR_WINDOW) {
+            tessi_eval_window(l, ev, id);
+            continue;
+        }
+        ExprId child[MAX_EXPR_CHILDREN];
+        uint32_t n = tessi_expr_children(l->g, e, child), before = stack.n;
+        for (uint32_t i = 0; i < n; i++)
+            if (!value_of(ev, child[i]).v)
+                VEC_PUSH(l->arena, &stack, child[i]);
+        if (stack.n == before)
+            tessi_eval_set(l, ev, id, make(l, ev, e));
+    }
+    return value_of(ev, root);
+}

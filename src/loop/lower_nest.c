@@ -1,0 +1,343 @@
+/* The loops of a group. Outer dimensions run as rows (one parallel loop, collapsed when there are several); the last dimension
+ * runs in vectors. With a split, each row has an interior, where the guards hold and no read is tested, and edges: what is left
+ * of it on both sides, in one loop over two ranges so that the general code stands there once. In rows where a guard of an
+ * outer dimension fails the interior is empty and the first edge is the whole row. */
+#include "loop/lower_parts.h"
+
+enum { LINE_CHUNK = 4096 }; /* points that one task of a 1-D image takes */
+
+const char *tessi_dim_name(uint8_t n_dims, uint8_t dim)
+{
+    static const char *const names[] = { "w", "z", "y", "x" };
+    return names[MAX_DIMS - n_dims + dim];
+}
+
+Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var)
+{
+    return (Coord){ .e = var,
+                    .dim = (int8_t)dim,
+                    .scale = 1,
+                    .rest = tessi_lin_const(0),
+                    .count = nest->count[dim] };
+}
+
+/* What the splitting of one nest comes to. */
+typedef struct Bounds {
+    bool any;         /* there is something to split */
+    bool rows;        /* outer dimensions are guarded */
+    LExprId from, to; /* of the interior in the last dimension */
+    GuardList guards;
+} Bounds;
+
+static Bounds find_bounds(Lower *l, const Nest *nest)
+{
+    uint8_t last = (uint8_t)(nest->n_dims - 1);
+    Bounds b = { .from = nest->from[last], .to = nest->to[last] };
+    l->n_loop_dims = nest->n_dims;
+    l->inside_last = l->inside_rows = nest->split;
+    if (!nest->split)
+        return b;
+    Coord coord[MAX_DIMS];
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        coord[d] = tessi_nest_coord(nest, d, (LExprId){ 0 });
+    tessi_read_guards(l, nest->roots, nest->n_roots, coord, &b.guards);
+    /* Rules other than CONSTANT cost nothing in outer dimensions: the index is answered once a row. */
+    VEC_FOREACH (const Guard, g, &b.guards)
+        b.rows = b.rows || (g->dim < last && g->is_constant);
+    if (!b.rows) {
+        b.guards.n = 0;
+        l->inside_rows = false;
+        tessi_read_guards(l, nest->roots, nest->n_roots, coord, &b.guards);
+    }
+    b.any = b.guards.n > 0;
+    tessi_guard_range(l, &b.guards, (int8_t)last, &b.from, &b.to);
+    return b;
+}
+
+/* The row at `coord` has an interior. */
+static LExprId row_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord)
+{
+    LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (uint8_t d = 0; d + 1 < nest->n_dims; d++) {
+        LExprId from = nest->from[d], to = nest->to[d];
+        bool guarded = false;
+        VEC_FOREACH (const Guard, g, &b->guards)
+            guarded = guarded || g->dim == d;
+        if (!guarded)
+            continue;
+        tessi_guard_range(l, &b->guards, (int8_t)d, &from, &to);
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from, coord[d].e));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, coord[d].e, to));
+    }
+    return in;
+}
+
+/* for x in [from, to): body. */
+static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to, uint8_t flags,
+                 bool inside)
+{
+    uint8_t last = (uint8_t)(nest->n_dims - 1);
+    bool rows = l->inside_rows, had_sort = l->has_sort;
+    l->inside_last = inside;
+    l->inside_rows = inside && rows;
+    l->has_sort = false;
+    LVarId var = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), from, to, 1, flags);
+    l->guard_depth = tessi_scope_depth(l);
+    coord[last] = tessi_nest_coord(nest, last, tessi_lexpr_var(l->p, var));
+    nest->body(l, nest, coord);
+    if (l->has_sort) /* no vector executes a sort */
+        l->scopes.at[l->guard_depth].stmt->flags &= (uint8_t)~LFOR_SIMD;
+    tessi_scope_close(l);
+    l->inside_rows = rows;
+    l->has_sort = had_sort;
+}
+
+/* The two ranges around the interior. */
+static void edges(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to)
+{
+    uint8_t last = (uint8_t)(nest->n_dims - 1);
+    LVarId side = tessi_scope_for(l, "side", tessi_l_int(l, 0), tessi_l_int(l, 2), 1, 0);
+    LExprId is_first = tessi_l_op(l, OP_EQ, tessi_lexpr_var(l->p, side), tessi_l_int(l, 0));
+    LExprId begin = tessi_l_select(l, is_first, nest->from[last], to);
+    LExprId end = tessi_l_select(l, is_first, from, nest->to[last]);
+    line(l, nest, coord, begin, end, 0, false);
+    tessi_scope_close(l);
+}
+
+static void split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b)
+{
+    uint8_t last = (uint8_t)(nest->n_dims - 1);
+    uint8_t simd = nest->vector ? LFOR_SIMD : 0;
+    if (!b->any) {
+        line(l, nest, coord, nest->from[last], nest->to[last], simd, false);
+        return;
+    }
+    LExprId range[2] = { b->from, b->to };
+    if (b->rows) {
+        LExprId in = row_is_inside(l, nest, b, coord);
+        range[0] = tessi_l_select(l, in, b->from, nest->to[last]);
+        range[1] = tessi_l_select(l, in, b->to, nest->to[last]);
+    }
+    tessi_hint(l, range[0], "inside_from");
+    tessi_hint(l, range[1], "inside_to");
+    tessi_scope_place(l, range, 2);
+    edges(l, nest, coord, range[0], range[1]);
+    line(l, nest, coord, range[0], range[1], simd, true);
+}
+
+/* A 1-D image: its interior in chunks, so that there is something to share out. */
+static void chunked_line(Lower *l, const Nest *nest, const Bounds *b)
+{
+    Coord coord[MAX_DIMS];
+    uint8_t simd = nest->vector ? LFOR_SIMD : 0;
+    LExprId range[2] = { b->from, b->to }, size = tessi_l_int(l, LINE_CHUNK);
+    tessi_hint(l, range[0], "inside_from");
+    tessi_hint(l, range[1], "inside_to");
+    tessi_scope_place(l, range, 2);
+    if (b->any)
+        edges(l, nest, coord, range[0], range[1]);
+    LExprId length = tessi_l_op(l, OP_SUB, range[1], range[0]);
+    LExprId n = tessi_l_op(l, OP_FLOORDIV,
+                           tessi_l_op(l, OP_ADD, length, tessi_l_int(l, LINE_CHUNK - 1)), size);
+    LVarId chunk = tessi_scope_for(l, "chunk", tessi_l_int(l, 0), n, 1, LFOR_PARALLEL);
+    LExprId from =
+        tessi_l_op(l, OP_ADD, range[0], tessi_l_op(l, OP_MUL, tessi_lexpr_var(l->p, chunk), size));
+    LExprId to = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_ADD, from, size), range[1]);
+    line(l, nest, coord, from, to, simd, b->any);
+    tessi_scope_close(l);
+}
+
+static LExprId row_extent(Lower *l, const Nest *nest, uint8_t d)
+{
+    LExprId extent = tessi_l_op(l, OP_SUB, nest->to[d], nest->from[d]);
+    if (nest->to[d].v == tessi_lower_size(l, nest->count[d]).v)
+        return extent;
+    return tessi_l_op(l, OP_MAX, extent, tessi_l_int(l, 0)); /* a clipped piece may be empty */
+}
+
+LExprId tessi_nest_row_count(Lower *l, const Nest *nest)
+{
+    LExprId total = tessi_l_int(l, 1);
+    for (uint8_t d = 0; d + 1 < nest->n_dims; d++)
+        total = tessi_l_op(l, OP_MUL, total, row_extent(l, nest, d));
+    return total;
+}
+
+LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
+{
+    uint8_t outer = (uint8_t)(nest->n_dims - 1);
+    if (outer == 1) {
+        LVarId y = tessi_scope_for(l, tessi_dim_name(2, 0), nest->from[0], nest->to[0], 1, flags);
+        coord[0] = tessi_nest_coord(nest, 0, tessi_lexpr_var(l->p, y));
+        return coord[0].e;
+    }
+    LVarId row =
+        tessi_scope_for(l, "row", tessi_l_int(l, 0), tessi_nest_row_count(l, nest), 1, flags);
+    LExprId number = tessi_lexpr_var(l->p, row), left = number;
+    for (uint8_t d = outer; d-- > 0;) {
+        LExprId at = left;
+        if (d) {
+            LExprId extent = row_extent(l, nest, d);
+            at = tessi_l_op(l, OP_FLOORMOD, left, extent);
+            left = tessi_l_op(l, OP_FLOORDIV, left, extent);
+        }
+        at = tessi_l_op(l, OP_ADD, at, nest->from[d]);
+        coord[d] =
+            tessi_nest_coord(nest, d, tessi_scope_let(l, tessi_dim_name(nest->n_dims, d), at));
+    }
+    return number;
+}
+
+void tessi_lower_nest(Lower *l, const Nest *nest)
+{
+    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    uint8_t parallel = nest->parallel ? LFOR_PARALLEL : 0;
+    l->n_loop_dims = nest->n_dims;
+    l->inside_last = l->inside_rows = false;
+    if (nest->n_dims == 0) {
+        nest->body(l, nest, coord);
+        return;
+    }
+    Bounds b = find_bounds(l, nest);
+    if (nest->n_dims == 1) {
+        if (nest->parallel)
+            chunked_line(l, nest, &b);
+        else
+            split_line(l, nest, coord, &b);
+        return;
+    }
+    tessi_nest_rows(l, nest, coord, parallel);
+    split_line(l, nest, coord, &b);
+    tessi_scope_close(l);
+}
+
+/* ---- Computed stages -------------------------------------------------------------------------------------------------- */
+
+/* Stages or one piece of a stage, computed in one nest. */
+typedef struct Job {
+    const StageId *stage;
+    const Piece *piece; /* of the only stage; NULL = plain stages */
+    uint32_t n;
+    const ExprId *roots; /* NULL = store zeros */
+} Job;
+
+static void job_body(Lower *l, const Nest *nest, const Coord *coord)
+{
+    const Job *job = nest->user;
+    LExprId index[MAX_DIMS];
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        index[d] = coord[d].e;
+        if (job->piece) {
+            LExprId at = tessi_l_op(l, OP_MUL, index[d], tessi_l_int(l, job->piece->step[d]));
+            index[d] = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
+        }
+    }
+    Eval *ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        ev->coord[d] = coord[d];
+    uint32_t n = job->n + nest->n_dims;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, n);
+    for (uint32_t i = 0; i < job->n; i++) {
+        ScalarType t = tessi_stage(l->g, job->stage[i])->type;
+        place[i] = job->roots ? tessi_eval_expr(l, ev, job->roots[i])
+                              : tessi_lexpr_const(l->p, t, (Value){ 0 });
+    }
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        place[job->n + d] = index[d];
+    tessi_scope_place(l, place, n);
+    for (uint32_t i = 0; i < job->n; i++) {
+        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+        s->buffer = l->buffer[job->stage[i].v];
+        s->n_index = nest->n_dims;
+        for (uint8_t d = 0; d < nest->n_dims; d++)
+            s->index[d] = place[job->n + d];
+        s->a = place[i];
+    }
+}
+
+void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)
+{
+    nest->n_dims = s->n_dims;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        nest->from[d] = tessi_l_int(l, 0);
+        nest->to[d] = tessi_lower_size(l, s->size[d]);
+        nest->count[d] = s->size[d];
+    }
+}
+
+/* The piece coordinates whose points are inside the stage. */
+static void piece_range(Lower *l, const Stage *s, const Piece *piece, Nest *nest)
+{
+    nest->n_dims = s->n_dims;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        int64_t step = piece->step[d];
+        Lin offset = tessi_lin_size(l->g, piece->offset[d]);
+        Lin count = tessi_lin_size(l->g, piece->count[d]);
+        Lin size = tessi_lin_size(l->g, s->size[d]);
+        Lin room =
+            tessi_lin_add_scaled(&size, &offset, -1); /* size - offset - step*(count-1) - 1 */
+        room = tessi_lin_add_scaled(&room, &count, -step);
+        room.ok = room.ok && tessi_add_i64(room.constant, step - 1, &room.constant);
+        LExprId at = tessi_lower_size(l, piece->offset[d]);
+        LExprId up = tessi_l_int(l, step - 1), by = tessi_l_int(l, step);
+        nest->count[d] = piece->count[d];
+        nest->from[d] = tessi_l_int(l, 0);
+        if (!tessi_lin_never_negative(l->g, &offset)) {
+            LExprId skip = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_SUB, up, at), by);
+            nest->from[d] = tessi_l_op(l, OP_MAX, skip, nest->from[d]);
+        }
+        nest->to[d] = tessi_lower_size(l, piece->count[d]);
+        if (!tessi_lin_never_negative(l->g, &room)) {
+            LExprId end = tessi_l_op(l, OP_SUB, tessi_lower_size(l, s->size[d]), at);
+            end = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, end, up), by);
+            nest->to[d] = tessi_l_op(l, OP_MIN, end, nest->to[d]);
+        }
+    }
+}
+
+static bool is_plain(const Stage *s)
+{
+    if (s->pieces.n != 1)
+        return false;
+    const Piece *p = &s->pieces.at[0];
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
+            return false;
+    }
+    return true;
+}
+
+static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job)
+{
+    nest->parallel = group->parallel >= 0;
+    nest->vector = group->vector >= 0;
+    nest->split = group->split == SPLIT_INTERIOR && job->roots;
+    nest->roots = job->roots;
+    nest->n_roots = job->roots ? job->n : 0;
+    nest->body = job_body;
+    nest->user = job;
+    tessi_lower_nest(l, nest);
+}
+
+void tessi_lower_group(Lower *l, const PlanGroup *group)
+{
+    const Stage *first = tessi_stage(l->g, group->members.at[0]);
+    Nest nest = { 0 };
+    if (is_plain(first)) {
+        ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, group->members.n);
+        for (uint32_t i = 0; i < group->members.n; i++)
+            roots[i] = tessi_stage(l->g, group->members.at[i])->pieces.at[0].body;
+        tessi_nest_whole(l, first, &nest);
+        Job job = { .stage = group->members.at, .n = group->members.n, .roots = roots };
+        run_job(l, group, &nest, &job);
+        return;
+    }
+    Job zeros = { .stage = group->members.at, .n = 1 };
+    tessi_nest_whole(l, first, &nest);
+    run_job(l, group, &nest, &zeros);
+    VEC_FOREACH (const Piece, piece, &first->pieces) {
+        Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
+        piece_range(l, first, piece, &nest);
+        run_job(l, group, &nest, &job);
+    }
+}

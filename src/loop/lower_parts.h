@@ -1,0 +1,213 @@
+/* Inside lowering: the state it carries, and what its files offer one another.
+ *
+ *   lower.c        buffers, images, the order of functions
+ *   lower_nest.c   the loops of a group: rows, edges and interior
+ *   lower_expr.c   graph expressions to loop expressions
+ *   lower_window.c windows to loops with accumulators
+ *   lower_read.c   reads: which points are inside, border rules as arithmetic
+ *   lower_reduce.c whole-image reductions and histograms
+ *   lower_size.c   sizes, and what can be proved about them
+ *   lower_scope.c  open loops, and where a shared value gets its LET */
+#ifndef TESSERA_LOOP_LOWER_PARTS_H
+#define TESSERA_LOOP_LOWER_PARTS_H
+
+#include "graph/graph_walk.h"
+#include "loop/lower.h"
+
+/* ---- Affine sizes ------------------------------------------------------------------------------------------------ */
+enum { LIN_MAX_TERMS = 8 };
+/* constant + sum of coef * atom, atoms in id order; `ok` is false when it did not fit. */
+typedef struct Lin {
+    bool ok;
+    uint32_t n;
+    int64_t constant;
+    int64_t coef[LIN_MAX_TERMS];
+    SizeId atom[LIN_MAX_TERMS];
+} Lin;
+Lin tessi_lin_const(int64_t c);
+Lin tessi_lin_size(const Graph *g, SizeId id);
+Lin tessi_lin_add_scaled(const Lin *a, const Lin *b, int64_t k); /* a + k*b */
+bool tessi_lin_same(const Lin *a, const Lin *b);
+/* True only when a >= 0 for all parameters. */
+bool tessi_lin_never_negative(const Graph *g, const Lin *a);
+
+/* ---- Scopes -------------------------------------------------------------------------------------------------------- */
+/* Something to forget when a scope closes: *cell = 0, or (cell == NULL) the LET of expression `expr`. */
+typedef struct Undo {
+    uint32_t *cell;
+    uint32_t expr;
+} Undo;
+typedef struct Scope {
+    LStmt *stmt;   /* the FOR or IF; NULL for the function */
+    LBlock *block; /* where its statements go */
+    VEC(Undo) undo;
+} Scope;
+
+/* What lowering knows about a loop expression; indexed by LExprId. */
+typedef struct Known {
+    uint32_t let;     /* LExprId of the variable that holds it now; 0 = none */
+    uint32_t pin;     /* not to be computed outside the scope of this depth */
+    const char *hint; /* wanted name of its LET */
+    bool varies;      /* a variable takes part */
+    /* While placing: */
+    uint32_t mark;
+    uint32_t level;     /* depth of the scope where it can stand */
+    uint32_t uses;      /* number of users */
+    uint32_t use_level; /* deepest user */
+    uint32_t moved;     /* LExprId of its replacement */
+} Known;
+
+/* ---- Coordinates --------------------------------------------------------------------------------------------------- */
+/* A coordinate of a stage under evaluation: e = scale * v + rest + something in [lo, hi], where v is the variable of loop `dim`, or
+ * (dim = -1) any value, with 0 <= v < count. */
+typedef struct Coord {
+    LExprId e;
+    int8_t dim;
+    int64_t scale, lo, hi;
+    Lin rest;
+    SizeId count;
+} Coord;
+
+typedef struct WindowVars {
+    WindowId window;
+    LExprId var[MAX_WINDOW_VARS]; /* INDEX */
+} WindowVars;
+
+/* One evaluation of bodies at given coordinates: a piece in its loops, or an inlined stage at one of its uses. */
+typedef struct Eval {
+    uint8_t n_dims;
+    Coord coord[MAX_DIMS];
+    ExprList exprs;  /* everything the roots reach, ascending */
+    uint32_t *value; /* parallel to exprs: LExprId, 0 = not yet */
+    VEC(WindowVars) open;
+    bool pinned; /* the coordinates are inside only where the guards hold */
+} Eval;
+
+/* Reads whose being inside is worth a loop of its own: 0 <= scale * v + rest + lo and scale * v + rest + hi < size. */
+typedef struct Guard {
+    int8_t dim;
+    int64_t scale, lo, hi;
+    Lin rest;
+    SizeId size;
+    bool is_constant; /* some of these reads have rule CONSTANT */
+} Guard;
+typedef VEC(Guard) GuardList;
+
+typedef struct InlineUse {
+    StageId stage;
+    LExprId coord[MAX_DIMS];
+    uint32_t value;
+} InlineUse;
+
+typedef struct Lower {
+    Arena *arena;
+    const Graph *g;
+    const Plan *plan;
+    LoopProgram *p;
+    ExprWalk walk;
+    ExprDeps *deps;    /* by ExprId */
+    LBufferId *buffer; /* by StageId: where it is stored */
+    LBufferId *table;  /* by TableId */
+    LExprId *size;     /* by SizeId */
+    VEC(Scope) scopes;
+    VEC(Known) known;
+    uint32_t *var_level; /* by LVarId */
+    uint32_t var_level_cap;
+    uint32_t generation;
+    bool inside_last, inside_rows; /* the guards of the last / the outer dimensions hold here */
+    uint8_t n_loop_dims;
+    uint32_t guard_depth;
+    bool has_sort; /* the nest being built sorts: vectors are useless */
+    IdMap inline_map;
+    VEC(InlineUse *) inline_uses;
+} Lower;
+
+/* ---- lower_size.c ---- */
+LExprId tessi_lower_size(Lower *l, SizeId id);
+/* ---- lower.c ---- */
+LBufferId tessi_lower_table(Lower *l, TableId id);
+uint8_t tessi_loop_dims(const Lower *l, LBufferId b);
+LExprId tessi_lower_lin(Lower *l, const Lin *a);
+
+/* ---- lower_scope.c ---- */
+void tessi_scope_function(Lower *l, LBlock *block); /* opens the outermost scope */
+uint32_t tessi_scope_depth(const Lower *l);
+LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int64_t step,
+                       uint8_t flags);
+void tessi_scope_if(Lower *l, LExprId condition);
+void tessi_scope_close(Lower *l);
+LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
+LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start); /* mutable */
+LExprId tessi_scope_let(Lower *l, const char *name, LExprId value);
+void tessi_scope_remember(Lower *l, uint32_t *cell); /* forget *cell with the innermost scope */
+/* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the outermost scope
+ * that can have it. */
+void tessi_scope_place(Lower *l, LExprId *root, uint32_t n);
+LExprId tessi_scope_place1(Lower *l, LExprId root);
+Known *tessi_known(Lower *l, LExprId id);
+/* The value must not be computed outside the scope of this depth. */
+void tessi_pin(Lower *l, LExprId id, uint32_t depth);
+void tessi_hint(Lower *l, LExprId id, const char *name);
+
+/* ---- lower_expr.c ---- */
+/* Everything the roots need, ascending; a list of its own. */
+ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n);
+/* An evaluation of `roots` with coordinates still to be set. */
+Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims);
+LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root);
+/* The value of stage `s` at coordinates known to be inside it. */
+LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned);
+/* The place of the value of an expression that the evaluation reaches. */
+uint32_t *tessi_eval_cell(const Eval *ev, ExprId id);
+/* Records a value; forgotten with the innermost scope. */
+void tessi_eval_set(Lower *l, Eval *ev, ExprId id, LExprId value);
+
+/* ---- lower_window.c ---- */
+void tessi_eval_window(Lower *l, Eval *ev, ExprId id);
+
+/* ---- lower_read.c ---- */
+/* What the reads of one evaluation come to. */
+typedef struct Read {
+    Coord at[MAX_DIMS]; /* inside the producer */
+    LExprId in;   /* BOOL: the point read is inside; none when that is certain or does not matter */
+    bool guarded; /* inside only because of a guard */
+} Read;
+void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out);
+/* The guards under which the bodies need no rules. */
+void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *coord,
+                       GuardList *out);
+/* Cuts the loop range [*from, *to) down to where all guards of `dim` hold; it never becomes reversed. */
+void tessi_guard_range(Lower *l, const GuardList *guards, int8_t dim, LExprId *from, LExprId *to);
+
+/* ---- lower_nest.c, lower_reduce.c ---- */
+/* The loops over a range per dimension; `body` fills the innermost one and is called for the edges and for the interior. */
+typedef struct Nest Nest;
+struct Nest {
+    uint8_t n_dims;
+    LExprId from[MAX_DIMS], to[MAX_DIMS];
+    SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
+    bool parallel, vector, split;
+    const ExprId *roots; /* bodies evaluated at the variables, for the guards */
+    uint32_t n_roots;
+    void (*body)(Lower *l, const Nest *nest, const Coord *coord);
+    const void *user;
+};
+void tessi_lower_nest(Lower *l, const Nest *nest);
+/* Every point of a stage. */
+void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
+/* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. */
+LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
+/* The product of the extents of the outer dimensions. */
+LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
+Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
+void tessi_lower_group(Lower *l, const PlanGroup *group);
+void tessi_lower_reduction(Lower *l, const PlanGroup *group);
+void tessi_lower_histogram(Lower *l, const PlanGroup *group);
+const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);
+
+/* Short forms of the constructors. */
+LExprId tessi_l_op(Lower *l, Op op, LExprId a, LExprId b);
+LExprId tessi_l_int(Lower *l, int64_t i);
+LExprId tessi_l_select(Lower *l, LExprId c, LExprId a, LExprId b);
+
+#endif

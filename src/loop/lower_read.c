@@ -1,0 +1,274 @@
+/* Reads: what index a read has, whether it is certainly inside, and the border rules as arithmetic on indices.
+ *
+ * A read is inside because the sizes prove it, because the graph promises it (INSIDE), or because the loops being built were cut so
+ * that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
+#include "loop/lower_parts.h"
+
+/* ---- Coordinates --------------------------------------------------------------------------------------------------- */
+
+/* The coordinate of an affine read, without its expression. */
+static Coord affine_coord(const Lower *l, const Coord *coord, const AccessDim *d)
+{
+    Coord c = { .dim = -1, .rest = tessi_lin_size(l->g, d->add) };
+    int64_t lo = c.rest.constant, hi = c.rest.constant, x;
+    bool ok = c.rest.ok;
+    c.rest.constant = 0;
+    if (d->src >= 0) {
+        const Coord *base = &coord[d->src];
+        int64_t at_lo = d->scale < 0 ? base->hi : base->lo;
+        int64_t at_hi = d->scale < 0 ? base->lo : base->hi;
+        c.dim = base->dim;
+        c.count = base->count;
+        c.rest = tessi_lin_add_scaled(&c.rest, &base->rest, d->scale);
+        ok = ok && c.rest.ok && tessi_mul_i64(base->scale, d->scale, &c.scale)
+             && tessi_mul_i64(at_lo, d->scale, &x) && tessi_add_i64(lo, x, &lo)
+             && tessi_mul_i64(at_hi, d->scale, &x) && tessi_add_i64(hi, x, &hi);
+    }
+    for (int t = 0; t < d->n_terms; t++) {
+        const AccessTerm *term = &d->term[t];
+        const Window *w = tessi_window(l->g, term->window);
+        int64_t a = (int64_t)w->lo[term->var] * term->coef,
+                b = (int64_t)w->hi[term->var] * term->coef;
+        ok = ok && tessi_add_i64(lo, a < b ? a : b, &lo) && tessi_add_i64(hi, a < b ? b : a, &hi);
+    }
+    c.lo = lo;
+    c.hi = hi;
+    c.rest.ok = ok;
+    return c;
+}
+
+static LExprId window_var(const Eval *ev, const AccessTerm *t)
+{
+    for (uint32_t i = ev->open.n; i-- > 0;)
+        if (ev->open.at[i].window.v == t->window.v)
+            return ev->open.at[i].var[t->var];
+    return (LExprId){ 0 };
+}
+
+static LExprId affine_expr(Lower *l, const Eval *ev, const AccessDim *d)
+{
+    LExprId e = tessi_l_int(l, 0);
+    if (d->src >= 0)
+        e = tessi_l_op(l, OP_MUL, ev->coord[d->src].e, tessi_l_int(l, d->scale));
+    for (int t = 0; t < d->n_terms; t++) {
+        LExprId v =
+            tessi_l_op(l, OP_MUL, window_var(ev, &d->term[t]), tessi_l_int(l, d->term[t].coef));
+        e = tessi_l_op(l, OP_ADD, e, v);
+    }
+    Lin add = tessi_lin_size(l->g, d->add);
+    return tessi_l_op(l, OP_ADD, e,
+                      add.ok ? tessi_lower_lin(l, &add) : tessi_lower_size(l, d->add));
+}
+
+/* ---- Inside? ------------------------------------------------------------------------------------------------------- */
+
+static bool proved_inside(const Lower *l, const Coord *c, SizeId size)
+{
+    Lin first = c->rest, last = c->rest; /* least and greatest value, less lo and hi */
+    if (!c->rest.ok)
+        return false;
+    if (c->scale) {
+        Lin count = tessi_lin_size(l->g, c->count);
+        count.ok = count.ok && tessi_sub_i64(count.constant, 1, &count.constant);
+        Lin *moved = c->scale > 0 ? &last : &first;
+        *moved = tessi_lin_add_scaled(moved, &count, c->scale);
+    }
+    Lin room = tessi_lin_size(l->g, size);
+    room = tessi_lin_add_scaled(&room, &last, -1);
+    first.ok = first.ok && tessi_add_i64(first.constant, c->lo, &first.constant);
+    room.ok = room.ok && tessi_sub_i64(room.constant, c->hi, &room.constant)
+              && tessi_sub_i64(room.constant, 1, &room.constant);
+    return tessi_lin_never_negative(l->g, &first) && tessi_lin_never_negative(l->g, &room);
+}
+
+static bool can_guard(const Lower *l, const Coord *c)
+{
+    if (c->dim < 0 || !c->scale || !c->rest.ok)
+        return false;
+    return c->dim == l->n_loop_dims - 1 ? l->inside_last : l->inside_rows;
+}
+
+/* A coordinate of which no more is known than that it is inside. */
+static Coord opaque_coord(LExprId e, SizeId size)
+{
+    return (Coord){ .e = e, .dim = -1, .scale = 1, .rest = tessi_lin_const(0), .count = size };
+}
+
+/* ---- Rules ----------------------------------------------------------------------------------------------------------- */
+
+static LExprId clamp_expr(Lower *l, LExprId i, LExprId last)
+{
+    return tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, i, tessi_l_int(l, 0)), last);
+}
+
+/* Index i of a line of n points answered by the rule; for CONSTANT some point inside. The same function as
+ * tessi_border_index of base. */
+static LExprId border_expr(Lower *l, Border rule, LExprId i, LExprId n)
+{
+    LExprId last = tessi_l_op(l, OP_SUB, n, tessi_l_int(l, 1));
+    if (rule == BORDER_WRAP)
+        return tessi_l_op(l, OP_FLOORMOD, i, n);
+    if (rule == BORDER_MIRROR || rule == BORDER_REFLECT) {
+        /* Going up and down again takes `period` steps; the way down starts at period - (mirror: 0, reflect: 1). */
+        LExprId twice = tessi_l_op(l, OP_MUL, n, tessi_l_int(l, 2));
+        LExprId period = twice;
+        if (rule == BORDER_MIRROR) /* a line of one point has period 1 */
+            period = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_SUB, twice, tessi_l_int(l, 2)),
+                                tessi_l_int(l, 1));
+        tessi_hint(l, period, "period");
+        LExprId up = tessi_l_op(l, OP_FLOORMOD, i, period);
+        LExprId down = tessi_l_op(l, OP_SUB, period, up);
+        if (rule == BORDER_REFLECT)
+            down = tessi_l_op(l, OP_SUB, down, tessi_l_int(l, 1));
+        return tessi_l_op(l, OP_MIN, up, down);
+    }
+    return clamp_expr(l, i, last);
+}
+
+/* "y_m1": the wanted name of an answered index. */
+static const char *index_name(Lower *l, const Coord *c)
+{
+    if (c->dim < 0)
+        return "at";
+    const char *dim = tessi_dim_name(l->n_loop_dims, (uint8_t)c->dim);
+    if (c->scale != 1 || c->rest.n || c->lo != c->hi)
+        return tessi_sprintf(l->arena, "%s_at", dim);
+    return tessi_sprintf(l->arena, "%s_%c%lld", dim, c->lo < 0 ? 'm' : 'p',
+                         (long long)(c->lo < 0 ? -c->lo : c->lo));
+}
+
+void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
+{
+    *out = (Read){ .guarded = ev->pinned };
+    const Stage *producer = tessi_stage(l->g, access->producer);
+    for (int d = 0; d < access->n_dims; d++) {
+        const AccessDim *dim = &access->dim[d];
+        SizeId size = producer->size[d];
+        Coord c;
+        if (dim->absolute) {
+            LExprId index = { *tessi_eval_cell(ev, dim->index) };
+            c = opaque_coord(tessi_lexpr_cast(l->p, TYPE_INDEX, index), size);
+            if (dim->rule == BORDER_INSIDE) {
+                out->at[d] = c;
+                continue;
+            }
+        } else {
+            c = affine_coord(l, ev->coord, dim);
+            c.e = affine_expr(l, ev, dim);
+            if (dim->rule == BORDER_INSIDE || proved_inside(l, &c, size)) {
+                out->at[d] = c;
+                continue;
+            }
+            if (can_guard(l, &c)) {
+                out->at[d] = c;
+                out->guarded = true;
+                continue;
+            }
+        }
+        LExprId n = tessi_lower_size(l, size);
+        if (dim->rule == BORDER_CONSTANT) {
+            LExprId above = tessi_l_op(l, OP_LE, tessi_l_int(l, 0), c.e);
+            LExprId in = tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LT, c.e, n));
+            out->in = out->in.v ? tessi_l_op(l, OP_AND, out->in, in) : in;
+        }
+        LExprId e = border_expr(l, dim->rule, c.e, n);
+        tessi_hint(l, e, index_name(l, &c));
+        if (out->in.v)
+            tessi_hint(l, out->in, "in");
+        out->at[d] = opaque_coord(e, size);
+    }
+}
+
+/* ---- Guards ---------------------------------------------------------------------------------------------------------- */
+
+static void add_guard(Lower *l, GuardList *list, const Coord *c, SizeId size, Border rule)
+{
+    VEC_FOREACH (Guard, g, list) {
+        if (g->dim != c->dim || g->scale != c->scale || g->size.v != size.v
+            || !tessi_lin_same(&g->rest, &c->rest))
+            continue;
+        g->lo = c->lo < g->lo ? c->lo : g->lo;
+        g->hi = c->hi > g->hi ? c->hi : g->hi;
+        g->is_constant = g->is_constant || rule == BORDER_CONSTANT;
+        return;
+    }
+    Guard g = { .dim = c->dim,
+                .scale = c->scale,
+                .lo = c->lo,
+                .hi = c->hi,
+                .rest = c->rest,
+                .size = size,
+                .is_constant = rule == BORDER_CONSTANT };
+    VEC_PUSH(l->arena, list, g);
+}
+
+static void guards_of_load(Lower *l, const Access *access, const Coord *coord, GuardList *out)
+{
+    const Stage *producer = tessi_stage(l->g, access->producer);
+    Coord at[MAX_DIMS];
+    for (int d = 0; d < access->n_dims; d++) {
+        const AccessDim *dim = &access->dim[d];
+        at[d] = opaque_coord((LExprId){ 0 }, producer->size[d]);
+        if (dim->absolute)
+            continue;
+        Coord c = affine_coord(l, coord, dim);
+        bool inside = dim->rule == BORDER_INSIDE || proved_inside(l, &c, producer->size[d]);
+        if (!inside && !can_guard(l, &c))
+            continue;
+        at[d] = c;
+        if (!inside)
+            add_guard(l, out, &c, producer->size[d], dim->rule);
+    }
+    if (l->plan->stage[access->producer.v].placement == PLACE_INLINE
+        && producer->kind == STAGE_COMPUTE)
+        tessi_read_guards(l, &producer->pieces.at[0].body, 1, at, out);
+}
+
+void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *coord,
+                       GuardList *out)
+{
+    ExprList list = tessi_reach(l, roots, n);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = tessi_expr(l->g, list.at[i]);
+        if (e->kind == EXPR_LOAD)
+            guards_of_load(l, tessi_access(l->g, e->access), coord, out);
+    }
+}
+
+static LExprId ceil_div(Lower *l, LExprId a, int64_t d)
+{
+    return tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, a, tessi_l_int(l, d - 1)),
+                      tessi_l_int(l, d));
+}
+
+void tessi_guard_range(Lower *l, const GuardList *guards, int8_t dim, LExprId *from, LExprId *to)
+{
+    LExprId lo = *from, hi = *to, one = tessi_l_int(l, 1);
+    bool any = false;
+    VEC_FOREACH (const Guard, g, guards) {
+        if (g->dim != dim)
+            continue;
+        any = true;
+        LExprId rest = tessi_lower_lin(l, &g->rest);
+        LExprId least = tessi_l_op(l, OP_ADD, rest, tessi_l_int(l, g->lo));
+        LExprId most = tessi_l_op(l, OP_ADD, rest, tessi_l_int(l, g->hi));
+        /* 0 <= s*v + least  and  s*v + most <= last */
+        LExprId last = tessi_l_op(l, OP_SUB, tessi_lower_size(l, g->size), one);
+        LExprId below = tessi_l_op(l, OP_SUB, tessi_l_int(l, 0), least);
+        LExprId above = tessi_l_op(l, OP_SUB, last, most);
+        int64_t s = g->scale;
+        if (s < 0) { /* -s*v <= least  and  most - last <= -s*v */
+            LExprId swap = tessi_l_op(l, OP_SUB, tessi_l_int(l, 0), above);
+            above = least;
+            below = swap;
+            s = -s;
+        }
+        LExprId end = tessi_l_op(l, OP_FLOORDIV, above, tessi_l_int(l, s));
+        lo = tessi_l_op(l, OP_MAX, lo, ceil_div(l, below, s));
+        hi = tessi_l_op(l, OP_MIN, hi, tessi_l_op(l, OP_ADD, end, one));
+    }
+    if (!any)
+        return;
+    *from = tessi_l_op(l, OP_MIN, lo, *to);
+    *to = tessi_l_op(l, OP_MAX, hi, *from);
+}

@@ -1,0 +1,235 @@
+/* Whole-image reductions and histograms. The order of a reduction is fixed by docs/internals/reductions.md: 16 partial results a row,
+ * combined in pairs, then the rows in order. Rows are therefore independent, and a vector of partial results is what a CPU wants. */
+#include <math.h>
+
+#include "loop/lower_parts.h"
+
+enum { PARTIALS = 16 };
+
+typedef struct Reducer {
+    const Stage *stage, *source;
+    ScalarType acc;
+    Op op;
+} Reducer;
+
+static ScalarType value_type(ScalarType stored)
+{
+    return stored == TYPE_F16 ? TYPE_F32 : stored;
+}
+
+static Reducer reducer_of(const Lower *l, const Stage *s)
+{
+    Reducer r = { .stage = s, .source = tessi_stage(l->g, s->source), .op = OP_ADD };
+    ScalarType t = value_type(r.source->type);
+    r.acc = tessi_is_real(t) ? TYPE_F64 : TYPE_I64;
+    if (s->reduction == REDUCE_COUNT)
+        r.acc = TYPE_I64;
+    if (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX) {
+        r.acc = t;
+        r.op = s->reduction == REDUCE_MIN ? OP_MIN : OP_MAX;
+    }
+    return r;
+}
+
+static LExprId start_value(Lower *l, const Reducer *r)
+{
+    bool is_min = r->op == OP_MIN;
+    if (r->op == OP_ADD)
+        return tessi_lexpr_const(l->p, r->acc, (Value){ 0 });
+    if (tessi_is_real(r->acc))
+        return tessi_lexpr_const(l->p, r->acc,
+                                 tessi_value_real((double)(is_min ? INFINITY : -INFINITY)));
+    Interval range = tessi_type_range(r->acc);
+    return tessi_lexpr_const(l->p, r->acc, tessi_value_int(is_min ? range.hi : range.lo));
+}
+
+/* For extrema the new value stands first: min(v, old) passes over a NaN. */
+static LExprId combine(Lower *l, const Reducer *r, LExprId v, LExprId old)
+{
+    return r->op == OP_ADD ? tessi_l_op(l, OP_ADD, old, v) : tessi_l_op(l, r->op, v, old);
+}
+
+static LExprId element(Lower *l, const Reducer *r, LExprId v)
+{
+    if (r->stage->reduction == REDUCE_COUNT)
+        v = tessi_lexpr_cast(l->p, TYPE_BOOL, v);
+    return tessi_lexpr_cast(l->p, r->acc, v);
+}
+
+static void store(Lower *l, LBufferId buffer, LExprId index, LExprId value)
+{
+    LExprId place[2] = { index, value };
+    tessi_scope_place(l, place, 2);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = buffer;
+    s->n_index = tessi_loop_dims(l, buffer);
+    s->index[0] = place[0];
+    s->a = place[1];
+}
+
+/* Element `at` of an array that this nest writes: read here and not earlier. */
+static LExprId load(Lower *l, LBufferId buffer, LExprId at)
+{
+    LExprId e = tessi_lexpr_load(l->p, buffer, &at, 1);
+    tessi_pin(l, e, tessi_scope_depth(l));
+    return e;
+}
+
+static LExprId open_loop(Lower *l, const char *name, LExprId from, LExprId to, uint8_t flags)
+{
+    return tessi_lexpr_var(l->p, tessi_scope_for(l, name, from, to, 1, flags));
+}
+
+/* partial[k] = combine(the source at x, partial[k]). */
+static void take(Lower *l, const Reducer *r, Coord *coord, LBufferId partial, LExprId x, LExprId k)
+{
+    if (r->source->n_dims)
+        coord[r->source->n_dims - 1].e = x;
+    LExprId v = element(l, r, tessi_eval_stage(l, r->stage->source, coord, false));
+    store(l, partial, k, combine(l, r, v, load(l, partial, k)));
+}
+
+/* The row at `coord` into partial[0]. */
+static void reduce_row(Lower *l, const Reducer *r, const Nest *nest, Coord *coord,
+                       LBufferId partial)
+{
+    LExprId zero = tessi_l_int(l, 0), width = tessi_l_int(l, PARTIALS), n = tessi_l_int(l, 1);
+    if (nest->n_dims) {
+        uint8_t last = (uint8_t)(nest->n_dims - 1);
+        coord[last] = tessi_nest_coord(nest, last, zero);
+        n = nest->to[last];
+    }
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = partial;
+    LExprId k = open_loop(l, "k", zero, width, LFOR_SIMD);
+    store(l, partial, k, start_value(l, r));
+    tessi_scope_close(l);
+
+    LExprId blocks = tessi_l_op(l, OP_FLOORDIV, n, width);
+    LExprId block = open_loop(l, "block", zero, blocks, 0);
+    LExprId first = tessi_l_op(l, OP_MUL, block, width);
+    k = open_loop(l, "k", zero, width, LFOR_SIMD);
+    take(l, r, coord, partial, tessi_l_op(l, OP_ADD, first, k), k);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+
+    LExprId rest = tessi_l_op(l, OP_MUL, blocks, width);
+    k = open_loop(l, "k", zero, tessi_l_op(l, OP_SUB, n, rest), 0);
+    take(l, r, coord, partial, tessi_l_op(l, OP_ADD, rest, k), k);
+    tessi_scope_close(l);
+
+    for (int half = PARTIALS / 2; half; half /= 2) {
+        k = open_loop(l, "k", zero, tessi_l_int(l, half), LFOR_SIMD);
+        LExprId other = tessi_l_op(l, OP_ADD, k, tessi_l_int(l, half));
+        store(l, partial, k, combine(l, r, load(l, partial, other), load(l, partial, k)));
+        tessi_scope_close(l);
+    }
+}
+
+/* What the rows come to: the mean's division, the conversion to the stage's type. */
+static LExprId finish(Lower *l, const Reducer *r, LExprId total)
+{
+    if (r->stage->reduction == REDUCE_MEAN) {
+        Value one = tessi_value_real(1);
+        LExprId points = tessi_lexpr_const(l->p, TYPE_F64, one);
+        for (uint8_t d = 0; d < r->source->n_dims; d++)
+            points = tessi_l_op(
+                l, OP_MUL, points,
+                tessi_lexpr_cast(l->p, TYPE_F64, tessi_lower_size(l, r->source->size[d])));
+        total = tessi_l_op(l, OP_DIV, tessi_lexpr_cast(l->p, TYPE_F64, total), points);
+    }
+    return tessi_lexpr_cast(l->p, r->stage->type, total);
+}
+
+void tessi_lower_reduction(Lower *l, const PlanGroup *group)
+{
+    StageId id = group->members.at[0];
+    const Reducer r = reducer_of(l, tessi_stage(l->g, id));
+    Nest nest = { .parallel = group->parallel >= 0 };
+    Coord coord[MAX_DIMS];
+    tessi_nest_whole(l, r.source, &nest);
+    l->n_loop_dims = nest.n_dims;
+    l->inside_last = l->inside_rows = false;
+    LExprId zero = tessi_l_int(l, 0);
+    LExprId n_rows = nest.n_dims > 1 ? tessi_nest_row_count(l, &nest) : tessi_l_int(l, 1);
+
+    LBuffer partial = { .name = "partial", .kind = LBUF_LOCAL, .type = r.acc, .n_dims = 1 };
+    partial.size[0] = tessi_l_int(l, PARTIALS);
+    LBuffer rows = { .kind = LBUF_TEMP, .type = r.acc, .n_dims = 1, .size = { n_rows } };
+    rows.name = tessi_sprintf(l->arena, "%s_rows", r.stage->name);
+    LBufferId partial_id = tessi_loop_buffer(l->p, &partial);
+    LBufferId rows_id = tessi_loop_buffer(l->p, &rows);
+
+    if (nest.n_dims > 1) {
+        uint8_t flags = nest.parallel ? LFOR_PARALLEL : 0;
+        LExprId row = tessi_nest_rows(l, &nest, coord, flags);
+        reduce_row(l, &r, &nest, coord, partial_id);
+        store(l, rows_id, row, load(l, partial_id, zero));
+        tessi_scope_close(l);
+    } else {
+        reduce_row(l, &r, &nest, coord, partial_id);
+        store(l, rows_id, zero, load(l, partial_id, zero));
+    }
+    LVarId total = tessi_scope_var(l, r.stage->name, r.acc, start_value(l, &r));
+    LExprId so_far = tessi_lexpr_var(l->p, total);
+    LExprId row = open_loop(l, "row", zero, n_rows, 0);
+    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
+    set->var = total;
+    set->a = combine(l, &r, load(l, rows_id, row), so_far);
+    tessi_scope_close(l);
+    store(l, l->buffer[id.v], zero, finish(l, &r, so_far));
+}
+
+/* ---- Histograms -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Counting {
+    StageId source;
+    LBufferId counts;
+    LExprId n; /* number of bins */
+} Counting;
+
+/* The bin of value v and whether there is one; floor(v) for reals, of which a NaN has none. */
+static LExprId bin_of(Lower *l, const Counting *c, LExprId v, LExprId *in)
+{
+    ScalarType t = TYPE_INDEX;
+    if (tessi_is_real(tessi_lexpr(l->p, v)->type)) {
+        t = TYPE_F64;
+        LExprId wide = tessi_lexpr_cast(l->p, TYPE_F64, v);
+        v = tessi_lexpr_op(l->p, OP_FLOOR, wide, (LExprId){ 0 }, (LExprId){ 0 });
+    } else {
+        v = tessi_lexpr_cast(l->p, TYPE_INDEX, v);
+    }
+    LExprId least = tessi_lexpr_const(l->p, t, (Value){ 0 });
+    LExprId end = tessi_lexpr_cast(l->p, t, c->n);
+    *in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, least, v), tessi_l_op(l, OP_LT, v, end));
+    return tessi_lexpr_cast(l->p, TYPE_INDEX, v);
+}
+
+static void count_point(Lower *l, const Nest *nest, const Coord *coord)
+{
+    const Counting *c = nest->user;
+    LExprId in, place[2] = { tessi_eval_stage(l, c->source, coord, false) };
+    place[0] = bin_of(l, c, place[0], &in);
+    place[1] = in;
+    tessi_scope_place(l, place, 2);
+    tessi_scope_if(l, place[1]);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_ADD);
+    s->buffer = c->counts;
+    s->n_index = 1;
+    s->index[0] = place[0];
+    s->a = tessi_lexpr_const(l->p, TYPE_U32, tessi_value_int(1));
+    s->atomic = nest->parallel;
+    tessi_scope_close(l);
+}
+
+void tessi_lower_histogram(Lower *l, const PlanGroup *group)
+{
+    StageId id = group->members.at[0];
+    const Stage *stage = tessi_stage(l->g, id);
+    Counting c = { stage->source, l->buffer[id.v], tessi_lower_size(l, stage->size[0]) };
+    LExprId bin = open_loop(l, "bin", tessi_l_int(l, 0), c.n, LFOR_SIMD);
+    store(l, c.counts, bin, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
+    tessi_scope_close(l);
+    Nest nest = { .parallel = group->parallel >= 0, .body = count_point, .user = &c };
+    tessi_nest_whole(l, tessi_stage(l->g, stage->source), &nest);
+    tessi_lower_nest(l, &nest);
+}

@@ -1,0 +1,290 @@
+/* Open loops, and the placing of LETs. While a body is put together its expressions are a graph with sharing; placing turns it
+ * into statements: a value used more than once, or one that does not change in the loops around its use, becomes a LET in the
+ * outermost open scope that has all it depends on. A FOR is appended to its parent when it closes, so a LET appended to an outer
+ * scope meanwhile stands before the loop. */
+#include <stdlib.h>
+
+#include "loop/lower_parts.h"
+
+/* ---- What is known of an expression -------------------------------------------------------------------------------- */
+
+Known *tessi_known(Lower *l, LExprId id)
+{
+    while (l->known.n <= id.v) { /* operands have smaller ids */
+        const LExpr *e = &l->p->exprs.at[l->known.n];
+        Known k = { .varies = e->kind == LEXPR_VAR };
+        for (int i = 0; i < e->n_args; i++)
+            k.varies = k.varies || l->known.at[e->arg[i].v].varies;
+        VEC_PUSH(l->arena, &l->known, k);
+    }
+    return &l->known.at[id.v];
+}
+
+void tessi_pin(Lower *l, LExprId id, uint32_t depth)
+{
+    Known *k = tessi_known(l, id);
+    if (k->pin < depth)
+        k->pin = depth;
+}
+
+void tessi_hint(Lower *l, LExprId id, const char *name)
+{
+    Known *k = tessi_known(l, id);
+    if (!k->hint)
+        k->hint = name;
+}
+
+static LVarId new_var(Lower *l, const char *name, ScalarType t, bool is_mutable, uint32_t level)
+{
+    LVarId v = tessi_loop_var(l->p, name, t, is_mutable);
+    while (l->var_level_cap <= v.v) {
+        uint32_t used = l->var_level_cap;
+        l->var_level =
+            tessi_vec_grow(l->arena, l->var_level, used, &l->var_level_cap, sizeof *l->var_level);
+    }
+    l->var_level[v.v] = level;
+    return v;
+}
+
+/* ---- Scopes ---------------------------------------------------------------------------------------------------------- */
+
+uint32_t tessi_scope_depth(const Lower *l)
+{
+    return l->scopes.n - 1;
+}
+
+static void open_scope(Lower *l, LStmt *stmt, LBlock *block)
+{
+    Scope s = { .stmt = stmt, .block = block };
+    VEC_PUSH(l->arena, &l->scopes, s);
+}
+
+void tessi_scope_function(Lower *l, LBlock *block)
+{
+    open_scope(l, NULL, block);
+}
+
+static LStmt *new_stmt(Lower *l, LStmtKind kind)
+{
+    LBlock alone = { 0 };
+    return tessi_lstmt(l->p, &alone, kind);
+}
+
+LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int64_t step,
+                       uint8_t flags)
+{
+    LExprId bounds[2] = { from, to };
+    tessi_scope_place(l, bounds, 2);
+    LStmt *s = new_stmt(l, LSTMT_FOR);
+    s->a = bounds[0];
+    s->b = bounds[1];
+    s->step = step;
+    s->flags = flags;
+    open_scope(l, s, &s->body);
+    s->var = new_var(l, name, TYPE_INDEX, false, tessi_scope_depth(l));
+    return s->var;
+}
+
+void tessi_scope_if(Lower *l, LExprId condition)
+{
+    LStmt *s = new_stmt(l, LSTMT_IF);
+    s->a = tessi_scope_place1(l, condition);
+    open_scope(l, s, &s->body);
+}
+
+void tessi_scope_close(Lower *l)
+{
+    Scope *s = &l->scopes.at[l->scopes.n - 1];
+    for (uint32_t i = 0; i < s->undo.n; i++) {
+        if (s->undo.at[i].cell)
+            *s->undo.at[i].cell = 0;
+        else
+            l->known.at[s->undo.at[i].expr].let = 0;
+    }
+    LStmt *stmt = s->stmt;
+    l->scopes.n--;
+    if (stmt)
+        VEC_PUSH(l->arena, l->scopes.at[l->scopes.n - 1].block, stmt);
+}
+
+LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind)
+{
+    return tessi_lstmt(l->p, l->scopes.at[l->scopes.n - 1].block, kind);
+}
+
+LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start)
+{
+    start = tessi_scope_place1(l, start);
+    LVarId v = new_var(l, name, t, true, tessi_scope_depth(l));
+    LStmt *s = tessi_scope_stmt(l, LSTMT_VAR);
+    s->var = v;
+    s->a = start;
+    return v;
+}
+
+LExprId tessi_scope_let(Lower *l, const char *name, LExprId value)
+{
+    value = tessi_scope_place1(l, value);
+    LVarId v = new_var(l, name, tessi_lexpr(l->p, value)->type, false, tessi_scope_depth(l));
+    LStmt *s = tessi_scope_stmt(l, LSTMT_LET);
+    s->var = v;
+    s->a = value;
+    return tessi_lexpr_var(l->p, v);
+}
+
+void tessi_scope_remember(Lower *l, uint32_t *cell)
+{
+    Undo u = { .cell = cell };
+    VEC_PUSH(l->arena, &l->scopes.at[l->scopes.n - 1].undo, u);
+}
+
+/* ---- Placing ----------------------------------------------------------------------------------------------------------- */
+
+/* Where a value of this level can stand: an IF is not left behind, so that what it guards is not computed in vain. */
+static uint32_t home(const Lower *l, uint32_t level)
+{
+    while (level < tessi_scope_depth(l) && l->scopes.at[level + 1].stmt->kind == LSTMT_IF)
+        level++;
+    return level;
+}
+
+static bool is_leaf(const LExpr *e)
+{
+    return e->kind == LEXPR_CONST || e->kind == LEXPR_VAR || e->kind == LEXPR_PARAM
+           || e->kind == LEXPR_SCALAR;
+}
+
+/* Not worth a name: a leaf, or a leaf plus a leaf in an index. */
+static bool is_trivial(const LoopProgram *p, const LExpr *e)
+{
+    if (is_leaf(e))
+        return true;
+    if (e->kind != LEXPR_OP || e->type != TYPE_INDEX || (e->op != OP_ADD && e->op != OP_SUB))
+        return false;
+    return is_leaf(tessi_lexpr(p, e->arg[0])) && is_leaf(tessi_lexpr(p, e->arg[1]));
+}
+
+typedef VEC(LExprId) LExprList;
+
+static void gather(Lower *l, LExprId id, LExprList *list)
+{
+    Known *k = tessi_known(l, id);
+    if (k->mark == l->generation)
+        return;
+    k->mark = l->generation;
+    k->uses = 0;
+    k->use_level = 0;
+    k->moved = k->let;
+    VEC_PUSH(l->arena, list, id);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const LExprId *)a)->v, y = ((const LExprId *)b)->v;
+    return (x > y) - (x < y);
+}
+
+/* The depth of the innermost scope that an expression depends on; its operands are known. */
+static uint32_t level_of(const Lower *l, LExprId id)
+{
+    const LExpr *e =
+        tessi_lexpr(l->p, (LExprId){ l->known.at[id.v].moved ? l->known.at[id.v].moved : id.v });
+    if (e->kind == LEXPR_VAR)
+        return l->var_level[e->var.v];
+    uint32_t level = 0;
+    for (int i = 0; i < e->n_args; i++)
+        if (l->known.at[e->arg[i].v].level > level)
+            level = l->known.at[e->arg[i].v].level;
+    return l->known.at[id.v].pin > level ? l->known.at[id.v].pin : level;
+}
+
+static void add_use(Lower *l, LExprId id, uint32_t user_level)
+{
+    Known *k = &l->known.at[id.v];
+    k->uses++;
+    if (user_level > k->use_level)
+        k->use_level = user_level;
+}
+
+/* The expression with its arguments replaced by what they have become. */
+static LExprId rebuild(Lower *l, LExprId id)
+{
+    LExpr e = *tessi_lexpr(l->p, id);
+    bool same = true;
+    for (int i = 0; i < e.n_args; i++) {
+        uint32_t to = l->known.at[e.arg[i].v].moved;
+        same = same && to == e.arg[i].v;
+        e.arg[i].v = to;
+    }
+    if (same)
+        return id;
+    switch (e.kind) {
+    case LEXPR_LOAD: return tessi_lexpr_load(l->p, e.buffer, e.arg, e.n_args);
+    case LEXPR_CAST: return tessi_lexpr_cast(l->p, e.type, e.arg[0]);
+    case LEXPR_SAT: return tessi_lexpr_sat(l->p, e.type, e.arg[0]);
+    case LEXPR_OP: return tessi_lexpr_op(l->p, e.op, e.arg[0], e.arg[1], e.arg[2]);
+    default: return id;
+    }
+}
+
+static uint32_t let_at(Lower *l, LExprId original, LExprId value, uint32_t level)
+{
+    const char *name = l->known.at[original.v].hint;
+    LVarId v = new_var(l, name ? name : "t", tessi_lexpr(l->p, value)->type, false, level);
+    LStmt *s = tessi_lstmt(l->p, l->scopes.at[level].block, LSTMT_LET);
+    s->var = v;
+    s->a = value;
+    LExprId var = tessi_lexpr_var(l->p, v);
+    tessi_known(l, var);
+    l->known.at[original.v].let = var.v;
+    Undo u = { .expr = original.v };
+    VEC_PUSH(l->arena, &l->scopes.at[level].undo, u);
+    return var.v;
+}
+
+void tessi_scope_place(Lower *l, LExprId *root, uint32_t n)
+{
+    uint32_t depth = tessi_scope_depth(l);
+    LExprList list = { 0 };
+    l->generation++;
+    for (uint32_t i = 0; i < n; i++)
+        gather(l, root[i], &list);
+    for (uint32_t next = 0; next < list.n; next++) {
+        LExprId id = list.at[next];
+        if (l->known.at[id.v].moved)
+            continue; /* has its LET already */
+        const LExpr *e = tessi_lexpr(l->p, id);
+        for (int i = 0; i < e->n_args; i++)
+            gather(l, e->arg[i], &list);
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_id); /* operands before their users */
+    for (uint32_t next = 0; next < list.n; next++)
+        l->known.at[list.at[next].v].level = home(l, level_of(l, list.at[next]));
+    for (uint32_t i = 0; i < n; i++)
+        add_use(l, root[i], depth);
+    for (uint32_t next = list.n; next-- > 0;) {
+        const Known *k = &l->known.at[list.at[next].v];
+        const LExpr *e = tessi_lexpr(l->p, list.at[next]);
+        for (int i = 0; i < e->n_args && !k->moved; i++)
+            add_use(l, e->arg[i], k->level);
+    }
+    for (uint32_t next = 0; next < list.n; next++) {
+        LExprId id = list.at[next];
+        if (l->known.at[id.v].moved)
+            continue;
+        LExprId value = rebuild(l, id);
+        const Known k = l->known.at[id.v];
+        bool named =
+            (k.uses > 1 || k.use_level > k.level) && !is_trivial(l->p, tessi_lexpr(l->p, value));
+        l->known.at[id.v].moved = named ? let_at(l, id, value, k.level) : value.v;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        root[i].v = l->known.at[root[i].v].moved;
+}
+
+LExprId tessi_scope_place1(Lower *l, LExprId root)
+{
+    tessi_scope_place(l, &root, 1);
+    return root;
+}

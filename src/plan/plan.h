@@ -1,0 +1,95 @@
+/* plan: every decision about a program on a page. A Machine says what is being planned for; a Plan says which stages are
+ * computed together, where each stage lives, how the loops run and how borders are split, each with its reason. Lowering reads
+ * nothing else and decides nothing.
+ *
+ * Text forms: machine_read.c / machine_print.c (`key = value` lines) and plan_read.c / plan_print.c. Whatever a reader or
+ * tessi_plan_verify accepts, lowering can execute with the same pixels. */
+#ifndef TESSERA_PLAN_PLAN_H
+#define TESSERA_PLAN_PLAN_H
+
+#include "analysis/analysis.h"
+#include "base/diag.h"
+#include "graph/graph.h"
+
+/* ---- Machines ---------------------------------------------------------------------------------------------------- */
+typedef struct Machine {
+#define TEXT(key, standard)              const char *key;
+#define INT(key, standard, least, most)  int64_t key;
+#define REAL(key, standard, least, most) double key;
+#include "plan/machine_keys.def"
+#undef TEXT
+#undef INT
+#undef REAL
+} Machine;
+
+/* The machine described by `text`; NULL with a diagnostic. Keys that are absent keep the values of tessi_machine_default. */
+Machine *tessi_machine_read(Arena *a, Diags *d, const char *text, size_t n);
+void tessi_machine_print(const Machine *m, Text *out);
+/* A modest machine with 8-float vectors; what is assumed when nothing is known. */
+Machine *tessi_machine_default(Arena *a);
+
+/* ---- Plans --------------------------------------------------------------------------------------------------------- */
+typedef enum Placement {
+#define PLACEMENT(id, name, lowered, meaning) PLACE_##id,
+#include "plan/placements.def"
+#undef PLACEMENT
+    N_PLACEMENTS
+} Placement;
+const char *tessi_placement_name(Placement p);
+bool tessi_placement_by_name(const char *name, Placement *out);
+
+typedef enum Split {
+    SPLIT_NONE,    /* every read is answered by its rule, everywhere */
+    SPLIT_INTERIOR /* points whose reads are all inside are computed without tests */
+} Split;
+
+typedef struct PlanStage {
+    Placement placement;
+    const char *reason; /* "" when none */
+} PlanStage;
+
+/* Stages computed by one function. Several members share their domain and do not read each other. */
+typedef struct PlanGroup {
+    const char *name; /* of its function: the first member's name */
+    VEC(StageId) members;
+    uint8_t n_dims;
+    uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
+    int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
+    int8_t vector;           /* dimension executed in vectors; -1 = none */
+    Split split;
+    const char *reason;
+} PlanGroup;
+
+typedef struct Plan {
+    Arena *arena;
+    const char *graph;   /* name of the graph it was made for */
+    const char *machine; /* name of the machine it was made for */
+    PlanStage *stage;    /* by StageId; only computed stages that an output needs count */
+    uint32_t n_stages;
+    bool *needed;          /* by StageId: reaches an output */
+    VEC(PlanGroup) groups; /* in order of execution */
+} Plan;
+
+/* The plan that the cost model prefers. */
+Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
+/* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
+Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
+/* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
+Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
+
+/* What the cost model expects of a run with these size parameters. */
+typedef struct PlanEstimate {
+    double operations;                /* arithmetic; a fused multiply-add counts two */
+    double bytes_read, bytes_written; /* of whole images in memory */
+    double seconds;
+} PlanEstimate;
+PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
+                                 const Machine *m, const int64_t *params);
+
+void tessi_plan_print(const Plan *p, const Graph *g, Text *out);
+/* Reads a plan for `g`; NULL with BAD_PLAN_TEXT, or PLAN_MISMATCH when it is no plan of this graph. */
+Plan *tessi_plan_read(Arena *a, Diags *d, const Graph *g, const char *text, size_t n);
+/* NULL when the plan is legal for the graph and this version lowers it, else one sentence. */
+const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g);
+
+#endif

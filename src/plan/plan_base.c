@@ -1,0 +1,257 @@
+/* What planners share: facts about the graph, groups with natural loops, the order of groups. */
+#include "plan/plan_base.h"
+
+const char *tessi_placement_name(Placement p)
+{
+    static const char *const names[] = {
+#define PLACEMENT(id, name, lowered, meaning) name,
+#include "plan/placements.def"
+#undef PLACEMENT
+    };
+    return names[p];
+}
+
+bool tessi_placement_by_name(const char *name, Placement *out)
+{
+    for (int p = 0; p < N_PLACEMENTS; p++) {
+        if (tessi_streq(name, tessi_placement_name((Placement)p))) {
+            *out = (Placement)p;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tessi_stage_is_plain(const Stage *s)
+{
+    if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
+        return false;
+    const Piece *p = &s->pieces.at[0];
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
+            return false;
+    return true;
+}
+
+bool tessi_stage_same_domain(const Stage *a, const Stage *b)
+{
+    if (a->n_dims != b->n_dims)
+        return false;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        if (a->size[d].v != b->size[d].v)
+            return false;
+    return true;
+}
+
+bool tessi_plan_computes(const PlanFacts *f, StageId s)
+{
+    return f->needed[s.v] && tessi_stage(f->g, s)->kind != STAGE_INPUT;
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------------------------------------- */
+
+static bool reads_same_point(const Graph *g, const Access *a)
+{
+    for (uint32_t d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        int64_t add;
+        if (dim->absolute || dim->src != (int8_t)d || dim->scale != 1 || dim->n_terms
+            || !tessi_size_is_const(g, dim->add, &add) || add != 0)
+            return false;
+    }
+    return true;
+}
+
+static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
+{
+    const Access *a = tessi_access(g, load->access);
+    PlanRead r = { .producer = a->producer, .access = load->access, .times = 1 };
+    r.same_point = reads_same_point(g, a);
+    for (int level = 0; level < MAX_WINDOW_LEVELS; level++) {
+        if (!deps->window[level].v)
+            continue;
+        int64_t points = tessi_window_points(tessi_window(g, deps->window[level]));
+        r.times *= points < 0 ? (double)INT32_MAX : (double)points;
+    }
+    for (uint32_t d = 0; d < a->n_dims; d++) {
+        double scale = a->dim[d].scale;
+        r.dynamic = r.dynamic || a->dim[d].absolute;
+        if (!a->dim[d].absolute && scale * scale > 1)
+            r.times /= scale < 0 ? -scale : scale;
+    }
+    return r;
+}
+
+static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, StageId id)
+{
+    const Stage *s = tessi_stage(f->g, id);
+    PlanReads *reads = &f->reads[id.v];
+    f->pointwise[id.v] = s->kind == STAGE_COMPUTE;
+    if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) {
+        PlanRead r = { .producer = s->source, .times = 1, .same_point = true };
+        VEC_PUSH(f->arena, reads, r);
+        return;
+    }
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        const ExprList *list = tessi_expr_walk(walk, f->g, &piece->body, 1);
+        f->nodes[id.v] += list->n;
+        VEC_FOREACH (const ExprId, e, list) {
+            const Expr *x = tessi_expr(f->g, *e);
+            if (x->kind == EXPR_WINDOW) {
+                f->has_window[id.v] = true;
+                f->pointwise[id.v] = false;
+            }
+            if (x->kind != EXPR_LOAD)
+                continue;
+            PlanRead r = read_of(f->g, &deps[e->v], x);
+            if (!r.same_point && !r.dynamic)
+                f->pointwise[id.v] = false;
+            VEC_PUSH(f->arena, reads, r);
+        }
+    }
+}
+
+PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
+{
+    PlanFacts *f = ARENA_NEW(a, PlanFacts);
+    f->g = g;
+    f->arena = a;
+    f->needed = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->returned = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->can_inline = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->pointwise = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->has_window = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
+    f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
+    ExprWalk walk = { .arena = a };
+    const ExprDeps *deps = tessi_expr_deps(g, a);
+    for (uint32_t i = 0; i < g->outputs.n; i++) {
+        VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
+            f->needed[c->stage.v] = f->returned[c->stage.v] = true;
+    }
+    for (uint32_t v = g->stages.n; v-- > 1;) { /* readers stand after what they read */
+        if (!f->needed[v])
+            continue;
+        find_reads(f, &walk, deps, (StageId){ v });
+        VEC_FOREACH (const PlanRead, r, &f->reads[v])
+            f->needed[r->producer.v] = true;
+    }
+    GRAPH_FOREACH_STAGE (g, id)
+        f->can_inline[id.v] =
+            f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(tessi_stage(g, id));
+    return f;
+}
+
+/* ---- Building plans ----------------------------------------------------------------------------------------------------------- */
+
+Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
+{
+    Plan *p = ARENA_NEW(f->arena, Plan);
+    p->arena = f->arena;
+    p->graph = f->g->name;
+    p->machine = machine;
+    p->n_stages = f->g->stages.n;
+    p->needed = f->needed;
+    p->stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        p->stage[v] = (PlanStage){ PLACE_MEMORY, "" };
+    return p;
+}
+
+PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
+{
+    const Stage *s = tessi_stage(g, first);
+    bool reads_image = s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
+    if (reads_image)
+        s = tessi_stage(g, s->source); /* the loops run over what is reduced */
+    PlanGroup group = { .name = tessi_stage(g, first)->name, .n_dims = s->n_dims, .reason = "" };
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        group.order[d] = d;
+    group.parallel = s->n_dims ? 0 : -1;
+    group.vector = (int8_t)(s->n_dims - 1);
+    group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
+    VEC_PUSH(p->arena, &group.members, first);
+    VEC_PUSH(p->arena, &p->groups, group);
+    return &p->groups.at[p->groups.n - 1];
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------------------------------------ */
+
+void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)
+{
+    bool *seen =
+        ARENA_NEW_ARRAY(f->arena, bool, (size_t)s.v + 1); /* a stage reads only stages before it */
+    StageList stack = { 0 };
+    out->n = 0;
+    VEC_PUSH(f->arena, &stack, s);
+    while (stack.n) {
+        StageId at = stack.at[--stack.n];
+        VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
+            if (seen[r->producer.v])
+                continue;
+            seen[r->producer.v] = true;
+            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+                VEC_PUSH(f->arena, &stack, r->producer);
+            else
+                VEC_PUSH(f->arena, out, r->producer);
+        }
+    }
+}
+
+bool tessi_plan_order(Plan *p, const PlanFacts *f)
+{
+    uint32_t n = p->groups.n, n_done = 0;
+    uint32_t *group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->groups.at[i].members.n; k++)
+            group_of[p->groups.at[i].members.at[k].v] = i;
+    bool **before = ARENA_NEW_ARRAY(f->arena, bool *, n);
+    StageList stored = { 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        before[i] = ARENA_NEW_ARRAY(f->arena, bool, n);
+        for (uint32_t k = 0; k < p->groups.at[i].members.n; k++) {
+            tessi_plan_stored_reads(f, p, p->groups.at[i].members.at[k], &stored);
+            VEC_FOREACH (const StageId, s, &stored)
+                if (tessi_plan_computes(f, *s))
+                    before[i][group_of[s->v]] = true;
+        }
+    }
+    bool *done = ARENA_NEW_ARRAY(f->arena, bool, n);
+    Plan sorted = *p;
+    sorted.groups.at = NULL;
+    sorted.groups.n = sorted.groups.cap = 0;
+    for (bool moved = true; moved && n_done < n;) {
+        moved = false;
+        for (uint32_t i = 0; i < n; i++) {
+            bool ready = !done[i];
+            for (uint32_t k = 0; k < n && ready; k++)
+                ready = !before[i][k] || done[k];
+            if (!ready)
+                continue;
+            VEC_PUSH(f->arena, &sorted.groups, p->groups.at[i]);
+            done[i] = moved = true;
+            n_done++;
+        }
+    }
+    if (n_done == n)
+        *p = sorted;
+    return n_done == n;
+}
+
+/* ---- Size of the code --------------------------------------------------------------------------------------------------------------- */
+
+int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p)
+{
+    enum { ENOUGH = 1 << 30 };
+    int64_t *nodes = ARENA_NEW_ARRAY(f->arena, int64_t, f->g->stages.n);
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        nodes[id.v] = f->nodes[id.v];
+        VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
+            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+                nodes[id.v] += nodes[r->producer.v];
+            if (nodes[id.v] > ENOUGH)
+                nodes[id.v] = ENOUGH;
+        }
+    }
+    return nodes;
+}

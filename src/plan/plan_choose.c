@@ -1,0 +1,292 @@
+/* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory, and compute
+ * together what shares a domain and reads the same images. */
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+/* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
+enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
+
+typedef struct Chooser {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+    double
+        *seconds; /* by StageId: computing one point, inlined stages included, all cores at work */
+    double *taps; /* by StageId: how often a point is read */
+    int64_t *nodes;      /* by StageId: code of one evaluation */
+    bool *for_reduction; /* read by a reduction or histogram */
+    bool *dynamic;       /* read by computed index */
+    bool *same_point;    /* read at the point itself only */
+    uint32_t *group_of;  /* by StageId: group + 1 */
+} Chooser;
+
+/* ---- The model ---------------------------------------------------------------------------------------------------------- */
+
+static double ops_per_second(const Machine *m, double per_cycle, uint32_t element_bytes)
+{
+    double lanes = (double)m->vector_bytes / element_bytes;
+    return per_cycle * (lanes < 1 ? 1 : lanes) * m->ghz * 1e9 * (double)m->cores;
+}
+
+/* Computing one point of a stage from what it reads. */
+static double own_seconds(const Machine *m, const StageCost *c, ScalarType t)
+{
+    const double per_cycle[N_OP_CLASSES] = {
+        [OPC_SIMPLE] = m->simple_per_cycle, [OPC_MUL] = m->mul_per_cycle,
+        [OPC_FMA] = m->fma_per_cycle,       [OPC_DIV] = m->div_per_cycle,
+        [OPC_SQRT] = m->sqrt_per_cycle,     [OPC_MATH] = m->math_per_cycle,
+        [OPC_SORT] = m->sort_per_cycle
+    };
+    uint32_t bytes =
+        tessi_type_info(t)->bytes < 8 ? 4 : 8; /* narrow types are computed as 32 bits */
+    double seconds = c->loads / ops_per_second(m, m->load_per_cycle, bytes);
+    for (int k = 0; k < N_OP_CLASSES; k++)
+        seconds += c->ops[k] / ops_per_second(m, per_cycle[k], bytes);
+    return seconds;
+}
+
+/* Writing one point to memory and reading it back. */
+static double memory_seconds(const Machine *m, ScalarType t)
+{
+    return 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
+}
+
+/* ---- Inlining ------------------------------------------------------------------------------------------------------------- */
+
+static void find_uses(Chooser *c)
+{
+    const Graph *g = c->f->g;
+    for (uint32_t v = 1; v < g->stages.n; v++)
+        c->same_point[v] = true;
+    GRAPH_FOREACH_STAGE (g, id) {
+        bool reduces =
+            tessi_stage(g, id)->kind == STAGE_REDUCE || tessi_stage(g, id)->kind == STAGE_HISTOGRAM;
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+            uint32_t p = r->producer.v;
+            c->taps[p] += r->times;
+            c->for_reduction[p] = c->for_reduction[p] || reduces;
+            c->dynamic[p] = c->dynamic[p] || r->dynamic;
+            c->same_point[p] = c->same_point[p] && r->same_point;
+        }
+    }
+}
+
+static long long picoseconds(double seconds)
+{
+    double ps = seconds * 1e12 + 0.5;
+    return ps > 9e15 ? (long long)9e15 : (long long)ps;
+}
+
+/* A number of reads for people: "9", "0.25". */
+static const char *count(Arena *a, double x)
+{
+    long long hundredths = x > 9e15 ? (long long)9e15 : (long long)(x * 100 + 0.5);
+    if (hundredths % 100 == 0)
+        return tessi_sprintf(a, "%lld", hundredths / 100);
+    return tessi_sprintf(a, "%lld.%02lld", hundredths / 100, hundredths % 100);
+}
+
+static void place(Chooser *c, StageId id)
+{
+    Arena *a = c->f->arena;
+    const Stage *s = tessi_stage(c->f->g, id);
+    PlanStage *at = &c->p->stage[id.v];
+    c->seconds[id.v] = own_seconds(c->m, &c->an->cost[id.v], s->type);
+    c->nodes[id.v] = c->f->nodes[id.v];
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+        if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
+            continue;
+        c->seconds[id.v] += r->times * c->seconds[r->producer.v];
+        c->nodes[id.v] += c->nodes[r->producer.v];
+    }
+    double again = c->taps[id.v] > 1 ? (c->taps[id.v] - 1) * c->seconds[id.v] : 0;
+    double trip = memory_seconds(c->m, s->type);
+    bool small =
+        c->nodes[id.v]
+        <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
+    const char *taps = count(a, c->taps[id.v]);
+    if (c->f->returned[id.v])
+        at->reason = "a result";
+    else if (s->kind != STAGE_COMPUTE)
+        at->reason = "a reduction is computed once";
+    else if (!tessi_stage_is_plain(s))
+        at->reason = "made of parts, which are written one over the other";
+    else if (s->n_dims && c->dynamic[id.v])
+        at->reason = "read at computed places";
+    else if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
+        at->reason = "reductions read their source from memory unless it is point-wise";
+    else if (c->f->has_window[id.v] && !(c->same_point[id.v] && c->taps[id.v] <= 1))
+        at->reason = tessi_sprintf(a, "has a window loop and is read %s times a point", taps);
+    else if (!small)
+        at->reason = tessi_sprintf(a, "read %s times a point and too large to repeat (%lld nodes)",
+                                   taps, (long long)c->nodes[id.v]);
+    else if (s->n_dims && again > trip)
+        at->reason = tessi_sprintf(a,
+                                   "read %s times a point: computing it again would cost %lld ps a "
+                                   "point, the trip through memory %lld ps",
+                                   taps, picoseconds(again), picoseconds(trip));
+    else {
+        at->placement = PLACE_INLINE;
+        at->reason =
+            s->n_dims ? tessi_sprintf(a,
+                                      "read %s times a point: computing it again costs %lld ps a "
+                                      "point, a trip through memory would cost %lld ps",
+                                      taps, picoseconds(again), picoseconds(trip))
+                      : "a single number, computed where it is used";
+    }
+}
+
+/* ---- Grouping --------------------------------------------------------------------------------------------------------------- */
+
+/* Computing group `target` must wait for one of the stages of `from`. */
+static bool depends_on_group(const Chooser *c, const StageList *from, uint32_t target)
+{
+    Arena *a = c->f->arena;
+    bool *seen = ARENA_NEW_ARRAY(a, bool, c->p->groups.n);
+    StageList stack = { 0 }, stored = { 0 };
+    VEC_FOREACH (const StageId, s, from)
+        VEC_PUSH(a, &stack, *s);
+    while (stack.n) {
+        uint32_t group = c->group_of[stack.at[--stack.n].v];
+        if (!group || seen[group - 1])
+            continue;
+        if (group - 1 == target)
+            return true;
+        seen[group - 1] = true;
+        VEC_FOREACH (const StageId, member, &c->p->groups.at[group - 1].members) {
+            tessi_plan_stored_reads(c->f, c->p, *member, &stored);
+            VEC_FOREACH (const StageId, s, &stored)
+                VEC_PUSH(a, &stack, *s);
+        }
+    }
+    return false;
+}
+
+/* "temp" of "temp.r": channels of one image. */
+static bool same_image(const Stage *a, const Stage *b)
+{
+    const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');
+    return dot_a && dot_b && dot_a - a->name == dot_b - b->name
+           && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
+}
+
+static bool share(const StageList *a, const StageList *b)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t k = 0; k < b->n; k++)
+            if (a->at[i].v == b->at[k].v)
+                return true;
+    return false;
+}
+
+/* The group that stage `id` had better join; 0 = none, else group + 1. */
+static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *reads)
+{
+    enum { LOOK_BACK = 24 };
+    const Graph *g = c->f->g;
+    const Stage *s = tessi_stage(g, id);
+    StageList other = { 0 };
+    if (!tessi_stage_is_plain(s) || s->n_dims == 0)
+        return 0;
+    for (uint32_t i = c->p->groups.n; i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
+        const PlanGroup *group = &c->p->groups.at[i];
+        StageId first = group->members.at[0];
+        const Stage *t = tessi_stage(g, first);
+        if (!tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t))
+            continue;
+        int64_t nodes = c->nodes[id.v];
+        VEC_FOREACH (const StageId, member, &group->members)
+            nodes += c->nodes[member->v];
+        if (nodes > MAX_SHARED_NODES)
+            continue;
+        tessi_plan_stored_reads(c->f, c->p, first, &other);
+        if ((same_image(s, t) || share(reads, &other)) && !depends_on_group(c, reads, i))
+            return i + 1;
+    }
+    return 0;
+}
+
+static void add_to_groups(Chooser *c, StageId id)
+{
+    StageList reads = { 0 };
+    tessi_plan_stored_reads(c->f, c->p, id, &reads);
+    uint32_t join = group_to_join(c, id, &reads);
+    if (join) {
+        PlanGroup *group = &c->p->groups.at[join - 1];
+        VEC_PUSH(c->f->arena, &group->members, id);
+        group->reason = "computed together: same domain, same images read";
+        c->group_of[id.v] = join;
+        return;
+    }
+    tessi_plan_add_group(c->p, c->f->g, id);
+    c->group_of[id.v] = c->p->groups.n;
+}
+
+Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+{
+    PlanFacts *f = tessi_plan_facts(a, g);
+    uint32_t n = g->stages.n;
+    Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
+    c.seconds = ARENA_NEW_ARRAY(a, double, n);
+    c.taps = ARENA_NEW_ARRAY(a, double, n);
+    c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
+    c.for_reduction = ARENA_NEW_ARRAY(a, bool, n);
+    c.dynamic = ARENA_NEW_ARRAY(a, bool, n);
+    c.same_point = ARENA_NEW_ARRAY(a, bool, n);
+    c.group_of = ARENA_NEW_ARRAY(a, uint32_t, n);
+    find_uses(&c);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_plan_computes(f, id))
+            place(&c, id);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
+            add_to_groups(&c, id);
+    tessi_plan_order(c.p, f);
+    return c.p;
+}
+
+/* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
+
+static double points_of(const Graph *g, const Stage *s, const int64_t *params)
+{
+    double points = 1;
+    for (uint32_t d = 0; d < s->n_dims; d++) {
+        int64_t n;
+        points *= tessi_size_eval(g, s->size[d], params, &n) ? (double)n : 0;
+    }
+    return points;
+}
+
+PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
+                                 const Machine *m, const int64_t *params)
+{
+    PlanEstimate e = { 0 };
+    PlanFacts *f = tessi_plan_facts(p->arena, g);
+    double *evaluations = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
+    for (uint32_t v = g->stages.n; v-- > 1;) {
+        StageId id = { v };
+        const Stage *s = tessi_stage(g, id);
+        if (!tessi_plan_computes(f, id))
+            continue;
+        bool reduces = s->kind != STAGE_COMPUTE;
+        const Stage *domain = reduces ? tessi_stage(g, s->source) : s;
+        bool inlined = p->stage[v].placement == PLACE_INLINE;
+        double points = inlined ? evaluations[v] : points_of(g, domain, params);
+        double compute = points * own_seconds(m, &an->cost[v], s->type);
+        double read = points * an->cost[v].distinct_bytes;
+        double written = inlined || reduces ? 0 : points * an->cost[v].stored_bytes;
+        VEC_FOREACH (const PlanRead, r, &f->reads[v])
+            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+                evaluations[r->producer.v] += points * (r->same_point ? 1 : r->times);
+        if (!inlined) {
+            e.bytes_read += read;
+            e.bytes_written += written;
+        }
+        e.operations += points * tessi_cost_operations(&an->cost[v]);
+        double memory = inlined ? 0 : (read + written) / (m->memory_gbs * 1e9);
+        e.seconds += compute > memory ? compute : memory;
+    }
+    return e;
+}

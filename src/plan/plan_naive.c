@@ -1,0 +1,17 @@
+/* The reference plan: each stage by itself, everything in memory, every read tested, nothing parallel. */
+#include "plan/plan_base.h"
+
+Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m)
+{
+    PlanFacts *f = tessi_plan_facts(a, g);
+    Plan *p = tessi_plan_empty(f, m->name);
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (!tessi_plan_computes(f, id))
+            continue;
+        PlanGroup *group = tessi_plan_add_group(p, g, id);
+        group->parallel = group->vector = -1;
+        group->split = SPLIT_NONE;
+        group->reason = "naive: by itself, every read tested";
+    }
+    return p;
+}

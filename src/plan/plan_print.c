@@ -1,0 +1,84 @@
+/* The text of a plan: what a person reads, edits and replays. */
+#include "plan/plan.h"
+
+/* A name as it is, or quoted when it has characters that the reader would stumble over. */
+static void add_name(Text *out, const char *name)
+{
+    bool plain = *name != 0;
+    for (const char *c = name; *c; c++)
+        plain = plain && *c > ' ' && *c != '"' && *c != '#' && *c != '\\' && *c != 127;
+    if (plain) {
+        tessi_text_add(out, name);
+        return;
+    }
+    tessi_text_add(out, "\"");
+    for (const char *c = name; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tessi_text_addf(out, "\\%c", *c);
+        else if (*c == '\n')
+            tessi_text_add(out, "\\n");
+        else
+            tessi_text_addn(out, c, 1);
+    }
+    tessi_text_add(out, "\"");
+}
+
+static void add_reason(Text *out, const char *indent, const char *reason)
+{
+    if (!reason || !*reason)
+        return;
+    for (const char *line = reason; *line;) {
+        const char *end = line;
+        while (*end && *end != '\n')
+            end++;
+        tessi_text_addf(out, "%swhy ", indent);
+        tessi_text_addn(out, line, (size_t)(end - line));
+        tessi_text_add(out, "\n");
+        line = *end ? end + 1 : end;
+    }
+}
+
+static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
+{
+    tessi_text_add(out, "\ngroup ");
+    add_name(out, group->name);
+    tessi_text_add(out, "\n");
+    add_reason(out, "    ", group->reason);
+    for (uint32_t i = 0; i < group->members.n; i++) {
+        StageId id = group->members.at[i];
+        tessi_text_add(out, "    stage ");
+        add_name(out, tessi_stage(g, id)->name);
+        tessi_text_addf(out, " %s\n", tessi_placement_name(p->stage[id.v].placement));
+        add_reason(out, "        ", p->stage[id.v].reason);
+    }
+    if (group->n_dims) {
+        tessi_text_add(out, "    loops");
+        for (uint8_t d = 0; d < group->n_dims; d++)
+            tessi_text_addf(out, " %d", group->order[d]);
+        tessi_text_add(out, "\n");
+    }
+    if (group->parallel >= 0)
+        tessi_text_addf(out, "    parallel %d\n", group->parallel);
+    if (group->vector >= 0)
+        tessi_text_addf(out, "    vector %d\n", group->vector);
+    tessi_text_addf(out, "    split %s\n", group->split == SPLIT_INTERIOR ? "interior" : "none");
+}
+
+void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
+{
+    tessi_text_add(out, "plan ");
+    add_name(out, p->graph);
+    tessi_text_add(out, "\nmachine ");
+    add_name(out, p->machine);
+    tessi_text_add(out, "\n");
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (!p->needed[id.v] || p->stage[id.v].placement != PLACE_INLINE)
+            continue;
+        tessi_text_add(out, "\nstage ");
+        add_name(out, tessi_stage(g, id)->name);
+        tessi_text_add(out, " inline\n");
+        add_reason(out, "    ", p->stage[id.v].reason);
+    }
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        add_group(p, g, group, out);
+}

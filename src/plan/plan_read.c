@@ -1,0 +1,284 @@
+/* The text of a plan, read back. Lines:
+ *
+ *   plan NAME            machine NAME
+ *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
+ *   group NAME           loops D...   parallel D   vector D   split interior|none
+ *   why TEXT             (belongs to the group or stage before it)
+ *
+ * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+enum { MAX_NAME = 4096 };
+
+typedef struct PlanReader {
+    Arena *arena;
+    Diags *diags;
+    const Graph *g;
+    const PlanFacts *f;
+    Plan *p;
+    PlanGroup *group; /* being read; NULL = none yet */
+    const char **why; /* where a reason goes */
+    bool *placed;     /* by StageId */
+    int line;
+    const char *at, *end; /* rest of the line */
+} PlanReader;
+
+static bool bad(PlanReader *r, DiagCode code, const char *fmt, ...) TESS_PRINTF(3, 4);
+static bool bad(PlanReader *r, DiagCode code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *what = tessi_vsprintf(r->arena, fmt, args);
+    va_end(args);
+    tessi_diag(r->diags, code, (Span){ 0 }, tessi_sprintf(r->arena, "line %d: %s", r->line, what));
+    return false;
+}
+
+/* ---- Words -------------------------------------------------------------------------------------------------------------- */
+
+static void skip_blanks(PlanReader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
+}
+
+/* The next word of the line, "" at its end; NULL with a diagnostic for a quote that is not closed. */
+static const char *word(PlanReader *r)
+{
+    skip_blanks(r);
+    const char *begin = r->at;
+    if (r->at == r->end || *r->at != '"') {
+        while (r->at < r->end && *r->at != ' ' && *r->at != '\t' && *r->at != '\r')
+            r->at++;
+        if (r->at - begin > MAX_NAME) {
+            bad(r, DIAG_BAD_PLAN_TEXT, "a word is longer than %d characters", MAX_NAME);
+            return NULL;
+        }
+        return tessi_strndup(r->arena, begin, (size_t)(r->at - begin));
+    }
+    Text t;
+    tessi_text_init(&t, r->arena);
+    for (r->at++; r->at < r->end && *r->at != '"'; r->at++) {
+        if (*r->at == '\\' && r->at + 1 < r->end) {
+            r->at++;
+            tessi_text_addn(&t, *r->at == 'n' ? "\n" : r->at, 1);
+        } else {
+            tessi_text_addn(&t, r->at, 1);
+        }
+    }
+    if (r->at == r->end || t.n > MAX_NAME) {
+        bad(r, DIAG_BAD_PLAN_TEXT, "a name in quotes is not closed on its line");
+        return NULL;
+    }
+    r->at++;
+    return tessi_text_str(&t);
+}
+
+/* A word that must be there. */
+static const char *needed_word(PlanReader *r, const char *what)
+{
+    const char *w = word(r);
+    if (w && !*w) {
+        bad(r, DIAG_BAD_PLAN_TEXT, "expected %s", what);
+        return NULL;
+    }
+    return w;
+}
+
+static bool line_ends(PlanReader *r)
+{
+    skip_blanks(r);
+    return r->at == r->end
+           || bad(r, DIAG_BAD_PLAN_TEXT, "there is something after the end of the line");
+}
+
+/* A dimension: one digit. */
+static bool dimension(PlanReader *r, uint8_t *out)
+{
+    const char *w = needed_word(r, "a dimension");
+    if (!w)
+        return false;
+    if (w[0] < '0' || w[0] >= '0' + MAX_DIMS || w[1])
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a dimension is a number from 0 to %d", MAX_DIMS - 1);
+    *out = (uint8_t)(w[0] - '0');
+    return true;
+}
+
+/* ---- Lines ---------------------------------------------------------------------------------------------------------------- */
+
+static bool stage_by_name(PlanReader *r, const char *name, StageId *out)
+{
+    VEC(const char *) names = { 0 };
+    GRAPH_FOREACH_STAGE (r->g, id) {
+        if (!tessi_plan_computes(r->f, id))
+            continue;
+        VEC_PUSH(r->arena, &names, tessi_stage(r->g, id)->name);
+        if (!tessi_streq(tessi_stage(r->g, id)->name, name))
+            continue;
+        *out = id;
+        return true;
+    }
+    const char *near = tessi_nearest_word(name, names.at, names.n);
+    if (near)
+        return bad(r, DIAG_PLAN_MISMATCH, "the program computes no stage '%s'; did you mean '%s'?",
+                   name, near);
+    return bad(r, DIAG_PLAN_MISMATCH, "the program computes no stage '%s'", name);
+}
+
+static bool read_stage(PlanReader *r)
+{
+    StageId id = { 0 };
+    const char *name = needed_word(r, "the name of a stage");
+    if (!name || !stage_by_name(r, name, &id))
+        return false;
+    const char *how = needed_word(r, "a placement");
+    if (!how)
+        return false;
+    PlanStage *s = &r->p->stage[id.v];
+    if (!tessi_placement_by_name(how, &s->placement))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no placement", how);
+    if (r->placed[id.v])
+        return bad(r, DIAG_PLAN_MISMATCH, "stage '%s' is placed twice", name);
+    r->placed[id.v] = true;
+    r->why = &s->reason;
+    if (s->placement == PLACE_INLINE)
+        return line_ends(r);
+    if (!r->group)
+        return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no group", name);
+    if (!r->group->members
+             .n) { /* the loops of a group are those of its first stage, until said otherwise */
+        const Stage *t = tessi_stage(r->g, id);
+        if (t->kind == STAGE_REDUCE || t->kind == STAGE_HISTOGRAM)
+            t = tessi_stage(r->g, t->source);
+        r->group->n_dims = t->n_dims;
+        for (uint8_t d = 0; d < MAX_DIMS; d++)
+            r->group->order[d] = d;
+    }
+    VEC_PUSH(r->arena, &r->group->members, id);
+    return line_ends(r);
+}
+
+static bool read_loops(PlanReader *r)
+{
+    for (uint8_t d = 0; d < r->group->n_dims; d++) {
+        if (!dimension(r, &r->group->order[d]))
+            return false;
+        for (uint8_t k = 0; k < d; k++)
+            if (r->group->order[k] == r->group->order[d])
+                return bad(r, DIAG_BAD_PLAN_TEXT, "dimension %d has two loops", r->group->order[d]);
+    }
+    return line_ends(r);
+}
+
+static bool read_split(PlanReader *r)
+{
+    const char *w = needed_word(r, "'interior' or 'none'");
+    if (!w)
+        return false;
+    if (!tessi_streq(w, "interior") && !tessi_streq(w, "none"))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is 'interior' or 'none', not '%s'", w);
+    r->group->split = tessi_streq(w, "interior") ? SPLIT_INTERIOR : SPLIT_NONE;
+    return line_ends(r);
+}
+
+static bool read_reason(PlanReader *r)
+{
+    skip_blanks(r);
+    while (r->end > r->at && (r->end[-1] == '\r' || r->end[-1] == ' '))
+        r->end--;
+    if (!r->why)
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a reason belongs to a stage or a group");
+    const char *line = tessi_strndup(r->arena, r->at, (size_t)(r->end - r->at));
+    *r->why = **r->why ? tessi_sprintf(r->arena, "%s\n%s", *r->why, line) : line;
+    return true;
+}
+
+static bool read_group(PlanReader *r)
+{
+    const char *name = needed_word(r, "the name of a group");
+    if (!name)
+        return false;
+    PlanGroup group = { .name = name, .parallel = -1, .vector = -1, .reason = "" };
+    VEC_PUSH(r->arena, &r->p->groups, group);
+    r->group = &r->p->groups.at[r->p->groups.n - 1];
+    r->why = &r->group->reason;
+    return line_ends(r);
+}
+
+static bool read_dimension_of(PlanReader *r, int8_t *out)
+{
+    uint8_t d;
+    if (!dimension(r, &d))
+        return false;
+    *out = (int8_t)d;
+    return line_ends(r);
+}
+
+static bool read_line(PlanReader *r)
+{
+    skip_blanks(r);
+    if (r->at == r->end || *r->at == '#')
+        return true;
+    const char *key = word(r);
+    if (!key)
+        return false;
+    if (tessi_streq(key, "why"))
+        return read_reason(r);
+    if (tessi_streq(key, "stage"))
+        return read_stage(r);
+    if (tessi_streq(key, "group"))
+        return read_group(r);
+    if (tessi_streq(key, "plan") || tessi_streq(key, "machine")) {
+        const char *name = needed_word(r, "a name");
+        if (!name)
+            return false;
+        *(tessi_streq(key, "plan") ? &r->p->graph : &r->p->machine) = name;
+        return line_ends(r);
+    }
+    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
+                    || tessi_streq(key, "vector") || tessi_streq(key, "split");
+    if (of_group && (!r->group || !r->group->members.n))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
+    if (tessi_streq(key, "loops"))
+        return read_loops(r);
+    if (tessi_streq(key, "parallel"))
+        return read_dimension_of(r, &r->group->parallel);
+    if (tessi_streq(key, "vector"))
+        return read_dimension_of(r, &r->group->vector);
+    if (tessi_streq(key, "split"))
+        return read_split(r);
+    return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
+}
+
+Plan *tessi_plan_read(Arena *a, Diags *d, const Graph *g, const char *text, size_t n)
+{
+    PlanReader r = { .arena = a, .diags = d, .g = g, .f = tessi_plan_facts(a, g) };
+    r.p = tessi_plan_empty(r.f, "");
+    r.placed = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    if (memchr(text, 0, n)) {
+        tessi_diag(d, DIAG_BAD_PLAN_TEXT, (Span){ 0 }, "it contains a zero byte");
+        return NULL;
+    }
+    for (size_t at = 0; at < n;) {
+        const char *newline = memchr(text + at, '\n', n - at);
+        r.at = text + at;
+        r.end = newline ? newline : text + n;
+        at = (size_t)(r.end - text) + 1;
+        r.line++;
+        if (!read_line(&r))
+            return NULL;
+    }
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (!tessi_plan_computes(r.f, id) || r.placed[id.v])
+            continue;
+        bad(&r, DIAG_PLAN_MISMATCH, "it says nothing about stage '%s'", tessi_stage(g, id)->name);
+        return NULL;
+    }
+    const char *fault = tessi_plan_verify(a, r.p, g);
+    if (!fault)
+        return r.p;
+    tessi_diag(d, DIAG_PLAN_MISMATCH, (Span){ 0 }, fault);
+    return NULL;
+}

@@ -1,0 +1,149 @@
+/* Is a plan legal for its graph, and does this version lower it? One sentence about the first fault. */
+#include "plan/plan_base.h"
+
+typedef struct Check {
+    const PlanFacts *f;
+    const Plan *p;
+    uint32_t *group_of; /* by StageId: group + 1 */
+} Check;
+
+static const char *name_of(const Check *c, StageId id)
+{
+    return tessi_stage(c->f->g, id)->name;
+}
+
+static const char *check_placements(Check *c)
+{
+    Arena *a = c->f->arena;
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        if (!tessi_plan_computes(c->f, id))
+            continue;
+        Placement placement = c->p->stage[id.v].placement;
+        if (placement != PLACE_INLINE && placement != PLACE_MEMORY)
+            return tessi_sprintf(
+                a, "stage '%s' is placed in %s; this version lowers only inline and memory",
+                name_of(c, id), tessi_placement_name(placement));
+        if (placement == PLACE_INLINE && !c->f->can_inline[id.v])
+            return tessi_sprintf(a, "stage '%s' cannot be inline: %s", name_of(c, id),
+                                 c->f->returned[id.v]
+                                     ? "it is a result"
+                                     : "only a stage computed in one piece can be recomputed");
+        if (placement == PLACE_INLINE && c->group_of[id.v])
+            return tessi_sprintf(a, "stage '%s' is inline and yet in group '%s'", name_of(c, id),
+                                 c->p->groups.at[c->group_of[id.v] - 1].name);
+        if (placement == PLACE_MEMORY && !c->group_of[id.v])
+            return tessi_sprintf(a, "no group computes stage '%s'", name_of(c, id));
+    }
+    return NULL;
+}
+
+static const char *check_members(Check *c, uint32_t i)
+{
+    Arena *a = c->f->arena;
+    const PlanGroup *group = &c->p->groups.at[i];
+    if (!group->members.n)
+        return tessi_sprintf(a, "group '%s' has no stages", group->name);
+    StageId first = group->members.at[0];
+    VEC_FOREACH (const StageId, id, &group->members) {
+        if (id->v == 0 || id->v >= c->f->g->stages.n || !tessi_plan_computes(c->f, *id))
+            return tessi_sprintf(a, "group '%s' names a stage that is not computed", group->name);
+        if (c->group_of[id->v])
+            return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
+        c->group_of[id->v] = i + 1;
+        const Stage *s = tessi_stage(c->f->g, *id);
+        if (group->members.n > 1
+            && (!tessi_stage_is_plain(s)
+                || !tessi_stage_same_domain(s, tessi_stage(c->f->g, first))))
+            return tessi_sprintf(a, "stage '%s' cannot share the loops of group '%s': %s",
+                                 name_of(c, *id), group->name,
+                                 tessi_stage_is_plain(s) ? "its sizes differ"
+                                                         : "it is not computed in one piece");
+    }
+    return NULL;
+}
+
+static const char *check_loops(Check *c, const PlanGroup *group)
+{
+    Arena *a = c->f->arena;
+    const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+    if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM)
+        s = tessi_stage(c->f->g, s->source);
+    if (group->n_dims != s->n_dims)
+        return tessi_sprintf(a, "group '%s' has %d loops where its stages have %d dimensions",
+                             group->name, group->n_dims, s->n_dims);
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        if (group->order[d] != d)
+            return tessi_sprintf(
+                a, "group '%s': this version lowers only loops in the order of the dimensions",
+                group->name);
+    if (group->parallel > 0 || (group->parallel == 0 && !group->n_dims) || group->parallel < -1)
+        return tessi_sprintf(a, "group '%s': this version shares out only dimension 0",
+                             group->name);
+    if (group->vector >= 0 && group->vector != group->n_dims - 1)
+        return tessi_sprintf(a, "group '%s': this version makes vectors only of the last dimension",
+                             group->name);
+    return NULL;
+}
+
+/* What a group reads from memory must have been computed by the groups before it. */
+static const char *check_order(Check *c, uint32_t i)
+{
+    StageList stored = { 0 };
+    const PlanGroup *group = &c->p->groups.at[i];
+    VEC_FOREACH (const StageId, id, &group->members) {
+        tessi_plan_stored_reads(c->f, c->p, *id, &stored);
+        VEC_FOREACH (const StageId, s, &stored) {
+            if (!tessi_plan_computes(c->f, *s) || c->group_of[s->v] - 1 < i)
+                continue;
+            return tessi_sprintf(c->f->arena, "group '%s' reads stage '%s' before it is computed",
+                                 group->name, name_of(c, *s));
+        }
+    }
+    return NULL;
+}
+
+static const char *check_size(Check *c)
+{
+    Arena *a = c->f->arena;
+    const Graph *g = c->f->g;
+    int64_t *nodes = tessi_plan_code_nodes(c->f, c->p);
+    uint32_t *depth = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    GRAPH_FOREACH_STAGE (g, id) {
+        bool inlines = false;
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+            if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
+                continue;
+            inlines = true;
+            if (depth[r->producer.v] + 1 > depth[id.v])
+                depth[id.v] = depth[r->producer.v] + 1;
+        }
+        if (inlines && nodes[id.v] > PLAN_MAX_GROUP_NODES)
+            return tessi_sprintf(
+                a, "stage '%s' with what is inlined into it makes more than %d operations",
+                name_of(c, id), PLAN_MAX_GROUP_NODES);
+        if (depth[id.v] > PLAN_MAX_INLINE_DEPTH)
+            return tessi_sprintf(
+                a, "more than %d stages are inlined into one another up to stage '%s'",
+                PLAN_MAX_INLINE_DEPTH, name_of(c, id));
+    }
+    return NULL;
+}
+
+const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
+{
+    if (p->n_stages != g->stages.n)
+        return "the plan was made for another graph";
+    Check c = { .f = tessi_plan_facts(a, g), .p = p };
+    c.group_of = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    const char *fault = NULL;
+    for (uint32_t i = 0; i < p->groups.n && !fault; i++)
+        fault = check_members(&c, i);
+    if (!fault)
+        fault = check_placements(&c);
+    for (uint32_t i = 0; i < p->groups.n && !fault; i++) {
+        fault = check_loops(&c, &p->groups.at[i]);
+        if (!fault)
+            fault = check_order(&c, i);
+    }
+    return fault ? fault : check_size(&c);
+}

@@ -1,0 +1,43 @@
+/* The C compiler of this machine: finding it, what it can do, compiling with it. */
+#ifndef TESSERA_RT_CC_H
+#define TESSERA_RT_CC_H
+
+#include "base/base.h"
+#include "rt/cache.h"
+
+typedef struct CcTool {
+    char *path;        /* the program; NULL: none was found */
+    char *version;     /* first line of what --version prints */
+    uint64_t identity; /* of the program and of this CPU, which -march=native means */
+    bool native;       /* takes -march=native */
+    bool openmp;       /* compiles and links -fopenmp */
+} CcTool;
+
+/* Finds `name`, or when it is NULL what TESSERA_CC names, or else cc, gcc or clang on PATH, and
+ * tries it once; what it takes is remembered in the cache (may be NULL). TESS_ERROR_COMPILER when
+ * there is none or it does not work. */
+bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f);
+void tessi_cc_dispose(CcTool *tool);
+
+typedef enum CcKind { CC_OBJECT, CC_SHARED, CC_ARCHIVE } CcKind; /* .o .so .a */
+bool tessi_cc_kind_of(const char *path, CcKind *kind);           /* by suffix */
+
+typedef struct CcJob {
+    const CcTool *tool;
+    const char *c_text;
+    CcKind kind;
+    const char *out;          /* appears whole or not at all */
+    const char *const *flags; /* more flags, NULL at the end; may be NULL */
+    bool portable;            /* code for any CPU of this family instead of this one */
+    Text *log;                /* gets what a failing compiler said; may be NULL */
+} CcJob;
+/* -O3, no contraction (the graph alone decides about rounding), OpenMP where there is. */
+bool tessi_cc_compile(const CcJob *job, Failure *f);
+/* The same with the log in memory from malloc (owned by the caller, free) instead of job->log, so
+ * that nothing jumps out. */
+bool tessi_cc_compile_raw(const CcJob *job, char **log, Failure *f);
+
+/* Adds to a cache key what decides about the result of a job, but for its text and kind. */
+void tessi_cc_add_key(const CcJob *job, CacheKey *key);
+
+#endif

@@ -1,0 +1,13 @@
+/* What the process can ask of the system it runs in: environment variables, cores, memory. */
+#ifndef TESSERA_RT_ENV_H
+#define TESSERA_RT_ENV_H
+
+#include "base/base.h"
+
+const char *
+tessi_env(const char *name); /* NULL when unset or empty; borrowed from the environment */
+int tessi_cpu_count(void);   /* cores this process may run on, at least 1 */
+uint64_t
+tessi_memory_bytes(void); /* physical memory; a generous guess where the system does not say */
+
+#endif

@@ -1,0 +1,39 @@
+/* Files: read whole, written whole or not at all. */
+#ifndef TESSERA_RT_FILE_H
+#define TESSERA_RT_FILE_H
+
+#include "base/base.h"
+
+/* Reads the whole file ("-" = standard input); at most `limit` bytes (0 = half of this machine's
+ * memory). *data is owned by the caller (free) and followed by a NUL that is not counted in *n.
+ * Directories are refused. */
+bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, Failure *f);
+
+/* Writes the whole file. A regular file appears under its name complete or not at all: the bytes go
+ * to a temporary name beside it, which is renamed, or removed on any failure. Symbolic links are
+ * followed; an existing file keeps its permissions, and one that may not be written is refused.
+ * Devices, pipes and "-" (standard output) are written to directly. */
+bool tessi_file_write(const char *path, const void *data, size_t n, Failure *f);
+
+/* The same in two steps, so that several files can be prepared before the first of them shows. */
+typedef struct PendingFile {
+    char *final, *temporary; /* temporary NULL: nothing is pending */
+} PendingFile;
+bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFile *p, Failure *f);
+bool tessi_file_commit(PendingFile *p, Failure *f); /* disposes p in any case */
+void tessi_file_discard(PendingFile *p);            /* removes the temporary file, disposes p */
+
+bool tessi_file_exists(const char *path);
+bool tessi_dir_exists(const char *path);
+bool tessi_dir_make(const char *path, Failure *f); /* with its parents; fine when it is there */
+/* Owned by the caller (free); NULL without memory. */
+char *tessi_path_join(const char *dir, const char *name);
+const char *tessi_path_suffix(const char *path); /* ".png" of the last component, or "" */
+
+/* A fresh private directory below TMPDIR or the system's place for such; owned by the caller
+ * (free). */
+bool tessi_temp_dir(char **path, Failure *f);
+/* Removes a directory and the plain files in it (no directories below). */
+void tessi_temp_dir_remove(const char *path);
+
+#endif

@@ -1,0 +1,54 @@
+/* Loading a compiled module: dlopen. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_NODELETE in <dlfcn.h> */
+#endif
+#include "rt/module.h"
+#include "tessera.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The first module brings in the OpenMP runtime, whose worker threads outlive the call that made
+ * them. Were it unloaded with the last module, they would wake up in memory that is gone; so it
+ * stays. */
+static void keep_openmp_loaded(void)
+{
+    static const char *const runtimes[] = { "libgomp.so.1", "libomp.so.5", "libomp.so",
+                                            "libiomp5.so" };
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+        void *handle = dlopen(runtimes[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        if (handle)
+            dlclose(handle);
+    }
+}
+
+bool tessi_module_open(const char *path, RtModule *m, Failure *f)
+{
+    m->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!m->handle) {
+        const char *why = dlerror();
+        return tessi_failf(f, TESS_ERROR_FILE, "cannot load the compiled program: %.400s",
+                           why ? why : path);
+    }
+    keep_openmp_loaded();
+    return true;
+}
+
+RtFunction tessi_module_function(const RtModule *m, const char *name, Failure *f)
+{
+    void *symbol = m->handle ? dlsym(m->handle, name) : NULL;
+    RtFunction function = NULL;
+    if (!symbol)
+        tessi_failf(f, TESS_ERROR_INTERNAL, "the compiled program has no function '%.200s'", name);
+    else
+        memcpy(&function, &symbol,
+               sizeof function); /* ISO C has no cast from object to function pointer */
+    return function;
+}
+
+void tessi_module_close(RtModule *m)
+{
+    if (m->handle)
+        dlclose(m->handle);
+    m->handle = NULL;
+}

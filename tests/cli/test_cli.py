@@ -1,0 +1,248 @@
+"""The command line: what each command prints, exit codes, and that bad input of any kind gets one sentence and harms nothing."""
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+from tool import check, run
+
+BLUR = """stencil blurx(vector#2 float X) { return (X@[0,-1] + X + X@[0,1]) / 3.0; }
+parameter M, N;
+vector#2 float input[M, N];
+output = blurx(input:mirror);
+return output;
+"""
+TWO = """stencil f(vector#2 float X, float s) { return X * s; }
+parameter M, N;
+vector#2 float a[M, N];
+vector#2 float b[M, N];
+float s = 2;
+return f(a, s), f(b, s);
+"""
+COLOUR = """struct rgb { uint8 r; uint8 g; uint8 b; }
+stencil f(vector#2 rgb X) { return struct rgb(X.b, X.g, X.r); }
+parameter M, N;
+vector#2 rgb a[M, N];
+return f(a);
+"""
+
+
+def one_sentence(name, result, words=(), status=1):
+    code, out, err = result
+    lines = [line for line in err.splitlines() if line.strip()]
+    check(name, code == status and len(lines) == 1 and lines[0].startswith("tessera: ") and not out
+          and all(word in err for word in words), f"status {code}\n{out}{err}")
+
+
+def test_information(folder):
+    for arguments in (["--help"], ["-h"], ["help"], ["run", "--help"], ["bench", "-h"], ["--version"], ["run", "--version"]):
+        code, out, err = run(*arguments)
+        check(f"{arguments}", code == 0 and "tessera" in out and not err, err)
+    code, out, _ = run("borders")
+    check("borders", code == 0 and all(word in out for word in ("clamp", "REFLECT_101", "grid-wrap", "none")), out)
+    code, out, _ = run("machine")
+    check("machine", code == 0 and "vector_bytes" in out and "cores" in out, out)
+    code, out, _ = run("machine", "-o", folder / "m.machine")
+    check("machine -o", code == 0 and not out and "cores" in (folder / "m.machine").read_text())
+    code, out, err = run("explain", folder / "blur.tess", f"--machine={folder / 'm.machine'}")
+    check("the machine reads back", code == 0 and "group" in out, err)
+
+
+def test_usage(folder):
+    one_sentence("no command", run(), ["--help"], 2)
+    one_sentence("unknown command", run("frobnicate"), ["frobnicate"], 2)
+    one_sentence("unknown option", run("run", "--frobnicate"), ["--frobnicate"], 2)
+    one_sentence("missing argument", run("run", folder / "blur.tess", "-o"), ["-o"], 2)
+    one_sentence("bad choice", run("run", folder / "blur.tess", "--target=fpga"), ["--target"], 2)
+    one_sentence("bad number", run("run", folder / "blur.tess", "--threads=many"), ["--threads"], 2)
+    one_sentence("option of another command", run("check", folder / "blur.tess", "--runs=3"), ["--runs"], 2)
+    one_sentence("no program", run("run"), ["PROGRAM"], 2)
+    one_sentence("build without output", run("build", folder / "blur.tess"), ["-o"], 2)
+
+
+def test_check(folder):
+    check("a sound program", run("check", folder / "blur.tess") == (0, "", ""))
+    (folder / "wrong.tess").write_text(BLUR.replace("input:mirror", "inptu:mirror"))
+    code, out, err = run("check", folder / "wrong.tess")
+    check("diagnosed", code == 1 and "wrong.tess:4:16: error[" in err and "did you mean 'input'" in err and "^" in err, err)
+    code, out, err = run("check", folder / "wrong.tess", "--color=always")
+    check("coloured", "\x1b[" in err, err)
+    code, out, err = run("check", folder / "wrong.tess", "--diagnostics=json")
+    record = json.loads(err.splitlines()[0])
+    check("as JSON", code == 1 and record["line"] == 4 and record["column"] == 16 and record["severity"] == "error", err)
+    code, out, err = run("check", "-", stdin=BLUR.encode())
+    check("from standard input", code == 0, err)
+
+
+def test_run(folder):
+    a = folder / "a.npy"
+    tool.write_npy(a, (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
+    for target in ("c", "interp", "loops", "auto"):
+        code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", f"--target={target}")
+        good = code == 0 and not err
+        if good:
+            shape, kind, values = tool.read_npy(folder / "b.npy")
+            want = [5 / 3, 2, 7 / 3, 14 / 3, 5, 16 / 3]
+            good = shape == (2, 3) and kind == "<f4" and all(abs(x - y) < 1e-6 for x, y in zip(values, want))
+        check(f"run {target}", good, err)
+    code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--time", "--fp=strict", "--border=wrap")
+    check("verify and time", code == 0 and "verified" in err and " ms" in err, err)
+    code, out, err = run("run", folder / "two.tess", "b=" + str(a), a, "s=3", "-o", folder / "x.npy", "-o", folder / "y.npy")
+    check("by name and by order", code == 0 and tool.read_npy(folder / "x.npy")[2] == [3, 6, 9, 12, 15, 18], err)
+    code, out, err = run("run", folder / "two.tess", "random:7:5x4", "ramp:5x4", "-o", folder / "x.npy", "-o", folder / "y.npy")
+    check("pseudo-inputs", code == 0 and tool.read_npy(folder / "y.npy")[2][:5] == [0, 2, 4, 6, 2], err)
+    code, out, err = run("run", folder / "blur.tess", "ramp:3x300", "-o", folder / "s.pgm")
+    check("saturation is told", code == 0 and "saturated" in err, err)
+    code, out, err = run("run", folder / "blur.tess", "ramp:3x300", "-o", folder / "s.pgm", "-q")
+    check("quiet", code == 0 and not err, err)
+    code, out, err = run("run", folder / "blur.tess", "ramp:3x4", "-o", "-")
+    check("standard output", code == 0 and "NUMPY" in out, err)
+    code, out, err = run("run", folder / "blur.tess", "-", "-o", folder / "b.npy", stdin=b"P5 3 2 255\n\x01\x02\x03\x04\x05\x06")
+    check("standard input", code == 0 and abs(tool.read_npy(folder / "b.npy")[2][0] - 5 / 3) < 1e-6, err)
+
+
+def test_colour(folder):
+    picture = folder / "p.ppm"
+    picture.write_bytes(b"P6 2 1 255\n" + bytes([10, 20, 30, 40, 50, 60]))
+    code, out, err = run("run", folder / "colour.tess", picture, "-o", folder / "q.ppm")
+    check("struct images", code == 0 and (folder / "q.ppm").read_bytes().endswith(bytes([30, 20, 10, 60, 50, 40])), err)
+    one_sentence("colour for a grey program", run("run", folder / "blur.tess", picture, "-o", folder / "q.pgm"),
+                 ["--gray", "--each-channel"])
+    code, out, err = run("run", folder / "blur.tess", picture, "-o", folder / "q.pgm", "--gray")
+    check("--gray", code == 0 and (folder / "q.pgm").read_bytes().startswith(b"P5"), err)
+    code, out, err = run("run", folder / "blur.tess", picture, "-o", folder / "q.ppm", "--each-channel")
+    check("--each-channel", code == 0 and (folder / "q.ppm").read_bytes().endswith(bytes([30, 40, 50, 20, 30, 40])), err)
+    grey = folder / "g.pgm"
+    grey.write_bytes(b"P5 2 1 255\n\x01\x02")
+    one_sentence("grey for a colour program", run("run", folder / "colour.tess", grey, "-o", folder / "q.ppm"), ["one channel"])
+
+
+def test_bad_input(folder):
+    blur, a, out_path = folder / "blur.tess", folder / "a.npy", folder / "keep.npy"
+    out_path.write_bytes(b"precious")
+    bad = [
+        ("no such program", ["run", folder / "none.tess", a, "-o", out_path], ["none.tess"]),
+        ("a folder as program", ["run", folder, a, "-o", out_path], []),
+        ("no such image", ["run", blur, folder / "none.png", "-o", out_path], ["none.png"]),
+        ("a folder as image", ["run", blur, folder, "-o", out_path], []),
+        ("no image given", ["run", blur, "-o", out_path], ["input"]),
+        ("too many images", ["run", blur, a, a, "-o", out_path], []),
+        ("no output", ["run", blur, a], ["-o"]),
+        ("too many outputs", ["run", blur, a, "-o", out_path, "-o", out_path], []),
+        ("unknown name", ["run", blur, a, "sigma=2", "-o", out_path], ["sigma"]),
+        ("no number", ["run", folder / "two.tess", a, a, "s=much", "-o", out_path, "-o", folder / "z.npy"], ["much"]),
+        ("unknown suffix", ["run", blur, a, "-o", folder / "keep.xyz"], ["xyz"]),
+        ("unwritable folder", ["run", blur, a, "-o", folder / "none" / "x.npy"], []),
+        ("cuda", ["run", blur, a, "-o", out_path, "--target=cuda"], ["CUDA"]),
+        ("pseudo of nothing", ["run", blur, "zero:0x4", "-o", out_path], []),
+        ("pseudo nonsense", ["run", blur, "zero:axb", "-o", out_path], []),
+        ("pseudo of terabytes", ["run", blur, "zero:1000000x100000000", "-o", out_path], []),
+        ("wrong dimensions", ["run", blur, "zero:4", "-o", out_path], ["dimensions"]),
+        ("no such stop", ["explain", blur, "--dump=grpah"], ["graph"]),
+        ("no such plan", ["run", blur, a, "-o", out_path, f"--plan={folder / 'none.plan'}"], ["none.plan"]),
+        ("build to a strange suffix", ["build", blur, "-o", folder / "x.exe"], [".c"]),
+    ]
+    for name, arguments, words in bad:
+        one_sentence(name, run(*arguments), words)
+    hostile = {
+        "truncated.pgm": b"P5 100 100 255\nabc",
+        "huge.pgm": b"P5 1000000 1000000 255\nabc",
+        "zero.pgm": b"P5 0 5 255\n",
+        "text.png": b"this is no picture",
+        "cut.png": b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR\xff\xff\xff\xff\xff\xff\xff\xff\x08\x00\x00\x00\x00",
+        "empty.npy": b"",
+        "huge.npy": b"\x93NUMPY\x01\x00\x50\x00{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }    \n",
+        "cut.jpg": b"\xff\xd8\xff\xe0\x00\x10JFIF",
+        "cut.tif": b"II*\x00\x08\x00\x00\x00",
+    }
+    for name, data in hostile.items():
+        (folder / name).write_bytes(data)
+        one_sentence(name, run("run", blur, folder / name, "-o", out_path), [name])
+    check("nothing was overwritten", out_path.read_bytes() == b"precious")
+    check("nothing was left behind", not list(folder.glob("*.tmp*")), str(list(folder.iterdir())))
+
+
+def test_sizes_contradict(folder):
+    tool.write_npy(folder / "small.npy", (2, 2), "<f4", [1, 2, 3, 4])
+    one_sentence("sizes that contradict", run("run", folder / "two.tess", folder / "a.npy", folder / "small.npy", "-o",
+                                              folder / "x.npy", "-o", folder / "y.npy"), ["'a'", "'b'"])
+
+
+def test_full_disk(folder):
+    if not os.path.exists("/dev/full"):
+        print("skipped: no /dev/full here")
+        return
+    code, out, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", "/dev/full")
+    check("full disk", code == 1 and "tessera:" in err, err)
+    link = folder / "full.npy"
+    link.symlink_to("/dev/full")
+    one_sentence("full disk behind a name", run("run", folder / "blur.tess", folder / "a.npy", "-o", link))
+
+
+def test_without_compiler(folder):
+    env = {"TESSERA_CC": str(folder / "no-such-cc"), "TESSERA_CACHE": str(folder / "empty-cache")}
+    arguments = ["run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy"]
+    one_sentence("a compiler that is not there", run(*arguments, "--target=c", env=env), ["no-such-cc"])
+    env = {"PATH": str(folder), "TESSERA_CACHE": str(folder / "empty-cache"), "TESSERA_CC": ""}
+    code, out, err = run(*arguments, env=env)
+    check("auto falls back to the interpreter and says so", code == 0 and "interp" in err, err)
+    broken = folder / "broken-cc"
+    broken.write_text("#!/bin/sh\necho 'the compiler is ill' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    env = {"TESSERA_CC": str(broken), "TESSERA_CACHE": str(folder / "empty-cache")}
+    code, out, err = run(*arguments, "--target=c", env=env)
+    check("a compiler that fails", code == 1 and "tessera:" in err, err)
+
+
+def test_cache(folder):
+    env = {"TESSERA_CACHE": str(folder / "cache")}
+    arguments = ["run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", "--target=c", "--time"]
+    _, _, first = run(*arguments, env=env)
+    _, _, second = run(*arguments, env=env)
+    check("the second run is cached", "cached" not in first and "cached" in second, first + second)
+    for entry in (folder / "cache").rglob("*.so"):
+        entry.write_bytes(entry.read_bytes()[:100])
+    code, _, err = run(*arguments, env=env)
+    check("a damaged entry is made anew", code == 0 and "cached" not in err, err)
+    env = {"TESSERA_CACHE": "/proc/no/such/place"}
+    code, _, err = run(*arguments, env=env)
+    check("an unusable cache does not matter", code == 0, err)
+
+
+def test_explain(folder):
+    for stop, words in (("ast", ["blurx"]), ("types", ["float"]), ("graph", ["stage"]), ("analysis", ["output"]), ("plan", ["group"]),
+                        ("loops", ["for"]), ("c", ["#pragma omp", "output"]), ("header", ["int blur"])):
+        code, out, err = run("explain", folder / "blur.tess", f"--dump={stop}")
+        check(f"dump {stop}", code == 0 and all(word in out for word in words), out[:300] + err)
+        check(f"dump {stop} is deterministic", out == run("explain", folder / "blur.tess", f"--dump={stop}")[1])
+    code, out, err = run("explain", folder / "blur.tess")
+    (folder / "blur.plan").write_text(out)
+    code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'blur.plan'}", "--verify")
+    check("the plan replays", code == 0, err)
+    (folder / "bad.plan").write_text("this is no plan\n")
+    code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'bad.plan'}")
+    check("a bad plan is refused", code == 1 and "plan" in err, err)
+
+
+def test_bench(folder):
+    code, out, err = run("bench", folder / "blur.tess", "random:1:64x64", "--runs=5")
+    check("bench", code == 0 and "copy" in out and "median" in out, err)
+    code, out, err = run("bench", folder / "blur.tess", "random:1:64x64", "--runs=5", "--json")
+    record = json.loads(out) if code == 0 else {}
+    keys = {"program", "target", "device", "dtype", "sizes", "plan", "median_ms", "min_ms", "runs", "copy_ms", "share_of_copy",
+            "gflops", "compile_ms", "predicted_ms"}
+    check("bench --json", keys <= set(record) and record["runs"] == 5 and record["sizes"] == [[64, 64]], out + err)
+
+
+with tool.workspace() as place:
+    place = pathlib.Path(place)
+    (place / "blur.tess").write_text(BLUR)
+    (place / "two.tess").write_text(TWO)
+    (place / "colour.tess").write_text(COLOUR)
+    tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
+    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_full_disk,
+                 test_without_compiler, test_cache, test_explain, test_bench):
+        test(place)
+tool.finish()

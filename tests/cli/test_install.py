@@ -1,0 +1,52 @@
+"""The installed library from outside: `cmake --install` into an empty prefix, then the example of docs/api.md compiled with nothing but what
+pkg-config says, linked against the shared and the static library, and run; and the installed tool finds its standard library."""
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+if not shutil.which("pkg-config"):
+    print("skipped: no pkg-config here")
+    sys.exit(tool.SKIPPED)
+
+
+def command(*words, env=None):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, env=dict(os.environ, **(env or {})))
+    return done.returncode, done.stdout, done.stderr
+
+
+def link_flags():
+    """A sanitized library needs the sanitizers in the program too."""
+    cache = (tool.BUILD / "CMakeCache.txt").read_text()
+    for line in cache.splitlines():
+        if line.startswith("TESSERA_SANITIZE:") and line.split("=", 1)[1]:
+            return [f"-fsanitize={line.split('=', 1)[1]}"]
+    return []
+
+
+with tool.workspace() as place:
+    prefix = pathlib.Path(place) / "prefix"
+    code, _, errors = command("cmake", "--install", tool.BUILD, "--prefix", prefix)
+    tool.check("install", code == 0, errors)
+    pc = next(iter(prefix.rglob("tessera.pc")), None)
+    tool.check("a pkg-config file is installed", pc is not None)
+    env = {"PKG_CONFIG_PATH": str(pc.parent) if pc else "", "LD_LIBRARY_PATH": str(pc.parent.parent) if pc else ""}
+    _, flags, errors = command("pkg-config", "--cflags", "--libs", "tessera", env=env)
+    flags = shlex.split(flags)
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    example = tool.ROOT / "examples" / "api" / "edges.c"
+    program = pathlib.Path(place) / "edges"
+    code, _, errors = command(compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", example, "-o", program,
+                              *flags, *link_flags(), env=env)
+    tool.check("the example compiles", code == 0, errors)
+    code, out, errors = command(program, env=env)
+    tool.check("the example runs", code == 0 and out == "beside the edge 0.0, on it 40.0\n", out + errors)
+    code, out, errors = command(prefix / "bin" / "tessera", "run", tool.ROOT / "examples" / "edges.tess", "random:1:20x30", "-o",
+                                pathlib.Path(place) / "e.npy")
+    tool.check("the installed tool runs", code == 0, errors)
+tool.finish()

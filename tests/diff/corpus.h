@@ -1,0 +1,64 @@
+/* Running one program of the corpus at given sizes on given targets and comparing the results. */
+#ifndef TESSERA_TESTS_DIFF_CORPUS_H
+#define TESSERA_TESTS_DIFF_CORPUS_H
+
+#include "base/base.h"
+#include "tessera.h"
+
+enum { CORPUS_MOST_PARAMS = 8, CORPUS_MOST_IMAGES = 16, CORPUS_MOST_SETS = 16 };
+
+/* The `//!` lines of a program (tests/corpus/README.md). */
+typedef struct CorpusInput {
+    const char *name, *values; /* values: the words after `=` */
+} CorpusInput;
+typedef struct CorpusExpect {
+    int output; /* from 0 */
+    const char *values;
+} CorpusExpect;
+typedef struct CorpusCase {
+    const char *path, *text;
+    size_t n;
+    int64_t sizes[CORPUS_MOST_PARAMS];
+    int n_sizes;
+    int64_t min_size;
+    bool fixed_size;
+    tess_constant set[CORPUS_MOST_SETS];
+    int n_set;
+    CorpusInput input[CORPUS_MOST_IMAGES];
+    int n_inputs;
+    CorpusExpect expect[CORPUS_MOST_IMAGES * 4];
+    int n_expect;
+} CorpusCase;
+
+/* Reads and takes apart a file; everything is allocated in `a`. */
+void corpus_read(Arena *a, const char *path, CorpusCase *c);
+
+/* A program of the corpus, compiled for one target, with arguments of one size. Memory of images lies in rows with padding that
+ * holds a pattern, so that a write outside shows. */
+typedef struct CorpusRun {
+    tess_program *program;
+    tess_args *args;
+    DLTensor *in[CORPUS_MOST_IMAGES], *out[CORPUS_MOST_IMAGES];
+    int n_in, n_out;
+} CorpusRun;
+typedef struct CorpusSetting {
+    tess_target target;
+    tess_fp fp;
+    const char *plan;     /* text or NULL */
+    const int64_t *sizes; /* one for each size parameter */
+    bool expected_inputs; /* the `input` lines count; else random elements from `seed` */
+    uint64_t seed;
+    bool padded;
+} CorpusSetting;
+/* False with a sentence in `why` when it does not compile or run. `run` must be closed in any case. */
+bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why);
+void corpus_close(CorpusRun *run);
+int corpus_params(
+    const CorpusCase *c); /* size parameters the program declares; -1 when it does not compile */
+
+/* Whether both runs gave the same shapes and bits, and left the padding alone. */
+bool corpus_same(const CorpusRun *a, const CorpusRun *b, Text *why);
+/* Whether the `expect` lines hold. */
+bool corpus_expected(const CorpusCase *c, const CorpusRun *run, Text *why);
+
+#endif

@@ -1,0 +1,91 @@
+/* Any bytes through the reader of loop programs; what it accepts goes through the verifier, the printer and the reader again, the
+ * simplifier and the C printer. With -DREPLAY: a program that does so with the files given. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit/emit.h"
+#include "loop/loop.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void out_of_memory(void *user) TESS_NORETURN;
+static void out_of_memory(void *user)
+{
+    (void)user;
+    fputs("out of memory\n", stderr);
+    abort();
+}
+
+static void must(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "broken: %s\n", what);
+    abort();
+}
+
+static const char *printed(Arena *a, const LoopProgram *p)
+{
+    Text out;
+    tessi_text_init(&out, a);
+    tessi_loop_print(p, &out);
+    return tessi_text_str(&out);
+}
+
+static void use_program(Arena *a, Diags *d, LoopProgram *p)
+{
+    must(!tessi_loop_verify(p), "a program was read that is not sound");
+    const char *text = printed(a, p);
+    LoopProgram *again = tessi_loop_read(a, d, text, strlen(text));
+    must(again != NULL, "a printed program was not read back");
+    must(strcmp(text, printed(a, again)) == 0, "a program did not read back identically");
+
+    tessi_loop_simplify(p);
+    const char *fault = tessi_loop_verify(p);
+    /* Constants put in place of variables make expressions no larger. */
+    must(!fault, fault ? fault : "");
+    Text c, header;
+    tessi_text_init(&c, a);
+    tessi_text_init(&header, a);
+    EmitOptions options = { .source_name = "fuzz.tess", .reference = again };
+    tessi_emit_c(p, &options, &c);
+    tessi_emit_c_header(p, &options, &header);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    Arena arena;
+    SourceMap sources;
+    Diags diags;
+    if (size > 1 << 16)
+        return 0;
+    tessi_arena_init(&arena, out_of_memory, NULL);
+    tessi_sources_init(&sources, &arena);
+    tessi_diags_init(&diags, &arena, &sources);
+    LoopProgram *p = tessi_loop_read(&arena, &diags, (const char *)data, size);
+    must((p != NULL) == (diags.n_errors == 0),
+         "a fault without a sentence, or a sentence without a fault");
+    if (p)
+        use_program(&arena, &diags, p);
+    tessi_arena_dispose(&arena);
+    return 0;
+}
+
+#ifdef REPLAY
+int main(int argc, char **argv)
+{
+    static uint8_t data[1 << 16];
+    for (int i = 1; i < argc; i++) {
+        FILE *f = fopen(argv[i], "rb");
+        if (!f) {
+            fprintf(stderr, "cannot read %s\n", argv[i]);
+            return 1;
+        }
+        size_t n = fread(data, 1, sizeof data, f);
+        fclose(f);
+        LLVMFuzzerTestOneInput(data, n);
+    }
+    return 0;
+}
+#endif

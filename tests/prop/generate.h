@@ -1,0 +1,218 @@
+/* generate: random programs of the language from a seed, and their shrinker. A program is plain data without pointers into
+ * itself, so that the shrinker copies it, changes the copy and asks whether the failure is still there.
+ *
+ *   generate.c         choices: seed -> GenProgram
+ *   generate_nodes.c   choices inside a stencil's body
+ *   generate_analyze.c types, sizes and validity of every image of a program
+ *   generate_print.c   GenProgram -> text
+ *   generate_shrink.c  smaller programs that still fail */
+#ifndef TESTS_PROP_GENERATE_H
+#define TESTS_PROP_GENERATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GEN_DIMS = 4,
+    GEN_STAGES = 12,
+    GEN_NODES = 80,
+    GEN_ARGS = 3,
+    GEN_INPUTS = 5,
+    GEN_FIELDS = 3,
+    GEN_STRUCTS = 2,
+    GEN_RESULTS = 3,
+    GEN_SCALARS = 2,
+    GEN_TAPS = 25,
+    GEN_IMAGES = GEN_INPUTS + GEN_STAGES
+};
+
+typedef enum GenType {
+    GEN_BOOL,
+    GEN_I8,
+    GEN_U8,
+    GEN_I16,
+    GEN_U16,
+    GEN_I32,
+    GEN_U32,
+    GEN_I64,
+    GEN_F16,
+    GEN_F32,
+    GEN_F64,
+    GEN_N_TYPES,
+    GEN_UNKNOWN = GEN_N_TYPES /* what the expression gives; as an argument: `any` */
+} GenType;
+
+typedef enum GenRule {
+    GEN_CLAMP,
+    GEN_MIRROR,
+    GEN_REFLECT,
+    GEN_WRAP,
+    GEN_CONSTANT,
+    GEN_NONE,
+    GEN_UNNAMED
+} GenRule;
+
+/* What an expression gives: any number, an integer, a bool, a pixel of a struct. */
+typedef enum GenClass { GEN_NUMBER, GEN_INTEGER, GEN_TRUTH, GEN_PIXEL } GenClass;
+
+typedef enum GenNodeKind {
+    NODE_INT,    /* value */
+    NODE_REAL,   /* value, suffix */
+    NODE_READ,   /* argument `slot` at offset + coef * window variable, `field` when >= 0 */
+    NODE_TABLE,  /* argument `slot` at absolute index child[0..] */
+    NODE_SCALAR, /* scalar argument `slot` */
+    NODE_INDEX,  /* index(slot) */
+    NODE_SIZE,   /* size(argument slot, dim) */
+    NODE_WINVAR, /* variable `slot` of the window of `level` */
+    NODE_UNARY,  /* text child */
+    NODE_BINARY, /* child text child */
+    NODE_CALL,   /* text(children) */
+    NODE_TERNARY,
+    NODE_CAST,    /* cast<type>(child), sat<type> with `sat` */
+    NODE_WINDOW,  /* text(ranges [where child[1]] : child[0]) */
+    NODE_CONVOLVE /* convolve(argument slot, mask), as a window over the mask with `long_form` */
+} GenNodeKind;
+
+typedef struct GenNode {
+    GenNodeKind kind;
+    GenClass cls;
+    const char *text; /* static */
+    int n_children, child[3];
+    int slot, field, level, dim;
+    int offset[GEN_DIMS], coef[GEN_DIMS], var_level[GEN_DIMS],
+        var[GEN_DIMS];                      /* READ; coef 0 = no variable */
+    int n_vars, lo[GEN_DIMS], hi[GEN_DIMS]; /* WINDOW */
+    GenType type;
+    double value;
+    char suffix;
+    int dilation;
+    bool sat, local, has_where, flip, long_form;
+} GenNode;
+
+/* An image that a stage uses: a stencil's argument, or a part of a composition. */
+typedef struct GenArg {
+    int image;        /* id: inputs first, then stages */
+    int field;        /* X.f at the call when >= 0 */
+    GenType declared; /* GEN_UNKNOWN: any */
+    bool table;       /* read by absolute index only */
+    int scale[GEN_DIMS];
+    GenRule rule[GEN_DIMS];
+    bool per_dimension; /* rules are written one for each dimension */
+    int outside;
+    int lo[GEN_DIMS], hi[GEN_DIMS]; /* subdomain; placement: lo */
+    bool scaled;                    /* part: placed at i*scale + lo */
+    bool fill;                      /* part: the number `outside` between lo and hi */
+} GenArg;
+
+typedef enum GenStageKind {
+    STAGE_STENCIL,
+    STAGE_SUBDOMAIN,
+    STAGE_SAMPLE,
+    STAGE_COMPOSE,
+    STAGE_PLANE,
+    STAGE_STRUCT,
+    STAGE_REDUCE,
+    STAGE_HISTOGRAM
+} GenStageKind;
+typedef enum GenRepeat { REPEAT_NONE, REPEAT_FOR, REPEAT_FUNCTION } GenRepeat;
+
+typedef struct GenStage {
+    bool alive;
+    GenStageKind kind;
+    int n_args;
+    GenArg arg[GEN_ARGS];
+    /* stencil */
+    int n_scalars, scalar[GEN_SCALARS]; /* scalar input number, or GEN_INPUTS + reducing stage */
+    GenType scalar_type[GEN_SCALARS];
+    int n_roots, root[GEN_FIELDS]; /* one, or one for each field of `strukt` */
+    int strukt;                    /* STRUCT, and stencils with several roots */
+    GenType type;                  /* the result is cast to; GEN_UNKNOWN = as it comes */
+    bool sat;
+    GenRepeat repeat;
+    int times;
+    int mask_input; /* id of the run-time mask, or -1 */
+    int mask_dims, mask_size[GEN_DIMS], mask_divisor;
+    bool mask_real;
+    double mask[GEN_TAPS];
+    int n_nodes;
+    GenNode node[GEN_NODES];
+    /* others */
+    const char *text; /* REDUCE: name; static */
+    int bins, plane;
+} GenStage;
+
+typedef struct GenInput {
+    bool is_mask;
+    int n_dims;
+    int param[GEN_DIMS]; /* parameter number, or -1 for the plain number `add` */
+    int add[GEN_DIMS], times[GEN_DIMS];
+    int strukt; /* -1: `type` */
+    GenType type;
+} GenInput;
+
+typedef struct GenStruct {
+    int n_fields;
+    GenType type[GEN_FIELDS];
+} GenStruct;
+
+typedef struct GenScalar {
+    GenType type;
+    double value;
+    bool ranged;
+} GenScalar;
+
+/* What gen_analyze finds out about an image. */
+typedef struct GenImage {
+    bool valid, is_scalar, is_mask, exact_struct;
+    int n_dims, size[GEN_DIMS];
+    int strukt;   /* -1: none */
+    GenType type; /* GEN_UNKNOWN: some number */
+} GenImage;
+
+typedef struct GenProgram {
+    uint64_t seed;
+    int n_params, param[GEN_DIMS];
+    GenRule border; /* GEN_UNNAMED: none written */
+    int outside;
+    int n_structs;
+    GenStruct strukt[GEN_STRUCTS];
+    int n_inputs;
+    GenInput input[GEN_INPUTS];
+    int n_scalars;
+    GenScalar scalar[GEN_SCALARS];
+    int n_stages;
+    GenStage stage[GEN_STAGES];
+    int n_results, result[GEN_RESULTS];
+    GenImage image[GEN_IMAGES];
+    double work; /* about how many operations a run takes */
+} GenProgram;
+
+/* SplitMix64: small, and the same everywhere. */
+uint64_t gen_next(uint64_t *state);
+int gen_below(uint64_t *state, int n);            /* 0..n-1 */
+int gen_between(uint64_t *state, int lo, int hi); /* both included */
+bool gen_chance(uint64_t *state, int percent);
+
+void gen_program(GenProgram *p, uint64_t seed);
+/* Types and sizes into p->image; false when some image would be empty, too large, or used as what it is not. */
+bool gen_analyze(GenProgram *p);
+/* Text into `out` (size n, always ended by NUL); false when it does not fit. */
+bool gen_print(const GenProgram *p, char *out, size_t n);
+const char *gen_type_name(GenType t);
+
+/* Makes p smaller while `fails` stays true; asks at most `budget` times. */
+void gen_shrink(GenProgram *p, bool (*fails)(const GenProgram *p, void *user), void *user,
+                int budget);
+
+/* generate_nodes.c: fills the body of stage s, whose arguments are chosen. */
+void gen_body(GenProgram *p, GenStage *s, uint64_t *rng);
+/* Whether the body reads image argument `slot`; taking an argument away that it does not read. A table that is not read would count
+ * as an ordinary argument. */
+bool gen_reads_arg(const GenStage *s, int slot);
+void gen_drop_arg(GenStage *s, int slot);
+void gen_drop_unread_tables(GenStage *s);
+/* Extent of a mask in a dimension: indices lo..hi around its centre. */
+void gen_mask_range(int size, int *lo, int *hi);
+
+#endif

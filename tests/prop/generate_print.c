@@ -1,0 +1,559 @@
+/* generate_print: the text of a random program. Names say what they are: in0 x3 f3 S0 P0 s0. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "prop/generate.h"
+
+typedef struct Out {
+    char *at;
+    size_t n, used;
+    bool full;
+} Out;
+
+static void put(Out *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(o->at + o->used, o->n - o->used, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= o->n - o->used) {
+        o->full = true;
+        o->used = o->n - 1;
+        return;
+    }
+    o->used += (size_t)n;
+}
+
+const char *gen_type_name(GenType t)
+{
+    static const char *const names[] = { "bool",   "int8",  "uint8",   "int16", "uint16", "int",
+                                         "uint32", "int64", "float16", "float", "double", "any" };
+    return names[t];
+}
+static const char *const rule_names[] = { "clamp",    "mirror", "reflect", "wrap",
+                                          "constant", "none",   "" };
+
+static void put_rule(Out *o, GenRule rule, int outside)
+{
+    put(o, rule == GEN_CONSTANT ? "%s(%d)" : "%s", rule_names[rule], outside);
+}
+
+static void put_real(Out *o, double value, char suffix)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.9g", value);
+    if (!strpbrk(text, ".e"))
+        strncat(text, ".0", sizeof text - strlen(text) - 1);
+    put(o, value < 0 ? "(%s%.1s)" : "%s%.1s", text, suffix ? &suffix : "");
+}
+
+static void put_name(Out *o, int image)
+{
+    if (image < GEN_INPUTS)
+        put(o, "in%d", image);
+    else
+        put(o, "x%d", image - GEN_INPUTS);
+}
+static void put_image(Out *o, const GenProgram *p, int image)
+{
+    put_name(o, image);
+    if (image >= GEN_INPUTS && p->stage[image - GEN_INPUTS].repeat == REPEAT_FOR)
+        put(o, "<%d>", p->stage[image - GEN_INPUTS].times);
+}
+static void put_arg_image(Out *o, const GenProgram *p, const GenArg *a)
+{
+    put_image(o, p, a->image);
+    if (a->field >= 0)
+        put(o, ".c%d", a->field);
+}
+
+/* ---- Expressions ---- */
+typedef struct Body {
+    Out *o;
+    const GenProgram *p;
+    const GenStage *s;
+} Body;
+
+static void put_expr(Body *b, int id, bool may_name);
+
+static void put_window_name(Out *o, int level, int k)
+{
+    put(o, "%c%d", "ijkl"[k], level);
+}
+
+static void put_read(Body *b, const GenNode *node)
+{
+    const GenArg *a = &b->s->arg[node->slot];
+    int n_dims = b->p->image[a->image].n_dims;
+    bool plain = true;
+    for (int d = 0; d < n_dims; d++)
+        plain &= node->offset[d] == 0 && node->coef[d] == 0 && a->scale[d] == 1;
+    put(b->o, "A%d", node->slot);
+    if (!plain) {
+        put(b->o, "@[");
+        for (int d = 0; d < n_dims; d++) {
+            put(b->o, d ? "," : "");
+            if (a->scale[d] != 1)
+                put(b->o, "(");
+            if (node->coef[d]) {
+                if (node->coef[d] == -1)
+                    put(b->o, "-");
+                else if (node->coef[d] != 1)
+                    put(b->o, "%d*", node->coef[d]);
+                put_window_name(b->o, node->var_level[d], node->var[d]);
+                if (node->offset[d])
+                    put(b->o, " %c %d", node->offset[d] < 0 ? '-' : '+',
+                        node->offset[d] < 0 ? -node->offset[d] : node->offset[d]);
+            } else {
+                put(b->o, "%d", node->offset[d]);
+            }
+            if (a->scale[d] != 1)
+                put(b->o, ",%d)", a->scale[d]);
+        }
+        put(b->o, "]");
+    }
+    if (node->field >= 0)
+        put(b->o, ".c%d", node->field);
+}
+
+static void put_convolve(Body *b, const GenNode *node)
+{
+    int n_dims = b->p->image[b->s->arg[node->slot].image].n_dims;
+    if (!node->long_form) {
+        put(b->o, node->flip ? "convolve(A%d, flip(m)" : "convolve(A%d, m", node->slot);
+        if (node->dilation != 1)
+            put(b->o, ", dilation = %d", node->dilation);
+        put(b->o, ")");
+        return;
+    }
+    put(b->o, "sum(");
+    for (int turn = 0; turn < 3; turn++) {
+        put(b->o, turn == 0 ? "" : turn == 1 ? " in m : m[" : "] * A%d@[", node->slot);
+        for (int d = 0; d < n_dims; d++) {
+            put(b->o, d ? ", " : "");
+            put_window_name(b->o, node->level, d);
+        }
+    }
+    put(b->o, "])");
+}
+
+static void put_list(Body *b, const GenNode *node)
+{
+    for (int i = 0; i < node->n_children; i++) {
+        put(b->o, i ? ", " : "");
+        put_expr(b, node->child[i], true);
+    }
+}
+
+static void put_expr(Body *b, int id, bool may_name)
+{
+    const GenNode *node = &b->s->node[id];
+    if (may_name && node->local) {
+        put(b->o, "l%d", id);
+        return;
+    }
+    switch (node->kind) {
+    case NODE_INT: put(b->o, node->value < 0 ? "(%d)" : "%d", (int)node->value); break;
+    case NODE_REAL: put_real(b->o, node->value, node->suffix); break;
+    case NODE_READ: put_read(b, node); break;
+    case NODE_SCALAR: put(b->o, "s%d", node->slot); break;
+    case NODE_INDEX: put(b->o, "index(%d)", node->slot); break;
+    case NODE_SIZE: put(b->o, "size(A%d, %d)", node->slot, node->dim); break;
+    case NODE_WINVAR: put_window_name(b->o, node->level, node->slot); break;
+    case NODE_CONVOLVE: put_convolve(b, node); break;
+    case NODE_TABLE:
+        put(b->o, "A%d[", node->slot);
+        put_list(b, node);
+        put(b->o, "]");
+        break;
+    case NODE_UNARY:
+        put(b->o, "(%s", node->text);
+        put_expr(b, node->child[0], true);
+        put(b->o, ")");
+        break;
+    case NODE_BINARY:
+        put(b->o, "(");
+        put_expr(b, node->child[0], true);
+        put(b->o, " %s ", node->text);
+        put_expr(b, node->child[1], true);
+        put(b->o, ")");
+        break;
+    case NODE_TERNARY:
+        put(b->o, "(");
+        put_expr(b, node->child[0], true);
+        put(b->o, " ? ");
+        put_expr(b, node->child[1], true);
+        put(b->o, " : ");
+        put_expr(b, node->child[2], true);
+        put(b->o, ")");
+        break;
+    case NODE_CALL:
+        put(b->o, "%s(", node->text[0] == '-' ? "abs" : node->text);
+        put_list(b, node);
+        put(b->o, ")");
+        break;
+    case NODE_CAST:
+        put(b->o, "%s<%s>(", node->sat ? "sat" : "cast", gen_type_name(node->type));
+        put_list(b, node);
+        put(b->o, ")");
+        break;
+    case NODE_WINDOW:
+        put(b->o, "%s(", node->text);
+        for (int k = 0; k < node->n_vars; k++) {
+            put(b->o, k ? ", " : "");
+            put_window_name(b->o, node->level, k);
+            put(b->o, " = %d..%d", node->lo[k], node->hi[k]);
+        }
+        if (node->has_where) {
+            put(b->o, " where ");
+            put_expr(b, node->child[1], true);
+        }
+        put(b->o, " : ");
+        put_expr(b, node->child[0], true);
+        put(b->o, ")");
+        break;
+    }
+}
+
+static void put_locals(Body *b, int id, bool in_window)
+{
+    const GenNode *node = &b->s->node[id];
+    in_window |= node->kind == NODE_WINDOW;
+    if (!in_window || node->kind != NODE_WINDOW)
+        for (int i = 0; i < node->n_children; i++)
+            put_locals(b, node->child[i], in_window);
+    if (node->local) {
+        put(b->o, "    l%d = ", id);
+        put_expr(b, id, false);
+        put(b->o, ";\n");
+    }
+}
+
+static bool uses_mask(const GenStage *s, int id)
+{
+    if (s->node[id].kind == NODE_CONVOLVE)
+        return true;
+    for (int i = 0; i < s->node[id].n_children; i++)
+        if (uses_mask(s, s->node[id].child[i]))
+            return true;
+    return false;
+}
+static bool stage_uses_mask(const GenStage *s)
+{
+    for (int i = 0; i < s->n_roots; i++)
+        if (uses_mask(s, s->root[i]))
+            return true;
+    return false;
+}
+
+static void put_mask(Out *o, const GenStage *s)
+{
+    int n = 1;
+    put(o, "    mask m[");
+    for (int d = 0; d < s->mask_dims; d++) {
+        put(o, d ? ",%d" : "%d", s->mask_size[d]);
+        n *= s->mask_size[d];
+    }
+    put(o, "] = { ");
+    for (int i = 0; i < n; i++) {
+        put(o, i ? ", " : "");
+        double c = s->mask[i % GEN_TAPS];
+        if (s->mask_real)
+            put(o, "%.2f", c);
+        else
+            put(o, "%d", (int)c);
+    }
+    put(o, " }");
+    if (s->mask_divisor)
+        put(o, " / %d", s->mask_divisor);
+    put(o, ";\n");
+}
+
+/* ---- Functions ---- */
+static void put_signature(Out *o, const GenProgram *p, const GenStage *s, bool with_mask)
+{
+    put(o, "(");
+    for (int i = 0; i < s->n_args; i++)
+        put(o, "%svector#%d %s A%d", i ? ", " : "", p->image[s->arg[i].image].n_dims,
+            gen_type_name(s->arg[i].declared), i);
+    if (with_mask)
+        put(o, ", mask#%d %s m", s->mask_dims, gen_type_name(p->input[s->mask_input].type));
+    for (int i = 0; i < s->n_scalars; i++)
+        put(o, ", %s s%d", gen_type_name(s->scalar_type[i]), i);
+    put(o, ") ");
+}
+
+static void put_arg_rules(Out *o, const GenProgram *p, const GenArg *a)
+{
+    if (a->rule[0] == GEN_UNNAMED)
+        return;
+    put(o, a->per_dimension ? ":[" : ":");
+    for (int d = 0; d < (a->per_dimension ? p->image[a->image].n_dims : 1); d++) {
+        put(o, d ? ", " : "");
+        put_rule(o, a->rule[d], a->outside);
+    }
+    if (a->per_dimension)
+        put(o, "]");
+}
+
+/* The arguments of a call of f: images named by `first` (NULL = as in the program) and by the function's own names. */
+static void put_call(Out *o, const GenProgram *p, const GenStage *s, int k, const char *first,
+                     bool inside, bool with_mask)
+{
+    put(o, "f%d(", k);
+    for (int i = 0; i < s->n_args; i++) {
+        put(o, i ? ", " : "");
+        if (i == 0 && first)
+            put(o, "%s", first);
+        else if (inside)
+            put(o, "A%d", i);
+        else
+            put_arg_image(o, p, &s->arg[i]);
+        put_arg_rules(o, p, &s->arg[i]);
+    }
+    if (with_mask && inside)
+        put(o, ", m");
+    else if (with_mask)
+        put(o, ", in%d", s->mask_input);
+    for (int i = 0; i < s->n_scalars; i++) {
+        if (inside)
+            put(o, ", s%d", i);
+        else if (s->scalar[i] < GEN_INPUTS)
+            put(o, ", g%d", s->scalar[i]);
+        else
+            put(o, ", x%d", s->scalar[i] - GEN_INPUTS);
+    }
+    put(o, ")");
+}
+
+static void put_functions(Out *o, const GenProgram *p, int k)
+{
+    const GenStage *s = &p->stage[k];
+    bool mask = stage_uses_mask(s), mask_argument = mask && s->mask_input >= 0;
+    put(o, "stencil f%d", k);
+    put_signature(o, p, s, mask_argument);
+    put(o, "{\n");
+    if (mask && !mask_argument)
+        put_mask(o, s);
+    Body b = { o, p, s };
+    for (int i = 0; i < s->n_roots; i++)
+        put_locals(&b, s->root[i], false);
+    put(o, "    return ");
+    if (s->strukt >= 0) {
+        put(o, "struct S%d(", s->strukt);
+        for (int i = 0; i < s->n_roots; i++) {
+            put(o, i ? ", " : "");
+            put_expr(&b, s->root[i], true);
+        }
+        put(o, ")");
+    } else {
+        if (s->type != GEN_UNKNOWN)
+            put(o, "%s<%s>(", s->sat ? "sat" : "cast", gen_type_name(s->type));
+        put_expr(&b, s->root[0], true);
+        if (s->type != GEN_UNKNOWN)
+            put(o, ")");
+    }
+    put(o, ";\n}\n");
+    if (s->repeat != REPEAT_FUNCTION)
+        return;
+    put(o, "vector v%d", k);
+    put_signature(o, p, s, mask_argument);
+    put(o, "{\n");
+    for (int t = 0; t < s->times; t++) {
+        char first[16];
+        snprintf(first, sizeof first, "t%d", t - 1);
+        put(o, t == s->times - 1 ? "    return " : "    t%d = ", t);
+        put_call(o, p, s, k, t ? first : NULL, true, mask_argument);
+        put(o, ";\n");
+    }
+    put(o, "}\n");
+}
+
+/* ---- Statements ---- */
+static void put_stencil_call(Out *o, const GenProgram *p, int k)
+{
+    const GenStage *s = &p->stage[k];
+    bool mask = stage_uses_mask(s) && s->mask_input >= 0;
+    if (s->repeat == REPEAT_FOR) {
+        char before[24];
+        put(o, "x%d<1> = ", k);
+        put_call(o, p, s, k, NULL, false, mask);
+        put(o, ";\nfor i = 2..%d\n    x%d<i> = ", s->times, k);
+        snprintf(before, sizeof before, "x%d<i-1>", k);
+        put_call(o, p, s, k, before, false, mask);
+        put(o, ";\nendfor\n");
+        return;
+    }
+    put(o, "x%d = ", k);
+    if (s->repeat == REPEAT_NONE) {
+        put_call(o, p, s, k, NULL, false, mask);
+    } else {
+        put(o, "v%d(", k);
+        for (int i = 0; i < s->n_args; i++) {
+            put(o, i ? ", " : "");
+            put_arg_image(o, p, &s->arg[i]);
+        }
+        if (mask)
+            put(o, ", in%d", s->mask_input);
+        for (int i = 0; i < s->n_scalars; i++)
+            put(o, s->scalar[i] < GEN_INPUTS ? ", g%d" : ", x%d",
+                s->scalar[i] < GEN_INPUTS ? s->scalar[i] : s->scalar[i] - GEN_INPUTS);
+        put(o, ")");
+    }
+    put(o, ";\n");
+}
+
+static void put_ranges(Out *o, const GenProgram *p, const GenArg *a, bool closed)
+{
+    int n_dims = p->image[a->image].n_dims;
+    for (int d = 0; d < n_dims; d++) {
+        put(o, d ? ", " : "");
+        if (a->lo[d])
+            put(o, "%d", a->lo[d]);
+        else if (closed)
+            put(o, "0");
+        put(o, "..");
+        if (closed && a->hi[d] != 999)
+            put(o, "%d", a->hi[d]);
+    }
+}
+static void put_offsets(Out *o, const GenProgram *p, const GenArg *a)
+{
+    put(o, "@[");
+    for (int d = 0; d < p->image[a->image].n_dims; d++)
+        put(o, d ? ", (%d,%d)" : "(%d,%d)", a->lo[d], a->scale[d]);
+    put(o, "]");
+}
+
+static void put_statement(Out *o, const GenProgram *p, int k)
+{
+    const GenStage *s = &p->stage[k];
+    const GenArg *a = &s->arg[0];
+    switch (s->kind) {
+    case STAGE_STENCIL: put_stencil_call(o, p, k); return;
+    case STAGE_SUBDOMAIN:
+        put(o, "x%d = ", k);
+        put_arg_image(o, p, a);
+        put(o, "[");
+        put_ranges(o, p, a, true);
+        put(o, "]");
+        break;
+    case STAGE_SAMPLE:
+        put(o, "x%d = ", k);
+        put_arg_image(o, p, a);
+        put_offsets(o, p, a);
+        break;
+    case STAGE_COMPOSE:
+        put(o, "x%d = (", k);
+        for (int i = 0; i < s->n_args; i++) {
+            a = &s->arg[i];
+            if (a->scaled) {
+                put(o, " ");
+                put_offsets(o, p, a);
+            } else {
+                put(o, " [");
+                put_ranges(o, p, a, a->fill);
+                put(o, "]");
+            }
+            put(o, " = ");
+            if (a->fill)
+                put(o, "%d", a->outside);
+            else
+                put_arg_image(o, p, a);
+            put(o, ";");
+        }
+        put(o, " )");
+        break;
+    case STAGE_PLANE:
+        put(o, "x%d[%d.., ", k, s->plane);
+        put_ranges(o, p, a, false);
+        put(o, "] = ");
+        put_arg_image(o, p, a);
+        break;
+    case STAGE_STRUCT:
+        put(o, "x%d = struct S%d(", k, s->strukt);
+        for (int i = 0; i < s->n_args; i++) {
+            put(o, i ? ", " : "");
+            put_arg_image(o, p, &s->arg[i]);
+        }
+        put(o, ")");
+        break;
+    case STAGE_REDUCE:
+        put(o, "x%d = %s(", k, s->text);
+        put_arg_image(o, p, a);
+        put(o, ")");
+        break;
+    case STAGE_HISTOGRAM:
+        put(o, "x%d = histogram(", k);
+        put_arg_image(o, p, a);
+        put(o, ", %d)", s->bins);
+        break;
+    }
+    put(o, ";\n");
+}
+
+static void put_inputs(Out *o, const GenProgram *p)
+{
+    put(o, "parameter ");
+    for (int i = 0; i < p->n_params; i++)
+        put(o, i ? ", P%d" : "P%d", i);
+    put(o, ";\n");
+    for (int i = 0; i < p->n_inputs; i++) {
+        const GenInput *in = &p->input[i];
+        put(o, "%s#%d ", in->is_mask ? "mask" : "vector", in->n_dims);
+        if (in->strukt >= 0)
+            put(o, "S%d", in->strukt);
+        else
+            put(o, "%s", gen_type_name(in->type));
+        put(o, " in%d[", i);
+        for (int d = 0; d < in->n_dims; d++) {
+            put(o, d ? ", " : "");
+            if (in->param[d] < 0) {
+                put(o, "%d", in->add[d]);
+                continue;
+            }
+            if (in->times[d] != 1)
+                put(o, "%d*", in->times[d]);
+            put(o, "P%d", in->param[d]);
+            if (in->add[d])
+                put(o, " + %d", in->add[d]);
+        }
+        put(o, "];\n");
+    }
+    for (int i = 0; i < p->n_scalars; i++) {
+        const GenScalar *g = &p->scalar[i];
+        put(o, "%s g%d = %g", gen_type_name(g->type), i, g->value);
+        put(o, g->ranged ? " in -50..50;\n" : ";\n");
+    }
+}
+
+bool gen_print(const GenProgram *p, char *text, size_t n)
+{
+    Out out = { .at = text, .n = n }, *o = &out;
+    if (p->border != GEN_UNNAMED) {
+        put(o, "border ");
+        put_rule(o, p->border, p->outside);
+        put(o, ";\n");
+    }
+    for (int i = 0; i < p->n_structs; i++) {
+        put(o, "struct S%d {", i);
+        for (int f = 0; f < p->strukt[i].n_fields; f++)
+            put(o, " %s c%d;", gen_type_name(p->strukt[i].type[f]), f);
+        put(o, " }\n");
+    }
+    for (int k = 0; k < p->n_stages; k++)
+        if (p->stage[k].alive && p->stage[k].kind == STAGE_STENCIL)
+            put_functions(o, p, k);
+    put_inputs(o, p);
+    for (int k = 0; k < p->n_stages; k++)
+        if (p->stage[k].alive)
+            put_statement(o, p, k);
+    put(o, "return ");
+    for (int i = 0; i < p->n_results; i++) {
+        put(o, i ? ", " : "");
+        put_image(o, p, p->result[i]);
+    }
+    put(o, ";\n");
+    return !out.full;
+}

@@ -1,0 +1,375 @@
+/* Random programs: what the interpreter of the graph computes, the interpreter of the loops and generated C compute too, bit for bit.
+ * TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs. A program that fails is
+ * shrunk and printed. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "prop/generate.h"
+#include "tessera.h"
+
+enum { PROGRAMS = 1000, EVERY_C = 17, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
+
+/* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
+static int type_bytes(DLDataType t)
+{
+    return t.bits / 8;
+}
+
+/* Half precision bits of a small whole number or a special value; enough for test data. */
+static uint16_t half_bits(double v)
+{
+    if (isnan(v))
+        return 0x7e00;
+    if (isinf(v))
+        return v > 0 ? 0x7c00 : 0xfc00;
+    if (v == 0)
+        return 0;
+    int e;
+    double m = frexp(fabs(v), &e); /* m in 0.5..1 */
+    return (uint16_t)((v < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
+}
+
+static void random_element(uint64_t *rng, DLDataType t, unsigned char *at)
+{
+    uint64_t r = gen_next(rng);
+    if (t.code == kDLBool) {
+        *at = r & 1;
+    } else if (t.code == kDLFloat) {
+        static const double special[] = { NAN, INFINITY, -INFINITY, -0.0, 1e-3, 32768.0 };
+        double v =
+            gen_chance(rng, 4) ? special[gen_below(rng, 6)] : gen_between(rng, -400, 1000) / 4.0;
+        float f = (float)v;
+        uint16_t h = half_bits(v);
+        memcpy(at,
+               t.bits == 64   ? (void *)&v
+               : t.bits == 32 ? (void *)&f
+                              : (void *)&h,
+               (size_t)type_bytes(t));
+    } else {
+        int64_t small = gen_between(rng, t.code == kDLUInt ? 0 : -20, 40);
+        memcpy(at, gen_chance(rng, 50) ? (void *)&r : (void *)&small, (size_t)type_bytes(t));
+    }
+}
+
+typedef struct Tensor {
+    DLTensor dl;
+    int64_t shape[GEN_DIMS + 1];
+} Tensor;
+
+/* Random data for input `index`. Pixels of mixed types travel as bytes. */
+static bool make_input(const GenProgram *p, const tess_info *info, int index, Tensor *t)
+{
+    const GenImage *image = &p->image[index];
+    uint64_t rng = p->seed * 31 + (uint64_t)index;
+    size_t points = 1, pixel = 0;
+    bool mixed = false;
+    for (int d = 0; d < image->n_dims; d++) {
+        t->shape[d] = image->size[d];
+        points *= (size_t)image->size[d];
+    }
+    for (int c = 0; c < info->n_channels; c++) {
+        pixel += (size_t)type_bytes(info->channel_types[c]);
+        mixed |= memcmp(&info->channel_types[c], &info->channel_types[0], sizeof(DLDataType)) != 0;
+    }
+    unsigned char *data = malloc(points * pixel), *at = data;
+    if (!data)
+        return false;
+    for (size_t i = 0; i < points; i++)
+        for (int c = 0; c < info->n_channels; c++) {
+            random_element(&rng, info->channel_types[c], at);
+            at += type_bytes(info->channel_types[c]);
+        }
+    t->dl = (DLTensor){ .data = data,
+                        .device = { kDLCPU, 0 },
+                        .ndim = image->n_dims,
+                        .dtype = info->channel_types[0],
+                        .shape = t->shape };
+    if (info->is_struct)
+        t->shape[t->dl.ndim++] = mixed ? (int64_t)pixel : info->n_channels;
+    if (mixed)
+        t->dl.dtype = (DLDataType){ kDLUInt, 8, 1 };
+    return true;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------------------------ */
+typedef struct Run {
+    tess_program *program;
+    tess_args *args;
+    Tensor input[GEN_INPUTS];
+} Run;
+
+static void run_free(Run *r)
+{
+    tess_args_free(r->args);
+    tess_program_free(r->program);
+    for (int i = 0; i < GEN_INPUTS; i++)
+        free(r->input[i].dl.data);
+    *r = (Run){ 0 };
+}
+
+/* Compiles and runs; on failure the reason (its first line counts as the kind of failure) goes to why. */
+static bool run(const GenProgram *p, const char *text, tess_target target, Run *r, char *why,
+                size_t n)
+{
+    tess_options o;
+    tess_diags *diags = NULL;
+    tess_options_init(&o);
+    o.target = target;
+    o.threads = 2;
+    o.library = "";
+    *r = (Run){ 0 };
+    tess_status s = tess_compile(text, strlen(text), "random.tess", &o, &r->program, &diags);
+    if (s != TESS_OK)
+        snprintf(why, n, "rejected: %s", diags ? tess_diags_text(diags, 0) : tess_status_text(s));
+    tess_diags_free(diags);
+    if (s != TESS_OK)
+        return false;
+    s = tess_args_new(r->program, &r->args);
+    int index = 0;
+    for (size_t i = 0; s == TESS_OK && i < tess_program_inputs(r->program); i++) {
+        tess_info info = { .struct_size = sizeof info };
+        s = tess_program_input(r->program, i, &info);
+        if (s != TESS_OK || (info.kind != TESS_IMAGE && info.kind != TESS_MASK))
+            continue;
+        sscanf(info.name, "in%d", &index);
+        if (!make_input(p, &info, index, &r->input[index]))
+            s = TESS_ERROR_MEMORY;
+        else
+            s = tess_args_image(r->args, info.name, &r->input[index].dl);
+    }
+    if (s == TESS_OK)
+        s = tess_run(r->program, r->args, NULL);
+    if (s != TESS_OK)
+        snprintf(why, n, "run failed (%s) on target %d: %s%s", tess_status_text(s), (int)target,
+                 r->args ? tess_args_error(r->args) : "", tess_program_error(r->program));
+    return s == TESS_OK;
+}
+
+static bool element_is_nan(DLDataType t, const unsigned char *at)
+{
+    float f;
+    double d;
+    uint16_t h;
+    if (t.code != kDLFloat)
+        return false;
+    if (t.bits == 16) {
+        memcpy(&h, at, 2);
+        return (h & 0x7c00) == 0x7c00 && (h & 0x3ff) != 0;
+    }
+    if (t.bits == 32) {
+        memcpy(&f, at, 4);
+        return isnan(f);
+    }
+    memcpy(&d, at, 8);
+    return isnan(d);
+}
+
+static bool same_results(const Run *a, const Run *b, const char *name, char *why, size_t n)
+{
+    for (size_t i = 0; i < tess_program_outputs(a->program); i++) {
+        const DLTensor *x, *y;
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_output(a->program, i, &info);
+        if (tess_args_result(a->args, i, &x) != TESS_OK
+            || tess_args_result(b->args, i, &y) != TESS_OK) {
+            snprintf(why, n, "%s: no result %zu", name, i);
+            return false;
+        }
+        size_t points = 1;
+        bool shape = x->ndim == y->ndim;
+        for (int d = 0; shape && d < x->ndim; d++) {
+            shape = x->shape[d] == y->shape[d];
+            if (d < info.ndim)
+                points *= (size_t)x->shape[d];
+        }
+        if (!shape) {
+            snprintf(why, n, "%s: result %zu has another shape", name, i);
+            return false;
+        }
+        const unsigned char *p = (const unsigned char *)x->data + x->byte_offset;
+        const unsigned char *q = (const unsigned char *)y->data + y->byte_offset;
+        for (size_t k = 0; k < points; k++)
+            for (int c = 0; c < info.n_channels; c++) {
+                DLDataType t = info.channel_types[c];
+                size_t size = (size_t)type_bytes(t);
+                if (memcmp(p, q, size) != 0 && !(element_is_nan(t, p) && element_is_nan(t, q))) {
+                    snprintf(why, n, "%s: result %zu differs\n  at point %zu, channel %d", name, i,
+                             k, c);
+                    return false;
+                }
+                p += size;
+                q += size;
+            }
+    }
+    return true;
+}
+
+/* The whole comparison of one program; false with the reason. */
+static bool agrees(const GenProgram *p, bool with_c, char *why, size_t n)
+{
+    static char text[TEXT_SIZE];
+    static const struct {
+        tess_target target;
+        const char *name;
+    } targets[] = { { TESS_TARGET_LOOPS, "loops" }, { TESS_TARGET_C, "c" } };
+    Run meaning, other;
+    if (!gen_print(p, text, sizeof text)) {
+        snprintf(why, n, "too long");
+        return false;
+    }
+    bool ok = run(p, text, TESS_TARGET_INTERP, &meaning, why, n);
+    for (int t = 0; ok && t < (with_c ? 2 : 1); t++) {
+        ok = run(p, text, targets[t].target, &other, why, n)
+             && same_results(&meaning, &other, targets[t].name, why, n);
+        run_free(&other);
+    }
+    run_free(&meaning);
+    return ok;
+}
+
+/* ---- Shrinking --------------------------------------------------------------------------------------------------------- */
+typedef struct Fault {
+    char kind[200];
+    bool with_c;
+} Fault;
+
+static void fault_kind(const char *why, char *kind, size_t n)
+{
+    snprintf(kind, n, "%.*s", (int)strcspn(why, "\n0123456789"), why);
+    const char *code =
+        strstr(why, "E0"); /* a rejection counts as the same only with the same code */
+    if (code)
+        snprintf(kind + strlen(kind), n - strlen(kind), " %.5s", code);
+}
+
+static bool still_fails(const GenProgram *p, void *user)
+{
+    const Fault *fault = user;
+    char why[4000] = "", kind[200];
+    if (agrees(p, fault->with_c, why, sizeof why))
+        return false;
+    fault_kind(why, kind, sizeof kind);
+    return strcmp(kind, fault->kind) == 0;
+}
+
+static void report(const GenProgram *failing, bool with_c, const char *why)
+{
+    static GenProgram p;
+    static char text[TEXT_SIZE];
+    Fault fault = { .with_c = with_c };
+    char now[4000] = "";
+    fault_kind(why, fault.kind, sizeof fault.kind);
+    p = *failing;
+    gen_shrink(&p, still_fails, &fault, SHRINK_BUDGET);
+    gen_print(&p, text, sizeof text);
+    agrees(&p, with_c, now, sizeof now);
+    fprintf(stderr, "\nTESSERA_SEED=%llu: %s\nShrunk to (sizes", (unsigned long long)p.seed, now);
+    for (int i = 0; i < p.n_params; i++)
+        fprintf(stderr, " P%d=%d", i, p.param[i]);
+    fprintf(stderr, "):\n%s\n", text);
+}
+
+/* ---- The test ---------------------------------------------------------------------------------------------------------- */
+static volatile sig_atomic_t current; /* number of the program that runs, for the last words */
+
+static void last_words(int number)
+{
+    char line[64];
+    int n = snprintf(line, sizeof line, "signal %d in program %d\n", number, (int)current);
+    ssize_t ignored = write(2, line, (size_t)n);
+    (void)ignored;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void test_random_programs(void **state)
+{
+    (void)state;
+    static GenProgram p;
+    static char why[4000];
+    uint64_t seed = setting("TESSERA_SEED", 20240611), count = setting("TESSERA_COUNT", PROGRAMS);
+    int failures = 0;
+    fprintf(stderr, "TESSERA_SEED=%llu, %llu programs\n", (unsigned long long)seed,
+            (unsigned long long)count);
+    signal(SIGSEGV, last_words);
+    signal(SIGABRT, last_words);
+    for (uint64_t i = 0; i < count && failures < 3; i++) {
+        current = (sig_atomic_t)i;
+        gen_program(&p, seed + i);
+        bool with_c = i % EVERY_C == 0;
+        if (!agrees(&p, with_c, why, sizeof why)) {
+            failures++;
+            report(&p, with_c, why);
+        }
+    }
+    assert_int_equal(failures, 0);
+}
+
+/* The shrinker must keep what it is asked to keep, and get rid of the rest. */
+static bool has_wrap_median(const GenProgram *p, void *user)
+{
+    static char text[TEXT_SIZE];
+    (void)user;
+    gen_print(p, text, sizeof text);
+    return strstr(text, "median") && strstr(text, "wrap");
+}
+static void test_shrinker(void **state)
+{
+    (void)state;
+    static GenProgram p, small;
+    static char text[TEXT_SIZE];
+    int found = 0;
+    for (uint64_t seed = 1; seed < 3000 && found < 20; seed++) {
+        gen_program(&p, seed);
+        if (!has_wrap_median(&p, NULL))
+            continue;
+        found++;
+        small = p;
+        gen_shrink(&small, has_wrap_median, NULL, SHRINK_BUDGET);
+        assert_true(has_wrap_median(&small, NULL));
+        assert_true(gen_analyze(&small));
+        gen_print(&small, text, sizeof text);
+        assert_true(strlen(text) < 700);
+    }
+    assert_int_equal(found, 20);
+}
+
+/* A seed gives the same program every time, and every program is valid. */
+static void test_generator(void **state)
+{
+    (void)state;
+    static GenProgram p, q;
+    static char first[TEXT_SIZE], second[TEXT_SIZE];
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        gen_program(&p, seed);
+        gen_program(&q, seed);
+        assert_true(gen_analyze(&p));
+        assert_true(gen_print(&p, first, sizeof first));
+        assert_true(gen_print(&q, second, sizeof second));
+        assert_string_equal(first, second);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_shrinker),
+        cmocka_unit_test(test_random_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

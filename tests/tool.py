@@ -1,0 +1,58 @@
+"""What script tests share: running the tool, files of images, and saying which check failed."""
+import array
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", ROOT / "build"))
+TOOL = os.environ.get("TESSERA", str(BUILD / "tessera"))
+SKIPPED = 77
+failures = []
+
+
+def run(*arguments, tool=TOOL, stdin=None, env=None, cwd=None, timeout=120):
+    """Runs the tool; returns (exit code, standard output, standard error) with the outputs as text."""
+    environment = dict(os.environ, **(env or {}))
+    done = subprocess.run([tool, *map(str, arguments)], input=stdin, capture_output=True, env=environment, cwd=cwd or ROOT,
+                          timeout=timeout)
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+
+def check(name, condition, detail=""):
+    if not condition:
+        failures.append(name)
+        print(f"FAILED {name}: {detail}")
+
+
+def finish():
+    print(f"{len(failures)} failed" if failures else "all passed")
+    sys.exit(bool(failures))
+
+
+def workspace():
+    return tempfile.TemporaryDirectory(prefix="tessera-test-")
+
+
+def write_npy(path, shape, code, values):
+    """code: NumPy's type string, such as '<f4'."""
+    kinds = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q"}
+    header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    data = array.array(kinds[code], values).tobytes()
+    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+def read_npy(path):
+    """(shape, type string, flat list)"""
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<H", data[8:10])
+    header = eval(data[10:10 + length].decode())
+    kinds = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q",
+             "|b1": "B", "<f2": "H"}
+    values = array.array(kinds[header["descr"]])
+    values.frombytes(data[10 + length:])
+    return header["shape"], header["descr"], values.tolist()

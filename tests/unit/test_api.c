@@ -1,0 +1,259 @@
+/* The public interface: signatures, binding and its refusals, results in the caller's memory, constants that compile again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tessera.h"
+
+static const char scale_text[] = "stencil f(vector#2 float X, float s) { return X * s; }\n"
+                                 "parameter M, N;\n"
+                                 "vector#2 float a[M, N];\n"
+                                 "float s = 2.0;\n"
+                                 "int n in 1..9;\n"
+                                 "return f(a, s + n);\n";
+
+static tess_program *compile(const char *text, tess_target target)
+{
+    tess_options o;
+    tess_options_init(&o);
+    o.target = target;
+    tess_program *p = NULL;
+    tess_diags *d = NULL;
+    tess_status status = tess_compile(text, strlen(text), "test.tess", &o, &p, &d);
+    if (status != TESS_OK)
+        fail_msg("%s", tess_diags_text(d, 0));
+    tess_diags_free(d);
+    return p;
+}
+
+static DLTensor tensor(void *data, int64_t *shape, int ndim)
+{
+    return (DLTensor){ .data = data,
+                       .device = { kDLCPU, 0 },
+                       .ndim = ndim,
+                       .dtype = { kDLFloat, 32, 1 },
+                       .shape = shape };
+}
+
+static tess_args *args_of(const tess_program *p)
+{
+    tess_args *a = NULL;
+    assert_int_equal(tess_args_new(p, &a), TESS_OK);
+    return a;
+}
+
+static void test_signature(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP);
+    assert_int_equal(tess_program_inputs(p), 5);
+    assert_int_equal(tess_program_outputs(p), 1);
+    tess_info info = { .struct_size = sizeof info };
+    assert_int_equal(tess_program_input(p, 0, &info), TESS_OK);
+    assert_string_equal(info.name, "M");
+    assert_int_equal(info.kind, TESS_PARAMETER);
+    assert_int_equal(tess_program_input(p, 2, &info), TESS_OK);
+    assert_string_equal(info.name, "a");
+    assert_int_equal(info.kind, TESS_IMAGE);
+    assert_int_equal(info.ndim, 2);
+    assert_int_equal(tess_program_input(p, 3, &info), TESS_OK);
+    assert_true(info.has_default && info.value == 2.0 && !info.is_const);
+    assert_int_equal(tess_program_input(p, 4, &info), TESS_OK);
+    assert_true(!info.has_default && info.has_range && info.lo == 1 && info.hi == 9);
+    assert_int_equal(tess_program_input(p, 5, &info), TESS_ERROR_ARGUMENT);
+    tess_program_free(p);
+}
+
+static void test_run_with_strided_rows(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float in[2][4] = { { 1, 2, 3, -1 }, { 4, 5, 6, -1 } }, out[2][5];
+    memset(out, 0, sizeof out);
+    int64_t shape[2] = { 2, 3 }, in_strides[2] = { 4, 1 }, out_strides[2] = { 5, 1 };
+    DLTensor ti = tensor(in, shape, 2), to = tensor(out, shape, 2);
+    ti.strides = in_strides;
+    to.strides = out_strides;
+    assert_int_equal(tess_args_image(a, "a", &ti), TESS_OK);
+    assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+    assert_int_equal(tess_args_output(a, 0, &to), TESS_OK);
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_true(out[0][0] == 3 && out[1][2] == 18 && out[0][3] == 0 && out[1][4] == 0);
+    assert_int_equal(tess_verify(p, a), TESS_OK);
+    out[1][1] = 0; /* a wrong pixel is found and named */
+    assert_int_equal(tess_verify(p, a), TESS_ERROR_INTERNAL);
+    assert_non_null(strstr(tess_args_error(a), "[1, 1"));
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+static void test_library_owned_results(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_LOOPS);
+    tess_args *a = args_of(p);
+    const DLTensor *result;
+    assert_int_equal(tess_args_result(a, 0, &result), TESS_ERROR_ARGUMENT);
+    float in[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
+    int64_t shape[2] = { 3, 4 }, other[2] = { 2, 2 };
+    DLTensor t = tensor(in, shape, 2);
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+    assert_true(result->shape[0] == 3 && result->shape[1] == 4
+                && ((float *)result->data)[11] == 36);
+    t.shape = other; /* another size with the same args */
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+    assert_true(result->shape[0] == 2 && result->shape[1] == 2);
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+static void refuse(tess_status status, tess_status wanted, const tess_args *a, const char *word)
+{
+    assert_int_equal(status, wanted);
+    if (!strstr(tess_args_error(a), word))
+        fail_msg("'%s' does not mention '%s'", tess_args_error(a), word);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float in[12] = { 0 };
+    int64_t shape[3] = { 3, 4, 1 }, empty[2] = { 0, 4 }, columns[2] = { 4, 2 };
+    DLTensor t = tensor(in, shape, 2), bad = t;
+    refuse(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT, a, "'a'");
+    refuse(tess_args_image(a, "b", &t), TESS_ERROR_ARGUMENT, a, "'b'");
+    refuse(tess_args_image(a, "s", &t), TESS_ERROR_ARGUMENT, a, "number");
+    refuse(tess_args_scalar(a, "a", 1), TESS_ERROR_ARGUMENT, a, "image");
+    refuse(tess_args_scalar(a, "n", 10), TESS_ERROR_ARGUMENT, a, "1..9");
+    refuse(tess_args_scalar(a, "n", 2.5), TESS_ERROR_ARGUMENT, a, "int32");
+    bad.dtype.bits = 64;
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "double");
+    bad = tensor(in, shape, 3);
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "dimensions");
+    bad = tensor(in, empty, 2);
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "size 0");
+    bad = tensor(NULL, shape, 2);
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "no data");
+    bad = t;
+    bad.device.device_type = kDLCUDA;
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_DEVICE, a, "device");
+    bad = t;
+    bad.strides = columns;
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "stride");
+
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    refuse(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT, a, "n=VALUE");
+    assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+    assert_int_equal(tess_args_output(a, 0, &t), TESS_OK);
+    refuse(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT, a, "overlaps");
+    refuse(tess_args_output(a, 7, &t), TESS_ERROR_ARGUMENT, a, "7");
+    float out[20];
+    int64_t wrong[2] = { 4, 5 };
+    DLTensor o = tensor(out, wrong, 2);
+    assert_int_equal(tess_args_output(a, 0, &o), TESS_OK);
+    refuse(tess_run(p, a, NULL), TESS_ERROR_ARGUMENT, a, "has 3");
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+static void test_constants_compile_again(void **state)
+{
+    (void)state;
+    tess_program *p =
+        compile("stencil f(vector#1 float X, const int r) { return sum(i = -r..r : X@[i]); }\n"
+                "parameter N;\nvector#1 float a[N];\nconst int r = 1;\nreturn f(a:constant, r);\n",
+                TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float in[5] = { 1, 1, 1, 1, 1 };
+    int64_t shape[1] = { 5 };
+    DLTensor t = tensor(in, shape, 1);
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    const double radius[] = { -1, 2, 0, 1, 2 }, want[] = { 3, 5, 1, 3, 5 };
+    for (int i = 0; i < 5; i++) {
+        if (radius[i] >= 0)
+            assert_int_equal(tess_args_scalar(a, "r", radius[i]), TESS_OK);
+        assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+        const DLTensor *result;
+        assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+        assert_true(((float *)result->data)[2] == (float)want[i]);
+    }
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+/* The extent of a mask is known only when the mask is given; the program is compiled then. */
+static void test_mask_of_open_size(void **state)
+{
+    (void)state;
+    tess_program *p = compile(
+        "stencil f(vector#1 float X, mask#1 float m) { return convolve(X, m); }\n"
+        "parameter N, K;\nvector#1 float a[N];\nmask#1 float w[K];\nreturn f(a:constant, w);\n",
+        TESS_TARGET_INTERP);
+    for (int k = 1; k <= 5; k += 2) {
+        tess_args *a = args_of(p);
+        float in[4] = { 1, 1, 1, 1 }, w[5] = { 1, 1, 1, 1, 1 };
+        int64_t shape[1] = { 4 }, extent[1] = { k };
+        DLTensor t = tensor(in, shape, 1), m = tensor(w, extent, 1);
+        assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+        assert_int_equal(tess_args_image(a, "w", &m), TESS_OK);
+        if (tess_run(p, a, NULL) != TESS_OK)
+            fail_msg("%s", tess_args_error(a));
+        const DLTensor *result;
+        assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
+        assert_true(((float *)result->data)[0] == (float)(k / 2 + 1));
+        tess_args_free(a);
+    }
+    tess_program_free(p);
+}
+
+static void test_wrong_calls(void **state)
+{
+    (void)state;
+    tess_program *p;
+    tess_diags *d;
+    assert_int_equal(tess_compile(NULL, 0, "x", NULL, &p, &d), TESS_ERROR_ARGUMENT);
+    assert_int_equal(tess_compile("return", 6, "x", NULL, &p, &d), TESS_ERROR_PROGRAM);
+    assert_null(p);
+    assert_true(tess_diags_errors(d) > 0 && tess_diags_count(d) >= tess_diags_errors(d));
+    tess_diags_free(d);
+    assert_int_equal(tess_compile("return", 6, "x", NULL, &p, NULL), TESS_ERROR_PROGRAM);
+    assert_int_equal(tess_compile("", 0, "x", NULL, &p, NULL), TESS_ERROR_PROGRAM);
+    tess_program_free(NULL);
+    tess_args_free(NULL);
+    tess_diags_free(NULL);
+    tess_image_free(NULL);
+    p = compile(scale_text, TESS_TARGET_CUDA);
+    tess_args *a = args_of(p);
+    refuse(tess_run(p, a, NULL), TESS_ERROR_UNSUPPORTED, a, "CUDA");
+    char *text;
+    assert_int_equal(tess_dump(p, a, "nonsense", &text, NULL), TESS_ERROR_ARGUMENT);
+    assert_null(text);
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_signature),
+        cmocka_unit_test(test_run_with_strided_rows),
+        cmocka_unit_test(test_library_owned_results),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_constants_compile_again),
+        cmocka_unit_test(test_mask_of_open_size),
+        cmocka_unit_test(test_wrong_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* The simplifier: what it makes of windows, weights and roundings, and that strict mode changes no bit. */
+#include "interp_testing.h"
+
+#define HEAD "graph g\nfp strict\nparam M, N\nscalar t float\nimage X[M, N] float\nimage K[M, N] int32\n" \
+             "stage X[M, N] float = image X\nstage K[M, N] int32 = image K\n"
+#define TAIL "output y[M, N] float = y\n"
+
+static Graph *simplified(Arena *a, const char *body, FpMode fp)
+{
+    Graph *g = testing_read(a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, body), NULL);
+    Graph *s = tessi_graph_simplify(g, a, fp);
+    assert_null(tessi_graph_verify(s));
+    return s;
+}
+
+static void check_body(Arena *a, const char *body, FpMode fp, const char *want)
+{
+    const char *text = testing_printed(a, simplified(a, body, fp));
+    const char *begin = strstr(text, "stage y[M, N] float =");
+    assert_non_null(begin);
+    begin += strlen("stage y[M, N] float =");
+    const char *got = tessi_strndup(a, begin, (size_t)(strstr(begin, "\noutput") - begin));
+    while (*got == ' ' || *got == '\n')
+        got++;
+    assert_string_equal(got, want);
+}
+
+static void test_windows_unroll_in_order(void **state)
+{
+    check_body(*state, "sum($i = -1..1 : X@[$i,0]:clamp)", FP_STRICT,
+               "X@[-1,0]:clamp + X:clamp + X@[1,0]:clamp");
+    check_body(*state, "max($i = 0..1, $j = 0..1 : X@[$i,2*$j]:wrap)", FP_STRICT,
+               "max(max(max(X:wrap, X@[0,2]:wrap), X@[1,0]:wrap), X@[1,2]:wrap)");
+    check_body(*state, "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where ($i == 0) ^ ($j == 0))", FP_STRICT,
+               "X@[-1,0]:clamp + X@[0,-1]:clamp + X@[0,1]:clamp + X@[1,0]:clamp");
+    check_body(*state, "sum($i = 0..1 : X@[$i,0]:clamp where X@[$i,0]:clamp < 0.0f)", FP_STRICT,
+               "let %1 = select(X:clamp < 0.0f, 0.0f + X:clamp, 0.0f);\n"
+               "    select(X@[1,0]:clamp < 0.0f, %1 + X@[1,0]:clamp, %1)");
+    check_body(*state, "sum($i = 0..2 : cast<float>($i) * X@[$i,0]:clamp)", FP_STRICT,
+               "0.0f * X:clamp + X@[1,0]:clamp + 2.0f * X@[2,0]:clamp");
+}
+
+static void test_large_windows_stay(void **state)
+{
+    check_body(*state, "sum($i = -20..20 : X@[$i,0]:clamp)", FP_DEFAULT,
+               "sum($i = -20..20 : X@[$i,0]:clamp)");
+    check_body(*state, "median($i = -1..1 : X@[$i,0]:clamp)", FP_DEFAULT,
+               "median($i = -1..1 : X@[$i,0]:clamp)");
+}
+
+static void test_rounding(void **state)
+{
+    check_body(*state, "X + X * 3.0f", FP_STRICT, "X + X * 3.0f");
+    check_body(*state, "X + X * 3.0f", FP_DEFAULT, "X + [X * 3.0f]");
+    check_body(*state, "X * 3.0f - X", FP_DEFAULT, "-X + [X * 3.0f]");
+    check_body(*state, "X - X * 3.0f", FP_DEFAULT, "X + [X * -3.0f]");
+    check_body(*state, "X - X * scalar(t)", FP_DEFAULT, "X + [-X * scalar(t)]");
+    check_body(*state, "X * X + X * 3.0f", FP_DEFAULT, "X * X + [X * 3.0f]");
+    check_body(*state, "X / 3.0f", FP_STRICT, "X / 3.0f");
+    check_body(*state, "X / 3.0f", FP_DEFAULT, "X * 0.33333334f");
+    check_body(*state, "X / 8.0f", FP_STRICT, "X * 0.125f");
+    check_body(*state, "X / 0.0f", FP_DEFAULT, "X / 0.0f");
+    check_body(*state, "X / 3e38f", FP_DEFAULT, "X / 3e+38f");
+    check_body(*state, "X / scalar(t)", FP_DEFAULT, "X / scalar(t)");
+    check_body(*state, "sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
+               "fused_sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)");
+    check_body(*state, "sum($i = 0..2 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
+               "scalar(t) * X:clamp + [scalar(t) * X@[1,0]:clamp] + [scalar(t) * X@[2,0]:clamp]");
+}
+
+static void test_weights_become_tables(void **state)
+{
+    Graph *g = simplified(*state, "sum($i = -9..9, $j = -9..9 : exp(cast<float>(-($i * $i)) / 8.0f) * X@[$i,$j]:clamp)",
+                          FP_DEFAULT);
+    assert_int_equal(g->tables.n, 2); /* number 0 is unused */
+    const Table *t = tessi_table(g, (TableId){ 1 });
+    assert_int_equal(t->n, 19);
+    for (int i = -9; i <= 9; i++) {
+        Value x = tessi_value_real((double)((float)(-i * i) / 8.0f));
+        assert_true(tessi_value_same(TYPE_F32, t->at[i + 9], tessi_eval(OP_EXP, TYPE_F32, &x)));
+    }
+    assert_non_null(strstr(testing_printed(*state, g), "fused_sum($i = -9..9, $j = -9..9 : weights[$i + 9] * X@[$i,$j]:clamp)"));
+}
+
+static void test_reductions_of_constants(void **state)
+{
+    check_body(*state, "X * sum($i = -20..20 : 1.0f + cast<float>($i))", FP_STRICT, "X * 41.0f");
+    check_body(*state, "X * max($i = 0..99, $j = 0..99 : sqrt(cast<float>($i + $j)))", FP_STRICT, "X * 14.071247f");
+}
+
+static void test_dead_stages_go(void **state)
+{
+    const char *text = HEAD "stage dead[M, N] float = X\nstage only_dead[M, N] float = dead\nstage y[M, N] float = X\n" TAIL;
+    Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
+    assert_null(tessi_graph_verify(g));
+    assert_int_equal(g->stages.n, 4); /* 0, X, K, y: inputs stay */
+}
+
+/* Bodies with a bit of everything. */
+static const char *const bodies[] = {
+    "sum($i = -2..2, $j = -2..2 : X@[$i,$j]:mirror * cast<float>($i * 3 + $j))",
+    "sum($i = -2..2, $j = -2..2 : X@[$i,$j]:mirror * cast<float>($i * 3 + $j) where $i * $j < 3)",
+    "sum($i = -2..2, $j = -2..2 : X@[$i,$j]:reflect where X@[$i,$j]:reflect < X)",
+    "prod($i = -2..2 : X@[$i,0]:wrap where X@[$i,0]:wrap < X)",
+    "min($i = -2..2 : X@[$i,0]:wrap where X@[$i,0]:wrap < X)",
+    "max($i = -2..2 : X@[$i,0]:wrap where X@[$i,0]:wrap < X)",
+    "min($i = -3..3, $j = -4..4 : X@[$i,$j]:constant(scalar(t)))",
+    "max($i = -1..1, $j = -1..1 : X@[$i,$j]:[clamp,constant](1.0f))",
+    "median($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where 0 < $i * $i + $j * $j)",
+    "select(any($i = -1..1 : K@[$i,0]:clamp < 0), X / 4.0f, X / 3.0f)",
+    "select(all($i = -9..9, $j = -9..9 : K@[$i,$j]:clamp < 2147483000), X - X * 5.0f, X * 5.0f - X)",
+    "sum($i = -2..2 : max($i1 = 0..2 : X@[$i + $i1,0]:clamp where $i1 < $i + 2))",
+    "sum($i = -40..40 : sum($i1 = 0..2 : X@[$i,$i1]:clamp where $i1 < $i))",
+    "sum($i = -20..20 : sqrt(cast<float>($i + 20)) * X@[0,$i]:clamp where sqrt(cast<float>($i + 20)) < 4.5f)",
+    "cast<float>(sum($i = -2..2 : K@[$i,0]:clamp * ($i + 3) where K@[$i,0]:clamp % 3 == 1))",
+    "let %1 = sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp) / 9.0f; sum($i = -1..1, $j = -1..1 : (X@[$i,$j]:clamp - %1) * (X@[$i,$j]:clamp - %1))",
+    "let %1 = sum($i = -9..9 : X@[$i,0]:clamp) / 19.0f; sum($i = -9..9 : (X@[$i,0]:clamp - %1) * (X@[$i,0]:clamp - %1))",
+    "sum($i = -20..20 : cast<float>($i) * 0.25f * (X@[$i,0]:clamp + sum($i1 = 0..9 : exp(cast<float>($i1 - $i)) * X@[$i,$i1]:clamp)))",
+    "X@[{K % 7 + 3},{index(1)}]:mirror + X@[{3 - 5},0]:mirror",
+    "fma(X, X, X) + fma(1.0f, X, X * X) - (-0.0f)",
+    "cast<float>(K / 7 + K % 5 - K * 1 + (K + 3 - 5) + (K ^ K) + (K & -1))",
+    "sum($i = 0..3 : 0.0f * X@[$i,0]:clamp)",
+    "sum($i = 0..63 : -0.0f * X@[$i,0]:clamp)",
+};
+
+static void run_both(Arena *a, const Graph *g, const Graph *s, const char *body)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 2, 3 }, { 11, 7 } };
+    for (size_t k = 0; k < 3; k++) {
+        InterpImage *want, *got;
+        Failure f = { 0 };
+        size_t where = 0;
+        if (!testing_run(a, g, sizes[k], 7, &want, &f) || !testing_run(a, s, sizes[k], 7, &got, &f))
+            fail_msg("%s", f.text);
+        if (!testing_same(&g->outputs.at[0], want, got, &where))
+            fail_msg("%s: point %zu differs (%s)", body, where, testing_printed(a, s));
+    }
+}
+
+static void test_strict_changes_no_bit(void **state)
+{
+    Arena *a = *state;
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        Graph *g = testing_read(a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, bodies[k]), NULL);
+        Graph *s = tessi_graph_simplify(g, a, FP_STRICT);
+        assert_null(tessi_graph_verify(s));
+        run_both(a, g, s, bodies[k]);
+    }
+}
+
+static void test_default_is_decided_once(void **state)
+{
+    Arena *a = *state;
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        Graph *once = simplified(a, bodies[k], FP_DEFAULT);
+        Graph *twice = tessi_graph_simplify(once, a, FP_DEFAULT);
+        assert_null(tessi_graph_verify(twice));
+        assert_string_equal(testing_printed(a, twice), testing_printed(a, once));
+        Graph *read = testing_read(a, testing_printed(a, once), NULL);
+        assert_string_equal(testing_printed(a, read), testing_printed(a, once));
+        run_both(a, once, read, bodies[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GRAPH_TEST(test_windows_unroll_in_order), GRAPH_TEST(test_large_windows_stay),
+        GRAPH_TEST(test_rounding),                GRAPH_TEST(test_weights_become_tables),
+        GRAPH_TEST(test_reductions_of_constants), GRAPH_TEST(test_dead_stages_go),
+        GRAPH_TEST(test_strict_changes_no_bit),   GRAPH_TEST(test_default_is_decided_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

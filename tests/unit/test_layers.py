@@ -1,0 +1,112 @@
+"""The house rules of CONTRIBUTING.md that a machine can check: who includes whom, names of symbols, no writable globals, headers that
+compile alone, the size of files, and formatting."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAY_INCLUDE = {
+    "base": {"base"},
+    "graph": {"base", "graph"},
+    "front": {"base", "graph", "front"},
+    "analysis": {"base", "graph", "analysis"},
+    "plan": {"base", "graph", "analysis", "plan"},
+    "loop": {"base", "graph", "analysis", "plan", "loop"},
+    "emit": {"base", "loop", "emit"},
+    "interp": {"base", "graph", "loop", "interp"},
+    "rt": {"base", "rt"},
+    "api": {"base", "graph", "front", "analysis", "plan", "loop", "emit", "interp", "rt", "api"},
+}
+OUTSIDE = {"prelude/c.h": {"base"}, "prelude/c_math.h": {"base"}, "tessera.h": {"api", "rt"}, "tessera_dlpack.h": {"api", "rt"}}
+LONGEST_FILE = 800
+problems = []
+
+
+def sources(*patterns):
+    return sorted(p for pattern in patterns for p in ROOT.glob(pattern))
+
+
+def check_includes():
+    for path in sources("src/*/*.[ch]", "src/*/*.def"):
+        layer = path.parent.name
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if not match:
+                continue
+            target = match.group(1)
+            allowed = layer in OUTSIDE[target] if target in OUTSIDE else target.split("/")[0] in MAY_INCLUDE[layer]
+            if "/" not in target and target not in OUTSIDE:
+                allowed = False
+            if not allowed:
+                problems.append(f"{path.relative_to(ROOT)}:{number}: layer {layer} must not include {target}")
+
+
+def check_lengths():
+    for path in sources("src/*/*.[ch]", "cli/*.[ch]", "prelude/*.h", "tests/**/*.[ch]", "tests/**/*.py"):
+        lines = len(path.read_text().splitlines())
+        if lines > LONGEST_FILE:
+            problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_FILE} is the end")
+
+
+def check_headers_alone():
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    for path in sources("src/*/*.h", "include/*.h", "prelude/*.h", "cli/*.h"):
+        command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-fsyntax-only",
+                   f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}", "-x", "c", str(path)]
+        run = subprocess.run(command, capture_output=True, text=True)
+        errors = [line for line in run.stderr.splitlines() if "error:" in line and "#pragma once" not in line]
+        if run.returncode and errors:
+            problems.append(f"{path.relative_to(ROOT)} does not compile alone: {errors[0]}")
+
+
+def check_symbols():
+    archive = pathlib.Path(os.environ.get("TESSERA_BUILD", ROOT / "build")) / "libtessera.a"
+    nm = shutil.which("nm")
+    if not archive.exists() or not nm:
+        print("skipped the symbols: no libtessera.a or no nm here")
+        return
+    table = subprocess.run([nm, str(archive)], capture_output=True, text=True, check=True).stdout
+    for line in table.splitlines():
+        match = re.match(r"[0-9a-f]+ ([A-Za-z]) (\S+)", line)
+        if not match:
+            continue
+        kind, name = match.groups()
+        if "asan" in name or "ubsan" in name or name.startswith("__"):
+            continue
+        if kind.isupper() and not name.startswith("tess"):
+            problems.append(f"symbol {name} has no tess prefix")
+        # b and d are writable data; .data.rel.ro (constant tables of pointers) shows as d as well, so look at the section.
+        if kind in "bBC":
+            problems.append(f"writable global {name}")
+    readelf = shutil.which("objdump")
+    if readelf:
+        table = subprocess.run([readelf, "-t", str(archive)], capture_output=True, text=True, check=True).stdout
+        for line in table.splitlines():
+            if re.search(r"\sO\s+\.data\s", line) or re.search(r"\sO\s+\.data\.(?!rel\.ro)", line):
+                if "asan" not in line and "Lubsan" not in line:
+                    problems.append(f"writable global {line.split()[-1]}")
+
+
+def check_format():
+    tool = shutil.which("clang-format")
+    version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout if tool else ""
+    if "version 14." not in version:
+        print("skipped the formatting: no clang-format 14 here")
+        return
+    files = [str(p) for p in sources("src/*/*.[ch]", "cli/*.[ch]", "include/*.h", "prelude/*.h", "tests/**/*.[ch]")]
+    run = subprocess.run([tool, "--dry-run", "-Werror", *files], capture_output=True, text=True, cwd=ROOT)
+    bad = sorted({line.split(":")[0] for line in run.stderr.splitlines() if "error:" in line})
+    problems.extend(f"{pathlib.Path(name).relative_to(ROOT)}: run clang-format 14 on it" for name in bad)
+
+
+check_includes()
+check_lengths()
+check_headers_alone()
+check_symbols()
+check_format()
+print("\n".join(problems) or "the layers, names, headers and formatting are in order")
+sys.exit(bool(problems))

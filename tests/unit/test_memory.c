@@ -1,0 +1,135 @@
+/* Shortage of memory at every allocation in turn: compiling, binding, planning, lowering, printing and running must each fail with a status, never crash,
+ * and leave nothing behind (which the sanitizer build checks). The linker sends our calls of malloc and its kin to the functions
+ * below. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tessera.h"
+
+static long countdown; /* the allocation that fails; 0 = none */
+static long allocations;
+
+static int fails(void)
+{
+    allocations++;
+    return countdown && allocations >= countdown;
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t alignment, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t alignment, size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t n)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, n);
+}
+
+static const char text[] =
+    "stencil bx(vector#2 float X) { return (X@[0,-1] + X + X@[0,1]) / 3.0; }\n"
+    "stencil by(vector#2 float X, float s) { return s * median(i = -1..1 : X@[i,0]); }\n"
+    "parameter M, N;\nvector#2 float a[M, N];\n"
+    "t = bx(a:mirror);\nm = maximum(t);\nreturn by(t:wrap, m), t;\n";
+
+/* Everything once; returns the first status that is not TESS_OK. */
+static tess_status all_of_it(tess_target target)
+{
+    tess_options o;
+    tess_options_init(&o);
+    o.target = target;
+    o.cache = "";
+    tess_program *p = NULL;
+    tess_diags *d = NULL;
+    tess_args *a = NULL;
+    float in[30];
+    for (int i = 0; i < 30; i++)
+        in[i] = (float)(i * 7 % 11);
+    int64_t shape[2] = { 5, 6 };
+    DLTensor t = {
+        .data = in, .device = { kDLCPU, 0 }, .ndim = 2, .dtype = { kDLFloat, 32, 1 }, .shape = shape
+    };
+    tess_status status = tess_compile(text, strlen(text), "memory.tess", &o, &p, &d);
+    if (status != TESS_OK)
+        tess_diags_text(d, 0);
+    if (status == TESS_OK)
+        status = tess_args_new(p, &a);
+    if (status == TESS_OK)
+        status = tess_args_image(a, "a", &t);
+    if (status == TESS_OK)
+        status = tess_run(p, a, NULL);
+    if (status == TESS_OK)
+        status = tess_verify(p, a);
+    static const char *const stops[] = { "ast",  "types", "graph", "analysis",
+                                         "plan", "loops", "c",     "header" };
+    for (size_t i = 0; status == TESS_OK && i < sizeof stops / sizeof *stops; i++) {
+        char *dump = NULL;
+        status = tess_dump(p, a, stops[i], &dump, NULL);
+        tess_text_free(dump);
+    }
+    tess_args_free(a);
+    tess_program_free(p);
+    tess_diags_free(d);
+    return status;
+}
+
+static void test_target(tess_target target)
+{
+    countdown = 0;
+    allocations = 0;
+    assert_int_equal(all_of_it(target), TESS_OK);
+    long n = allocations;
+    assert_true(n > 10);
+    for (long i = 1; i <= n; i++) {
+        countdown = i;
+        allocations = 0;
+        tess_status status = all_of_it(target);
+        countdown = 0;
+        if (status != TESS_ERROR_MEMORY && status != TESS_ERROR_FILE && status != TESS_OK)
+            fail_msg("allocation %ld of %ld failed and gave status %d", i, n, (int)status);
+    }
+    countdown = 0;
+}
+
+static void test_interpreter(void **state)
+{
+    (void)state;
+    test_target(TESS_TARGET_INTERP);
+}
+
+static void test_loops(void **state)
+{
+    (void)state;
+    test_target(TESS_TARGET_LOOPS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_interpreter),
+                                        cmocka_unit_test(test_loops) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
