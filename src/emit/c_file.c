@@ -32,10 +32,14 @@ static bool is_library_function(const char *name)
         "strsignal strspn strstr"
         " strtod strtof strtok strtol strtold strtoll strtoul strtoull strxfrm system tan tanh "
         "tempnam tgamma tmpfile"
-        " tmpnam trunc ungetc unsetenv valloc vprintf vscanf wcstombs wctomb y0 y1 yn a64l accept access alarm bind brk"
-        " chdir chmod chown clock clone close connect creat dup dup2 environ exec fork fstat ftruncate getcwd getpid"
-        " ioctl kill link listen lseek lstat mkdir mmap mount mprotect munmap nice open pause pipe poll raise read readv"
-        " recv rmdir sbrk select send shutdown signal sleep socket splice stat sync tee time times truncate umask"
+        " tmpnam trunc ungetc unsetenv valloc vprintf vscanf wcstombs wctomb y0 y1 yn a64l accept "
+        "access alarm bind brk"
+        " chdir chmod chown clock clone close connect creat dup dup2 environ exec fork fstat "
+        "ftruncate getcwd getpid"
+        " ioctl kill link listen lseek lstat mkdir mmap mount mprotect munmap nice open pause pipe "
+        "poll raise read readv"
+        " recv rmdir sbrk select send shutdown signal sleep socket splice stat sync tee time times "
+        "truncate umask"
         " unlink usleep utime vfork wait wait4 waitpid write writev ";
     size_t n = strlen(name);
     for (int suffix = 0; suffix <= 1; suffix++) {
@@ -54,7 +58,7 @@ const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
     CNames names;
     tessi_c_names_init(&names, a);
     const char *name = tessi_c_name(&names, p->name);
-    return is_library_function(name) ? tessi_sprintf(a, "%s_", name) : name;
+    return is_library_function(name) ? tessi_sprintf(a, "%s_program", name) : name;
 }
 
 /* ---- Documentation ---------------------------------------------------------------------------------------------------------- */
@@ -123,11 +127,14 @@ static const char diagnostics[] =
     "\n/* No warnings about conditions that constants decide, nor about loops left unvectorised. "
     "*/\n"
     "#if defined(__clang__)\n"
+    "#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n"
+    "#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n"
     "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
     "#pragma clang diagnostic ignored \"-Wtautological-compare\"\n"
     "#pragma clang diagnostic ignored \"-Wtautological-constant-in-range-compare\"\n"
     "#pragma clang diagnostic ignored \"-Wtautological-constant-out-of-range-compare\"\n"
     "#elif defined(__GNUC__)\n"
+    "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
     "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n"
     "#endif\n";
 

@@ -66,7 +66,7 @@ static const char *printed(CWriter *w, LExprId id, int around)
 /* The upper bound; written into a constant before the loop when C should not compute it again and again. */
 static const char *loop_end(CWriter *w, const LStmt *s)
 {
-    enum { LONGEST_BOUND = 5 }; /* nodes */
+    enum { LONGEST_BOUND = 3 }; /* nodes */
     int room = LONGEST_BOUND;
     if (is_plain_bound(w, s->b, &room))
         return printed(w, s->b, C_SUM);

@@ -9,15 +9,15 @@
 
 /* Bounds on the work that a program can ask for; each is diagnosed as LIMIT. */
 enum {
-    CHECK_MAX_DEPTH = 1000,        /* nested expressions, and operands in a row */
-    CHECK_MAX_CALLS = 64,          /* nested calls of vector functions */
-    CHECK_MAX_CALL_COUNT = 20000,  /* calls in the whole program, after unrolling */
-    CHECK_MAX_ITERATIONS = 4096,   /* of one `for` */
-    CHECK_MAX_VALUES = 100000,     /* images and scalars after unrolling */
-    CHECK_MAX_MASK = 1 << 16,      /* elements of a mask */
-    CHECK_MAX_WINDOW = 1 << 20,    /* points of a window */
-    CHECK_MAX_EXPRS = 4000000,     /* nodes of the typed tree */
-    CHECK_MAX_WEIGHT = 1 << 20,    /* operations of one expression, shared parts counted at each use */
+    CHECK_MAX_DEPTH = 1000,       /* nested expressions, and operands in a row */
+    CHECK_MAX_CALLS = 64,         /* nested calls of vector functions */
+    CHECK_MAX_CALL_COUNT = 20000, /* calls in the whole program, after unrolling */
+    CHECK_MAX_ITERATIONS = 4096,  /* of one `for` */
+    CHECK_MAX_VALUES = 100000,    /* images and scalars after unrolling */
+    CHECK_MAX_MASK = 1 << 16,     /* elements of a mask */
+    CHECK_MAX_WINDOW = 1 << 20,   /* points of a window */
+    CHECK_MAX_EXPRS = 4000000,    /* nodes of the typed tree */
+    CHECK_MAX_WEIGHT = 1 << 20, /* operations of one expression, shared parts counted at each use */
     CHECK_MAX_EVALUATION = 20000000 /* steps of one evaluation at compile time */
 };
 
@@ -72,14 +72,16 @@ typedef VEC(TCallArg) TCallArgs;
 /* What a body is checked in; saved and restored around calls. */
 typedef struct Context {
     Scope *scope;
-    Scope *body;           /* of the function or program: where families live */
-    TInstance *inst;       /* instance being written, or NULL */
-    TCallArgs *operands;   /* an expression on images: its images so far, else NULL (a stencil function) */
-    TWindow *window;       /* innermost */
+    Scope *body;     /* of the function or program: where families live */
+    TInstance *inst; /* instance being written, or NULL */
+    TCallArgs
+        *operands; /* an expression on images: its images so far, else NULL (a stencil function) */
+    TWindow *window; /* innermost */
     BorderInForce border;
-    uint32_t const_depth;  /* > 0: the value is needed now, so parameters stand for their values */
-    bool in_mask;          /* coefficients: typed constants count as untyped, so they are computed in double */
-    bool in_program;       /* the statements of the program, not of a vector function */
+    uint32_t const_depth; /* > 0: the value is needed now, so parameters stand for their values */
+    bool
+        in_mask; /* coefficients: typed constants count as untyped, so they are computed in double */
+    bool in_program; /* the statements of the program, not of a vector function */
     int64_t loop_depth;
 } Context;
 
@@ -90,8 +92,9 @@ typedef struct Checker {
     Typed *t;
     const FrontOptions *o;
     bool forma;
-    Scope *globals;  /* constants and masks among the definitions */
-    Scope *program;  /* parameters, inputs and statements: for notes about names that functions cannot see */
+    Scope *globals; /* constants and masks among the definitions */
+    Scope *
+        program; /* parameters, inputs and statements: for notes about names that functions cannot see */
     Context at;
     CallFrame *frame;
     uint32_t expr_depth, call_depth, call_count;
@@ -100,7 +103,7 @@ typedef struct Checker {
     VEC(const AstFunction *) called;
 } Checker;
 
-/* Adds the diagnostic with notes that say through which calls it was reached. */
+/* Adds the diagnostic, with notes that say which calls of generic functions led to it. */
 #define CHECK_DIAG(c, ...) tessi_check_noted((c), tessi_diag((c)->d, __VA_ARGS__))
 Diag *tessi_check_noted(Checker *c, Diag *diag);
 void tessi_check_limit(Checker *c, Span span, const char *what, int64_t most);
@@ -125,7 +128,8 @@ bool tessi_tt_is_untyped(TType t);
 bool tessi_tt_is_error(TType t);
 bool tessi_tt_is_integer(TType t); /* integer or bool scalar, or untyped integer */
 const char *tessi_tt_name(const Checker *c, TType t);
-const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const ScalarType *types, uint32_t n);
+const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const ScalarType *types,
+                                  uint32_t n);
 TType tessi_check_type(Checker *c, const AstType *type); /* not `any` */
 bool tessi_check_is_any(const AstType *type);
 TType tessi_tt_field(TType t, uint32_t k); /* of a scalar: itself */
@@ -134,24 +138,26 @@ TExpr *tessi_te_new(Checker *c, TExprKind kind, TType type, Span span, uint32_t 
 TExpr *tessi_te_error(Checker *c, Span span);
 TExpr *tessi_te_const(Checker *c, TType type, Value v, Span span);
 TExpr *tessi_te_int(Checker *c, int64_t i, Span span); /* untyped */
-TExpr *tessi_te_fold(Checker *c, TExpr *e);            /* a constant when its arguments are constants */
+TExpr *tessi_te_fold(Checker *c, TExpr *e); /* a constant when its arguments are constants */
 /* Implicit conversion: literals take the type when they fit (diagnosed otherwise); numbers convert as in C. */
 TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to);
-TExpr *tessi_check_cast(Checker *c, TExpr *e, TType to, bool saturate, Span span); /* cast<T>, sat<T> */
-TExpr *tessi_check_concrete(Checker *c, TExpr *e); /* untyped: int32, float (original dialect: never untyped) */
+TExpr *tessi_check_cast(Checker *c, TExpr *e, TType to, bool saturate,
+                        Span span); /* cast<T>, sat<T> */
+TExpr *tessi_check_concrete(Checker *c,
+                            TExpr *e); /* untyped: int32, float (original dialect: never untyped) */
 
 /* ---- check_op.c ------------------------------------------------------------------------------------------------- */
 typedef enum OpRule {
     RULE_ARITHMETIC, /* C's usual conversions */
     RULE_NEGATE,
-    RULE_BITS,    /* integers; bool with bool stays bool */
+    RULE_BITS, /* integers; bool with bool stays bool */
     RULE_COMPLEMENT,
-    RULE_SHIFT,   /* type of the left side */
+    RULE_SHIFT, /* type of the left side */
     RULE_COMPARE,
-    RULE_KEEP,    /* min, max: the type of the arguments when they agree, however narrow */
-    RULE_SELECT,  /* condition, then as KEEP */
+    RULE_KEEP,   /* min, max: the type of the arguments when they agree, however narrow */
+    RULE_SELECT, /* condition, then as KEEP */
     RULE_ABS,
-    RULE_REAL,    /* real functions: integers become float or double */
+    RULE_REAL, /* real functions: integers become float or double */
     RULE_REAL_BOOL
 } OpRule;
 /* op on the arguments, converted by the rule; field by field when some are structs. */
@@ -168,7 +174,14 @@ typedef struct WindowPoint { /* values of the variables of the windows around an
     const TWindow *window;
     int32_t at[MAX_WINDOW_VARS];
 } WindowPoint;
-typedef enum EvalStatus { EVAL_OK, EVAL_NOT_STATIC, EVAL_OVERFLOW, EVAL_ZERO_DIVISION, EVAL_OUTSIDE_MASK, EVAL_TOO_LONG } EvalStatus;
+typedef enum EvalStatus {
+    EVAL_OK,
+    EVAL_NOT_STATIC,
+    EVAL_OVERFLOW,
+    EVAL_ZERO_DIVISION,
+    EVAL_OUTSIDE_MASK,
+    EVAL_TOO_LONG
+} EvalStatus;
 EvalStatus tessi_static_eval(const TExpr *e, const WindowPoint *point, uint64_t *budget, Value *v);
 /* Bounds of a static integer expression over its windows; false when not known. */
 bool tessi_static_range(const TExpr *e, Interval *range);
@@ -201,7 +214,8 @@ bool tessi_check_user_value(const Checker *c, const char *name, double *value);
 
 /* ---- check_expr.c, check_read.c, check_call.c, check_window.c, check_mask.c --------------------------------------- */
 TExpr *tessi_check_expr(Checker *c, const AstExpr *e);
-TExpr *tessi_check_operand_expr(Checker *c, Operand o, Span span); /* the operand as part of an expression */
+TExpr *tessi_check_operand_expr(Checker *c, Operand o,
+                                Span span); /* the operand as part of an expression */
 TExpr *tessi_check_read_slot(Checker *c, uint32_t slot, Span span, TRead *read);
 TExpr *tessi_check_offset(Checker *c, const AstExpr *e);
 TExpr *tessi_check_index(Checker *c, const AstExpr *e);
@@ -212,8 +226,11 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e);
 bool tessi_is_builtin(const char *name);
 const char *tessi_nearest_builtin(Checker *c, const char *name);
 TExpr *tessi_check_window(Checker *c, const AstExpr *e);
-const TMask *tessi_check_mask_expr(Checker *c, const AstExpr *e); /* a mask's name, flip(m); NULL after a diagnostic */
-const TMask *tessi_check_mask_as(Checker *c, const TMask *m, TType element); /* with typed coefficients */
+const TMask *
+tessi_check_mask_expr(Checker *c,
+                      const AstExpr *e); /* a mask's name, flip(m); NULL after a diagnostic */
+const TMask *tessi_check_mask_as(Checker *c, const TMask *m,
+                                 TType element); /* with typed coefficients */
 TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e);
 void tessi_check_mask_stmt(Checker *c, const AstStmt *s);
 TMask *tessi_mask_new(Checker *c, const char *name, Span span, uint32_t n_dims);
@@ -222,7 +239,8 @@ TMask *tessi_mask_new(Checker *c, const char *name, Span span, uint32_t n_dims);
 TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span);
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call); /* dimensions of the result */
 /* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a diagnostic. */
-TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands, Span call);
+TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands,
+                                Span call);
 void tessi_check_const_stmt(Checker *c, const AstStmt *s);
 
 /* ---- check_vector.c, check_apply.c, check_place.c, check_border.c ------------------------------------------------- */
@@ -235,7 +253,8 @@ TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims
 Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e);
 /* The argument of the expression on images that stands for image `o` read with these scales (NULL: 1) under this rule (NULL: the one
  * in force). */
-uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale, const TBorder *border);
+uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale,
+                                const TBorder *border);
 Operand tessi_check_call(Checker *c, const AstExpr *e);
 /* Calls a vector function; results go to `out` (an error gives one error operand). */
 typedef VEC(Operand) Operands;
@@ -248,7 +267,8 @@ Operand tessi_check_reduction(Checker *c, const AstExpr *e);
 bool tessi_is_reduction(const char *name);
 Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base);
 Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span);
-TExpr *tessi_check_size(Checker *c, const AstExpr *e); /* an integer expression over the size parameters */
+TExpr *tessi_check_size(Checker *c,
+                        const AstExpr *e); /* an integer expression over the size parameters */
 /* The rules written, or those in force when none is; `at` is where to complain. */
 bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span at, TBorder *out);
 bool tessi_check_border_value(Checker *c, TBorder *b, TType element);
@@ -259,6 +279,8 @@ void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why);
 void tessi_check_statements(Checker *c, const AstStmts *body);
 void tessi_check_define(Checker *c, Name name, TValue *value, TExpr *scalar, const TMask *mask);
 void tessi_check_uncalled(Checker *c);
+/* Types or constants of the function come from the call. */
+bool tessi_check_depends_on_call(const AstFunction *f);
 void tessi_check_mark_used(Typed *t);
 bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value);
 

@@ -45,20 +45,22 @@ static bool element_agrees(Checker *c, const AstFunction *f, uint32_t i, const O
     if (tessi_tt_is_error(declared))
         return false;
     TType given = o->image->type;
-    if (declared.kind == given.kind &&
-        (given.kind == TT_SCALAR || given.st->origin == declared.st->origin))
+    if (declared.kind == given.kind
+        && (given.kind == TT_SCALAR || given.st->origin == declared.st->origin))
         return true;
     Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o->span, f->args.at[i].name.text, f->name.text,
                          arg_text(c, &f->args.at[i]), tessi_operand_text(c, *o));
     tessi_diag_note(c->d, d, f->args.at[i].name.span, "the argument is declared here");
     if (given.kind == TT_STRUCT && declared.kind == TT_SCALAR)
-        tessi_diag_help(c->d, d, "an argument 'vector#%d any %s' takes pixels of any type, field by field",
+        tessi_diag_help(c->d, d,
+                        "an argument 'vector#%d any %s' takes pixels of any type, field by field",
                         type->n_dims, f->args.at[i].name.text);
     return false;
 }
 
 /* One argument of a call, of the kind that the function declares. */
-static bool check_argument(Checker *c, const AstFunction *f, uint32_t i, const AstArg *arg, Operand *o)
+static bool check_argument(Checker *c, const AstFunction *f, uint32_t i, const AstArg *arg,
+                           Operand *o)
 {
     const AstFunctionArg *def = &f->args.at[i];
     *o = tessi_operand_error(arg->value ? arg->value->span : f->span);
@@ -69,7 +71,8 @@ static bool check_argument(Checker *c, const AstFunction *f, uint32_t i, const A
     if (!def->type.is_image)
         tessi_check_no_borders(c, &arg->borders, def->type.is_mask ? "a mask" : "a scalar");
     if (def->type.is_const && !def->type.is_image && !def->type.is_mask) {
-        const char *what = tessi_sprintf(c->a, "argument '%s' of '%s'", def->name.text, f->name.text);
+        const char *what =
+            tessi_sprintf(c->a, "argument '%s' of '%s'", def->name.text, f->name.text);
         *o = tessi_operand_scalar(tessi_check_const(c, arg->value, what), arg->value->span);
         return o->kind != OPERAND_ERROR;
     }
@@ -139,8 +142,8 @@ static Operand stencil_call(Checker *c, const AstExpr *e, const AstFunction *f)
         if (arg->kind == TARG_IMAGE) {
             call.image = operands[i].image;
             bool rules = tessi_check_borders(c, &e->args.at[i].borders, arg->n_dims,
-                                             operands[i].span, &call.border) &&
-                         tessi_check_border_value(c, &call.border, call.image->type);
+                                             operands[i].span, &call.border)
+                         && tessi_check_border_value(c, &call.border, call.image->type);
             ok = ok && rules && check_rule(c, arg, &call);
         } else if (arg->kind == TARG_SCALAR) {
             call.scalar = tessi_check_convert(c, operands[i].scalar, arg->type);
@@ -252,8 +255,7 @@ void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *op
     c->call_depth++;
     bind_arguments(c, f, operands);
     tessi_check_statements(c, &f->body);
-    VEC_FOREACH(AstExpr *const, r, &f->result)
-    {
+    VEC_FOREACH (AstExpr *const, r, &f->result) {
         tessi_check_results_of(c, *r, &results);
     }
     tessi_check_warn_unused(c, scope);
@@ -292,8 +294,10 @@ typedef struct WholeReduction {
     const char *name;
     Reduction reduction;
 } WholeReduction;
-static const WholeReduction WHOLE[] = { { "minimum", REDUCE_MIN }, { "maximum", REDUCE_MAX },
-                                        { "mean", REDUCE_MEAN },   { "total", REDUCE_SUM },
+static const WholeReduction WHOLE[] = { { "minimum", REDUCE_MIN },
+                                        { "maximum", REDUCE_MAX },
+                                        { "mean", REDUCE_MEAN },
+                                        { "total", REDUCE_SUM },
                                         { "count", REDUCE_COUNT } };
 enum { N_WHOLE = sizeof WHOLE / sizeof WHOLE[0] };
 
@@ -338,7 +342,8 @@ static Operand histogram(Checker *c, const AstExpr *e, Operand o)
     if (o.image->type.kind == TT_STRUCT) {
         Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o.span, "A", "histogram", "an image of one channel",
                              tessi_operand_text(c, o));
-        tessi_diag_help(c->d, d, "take one field: histogram(A.%s, ..)", o.image->type.st->field[0].name);
+        tessi_diag_help(c->d, d, "take one field: histogram(A.%s, ..)",
+                        o.image->type.st->field[0].name);
         return tessi_operand_error(e->span);
     }
     TExpr *bins = tessi_check_size(c, e->args.at[1].value);

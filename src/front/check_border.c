@@ -22,7 +22,8 @@ static void unknown_border(Checker *c, Name name)
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
     else
-        tessi_diag_help(c->d, d, "the rules are clamp, mirror, reflect, wrap, constant(v) and none");
+        tessi_diag_help(c->d, d,
+                        "the rules are clamp, mirror, reflect, wrap, constant(v) and none");
 }
 
 /* The value of constant(v): a number, or a scalar of the program. */
@@ -54,8 +55,8 @@ bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce 
         if (i == 0)
             out->span = rule->span;
         out->span = tessi_span_join(out->span, rule->span);
-        if (!tessi_border_by_name(rule->name.text, &out->rule[i]) ||
-            out->rule[i] == BORDER_INSIDE) {
+        if (!tessi_border_by_name(rule->name.text, &out->rule[i])
+            || out->rule[i] == BORDER_INSIDE) {
             unknown_border(c, rule->name);
             return false;
         }

@@ -16,7 +16,15 @@ static const Builtin BUILTINS[] = {
 };
 enum { N_BUILTINS = sizeof BUILTINS / sizeof BUILTINS[0] };
 
-typedef enum Special { SPECIAL_CLAMP, SPECIAL_MIX, SPECIAL_SELECT, SPECIAL_INDEX, SPECIAL_SIZE, SPECIAL_CONVOLVE, N_SPECIALS } Special;
+typedef enum Special {
+    SPECIAL_CLAMP,
+    SPECIAL_MIX,
+    SPECIAL_SELECT,
+    SPECIAL_INDEX,
+    SPECIAL_SIZE,
+    SPECIAL_CONVOLVE,
+    N_SPECIALS
+} Special;
 static const struct {
     const char *name;
     uint8_t n_args;
@@ -39,9 +47,12 @@ static const Builtin *find_builtin(const char *name)
     const Builtin *b = find_exact(name, n);
     if (!b && n > 1 && name[n - 1] == 'f')
         b = find_exact(name, n - 1);
-    if (!b && (strncmp(name, "fabs", 4) == 0 || strncmp(name, "fmin", 4) == 0 ||
-               strncmp(name, "fmax", 4) == 0))
-        return n == 4 ? find_exact(name + 1, 3) : n == 5 && name[4] == 'f' ? find_exact(name + 1, 3) : NULL;
+    if (!b
+        && (strncmp(name, "fabs", 4) == 0 || strncmp(name, "fmin", 4) == 0
+            || strncmp(name, "fmax", 4) == 0))
+        return n == 4                     ? find_exact(name + 1, 3)
+               : n == 5 && name[4] == 'f' ? find_exact(name + 1, 3)
+                                          : NULL;
     return b;
 }
 
@@ -74,16 +85,14 @@ static bool right_count(Checker *c, const AstExpr *e, uint32_t expected)
 {
     if (e->args.n == expected)
         return true;
-    CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected,
-               (long long)e->args.n);
+    CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected, (long long)e->args.n);
     return false;
 }
 
 /* Border rules and keywords belong to calls of stencils and to convolve. */
 static bool plain_arguments(Checker *c, const AstExpr *e)
 {
-    VEC_FOREACH(const AstArg, a, &e->args)
-    {
+    VEC_FOREACH (const AstArg, a, &e->args) {
         if (a->keyword.text) {
             CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
             return false;
@@ -206,8 +215,8 @@ static bool convolved_image(Checker *c, const AstArg *arg, uint32_t *slot, int32
         CHECK_DIAG(c, DIAG_NOT_AN_IMAGE, arg->value->span, "this", "convolved");
         return false;
     }
-    if (!tessi_check_borders(c, &arg->borders, o.image->n_dims, arg->value->span, &border) ||
-        !tessi_check_border_value(c, &border, o.image->type))
+    if (!tessi_check_borders(c, &arg->borders, o.image->n_dims, arg->value->span, &border)
+        || !tessi_check_border_value(c, &border, o.image->type))
         return false;
     *slot = tessi_check_image_slot(c, o, arg->value->span, NULL, &border);
     return true;
@@ -223,7 +232,8 @@ static bool dilation_of(Checker *c, const AstExpr *e, int32_t *dilation)
             return false;
         }
         if (!tessi_streq(a->keyword.text, "dilation")) {
-            Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
+            Diag *d =
+                CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
             tessi_diag_help(c->d, d, "it takes 'dilation = d', the distance between the taps");
             return false;
         }
@@ -265,7 +275,8 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
     if (tessi_tt_is_error(read->type))
         return read;
     /* The type of coefficient * pixel, found by multiplying one. */
-    TExpr *pixel = tessi_te_new(c, TE_READ, field < 0 ? arg.type : tessi_tt_field(arg.type, (uint32_t)field), e->span, 0);
+    TExpr *pixel = tessi_te_new(
+        c, TE_READ, field < 0 ? arg.type : tessi_tt_field(arg.type, (uint32_t)field), e->span, 0);
     TExpr *coefficient = tessi_te_new(c, TE_MASK, m->type, e->span, 0);
     coefficient->is_static = true;
     TExpr *product = tessi_check_binary(c, e->span, AST_OP_MUL, coefficient, pixel);
@@ -324,8 +335,7 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)
         return tessi_te_error(c, e->span);
     }
     bool any_number = b->op == OP_MIN || b->op == OP_MAX;
-    if (!plain_arguments(c, e) ||
-        (!(any_number && e->args.n > 2) && !right_count(c, e, b->n_args)))
+    if (!plain_arguments(c, e) || (!(any_number && e->args.n > 2) && !right_count(c, e, b->n_args)))
         return tessi_te_error(c, e->span);
     for (uint32_t i = 0; i < b->n_args; i++)
         args[i] = tessi_check_expr(c, e->args.at[i].value);

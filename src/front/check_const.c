@@ -26,8 +26,7 @@ static TExpr *needs_value(Checker *c, Span use, const char *name, Span declared)
 /* The first input image of which the parameter is exactly one size: where a value can come from when an image is known. */
 static void find_size_use(const Checker *c, TConstant *k)
 {
-    VEC_FOREACH(AstDecl *const, decl, &c->ast->decls)
-    {
+    VEC_FOREACH (AstDecl *const, decl, &c->ast->decls) {
         for (uint32_t i = 0; (*decl)->kind == AST_DECL_IMAGE && i < (*decl)->sizes.n; i++) {
             const AstExpr *size = (*decl)->sizes.at[i];
             if (!k->image && size->kind == AST_NAME && tessi_streq(size->name.text, k->name)) {
@@ -157,14 +156,15 @@ bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value)
         return false;
     if (s->has_type && !tessi_check_is_any(&s->type)) {
         TType t = tessi_check_type(c, &s->type);
-        bool truncates = t.kind == TT_SCALAR && !tessi_is_real(t.scalar) && !tessi_tt_is_integer(e->type) &&
-                         floor(e->value.f) == e->value.f;
+        bool truncates = t.kind == TT_SCALAR && !tessi_is_real(t.scalar)
+                         && !tessi_tt_is_integer(e->type) && floor(e->value.f) == e->value.f;
         if (t.kind == TT_STRUCT) {
             CHECK_DIAG(c, DIAG_NO_CONVERSION, s->value->span, tessi_tt_name(c, e->type),
                        tessi_tt_name(c, t));
             return false;
         }
-        *value = truncates ? tessi_check_cast(c, e, t, false, e->span) : tessi_check_convert(c, e, t);
+        *value =
+            truncates ? tessi_check_cast(c, e, t, false, e->span) : tessi_check_convert(c, e, t);
     }
     return !tessi_tt_is_error((*value)->type);
 }
@@ -176,6 +176,7 @@ void tessi_check_const_stmt(Checker *c, const AstStmt *s)
     Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
     if (!sym)
         return;
-    sym->operand = ok ? tessi_operand_scalar(value, s->name.span) : tessi_operand_error(s->name.span);
+    sym->operand =
+        ok ? tessi_operand_scalar(value, s->name.span) : tessi_operand_error(s->name.span);
     tessi_check_define(c, s->name, NULL, value, NULL);
 }

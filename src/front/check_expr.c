@@ -8,9 +8,9 @@ static TExpr *literal(Checker *c, const AstExpr *e)
         return tessi_te_const(c, tessi_tt_scalar(TYPE_BOOL), tessi_value_int((int64_t)e->integer),
                               e->span);
     if (e->kind == AST_REAL) {
-        TType t = e->suffix == 'f'              ? tessi_tt_scalar(TYPE_F32)
+        TType t = e->suffix == 'f'               ? tessi_tt_scalar(TYPE_F32)
                   : e->suffix == 'd' || c->forma ? tessi_tt_scalar(TYPE_F64)
-                                                : tessi_tt_kind(TT_UNTYPED_REAL);
+                                                 : tessi_tt_kind(TT_UNTYPED_REAL);
         Value v = tessi_value_real(e->real);
         if (e->suffix == 'f')
             v = tessi_eval_cast(TYPE_F32, TYPE_F64, v);
@@ -29,8 +29,8 @@ static TExpr *literal(Checker *c, const AstExpr *e)
 /* Coefficients of masks are computed in double: a typed constant counts with its value only. */
 static TExpr *constant_in_mask(Checker *c, TExpr *e, Span span)
 {
-    if (!c->at.in_mask || e->kind != TE_CONST || e->type.kind != TT_SCALAR ||
-        e->type.scalar == TYPE_BOOL)
+    if (!c->at.in_mask || e->kind != TE_CONST || e->type.kind != TT_SCALAR
+        || e->type.scalar == TYPE_BOOL)
         return e;
     TTypeKind kind = tessi_is_real(e->type.scalar) ? TT_UNTYPED_REAL : TT_UNTYPED_INT;
     return tessi_te_const(c, tessi_tt_kind(kind), e->value, span);
@@ -104,7 +104,8 @@ static TExpr *name_expr(Checker *c, const AstExpr *e)
         while (w && w != sym->window)
             w = w->outer;
         if (!w) { /* the window is around a call, and this is an argument of the call */
-            CHECK_DIAG(c, DIAG_NOT_A_VALUE, e->span, e->name.text, "a variable of a window outside");
+            CHECK_DIAG(c, DIAG_NOT_A_VALUE, e->span, e->name.text,
+                       "a variable of a window outside");
             return tessi_te_error(c, e->span);
         }
         TExpr *v = tessi_te_new(c, TE_WINVAR, tessi_tt_kind(TT_UNTYPED_INT), e->span, 0);
@@ -166,7 +167,7 @@ static TExpr *struct_expr(Checker *c, const AstExpr *e)
     TType t = tessi_check_type(c, &e->type);
     if (t.kind != TT_STRUCT) {
         if (!tessi_tt_is_error(t))
-            CHECK_DIAG(c, DIAG_STRUCT_NEEDED, e->type.span, e->type.name.text);
+            CHECK_DIAG(c, DIAG_UNKNOWN_TYPE, e->type.span, e->type.name.text);
         return tessi_te_error(c, e->span);
     }
     if (e->arg.n != t.st->n) {
@@ -189,10 +190,10 @@ static TExpr *struct_expr(Checker *c, const AstExpr *e)
 /* A condition of literals only was not meant to choose. */
 static bool has_names(const AstExpr *e)
 {
-    if (e->kind == AST_NAME || e->kind == AST_CALL || e->kind == AST_WINDOW || e->kind == AST_FAMILY)
+    if (e->kind == AST_NAME || e->kind == AST_CALL || e->kind == AST_WINDOW
+        || e->kind == AST_FAMILY)
         return true;
-    VEC_FOREACH(AstExpr *const, a, &e->arg)
-    {
+    VEC_FOREACH (AstExpr *const, a, &e->arg) {
         if (*a && has_names(*a))
             return true;
     }
@@ -252,7 +253,8 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
     case AST_REAL:
     case AST_BOOL: return literal(c, e);
     case AST_NAME: return name_expr(c, e);
-    case AST_MEMBER: return tessi_check_field(c, tessi_check_expr(c, e->arg.at[0]), e->name, e->span);
+    case AST_MEMBER:
+        return tessi_check_field(c, tessi_check_expr(c, e->arg.at[0]), e->name, e->span);
     case AST_OFFSET: return tessi_check_offset(c, e);
     case AST_INDEX:
         if (c->at.operands && !tessi_check_is_mask_expr(c, e->arg.at[0]))

@@ -14,8 +14,7 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
 {
     const TArg *first = NULL;
-    VEC_FOREACH(TArg, arg, &inst->args)
-    {
+    VEC_FOREACH (TArg, arg, &inst->args) {
         if (arg->kind != TARG_IMAGE)
             continue;
         for (int d = 0; d < MAX_DIMS; d++)
@@ -46,8 +45,8 @@ static bool same_mask(const TMask *a, const TMask *b)
 {
     if (a == b)
         return true;
-    if (a->n_dims != b->n_dims || a->n != b->n || !tessi_tt_same(a->type, b->type) ||
-        a->input != b->input || a->flipped != b->flipped || !a->at != !b->at)
+    if (a->n_dims != b->n_dims || a->n != b->n || !tessi_tt_same(a->type, b->type)
+        || a->input != b->input || a->flipped != b->flipped || !a->at != !b->at)
         return false;
     for (int d = 0; d < a->n_dims; d++) {
         if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d])
@@ -86,7 +85,8 @@ static bool make_arg(Checker *c, const AstFunction *f, uint32_t i, Operand o, TA
     }
     if (o.kind != OPERAND_SCALAR)
         o.scalar = tessi_check_operand_expr(c, o, o.span);
-    TExpr *value = any ? tessi_check_concrete(c, o.scalar) : tessi_check_convert(c, o.scalar, declared);
+    TExpr *value =
+        any ? tessi_check_concrete(c, o.scalar) : tessi_check_convert(c, o.scalar, declared);
     arg->type = value->type;
     arg->kind = def->type.is_const ? TARG_CONST : TARG_SCALAR;
     arg->value = def->type.is_const ? value : NULL;
@@ -99,14 +99,13 @@ static bool same_arg(const TArg *a, const TArg *b)
         return false;
     if (a->kind == TARG_MASK)
         return same_mask(a->mask, b->mask);
-    return a->kind != TARG_CONST ||
-           tessi_value_same(a->type.scalar, a->value->value, b->value->value);
+    return a->kind != TARG_CONST
+           || tessi_value_same(a->type.scalar, a->value->value, b->value->value);
 }
 
 static TInstance *find_instance(Checker *c, const AstFunction *f, const TArg *args)
 {
-    VEC_FOREACH(TInstance *const, it, &c->t->instances)
-    {
+    VEC_FOREACH (TInstance *const, it, &c->t->instances) {
         bool same = (*it)->def == f;
         for (uint32_t i = 0; same && i < f->args.n; i++)
             same = same_arg(&(*it)->args.at[i], &args[i]);
@@ -163,8 +162,7 @@ static void check_body(Checker *c, TInstance *inst)
     uint32_t errors = c->d->n_errors + c->d->n_dropped;
     c->at = (Context){ .scope = tessi_scope_new(c, c->globals), .inst = inst };
     bind_args(c, inst);
-    VEC_FOREACH(AstStmt *const, s, &f->body)
-    {
+    VEC_FOREACH (AstStmt *const, s, &f->body) {
         if ((*s)->kind == AST_MASK)
             tessi_check_mask_stmt(c, *s);
         else if ((*s)->kind == AST_FOR)
@@ -174,13 +172,16 @@ static void check_body(Checker *c, TInstance *inst)
     }
     inst->result = f->result.n ? tessi_check_expr(c, f->result.at[0]) : tessi_te_error(c, f->span);
     inst->result = tessi_check_concrete(c, inst->result);
-    if (f->result.n && f->result.at[0]->kind == AST_NAME && c->forma && inst->result->type.kind == TT_STRUCT)
+    if (f->result.n && f->result.at[0]->kind == AST_NAME && c->forma
+        && inst->result->type.kind == TT_STRUCT)
         CHECK_DIAG(c, DIAG_IMAGE_FORM, f->result_span, "a whole struct");
     c->at = saved;
-    inst->failed = tessi_tt_is_error(inst->result->type) || c->d->n_errors + c->d->n_dropped != errors;
+    inst->failed =
+        tessi_tt_is_error(inst->result->type) || c->d->n_errors + c->d->n_dropped != errors;
 }
 
-TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands, Span call)
+TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands,
+                                Span call)
 {
     TArg *args = ARENA_NEW_ARRAY(c->a, TArg, f->args.n + 1);
     for (uint32_t i = 0; i < f->args.n; i++) {
@@ -194,8 +195,7 @@ TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand 
     for (uint32_t i = 0; i < f->args.n; i++)
         VEC_PUSH(c->a, &inst->args, args[i]);
     inst->number = 1;
-    VEC_FOREACH(TInstance *const, it, &c->t->instances)
-    {
+    VEC_FOREACH (TInstance *const, it, &c->t->instances) {
         inst->number += (*it)->def == f;
     }
     VEC_PUSH(c->a, &c->t->instances, inst);

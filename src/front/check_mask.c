@@ -149,12 +149,12 @@ static bool fill_computed(Checker *c, const AstMask *ast, TMask *m)
     TWindow *w = ARENA_NEW(c->a, TWindow);
     w->n_vars = m->n_dims;
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (!tessi_check_const_i32(c, ast->vars.at[d].lo, "the extent of a mask", &m->lo[d]) ||
-            !tessi_check_const_i32(c, ast->vars.at[d].hi, "the extent of a mask", &m->hi[d]))
+        if (!tessi_check_const_i32(c, ast->vars.at[d].lo, "the extent of a mask", &m->lo[d])
+            || !tessi_check_const_i32(c, ast->vars.at[d].hi, "the extent of a mask", &m->hi[d]))
             return false;
         if (m->lo[d] > m->hi[d]) {
-            CHECK_DIAG(c, DIAG_EMPTY_WINDOW, ast->vars.at[d].name.span,
-                       ast->vars.at[d].name.text, (long long)m->lo[d], (long long)m->hi[d]);
+            CHECK_DIAG(c, DIAG_EMPTY_WINDOW, ast->vars.at[d].name.span, ast->vars.at[d].name.text,
+                       (long long)m->lo[d], (long long)m->hi[d]);
             return false;
         }
         w->name[d] = ast->vars.at[d].name.text;
@@ -229,21 +229,22 @@ void tessi_check_mask_stmt(Checker *c, const AstStmt *s)
     c->at.in_mask = true;
     c->at.inst = NULL;
     c->at.operands = NULL;
-    ok = ok && (computed ? fill_computed(c, &s->mask, m) : fill_list(c, &s->mask, m)) &&
-         finish_mask(c, &s->mask, m);
+    ok = ok && (computed ? fill_computed(c, &s->mask, m) : fill_list(c, &s->mask, m))
+         && finish_mask(c, &s->mask, m);
     c->at = saved;
     Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
     if (!sym)
         return;
-    sym->operand = (Operand){ .kind = ok ? OPERAND_MASK : OPERAND_ERROR, .span = s->name.span, .mask = m };
+    sym->operand =
+        (Operand){ .kind = ok ? OPERAND_MASK : OPERAND_ERROR, .span = s->name.span, .mask = m };
     tessi_check_define(c, s->name, NULL, NULL, m);
 }
 
 /* ---- uses --------------------------------------------------------------------------------------------------------- */
 static const AstExpr *flipped(Checker *c, const AstExpr *e)
 {
-    bool flip = e->kind == AST_CALL && e->args.n == 1 && tessi_streq(e->name.text, "flip") &&
-                !tessi_check_function_named(c, "flip");
+    bool flip = e->kind == AST_CALL && e->args.n == 1 && tessi_streq(e->name.text, "flip")
+                && !tessi_check_function_named(c, "flip");
     return flip ? e->args.at[0].value : NULL;
 }
 
@@ -293,7 +294,8 @@ const TMask *tessi_check_mask_expr(Checker *c, const AstExpr *e)
     if (sym && sym->kind == SYM_OPERAND && sym->operand.kind == OPERAND_MASK)
         return sym->operand.mask;
     if (!sym || sym->kind != SYM_OPERAND || sym->operand.kind != OPERAND_ERROR) {
-        Diag *d = CHECK_DIAG(c, DIAG_NOT_A_MASK, e->span, sym ? sym->name.text : "this");
+        Diag *d = CHECK_DIAG(c, DIAG_NOT_A_MASK, e->span,
+                             sym ? tessi_sprintf(c->a, "'%s'", sym->name.text) : "this");
         if (sym)
             tessi_diag_note(c->d, d, sym->name.span, "'%s' is defined here", sym->name.text);
     }
@@ -321,8 +323,8 @@ const TMask *tessi_check_mask_as(Checker *c, const TMask *m, TType element)
 TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e)
 {
     if (e->arg.n - 1 != m->n_dims) {
-        CHECK_DIAG(c, DIAG_DIMENSIONS, e->span, m->name, (long long)m->n_dims,
-                   (long long)(e->arg.n - 1), "indices");
+        CHECK_DIAG(c, DIAG_DIMENSIONS, e->span, m->name, (long long)m->n_dims, "indices",
+                   (long long)(e->arg.n - 1));
         return tessi_te_error(c, e->span);
     }
     TExpr *n = tessi_te_new(c, TE_MASK, m->type, e->span, m->n_dims);
@@ -339,8 +341,9 @@ TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e)
             return tessi_te_error(c, e->span);
         }
         if (i->is_static && tessi_static_range(i, &r) && (r.lo < m->lo[d] || r.hi > m->hi[d])) {
-            Diag *diag = CHECK_DIAG(c, DIAG_MASK_INDEX, i->span, m->name, (long long)m->lo[d],
-                                    (long long)m->hi[d], (long long)(r.lo < m->lo[d] ? r.lo : r.hi));
+            Diag *diag =
+                CHECK_DIAG(c, DIAG_MASK_INDEX, i->span, m->name, (long long)m->lo[d],
+                           (long long)m->hi[d], (long long)(r.lo < m->lo[d] ? r.lo : r.hi));
             tessi_diag_note(c->d, diag, m->span, "'%s' is defined here", m->name);
             return tessi_te_error(c, e->span);
         }
@@ -352,7 +355,8 @@ TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e)
     uint64_t budget = 100;
     if (constant && tessi_static_eval(n, NULL, &budget, &v) == EVAL_OK)
         return tessi_te_const(c, m->type, v, e->span);
-    if (!n->is_static && tessi_tt_is_untyped(m->type)) { /* indexed by data: the table needs a type */
+    if (!n->is_static
+        && tessi_tt_is_untyped(m->type)) { /* indexed by data: the table needs a type */
         TType t = tessi_tt_scalar(m->type.kind == TT_UNTYPED_INT ? TYPE_I32 : TYPE_F32);
         n->mask = tessi_check_mask_as(c, m, t);
         n->type = t;

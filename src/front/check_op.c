@@ -125,9 +125,7 @@ static void forma_rule(OpRule rule, const TType *t, uint32_t n, OpTypes *o)
     if (rule == RULE_SELECT)
         o->operand[0] = tessi_tt_scalar(TYPE_BOOL);
     o->op = tessi_tt_scalar(rule == RULE_COMPARE ? TYPE_BOOL : s);
-    o->result = tessi_tt_scalar(rule == RULE_COMPARE ? TYPE_I32
-                                : rule == RULE_REAL  ? widest
-                                                     : s);
+    o->result = tessi_tt_scalar(rule == RULE_COMPARE ? TYPE_I32 : rule == RULE_REAL ? widest : s);
 }
 
 static bool number_rule(const Checker *c, OpRule rule, TExpr *const *e, const TType *t, uint32_t n,
@@ -137,8 +135,8 @@ static bool number_rule(const Checker *c, OpRule rule, TExpr *const *e, const TT
     bool typed = true; /* in the original dialect only what is needed when compiling is untyped */
     for (uint32_t i = 0; i < n; i++)
         typed &= t[i].kind == TT_SCALAR;
-    if (c->forma && typed && rule != RULE_BITS && rule != RULE_SHIFT && rule != RULE_COMPLEMENT &&
-        rule != RULE_REAL_BOOL) {
+    if (c->forma && typed && rule != RULE_BITS && rule != RULE_SHIFT && rule != RULE_COMPLEMENT
+        && rule != RULE_REAL_BOOL) {
         forma_rule(rule, t, n, o);
         return true;
     }
@@ -188,8 +186,7 @@ static TType type_of_fields(Checker *c, const TStruct *like, const TType *field)
     ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, like->n);
     for (uint32_t k = 0; k < like->n; k++)
         types[k] = field[k].scalar;
-    return (TType){ .kind = TT_STRUCT,
-                    .st = tessi_check_struct(c, like->origin, types, like->n) };
+    return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, like->origin, types, like->n) };
 }
 
 static bool same_everywhere(const TType *t, uint32_t n)
@@ -205,7 +202,8 @@ static bool struct_rule(Checker *c, OpRule rule, TExpr *const *args, uint32_t n,
                         const TStruct *like, OpTypes *o)
 {
     TType *operand[3];
-    TType *op = ARENA_NEW_ARRAY(c->a, TType, like->n), *result = ARENA_NEW_ARRAY(c->a, TType, like->n);
+    TType *op = ARENA_NEW_ARRAY(c->a, TType, like->n),
+          *result = ARENA_NEW_ARRAY(c->a, TType, like->n);
     for (uint32_t i = 0; i < n; i++)
         operand[i] = ARENA_NEW_ARRAY(c->a, TType, like->n);
     for (uint32_t k = 0; k < like->n; k++) {
@@ -292,8 +290,8 @@ TExpr *tessi_check_condition(Checker *c, TExpr *e)
 {
     if (tessi_tt_is_error(e->type) || (e->type.kind == TT_SCALAR && e->type.scalar == TYPE_BOOL))
         return e;
-    if (c->forma && e->kind == TE_CAST && e->arg[0]->type.kind == TT_SCALAR &&
-        e->arg[0]->type.scalar == TYPE_BOOL)
+    if (c->forma && e->kind == TE_CAST && e->arg[0]->type.kind == TT_SCALAR
+        && e->arg[0]->type.scalar == TYPE_BOOL)
         return e->arg[0]; /* a comparison, made an int */
     return tessi_check_cast(c, e, tessi_tt_scalar(TYPE_BOOL), false, e->span);
 }

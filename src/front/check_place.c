@@ -24,8 +24,8 @@ static const TExpr *not_a_size(const Checker *c, const TExpr *e)
         return e;
     if (e->op == OP_MUL && c->forma && !is_const_int(e->arg[0]) && !is_const_int(e->arg[1]))
         return e;
-    bool known = e->op == OP_NEG || e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL ||
-                 e->op == OP_DIV || e->op == OP_MIN || e->op == OP_MAX;
+    bool known = e->op == OP_NEG || e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL
+                 || e->op == OP_DIV || e->op == OP_MIN || e->op == OP_MAX;
     for (uint32_t i = 0; known && i < e->n_args; i++) {
         const TExpr *bad = not_a_size(c, e->arg[i]);
         if (bad)
@@ -46,8 +46,9 @@ TExpr *tessi_check_size(Checker *c, const AstExpr *ast)
     const TExpr *bad = not_a_size(c, e);
     if (bad) {
         Diag *d = CHECK_DIAG(c, DIAG_NOT_A_SIZE, bad->span);
-        tessi_diag_help(c->d, d, "sizes are made of integers, parameters and size(X, d) with + - *, "
-                                 "min, max, and / by a positive number");
+        tessi_diag_help(c->d, d,
+                        "sizes are made of integers, parameters and size(X, d) with + - *, "
+                        "min, max, and / by a positive number");
         return tessi_te_error(c, ast->span);
     }
     return e;
@@ -70,7 +71,8 @@ static bool check_range(Checker *c, const AstRange *r, TExpr **lo, TExpr **hi)
     if (r->single)
         *hi = *lo;
     if (*lo && *hi && is_const_int(*lo) && is_const_int(*hi) && (*lo)->value.i > (*hi)->value.i) {
-        CHECK_DIAG(c, DIAG_EMPTY_RANGE, r->span, (long long)(*lo)->value.i, (long long)(*hi)->value.i);
+        CHECK_DIAG(c, DIAG_EMPTY_RANGE, r->span, (long long)(*lo)->value.i,
+                   (long long)(*hi)->value.i);
         return false;
     }
     return true;
@@ -86,7 +88,7 @@ Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base)
     }
     if (n != base.image->n_dims) {
         CHECK_DIAG(c, DIAG_DIMENSIONS, e->span, base.image->name ? base.image->name : "the image",
-                   (long long)base.image->n_dims, (long long)n, "ranges");
+                   (long long)base.image->n_dims, "ranges", (long long)(n));
         return tessi_operand_error(e->span);
     }
     TValue *v = tessi_value_new(c, TV_SUBDOMAIN, base.image->type, n, e->span);
@@ -110,8 +112,8 @@ static bool part_offsets(Checker *c, const AstPart *ast, TPart *part, uint32_t *
         return false;
     }
     if (ast->offsets.n != part->image->n_dims) {
-        CHECK_DIAG(c, DIAG_DIMENSIONS, ast->span, "the image",
-                   (long long)part->image->n_dims, (long long)ast->offsets.n, "offsets");
+        CHECK_DIAG(c, DIAG_DIMENSIONS, ast->span, "the image", (long long)part->image->n_dims,
+                   "offsets", (long long)(ast->offsets.n));
         return false;
     }
     part->scaled = true;
@@ -134,8 +136,8 @@ static bool part_ranges(Checker *c, const AstPart *ast, TPart *part, uint32_t *n
 {
     uint32_t own = part->image ? part->image->n_dims : ast->ranges.n;
     if (ast->ranges.n < own || ast->ranges.n > MAX_DIMS) {
-        CHECK_DIAG(c, DIAG_DIMENSIONS, ast->span, "the image", (long long)own,
-                   (long long)ast->ranges.n, "ranges");
+        CHECK_DIAG(c, DIAG_DIMENSIONS, ast->span, "the image", (long long)own, "ranges",
+                   (long long)(ast->ranges.n));
         return false;
     }
     *n_dims = ast->ranges.n;
@@ -186,8 +188,7 @@ static bool check_part(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_
 static bool common_part_type(Checker *c, TValue *v)
 {
     const TPart *first = NULL;
-    VEC_FOREACH(const TPart, p, &v->parts)
-    {
+    VEC_FOREACH (const TPart, p, &v->parts) {
         if (!p->image)
             continue;
         if (first && !tessi_tt_same(first->image->type, p->image->type)) {
@@ -200,8 +201,7 @@ static bool common_part_type(Checker *c, TValue *v)
         first = first ? first : p;
     }
     v->type = first ? first->image->type : tessi_check_concrete(c, v->parts.at[0].fill)->type;
-    VEC_FOREACH(TPart, p, &v->parts)
-    {
+    VEC_FOREACH (TPart, p, &v->parts) {
         if (!p->fill)
             continue;
         p->fill = tessi_check_convert(c, p->fill, v->type);
@@ -224,7 +224,8 @@ Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span)
             continue;
         }
         if (n_dims && n != n_dims) {
-            Diag *d = CHECK_DIAG(c, DIAG_PART_DIMENSIONS, part.span, (long long)n, (long long)n_dims);
+            Diag *d =
+                CHECK_DIAG(c, DIAG_PART_DIMENSIONS, part.span, (long long)n, (long long)n_dims);
             tessi_diag_note(c->d, d, list.at[0].span, "the first part is here");
             ok = false;
         }

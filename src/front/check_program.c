@@ -13,7 +13,8 @@ static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
         }
         for (int k = 0; k < 4; k++) {
             AstField f = { .name = { (const char *[]){ "x", "y", "z", "w" }[k], def->name.span },
-                           .type = { .span = def->name.span, .name = { "float", def->name.span } } };
+                           .type = { .span = def->name.span,
+                                     .name = { "float", def->name.span } } };
             VEC_PUSH(c->a, &def->fields, f);
         }
     }
@@ -21,7 +22,8 @@ static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
         const AstStructDef *other = c->ast->structs.at[i];
         if (tessi_streq(other->name.text, def->name.text)) {
             Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, def->name.span, def->name.text);
-            tessi_diag_note(c->d, d, other->name.span, "'%s' is first defined here", def->name.text);
+            tessi_diag_note(c->d, d, other->name.span, "'%s' is first defined here",
+                            def->name.text);
         }
     }
     if (def->fields.n == 0 || def->fields.n > MAX_FIELDS)
@@ -29,7 +31,8 @@ static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
                    (long long)MAX_FIELDS);
     for (uint32_t i = 0; i < def->fields.n; i++) {
         const AstField *f = &def->fields.at[i];
-        TType t = tessi_check_is_any(&f->type) ? tessi_tt_kind(TT_STRUCT) : tessi_check_type(c, &f->type);
+        TType t =
+            tessi_check_is_any(&f->type) ? tessi_tt_kind(TT_STRUCT) : tessi_check_type(c, &f->type);
         if (t.kind == TT_STRUCT)
             CHECK_DIAG(c, DIAG_FIELD_TYPE, f->type.span, f->name.text);
         for (uint32_t k = 0; k < i; k++) {
@@ -47,7 +50,8 @@ static void check_function_names(Checker *c)
             const AstFunction *other = c->ast->functions.at[k];
             if (tessi_streq(other->name.text, f->name.text)) {
                 Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, f->name.span, f->name.text);
-                tessi_diag_note(c->d, d, other->name.span, "'%s' is first defined here", f->name.text);
+                tessi_diag_note(c->d, d, other->name.span, "'%s' is first defined here",
+                                f->name.text);
             }
         }
     }
@@ -64,7 +68,8 @@ static void declare_param(Checker *c, const AstDecl *decl)
     }
     if (decl->init) {
         int64_t v;
-        if (tessi_check_const_int(c, decl->init, "the default of a parameter", &v) && !p.has_value) {
+        if (tessi_check_const_int(c, decl->init, "the default of a parameter", &v)
+            && !p.has_value) {
             p.has_value = true;
             p.value = v;
         }
@@ -110,14 +115,16 @@ static bool inside_range(Checker *c, const TScalar *s, Span span)
 static void declare_scalar(Checker *c, const AstDecl *decl)
 {
     TScalar s = { .name = decl->name.text, .span = decl->name.span };
-    TType t = tessi_check_is_any(&decl->type) ? tessi_tt_kind(TT_STRUCT) : tessi_check_type(c, &decl->type);
+    TType t = tessi_check_is_any(&decl->type) ? tessi_tt_kind(TT_STRUCT)
+                                              : tessi_check_type(c, &decl->type);
     double user;
     if (t.kind == TT_STRUCT)
-        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text);
+        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text, decl->type.name.text);
     bool ok = t.kind == TT_SCALAR && scalar_bounds(c, decl, t, &s);
     s.type = t.scalar;
     if (ok && decl->init) {
-        TExpr *e = tessi_check_convert(c, tessi_check_const(c, decl->init, "the default of an input"), t);
+        TExpr *e =
+            tessi_check_convert(c, tessi_check_const(c, decl->init, "the default of an input"), t);
         s.has_default = e->kind == TE_CONST;
         s.value = e->value;
         ok = s.has_default && inside_range(c, &s, decl->init->span);
@@ -134,8 +141,14 @@ static void declare_scalar(Checker *c, const AstDecl *decl)
     if (!ok)
         return;
     if (decl->type.is_const) {
-        TConstant k = { .name = s.name, .span = s.span, .known = s.has_default, .type = s.type,
-                        .value = s.value, .has_range = s.has_range, .lo = s.lo, .hi = s.hi };
+        TConstant k = { .name = s.name,
+                        .span = s.span,
+                        .known = s.has_default,
+                        .type = s.type,
+                        .value = s.value,
+                        .has_range = s.has_range,
+                        .lo = s.lo,
+                        .hi = s.hi };
         VEC_PUSH(c->a, &c->t->constants, k);
         sym->slot = c->t->constants.n;
         return;
@@ -175,22 +188,24 @@ static Operand declare_mask(Checker *c, const AstDecl *decl, TInput *in)
 
 static void declare_image(Checker *c, const AstDecl *decl)
 {
-    TInput in = { .name = decl->name.text, .span = decl->name.span, .is_mask = decl->type.is_mask,
+    TInput in = { .name = decl->name.text,
+                  .span = decl->name.span,
+                  .is_mask = decl->type.is_mask,
                   .n_dims = decl->type.n_dims };
     Sym *sym = tessi_scope_add(c, decl->name, SYM_OPERAND);
     if (!sym)
         return;
     sym->operand = tessi_operand_error(decl->name.span);
     if (tessi_check_is_any(&decl->type)) {
-        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text);
+        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text, decl->type.name.text);
         return;
     }
     in.type = tessi_check_type(c, &decl->type);
     if (in.type.kind == TT_STRUCT && in.is_mask)
-        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text);
+        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text, decl->type.name.text);
     if (decl->sizes.n != in.n_dims) {
         CHECK_DIAG(c, DIAG_DIMENSIONS, decl->name.span, decl->name.text, (long long)in.n_dims,
-                   (long long)decl->sizes.n, "sizes");
+                   "sizes", (long long)(decl->sizes.n));
         return;
     }
     bool ok = !tessi_tt_is_error(in.type);
@@ -203,14 +218,14 @@ static void declare_image(Checker *c, const AstDecl *decl)
     in.value = tessi_value_new(c, TV_INPUT, in.type, in.n_dims, decl->name.span);
     in.value->name = decl->name.text;
     in.value->number = c->t->inputs.n;
-    sym->operand = in.is_mask ? declare_mask(c, decl, &in) : tessi_operand_image(in.value, decl->name.span);
+    sym->operand =
+        in.is_mask ? declare_mask(c, decl, &in) : tessi_operand_image(in.value, decl->name.span);
     VEC_PUSH(c->a, &c->t->inputs, in);
 }
 
 static void check_decls(Checker *c)
 {
-    VEC_FOREACH(AstDecl *const, d, &c->ast->decls)
-    {
+    VEC_FOREACH (AstDecl *const, d, &c->ast->decls) {
         if (!(*d)->name.text)
             continue;
         if ((*d)->kind == AST_DECL_PARAMETER)
@@ -247,8 +262,7 @@ static void add_output(Checker *c, const AstExpr *e, Operand o, uint32_t of)
     TOutput out = { output_name(c, e, c->t->outputs.n, of), e->span, o.image };
     for (uint32_t k = 2; k < MAX_OUTPUTS; k++) {
         bool taken = false;
-        VEC_FOREACH(const TOutput, other, &c->t->outputs)
-        {
+        VEC_FOREACH (const TOutput, other, &c->t->outputs) {
             taken |= tessi_streq(other->name, out.name);
         }
         if (!taken)
@@ -264,8 +278,7 @@ static void add_output(Checker *c, const AstExpr *e, Operand o, uint32_t of)
 
 static void check_results(Checker *c)
 {
-    VEC_FOREACH(AstExpr *const, it, &c->ast->result)
-    {
+    VEC_FOREACH (AstExpr *const, it, &c->ast->result) {
         const AstExpr *e = *it;
         Operands results = { 0 };
         tessi_check_results_of(c, e, &results);
@@ -281,7 +294,8 @@ static void program_border(Checker *c)
 {
     BorderInForce rule = { 0 };
     if (c->o && c->o->border) { /* set by the user: stands above the program's own */
-        AstBorder b = { .span = c->ast->border_span, .name = { c->o->border, c->ast->border_span } };
+        AstBorder b = { .span = c->ast->border_span,
+                        .name = { c->o->border, c->ast->border_span } };
         AstBorders list = { .at = &b, .n = 1 };
         (void)tessi_check_border_in_force(c, &list, &rule);
     } else if (c->ast->border.n) {

@@ -115,7 +115,7 @@ static bool right_count(Checker *c, Span span, const char *name, uint32_t n_dims
 {
     if (n_dims == given)
         return true;
-    CHECK_DIAG(c, DIAG_DIMENSIONS, span, name, (long long)n_dims, (long long)given, what);
+    CHECK_DIAG(c, DIAG_DIMENSIONS, span, name, (long long)n_dims, what, (long long)(given));
     return false;
 }
 
@@ -150,7 +150,8 @@ static bool image_slot(Checker *c, const AstExpr *e, const char *how, uint32_t *
         }
         if (sym->kind == SYM_OPERAND && sym->operand.kind == OPERAND_ERROR)
             return false;
-        Diag *d = CHECK_DIAG(c, DIAG_NOT_AN_IMAGE, e->span, e->name.text, how);
+        Diag *d = CHECK_DIAG(c, DIAG_NOT_AN_IMAGE, e->span,
+                             tessi_sprintf(c->a, "'%s'", e->name.text), how);
         tessi_diag_note(c->d, d, sym->name.span, "'%s' is defined here", e->name.text);
         return false;
     }
@@ -170,8 +171,8 @@ static TExpr *offset_on_images(Checker *c, const AstExpr *e)
     }
     const char *name = o.image->name ? o.image->name : "the image";
     TRead *read = ARENA_NEW(c->a, TRead);
-    if (!right_count(c, e->span, name, o.image->n_dims, e->offsets.n, "offsets") ||
-        !offset_list(c, e, o.image->n_dims, read))
+    if (!right_count(c, e->span, name, o.image->n_dims, e->offsets.n, "offsets")
+        || !offset_list(c, e, o.image->n_dims, read))
         return tessi_te_error(c, e->span);
     slot = tessi_check_image_slot(c, o, e->span, read->scale, NULL);
     return tessi_check_read_slot(c, slot, e->span, read);
@@ -191,8 +192,8 @@ TExpr *tessi_check_offset(Checker *c, const AstExpr *e)
         return tessi_te_error(c, e->span);
     const TArg arg = c->at.inst->args.at[slot];
     TRead *read = ARENA_NEW(c->a, TRead);
-    if (!right_count(c, e->span, arg.name, arg.n_dims, e->offsets.n, "offsets") ||
-        !offset_list(c, e, arg.n_dims, read))
+    if (!right_count(c, e->span, arg.name, arg.n_dims, e->offsets.n, "offsets")
+        || !offset_list(c, e, arg.n_dims, read))
         return tessi_te_error(c, e->span);
     TExpr *r = tessi_check_read_slot(c, slot, e->span, read);
     return tessi_tt_is_error(r->type) ? r : fields_of(c, e->arg.at[0], r);
@@ -221,8 +222,8 @@ TExpr *tessi_check_index(Checker *c, const AstExpr *e)
     for (uint32_t d = 0; d < arg.n_dims; d++) {
         TExpr *i = tessi_check_expr(c, e->arg.at[d + 1]);
         if (!tessi_tt_is_error(i->type) && !tessi_tt_is_integer(i->type)) {
-            Diag *diag = CHECK_DIAG(c, DIAG_NEEDS_INTEGER, i->span, "an index",
-                                    tessi_tt_name(c, i->type));
+            Diag *diag =
+                CHECK_DIAG(c, DIAG_NEEDS_INTEGER, i->span, "an index", tessi_tt_name(c, i->type));
             tessi_diag_help(c->d, diag, "convert it: cast<int>(..)");
             ok = false;
             continue;

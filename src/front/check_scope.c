@@ -6,14 +6,15 @@
 Diag *tessi_check_noted(Checker *c, Diag *diag)
 {
     int shown = 0;
-    for (const CallFrame *f = c->frame; f && shown < 3; f = f->outer, shown++) {
-        bool known = false;
-        VEC_FOREACH(const DiagNote, n, &diag->notes)
-        {
+    for (const CallFrame *f = c->frame; f && shown < 3; f = f->outer) {
+        bool known = !tessi_check_depends_on_call(f->function);
+        VEC_FOREACH (const DiagNote, n, &diag->notes) {
             known |= n->span.file == f->span.file && n->span.begin == f->span.begin;
         }
-        if (!known)
-            tessi_diag_note(c->d, diag, f->span, "in '%s', called here", f->function->name.text);
+        if (known)
+            continue;
+        tessi_diag_note(c->d, diag, f->span, "in '%s', called here", f->function->name.text);
+        shown++;
     }
     return diag;
 }
@@ -34,8 +35,7 @@ Scope *tessi_scope_new(Checker *c, Scope *outer)
 
 Sym *tessi_scope_find_here(const Scope *s, const char *name)
 {
-    VEC_FOREACH(Sym *const, it, &s->syms)
-    {
+    VEC_FOREACH (Sym *const, it, &s->syms) {
         if ((*it)->name.text == name || tessi_streq((*it)->name.text, name))
             return *it;
     }
@@ -78,8 +78,7 @@ void tessi_check_unknown_name(Checker *c, Name name)
     if (!name.text)
         return;
     for (const Scope *s = c->at.scope; s; s = s->outer) {
-        VEC_FOREACH(Sym *const, it, &s->syms)
-        {
+        VEC_FOREACH (Sym *const, it, &s->syms) {
             VEC_PUSH(c->a, &words, (*it)->name.text);
         }
     }
@@ -103,8 +102,7 @@ const AstFunction *tessi_check_function_named(const Checker *c, const char *name
 {
     if (!name)
         return NULL;
-    VEC_FOREACH(AstFunction *const, f, &c->ast->functions)
-    {
+    VEC_FOREACH (AstFunction *const, f, &c->ast->functions) {
         if ((*f)->name.text && tessi_streq((*f)->name.text, name))
             return *f;
     }
@@ -113,8 +111,7 @@ const AstFunction *tessi_check_function_named(const Checker *c, const char *name
 
 const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name)
 {
-    VEC_FOREACH(AstStructDef *const, s, &c->ast->structs)
-    {
+    VEC_FOREACH (AstStructDef *const, s, &c->ast->structs) {
         if ((*s)->name.text && name && tessi_streq((*s)->name.text, name))
             return *s;
     }
@@ -124,8 +121,7 @@ const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name)
 const char *tessi_check_nearest_function(const Checker *c, const char *name)
 {
     VEC(const char *) words = { 0 };
-    VEC_FOREACH(AstFunction *const, f, &c->ast->functions)
-    {
+    VEC_FOREACH (AstFunction *const, f, &c->ast->functions) {
         if ((*f)->name.text)
             VEC_PUSH(c->a, &words, (*f)->name.text);
     }
@@ -134,8 +130,7 @@ const char *tessi_check_nearest_function(const Checker *c, const char *name)
 
 void tessi_check_warn_unused(Checker *c, const Scope *s)
 {
-    VEC_FOREACH(Sym *const, it, &s->syms)
-    {
+    VEC_FOREACH (Sym *const, it, &s->syms) {
         if ((*it)->warn_unused && !(*it)->used)
             CHECK_DIAG(c, DIAG_UNUSED_STAGE, (*it)->name.span, (*it)->name.text);
     }

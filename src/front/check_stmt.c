@@ -25,8 +25,8 @@ static void name_value(Checker *c, TValue *v, const char *name)
 static Operand scalar_value(Checker *c, TExpr *e, const char *name, Span span)
 {
     e = e->kind == TE_CONST ? e : tessi_check_concrete(c, e);
-    if (e->kind == TE_CONST || e->kind == TE_VALUE || e->kind == TE_SCALAR || e->kind == TE_PARAM ||
-        tessi_tt_is_error(e->type))
+    if (e->kind == TE_CONST || e->kind == TE_VALUE || e->kind == TE_SCALAR || e->kind == TE_PARAM
+        || tessi_tt_is_error(e->type))
         return tessi_operand_scalar(e, span);
     TValue *v = tessi_value_new(c, TV_SCALAR, e->type, 0, span);
     v->expr = e;
@@ -44,15 +44,17 @@ static Operand typed_operand(Checker *c, const AstStmt *s, Operand o)
         CHECK_DIAG(c, DIAG_TYPED_IMAGE, s->type.span, s->name.text);
         return tessi_operand_error(o.span);
     }
-    return tessi_operand_scalar(
-        tessi_check_convert(c, tessi_check_operand_expr(c, o, o.span), t), o.span);
+    return tessi_operand_scalar(tessi_check_convert(c, tessi_check_operand_expr(c, o, o.span), t),
+                                o.span);
 }
 
 static Operand assigned(Checker *c, const AstStmt *s)
 {
     Operand o;
     if (s->ranges.n || s->offsets.n) {
-        AstPart part = { .span = s->span, .ranges = s->ranges, .offsets = s->offsets, .value = s->value };
+        AstPart part = {
+            .span = s->span, .ranges = s->ranges, .offsets = s->offsets, .value = s->value
+        };
         AstParts parts = { .at = &part, .n = 1 };
         o = tessi_check_compose(c, &parts, s->span);
     } else {
@@ -88,8 +90,7 @@ static void define_member(Checker *c, const AstStmt *s)
     Sym *sym = s->name.text ? family_sym(c, s) : NULL;
     if (!sym || !ok)
         return;
-    VEC_FOREACH(const FamilyMember, m, &sym->members)
-    {
+    VEC_FOREACH (const FamilyMember, m, &sym->members) {
         if (m->index == k) {
             const char *name = tessi_sprintf(c->a, "%s<%lld>", s->name.text, (long long)k);
             Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, s->name.span, name);
@@ -128,11 +129,11 @@ static void define_plain(Checker *c, const AstStmt *s)
 static void loop(Checker *c, const AstStmt *s)
 {
     int64_t lo, hi, n;
-    if (!tessi_check_const_int(c, s->lo, "the first bound of a loop", &lo) ||
-        !tessi_check_const_int(c, s->hi, "the last bound of a loop", &hi))
+    if (!tessi_check_const_int(c, s->lo, "the first bound of a loop", &lo)
+        || !tessi_check_const_int(c, s->hi, "the last bound of a loop", &hi))
         return;
     if (!tessi_sub_i64(lo <= hi ? hi : lo, lo <= hi ? lo : hi, &n) || n >= CHECK_MAX_ITERATIONS) {
-        CHECK_DIAG(c, DIAG_LIMIT, s->span, "turns of a loop", (long long)CHECK_MAX_ITERATIONS);
+        tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
         return;
     }
     Context saved = c->at;
@@ -153,8 +154,7 @@ void tessi_check_statements(Checker *c, const AstStmts *body)
     if (c->expr_depth >= CHECK_MAX_DEPTH)
         return;
     c->expr_depth++;
-    VEC_FOREACH(AstStmt *const, it, body)
-    {
+    VEC_FOREACH (AstStmt *const, it, body) {
         const AstStmt *s = *it;
         if (c->over_limit || tessi_diags_full(c->d))
             break;

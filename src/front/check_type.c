@@ -41,8 +41,7 @@ const char *tessi_tt_name(const Checker *c, TType t)
 const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const ScalarType *types,
                                   uint32_t n)
 {
-    VEC_FOREACH(const TStruct *, it, &c->structs)
-    {
+    VEC_FOREACH (const TStruct *, it, &c->structs) {
         bool same = (*it)->origin == origin;
         for (uint32_t i = 0; same && i < n; i++)
             same = (*it)->field[i].type == types[i];
@@ -72,8 +71,8 @@ static bool basic_type(const Checker *c, const char *name, ScalarType *out)
         *out = TYPE_I32;
         return true;
     }
-    if (!tessi_type_by_name(name, &t) || t == TYPE_INDEX ||
-        !tessi_streq(tessi_type_info(t)->name, name))
+    if (!tessi_type_by_name(name, &t) || t == TYPE_INDEX
+        || !tessi_streq(tessi_type_info(t)->name, name))
         return false;
     *out = c->forma && t == TYPE_I8 ? TYPE_U8 : t; /* int8 of the original dialect is unsigned */
     return true;
@@ -87,8 +86,7 @@ static void unknown_type(Checker *c, Name name)
             VEC_PUSH(c->a, &words, tessi_type_info((ScalarType)t)->name);
     }
     VEC_PUSH(c->a, &words, "int");
-    VEC_FOREACH(AstStructDef *const, s, &c->ast->structs)
-    {
+    VEC_FOREACH (AstStructDef *const, s, &c->ast->structs) {
         VEC_PUSH(c->a, &words, (*s)->name.text);
     }
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_TYPE, name.span, name.text);
@@ -114,8 +112,7 @@ TType tessi_check_type(Checker *c, const AstType *type)
         if (!basic_type(c, def->fields.at[i].type.name.text, &fields[i]))
             return tessi_tt_kind(TT_ERROR); /* diagnosed where the struct is defined */
     }
-    return (TType){ .kind = TT_STRUCT,
-                    .st = tessi_check_struct(c, def, fields, def->fields.n) };
+    return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, def, fields, def->fields.n) };
 }
 
 TType tessi_tt_field(TType t, uint32_t k)
@@ -185,8 +182,8 @@ TExpr *tessi_te_fold(Checker *c, TExpr *e)
 static TExpr *cast_node(Checker *c, TExpr *e, TType to)
 {
     /* The original dialect truncates reals and keeps the low bits: through int64, whose saturation is out of the way. */
-    if (c->forma && to.kind == TT_SCALAR && e->type.kind == TT_SCALAR &&
-        tessi_is_real(e->type.scalar) && tessi_is_integer(to.scalar) && to.scalar != TYPE_I64)
+    if (c->forma && to.kind == TT_SCALAR && e->type.kind == TT_SCALAR
+        && tessi_is_real(e->type.scalar) && tessi_is_integer(to.scalar) && to.scalar != TYPE_I64)
         e = cast_node(c, e, tessi_tt_scalar(TYPE_I64));
     TExpr *n = tessi_te_new(c, TE_CAST, to, e->span, 1);
     n->arg[0] = e;
@@ -221,8 +218,8 @@ static bool literal_fits(Checker *c, TExpr *e, ScalarType to)
     if (e->type.kind == TT_UNTYPED_INT)
         fits = e->value.i >= range.lo && e->value.i <= range.hi;
     else if (e->type.kind == TT_UNTYPED_REAL)
-        fits = e->value.f >= (double)range.lo && e->value.f <= (double)range.hi &&
-               e->value.f == (double)(int64_t)e->value.f;
+        fits = e->value.f >= (double)range.lo && e->value.f <= (double)range.hi
+               && e->value.f == (double)(int64_t)e->value.f;
     if (fits)
         return true;
     Text t;
@@ -241,9 +238,9 @@ TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to)
         return e;
     if (tessi_tt_is_error(e->type))
         return e;
-    if (e->type.kind == TT_STRUCT && (to.kind != TT_STRUCT || to.st->origin != e->type.st->origin)) {
-        CHECK_DIAG(c, DIAG_NO_CONVERSION, e->span, tessi_tt_name(c, e->type),
-                   tessi_tt_name(c, to));
+    if (e->type.kind == TT_STRUCT
+        && (to.kind != TT_STRUCT || to.st->origin != e->type.st->origin)) {
+        CHECK_DIAG(c, DIAG_NO_CONVERSION, e->span, tessi_tt_name(c, e->type), tessi_tt_name(c, to));
         return tessi_te_error(c, e->span);
     }
     if (tessi_tt_is_untyped(e->type)) {

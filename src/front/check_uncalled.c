@@ -4,8 +4,7 @@
 
 static bool was_called(const Checker *c, const AstFunction *f)
 {
-    VEC_FOREACH(const AstFunction *const, it, &c->called)
-    {
+    VEC_FOREACH (const AstFunction *const, it, &c->called) {
         if (*it == f)
             return true;
     }
@@ -13,10 +12,9 @@ static bool was_called(const Checker *c, const AstFunction *f)
 }
 
 /* ---- functions whose argument types are written ------------------------------------------------------------------- */
-static bool depends_on_call(const AstFunction *f)
+bool tessi_check_depends_on_call(const AstFunction *f)
 {
-    VEC_FOREACH(const AstFunctionArg, arg, &f->args)
-    {
+    VEC_FOREACH (const AstFunctionArg, arg, &f->args) {
         if (tessi_check_is_any(&arg->type) || arg->type.is_const || arg->type.is_mask)
             return true;
     }
@@ -28,7 +26,8 @@ static Operand stand_in(Checker *c, const AstFunctionArg *arg)
     TType t = tessi_check_type(c, &arg->type);
     if (tessi_tt_is_error(t))
         return tessi_operand_error(arg->span);
-    TValue *v = tessi_value_new(c, TV_ERROR, t, arg->type.is_image ? arg->type.n_dims : 0, arg->span);
+    TValue *v =
+        tessi_value_new(c, TV_ERROR, t, arg->type.is_image ? arg->type.n_dims : 0, arg->span);
     v->name = arg->name.text;
     return tessi_operand_image(v, arg->span);
 }
@@ -60,28 +59,24 @@ static void bind_variable(Checker *c, Name name)
 
 static void names_in_vars(Checker *c, const AstWindowVars *vars)
 {
-    VEC_FOREACH(const AstWindowVar, v, vars)
-    {
+    VEC_FOREACH (const AstWindowVar, v, vars) {
         names_in(c, v->lo);
         names_in(c, v->hi);
         names_in(c, v->mask);
     }
     c->at.scope = tessi_scope_new(c, c->at.scope);
-    VEC_FOREACH(const AstWindowVar, v, vars)
-    {
+    VEC_FOREACH (const AstWindowVar, v, vars) {
         bind_variable(c, v->name);
     }
 }
 
 static void names_in_ranges(Checker *c, const AstRanges *ranges, const AstOffsets *offsets)
 {
-    VEC_FOREACH(const AstRange, r, ranges)
-    {
+    VEC_FOREACH (const AstRange, r, ranges) {
         names_in(c, r->lo);
         names_in(c, r->hi);
     }
-    VEC_FOREACH(const AstOffset, o, offsets)
-    {
+    VEC_FOREACH (const AstOffset, o, offsets) {
         names_in(c, o->displacement);
         names_in(c, o->scale);
     }
@@ -90,8 +85,8 @@ static void names_in_ranges(Checker *c, const AstRanges *ranges, const AstOffset
 static void name_of_call(Checker *c, const AstExpr *e)
 {
     const char *name = e->name.text;
-    if (!name || tessi_check_function_named(c, name) || tessi_is_builtin(name) ||
-        tessi_is_reduction(name) || tessi_streq(name, "flip"))
+    if (!name || tessi_check_function_named(c, name) || tessi_is_builtin(name)
+        || tessi_is_reduction(name) || tessi_streq(name, "flip"))
         return;
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, name);
     const char *near = tessi_check_nearest_function(c, name);
@@ -107,23 +102,21 @@ static void names_in(Checker *c, const AstExpr *e)
         return;
     Scope *saved = c->at.scope;
     c->expr_depth++;
-    if ((e->kind == AST_NAME || e->kind == AST_FAMILY) && !tessi_scope_find(c->at.scope, e->name.text))
+    if ((e->kind == AST_NAME || e->kind == AST_FAMILY)
+        && !tessi_scope_find(c->at.scope, e->name.text))
         tessi_check_unknown_name(c, e->name);
     if (e->kind == AST_CALL)
         name_of_call(c, e);
     if (e->kind == AST_WINDOW)
         names_in_vars(c, &e->vars);
-    VEC_FOREACH(AstExpr *const, a, &e->arg)
-    {
+    VEC_FOREACH (AstExpr *const, a, &e->arg) {
         names_in(c, *a);
     }
-    VEC_FOREACH(const AstArg, a, &e->args)
-    {
+    VEC_FOREACH (const AstArg, a, &e->args) {
         names_in(c, a->value);
     }
     names_in_ranges(c, &e->ranges, &e->offsets);
-    VEC_FOREACH(const AstPart, p, &e->parts)
-    {
+    VEC_FOREACH (const AstPart, p, &e->parts) {
         names_in_ranges(c, &p->ranges, &p->offsets);
         names_in(c, p->value);
     }
@@ -136,8 +129,7 @@ static void names_in_statements(Checker *c, const AstStmts *body)
     if (c->expr_depth >= CHECK_MAX_DEPTH)
         return;
     c->expr_depth++;
-    VEC_FOREACH(AstStmt *const, it, body)
-    {
+    VEC_FOREACH (AstStmt *const, it, body) {
         const AstStmt *s = *it;
         Scope *saved = c->at.scope;
         if (s->kind == AST_FOR) {
@@ -149,12 +141,10 @@ static void names_in_statements(Checker *c, const AstStmts *body)
         }
         names_in_vars(c, &s->mask.vars);
         names_in(c, s->mask.value);
-        VEC_FOREACH(AstExpr *const, a, &s->mask.list)
-        {
+        VEC_FOREACH (AstExpr *const, a, &s->mask.list) {
             names_in(c, *a);
         }
-        VEC_FOREACH(AstExpr *const, a, &s->mask.sizes)
-        {
+        VEC_FOREACH (AstExpr *const, a, &s->mask.sizes) {
             names_in(c, *a);
         }
         c->at.scope = saved;
@@ -170,13 +160,11 @@ static void check_names(Checker *c, const AstFunction *f)
 {
     Context saved = c->at;
     c->at = (Context){ .scope = tessi_scope_new(c, c->globals) };
-    VEC_FOREACH(const AstFunctionArg, arg, &f->args)
-    {
+    VEC_FOREACH (const AstFunctionArg, arg, &f->args) {
         bind_variable(c, arg->name);
     }
     names_in_statements(c, &f->body);
-    VEC_FOREACH(AstExpr *const, r, &f->result)
-    {
+    VEC_FOREACH (AstExpr *const, r, &f->result) {
         names_in(c, *r);
     }
     c->at = saved;
@@ -184,13 +172,12 @@ static void check_names(Checker *c, const AstFunction *f)
 
 void tessi_check_uncalled(Checker *c)
 {
-    VEC_FOREACH(AstFunction *const, f, &c->ast->functions)
-    {
+    VEC_FOREACH (AstFunction *const, f, &c->ast->functions) {
         if (c->over_limit || tessi_diags_full(c->d))
             return;
         if (was_called(c, *f))
             continue;
-        if (depends_on_call(*f))
+        if (tessi_check_depends_on_call(*f))
             check_names(c, *f);
         else
             check_as_called(c, *f);

@@ -37,14 +37,12 @@ static void use_operands(Marks *m, const TValue *v)
         use_scalars(m, v->lo[d]);
         use_scalars(m, v->hi[d]);
     }
-    VEC_FOREACH(const TCallArg, a, &v->args)
-    {
+    VEC_FOREACH (const TCallArg, a, &v->args) {
         use(a->image);
         use_scalars(m, a->scalar);
         use_scalars(m, a->border.outside);
     }
-    VEC_FOREACH(const TPart, p, &v->parts)
-    {
+    VEC_FOREACH (const TPart, p, &v->parts) {
         use(p->image);
         use_scalars(m, p->fill);
         for (int d = 0; d < MAX_DIMS; d++) {
@@ -55,8 +53,7 @@ static void use_operands(Marks *m, const TValue *v)
     if (!v->inst)
         return;
     use_scalars(m, v->inst->result);
-    VEC_FOREACH(const TLocal, l, &v->inst->locals)
-    {
+    VEC_FOREACH (const TLocal, l, &v->inst->locals) {
         use_scalars(m, l->value);
     }
 }
@@ -65,8 +62,7 @@ static void use_operands(Marks *m, const TValue *v)
 void tessi_check_mark_used(Typed *t)
 {
     Marks m = { ARENA_NEW_ARRAY(t->arena, bool, t->n_exprs + 1) };
-    VEC_FOREACH(const TOutput, out, &t->outputs)
-    {
+    VEC_FOREACH (const TOutput, out, &t->outputs) {
         use(out->value);
     }
     for (uint32_t i = t->values.n; i-- > 0;) {

@@ -67,15 +67,15 @@ uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t 
     if (!scale)
         scale = ONE;
     if (!border) {
-        if (!tessi_check_borders(c, &NOTHING_WRITTEN, o.image->n_dims, span, &in_force) ||
-            !tessi_check_border_value(c, &in_force, o.image->type))
+        if (!tessi_check_borders(c, &NOTHING_WRITTEN, o.image->n_dims, span, &in_force)
+            || !tessi_check_border_value(c, &in_force, o.image->type))
             in_force.outside = NULL;
         border = &in_force;
     }
     for (uint32_t i = 0; i < inst->args.n; i++) {
         const TArg *arg = &inst->args.at[i];
-        bool same = c->at.operands->at[i].image == o.image &&
-                    same_border(&c->at.operands->at[i].border, border, o.image->n_dims);
+        bool same = c->at.operands->at[i].image == o.image
+                    && same_border(&c->at.operands->at[i].border, border, o.image->n_dims);
         for (int d = 0; same && d < arg->n_dims; d++)
             same = arg->scale[d] == scale[d];
         if (same)
@@ -153,8 +153,7 @@ static Operand family_operand(Checker *c, const AstExpr *e)
     }
     if (!tessi_check_const_int(c, e->arg.at[0], "the number of a member", &k))
         return tessi_operand_error(e->span);
-    VEC_FOREACH(const FamilyMember, m, &sym->members)
-    {
+    VEC_FOREACH (const FamilyMember, m, &sym->members) {
         if (m->index == k) {
             Operand o = m->operand;
             o.span = e->span;
@@ -163,7 +162,8 @@ static Operand family_operand(Checker *c, const AstExpr *e)
         }
     }
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_MEMBER, e->span, e->name.text, (long long)k);
-    tessi_diag_note(c->d, d, sym->name.span, "the first member of '%s' is defined here", e->name.text);
+    tessi_diag_note(c->d, d, sym->name.span, "the first member of '%s' is defined here",
+                    e->name.text);
     return tessi_operand_error(e->span);
 }
 
@@ -175,10 +175,12 @@ static Operand member_operand(Checker *c, const AstExpr *e)
         return o;
     if (o.kind != OPERAND_IMAGE)
         return tessi_operand_scalar(
-            tessi_check_field(c, tessi_check_operand_expr(c, o, e->span), e->name, e->span), e->span);
+            tessi_check_field(c, tessi_check_operand_expr(c, o, e->span), e->name, e->span),
+            e->span);
     if (!tessi_check_field_number(c, o.image->type, e->name, &k))
         return tessi_operand_error(e->span);
-    TValue *v = tessi_value_new(c, TV_FIELD, tessi_tt_field(o.image->type, k), o.image->n_dims, e->span);
+    TValue *v =
+        tessi_value_new(c, TV_FIELD, tessi_tt_field(o.image->type, k), o.image->n_dims, e->span);
     v->base = o.image;
     v->number = k;
     Operand r = tessi_operand_image(v, e->span);

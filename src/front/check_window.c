@@ -44,9 +44,8 @@ static bool window_range(Checker *c, const AstExpr *e, uint32_t v, TWindow *w)
     const AstWindowVar *var = &e->vars.at[v];
     if (var->mask)
         return mask_extent(c, e, v, w);
-    bool lo = tessi_check_const_i32(c, var->lo, "the first bound of a window", &w->lo[v]);
-    bool hi = tessi_check_const_i32(c, var->hi, "the last bound of a window", &w->hi[v]);
-    if (!lo || !hi)
+    if (!tessi_check_const_i32(c, var->lo, "the bounds of a window", &w->lo[v])
+        || !tessi_check_const_i32(c, var->hi, "the bounds of a window", &w->hi[v]))
         return false;
     if (w->lo[v] > w->hi[v]) {
         CHECK_DIAG(c, DIAG_EMPTY_WINDOW, tessi_span_join(var->lo->span, var->hi->span),
@@ -91,7 +90,8 @@ static TExpr *combined(Checker *c, Reduction r, bool is_mean, TExpr *body)
     if (r == REDUCE_ANY || r == REDUCE_ALL)
         return tessi_check_condition(c, body);
     if (is_mean) { /* like a real literal that meets the values: by the rule of division */
-        TExpr *one = tessi_te_const(c, tessi_tt_kind(TT_UNTYPED_REAL), tessi_value_real(1), body->span);
+        TExpr *one =
+            tessi_te_const(c, tessi_tt_kind(TT_UNTYPED_REAL), tessi_value_real(1), body->span);
         if (c->forma)
             return body;
         TExpr *q = tessi_check_binary(c, body->span, AST_OP_DIV, body, one);
@@ -101,6 +101,8 @@ static TExpr *combined(Checker *c, Reduction r, bool is_mean, TExpr *body)
         TExpr *sum = tessi_check_binary(c, body->span, AST_OP_ADD, body, body);
         return tessi_check_convert(c, body, sum->type);
     }
+    if (r == REDUCE_MEDIAN) /* also of constants left to the graph, which knows how to sort */
+        body = tessi_check_concrete(c, body);
     if (body->type.kind == TT_SCALAR && body->type.scalar == TYPE_F16)
         return tessi_check_convert(c, body, tessi_tt_scalar(TYPE_F32));
     return body;
@@ -117,7 +119,7 @@ static TExpr *window_expr(Checker *c, const AstExpr *e, TWindow *w, TExpr *body,
     n->window = w;
     n->reduction = r;
     n->is_mean = is_mean;
-    n->is_static = body->is_static && (!w->where || w->where->is_static);
+    n->is_static = body->is_static && (!w->where || w->where->is_static) && r != REDUCE_MEDIAN;
     if (r == REDUCE_MEDIAN && w->must_unroll) {
         CHECK_DIAG(c, DIAG_MEDIAN_OFFSET, e->span);
         return tessi_te_error(c, e->span);

@@ -18,7 +18,7 @@ typedef struct FrontOptions {
     const char *border; /* rule for reads that name none; NULL = the program's own, else clamp */
     const FrontConstant *constants;
     size_t n_constants;
-    uint32_t max_stages;  /* 0 = 4096 */
+    uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;
 
@@ -29,6 +29,7 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o);
 
 /* Both: NULL when the program has errors. *typed_out (may be NULL) receives the typed tree also then; its `constants` say which
  * parameters and const inputs were needed (`known` false: diagnosed; with d->n_errors == n_missing, values alone would cure it). */
-Graph *tessi_front(Arena *a, Diags *d, SourceMap *sources, const Ast *ast, const FrontOptions *o, Typed **typed_out);
+Graph *tessi_front(Arena *a, Diags *d, SourceMap *sources, const Ast *ast, const FrontOptions *o,
+                   Typed **typed_out);
 
 #endif

@@ -47,12 +47,12 @@ typedef struct Lower {
     const Typed *t;
     const FrontOptions *o;
     Graph *g;
-    LValue *value;       /* by TValue.id */
+    LValue *value;        /* by TValue.id */
     LMemo *memo, *locals; /* by TExpr.id */
-    uint32_t *param;     /* graph parameter of a typed parameter */
+    uint32_t *param;      /* graph parameter of a typed parameter */
     uint32_t epoch;
     uint32_t max_stages, max_unrolled;
-    uint32_t unrolled;   /* nodes made by unrolling */
+    uint32_t unrolled; /* nodes made by unrolling */
     bool failed;
 } Lower;
 
@@ -60,7 +60,9 @@ void tessi_lower_limit(Lower *l, Span span, const char *what, int64_t most);
 
 /* lower_shape.c */
 SizeId tessi_lower_size_expr(Lower *l, const TExpr *e);
-bool tessi_size_at_most(Graph *g, SizeId a, SizeId b); /* a <= b whatever the parameters (>= 1) are; false: not proved */
+bool tessi_size_at_most(
+    Graph *g, SizeId a,
+    SizeId b);         /* a <= b whatever the parameters (>= 1) are; false: not proved */
 typedef struct Reach { /* offsets of the reads of an argument, in one dimension */
     int64_t lo, hi;
     bool any;
@@ -68,7 +70,8 @@ typedef struct Reach { /* offsets of the reads of an argument, in one dimension 
 bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach);
 bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body);
 /* Points a stencil without border rules computes (original dialect): first, and how many fewer than the size at the end. */
-bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first, int64_t *missing);
+bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first,
+                          int64_t *missing);
 
 /* lower_expr.c, lower_read.c, lower_window.c */
 ScalarType tessi_lower_compute_type(ScalarType t); /* F16 computes as F32 */
@@ -77,11 +80,13 @@ ExprId tessi_lower_expr(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to);
 ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType type);
 /* One read of a convolution's image, at these offsets. */
-ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset, uint32_t channel, ScalarType type);
+ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset,
+                       uint32_t channel, ScalarType type);
 ExprId tessi_lower_value_scalar(Lower *l, const TValue *v, uint32_t channel);
 ExprId tessi_lower_static(Lower *l, LBody *b, const TExpr *e, ScalarType type);
 ExprId tessi_lower_mask(Lower *l, LBody *b, const TExpr *e, ScalarType type);
-ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside, ScalarType type);
+ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside,
+                             ScalarType type);
 TableId tessi_lower_mask_table(Lower *l, const TMask *m, ScalarType type);
 ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel);

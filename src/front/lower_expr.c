@@ -150,7 +150,8 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     case TE_WINVAR:
     case TE_ERROR: break;
     }
-    l->failed = true; /* an error or an untyped value is left: the checker does not let it come here */
+    l->failed =
+        true; /* an error or an untyped value is left: the checker does not let it come here */
     return tessi_expr_int(g, TYPE_I32, 0);
 }
 

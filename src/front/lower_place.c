@@ -6,7 +6,9 @@ ExprId tessi_lower_copy_load(Lower *l, StageId producer, uint32_t skip, const Si
 {
     Access a = { .producer = producer, .n_dims = tessi_stage(l->g, producer)->n_dims };
     for (uint32_t d = 0; d < a.n_dims; d++)
-        a.dim[d] = (AccessDim){ .rule = BORDER_INSIDE, .src = (int8_t)(d + skip), .scale = 1, .add = add[d] };
+        a.dim[d] = (AccessDim){
+            .rule = BORDER_INSIDE, .src = (int8_t)(d + skip), .scale = 1, .add = add[d]
+        };
     return tessi_expr_load(l->g, tessi_graph_access(l->g, &a));
 }
 
@@ -24,7 +26,8 @@ void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
     SizeId lo[MAX_DIMS], one = tessi_size_const(g, 1);
     for (uint32_t d = 0; d < v->n_dims; d++) {
         SizeId end = tessi_size_sub(g, base->size[d], one);
-        lo[d] = v->lo[d] ? at_least_zero(g, tessi_lower_size_expr(l, v->lo[d])) : tessi_size_const(g, 0);
+        lo[d] = v->lo[d] ? at_least_zero(g, tessi_lower_size_expr(l, v->lo[d]))
+                         : tessi_size_const(g, 0);
         SizeId hi = v->hi[d] ? tessi_size_min(g, end, tessi_lower_size_expr(l, v->hi[d])) : end;
         out->size[d] = tessi_size_add(g, tessi_size_sub(g, hi, lo[d]), one);
     }
@@ -90,7 +93,8 @@ void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
     for (uint32_t i = 0; i < v->parts.n; i++) {
         for (uint32_t d = 0; d < v->n_dims; d++) {
             place_dim(l, &v->parts.at[i], d, &parts[i]);
-            out->size[d] = i ? tessi_size_max(g, out->size[d], parts[i].extent[d]) : parts[i].extent[d];
+            out->size[d] =
+                i ? tessi_size_max(g, out->size[d], parts[i].extent[d]) : parts[i].extent[d];
         }
     }
     LBody vector_level = { .epoch = 1, .body_epoch = 1 };

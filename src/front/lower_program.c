@@ -46,17 +46,24 @@ static void lower_params(Lower *l)
         Param param = { .name = p->name, .span = p->span };
         VEC_PUSH(l->g->arena, &l->g->params, param);
     }
-    VEC_FOREACH(const TScalar, s, &l->t->scalars)
-    {
-        Scalar scalar = { .name = s->name, .span = s->span, .type = s->type, .has_default = s->has_default,
-                          .has_range = s->has_range, .value = s->value, .lo = s->lo, .hi = s->hi };
+    VEC_FOREACH (const TScalar, s, &l->t->scalars) {
+        Scalar scalar = { .name = s->name,
+                          .span = s->span,
+                          .type = s->type,
+                          .has_default = s->has_default,
+                          .has_range = s->has_range,
+                          .value = s->value,
+                          .lo = s->lo,
+                          .hi = s->hi };
         VEC_PUSH(l->g->arena, &l->g->scalars, scalar);
     }
 }
 
 static void lower_input(Lower *l, const TInput *in, uint32_t number)
 {
-    Image image = { .name = in->name, .span = in->span, .is_mask = in->is_mask, .n_dims = in->n_dims };
+    Image image = {
+        .name = in->name, .span = in->span, .is_mask = in->is_mask, .n_dims = in->n_dims
+    };
     LValue *v = &l->value[in->value->id];
     v->n_channels = channels_of(in->type);
     v->stage = ARENA_NEW_ARRAY(l->a, StageId, v->n_channels);
@@ -149,10 +156,8 @@ static void lower_value(Lower *l, const TValue *v)
 /* ---- results ------------------------------------------------------------------------------------------------------------------ */
 static bool already_returned(const Lower *l, StageId s)
 {
-    VEC_FOREACH(const Image, image, &l->g->outputs)
-    {
-        VEC_FOREACH(const Channel, c, &image->channels)
-        {
+    VEC_FOREACH (const Image, image, &l->g->outputs) {
+        VEC_FOREACH (const Channel, c, &image->channels) {
             if (c->stage.v == s.v)
                 return true;
         }
@@ -162,7 +167,8 @@ static bool already_returned(const Lower *l, StageId s)
 
 /* A stage of its own for a returned channel: a result is never an input, nor returned twice, and a scalar becomes an image of
  * one point. */
-static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t k, const StageId *before)
+static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t k,
+                              const StageId *before)
 {
     const TValue *v = o->value;
     const LValue *value = &l->value[v->id];
@@ -227,7 +233,8 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
         lower_output(l, &t->outputs.at[i]);
     if (l->failed) {
         if (d->n_errors == 0)
-            tessi_diag(d, DIAG_INTERNAL, t->ast->result_span, "lower", "an expression has no meaning");
+            tessi_diag(d, DIAG_INTERNAL, t->ast->result_span, "lower",
+                       "an expression has no meaning");
         return NULL;
     }
     const char *wrong = tessi_graph_verify(l->g);

@@ -19,7 +19,8 @@ static Interval affine_range(const StaticAffine *a)
 {
     Interval r = { a->constant, a->constant };
     for (uint32_t k = 0; k < a->n; k++) {
-        Interval v = { a->term[k].window->lo[a->term[k].var], a->term[k].window->hi[a->term[k].var] };
+        Interval v = { a->term[k].window->lo[a->term[k].var],
+                       a->term[k].window->hi[a->term[k].var] };
         Interval c = { a->term[k].coef, a->term[k].coef };
         r = tessi_interval_add(r, tessi_interval_mul(c, v));
     }
@@ -27,7 +28,8 @@ static Interval affine_range(const StaticAffine *a)
 }
 
 /* Every index that the read can take lies in 0 .. n - 1. */
-static bool always_inside(Lower *l, const LBody *b, uint32_t d, int64_t scale, Interval offset, SizeId n)
+static bool always_inside(Lower *l, const LBody *b, uint32_t d, int64_t scale, Interval offset,
+                          SizeId n)
 {
     Graph *g = l->g;
     int64_t base;
@@ -46,7 +48,8 @@ static ExprId outside_value(Lower *l, const TCallArg *arg, uint32_t channel)
 }
 
 /* The access to channel `channel` of argument `slot`, and its load. */
-static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel, ScalarType type)
+static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel,
+                   ScalarType type)
 {
     const TCallArg *arg = &b->call->args.at[slot];
     const LValue *image = &l->value[arg->image->id];
@@ -74,8 +77,9 @@ static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t sc
                                      .var = (uint8_t)a->term[k].var,
                                      .coef = (int32_t)a->term[k].coef };
     }
-    bool inside = rule == BORDER_NONE ||
-                  always_inside(l, b, d, scale, affine_range(a), l->value[arg->image->id].size[d]);
+    bool inside =
+        rule == BORDER_NONE
+        || always_inside(l, b, d, scale, affine_range(a), l->value[arg->image->id].size[d]);
     dim->rule = inside ? BORDER_INSIDE : rule;
 }
 
@@ -111,7 +115,8 @@ ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *o
     return load(l, b, e->slot, &access, channel, type);
 }
 
-ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside, ScalarType type)
+ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside,
+                             ScalarType type)
 {
     Graph *g = l->g;
     Access access = { .producer = l->value[m->input->id].stage[0], .n_dims = m->n_dims };
@@ -121,8 +126,9 @@ ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool
         ExprId centre = tessi_expr_int(g, TYPE_I32, first);
         ExprId at = m->flipped ? tessi_expr_op(g, OP_SUB, centre, index[d], (ExprId){ 0 })
                                : tessi_expr_op(g, OP_ADD, index[d], centre, (ExprId){ 0 });
-        access.dim[d] = (AccessDim){ .absolute = true, .src = -1, .index = at,
-                                     .rule = inside ? BORDER_INSIDE : BORDER_CLAMP };
+        access.dim[d] = (AccessDim){
+            .absolute = true, .src = -1, .index = at, .rule = inside ? BORDER_INSIDE : BORDER_CLAMP
+        };
     }
     ExprId e = tessi_expr_load(g, tessi_graph_access(g, &access));
     return tessi_lower_convert(l, e, tessi_stage(g, access.producer)->type, type);

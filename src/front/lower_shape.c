@@ -8,7 +8,8 @@ SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
     case TE_CONST: return tessi_size_const(g, e->value.i);
     case TE_PARAM: {
         const TParam *p = &l->t->params.at[e->slot];
-        return p->is_constant ? tessi_size_const(g, p->value) : tessi_size_param(g, l->param[e->slot]);
+        return p->is_constant ? tessi_size_const(g, p->value)
+                              : tessi_size_param(g, l->param[e->slot]);
     }
     case TE_SIZE: return l->value[e->image->id].size[e->dim];
     case TE_CAST: return tessi_lower_size_expr(l, e->arg[0]);
@@ -31,7 +32,8 @@ SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
 
 /* ---- a <= b for all parameters >= 1 --------------------------------------------------------------------------------- */
 /* The size with term k replaced by `by` times the term's coefficient divided by `divisor`. */
-static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, SizeId by, int64_t divisor)
+static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, SizeId by,
+                           int64_t divisor)
 {
     SizeId rest = tessi_size_sub(g, whole, tessi_size_scale(g, atom, coef));
     return tessi_size_add(g, rest, tessi_size_scale(g, by, coef / divisor));
@@ -66,10 +68,13 @@ static bool never_negative(Graph *g, SizeId d, int depth)
     for (uint32_t k = 0; k < s.n_terms; k++) {
         Size atom = *tessi_size(g, s.atom[k]);
         int64_t coef = s.coef[k];
-        bool either = (atom.kind == SIZE_OF_MIN && coef < 0) || (atom.kind == SIZE_OF_MAX && coef > 0);
-        bool both = (atom.kind == SIZE_OF_MIN && coef > 0) || (atom.kind == SIZE_OF_MAX && coef < 0);
+        bool either =
+            (atom.kind == SIZE_OF_MIN && coef < 0) || (atom.kind == SIZE_OF_MAX && coef > 0);
+        bool both =
+            (atom.kind == SIZE_OF_MIN && coef > 0) || (atom.kind == SIZE_OF_MAX && coef < 0);
         if (atom.kind == SIZE_OF_FLOORDIV && coef < 0 && coef % atom.constant == 0)
-            return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, atom.constant), depth - 1);
+            return never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, atom.constant),
+                                  depth - 1);
         if (!either && !both)
             continue;
         bool first = never_negative(g, replace_term(g, d, s.atom[k], coef, atom.a, 1), depth - 1);
@@ -122,8 +127,8 @@ static void extend_points(const TWindow *const *windows, int n, const WindowPoin
     WindowPoint p;
     tessi_window_first(&p, windows[0], point);
     do {
-        bool skip = windows[0]->where &&
-                    tessi_static_eval(windows[0]->where, &p, budget, &v) == EVAL_OK && !v.i;
+        bool skip = windows[0]->where
+                    && tessi_static_eval(windows[0]->where, &p, budget, &v) == EVAL_OK && !v.i;
         if (!skip)
             extend_points(windows + 1, n - 1, &p, index, budget, r);
     } while (*budget > 0 && tessi_window_next(&p));
@@ -167,8 +172,7 @@ static void extend_mask(const TExpr *e, uint32_t dim, Reach *r)
 bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach)
 {
     *reach = (Reach){ 0 };
-    VEC_FOREACH(TExpr *const, e, &inst->reads)
-    {
+    VEC_FOREACH (TExpr *const, e, &inst->reads) {
         if ((*e)->slot != slot || (*e)->read->absolute)
             continue;
         if ((*e)->kind == TE_CONVOLVE)
@@ -180,7 +184,8 @@ bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t 
 }
 
 /* ---- shape of a result ------------------------------------------------------------------------------------------------------ */
-static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId *end, int64_t *first)
+static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId *end,
+                   int64_t *first)
 {
     Graph *g = l->g;
     Reach r;
@@ -216,8 +221,8 @@ bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
         int64_t first = 0;
         for (uint32_t i = 0; i < inst->args.n; i++) {
             const TArg *arg = &inst->args.at[i];
-            if (arg->kind == TARG_IMAGE && arg->relative && d < arg->n_dims &&
-                v->args.at[i].border.rule[d] == BORDER_NONE && !shrink(l, v, i, d, &n, &first))
+            if (arg->kind == TARG_IMAGE && arg->relative && d < arg->n_dims
+                && v->args.at[i].border.rule[d] == BORDER_NONE && !shrink(l, v, i, d, &n, &first))
                 return false;
         }
         body->shift[d] = first;

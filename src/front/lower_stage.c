@@ -45,8 +45,8 @@ static StageId copied_stage(Lower *l, const LBody *b, ExprId body, ScalarType ty
     for (uint32_t d = 0; d < a->n_dims; d++) {
         const AccessDim *dim = &a->dim[d];
         int64_t add;
-        if (dim->absolute || dim->src != (int)d || dim->scale != 1 || dim->n_terms ||
-            !tessi_size_is_const(g, dim->add, &add) || add != 0 || s->size[d].v != b->size[d].v)
+        if (dim->absolute || dim->src != (int)d || dim->scale != 1 || dim->n_terms
+            || !tessi_size_is_const(g, dim->add, &add) || add != 0 || s->size[d].v != b->size[d].v)
             return none;
     }
     return a->producer;

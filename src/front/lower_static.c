@@ -41,8 +41,10 @@ ExprId tessi_lower_mask(Lower *l, LBody *b, const TExpr *e, ScalarType type)
         bool known = tessi_static_range(e->arg[d], &r) && r.lo >= m->lo[d] && r.hi <= m->hi[d];
         index[d] = mask_index(l, b, e->arg[d]);
         if (!known && m->at) { /* indexed by data: the ends continue */
-            index[d] = tessi_expr_op(g, OP_MAX, index[d], tessi_expr_int(g, TYPE_I32, m->lo[d]), NONE);
-            index[d] = tessi_expr_op(g, OP_MIN, index[d], tessi_expr_int(g, TYPE_I32, m->hi[d]), NONE);
+            index[d] =
+                tessi_expr_op(g, OP_MAX, index[d], tessi_expr_int(g, TYPE_I32, m->lo[d]), NONE);
+            index[d] =
+                tessi_expr_op(g, OP_MIN, index[d], tessi_expr_int(g, TYPE_I32, m->hi[d]), NONE);
         }
         inside &= known;
     }
@@ -93,13 +95,14 @@ static ExprId step_by_step(Lower *l, LBody *b, const TExpr *e, ScalarType t)
 
 static bool only_sums_and_products(const TExpr *e)
 {
-    bool simple = e->kind == TE_CONST || e->kind == TE_WINVAR ||
-                  (e->kind == TE_OP && (e->op == OP_NEG || e->op == OP_ADD || e->op == OP_SUB ||
-                                        e->op == OP_MUL));
+    bool simple =
+        e->kind == TE_CONST || e->kind == TE_WINVAR
+        || (e->kind == TE_OP
+            && (e->op == OP_NEG || e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL));
     for (uint32_t i = 0; simple && i < e->n_args; i++) {
         Interval r;
-        simple = only_sums_and_products(e->arg[i]) && tessi_static_range(e->arg[i], &r) &&
-                 r.lo >= INT32_MIN && r.hi <= INT32_MAX;
+        simple = only_sums_and_products(e->arg[i]) && tessi_static_range(e->arg[i], &r)
+                 && r.lo >= INT32_MIN && r.hi <= INT32_MAX;
     }
     return simple;
 }
@@ -173,7 +176,8 @@ static ExprId from_table(Lower *l, LBody *b, const TExpr *e, ScalarType type, co
         uint32_t rest = i;
         Value v;
         for (uint32_t k = vars->n; k-- > 0;) {
-            *slot[k] = vars->at[k].window->lo[vars->at[k].var] + (int32_t)(rest % extent(&vars->at[k]));
+            *slot[k] =
+                vars->at[k].window->lo[vars->at[k].var] + (int32_t)(rest % extent(&vars->at[k]));
             rest /= extent(&vars->at[k]);
         }
         EvalStatus s = tessi_static_eval(e, chain, &budget, &v);
@@ -181,7 +185,8 @@ static ExprId from_table(Lower *l, LBody *b, const TExpr *e, ScalarType type, co
             if (s == EVAL_ZERO_DIVISION)
                 tessi_diag(l->d, DIAG_CONST_ZERO_DIVISION, e->span);
             else if (s == EVAL_TOO_LONG)
-                tessi_lower_limit(l, e->span, "steps of one computation at compile time", CHECK_MAX_EVALUATION);
+                tessi_lower_limit(l, e->span, "steps of one computation at compile time",
+                                  CHECK_MAX_EVALUATION);
             else
                 tessi_diag(l->d, DIAG_CONST_OVERFLOW, e->span);
             l->failed = true;
@@ -196,7 +201,8 @@ static ExprId from_table(Lower *l, LBody *b, const TExpr *e, ScalarType type, co
         ExprId i = tessi_expr_winvar(g, tessi_lower_find_window(b, v->window)->window, v->var);
         i = tessi_expr_op(g, OP_SUB, i, tessi_expr_int(g, TYPE_I32, v->window->lo[v->var]), NONE);
         ExprId size = tessi_expr_int(g, TYPE_I32, extent(v));
-        flat = k ? tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, flat, size, NONE), i, NONE) : i;
+        flat =
+            k ? tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, flat, size, NONE), i, NONE) : i;
     }
     return tessi_expr_table(g, tessi_graph_table(g, &t), flat);
 }
@@ -210,8 +216,8 @@ ExprId tessi_lower_static(Lower *l, LBody *b, const TExpr *e, ScalarType type)
         return tessi_expr_const(l->g, type, tessi_eval_cast(type, exact_type(e->type), v));
     if (e->kind == TE_MASK)
         return tessi_lower_mask(l, b, e, type);
-    if (e->type.kind == TT_UNTYPED_INT && only_sums_and_products(e) && tessi_static_range(e, &r) &&
-        r.lo >= INT32_MIN && r.hi <= INT32_MAX)
+    if (e->type.kind == TT_UNTYPED_INT && only_sums_and_products(e) && tessi_static_range(e, &r)
+        && r.lo >= INT32_MIN && r.hi <= INT32_MAX)
         return tessi_lower_convert(l, step_by_step(l, b, e, TYPE_I32), TYPE_I32, type);
     TableVars vars = { 0 };
     find_vars(b, e, &vars);

@@ -42,9 +42,11 @@ static ExprId identity(Lower *l, Reduction r, ScalarType t)
     case REDUCE_PROD:
     case REDUCE_ALL: return number(l, t, 1);
     case REDUCE_MIN:
-        return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)INFINITY) : number(l, t, range.hi);
+        return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)INFINITY)
+                                : number(l, t, range.hi);
     case REDUCE_MAX:
-        return tessi_is_real(t) ? tessi_expr_real(l->g, t, -(double)INFINITY) : number(l, t, range.lo);
+        return tessi_is_real(t) ? tessi_expr_real(l->g, t, -(double)INFINITY)
+                                : number(l, t, range.lo);
     default: return number(l, t, 0);
     }
 }
@@ -74,8 +76,8 @@ typedef struct Unrolled {
     int64_t points;
 } Unrolled;
 
-static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, int holds, ScalarType t,
-                         Unrolled *u)
+static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, int holds,
+                         ScalarType t, Unrolled *u)
 {
     Graph *g = l->g;
     Op op = combining_op(e->reduction);

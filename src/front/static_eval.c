@@ -116,8 +116,8 @@ static EvalStatus eval_op(const TExpr *e, const Value *a, Value *v)
     ScalarType t = e->type.kind == TT_UNTYPED_REAL ? TYPE_F64 : e->type.scalar;
     if (tessi_op_info(e->op)->result == 'B' && e->arg[0]->type.kind == TT_SCALAR)
         t = e->arg[0]->type.scalar; /* comparisons: the type of the operands */
-    if (e->op == OP_POW && tessi_is_real(t) && a[1].f >= -16 && a[1].f <= 16 &&
-        a[1].f == (double)(int64_t)a[1].f)
+    if (e->op == OP_POW && tessi_is_real(t) && a[1].f >= -16 && a[1].f <= 16
+        && a[1].f == (double)(int64_t)a[1].f)
         *v = small_power(t, a[0], (int64_t)a[1].f);
     else
         *v = tessi_eval(e->op, t == TYPE_F16 ? TYPE_F32 : t, a);
@@ -192,9 +192,9 @@ static EvalStatus eval_window(const TExpr *e, const WindowPoint *point, uint64_t
         }
     }
     if (n == 0)
-        *v = tessi_is_real(t) ? tessi_value_real(e->reduction == REDUCE_PROD)
-                              : tessi_value_int(e->reduction == REDUCE_PROD ||
-                                                e->reduction == REDUCE_ALL);
+        *v = tessi_is_real(t)
+                 ? tessi_value_real(e->reduction == REDUCE_PROD)
+                 : tessi_value_int(e->reduction == REDUCE_PROD || e->reduction == REDUCE_ALL);
     else if (e->is_mean)
         *v = tessi_eval(OP_DIV, t, (Value[]){ *v, tessi_value_real((double)n) });
     return EVAL_OK;
@@ -241,7 +241,9 @@ bool tessi_static_range(const TExpr *e, Interval *range)
 {
     Interval a, b;
     switch (e->kind) {
-    case TE_CONST: *range = (Interval){ e->value.i, e->value.i }; return tessi_tt_is_integer(e->type);
+    case TE_CONST:
+        *range = (Interval){ e->value.i, e->value.i };
+        return tessi_tt_is_integer(e->type);
     case TE_WINVAR:
         *range = (Interval){ e->window->lo[e->slot], e->window->hi[e->slot] };
         return true;
@@ -249,8 +251,8 @@ bool tessi_static_range(const TExpr *e, Interval *range)
     case TE_OP: break;
     default: return false;
     }
-    if (!tessi_tt_is_integer(e->type) || e->n_args > 2 || !tessi_static_range(e->arg[0], &a) ||
-        (e->n_args == 2 && !tessi_static_range(e->arg[1], &b)))
+    if (!tessi_tt_is_integer(e->type) || e->n_args > 2 || !tessi_static_range(e->arg[0], &a)
+        || (e->n_args == 2 && !tessi_static_range(e->arg[1], &b)))
         return false;
     Interval minus = { -1, -1 };
     switch (e->op) {
@@ -269,15 +271,15 @@ static bool add_scaled(StaticAffine *out, const StaticAffine *a, int64_t k)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
         uint32_t j = 0;
-        while (j < out->n &&
-               (out->term[j].window != a->term[i].window || out->term[j].var != a->term[i].var))
+        while (j < out->n
+               && (out->term[j].window != a->term[i].window || out->term[j].var != a->term[i].var))
             j++;
         if (j == MAX_ACCESS_TERMS)
             return false;
         if (j == out->n)
             out->term[out->n++] = (StaticTerm){ a->term[i].window, a->term[i].var, 0 };
-        if (!tessi_mul_i64(a->term[i].coef, k, &p) ||
-            !tessi_add_i64(out->term[j].coef, p, &out->term[j].coef))
+        if (!tessi_mul_i64(a->term[i].coef, k, &p)
+            || !tessi_add_i64(out->term[j].coef, p, &out->term[j].coef))
             return false;
         if (out->term[j].coef == 0)
             out->term[j] = out->term[--out->n];
@@ -308,8 +310,8 @@ bool tessi_static_affine(const TExpr *e, const WindowPoint *point, StaticAffine 
     case TE_OP: break;
     default: return false;
     }
-    if (e->n_args > 2 || !tessi_static_affine(e->arg[0], point, &a) ||
-        (e->n_args == 2 && !tessi_static_affine(e->arg[1], point, &b)))
+    if (e->n_args > 2 || !tessi_static_affine(e->arg[0], point, &a)
+        || (e->n_args == 2 && !tessi_static_affine(e->arg[1], point, &b)))
         return false;
     switch (e->op) {
     case OP_NEG: return add_scaled(out, &a, -1);

@@ -27,8 +27,8 @@ typedef struct TStruct {
 } TStruct;
 
 typedef enum TTypeKind {
-    TT_ERROR,        /* already diagnosed: agrees with everything */
-    TT_UNTYPED_INT,  /* a literal without suffix, or computed from such: takes the type it meets */
+    TT_ERROR,       /* already diagnosed: agrees with everything */
+    TT_UNTYPED_INT, /* a literal without suffix, or computed from such: takes the type it meets */
     TT_UNTYPED_REAL,
     TT_SCALAR,
     TT_STRUCT
@@ -71,20 +71,20 @@ typedef struct TMask {
 
 typedef enum TExprKind {
     TE_ERROR,
-    TE_CONST,    /* value */
-    TE_OP,       /* op(arg ..) */
-    TE_CAST,     /* conversion of arg[0] to type; from an untyped value: the literal takes the type */
-    TE_SAT,      /* sat<type>(arg[0]) */
-    TE_READ,     /* image argument `slot` at the offsets / absolute indices in `read` */
-    TE_ARG,      /* scalar argument `slot` */
-    TE_LOCAL,    /* local `slot` of the instance, in arg[0] */
-    TE_INDEX,    /* the point's coordinate in dimension `slot` */
-    TE_SIZE,     /* size in dimension `dim` of image argument `slot`, or of `image` when set */
-    TE_PARAM,    /* size parameter number `slot` */
-    TE_SCALAR,   /* input scalar number `slot` */
-    TE_VALUE,    /* the scalar `image` of the vector level */
-    TE_WINVAR,   /* variable `slot` of `window` */
-    TE_WINDOW,   /* reduction of arg[0] over `window`; mean when `is_mean` */
+    TE_CONST,  /* value */
+    TE_OP,     /* op(arg ..) */
+    TE_CAST,   /* conversion of arg[0] to type; from an untyped value: the literal takes the type */
+    TE_SAT,    /* sat<type>(arg[0]) */
+    TE_READ,   /* image argument `slot` at the offsets / absolute indices in `read` */
+    TE_ARG,    /* scalar argument `slot` */
+    TE_LOCAL,  /* local `slot` of the instance, in arg[0] */
+    TE_INDEX,  /* the point's coordinate in dimension `slot` */
+    TE_SIZE,   /* size in dimension `dim` of image argument `slot`, or of `image` when set */
+    TE_PARAM,  /* size parameter number `slot` */
+    TE_SCALAR, /* input scalar number `slot` */
+    TE_VALUE,  /* the scalar `image` of the vector level */
+    TE_WINVAR, /* variable `slot` of `window` */
+    TE_WINDOW, /* reduction of arg[0] over `window`; mean when `is_mean` */
     TE_CONVOLVE, /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that channel */
     TE_MASK,     /* element of `mask` at the indices arg[..] */
     TE_FIELD,    /* field `slot` of the struct arg[0] */
@@ -96,24 +96,25 @@ typedef struct TRead {
     bool absolute;
     uint8_t n_dims;
     int32_t scale[MAX_DIMS];
-    TExpr *index[MAX_DIMS]; /* absolute index (int32), or the offset (untyped integer of constants and window variables) */
-    TWindow *window;        /* innermost window around the read, or NULL */
+    TExpr *index
+        [MAX_DIMS]; /* absolute index (int32), or the offset (untyped integer of constants and window variables) */
+    TWindow *window; /* innermost window around the read, or NULL */
 } TRead;
 
 struct TExpr {
     TExprKind kind;
     TType type;
     Span span;
-    bool is_static;     /* depends on constants and window variables only */
-    bool is_mean;       /* WINDOW */
+    bool is_static; /* depends on constants and window variables only */
+    bool is_mean;   /* WINDOW */
     uint8_t n_args, dim;
-    Op op;              /* OP */
+    Op op;               /* OP */
     Reduction reduction; /* WINDOW */
-    int32_t field;      /* CONVOLVE */
-    uint32_t id;        /* number in the program, from 1 */
-    uint32_t weight;    /* operations, shared parts counted at each use */
+    int32_t field;       /* CONVOLVE */
+    uint32_t id;         /* number in the program, from 1 */
+    uint32_t weight;     /* operations, shared parts counted at each use */
     uint32_t slot;
-    int32_t dilation;   /* CONVOLVE */
+    int32_t dilation; /* CONVOLVE */
     Value value;
     TExpr **arg;
     TRead *read;
@@ -128,13 +129,13 @@ typedef struct TArg {
     const char *name;
     Span span;
     TArgKind kind;
-    TType type;       /* of the element as the body sees it */
-    uint8_t n_dims;   /* IMAGE */
-    bool relative;    /* some read is not absolute, or there is none at all */
+    TType type;     /* of the element as the body sees it */
+    uint8_t n_dims; /* IMAGE */
+    bool relative;  /* some read is not absolute, or there is none at all */
     bool any_read, any_absolute, any_offset;
-    bool scaled;      /* `scale` is set by a read */
+    bool scaled; /* `scale` is set by a read */
     int32_t scale[MAX_DIMS];
-    TExpr *value;     /* CONST */
+    TExpr *value;      /* CONST */
     const TMask *mask; /* MASK */
 } TArg;
 typedef struct TLocal {
@@ -143,7 +144,8 @@ typedef struct TLocal {
 } TLocal;
 
 struct TInstance {
-    const char *name;       /* function's name; "" for an expression on images written among the statements */
+    const char
+        *name; /* function's name; "" for an expression on images written among the statements */
     const AstFunction *def; /* NULL for those */
     Span span;
     uint32_t number;
@@ -175,11 +177,11 @@ typedef struct TPart {
     Span span;
     TValue *image; /* else fill */
     TExpr *fill;
-    bool scaled;                       /* @[(o,s)]: offset and step; else ranges lo.. */
-    bool computed_only;                /* original dialect: only the points that the stencil computes */
+    bool scaled;        /* @[(o,s)]: offset and step; else ranges lo.. */
+    bool computed_only; /* original dialect: only the points that the stencil computes */
     int32_t offset[MAX_DIMS], step[MAX_DIMS];
     TExpr *lo[MAX_DIMS], *hi[MAX_DIMS]; /* size expressions; NULL lo = 0; hi for a fill */
-    uint8_t n_leading;                 /* dimensions in front that the image does not have */
+    uint8_t n_leading;                  /* dimensions in front that the image does not have */
 } TPart;
 
 typedef enum TValueKind {
@@ -253,7 +255,8 @@ typedef struct TConstant {
     Value value;
     bool has_range;
     Value lo, hi;
-    const char *image; /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
+    const char *
+        image; /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
     uint32_t dim;
 } TConstant;
 
@@ -267,8 +270,8 @@ typedef struct TOutput {
 typedef struct TDefinition {
     const char *name;
     uint32_t depth;
-    TValue *value;     /* or */
-    TExpr *scalar;     /* or */
+    TValue *value; /* or */
+    TExpr *scalar; /* or */
     const TMask *mask;
 } TDefinition;
 
@@ -286,7 +289,8 @@ typedef struct Typed {
     VEC(TDefinition) definitions;
     VEC(TOutput) outputs;
     uint32_t n_exprs;
-    uint32_t n_missing; /* diagnostics about constants without a value: when these are all the errors, values would cure them */
+    uint32_t
+        n_missing; /* diagnostics about constants without a value: when these are all the errors, values would cure them */
 } Typed;
 
 const char *tessi_typed_type_name(Arena *a, TType t);

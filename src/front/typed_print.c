@@ -9,8 +9,8 @@ const char *tessi_typed_type_name(Arena *a, TType t)
     Text out;
     switch (t.kind) {
     case TT_ERROR: return "an error";
-    case TT_UNTYPED_INT: return "integer literal";
-    case TT_UNTYPED_REAL: return "real literal";
+    case TT_UNTYPED_INT: return "integer";
+    case TT_UNTYPED_REAL: return "real";
     case TT_SCALAR: return tessi_type_info(t.scalar)->name;
     case TT_STRUCT: break;
     }
@@ -24,8 +24,9 @@ const char *tessi_typed_type_name(Arena *a, TType t)
             as_declared = false;
     }
     for (uint32_t k = 0; !as_declared && k < t.st->n; k++)
-        tessi_text_addf(&out, "%s%s %s%s", k ? ", " : "{", tessi_type_info(t.st->field[k].type)->name,
-                        t.st->field[k].name, k + 1 == t.st->n ? "}" : "");
+        tessi_text_addf(&out, "%s%s %s%s", k ? ", " : "{",
+                        tessi_type_info(t.st->field[k].type)->name, t.st->field[k].name,
+                        k + 1 == t.st->n ? "}" : "");
     return tessi_text_str(&out);
 }
 
@@ -87,7 +88,8 @@ static void read(Printer *p, const TExpr *e)
     bool plain = !r->absolute;
     tessi_text_add(p->out, p->inst ? p->inst->args.at[e->slot].name : "?");
     for (uint32_t d = 0; d < r->n_dims; d++)
-        plain = plain && r->scale[d] == 1 && r->index[d]->kind == TE_CONST && r->index[d]->value.i == 0;
+        plain =
+            plain && r->scale[d] == 1 && r->index[d]->kind == TE_CONST && r->index[d]->value.i == 0;
     if (plain)
         return;
     tessi_text_add(p->out, r->absolute ? "[" : "@[");
@@ -107,7 +109,8 @@ static void window(Printer *p, const TExpr *e)
     const TWindow *w = e->window;
     tessi_text_addf(p->out, "%s(", e->is_mean ? "mean" : tessi_reduction_name(e->reduction));
     for (int v = 0; v < w->n_vars; v++)
-        tessi_text_addf(p->out, "%s%s = %d..%d", v ? ", " : "", w->name[v], (int)w->lo[v], (int)w->hi[v]);
+        tessi_text_addf(p->out, "%s%s = %d..%d", v ? ", " : "", w->name[v], (int)w->lo[v],
+                        (int)w->hi[v]);
     if (w->where) {
         tessi_text_add(p->out, " where ");
         expr(p, w->where);
@@ -136,7 +139,9 @@ static const char *value_name(const TValue *v)
 
 static void size_of(Printer *p, const TExpr *e)
 {
-    const char *name = e->image ? value_name(e->image) : p->inst ? p->inst->args.at[e->slot].name : "?";
+    const char *name = e->image  ? value_name(e->image)
+                       : p->inst ? p->inst->args.at[e->slot].name
+                                 : "?";
     tessi_text_addf(p->out, "size(%s, %d)", name, e->dim);
 }
 
@@ -239,8 +244,7 @@ static void range(Printer *p, const TExpr *lo, const TExpr *hi)
 static void compose(Printer *p, const TValue *v)
 {
     tessi_text_add(p->out, "( ");
-    VEC_FOREACH(const TPart, part, &v->parts)
-    {
+    VEC_FOREACH (const TPart, part, &v->parts) {
         tessi_text_add(p->out, part->scaled ? "@[" : "[");
         for (uint32_t d = 0; d < v->n_dims; d++) {
             tessi_text_add(p->out, d ? ", " : "");
@@ -277,7 +281,8 @@ static void value(Printer *p, const TValue *v)
         return;
     case TV_COMPOSE: compose(p, v); return;
     case TV_REDUCE:
-        tessi_text_addf(out, "whole %s(%s)", tessi_reduction_name(v->reduction), value_name(v->base));
+        tessi_text_addf(out, "whole %s(%s)", tessi_reduction_name(v->reduction),
+                        value_name(v->base));
         return;
     case TV_HISTOGRAM:
         tessi_text_addf(out, "histogram(%s, ", value_name(v->base));
@@ -300,27 +305,23 @@ static void type_of_value(Printer *p, TType t, uint32_t n_dims)
 
 static void inputs(Printer *p)
 {
-    VEC_FOREACH(const TParam, param, &p->t->params)
-    {
+    VEC_FOREACH (const TParam, param, &p->t->params) {
         tessi_text_addf(p->out, "parameter %s", param->name);
         if (param->is_constant && param->has_value)
             tessi_text_addf(p->out, " = %lld", (long long)param->value);
         tessi_text_add(p->out, "\n");
     }
-    VEC_FOREACH(const TConstant, k, &p->t->constants)
-    {
+    VEC_FOREACH (const TConstant, k, &p->t->constants) {
         if (k->is_param || !k->known)
             continue;
         tessi_text_addf(p->out, "const %s %s = ", tessi_type_info(k->type)->name, k->name);
         value_text(p->out, tessi_tt_scalar(k->type), k->value);
         tessi_text_add(p->out, "\n");
     }
-    VEC_FOREACH(const TScalar, s, &p->t->scalars)
-    {
+    VEC_FOREACH (const TScalar, s, &p->t->scalars) {
         tessi_text_addf(p->out, "input %s %s\n", tessi_type_info(s->type)->name, s->name);
     }
-    VEC_FOREACH(const TInput, in, &p->t->inputs)
-    {
+    VEC_FOREACH (const TInput, in, &p->t->inputs) {
         tessi_text_addf(p->out, "input %s#%d %s %s[", in->is_mask ? "mask" : "vector", in->n_dims,
                         tessi_typed_type_name(p->out->arena, in->type), in->name);
         for (uint32_t d = 0; d < in->n_dims; d++) {
@@ -346,8 +347,7 @@ static void mask(Printer *p, const char *name, const TMask *m)
 
 static void definitions(Printer *p)
 {
-    VEC_FOREACH(const TDefinition, def, &p->t->definitions)
-    {
+    VEC_FOREACH (const TDefinition, def, &p->t->definitions) {
         for (uint32_t i = 0; i < def->depth; i++)
             tessi_text_add(p->out, "    ");
         if (def->mask) {
@@ -366,8 +366,7 @@ static void definitions(Printer *p)
             expr(p, def->scalar);
         tessi_text_add(p->out, "\n");
     }
-    VEC_FOREACH(const TOutput, o, &p->t->outputs)
-    {
+    VEC_FOREACH (const TOutput, o, &p->t->outputs) {
         tessi_text_addf(p->out, "return %s: ", o->name);
         type_of_value(p, o->value->type, o->value->n_dims);
         tessi_text_add(p->out, " = ");
@@ -382,8 +381,7 @@ static void instance(Printer *p, const TInstance *inst)
         return;
     p->inst = inst;
     tessi_text_addf(p->out, "\nstencil %s(", instance_name(p->out->arena, inst));
-    VEC_FOREACH(const TArg, arg, &inst->args)
-    {
+    VEC_FOREACH (const TArg, arg, &inst->args) {
         const char *type = tessi_typed_type_name(p->out->arena, arg->type);
         tessi_text_add(p->out, arg == inst->args.at ? "" : ", ");
         if (arg->kind == TARG_IMAGE)
@@ -400,9 +398,9 @@ static void instance(Printer *p, const TInstance *inst)
     }
     tessi_text_addf(p->out, ") -> vector#%d %s\n{\n", inst->n_dims,
                     tessi_typed_type_name(p->out->arena, inst->result->type));
-    VEC_FOREACH(const TLocal, local, &inst->locals)
-    {
-        tessi_text_addf(p->out, "    %s %s = ", tessi_typed_type_name(p->out->arena, local->value->type),
+    VEC_FOREACH (const TLocal, local, &inst->locals) {
+        tessi_text_addf(p->out,
+                        "    %s %s = ", tessi_typed_type_name(p->out->arena, local->value->type),
                         local->name);
         expr(p, local->value);
         tessi_text_add(p->out, ";\n");
@@ -418,8 +416,7 @@ void tessi_typed_print(const Typed *t, Text *out)
     Printer p = { .t = t, .out = out };
     inputs(&p);
     definitions(&p);
-    VEC_FOREACH(TInstance *const, it, &t->instances)
-    {
+    VEC_FOREACH (TInstance *const, it, &t->instances) {
         instance(&p, *it);
     }
 }

@@ -1,25 +1,132 @@
-"""Every block marked ```tess in the documentation is a complete program that compiles without errors."""
+"""The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in blocks marked ```console every
+`$ tessera ...` is run, from the root of the repository, and prints what stands below it; links between files lead somewhere; docs/errors.md lists
+every diagnostic with its case. With --accept the console blocks and docs/errors.md are written anew. Commands that write files, or need what only a
+reader has, stand in indented blocks, which are not run."""
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-BLOCK = re.compile(r"^```tess\n(.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(r"^```tess\n(.*?)^```$", re.M | re.S)
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+accept = sys.argv[1:] == ["--accept"]
+
+
+def pages():
+    top = [tool.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return [page for page in [*top, *sorted((tool.ROOT / "docs").rglob("*.md"))] if page.exists()]
+
+
+def place(page, text, start):
+    line = text.count("\n", 0, start) + 1
+    return f"{page.relative_to(tool.ROOT)}:{line}"
+
+
+def output_of(command):
+    path = f"{pathlib.Path(tool.TOOL).resolve().parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=tool.ROOT,
+                          env=dict(os.environ, PATH=path), timeout=120)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def rerun(block):
+    """The block with the outputs of today; blocks without our commands stay as they are."""
+    lines = block.splitlines()
+    commands = [line for line in lines if line.startswith("$ ")]
+    if not commands or not all(line.startswith("$ tessera ") for line in commands):
+        return block
+    shown = ""
+    for command in commands:
+        printed = output_of(command[2:])
+        shown += f"{command}\n{printed}" + ("" if printed.endswith("\n") or not printed else "\n")
+    return shown
+
+
+def check_programs(page, text, folder):
+    n = 0
+    for block in PROGRAM.finditer(text):
+        n += 1
+        program = pathlib.Path(folder) / "block.tess"
+        program.write_text(block.group(1))
+        code, _, errors = tool.run("check", program)
+        tool.check(place(page, text, block.start()), code == 0, errors)
+    return n
+
+
+def check_consoles(page, text):
+    for block in CONSOLE.finditer(text):
+        now = rerun(block.group(1))
+        tool.check(place(page, text, block.start()), now == block.group(1), f"it prints\n{now}")
+
+
+def check_links(page, text):
+    text = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code.group(0)), text)
+    for link in LINK.finditer(text):
+        if "://" not in link.group(1):
+            tool.check(place(page, text, link.start()), (page.parent / link.group(1)).exists(), f"no file '{link.group(1)}'")
+
+
+DIAGNOSTIC = re.compile(r'^DIAG\((\w+), SEV_(\w+), "(\w+)",\s*"((?:[^"\\]|\\.)*)"\)', re.M)
+CHAPTERS = {"00": "Faults of ours", "01": "Reading text", "02": "Names", "03": "Types and constants", "04": "Shapes and borders",
+            "05": "Windows and masks", "06": "Statements", "07": "Limits", "08": "Graphs, plans, loops and machines in files", "09": "Warnings"}
+ERRORS_HEAD = """# Diagnostics
+
+Written by `tests/cli/test_docs.py --accept` from `src/base/diags.def` and the cases in `tests/errors/`. Each diagnostic has a code, a place, the line with a caret and
+one sentence; some have a note or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
+"""
+
+
+def example_of(name):
+    """What the tool says about the diagnostic's first case; long lines are left out."""
+    cases = sorted((tool.ROOT / "tests" / "errors").glob(f"{name}*.*s*"), key=lambda path: (len(path.stem), path.name))
+    for case in cases:
+        if not re.fullmatch(rf"{name}(-\d+)?", case.stem):
+            continue
+        said = tool.run("check", case.name, cwd=case.parent, env={"COLUMNS": "100"})[2]
+        if said and max(map(len, said.splitlines())) <= 150:
+            return said
+    return ""
+
+
+def errors_page():
+    found = DIAGNOSTIC.findall((tool.ROOT / "src" / "base" / "diags.def").read_text())
+    text = ERRORS_HEAD
+    for number, title in CHAPTERS.items():
+        members = sorted((code, name, sentence) for name, _, code, sentence in found if code[1:3] == number)
+        text += f"\n## {title}\n" if members else ""
+        for code, name, sentence in members:
+            shown = re.sub(r"%(?:lld|s|c|u|d|0?\d*x)", "..", sentence.replace('\\"', '"'))
+            text += f"\n**{code}** {shown}\n"
+            example = example_of(name)
+            text += f"\n```text\n{example}```\n" if example else ""
+    return text
+
+
+def check_errors_page():
+    path, text = tool.ROOT / "docs" / "errors.md", errors_page()
+    if accept:
+        path.write_text(text)
+    tool.check("docs/errors.md", path.exists() and path.read_text() == text, "renew it with tests/cli/test_docs.py --accept")
+
 
 with tool.workspace() as folder:
+    check_errors_page()
     found = 0
-    for page in [tool.ROOT / "README.md", *sorted((tool.ROOT / "docs").rglob("*.md"))]:
-        if not page.exists():
-            continue
+    for page in pages():
         text = page.read_text()
-        for block in BLOCK.finditer(text):
-            found += 1
-            line = text.count("\n", 0, block.start()) + 1
-            program = pathlib.Path(folder) / "block.tess"
-            program.write_text(block.group(1))
-            code, _, errors = tool.run("check", program)
-            tool.check(f"{page.relative_to(tool.ROOT)}:{line}", code == 0, errors)
-    tool.check("there are blocks", found > 0)
+        if accept:
+            renewed = CONSOLE.sub(lambda block: f"```console\n{rerun(block.group(1))}```", text)
+            if renewed != text:
+                page.write_text(renewed)
+                text = renewed
+        found += check_programs(page, text, folder)
+        check_consoles(page, text)
+        check_links(page, text)
+    tool.check("there are programs in the documentation", found > 0)
 tool.finish()

@@ -22,13 +22,13 @@ typedef struct RandomGraph {
     int depth;
 } RandomGraph;
 
-static uint32_t draw(RandomGraph *r, uint32_t n)
+static inline uint32_t draw(RandomGraph *r, uint32_t n)
 {
     r->state = tessi_hash_u64(r->state, 0x2545f4914f6cdd1du);
     return (uint32_t)((r->state >> 20) % n);
 }
 
-static int32_t draw_from(RandomGraph *r, int32_t lo, int32_t hi)
+static inline int32_t draw_from(RandomGraph *r, int32_t lo, int32_t hi)
 {
     return lo + (int32_t)draw(r, (uint32_t)(hi - lo + 1));
 }
@@ -36,16 +36,16 @@ static int32_t draw_from(RandomGraph *r, int32_t lo, int32_t hi)
 static const ScalarType random_types[] = { TYPE_F32, TYPE_F32, TYPE_U8,  TYPE_I16, TYPE_F16,
                                            TYPE_F64, TYPE_I32, TYPE_U16, TYPE_I64, TYPE_BOOL };
 
-static ScalarType draw_type(RandomGraph *r)
+static inline ScalarType draw_type(RandomGraph *r)
 {
     return random_types[draw(r, sizeof random_types / sizeof *random_types)];
 }
 
 /* ---- Expressions ----------------------------------------------------------------------------------------------------------- */
 
-static ExprId random_expr(RandomGraph *r, ScalarType t, int depth);
+static inline ExprId random_expr(RandomGraph *r, ScalarType t, int depth);
 
-static ExprId random_const(RandomGraph *r, ScalarType t)
+static inline ExprId random_const(RandomGraph *r, ScalarType t)
 {
     static const double reals[] = { 0, -0.0, 1, 0.5, -3, 1.25, 1e30, 7 };
     if (tessi_is_real(t))
@@ -55,7 +55,7 @@ static ExprId random_const(RandomGraph *r, ScalarType t)
     return tessi_expr_int(r->g, t, draw_from(r, tessi_is_unsigned(t) ? 0 : -4, 9));
 }
 
-static SizeId random_add(RandomGraph *r)
+static inline SizeId random_add(RandomGraph *r)
 {
     SizeId c = tessi_size_const(r->g, draw_from(r, -3, 3));
     if (draw(r, 12))
@@ -63,7 +63,7 @@ static SizeId random_add(RandomGraph *r)
     return tessi_size_add(r->g, c, tessi_size_param(r->g, draw(r, r->g->params.n)));
 }
 
-static void random_access_dim(RandomGraph *r, AccessDim *d, uint32_t dim, bool *constant)
+static inline void random_access_dim(RandomGraph *r, AccessDim *d, uint32_t dim, bool *constant)
 {
     static const Border rules[] = { BORDER_CLAMP, BORDER_MIRROR, BORDER_REFLECT, BORDER_WRAP,
                                     BORDER_CONSTANT };
@@ -101,7 +101,7 @@ static void random_access_dim(RandomGraph *r, AccessDim *d, uint32_t dim, bool *
 }
 
 /* A read of some stage, converted to t. */
-static ExprId random_load(RandomGraph *r, ScalarType t, int depth)
+static inline ExprId random_load(RandomGraph *r, ScalarType t, int depth)
 {
     Graph *g = r->g;
     StageId p = { 1 + draw(r, g->stages.n - 1) };
@@ -127,7 +127,7 @@ static ExprId random_load(RandomGraph *r, ScalarType t, int depth)
     return tessi_expr_cast(g, t, tessi_expr_load(g, tessi_graph_access(g, &a)));
 }
 
-static ExprId random_where(RandomGraph *r, bool data)
+static inline ExprId random_where(RandomGraph *r, bool data)
 {
     Graph *g = r->g;
     const Window w = *tessi_window(g, r->window);
@@ -143,7 +143,7 @@ static ExprId random_where(RandomGraph *r, bool data)
     return tessi_expr_op(g, OP_LE, sum, tessi_expr_int(g, TYPE_I32, draw_from(r, -1, 3)), none);
 }
 
-static ExprId random_window(RandomGraph *r, ScalarType t, int depth)
+static inline ExprId random_window(RandomGraph *r, ScalarType t, int depth)
 {
     Graph *g = r->g;
     Window w = { .level = (uint8_t)(r->window.v ? tessi_window(g, r->window)->level + 1 : 0) };
@@ -175,7 +175,7 @@ static ExprId random_window(RandomGraph *r, ScalarType t, int depth)
     return result;
 }
 
-static ExprId random_leaf(RandomGraph *r, ScalarType t, int depth)
+static inline ExprId random_leaf(RandomGraph *r, ScalarType t, int depth)
 {
     Graph *g = r->g;
     switch (draw(r, 12)) {
@@ -194,7 +194,7 @@ static ExprId random_leaf(RandomGraph *r, ScalarType t, int depth)
     }
 }
 
-static ExprId random_expr(RandomGraph *r, ScalarType t, int depth)
+static inline ExprId random_expr(RandomGraph *r, ScalarType t, int depth)
 {
     Graph *g = r->g;
     ExprId none = { 0 };
@@ -238,7 +238,7 @@ static ExprId random_expr(RandomGraph *r, ScalarType t, int depth)
 
 /* ---- Stages -------------------------------------------------------------------------------------------------------------------- */
 
-static void random_domain(RandomGraph *r, Stage *s)
+static inline void random_domain(RandomGraph *r, Stage *s)
 {
     Graph *g = r->g;
     s->n_dims = r->n_dims;
@@ -258,7 +258,7 @@ static void random_domain(RandomGraph *r, Stage *s)
     }
 }
 
-static void add_piece(RandomGraph *r, Stage *s, bool plain)
+static inline void add_piece(RandomGraph *r, Stage *s, bool plain)
 {
     Graph *g = r->g;
     Piece p = { .body = { 0 } };
@@ -275,7 +275,7 @@ static void add_piece(RandomGraph *r, Stage *s, bool plain)
     VEC_PUSH(r->a, &s->pieces, p);
 }
 
-static void add_stage(RandomGraph *r, uint32_t number)
+static inline void add_stage(RandomGraph *r, uint32_t number)
 {
     Graph *g = r->g;
     Stage s = { .kind = STAGE_COMPUTE, .type = draw_type(r) };
@@ -313,7 +313,7 @@ static void add_stage(RandomGraph *r, uint32_t number)
 
 /* ---- Whole graphs ----------------------------------------------------------------------------------------------------------------- */
 
-static void add_input(RandomGraph *r, uint32_t number)
+static inline void add_input(RandomGraph *r, uint32_t number)
 {
     Graph *g = r->g;
     Image image = { .name = tessi_sprintf(r->a, "in%u", (unsigned)number), .n_dims = r->n_dims };
@@ -339,7 +339,7 @@ static void add_input(RandomGraph *r, uint32_t number)
     VEC_PUSH(r->a, &g->inputs, image);
 }
 
-static void add_output(RandomGraph *r, uint32_t number, StageId id)
+static inline void add_output(RandomGraph *r, uint32_t number, StageId id)
 {
     Graph *g = r->g;
     const Stage *s = tessi_stage(g, id);
@@ -367,7 +367,7 @@ static void add_output(RandomGraph *r, uint32_t number, StageId id)
 }
 
 /* A graph drawn by `seed`. Some draws are unsound (the verifier says so): draw again. */
-static Graph *random_graph(Arena *a, uint64_t seed)
+static inline Graph *random_graph(Arena *a, uint64_t seed)
 {
     RandomGraph r = { .a = a, .state = tessi_hash_u64(seed, 77) };
     static const uint8_t dims[] = { 1, 2, 2, 2, 2, 3, 4 };
@@ -393,6 +393,8 @@ static Graph *random_graph(Arena *a, uint64_t seed)
 
 /* ---- Images -------------------------------------------------------------------------------------------------------------------------- */
 
+enum { RANDOM_PADDING = 3 }; /* pixels behind each row that nobody may write */
+
 typedef struct RandomRun {
     int64_t params[MAX_DIMS];
     Value scalars[1];
@@ -401,9 +403,9 @@ typedef struct RandomRun {
 } RandomRun;
 
 /* Pixels one after the other in memory of the arena, a guard of padding at the end of each row. */
-static InterpImage new_image(Arena *a, const Graph *g, const Image *image, const int64_t *params)
+static inline InterpImage new_image(Arena *a, const Graph *g, const Image *image,
+                                    const int64_t *params)
 {
-    enum { PADDING = 3 };
     InterpImage m = { 0 };
     int64_t bytes = image->pixel_bytes;
     for (uint32_t d = image->n_dims; d-- > 0;) {
@@ -412,19 +414,19 @@ static InterpImage new_image(Arena *a, const Graph *g, const Image *image, const
         m.stride_bytes[d] = bytes;
         bytes *= m.size[d];
         if (d + 1 == image->n_dims)
-            bytes += PADDING * (int64_t)image->pixel_bytes;
+            bytes += RANDOM_PADDING * (int64_t)image->pixel_bytes;
     }
     m.data = tessi_alloc(a, (size_t)bytes + 64);
     memset(m.data, 0xa5, (size_t)bytes + 64);
     return m;
 }
 
-static int64_t image_bytes(const Image *image, const InterpImage *m)
+static inline int64_t image_bytes(const Image *image, const InterpImage *m)
 {
     return image->n_dims ? m->stride_bytes[0] * m->size[0] : image->pixel_bytes;
 }
 
-static Value random_value(RandomGraph *r, ScalarType t)
+static inline Value random_value(RandomGraph *r, ScalarType t)
 {
     static const double reals[] = { 0, -0.0, 1, -1, 2, 0.5, -7.25, 3e4 };
     if (tessi_is_real(t)) {
@@ -437,7 +439,7 @@ static Value random_value(RandomGraph *r, ScalarType t)
     return tessi_value_int(draw_from(r, tessi_is_unsigned(t) ? 0 : -20, 60));
 }
 
-static void fill_image(RandomGraph *r, const Image *image, InterpImage *m)
+static inline void fill_image(RandomGraph *r, const Image *image, InterpImage *m)
 {
     char *at = m->data;
     int64_t n = image_bytes(image, m) / image->pixel_bytes;
@@ -450,7 +452,7 @@ static void fill_image(RandomGraph *r, const Image *image, InterpImage *m)
 }
 
 /* Parameters and inputs drawn by `seed`, outputs full of a pattern. */
-static RandomRun random_run(Arena *a, const Graph *g, uint64_t seed)
+static inline RandomRun random_run(Arena *a, const Graph *g, uint64_t seed)
 {
     RandomGraph r = { .a = a, .state = tessi_hash_u64(seed, 99) };
     RandomRun run = { .scalars = { { .f = 1.5 } } };
@@ -468,7 +470,7 @@ static RandomRun random_run(Arena *a, const Graph *g, uint64_t seed)
     return run;
 }
 
-static InterpArgs run_args(const RandomRun *run, Arena *a)
+static inline InterpArgs run_args(const RandomRun *run, Arena *a)
 {
     return (InterpArgs){ .params = run->params,
                          .scalars = run->scalars,

@@ -532,13 +532,12 @@ static void values_are_compared_bit_by_bit(void **state)
                 && !tessi_value_same(TYPE_F64, real(0), real(-0.0)));
     assert_true(tessi_value_same(TYPE_I64, integer(-1), integer(-1))
                 && !tessi_value_same(TYPE_U8, integer(1), integer(2)));
-    const double order[] = {
-        copysign(nan, -1), -inf, -1, -0.0, 0, 1e-300, 1, inf, copysign(nan, 1)
-    };
-    for (int a = 0; a < 9; a++)
-        for (int b = 0; b < 9; b++)
+    const double order[] = { -inf, -1, -0.0, 0, 1e-300, 1, inf, nan };
+    for (int a = 0; a < 8; a++)
+        for (int b = 0; b < 8; b++)
             assert_int_equal(tessi_value_compare(TYPE_F64, real(order[a]), real(order[b])),
                              (a > b) - (a < b));
+    assert_true(tessi_value_compare(TYPE_F32, real(nan), real(copysign(nan, -1))) == 0);
     assert_true(tessi_value_compare(TYPE_I64, integer(INT64_MIN), integer(INT64_MAX)) < 0);
 }
 

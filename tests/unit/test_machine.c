@@ -1,0 +1,95 @@
+/* Machine descriptions: what is read, what is refused and with which sentence, and the ones that come with us. */
+#include "graph_testing.h"
+#include "plan/plan.h"
+#include "support.h"
+
+static Machine *read_machine(Arena *a, const char *text, size_t n, const char **complaint)
+{
+    SourceMap *sources = ARENA_NEW(a, SourceMap);
+    Diags *d = ARENA_NEW(a, Diags);
+    tessi_sources_init(sources, a);
+    tessi_diags_init(d, a, sources);
+    Machine *m = tessi_machine_read(a, d, text, n);
+    assert_int_equal(d->n_errors, m ? 0 : 1);
+    if (!m)
+        assert_int_equal(d->list.at[0].code, DIAG_BAD_MACHINE_TEXT);
+    *complaint = m ? "" : d->list.at[0].text;
+    return m;
+}
+
+static const char *printed(Arena *a, const Machine *m)
+{
+    Text t;
+    tessi_text_init(&t, a);
+    tessi_machine_print(m, &t);
+    return tessi_text_str(&t);
+}
+
+static void reads_keys_and_comments(void **state)
+{
+    const char *complaint, text[] = "# a machine\n\n  name = My CPU#3 # not this\r\ncores=12\n"
+                                    "ghz = 2.5e0   # fast\nl2_bytes = 262144";
+    Machine *m = read_machine(*state, text, sizeof text - 1, &complaint);
+    assert_string_equal(complaint, "");
+    assert_string_equal(m->name, "My CPU#3");
+    assert_int_equal(m->cores, 12);
+    assert_true(m->ghz == 2.5);
+    assert_int_equal(m->l2_bytes, 262144);
+    assert_int_equal(m->line_bytes, tessi_machine_default(*state)->line_bytes);
+}
+
+static void prints_what_it_reads(void **state)
+{
+    static const char *const files[] = { "generic-avx2", "generic-avx512", "generic-neon" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t n;
+        const char *complaint, *path = tessi_sprintf(*state, "machines/%s.machine", files[i]);
+        const char *text = support_read_file(*state, path, &n);
+        Machine *m = read_machine(*state, text, n, &complaint);
+        assert_string_equal(complaint, "");
+        assert_string_equal(m->name, files[i]);
+        const char *out = printed(*state, m);
+        Machine *again = read_machine(*state, out, strlen(out), &complaint);
+        assert_string_equal(complaint, "");
+        assert_string_equal(printed(*state, again), out);
+    }
+}
+
+static void refuses_with_a_sentence(void **state)
+{
+    static const struct {
+        const char *text, *sentence;
+    } cases[] = {
+        { "cores = 0", "line 1: cores is an integer from 1 to 65536, not '0'" },
+        { "\ncores = 1.5", "line 2: cores is an integer from 1 to 65536, not '1.5'" },
+        { "cores = 99999999999999999999",
+          "line 1: cores is an integer from 1 to 65536, not '99999999999999999999'" },
+        { "ghz = fast", "line 1: ghz is a number from 0.001 to 1e+03, not 'fast'" },
+        { "ghz = nan", "line 1: ghz is a number from 0.001 to 1e+03, not 'nan'" },
+        { "ghz = 1e999", "line 1: ghz is a number from 0.001 to 1e+03, not '1e999'" },
+        { "ghz =", "line 1: ghz is a number from 0.001 to 1e+03, not ''" },
+        { "core = 4", "line 1: there is no key 'core'; did you mean 'cores'?" },
+        { "wallpaper = 4", "line 1: there is no key 'wallpaper'" },
+        { "cores = 4\ncores = 4", "line 2: cores has been given in line 1 already" },
+        { "cores 4", "line 1: expected 'key = value'" },
+        { "name = a\x01", "line 1: the byte 0x01 cannot stand in a text" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *complaint;
+        assert_null(read_machine(*state, cases[i].text, strlen(cases[i].text), &complaint));
+        assert_string_equal(
+            complaint,
+            tessi_sprintf(*state, "not a machine description I can read: %s", cases[i].sentence));
+    }
+    const char *complaint;
+    assert_null(read_machine(*state, "name = a\0b", 10, &complaint));
+    assert_non_null(read_machine(*state, "", 0, &complaint));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { GRAPH_TEST(reads_keys_and_comments),
+                                        GRAPH_TEST(prints_what_it_reads),
+                                        GRAPH_TEST(refuses_with_a_sentence) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* Plans: what the planner decides, the text and back, and the sentence for every plan that is not legal. */
+#include "graph_testing.h"
+#include "plan/plan.h"
+#include "support/random_graph.h"
+
+/* blur, with a point-wise stage in front that is read three times. */
+static const char blur_text[] =
+    "graph blur param M, N image X[M, N] float stage X[M, N] float = image X "
+    "stage square[M, N] float = X * X "
+    "stage temp[M, N] float = square@[0,-1]:clamp + square@[0,0]:clamp + square@[0,1]:clamp "
+    "stage out[M, N] float = temp@[-1,0]:clamp + temp@[0,0]:clamp + temp@[1,0]:clamp "
+    "output out[M, N] float = out";
+
+static Plan *choose(Arena *a, const Graph *g)
+{
+    return tessi_plan_choose(a, g, tessi_analyse(g, a), tessi_machine_default(a));
+}
+
+static const PlanStage *placed(const Graph *g, const Plan *p, const char *name)
+{
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_streq(tessi_stage(g, id)->name, name))
+            return &p->stage[id.v];
+    fail_msg("no stage %s", name);
+    return NULL;
+}
+
+static const char *plan_text(Arena *a, const Plan *p, const Graph *g)
+{
+    Text t;
+    tessi_text_init(&t, a);
+    tessi_plan_print(p, g, &t);
+    return tessi_text_str(&t);
+}
+
+static Plan *read_plan(Arena *a, const Graph *g, const char *text, const char **complaint)
+{
+    SourceMap *sources = ARENA_NEW(a, SourceMap);
+    Diags *d = ARENA_NEW(a, Diags);
+    tessi_sources_init(sources, a);
+    tessi_diags_init(d, a, sources);
+    Plan *p = tessi_plan_read(a, d, g, text, strlen(text));
+    assert_int_equal(d->n_errors, p ? 0 : 1);
+    *complaint = p ? "" : d->list.at[0].text;
+    return p;
+}
+
+static void point_wise_stages_are_inlined(void **state)
+{
+    Graph *g = testing_read(*state, blur_text, NULL);
+    Plan *p = choose(*state, g);
+    assert_int_equal(placed(g, p, "square")->placement, PLACE_INLINE);
+    assert_int_equal(placed(g, p, "out")->placement, PLACE_MEMORY);
+    assert_string_equal(placed(g, p, "out")->reason, "a result");
+    assert_null(tessi_plan_verify(*state, p, g));
+}
+
+static void dear_stages_go_through_memory(void **state)
+{
+    Graph *g = testing_read(*state,
+                            "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                            "stage dear[M, N] float = exp(sin(X)) + log(cos(X)) "
+                            "stage once[M, N] float = exp(sin(X)) "
+                            "stage out[M, N] float = dear@[0,-1]:clamp + dear@[0,1]:clamp + once "
+                            "output out[M, N] float = out",
+                            NULL);
+    Machine *m = tessi_machine_default(*state);
+    m->cores = 1;
+    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+    assert_int_equal(placed(g, p, "dear")->placement, PLACE_MEMORY);
+    assert_non_null(strstr(placed(g, p, "dear")->reason, "computing it again would cost"));
+    assert_int_equal(placed(g, p, "once")->placement,
+                     PLACE_INLINE); /* read once: nothing is repeated */
+}
+
+static void siblings_are_computed_together(void **state)
+{
+    Graph *g =
+        testing_read(*state,
+                     "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                     "stage dx[M, N] float = X@[0,1]:clamp - X@[0,-1]:clamp "
+                     "stage dy[M, N] float = X@[1,0]:clamp - X@[-1,0]:clamp "
+                     "stage after[M, N] float = X + dx@[1,1]:clamp "
+                     "stage small[M - 1, N] float = X "
+                     "output o[M, N] { a float = dx, b float = dy } output p[M, N] float = after "
+                     "output q[M - 1, N] float = small",
+                     NULL);
+    Plan *p = choose(*state, g);
+    assert_null(tessi_plan_verify(*state, p, g));
+    assert_int_equal(p->groups.n, 3);
+    assert_int_equal(p->groups.at[0].members.n,
+                     2); /* dx dy; `after` reads dx, `small` has another size */
+}
+
+static void printed_plans_read_back(void **state)
+{
+    Arena *a = *state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        Graph *g = random_graph(a, seed);
+        if (!tessi_graph_verify(g)) {
+            Machine *m = tessi_machine_default(a);
+            Plan *plans[3] = { tessi_plan_naive(a, g, m), choose(a, g),
+                               tessi_plan_random(a, g, m, seed) };
+            for (int i = 0; i < 3; i++) {
+                const char *fault = tessi_plan_verify(a, plans[i], g);
+                if (fault)
+                    fail_msg("seed %llu, plan %d: %s", (unsigned long long)seed, i, fault);
+                const char *complaint, *text = plan_text(a, plans[i], g);
+                Plan *again = read_plan(a, g, text, &complaint);
+                assert_string_equal(complaint, "");
+                assert_string_equal(plan_text(a, again, g), text);
+            }
+        }
+        tessi_arena_dispose(a);
+        tessi_arena_init(a, testing_out_of_memory, NULL);
+    }
+}
+
+static void estimates_add_up(void **state)
+{
+    Graph *g = testing_read(*state, blur_text, NULL);
+    Machine *m = tessi_machine_default(*state);
+    const int64_t params[2] = { 100, 200 };
+    Plan *p = tessi_plan_naive(*state, g, m);
+    PlanEstimate e = tessi_plan_estimate(p, g, tessi_analyse(g, *state), m, params);
+    assert_true(e.operations == 20000.0 * 5);
+    assert_true(e.bytes_read == 20000.0 * 12 && e.bytes_written == 20000.0 * 12);
+    assert_true(e.seconds >= 24 * 20000.0 / (m->memory_gbs * 1e9) * 0.999);
+}
+
+static void illegal_plans_are_refused(void **state)
+{
+    static const char good[] = "plan blur\nmachine m\nstage square inline\n"
+                               "group temp\nstage temp memory\nloops 0 1\nparallel 0\nvector 1\n"
+                               "group out\nstage out memory\nloops 0 1\nsplit interior\n";
+    static const struct {
+        const char *text, *sentence;
+    } cases[] = {
+        { "stage square inline\ngroup t\nstage temp memory\nstage out memory\n",
+          "group 't' reads stage 'temp' before it is computed" },
+        { "stage square inline\ngroup o\nstage out memory\ngroup t\nstage temp memory\n",
+          "group 'o' reads stage 'temp' before it is computed" },
+        { "stage out inline\nstage temp inline\nstage square inline\n",
+          "stage 'out' cannot be inline: it is a result" },
+        { "stage temp inline\nstage square inline\n", "it says nothing about stage 'out'" },
+        { "stage temp inline\nstage temp inline\n", "stage 'temp' is placed twice" },
+        { "stage tmp inline\n", "the program computes no stage 'tmp'; did you mean 'temp'?" },
+        { "stage X inline\n", "the program computes no stage 'X'" },
+        { "stage square inline\ngroup t\nstage temp rows\ngroup o\nstage out memory\n",
+          "stage 'temp' is placed in rows; this version lowers only inline and memory" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nloops 1 0\n",
+          "this version lowers only loops in the order of the dimensions" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nvector 0\n",
+          "this version makes vectors only of the last dimension" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nparallel 1\n",
+          "this version shares out only dimension 0" },
+        { "group o\nloops 0\n", "'loops' belongs to a group, after its stages" },
+        { "group o\nstage out memory\nloops 0 0\n", "dimension 0 has two loops" },
+        { "group o\nstage out memory\nloops 0 7\n", "a dimension is a number from 0 to 3" },
+        { "group o\nstage out memory\nsplit maybe\n",
+          "a split is 'interior' or 'none', not 'maybe'" },
+        { "stage out memory\n", "stage 'out' is in no group" },
+        { "stage out nowhere\n", "'nowhere' is no placement" },
+        { "why not\n", "a reason belongs to a stage or a group" },
+        { "stage \"out memory\n", "a name in quotes is not closed on its line" },
+        { "group o p\n", "there is something after the end of the line" },
+        { "stage\n", "expected the name of a stage" },
+        { "paint it\n", "no line of a plan begins with 'paint'" },
+    };
+    Graph *g = testing_read(*state, blur_text, NULL);
+    const char *complaint;
+    assert_non_null(read_plan(*state, g, good, &complaint));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(read_plan(*state, g, cases[i].text, &complaint));
+        if (!strstr(complaint, cases[i].sentence))
+            fail_msg("expected '%s', got '%s'", cases[i].sentence, complaint);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
+                                        GRAPH_TEST(dear_stages_go_through_memory),
+                                        GRAPH_TEST(siblings_are_computed_together),
+                                        GRAPH_TEST(printed_plans_read_back),
+                                        GRAPH_TEST(estimates_add_up),
+                                        GRAPH_TEST(illegal_plans_are_refused) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
