@@ -192,11 +192,15 @@ static void print_sizes(const Session *s, bool json)
     }
 }
 
+/* Element type of the first image. */
 static const char *dtype_text(const Session *s, char text[16])
 {
-    tess_info info = { .struct_size = sizeof info };
-    tess_program_input(s->program, 0, &info);
     static const char *const codes[] = { "int", "uint", "float" };
+    size_t first = 0;
+    while (first + 1 < s->n_images && !s->images[first])
+        first++;
+    tess_info info = { .struct_size = sizeof info };
+    tess_program_input(s->program, first, &info);
     snprintf(text, 16, "%s%d", info.dtype.code <= 2 ? codes[info.dtype.code] : "bool",
              info.dtype.bits);
     return text;

@@ -171,17 +171,25 @@ static bool run_each_channel(const CommandLine *line, Session *s)
     return ok;
 }
 
+/* What can be known to be wrong before a long run: the number of outputs, their formats, the same file twice. */
 static bool check_outputs(const CommandLine *line, const Session *s)
 {
     size_t n = tess_program_outputs(s->program);
-    if (line->n_outputs == n)
-        return true;
     if (line->n_outputs == 0 && n == 1)
-        cli_fail("say where the result goes: -o FILE");
-    else
-        cli_fail("the program returns %zu image%s, but %zu -o %s given", n, n == 1 ? "" : "s",
-                 line->n_outputs, line->n_outputs == 1 ? "was" : "were");
-    return false;
+        return cli_fail("say where the result goes: -o FILE"), false;
+    if (line->n_outputs != n)
+        return cli_fail("the program returns %zu image%s, but %zu -o %s given", n,
+                        n == 1 ? "" : "s", line->n_outputs, line->n_outputs == 1 ? "was" : "were"),
+               false;
+    for (size_t i = 0; i < n; i++) {
+        char error[600] = "";
+        if (tess_image_can_write(line->outputs[i], error, sizeof error) != TESS_OK)
+            return cli_fail("%s: %s", line->outputs[i], error), false;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(line->outputs[i], line->outputs[k]) == 0)
+                return cli_fail("%s is given for two results", line->outputs[i]), false;
+    }
+    return true;
 }
 
 int cmd_run(const CommandLine *line)

@@ -183,6 +183,8 @@ TESS_API tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, ch
  * number of dimensions without channels (2 for an H x W x 3 picture). */
 TESS_API tess_status tess_image_write(const char *path, const DLTensor *tensor, int picture_dims,
                                       int64_t *n_saturated, char *error, size_t error_size);
+/* Whether this build can write a file of that name's format, for asking before a long run. */
+TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t error_size);
 /* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);

@@ -153,6 +153,14 @@ tess_status tess_image_write(const char *path, const DLTensor *tensor, int pictu
     return ok ? TESS_OK : say(&f, error, error_size);
 }
 
+tess_status tess_image_can_write(const char *path, char *error, size_t error_size)
+{
+    Failure f = { 0 };
+    if (!path)
+        return TESS_ERROR_ARGUMENT;
+    return tessi_image_can_write(path, &f) ? TESS_OK : say(&f, error, error_size);
+}
+
 DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape)
 {
     RtImage image;

@@ -33,11 +33,13 @@ bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
         return true;
     if (!tessi_find_compiler(p, f))
         return false;
-    static const char *const flags[] = { "-DTESSERA_ENTRY",
+    static const char *const flags[] = {
+        "-DTESSERA_ENTRY",
 #if defined(__ELF__)
-                                         "-Wl,-Bsymbolic", /* our function, whatever the process calls so */
+        "-Wl,-Bsymbolic", /* our function, whatever the process calls so */
 #endif
-                                         NULL };
+        NULL
+    };
     const char *name = tessi_sprintf(&v->arena, "%s_entry", tessi_emit_c_name(v->loops, &v->arena));
     Text log;
     tessi_text_init(&log, &v->arena);

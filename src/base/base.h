@@ -51,8 +51,8 @@ void *tessi_vec_grow(Arena *a, void *at, uint32_t n, uint32_t *cap, size_t size)
          : (void)((v)->at = tessi_vec_grow((arena), (v)->at, (v)->n, &(v)->cap, sizeof *(v)->at)))
 #define VEC_PUSH(arena, v, x) (VEC_RESERVE_ONE((arena), (v)), (void)((v)->at[(v)->n++] = (x)))
 /* `it` runs over the elements that v has when the loop starts; `break` and `continue` work as in any loop. */
-#define VEC_FOREACH(T, it, v)                                                                      \
-    for (uint32_t it##_left = (v)->n; it##_left; it##_left = 0)                                    \
+#define VEC_FOREACH(T, it, v)                                   \
+    for (uint32_t it##_left = (v)->n; it##_left; it##_left = 0) \
         for (T *it = (v)->at; it##_left; it++, it##_left--)
 
 /* ---- Strings ------------------------------------------------------------------------------------------------- */

@@ -227,8 +227,6 @@ void tessi_check_mask_stmt(Checker *c, const AstStmt *s)
     TMask *m = tessi_mask_new(c, s->name.text, s->name.span, ok ? n_dims : 1);
     Context saved = c->at;
     c->at.in_mask = true;
-    c->at.inst = NULL;
-    c->at.operands = NULL;
     ok = ok && (computed ? fill_computed(c, &s->mask, m) : fill_list(c, &s->mask, m))
          && finish_mask(c, &s->mask, m);
     c->at = saved;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "graph/graph_affine.h"
 
 Graph *tessi_graph_new(Arena *a, const char *name)
 {
@@ -130,7 +131,8 @@ static void drop_term(AccessDim *d, uint32_t k)
 
 static int compare_terms(const Graph *g, const AccessTerm *a, const AccessTerm *b)
 {
-    uint8_t level_a = tessi_window(g, a->window)->level, level_b = tessi_window(g, b->window)->level;
+    uint8_t level_a = tessi_window(g, a->window)->level,
+            level_b = tessi_window(g, b->window)->level;
     if (level_a != level_b)
         return level_a < level_b ? -1 : 1;
     if (a->window.v != b->window.v)
@@ -150,8 +152,7 @@ static void normalise_terms(const Graph *g, AccessDim *d)
     }
     for (uint32_t k = 0; k + 1 < d->n_terms;) {
         if (compare_terms(g, &d->term[k], &d->term[k + 1]) == 0) {
-            d->term[k].coef =
-                (int32_t)((uint32_t)d->term[k].coef + (uint32_t)d->term[k + 1].coef);
+            d->term[k].coef = (int32_t)((uint32_t)d->term[k].coef + (uint32_t)d->term[k + 1].coef);
             drop_term(d, k + 1);
         } else {
             k++;
@@ -169,20 +170,15 @@ static void normalise_dim(Graph *g, const AccessDim *in, AccessDim *out)
     *out = *in;
     if (out->n_terms > MAX_ACCESS_TERMS)
         out->n_terms = MAX_ACCESS_TERMS;
-    Value v;
     const Expr *index = tessi_expr(g, in->index);
-    bool is_constant = in->absolute && tessi_is_integer(index->type) &&
-                       tessi_expr_is_const(g, in->index, &v);
-    if (is_constant) { /* an index that is known is affine */
-        out->absolute = false;
-        out->src = -1;
-        out->add = tessi_size_const(g, v.i);
-        out->n_terms = 0;
-    } else if (in->absolute && index->kind == EXPR_SIZE) {
+    bool is_size = in->absolute && index->kind == EXPR_SIZE;
+    if (is_size) {
         out->absolute = false;
         out->src = -1;
         out->add = index->size;
         out->n_terms = 0;
+    } else if (in->absolute) {
+        tessi_affine_index(g, in->index, out);
     }
     if (out->absolute) {
         out->src = -1;
@@ -210,13 +206,12 @@ typedef struct AccessKey {
 
 static bool same_dim(const AccessDim *a, const AccessDim *b)
 {
-    if (a->absolute != b->absolute || a->rule != b->rule || a->src != b->src ||
-        a->scale != b->scale || a->add.v != b->add.v || a->index.v != b->index.v ||
-        a->n_terms != b->n_terms)
+    if (a->absolute != b->absolute || a->rule != b->rule || a->src != b->src || a->scale != b->scale
+        || a->add.v != b->add.v || a->index.v != b->index.v || a->n_terms != b->n_terms)
         return false;
     for (uint32_t k = 0; k < a->n_terms; k++)
-        if (a->term[k].window.v != b->term[k].window.v || a->term[k].var != b->term[k].var ||
-            a->term[k].coef != b->term[k].coef)
+        if (a->term[k].window.v != b->term[k].window.v || a->term[k].var != b->term[k].var
+            || a->term[k].coef != b->term[k].coef)
             return false;
     return true;
 }

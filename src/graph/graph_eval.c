@@ -29,8 +29,7 @@ Region tessi_point_region(const PointEval *p, Arena *a, ExprWalk *walk, ExprId r
 {
     ExprList mine = { 0 };
     const ExprList *all = tessi_expr_walk(walk, p->g, &root, 1);
-    VEC_FOREACH(const ExprId, id, all)
-    {
+    VEC_FOREACH (const ExprId, id, all) {
         if (stands_in(&p->deps[id->v], &p->deps[root.v]))
             VEC_PUSH(a, &mine, *id);
     }
@@ -42,8 +41,7 @@ static Region window_region(const PointEval *p, Arena *a, ExprWalk *walk, uint32
     const Expr *e = &p->g->exprs.at[id];
     ExprList mine = { 0 };
     const ExprList *all = tessi_expr_walk(walk, p->g, e->arg, e->n_args);
-    VEC_FOREACH(const ExprId, inner, all)
-    {
+    VEC_FOREACH (const ExprId, inner, all) {
         if (tessi_expr_belongs(p->g, &p->deps[inner->v], e, &p->deps[id]))
             VEC_PUSH(a, &mine, *inner);
     }
@@ -78,9 +76,10 @@ static Value step(const PointEval *p, const Expr *e, Value acc)
         Value xyz[3] = { p->value[body->arg[0].v], p->value[body->arg[1].v], acc };
         return tessi_eval(OP_FMA, e->type, xyz);
     }
-    static const Op op[N_REDUCTIONS] = { [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
-                                         [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX,
-                                         [REDUCE_ANY] = OP_OR,  [REDUCE_ALL] = OP_AND };
+    static const Op op[N_REDUCTIONS] = {
+        [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL, [REDUCE_MIN] = OP_MIN,
+        [REDUCE_MAX] = OP_MAX, [REDUCE_ANY] = OP_OR,   [REDUCE_ALL] = OP_AND
+    };
     Value args[2] = { acc, p->value[e->arg[0].v] };
     return tessi_eval(op[e->reduction], e->type, args);
 }
@@ -138,8 +137,8 @@ static bool eval_table(PointEval *p, const Expr *e, Value *v)
     int64_t i = p->value[e->arg[0].v].i;
     if (i < 0 || i >= t->n)
         return tessi_failf(p->failure, TESS_ERROR_INTERNAL,
-                           "element %lld of table '%s' is asked for, which has %u",
-                           (long long)i, t->name, (unsigned)t->n);
+                           "element %lld of table '%s' is asked for, which has %u", (long long)i,
+                           t->name, (unsigned)t->n);
     *v = t->at[i];
     return true;
 }

@@ -31,10 +31,10 @@ static bool same_expr(void *user, uint32_t id)
 {
     const ExprKey *key = user;
     const Expr *a = &key->g->exprs.at[id], *b = key->e;
-    if (a->kind != b->kind || a->type != b->type || a->op != b->op ||
-        a->reduction != b->reduction || a->fused != b->fused || a->ref != b->ref ||
-        a->n_args != b->n_args || a->access.v != b->access.v || a->size.v != b->size.v ||
-        a->window.v != b->window.v || a->table.v != b->table.v)
+    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->reduction != b->reduction
+        || a->fused != b->fused || a->ref != b->ref || a->n_args != b->n_args
+        || a->access.v != b->access.v || a->size.v != b->size.v || a->window.v != b->window.v
+        || a->table.v != b->table.v)
         return false;
     for (uint32_t k = 0; k < a->n_args; k++)
         if (a->arg[k].v != b->arg[k].v)
@@ -177,8 +177,7 @@ ExprId tessi_expr_cast(Graph *g, ScalarType to, ExprId a)
         return a;
     if (e->kind == EXPR_CONST)
         return tessi_expr_const(g, to, tessi_eval_cast(to, e->type, e->value));
-    return intern_expr(g,
-                       &(Expr){ .kind = EXPR_CAST, .type = to, .n_args = 1, .arg = { a } });
+    return intern_expr(g, &(Expr){ .kind = EXPR_CAST, .type = to, .n_args = 1, .arg = { a } });
 }
 
 ExprId tessi_expr_sat(Graph *g, ScalarType to, ExprId a)
@@ -199,15 +198,15 @@ ExprId tessi_expr_sat(Graph *g, ScalarType to, ExprId a)
 ExprId tessi_expr_load(Graph *g, AccessId access)
 {
     ScalarType t = tessi_stage(g, tessi_access(g, access)->producer)->type;
-    return intern_expr(
-        g, &(Expr){ .kind = EXPR_LOAD, .type = tessi_value_type(t), .access = access });
+    return intern_expr(g,
+                       &(Expr){ .kind = EXPR_LOAD, .type = tessi_value_type(t), .access = access });
 }
 
 ExprId tessi_expr_scalar(Graph *g, uint32_t scalar)
 {
     ScalarType t = scalar < g->scalars.n ? g->scalars.at[scalar].type : TYPE_I32;
-    return intern_expr(
-        g, &(Expr){ .kind = EXPR_SCALAR, .type = tessi_value_type(t), .ref = scalar });
+    return intern_expr(g,
+                       &(Expr){ .kind = EXPR_SCALAR, .type = tessi_value_type(t), .ref = scalar });
 }
 
 ExprId tessi_expr_index(Graph *g, uint32_t dim)

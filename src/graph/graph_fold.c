@@ -25,8 +25,8 @@ static bool is_value(const Graph *g, ExprId id, int64_t i)
 static bool is_minus_zero(const Graph *g, ExprId id)
 {
     Value v;
-    return tessi_is_real(tessi_expr(g, id)->type) && tessi_expr_is_const(g, id, &v) && v.f == 0 &&
-           signbit(v.f);
+    return tessi_is_real(tessi_expr(g, id)->type) && tessi_expr_is_const(g, id, &v) && v.f == 0
+           && signbit(v.f);
 }
 
 static ExprId fold_constants(Graph *g, const Expr *e)
@@ -58,8 +58,7 @@ static ExprId fold_integer_sum(Graph *g, const Expr *e)
         return binary(g, OP_ADD, x, minus);
     }
     const Expr *inner = tessi_expr(g, x);
-    if (inner->kind == EXPR_OP && inner->op == OP_ADD &&
-        tessi_expr_is_const(g, inner->arg[1], &w))
+    if (inner->kind == EXPR_OP && inner->op == OP_ADD && tessi_expr_is_const(g, inner->arg[1], &w))
         return binary(g, OP_ADD, inner->arg[0], binary(g, OP_ADD, inner->arg[1], c));
     return none;
 }
@@ -99,7 +98,9 @@ static ExprId fold_integer(Graph *g, const Expr *e)
 static ExprId fold_bits(Graph *g, const Expr *e)
 {
     ExprId a = e->arg[0], b = e->arg[1];
-    int64_t ones = e->type == TYPE_BOOL ? 1 : tessi_type_range(e->type).lo < 0 ? -1 : tessi_type_range(e->type).hi;
+    int64_t ones = e->type == TYPE_BOOL               ? 1
+                   : tessi_type_range(e->type).lo < 0 ? -1
+                                                      : tessi_type_range(e->type).hi;
     switch (e->op) {
     case OP_AND:
         if (a.v == b.v || is_value(g, b, ones) || is_value(g, a, 0))

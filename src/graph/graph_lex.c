@@ -253,7 +253,8 @@ int64_t tessi_graph_read_integer(Reader *r, int64_t lo, int64_t hi)
     bool fits = t.integer <= (uint64_t)INT64_MAX;
     int64_t value = fits ? (minus ? -(int64_t)t.integer : (int64_t)t.integer) : 0;
     if (!fits || value < lo || value > hi) {
-        tessi_graph_read_fail(r, "an integer in %lld..%lld is expected", (long long)lo, (long long)hi);
+        tessi_graph_read_fail(r, "an integer in %lld..%lld is expected", (long long)lo,
+                              (long long)hi);
         return lo;
     }
     tessi_graph_read_next(r);
@@ -263,8 +264,8 @@ int64_t tessi_graph_read_integer(Reader *r, int64_t lo, int64_t hi)
 ScalarType tessi_graph_read_type(Reader *r)
 {
     ScalarType t;
-    if (r->token.kind != TOKEN_NAME || r->token.quoted || !tessi_type_by_name(r->token.text, &t) ||
-        t == TYPE_INDEX) {
+    if (r->token.kind != TOKEN_NAME || r->token.quoted || !tessi_type_by_name(r->token.text, &t)
+        || t == TYPE_INDEX) {
         tessi_graph_read_fail(r, "a type is expected, not %s", shown(r));
         return TYPE_I32;
     }

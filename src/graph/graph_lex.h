@@ -40,8 +40,8 @@ typedef struct Reader {
     Token token; /* the next one */
     uint32_t depth;
     VEC(NamedTable) tables;
-    ExprMap let;                              /* %n of the body being read */
-    WindowId window[MAX_WINDOW_LEVELS];       /* open here; none = 0 */
+    ExprMap let;                        /* %n of the body being read */
+    WindowId window[MAX_WINDOW_LEVELS]; /* open here; none = 0 */
 } Reader;
 
 void tessi_graph_read_fail(Reader *r, const char *fmt, ...) TESS_PRINTF(2, 3);
@@ -49,7 +49,7 @@ void tessi_graph_read_next(Reader *r);
 bool tessi_graph_read_is(const Reader *r, const char *mark_or_keyword);
 bool tessi_graph_read_accept(Reader *r, const char *mark_or_keyword);
 void tessi_graph_read_expect(Reader *r, const char *mark_or_keyword);
-const char *tessi_graph_read_name(Reader *r, const char *what); /* never NULL */
+const char *tessi_graph_read_name(Reader *r, const char *what);      /* never NULL */
 int64_t tessi_graph_read_integer(Reader *r, int64_t lo, int64_t hi); /* with sign */
 ScalarType tessi_graph_read_type(Reader *r);
 /* Guards recursion: false (and a report) when too deep. Every true enter needs a leave. */
@@ -61,7 +61,7 @@ SizeId tessi_graph_read_size(Reader *r);
 void tessi_graph_read_displacement(Reader *r, AccessDim *d);
 
 /* graph_read_expr.c */
-ExprId tessi_graph_read_body(Reader *r);                   /* lets and the expression */
+ExprId tessi_graph_read_body(Reader *r);                  /* lets and the expression */
 Value tessi_graph_read_constant(Reader *r, ScalarType t); /* a constant expression of type t */
 
 #endif

@@ -8,7 +8,7 @@ enum { MAX_STEPS = 20000000, MAX_TABLE_VARS = MAX_DIMS };
 typedef struct Constants {
     Graph *g;
     PointEval eval;
-    uint64_t *cost;      /* by expression: steps to evaluate it once, windows included; saturates */
+    uint64_t *cost; /* by expression: steps to evaluate it once, windows included; saturates */
     bool *has_arithmetic; /* by expression: operators on reals stand in it */
     ExprWalk walk;
     uint64_t steps; /* taken so far: compile time is bounded */
@@ -81,8 +81,7 @@ static bool uses_winvar(Constants *c, const Region *region, WindowId w, uint32_t
         if (e->kind != EXPR_WINDOW)
             continue;
         const ExprList *inner = tessi_expr_walk(&c->walk, c->g, e->arg, e->n_args);
-        VEC_FOREACH(const ExprId, it, inner)
-        {
+        VEC_FOREACH (const ExprId, it, inner) {
             const Expr *i = tessi_expr(c->g, *it);
             if (i->kind == EXPR_WINVAR && i->window.v == w.v && i->ref == var)
                 return true;
@@ -138,7 +137,9 @@ static ExprId make_table(Constants *c, ExprId id)
     Region region = tessi_point_region(&c->eval, g->arena, &c->walk, id);
     if (!find_vars(c, id, &region, &vars))
         return (ExprId){ 0 };
-    Table t = { .name = "weights", .type = tessi_expr(g, id)->type, .n = 1, .n_dims = (uint8_t)vars.n };
+    Table t = {
+        .name = "weights", .type = tessi_expr(g, id)->type, .n = 1, .n_dims = (uint8_t)vars.n
+    };
     for (uint32_t k = 0; k < vars.n; k++) {
         t.dim[k] = (uint32_t)(vars.hi[k] - vars.lo[k] + 1);
         t.n *= t.dim[k];
@@ -182,7 +183,8 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
         return constant;
     for (uint32_t k = 0; k < n && !e->fused; k++) { /* a fused sum keeps its product */
         bool is_new = tessi_expr_map_get(&r->map, child[k]).v == child[k].v;
-        ExprId table = is_new && becomes_table(c, child[k]) ? make_table(c, child[k]) : (ExprId){ 0 };
+        ExprId table =
+            is_new && becomes_table(c, child[k]) ? make_table(c, child[k]) : (ExprId){ 0 };
         if (table.v)
             tessi_expr_map_set(&r->map, child[k], table);
     }

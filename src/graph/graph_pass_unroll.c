@@ -20,8 +20,7 @@ typedef struct Taps {
 static bool depends_on_data(Unroll *u, ExprId id)
 {
     const ExprList *list = tessi_expr_walk(&u->walk, u->g, &id, 1);
-    VEC_FOREACH(const ExprId, it, list)
-    {
+    VEC_FOREACH (const ExprId, it, list) {
         ExprKind kind = tessi_expr(u->g, *it)->kind;
         if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_SIZE || kind == EXPR_INDEX)
             return true;
@@ -69,9 +68,10 @@ static ExprId identity(Graph *g, Reduction r, ScalarType t)
 
 static ExprId step(Graph *g, const Expr *e, ExprId acc, const int32_t *tap)
 {
-    static const Op op[N_REDUCTIONS] = { [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
-                                         [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX,
-                                         [REDUCE_ANY] = OP_OR,  [REDUCE_ALL] = OP_AND };
+    static const Op op[N_REDUCTIONS] = {
+        [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL, [REDUCE_MIN] = OP_MIN,
+        [REDUCE_MAX] = OP_MAX, [REDUCE_ANY] = OP_OR,   [REDUCE_ALL] = OP_AND
+    };
     if (e->fused) {
         const Expr *product = tessi_expr(g, e->arg[0]);
         ExprId x = tessi_subst_at(g, product->arg[0], tap);

@@ -16,6 +16,8 @@ enum { UNROLL_TAPS = 32, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
 void tessi_pass_unroll(Graph *g);
 /* What depends on window variables alone, and costs arithmetic on reals, becomes a table; reductions that depend on nothing, constants. */
 void tessi_pass_constants(Graph *g);
+/* Border rules of reads that cannot leave their image are dropped. */
+void tessi_pass_inside(Graph *g);
 /* Rounding: division by constants becomes multiplication, products are added in one operation. FP_STRICT: only where no bit changes. */
 void tessi_pass_rounding(Graph *g, FpMode fp);
 

@@ -45,9 +45,8 @@ size_t tessi_graph_name_length(const char *text, size_t n)
 bool tessi_graph_is_keyword(const char *name)
 {
     static const char *const word[] = {
-        "graph", "fp",    "param", "scalar",  "image", "mask",  "table", "stage", "output", "piece",
-        "step",  "count", "let",   "where",   "in",    "true",  "false", "inf",   "nan",    "inf_f",
-        "inf_d", "nan_f", "nan_d", "channel", "min",   "max",   "reduce", "histogram",
+        "let", "true", "false",  "inf_f", "inf_d",  "nan_f", "nan_d",     "image",
+        "min", "max",  "scalar", "cast",  "reduce", "sat",   "histogram",
     };
     for (size_t k = 0; k < sizeof word / sizeof *word; k++)
         if (tessi_streq(word[k], name))
@@ -160,8 +159,8 @@ static bool is_plain(const Graph *g, const Stage *s)
     for (uint32_t d = 0; d < s->n_dims; d++) {
         int64_t offset;
         const Piece *p = &s->pieces.at[0];
-        if (p->step[d] != 1 || p->count[d].v != s->size[d].v ||
-            !tessi_size_is_const(g, p->offset[d], &offset) || offset)
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v
+            || !tessi_size_is_const(g, p->offset[d], &offset) || offset)
             return false;
     }
     return true;
@@ -213,8 +212,7 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
         return;
     }
     tessi_text_add(out, "\n");
-    VEC_FOREACH(const Piece, p, &s->pieces)
-    {
+    VEC_FOREACH (const Piece, p, &s->pieces) {
         print_piece(g, s, p, out);
         tessi_print_body(bodies, p->body, 6, out);
     }
@@ -222,8 +220,7 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
 
 static bool has_fma(const Graph *g)
 {
-    VEC_FOREACH(const Expr, e, &g->exprs)
-    {
+    VEC_FOREACH (const Expr, e, &g->exprs) {
         if (e->kind == EXPR_OP && e->op == OP_FMA)
             return true;
     }
@@ -232,17 +229,23 @@ static bool has_fma(const Graph *g)
 
 void tessi_graph_print(const Graph *g, Text *out)
 {
-    static const char *const fp[] = { [FP_DEFAULT] = "default", [FP_STRICT] = "strict", [FP_FAST] = "fast" };
+    static const char *const fp[] = {
+        [FP_DEFAULT] = "default", [FP_STRICT] = "strict", [FP_FAST] = "fast"
+    };
     BodyPrinter *bodies = tessi_body_printer(g, out->arena);
     tessi_text_add(out, "graph ");
     tessi_graph_print_name(g->name, out);
     tessi_text_addf(out, "\nfp %s%s\n", fp[g->fp],
                     has_fma(g) ? " # + [x * y] is one operation with one rounding" : "");
     print_params(g, out);
-    VEC_FOREACH(const Scalar, s, &g->scalars) print_scalar(s, out);
-    VEC_FOREACH(const Image, image, &g->inputs) print_image(g, image, false, out);
+    VEC_FOREACH (const Scalar, s, &g->scalars)
+        print_scalar(s, out);
+    VEC_FOREACH (const Image, image, &g->inputs)
+        print_image(g, image, false, out);
     for (uint32_t id = 1; id < g->tables.n; id++)
         print_table(&g->tables.at[id], out);
-    GRAPH_FOREACH_STAGE(g, id) print_stage(g, tessi_stage(g, id), bodies, out);
-    VEC_FOREACH(const Image, image, &g->outputs) print_image(g, image, true, out);
+    GRAPH_FOREACH_STAGE (g, id)
+        print_stage(g, tessi_stage(g, id), bodies, out);
+    VEC_FOREACH (const Image, image, &g->outputs)
+        print_image(g, image, true, out);
 }

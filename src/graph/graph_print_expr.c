@@ -58,7 +58,8 @@ void tessi_print_constant(ScalarType t, Value v, Text *out)
     if (t == TYPE_BOOL) {
         tessi_text_add(out, v.i ? "true" : "false");
     } else if (!tessi_is_real(t)) {
-        tessi_text_addf(out, "%lld%s", (long long)v.i, t == TYPE_I32 ? "" : tessi_type_info(t)->brief);
+        tessi_text_addf(out, "%lld%s", (long long)v.i,
+                        t == TYPE_I32 ? "" : tessi_type_info(t)->brief);
     } else {
         bool single = t != TYPE_F64, special = v.f != v.f || v.f - v.f != 0;
         tessi_text_add_real(out, v.f, single);
@@ -116,29 +117,51 @@ static void print_index(BodyPrinter *p, const AccessDim *d, uint32_t dim)
     }
 }
 
-static bool is_undisplaced(const Graph *g, const Access *a)
+bool tessi_is_displaced(const Graph *g, const AccessDim *d, uint32_t dim)
 {
+    int64_t add;
+    return d->absolute || d->src != (int)dim || d->scale != 1 || d->n_terms
+           || !tessi_size_is_const(g, d->add, &add) || add != 0;
+}
+
+static bool any_displaced(const Graph *g, const Access *a)
+{
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        if (tessi_is_displaced(g, &a->dim[d], d))
+            return true;
+    return false;
+}
+
+/* One rule says it all: for the displaced dimensions when there are any, the others being inside. */
+static bool has_single_rule(const Graph *g, const Access *a, Border *rule)
+{
+    bool some = any_displaced(g, a), found = false;
+    *rule = BORDER_INSIDE;
     for (uint32_t d = 0; d < a->n_dims; d++) {
-        const AccessDim *dim = &a->dim[d];
-        int64_t add;
-        if (dim->absolute || dim->src != (int)d || dim->scale != 1 || dim->n_terms ||
-            !tessi_size_is_const(g, dim->add, &add) || add)
+        if (some && !tessi_is_displaced(g, &a->dim[d], d)) {
+            if (a->dim[d].rule != BORDER_INSIDE)
+                return false;
+            continue;
+        }
+        if (found && a->dim[d].rule != *rule)
             return false;
+        *rule = a->dim[d].rule;
+        found = true;
     }
     return true;
 }
 
 static void print_rules(BodyPrinter *p, const Access *a)
 {
-    bool same = true;
-    for (uint32_t d = 1; d < a->n_dims; d++)
-        same = same && a->dim[d].rule == a->dim[0].rule;
-    if (a->n_dims == 0 || (same && a->dim[0].rule == BORDER_INSIDE))
+    Border rule;
+    bool single = has_single_rule(p->g, a, &rule);
+    if (single && rule == BORDER_INSIDE)
         return;
-    tessi_text_add(p->out, same ? ":" : ":[");
-    for (uint32_t d = 0; d < (same ? 1u : a->n_dims); d++)
-        tessi_text_addf(p->out, "%s%s", d ? "," : "", tessi_border_info(a->dim[d].rule)->name);
-    tessi_text_add(p->out, same ? "" : "]");
+    if (single)
+        tessi_text_addf(p->out, ":%s", tessi_border_info(rule)->name);
+    for (uint32_t d = 0; d < a->n_dims && !single; d++)
+        tessi_text_addf(p->out, "%s%s", d ? "," : ":[", tessi_border_info(a->dim[d].rule)->name);
+    tessi_text_add(p->out, single ? "" : "]");
     if (a->outside.v) {
         tessi_text_add(p->out, "(");
         print_expr(p, a->outside, 0);
@@ -149,7 +172,7 @@ static void print_rules(BodyPrinter *p, const Access *a)
 static void print_load(BodyPrinter *p, const Access *a)
 {
     tessi_graph_print_name(tessi_stage(p->g, a->producer)->name, p->out);
-    if (!is_undisplaced(p->g, a)) {
+    if (any_displaced(p->g, a)) {
         tessi_text_add(p->out, "@[");
         for (uint32_t d = 0; d < a->n_dims; d++) {
             tessi_text_add(p->out, d ? "," : "");
@@ -185,8 +208,8 @@ static void close_paren(BodyPrinter *p, bool needed)
 static bool prints_as_difference(const Graph *g, const Expr *e)
 {
     Value v;
-    return e->op == OP_ADD && tessi_is_integer(e->type) && tessi_expr_is_const(g, e->arg[1], &v) &&
-           v.i < 0 && v.i > tessi_type_range(e->type).lo;
+    return e->op == OP_ADD && tessi_is_integer(e->type) && tessi_expr_is_const(g, e->arg[1], &v)
+           && v.i < 0 && v.i > tessi_type_range(e->type).lo;
 }
 
 static void print_infix(BodyPrinter *p, const Expr *e, int precedence)
@@ -265,13 +288,13 @@ static bool may_be_named(const Graph *g, const Expr *e)
 }
 
 /* Gives numbers to the shared and the deep expressions among those computed once for each point of `window_expr`, and lists them. */
-static ExprList name_shared(BodyPrinter *p, const ExprId *roots, uint32_t n_roots, ExprId window_expr)
+static ExprList name_shared(BodyPrinter *p, const ExprId *roots, uint32_t n_roots,
+                            ExprId window_expr)
 {
     const Expr *w = window_expr.v ? tessi_expr(p->g, window_expr) : NULL;
     ExprList named = { 0 };
     const ExprList *list = tessi_expr_walk(&p->walk, p->g, roots, n_roots);
-    VEC_FOREACH(const ExprId, id, list)
-    {
+    VEC_FOREACH (const ExprId, id, list) {
         if (!tessi_expr_belongs(p->g, &p->deps[id->v], w, &p->deps[window_expr.v]))
             continue;
         const Expr *e = tessi_expr(p->g, *id);
@@ -313,8 +336,7 @@ static void print_window(BodyPrinter *p, ExprId id, const Expr *e)
     }
     tessi_text_add(p->out, " : ");
     ExprList named = name_shared(p, e->arg, e->n_args, id);
-    VEC_FOREACH(const ExprId, it, &named)
-    {
+    VEC_FOREACH (const ExprId, it, &named) {
         print_let(p, *it);
         tessi_text_add(p->out, "; ");
     }
@@ -403,13 +425,11 @@ static size_t current_column(const Text *out)
 static void count_uses(BodyPrinter *p, ExprId body)
 {
     const ExprList *list = tessi_expr_walk(&p->walk, p->g, &body, 1);
-    VEC_FOREACH(const ExprId, id, list)
-    {
+    VEC_FOREACH (const ExprId, id, list) {
         p->uses[id->v] = 0;
         p->depth[id->v] = 0;
     }
-    VEC_FOREACH(const ExprId, id, list)
-    {
+    VEC_FOREACH (const ExprId, id, list) {
         ExprId child[MAX_EXPR_CHILDREN];
         uint32_t n = tessi_expr_children(p->g, tessi_expr(p->g, *id), child);
         for (uint32_t k = 0; k < n; k++)
@@ -426,8 +446,7 @@ void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out)
     tessi_expr_map_clear(&p->name);
     count_uses(p, body);
     ExprList named = name_shared(p, &body, 1, (ExprId){ 0 });
-    VEC_FOREACH(const ExprId, it, &named)
-    {
+    VEC_FOREACH (const ExprId, it, &named) {
         line.n = 0;
         print_let(p, *it);
         tessi_text_add(&line, ";");

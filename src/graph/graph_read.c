@@ -114,8 +114,8 @@ static Value read_element(Reader *r, ScalarType t)
     else if (token.kind == TOKEN_INTEGER)
         real = (double)token.integer;
     else
-        sound = token.kind == TOKEN_REAL &&
-                tessi_read_real(token.digits, token.n_digits, t == TYPE_F32, &real);
+        sound = token.kind == TOKEN_REAL
+                && tessi_read_real(token.digits, token.n_digits, t == TYPE_F32, &real);
     if (!sound || (token.text && token.kind != TOKEN_NAME && *token.text))
         tessi_graph_read_fail(r, "a number is expected in a table");
     return tessi_eval_cast(t, TYPE_F64, tessi_value_real(minus ? -real : real));
@@ -279,7 +279,8 @@ static void read_declaration(Reader *r)
         VEC_PUSH(r->arena, &g->outputs, image);
         check_count(r, g->outputs.n);
     } else {
-        tessi_graph_read_fail(r, "a line begins with none of fp, param, scalar, image, mask, table, stage, output");
+        tessi_graph_read_fail(
+            r, "a line begins with none of fp, param, scalar, image, mask, table, stage, output");
     }
 }
 

@@ -91,7 +91,8 @@ Value tessi_graph_read_constant(Reader *r, ScalarType t)
 {
     Value v = { 0 };
     ExprId id = read_unary(r);
-    bool fits = tessi_expr_is_const(r->g, id, &v) && tessi_expr(r->g, id)->type == tessi_value_type(t);
+    bool fits =
+        tessi_expr_is_const(r->g, id, &v) && tessi_expr(r->g, id)->type == tessi_value_type(t);
     if (!fits)
         tessi_graph_read_fail(r, "a constant of type %s is expected", tessi_type_info(t)->name);
     return v;
@@ -134,15 +135,22 @@ static Border read_rule(Reader *r)
     return rule;
 }
 
+/* After `:`. */
 static void read_rules(Reader *r, Access *a)
 {
-    bool list = tessi_graph_read_accept(r, "[");
-    bool may_be_outside = false;
+    bool list = tessi_graph_read_accept(r, "["), some_displaced = false, may_be_outside = false;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        some_displaced |= tessi_is_displaced(r->g, &a->dim[d], d);
+    Border single = list ? BORDER_INSIDE : read_rule(r);
     for (uint32_t d = 0; d < a->n_dims; d++) {
+        AccessDim *dim = &a->dim[d];
         if (list && d)
             tessi_graph_read_expect(r, ",");
-        a->dim[d].rule = list || d == 0 ? read_rule(r) : a->dim[0].rule;
-        may_be_outside |= a->dim[d].rule == BORDER_CONSTANT;
+        if (list)
+            dim->rule = read_rule(r);
+        else if (!some_displaced || tessi_is_displaced(r->g, dim, d))
+            dim->rule = single;
+        may_be_outside |= dim->rule == BORDER_CONSTANT;
     }
     if (list)
         tessi_graph_read_expect(r, "]");
@@ -168,7 +176,8 @@ static ExprId read_load(Reader *r, const char *name)
         if (displaced)
             read_index(r, &a.dim[d], d);
         else
-            a.dim[d] = (AccessDim){ .src = (int8_t)d, .scale = 1 };
+            a.dim[d] =
+                (AccessDim){ .src = (int8_t)d, .scale = 1, .add = tessi_size_const(r->g, 0) };
     }
     if (displaced)
         tessi_graph_read_expect(r, "]");
@@ -180,8 +189,7 @@ static ExprId read_load(Reader *r, const char *name)
 static ExprId read_table(Reader *r, const char *name)
 {
     TableId table = { 0 };
-    VEC_FOREACH(const NamedTable, t, &r->tables)
-    {
+    VEC_FOREACH (const NamedTable, t, &r->tables) {
         if (tessi_streq(t->name, name))
             table = t->id;
     }
@@ -275,8 +283,11 @@ static ExprId read_window(Reader *r, const char *name)
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------------- */
-static ExprId read_conversion(Reader *r, bool saturates)
+static ExprId read_conversion(Reader *r, const char *name)
 {
+    bool saturates = tessi_streq(name, "sat");
+    if (!saturates && !tessi_streq(name, "cast"))
+        tessi_graph_read_fail(r, "'%s' names no type", name);
     ScalarType t = tessi_graph_read_type(r);
     tessi_graph_read_expect(r, ">");
     tessi_graph_read_expect(r, "(");
@@ -342,23 +353,25 @@ static ExprId read_call(Reader *r, const char *name)
 }
 
 /* ---- Precedence -------------------------------------------------------------------------------------------------------- */
+/* A function, a conversion, a table or a stage. */
 static ExprId read_word(Reader *r)
 {
+    static const char *const functions[] = { "min", "max", "scalar", "cast", "sat" };
     const Token t = r->token;
-    bool is_function = !t.quoted && (tessi_streq(t.text, "min") || tessi_streq(t.text, "max") ||
-                                     tessi_streq(t.text, "scalar"));
+    bool is_function = false;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        is_function |= t.kind == TOKEN_NAME && !t.quoted && tessi_streq(t.text, functions[k]);
     const char *name = t.text;
     if (is_function)
         tessi_graph_read_next(r);
     else
         name = tessi_graph_read_name(r, "an expression");
-    if (tessi_graph_read_accept(r, "["))
-        return read_table(r, name);
+    if (is_function && tessi_graph_read_accept(r, "<"))
+        return read_conversion(r, name);
     if (!t.quoted && tessi_graph_read_accept(r, "("))
         return read_call(r, name);
-    bool converts = !t.quoted && (tessi_streq(name, "cast") || tessi_streq(name, "sat"));
-    if (converts && tessi_graph_read_accept(r, "<"))
-        return read_conversion(r, tessi_streq(name, "sat"));
+    if (!is_function && tessi_graph_read_accept(r, "["))
+        return read_table(r, name);
     return r->failed ? nothing(r) : read_load(r, name);
 }
 
@@ -378,7 +391,8 @@ static ExprId read_primary(Reader *r)
         if (t.integer <= 1000000)
             e = tessi_expr_map_get(&r->let, (ExprId){ (uint32_t)t.integer });
         if (!e.v)
-            tessi_graph_read_fail(r, "%%%llu has not been named before", (unsigned long long)t.integer);
+            tessi_graph_read_fail(r, "%%%llu has not been named before",
+                                  (unsigned long long)t.integer);
         return e.v ? e : nothing(r);
     }
     if (t.kind == TOKEN_WINVAR) {

@@ -29,7 +29,8 @@ static void add(Reader *r, Sum *a, const Sum *b)
     a->size = tessi_size_add(r->g, a->size, b->size);
     for (uint32_t t = 0; t < b->n; t++) {
         if (a->n == MAX_ACCESS_TERMS) {
-            tessi_graph_read_fail(r, "at most %d window variables are allowed in an index", MAX_ACCESS_TERMS);
+            tessi_graph_read_fail(r, "at most %d window variables are allowed in an index",
+                                  MAX_ACCESS_TERMS);
             return;
         }
         a->term[a->n++] = b->term[t];

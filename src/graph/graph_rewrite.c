@@ -1,7 +1,8 @@
 /* Rewriting expressions bottom-up through the constructors, so that whatever became constant folds on the way. */
 #include "graph/graph_rewrite.h"
 
-struct GraphScratch { /* of tessi_subst_*: kept with the graph, for unrolling makes many small rewrites */
+struct
+    GraphScratch { /* of tessi_subst_*: kept with the graph, for unrolling makes many small rewrites */
     Rewrite rewrite;
     WindowId window;
     const int32_t *value;
@@ -25,8 +26,7 @@ SizeId tessi_rewrite_size(Rewrite *r, SizeId id)
     const Size *s = tessi_size(r->from, id);
     switch (s->kind) {
     case SIZE_OF_PARAM: return tessi_size_param(to, s->param);
-    case SIZE_OF_FLOORDIV:
-        return tessi_size_floordiv(to, tessi_rewrite_size(r, s->a), s->constant);
+    case SIZE_OF_FLOORDIV: return tessi_size_floordiv(to, tessi_rewrite_size(r, s->a), s->constant);
     case SIZE_OF_MIN:
         return tessi_size_min(to, tessi_rewrite_size(r, s->a), tessi_rewrite_size(r, s->b));
     case SIZE_OF_MAX:
@@ -149,13 +149,12 @@ uint32_t tessi_subst_begin(Graph *g, const ExprId *roots, uint32_t n_roots, Wind
     s->list.n = 0;
     const ExprList *all = tessi_expr_walk(&r->walk, g, roots, n_roots);
     tessi_expr_map_clear(&r->map);
-    VEC_FOREACH(const ExprId, id, all)
-    {
+    VEC_FOREACH (const ExprId, id, all) {
         const Expr *e = tessi_expr(g, *id);
         ExprId child[MAX_EXPR_CHILDREN];
         uint32_t n = tessi_expr_children(g, e, child);
-        bool uses = (e->kind == EXPR_WINVAR && e->window.v == w.v) ||
-                    (e->kind == EXPR_LOAD && access_uses(tessi_access(g, e->access), w));
+        bool uses = (e->kind == EXPR_WINVAR && e->window.v == w.v)
+                    || (e->kind == EXPR_LOAD && access_uses(tessi_access(g, e->access), w));
         bool bound_here = e->kind == EXPR_WINDOW && e->window.v == w.v;
         for (uint32_t k = 0; k < n && !uses && !bound_here; k++)
             uses = tessi_expr_map_get(&r->map, child[k]).v != 0;
@@ -197,8 +196,7 @@ ExprId tessi_subst_at(Graph *g, ExprId root, const int32_t *value)
     Rewrite *r = &s->rewrite;
     s->value = value;
     tessi_expr_map_clear(&r->map);
-    VEC_FOREACH(const ExprId, id, &s->list)
-    {
+    VEC_FOREACH (const ExprId, id, &s->list) {
         if (id->v > root.v)
             break;
         const Expr e = *tessi_expr(g, *id);

@@ -6,6 +6,7 @@ Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
     Graph *work = tessi_graph_copy_live(g, a);
     tessi_pass_unroll(work);
     tessi_pass_constants(work);
+    tessi_pass_inside(work);
     tessi_pass_rounding(work, fp);
     work->fp = fp;
     return tessi_graph_copy_live(work, a);
@@ -13,8 +14,7 @@ Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
 
 void tessi_rewrite_bodies(Graph *g, Rewrite *r)
 {
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         for (uint32_t k = 0; k < tessi_stage(g, id)->pieces.n; k++) {
             ExprId body = tessi_rewrite_expr(r, tessi_stage(g, id)->pieces.at[k].body);
             tessi_stage(g, id)->pieces.at[k].body = body;
@@ -26,8 +26,7 @@ void tessi_rewrite_bodies(Graph *g, Rewrite *r)
 static void mark_body(const Graph *g, ExprWalk *walk, ExprId body, bool *live)
 {
     const ExprList *list = tessi_expr_walk(walk, g, &body, 1);
-    VEC_FOREACH(const ExprId, id, list)
-    {
+    VEC_FOREACH (const ExprId, id, list) {
         const Expr *e = tessi_expr(g, *id);
         if (e->kind == EXPR_LOAD)
             live[tessi_access(g, e->access)->producer.v] = true;
@@ -38,16 +37,17 @@ static bool *find_live(const Graph *g, Arena *a)
 {
     bool *live = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     ExprWalk walk = { .arena = a };
-    VEC_FOREACH(const Image, image, &g->outputs)
-    {
-        VEC_FOREACH(const Channel, c, &image->channels) live[c->stage.v] = true;
+    VEC_FOREACH (const Image, image, &g->outputs) {
+        VEC_FOREACH (const Channel, c, &image->channels)
+            live[c->stage.v] = true;
     }
     for (uint32_t id = g->stages.n; id-- > 1;) { /* users stand after what they use */
         const Stage *s = &g->stages.at[id];
         if (!live[id])
             continue;
         live[s->source.v] = true;
-        VEC_FOREACH(const Piece, p, &s->pieces) mark_body(g, &walk, p->body, live);
+        VEC_FOREACH (const Piece, p, &s->pieces)
+            mark_body(g, &walk, p->body, live);
     }
     return live;
 }
@@ -85,8 +85,7 @@ static StageId copy_stage(Rewrite *r, const Stage *s)
     copy.source = r->stage[s->source.v];
     for (uint32_t d = 0; d < s->n_dims; d++)
         copy.size[d] = tessi_rewrite_size(r, s->size[d]);
-    VEC_FOREACH(const Piece, p, &s->pieces)
-    {
+    VEC_FOREACH (const Piece, p, &s->pieces) {
         Piece piece = *p;
         for (uint32_t d = 0; d < s->n_dims; d++) {
             piece.offset[d] = tessi_rewrite_size(r, p->offset[d]);
@@ -110,11 +109,12 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
     tessi_rewrite_init(&r, g, copy, a);
     r.stage = stage;
     copy->fp = g->fp;
-    VEC_FOREACH(const Param, p, &g->params) VEC_PUSH(a, &copy->params, *p);
-    VEC_FOREACH(const Scalar, s, &g->scalars) VEC_PUSH(a, &copy->scalars, *s);
+    VEC_FOREACH (const Param, p, &g->params)
+        VEC_PUSH(a, &copy->params, *p);
+    VEC_FOREACH (const Scalar, s, &g->scalars)
+        VEC_PUSH(a, &copy->scalars, *s);
     copy_images(&r, false);
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         if (live[id.v] || s->kind == STAGE_INPUT) /* an unread input still tells its size */
             stage[id.v] = copy_stage(&r, s);

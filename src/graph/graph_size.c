@@ -33,8 +33,8 @@ bool tessi_size_is_const(const Graph *g, SizeId id, int64_t *value)
 bool tessi_size_is_valid(const Graph *g, SizeId id)
 {
     const Size *s = tessi_size(g, id);
-    return id.v && id.v < g->sizes.n &&
-           !(s->kind == SIZE_OF_AFFINE && !s->n_terms && s->constant == INT64_MIN);
+    return id.v && id.v < g->sizes.n
+           && !(s->kind == SIZE_OF_AFFINE && !s->n_terms && s->constant == INT64_MIN);
 }
 
 /* ---- Interning ---------------------------------------------------------------------------------------------------- */
@@ -47,8 +47,8 @@ static bool same_size(void *user, uint32_t id)
 {
     const SizeKey *key = user;
     const Size *a = &key->g->sizes.at[id], *b = key->s;
-    if (a->kind != b->kind || a->constant != b->constant || a->param != b->param ||
-        a->a.v != b->a.v || a->b.v != b->b.v || a->n_terms != b->n_terms)
+    if (a->kind != b->kind || a->constant != b->constant || a->param != b->param || a->a.v != b->a.v
+        || a->b.v != b->b.v || a->n_terms != b->n_terms)
         return false;
     for (uint32_t k = 0; k < a->n_terms; k++)
         if (a->coef[k] != b->coef[k] || a->atom[k].v != b->atom[k].v)
@@ -201,8 +201,8 @@ static SizeId add_scaled(Graph *g, SizeId a, SizeId b, int64_t k)
     uint32_t na = terms_of(g, a), nb = terms_of(g, b), i = 0, j = 0;
     Affine f = affine_new(g, na + nb);
     int64_t scaled;
-    if (f.bad || !tessi_mul_i64(constant_of(g, b), k, &scaled) ||
-        !tessi_add_i64(constant_of(g, a), scaled, &f.constant))
+    if (f.bad || !tessi_mul_i64(constant_of(g, b), k, &scaled)
+        || !tessi_add_i64(constant_of(g, a), scaled, &f.constant))
         return no_size(g);
     while (i < na || j < nb) {
         int order = i == na   ? 1
@@ -275,9 +275,9 @@ static SizeId floordiv_reduced(Graph *g, const Affine *rest, int64_t divisor)
     /* floor((floor(x / a) + c) / b) = floor((x + a * c) / (a * b)): pyramids stay flat. */
     const Size *quotient = f.n == 1 && f.coef[0] == 1 ? tessi_size(g, f.atom[0]) : NULL;
     int64_t shift, product;
-    if (quotient && quotient->kind == SIZE_OF_FLOORDIV &&
-        tessi_mul_i64(quotient->constant, f.constant, &shift) &&
-        tessi_mul_i64(quotient->constant, divisor, &product)) {
+    if (quotient && quotient->kind == SIZE_OF_FLOORDIV
+        && tessi_mul_i64(quotient->constant, f.constant, &shift)
+        && tessi_mul_i64(quotient->constant, divisor, &product)) {
         SizeId x = tessi_size_add(g, quotient->a, tessi_size_const(g, shift));
         return tessi_size_floordiv(g, x, product);
     }
@@ -348,8 +348,8 @@ bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *
         return false;
     const Size *s = tessi_size(g, id);
     int64_t a = 0, b = 0, term;
-    if ((s->a.v && !tessi_size_eval(g, s->a, params, &a)) ||
-        (s->b.v && !tessi_size_eval(g, s->b, params, &b)))
+    if ((s->a.v && !tessi_size_eval(g, s->a, params, &a))
+        || (s->b.v && !tessi_size_eval(g, s->b, params, &b)))
         return false;
     switch (s->kind) {
     case SIZE_OF_PARAM: *value = params[s->param]; return true;
@@ -361,8 +361,8 @@ bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *
     }
     int64_t sum = s->constant;
     for (uint32_t k = 0; k < s->n_terms; k++)
-        if (!tessi_size_eval(g, s->atom[k], params, &term) ||
-            !tessi_mul_i64(term, s->coef[k], &term) || !tessi_add_i64(sum, term, &sum))
+        if (!tessi_size_eval(g, s->atom[k], params, &term)
+            || !tessi_mul_i64(term, s->coef[k], &term) || !tessi_add_i64(sum, term, &sum))
             return false;
     *value = sum;
     return true;
@@ -373,8 +373,8 @@ static void print_factor(const Graph *g, SizeId id, Text *out)
 {
     const Size *s = tessi_size(g, id);
     bool is_sum = s->kind == SIZE_OF_AFFINE && (s->n_terms > 1 || (s->n_terms && s->constant));
-    bool is_product = s->kind == SIZE_OF_PRODUCT || s->kind == SIZE_OF_FLOORDIV ||
-                      (s->kind == SIZE_OF_AFFINE && s->n_terms == 1);
+    bool is_product = s->kind == SIZE_OF_PRODUCT || s->kind == SIZE_OF_FLOORDIV
+                      || (s->kind == SIZE_OF_AFFINE && s->n_terms == 1);
     tessi_text_add(out, is_sum || is_product ? "(" : "");
     tessi_size_print(g, id, out);
     tessi_text_add(out, is_sum || is_product ? ")" : "");

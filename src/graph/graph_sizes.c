@@ -2,7 +2,7 @@
 #include "graph/graph.h"
 #include "tessera.h"
 
-static const int64_t max_stage_bytes = INT64_C(1) << 46, max_extent = INT32_MAX;
+static const int64_t max_stage_bytes = INT64_C(1) << 46, max_extent = INT64_C(1) << 30;
 
 typedef struct Binding {
     const Graph *g; /* may be shared by threads: nothing is allocated in it */
@@ -10,7 +10,8 @@ typedef struct Binding {
     const int64_t *const *sizes;
     int64_t *params;
     bool *known;
-    const Image **source; /* the image that determined the parameter; NULL when it was set by hand */
+    const Image *
+        *source; /* the image that determined the parameter; NULL when it was set by hand */
     Failure *failure;
 } Binding;
 
@@ -75,7 +76,8 @@ static bool contradiction(Binding *b, const Image *image, const int64_t *size, u
         if (b->source[p] == image)
             tessi_text_addf(&why, " and another dimension of it makes %s = %lld", name, value);
         else if (b->source[p])
-            tessi_text_addf(&why, " and image '%s' makes %s = %lld", b->source[p]->name, name, value);
+            tessi_text_addf(&why, " and image '%s' makes %s = %lld", b->source[p]->name, name,
+                            value);
         else
             tessi_text_addf(&why, " and %s = %lld is set", name, value);
     }
@@ -109,8 +111,8 @@ static bool solve(Binding *b, const Image *image, const int64_t *size, uint32_t 
     uint32_t unknown = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (all_known(b, atom[k])) {
-            if (!tessi_size_eval(g, atom[k], b->params, &value) ||
-                !tessi_mul_i64(value, coefs[k], &value) || !tessi_add_i64(rest, value, &rest))
+            if (!tessi_size_eval(g, atom[k], b->params, &value)
+                || !tessi_mul_i64(value, coefs[k], &value) || !tessi_add_i64(rest, value, &rest))
                 return true; /* the check of all sizes will say so */
             continue;
         }
@@ -186,8 +188,7 @@ static bool check_images(Binding *b)
 static bool check_stages(Binding *b)
 {
     const Graph *g = b->g;
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         int64_t bytes = tessi_type_info(s->type)->bytes;
         for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -197,9 +198,10 @@ static bool check_stages(Binding *b)
                                    "stage '%s' would be too large: its size is %s in dimension %u",
                                    s->name, size_text(b, s->size[d]), (unsigned)d);
             if (n < 1)
-                return tessi_failf(b->failure, TESS_ERROR_ARGUMENT,
-                                   "stage '%s' would be empty: its size is %s = %lld in dimension %u",
-                                   s->name, size_text(b, s->size[d]), (long long)n, (unsigned)d);
+                return tessi_failf(
+                    b->failure, TESS_ERROR_ARGUMENT,
+                    "stage '%s' would be empty: its size is %s = %lld in dimension %u", s->name,
+                    size_text(b, s->size[d]), (long long)n, (unsigned)d);
             if (!tessi_mul_i64(bytes, n, &bytes) || bytes > max_stage_bytes)
                 return tessi_failf(b->failure, TESS_ERROR_ARGUMENT,
                                    "stage '%s' would be too large: it has more than %lld bytes",
@@ -226,18 +228,16 @@ static bool check_displacements(Binding *b)
     for (uint32_t k = 1; k < g->accesses.n; k++) {
         const Access *a = &g->accesses.at[k];
         for (uint32_t d = 0; d < a->n_dims; d++)
-            if (!a->dim[d].absolute &&
-                !check_displacement(b, a->dim[d].add, tessi_stage(g, a->producer)->name))
+            if (!a->dim[d].absolute
+                && !check_displacement(b, a->dim[d].add, tessi_stage(g, a->producer)->name))
                 return false;
     }
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        VEC_FOREACH(const Piece, p, &s->pieces)
-        {
+        VEC_FOREACH (const Piece, p, &s->pieces) {
             for (uint32_t d = 0; d < s->n_dims; d++)
-                if (!check_displacement(b, p->offset[d], s->name) ||
-                    !check_displacement(b, p->count[d], s->name))
+                if (!check_displacement(b, p->offset[d], s->name)
+                    || !check_displacement(b, p->count[d], s->name))
                     return false;
         }
     }

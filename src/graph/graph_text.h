@@ -16,11 +16,12 @@
  *       %1 + [%1 * t]                                # + [x * y]: fma, one rounding
  *   output result[M, N] float = both                 # output p[M, N] { r uint8 = a, g uint8 = b }
  *
- * Line ends mean nothing. Names that are not plain words, or are words of this language, stand in double quotes.
+ * Line ends mean nothing. Names that are not plain words, or would be read otherwise (`min`, `let`), stand in double quotes.
  *
  * Reads:  name@[dim,..]:rule. A dim is `d` (the reader's coordinate of this dimension + d), `(d,s)` (s * coordinate + d), `(d,s,k)` (the same of
  * dimension k), `=d` (d alone) or `{e}` (a computed index). In d, sizes and window variables may be added. No @[..] is no displacement, no
  * rule means that the read is inside. `:[clamp,wrap]` is a rule a dimension, `:constant(v)` and `:[clamp,constant](v)` give the value outside.
+ * A single rule is for the dimensions that are displaced (the others are inside), or for all when none is.
  * Windows: sum($i = -1..1, $j = -1..1 : body where condition), `let %1 = e;` before the body; variables i j k l, of the next level i1 j1 ..
  * Numbers: 1 (int32), 1u8, 1i64, 1.0f, 1.0d, inf_f, nan_d, true. Tables: g[e]. scalar(t), index(0), size(M - 2), cast<T>(e), sat<T>(e). */
 #ifndef TESSERA_GRAPH_GRAPH_TEXT_H
@@ -32,6 +33,7 @@ enum { PRINTED_DEPTH = 60, READ_DEPTH = 800 };
 
 /* How many bytes at the start of text are a name that needs no quotes: words joined by dots, each perhaps with a number as in X<3>. */
 size_t tessi_graph_name_length(const char *text, size_t n);
+/* Words that would mean something else where an expression or a size begins. */
 bool tessi_graph_is_keyword(const char *name);
 void tessi_graph_print_name(const char *name, Text *out);
 /* How tightly an infix operator binds, 1 the loosest; 0 when it is written as a function. */
@@ -43,5 +45,7 @@ typedef struct BodyPrinter BodyPrinter;
 BodyPrinter *tessi_body_printer(const Graph *g, Arena *scratch);
 void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out);
 void tessi_print_constant(ScalarType t, Value v, Text *out);
+/* Whether dimension `dim` of a read is anything but the reader's own coordinate. */
+bool tessi_is_displaced(const Graph *g, const AccessDim *d, uint32_t dim);
 
 #endif

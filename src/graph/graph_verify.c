@@ -46,7 +46,8 @@ static bool verify_sizes(Verify *v)
             return tessi_verify_fail(v, "size %u names parameter %u of %u", (unsigned)id,
                                      (unsigned)s->param, (unsigned)g->params.n);
         if (s->kind == SIZE_OF_FLOORDIV && s->constant <= 0)
-            return tessi_verify_fail(v, "size %u divides by %lld", (unsigned)id, (long long)s->constant);
+            return tessi_verify_fail(v, "size %u divides by %lld", (unsigned)id,
+                                     (long long)s->constant);
     }
     return true;
 }
@@ -100,7 +101,8 @@ static bool verify_access(Verify *v, const Access *a)
         needs_outside |= dim->rule == BORDER_CONSTANT;
         if (dim->absolute) {
             if (!dim->index.v || !tessi_is_integer(tessi_expr(g, dim->index)->type))
-                return tessi_verify_fail(v, "an index of a read of '%s' is not an integer", s->name);
+                return tessi_verify_fail(v, "an index of a read of '%s' is not an integer",
+                                         s->name);
             continue;
         }
         if (dim->src < -1 || dim->src >= MAX_DIMS || dim->n_terms > MAX_ACCESS_TERMS)
@@ -109,17 +111,19 @@ static bool verify_access(Verify *v, const Access *a)
             return false;
         for (uint32_t k = 0; k < dim->n_terms; k++) {
             const AccessTerm *t = &dim->term[k];
-            if (!t->window.v || t->window.v >= g->windows.n ||
-                t->var >= tessi_window(g, t->window)->n_vars)
+            if (!t->window.v || t->window.v >= g->windows.n
+                || t->var >= tessi_window(g, t->window)->n_vars)
                 return tessi_verify_fail(v, "a read of '%s' names no window variable", s->name);
         }
     }
     if (needs_outside != (a->outside.v != 0))
         return tessi_verify_fail(v, "a read of '%s' %s", s->name,
-                                 needs_outside ? "lacks the value for points outside"
-                                               : "has a value for points outside and no rule for it");
+                                 needs_outside
+                                     ? "lacks the value for points outside"
+                                     : "has a value for points outside and no rule for it");
     if (needs_outside && tessi_expr(g, a->outside)->type != tessi_value_type(s->type))
-        return tessi_verify_fail(v, "the value outside '%s' has another type than the stage", s->name);
+        return tessi_verify_fail(v, "the value outside '%s' has another type than the stage",
+                                 s->name);
     return true;
 }
 
@@ -142,10 +146,10 @@ static bool verify_body(Verify *v, StageId id, const Stage *s, ExprId body)
         return tessi_verify_fail(v, "stage '%s' is %s, its body is %s", s->name,
                                  tessi_type_info(s->type)->name, tessi_type_info(root->type)->name);
     if (v->deps[body.v].level >= 0 || v->deps[body.v].clash)
-        return tessi_verify_fail(v, "stage '%s' uses a window variable outside its window", s->name);
+        return tessi_verify_fail(v, "stage '%s' uses a window variable outside its window",
+                                 s->name);
     const ExprList *list = tessi_expr_walk(&v->walk, g, &body, 1);
-    VEC_FOREACH(const ExprId, it, list)
-    {
+    VEC_FOREACH (const ExprId, it, list) {
         const Expr *e = tessi_expr(g, *it);
         if (e->kind == EXPR_INDEX && e->ref >= s->n_dims)
             return tessi_verify_fail(v, "stage '%s' uses index(%u) of %u", s->name,
@@ -155,7 +159,8 @@ static bool verify_body(Verify *v, StageId id, const Stage *s, ExprId body)
         const Access *a = tessi_access(g, e->access);
         const char *producer = tessi_stage(g, a->producer)->name;
         if (a->producer.v >= id.v)
-            return tessi_verify_fail(v, "stage '%s' reads '%s', which comes later", s->name, producer);
+            return tessi_verify_fail(v, "stage '%s' reads '%s', which comes later", s->name,
+                                     producer);
         for (uint32_t d = 0; d < a->n_dims; d++)
             if (!a->dim[d].absolute && a->dim[d].src >= (int)s->n_dims)
                 return tessi_verify_fail(v, "stage '%s' reads '%s' along a dimension that it lacks",
@@ -168,13 +173,13 @@ static bool verify_pieces(Verify *v, StageId id, const Stage *s)
 {
     if (!s->pieces.n)
         return tessi_verify_fail(v, "stage '%s' has no pieces", s->name);
-    VEC_FOREACH(const Piece, p, &s->pieces)
-    {
+    VEC_FOREACH (const Piece, p, &s->pieces) {
         for (uint32_t d = 0; d < s->n_dims; d++) {
             if (p->step[d] < 1)
-                return tessi_verify_fail(v, "a piece of stage '%s' has step %d", s->name, p->step[d]);
-            if (!tessi_verify_size(v, p->offset[d], s->name) ||
-                !tessi_verify_size(v, p->count[d], s->name))
+                return tessi_verify_fail(v, "a piece of stage '%s' has step %d", s->name,
+                                         p->step[d]);
+            if (!tessi_verify_size(v, p->offset[d], s->name)
+                || !tessi_verify_size(v, p->count[d], s->name))
                 return false;
         }
         if (!verify_body(v, id, s, p->body))
@@ -192,7 +197,9 @@ static bool verify_input(Verify *v, const Stage *s)
     bool agrees = image->channels.at[s->channel].type == s->type && image->n_dims == s->n_dims;
     for (uint32_t d = 0; d < s->n_dims; d++)
         agrees = agrees && image->size[d].v == s->size[d].v;
-    return agrees || tessi_verify_fail(v, "stage '%s' is not shaped like image '%s'", s->name, image->name);
+    return agrees
+           || tessi_verify_fail(v, "stage '%s' is not shaped like image '%s'", s->name,
+                                image->name);
 }
 
 static bool verify_reduce(Verify *v, StageId id, const Stage *s)
@@ -206,8 +213,8 @@ static bool verify_reduce(Verify *v, StageId id, const Stage *s)
         return true;
     }
     bool sums = s->reduction == REDUCE_SUM || s->reduction == REDUCE_MEAN;
-    bool known = sums || s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX ||
-                 s->reduction == REDUCE_COUNT;
+    bool known = sums || s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX
+                 || s->reduction == REDUCE_COUNT;
     if (!known || s->n_dims || (sums && from == TYPE_BOOL))
         return tessi_verify_fail(v, "reduction '%s' is malformed", s->name);
     return true;
@@ -239,15 +246,16 @@ static bool verify_image(Verify *v, const Image *image, bool is_output)
 {
     const Graph *g = v->g;
     uint32_t offset = 0;
-    if (image->n_dims > MAX_DIMS || !image->channels.n || (!image->is_struct && image->channels.n > 1))
+    if (image->n_dims > MAX_DIMS || !image->channels.n
+        || (!image->is_struct && image->channels.n > 1))
         return tessi_verify_fail(v, "image '%s' is malformed", image->name);
     for (uint32_t d = 0; d < image->n_dims; d++)
         if (!tessi_verify_size(v, image->size[d], image->name))
             return false;
-    VEC_FOREACH(const Channel, c, &image->channels)
-    {
+    VEC_FOREACH (const Channel, c, &image->channels) {
         if (!stored_type(c->type) || c->byte_offset != offset)
-            return tessi_verify_fail(v, "the channels of image '%s' are not interleaved", image->name);
+            return tessi_verify_fail(v, "the channels of image '%s' are not interleaved",
+                                     image->name);
         offset += tessi_type_info(c->type)->bytes;
         if (c->stage.v >= g->stages.n || (is_output && !c->stage.v))
             return tessi_verify_fail(v, "a channel of image '%s' is no stage", image->name);
@@ -269,23 +277,19 @@ static bool verify_image(Verify *v, const Image *image, bool is_output)
 
 static bool verify_outside(Verify *v)
 {
-    VEC_FOREACH(const Scalar, s, &v->g->scalars)
-    {
+    VEC_FOREACH (const Scalar, s, &v->g->scalars) {
         if (!s->name || !stored_type(s->type))
             return tessi_verify_fail(v, "an input scalar is malformed");
     }
-    VEC_FOREACH(const Param, p, &v->g->params)
-    {
+    VEC_FOREACH (const Param, p, &v->g->params) {
         if (!p->name || !*p->name)
             return tessi_verify_fail(v, "a parameter has no name");
     }
-    VEC_FOREACH(const Image, image, &v->g->inputs)
-    {
+    VEC_FOREACH (const Image, image, &v->g->inputs) {
         if (!verify_image(v, image, false))
             return false;
     }
-    VEC_FOREACH(const Image, image, &v->g->outputs)
-    {
+    VEC_FOREACH (const Image, image, &v->g->outputs) {
         if (!verify_image(v, image, true))
             return false;
     }
@@ -294,8 +298,7 @@ static bool verify_outside(Verify *v)
 
 static bool verify_stages(Verify *v)
 {
-    GRAPH_FOREACH_STAGE(v->g, id)
-    {
+    GRAPH_FOREACH_STAGE (v->g, id) {
         if (!verify_stage(v, id))
             return false;
     }
@@ -305,8 +308,8 @@ static bool verify_stages(Verify *v)
 const char *tessi_graph_verify(const Graph *g)
 {
     Verify v = { .g = g, .walk = { .arena = g->arena } };
-    if (verify_sizes(&v) && verify_windows(&v) && verify_tables(&v) && verify_accesses(&v) &&
-        tessi_verify_exprs(&v) && verify_stages(&v))
+    if (verify_sizes(&v) && verify_windows(&v) && verify_tables(&v) && verify_accesses(&v)
+        && tessi_verify_exprs(&v) && verify_stages(&v))
         (void)verify_outside(&v);
     return v.sentence;
 }

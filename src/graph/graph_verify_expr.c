@@ -64,8 +64,9 @@ static bool verify_window(Verify *v, uint32_t id)
         return bad(v, id, "a reduction of values of the wrong type");
     if (e->n_args == 2 && tessi_expr(g, e->arg[1])->type != TYPE_BOOL)
         return bad(v, id, "the condition of a window is not bool");
-    if (e->fused && (e->reduction != REDUCE_SUM || body->kind != EXPR_OP || body->op != OP_MUL ||
-                     !tessi_is_real(e->type)))
+    if (e->fused
+        && (e->reduction != REDUCE_SUM || body->kind != EXPR_OP || body->op != OP_MUL
+            || !tessi_is_real(e->type)))
         return bad(v, id, "a fused sum is not a sum of products of reals");
     int level = tessi_window(g, e->window)->level;
     for (uint32_t k = 0; k < e->n_args; k++) {
@@ -111,21 +112,21 @@ static bool verify_kind(Verify *v, uint32_t id)
     case EXPR_SAT: return e->n_args == 1 || bad(v, id, "a conversion of nothing");
     case EXPR_LOAD: return verify_load(v, id);
     case EXPR_SCALAR:
-        return (e->ref < g->scalars.n && e->type == tessi_value_type(g->scalars.at[e->ref].type)) ||
-               bad(v, id, "no such input scalar");
+        return (e->ref < g->scalars.n && e->type == tessi_value_type(g->scalars.at[e->ref].type))
+               || bad(v, id, "no such input scalar");
     case EXPR_INDEX:
         return (e->ref < MAX_DIMS && e->type == TYPE_I32) || bad(v, id, "no such coordinate");
     case EXPR_SIZE:
         return e->type == TYPE_I32 ? tessi_verify_size(v, e->size, "an expression")
                                    : bad(v, id, "a size that is not int32");
     case EXPR_WINVAR:
-        return (e->window.v && e->window.v < g->windows.n && e->type == TYPE_I32 &&
-                e->ref < tessi_window(g, e->window)->n_vars) ||
-               bad(v, id, "no such window variable");
+        return (e->window.v && e->window.v < g->windows.n && e->type == TYPE_I32
+                && e->ref < tessi_window(g, e->window)->n_vars)
+               || bad(v, id, "no such window variable");
     case EXPR_TABLE: {
-        bool sound = e->table.v && e->table.v < g->tables.n && e->n_args == 1 &&
-                     e->type == tessi_table(g, e->table)->type &&
-                     tessi_expr(g, e->arg[0])->type == TYPE_I32;
+        bool sound = e->table.v && e->table.v < g->tables.n && e->n_args == 1
+                     && e->type == tessi_table(g, e->table)->type
+                     && tessi_expr(g, e->arg[0])->type == TYPE_I32;
         return sound || bad(v, id, "an element of no table");
     }
     case EXPR_WINDOW: return verify_window(v, id);

@@ -35,10 +35,12 @@ ExprId tessi_expr_map_get(const ExprMap *m, ExprId from); /* none when not set *
 
 /* What the value of an expression depends on, besides the input scalars. */
 typedef struct ExprDeps {
-    WindowId window[MAX_WINDOW_LEVELS]; /* the window of this level whose variables stand free in it; none = 0 */
-    bool data;    /* images or input scalars */
-    bool point;   /* the point: index(d), or a read at it */
-    bool clash;   /* variables of two windows of one level stand free: no nest of windows can hold it */
+    WindowId window
+        [MAX_WINDOW_LEVELS]; /* the window of this level whose variables stand free in it; none = 0 */
+    bool data;               /* images or input scalars */
+    bool point;              /* the point: index(d), or a read at it */
+    bool
+        clash; /* variables of two windows of one level stand free: no nest of windows can hold it */
     int8_t level; /* of the innermost free window; -1 = none */
 } ExprDeps;
 /* Of every expression of the graph, indexed by id. */

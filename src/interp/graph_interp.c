@@ -13,10 +13,10 @@ typedef struct Run {
     const Graph *g;
     const InterpArgs *args;
     Failure *failure;
-    StageImage *image;    /* by stage */
-    uint32_t *last_use;   /* by stage: the last stage that reads it; UINT32_MAX for those returned */
-    Region *region;       /* all pieces of all stages, in order */
-    int64_t *size_value;  /* by size */
+    StageImage *image;   /* by stage */
+    uint32_t *last_use;  /* by stage: the last stage that reads it; UINT32_MAX for those returned */
+    Region *region;      /* all pieces of all stages, in order */
+    int64_t *size_value; /* by size */
     uint64_t used_bytes;
     PointEval point;
 } Run;
@@ -43,8 +43,7 @@ bool tessi_next_point(uint32_t n_dims, const int64_t *size, int64_t *index)
 static void note_uses(Run *r, StageId user, ExprWalk *walk, ExprId root)
 {
     const ExprList *list = tessi_expr_walk(walk, r->g, &root, 1);
-    VEC_FOREACH(const ExprId, id, list)
-    {
+    VEC_FOREACH (const ExprId, id, list) {
         const Expr *e = tessi_expr(r->g, *id);
         if (e->kind == EXPR_LOAD)
             r->last_use[tessi_access(r->g, e->access)->producer.v] = user.v;
@@ -69,21 +68,20 @@ static void prepare(Run *r)
     r->point.user = r->image;
     r->point.failure = r->failure;
     uint32_t n_pieces = 0, next = 0;
-    GRAPH_FOREACH_STAGE(g, id) n_pieces += tessi_stage(g, id)->pieces.n;
+    GRAPH_FOREACH_STAGE (g, id)
+        n_pieces += tessi_stage(g, id)->pieces.n;
     r->region = ARENA_NEW_ARRAY(a, Region, n_pieces);
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         r->last_use[s->source.v] = id.v;
-        VEC_FOREACH(const Piece, piece, &s->pieces)
-        {
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
             r->region[next++] = tessi_point_region(&r->point, a, &walk, piece->body);
             note_uses(r, id, &walk, piece->body);
         }
     }
-    VEC_FOREACH(const Image, out, &g->outputs)
-    {
-        VEC_FOREACH(const Channel, c, &out->channels) r->last_use[c->stage.v] = UINT32_MAX;
+    VEC_FOREACH (const Image, out, &g->outputs) {
+        VEC_FOREACH (const Channel, c, &out->channels)
+            r->last_use[c->stage.v] = UINT32_MAX;
     }
 }
 
@@ -99,7 +97,8 @@ static bool image_fits(Run *r, const Image *image, const InterpImage *given, con
                                (long long)want);
     }
     if (!given->data)
-        return tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "%s '%s' has no data", what, image->name);
+        return tessi_failf(r->failure, TESS_ERROR_ARGUMENT, "%s '%s' has no data", what,
+                           image->name);
     return true;
 }
 
@@ -112,7 +111,7 @@ static bool stage_shape(Run *r, const Stage *s, StageImage *image, uint64_t *byt
         int64_t n = r->size_value[s->size[d].v];
         image->size[d] = n;
         image->stride_bytes[d] = stride;
-        if (n < 1 || n > INT32_MAX || !tessi_mul_i64(stride, n, &stride))
+        if (n < 1 || n > 1 << 30 || !tessi_mul_i64(stride, n, &stride))
             return tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
                                "stage '%s' would have size %lld in dimension %u", s->name,
                                (long long)n, (unsigned)d);
@@ -179,8 +178,8 @@ static bool run_piece(Run *r, const StageImage *image, const Piece *piece, const
         int64_t at = 0;
         for (uint32_t d = 0; d < image->n_dims; d++) {
             int64_t x;
-            inside = inside && tessi_mul_i64(piece->step[d], p->x[d], &x) &&
-                     tessi_add_i64(x, offset[d], &x) && x >= 0 && x < image->size[d];
+            inside = inside && tessi_mul_i64(piece->step[d], p->x[d], &x)
+                     && tessi_add_i64(x, offset[d], &x) && x >= 0 && x < image->size[d];
             at += inside ? x * image->stride_bytes[d] : 0;
         }
         if (!inside)
@@ -214,8 +213,7 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
 static bool run_stages(Run *r)
 {
     const Region *region = r->region;
-    GRAPH_FOREACH_STAGE(r->g, id)
-    {
+    GRAPH_FOREACH_STAGE (r->g, id) {
         const Stage *s = tessi_stage(r->g, id);
         bool is_needed = r->last_use[id.v] != 0;
         if (is_needed && !run_stage(r, s, &r->image[id.v], region))
@@ -235,8 +233,7 @@ static bool write_outputs(Run *r)
             return false;
     for (uint32_t k = 0; k < r->g->outputs.n; k++) {
         const InterpImage *out = &r->args->outputs[k];
-        VEC_FOREACH(const Channel, channel, &r->g->outputs.at[k].channels)
-        {
+        VEC_FOREACH (const Channel, channel, &r->g->outputs.at[k].channels) {
             const StageImage *image = &r->image[channel->stage.v];
             int64_t index[MAX_DIMS] = { 0 };
             do {
@@ -255,6 +252,7 @@ bool tessi_interpret_graph(const Graph *g, const InterpArgs *args, Failure *f)
     Run run = { .g = g, .args = args, .failure = f };
     prepare(&run);
     bool ok = run_stages(&run) && write_outputs(&run);
-    GRAPH_FOREACH_STAGE(g, id) free_stage(&run, &run.image[id.v]);
+    GRAPH_FOREACH_STAGE (g, id)
+        free_stage(&run, &run.image[id.v]);
     return ok;
 }

@@ -11,8 +11,8 @@ static bool dim_index(PointEval *p, const AccessDim *dim, int64_t *index)
     int64_t i = p->size_value[dim->add.v], part;
     if (i == INT64_MIN)
         return false;
-    if (dim->src >= 0 &&
-        (!tessi_mul_i64(dim->scale, p->x[dim->src], &part) || !tessi_add_i64(i, part, &i)))
+    if (dim->src >= 0
+        && (!tessi_mul_i64(dim->scale, p->x[dim->src], &part) || !tessi_add_i64(i, part, &i)))
         return false;
     for (uint32_t k = 0; k < dim->n_terms; k++) {
         const AccessTerm *t = &dim->term[k];

@@ -11,7 +11,7 @@ typedef struct StageImage {
     ScalarType type;
     uint8_t n_dims;
     int64_t size[MAX_DIMS], stride_bytes[MAX_DIMS];
-    char *at;   /* NULL until the stage has been computed, and after its last use */
+    char *at;    /* NULL until the stage has been computed, and after its last use */
     void *owned; /* to be freed; NULL for inputs */
 } StageImage;
 Value tessi_stage_image_get(const StageImage *image, const int64_t *index);

@@ -16,10 +16,11 @@ typedef struct InterpImage {
 } InterpImage;
 
 typedef struct InterpArgs {
-    const int64_t *params;       /* one for each size parameter */
-    const Value *scalars;        /* one for each input scalar, of its type */
-    const InterpImage *inputs;   /* one for each input image; never written */
-    const InterpImage *outputs;  /* one for each output image; only its pixels are written, padding is left alone */
+    const int64_t *params;     /* one for each size parameter */
+    const Value *scalars;      /* one for each input scalar, of its type */
+    const InterpImage *inputs; /* one for each input image; never written */
+    const InterpImage *
+        outputs; /* one for each output image; only its pixels are written, padding is left alone */
     uint64_t memory_limit_bytes; /* of intermediate images; 0 = no limit */
     Arena *arena;                /* for side tables; the caller disposes of it after the run */
 } InterpArgs;

@@ -14,8 +14,8 @@ enum { LOOP_MAX_DIMS = 4 };
 /* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this depth; larger
  * ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over trees. */
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
-enum { LOOP_MAX_NESTING = 64 };             /* of blocks */
-enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 };    /* of one LOCAL buffer: they live on the stack */
+enum { LOOP_MAX_NESTING = 64 };          /* of blocks */
+enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 }; /* of one LOCAL buffer: they live on the stack */
 
 typedef struct LExprId {
     uint32_t v;
@@ -34,7 +34,7 @@ typedef enum LExprKind {
     LEXPR_SCALAR, /* input scalar number ref */
     LEXPR_LOAD,   /* buffer[index...]: type of the buffer (F32 for F16) */
     LEXPR_OP,
-    LEXPR_CAST,   /* to `type`; when ref is LCAST_ROUNDS_TO_F16, to float16 (a value of type F32) */
+    LEXPR_CAST, /* to `type`; when ref is LCAST_ROUNDS_TO_F16, to float16 (a value of type F32) */
     LEXPR_SAT
 } LExprKind;
 enum { LCAST_ROUNDS_TO_F16 = 1 };

@@ -207,6 +207,8 @@ LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const
     Text comment;
     tessi_text_init(&comment, a);
     tessi_plan_print(plan, g, &comment);
+    while (comment.n && comment.at[comment.n - 1] == '\n') /* a comment's last line needs no end */
+        comment.at[--comment.n] = '\0';
     l->p->comment = tessi_text_str(&comment);
     add_interface(l);
     add_buffers(l);

@@ -44,11 +44,11 @@ static Slice trimmed(Slice s)
     return s;
 }
 
-/* Up to a '#' that begins the line or follows a blank. */
+/* Up to a '#' that begins the line or a word. */
 static Slice without_comment(Slice s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (s.at[i] == '#' && (i == 0 || is_blank(s.at[i - 1])))
+        if (s.at[i] == '#' && (i == 0 || is_blank(s.at[i - 1]) || s.at[i - 1] == '='))
             s.n = i;
     return s;
 }
@@ -112,6 +112,8 @@ static bool set_value(MachineReader *r, const MachineKey *key, Slice value)
     const char *shown = tessi_strndup(r->arena, value.at, value.n > 40 ? 40 : value.n);
     switch (key->kind) {
     case MACHINE_TEXT: {
+        if (!value.n && key == tessi_machine_key(MACHINE_KEY_name))
+            return bad(r, "the name is empty");
         const char *text = tessi_strndup(r->arena, value.at, value.n);
         memcpy(at, &text, sizeof text);
         return true;

@@ -2,6 +2,9 @@
 import json
 import os
 import pathlib
+import resource
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -131,6 +134,7 @@ def test_bad_input(folder):
         ("too many images", ["run", blur, a, a, "-o", out_path], []),
         ("no output", ["run", blur, a], ["-o"]),
         ("too many outputs", ["run", blur, a, "-o", out_path, "-o", out_path], []),
+        ("one file for two results", ["run", folder / "two.tess", a, a, "-o", out_path, "-o", out_path], ["two results"]),
         ("unknown name", ["run", blur, a, "sigma=2", "-o", out_path], ["sigma"]),
         ("no number", ["run", folder / "two.tess", a, a, "s=much", "-o", out_path, "-o", folder / "z.npy"], ["much"]),
         ("unknown suffix", ["run", blur, a, "-o", folder / "keep.xyz"], ["xyz"]),
@@ -181,6 +185,25 @@ def test_full_disk(folder):
     one_sentence("full disk behind a name", run("run", folder / "blur.tess", folder / "a.npy", "-o", link))
 
 
+def test_no_room(folder):
+    """A disk that fills up while a file is written: here a limit on the size of files, which fails in the same call."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    place = folder / "no-room"
+    place.mkdir()
+    for name in ("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg"):
+        (place / name).write_bytes(b"precious")
+        done = subprocess.run([tool.TOOL, "run", str(folder / "blur.tess"), "random:1:300x300", "-o", str(place / name), "--target=interp", "-q"],
+                              capture_output=True, text=True, preexec_fn=limit, cwd=tool.ROOT)
+        known = "made without" not in done.stderr
+        check(f"no room for {name}", done.returncode == 1 and done.stderr.startswith("tessera: "), done.stderr)
+        check(f"{name} is as it was", (place / name).read_bytes() == b"precious" or not known)
+    check("no temporary file is left", sorted(p.name for p in place.iterdir()) == sorted(("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg")),
+          str(list(place.iterdir())))
+
+
 def test_without_compiler(folder):
     env = {"TESSERA_CC": str(folder / "no-such-cc"), "TESSERA_CACHE": str(folder / "empty-cache")}
     arguments = ["run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy"]
@@ -213,7 +236,7 @@ def test_cache(folder):
 
 def test_explain(folder):
     for stop, words in (("ast", ["blurx"]), ("types", ["float"]), ("graph", ["stage"]), ("analysis", ["output"]), ("plan", ["group"]),
-                        ("loops", ["for"]), ("c", ["#pragma omp", "output"]), ("header", ["int blur"])):
+                        ("loops", ["for"]), ("c", ["TESS_PARALLEL", "output"]), ("header", ["int blur"])):
         code, out, err = run("explain", folder / "blur.tess", f"--dump={stop}")
         check(f"dump {stop}", code == 0 and all(word in out for word in words), out[:300] + err)
         check(f"dump {stop} is deterministic", out == run("explain", folder / "blur.tess", f"--dump={stop}")[1])
@@ -242,7 +265,7 @@ with tool.workspace() as place:
     (place / "two.tess").write_text(TWO)
     (place / "colour.tess").write_text(COLOUR)
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
-    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_full_disk,
+    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_full_disk, test_no_room,
                  test_without_compiler, test_cache, test_explain, test_bench):
         test(place)
 tool.finish()

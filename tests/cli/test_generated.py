@@ -13,7 +13,8 @@ WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werr
 
 
 def compile_c(compiler, source, output, *flags):
-    done = subprocess.run([compiler, *WARNINGS, *flags, str(source), "-o", str(output), "-lm"], capture_output=True, text=True)
+    libraries = [] if "-c" in flags else ["-lm"]
+    done = subprocess.run([compiler, *WARNINGS, *flags, str(source), "-o", str(output), *libraries], capture_output=True, text=True)
     return done.returncode, done.stderr
 
 

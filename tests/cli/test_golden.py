@@ -1,6 +1,7 @@
 """Every stop of the compiler prints for the programs of tests/golden/ what stands beside them: NAME.ast, .types, .graph, .analysis, .plan, .loops
-and .c (its own part, without prelude and entry), planned for a machine described in machines/ so that the texts are the same everywhere. With
---accept they are written anew; read the difference before you commit it. Plans are also fed back; graphs and loops read back in test_golden_text.c."""
+and .c.txt (its own part of the C text, without prelude and entry), planned for a machine described in machines/ so that the texts are the same
+everywhere. With --accept they are written anew; read the difference before you commit it. Plans are also fed back here, graphs and loops in
+test_golden_text.c."""
 import difflib
 import pathlib
 import sys
@@ -41,7 +42,7 @@ def compare(path, text):
 programs = sorted(path for path in (tool.ROOT / "tests" / "golden").iterdir() if path.suffix in (".tess", ".idsl"))
 for program in programs:
     for stop in STOPS:
-        compare(program.with_suffix(f".{stop}"), explain(program, stop))
+        compare(program.with_suffix(".c.txt" if stop == "c" else f".{stop}"), explain(program, stop))
     plan = program.with_suffix(".plan")
     again = explain(program, "plan", f"--plan={plan.relative_to(tool.ROOT)}")
     tool.check(f"{plan.name} reads back", again == plan.read_text(), again)

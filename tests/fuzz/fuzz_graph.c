@@ -56,8 +56,7 @@ static bool is_small(const Graph *g, const int64_t *params)
             if ((int64_t)w->hi[k] - w->lo[k] > 8 || w->level > 1 || w->n_vars > 2)
                 return false;
     }
-    GRAPH_FOREACH_STAGE(g, id)
-    {
+    GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         int64_t points = 1, n;
         for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -65,8 +64,7 @@ static bool is_small(const Graph *g, const int64_t *params)
                 return false;
             points *= n;
         }
-        VEC_FOREACH(const Piece, p, &s->pieces)
-        {
+        VEC_FOREACH (const Piece, p, &s->pieces) {
             int64_t visits = 1;
             for (uint32_t d = 0; d < s->n_dims; d++) {
                 if (!tessi_size_eval(g, p->count[d], params, &n) || n > MAX_POINTS)
@@ -82,13 +80,13 @@ static bool is_small(const Graph *g, const int64_t *params)
     return g->exprs.n < MAX_WORK && g->stages.n < 50;
 }
 
-static bool allocate(Arena *a, const Graph *g, const Image *image, const int64_t *params, unsigned fill,
-                     InterpImage *result)
+static bool allocate(Arena *a, const Graph *g, const Image *image, const int64_t *params,
+                     unsigned fill, InterpImage *result)
 {
     int64_t stride = image->pixel_bytes;
     for (uint32_t d = image->n_dims; d-- > 0;) {
-        if (!tessi_size_eval(g, image->size[d], params, &result->size[d]) || result->size[d] < 1 ||
-            result->size[d] > 1000 || stride > 1000000)
+        if (!tessi_size_eval(g, image->size[d], params, &result->size[d]) || result->size[d] < 1
+            || result->size[d] > 1000 || stride > 1000000)
             return false;
         result->stride_bytes[d] = stride;
         stride *= result->size[d];
@@ -112,7 +110,9 @@ static InterpImage *run(Arena *a, const Graph *g, const int64_t *params)
         if (!allocate(a, g, &g->outputs.at[k], params, 0, &out[k]))
             return NULL;
     Failure f = { 0 };
-    InterpArgs args = { .params = params, .scalars = scalars, .inputs = in, .outputs = out, .arena = a };
+    InterpArgs args = {
+        .params = params, .scalars = scalars, .inputs = in, .outputs = out, .arena = a
+    };
     return tessi_interpret_graph(g, &args, &f) ? out : NULL;
 }
 
@@ -128,13 +128,14 @@ static void compare_runs(Arena *a, const Graph *g, const Graph *simple, const ch
     check(!want || got, "the simplified graph fails where the graph runs", text);
     for (uint32_t k = 0; want && k < g->outputs.n; k++) {
         const Image *image = &g->outputs.at[k];
-        int64_t bytes = image->n_dims ? want[k].size[0] * want[k].stride_bytes[0] : image->pixel_bytes;
+        int64_t bytes =
+            image->n_dims ? want[k].size[0] * want[k].stride_bytes[0] : image->pixel_bytes;
         for (int64_t p = 0; p < bytes; p += image->pixel_bytes) {
-            VEC_FOREACH(const Channel, c, &image->channels)
-            {
+            VEC_FOREACH (const Channel, c, &image->channels) {
                 Value x = tessi_load_element(c->type, (char *)want[k].data + p + c->byte_offset);
                 Value y = tessi_load_element(c->type, (char *)got[k].data + p + c->byte_offset);
-                check(tessi_value_same(c->type, x, y), "strict simplification changes a value", text);
+                check(tessi_value_same(c->type, x, y), "strict simplification changes a value",
+                      text);
             }
         }
     }
@@ -156,7 +157,8 @@ static void try_text(Arena *a, const char *text, size_t n)
     violation = tessi_graph_verify(simple);
     check(!violation, violation, first);
     const char *once = printed(a, simple);
-    check(read_text(a, once, strlen(once)) != NULL, "the simplified graph does not read back", once);
+    check(read_text(a, once, strlen(once)) != NULL, "the simplified graph does not read back",
+          once);
     compare_runs(a, g, strict, first);
 }
 

@@ -216,7 +216,9 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
     if (gen_chance(rng, 15)) {
         s->repeat = gen_chance(rng, 60) ? REPEAT_FOR : REPEAT_FUNCTION;
         s->times = gen_between(rng, 2, s->repeat == REPEAT_FOR ? 5 : 3);
-        s->arg[0].outside %= 2; /* the result may be bool */
+        for (int i = 0; i < s->n_args; i++) /* inside, images have the declared types or the result's */
+            if (i == 0 || s->arg[i].declared == GEN_BOOL)
+                s->arg[i].outside %= 2;
     }
     gen_body(p, s, rng);
 }

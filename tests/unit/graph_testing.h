@@ -83,8 +83,9 @@ static inline ExprId testing_load(Graph *g, StageId producer, int64_t dy, int64_
 {
     Access a = { .producer = producer, .n_dims = 2 };
     for (uint32_t d = 0; d < 2; d++) {
-        a.dim[d] = (AccessDim){ .rule = rule, .src = (int8_t)d, .scale = 1 };
-        a.dim[d].add = tessi_size_const(g, d ? dx : dy);
+        int64_t add = d ? dx : dy;
+        a.dim[d] = (AccessDim){ .src = (int8_t)d, .scale = 1, .add = tessi_size_const(g, add) };
+        a.dim[d].rule = add || w.v ? rule : BORDER_INSIDE;
         if (w.v) {
             a.dim[d].n_terms = 1;
             a.dim[d].term[0] = (AccessTerm){ .window = w, .var = (uint8_t)d, .coef = 1 };

@@ -11,7 +11,9 @@
 /* Zeros of both signs, NaN, infinities, subnormals and ordinary numbers, in a fixed sequence. */
 static inline Value testing_value(ScalarType t, uint32_t *seed)
 {
-    static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0x1p-149, 3e38, -3e38, 0.1, 255.0, 1e-40 };
+    static const double special[] = {
+        0.0, -0.0, 1.0, -1.0, 0x1p-149, 3e38, -3e38, 0.1, 255.0, 1e-40
+    };
     *seed = *seed * 1664525u + 1013904223u;
     uint32_t r = *seed >> 8;
     if (!tessi_is_real(t))
@@ -52,25 +54,27 @@ static inline bool testing_run(Arena *a, const Graph *g, const int64_t *params, 
         const Image *image = &g->inputs.at[k];
         in[k] = testing_allocate(a, g, image, params);
         for (size_t p = 0; p < testing_bytes(image, &in[k]); p += image->pixel_bytes) {
-            VEC_FOREACH(const Channel, c, &image->channels)
-            tessi_store_element(c->type, (char *)in[k].data + p + c->byte_offset,
-                                testing_value(c->type, &seed));
+            VEC_FOREACH (const Channel, c, &image->channels)
+                tessi_store_element(c->type, (char *)in[k].data + p + c->byte_offset,
+                                    testing_value(c->type, &seed));
         }
     }
     for (uint32_t k = 0; k < g->scalars.n; k++)
         scalars[k] = testing_value(g->scalars.at[k].type, &seed);
     for (uint32_t k = 0; k < g->outputs.n; k++)
         (*outputs)[k] = testing_allocate(a, g, &g->outputs.at[k], params);
-    InterpArgs args = { .params = params, .scalars = scalars, .inputs = in, .outputs = *outputs, .arena = a };
+    InterpArgs args = {
+        .params = params, .scalars = scalars, .inputs = in, .outputs = *outputs, .arena = a
+    };
     return tessi_interpret_graph(g, &args, f);
 }
 
 /* The elements of two results of one shape agree bit by bit, any NaN with any other; else where they differ first. */
-static inline bool testing_same(const Image *image, const InterpImage *a, const InterpImage *b, size_t *where)
+static inline bool testing_same(const Image *image, const InterpImage *a, const InterpImage *b,
+                                size_t *where)
 {
     for (size_t p = 0; p < testing_bytes(image, a); p += image->pixel_bytes) {
-        VEC_FOREACH(const Channel, c, &image->channels)
-        {
+        VEC_FOREACH (const Channel, c, &image->channels) {
             Value x = tessi_load_element(c->type, (char *)a->data + p + c->byte_offset);
             Value y = tessi_load_element(c->type, (char *)b->data + p + c->byte_offset);
             *where = p / image->pixel_bytes;

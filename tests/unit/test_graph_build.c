@@ -5,7 +5,7 @@
 
 static const ExprId none = { 0 };
 
-#define assert_same_id(a, b) assert_int_equal((a).v, (b).v)
+#define assert_same_id(a, b)  assert_int_equal((a).v, (b).v)
 #define assert_other_id(a, b) assert_int_not_equal((a).v, (b).v)
 
 static void check_size(Graph *g, SizeId id, const char *want)
@@ -83,7 +83,8 @@ static void test_equal_expressions_are_one(void **state)
     assert_other_id(x, testing_load(g, (StageId){ 1 }, 0, -1, BORDER_WRAP, w));
     assert_same_id(testing_op(g, OP_ADD, x, x), testing_op(g, OP_ADD, x, x));
     assert_other_id(tessi_expr_real(g, TYPE_F32, 0.0), tessi_expr_real(g, TYPE_F32, -0.0));
-    assert_same_id(tessi_expr_real(g, TYPE_F32, (double)NAN), tessi_expr_real(g, TYPE_F32, -(double)NAN));
+    assert_same_id(tessi_expr_real(g, TYPE_F32, (double)NAN),
+                   tessi_expr_real(g, TYPE_F32, -(double)NAN));
     assert_same_id(tessi_expr_real(g, TYPE_F32, 0.1), tessi_expr_real(g, TYPE_F32, (double)0.1f));
     assert_same_id(tessi_expr_int(g, TYPE_U8, 257), tessi_expr_int(g, TYPE_U8, 1));
 }
@@ -98,9 +99,9 @@ static void test_folding_is_exact(void **state)
     assert_same_id(testing_op(g, OP_DIV, x, one), x);
     assert_same_id(testing_op(g, OP_SUB, x, zero), x);
     assert_same_id(testing_op(g, OP_ADD, minus_zero, x), x);
-    assert_other_id(testing_op(g, OP_ADD, x, zero), x);       /* x may be -0 */
-    assert_other_id(testing_op(g, OP_MUL, x, zero), zero);    /* x may be infinite */
-    assert_other_id(testing_op(g, OP_SUB, x, x), zero);       /* x may be NaN */
+    assert_other_id(testing_op(g, OP_ADD, x, zero), x);    /* x may be -0 */
+    assert_other_id(testing_op(g, OP_MUL, x, zero), zero); /* x may be infinite */
+    assert_other_id(testing_op(g, OP_SUB, x, x), zero);    /* x may be NaN */
     assert_int_equal(tessi_expr(g, testing_op(g, OP_EQ, x, x))->kind, EXPR_OP);
     assert_same_id(testing_op(g, OP_MIN, x, x), x);
     ExprId third = testing_op(g, OP_DIV, one, tessi_expr_real(g, TYPE_F32, 3));
@@ -144,7 +145,8 @@ static void test_windows(void **state)
     assert_same_id(w, testing_window(g, 1));
     ExprId body = testing_load(g, (StageId){ 1 }, 0, 0, BORDER_CLAMP, w);
     ExprId never = tessi_expr_int(g, TYPE_BOOL, 0), always = tessi_expr_int(g, TYPE_BOOL, 1);
-    assert_same_id(tessi_expr_window(g, REDUCE_PROD, w, body, never), tessi_expr_real(g, TYPE_F32, 1));
+    assert_same_id(tessi_expr_window(g, REDUCE_PROD, w, body, never),
+                   tessi_expr_real(g, TYPE_F32, 1));
     assert_same_id(tessi_expr_window(g, REDUCE_SUM, w, body, always),
                    tessi_expr_window(g, REDUCE_SUM, w, body, none));
     const int32_t at[4] = { 1, -1 };
@@ -156,17 +158,34 @@ static void test_windows(void **state)
     assert_same_id(tessi_expr_subst_window(g, both, w, at), testing_op(g, OP_MUL, closed, tap));
 }
 
+static AccessDim index_dim(Graph *g, ExprId index)
+{
+    Access a = { .producer = { 1 }, .n_dims = 2 };
+    a.dim[0] = a.dim[1] = (AccessDim){ .absolute = true, .rule = BORDER_CLAMP, .index = index };
+    return tessi_access(g, tessi_graph_access(g, &a))->dim[0];
+}
+
 static void test_indices_become_affine(void **state)
 {
     Graph *g = testing_graph(*state, TYPE_F32);
-    Access a = { .producer = { 1 }, .n_dims = 2 };
-    a.dim[0] = (AccessDim){ .absolute = true, .rule = BORDER_CLAMP, .index = tessi_expr_int(g, TYPE_I32, -7) };
-    a.dim[1] = (AccessDim){ .absolute = true, .rule = BORDER_CLAMP, .index = tessi_expr_index(g, 0) };
-    const Access *made = tessi_access(g, tessi_graph_access(g, &a));
-    assert_false(made->dim[0].absolute);
-    assert_int_equal(made->dim[0].src, -1);
-    assert_same_id(made->dim[0].add, tessi_size_const(g, -7));
-    assert_true(made->dim[1].absolute);
+    WindowId w = testing_window(g, 1);
+    ExprId i = tessi_expr_winvar(g, w, 0), x = tessi_expr_index(g, 1);
+    AccessDim d = index_dim(g, tessi_expr_int(g, TYPE_I32, -7));
+    assert_false(d.absolute);
+    assert_int_equal(d.src, -1);
+    assert_same_id(d.add, tessi_size_const(g, -7));
+    ExprId three_i = testing_op(g, OP_MUL, tessi_expr_int(g, TYPE_I32, 3), i);
+    d = index_dim(g, testing_op(g, OP_SUB, testing_op(g, OP_ADD, x, tessi_expr_int(g, TYPE_I32, 2)),
+                                three_i));
+    assert_false(d.absolute);
+    assert_int_equal(d.src, 1);
+    assert_int_equal(d.scale, 1);
+    assert_int_equal(d.n_terms, 1);
+    assert_int_equal(d.term[0].coef, -3);
+    assert_same_id(d.add, tessi_size_const(g, 2));
+    assert_true(index_dim(g, testing_op(g, OP_MUL, x, x)).absolute);
+    ExprId far = testing_op(g, OP_ADD, x, tessi_expr_int(g, TYPE_I32, INT32_MAX));
+    assert_true(index_dim(g, far).absolute); /* wraps */
 }
 
 static void test_names_are_unique(void **state)
@@ -239,13 +258,20 @@ static void test_verifier_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GRAPH_TEST(test_sizes_are_canonical),       GRAPH_TEST(test_size_division),
-        GRAPH_TEST(test_size_extrema_and_overflow), GRAPH_TEST(test_equal_expressions_are_one),
-        GRAPH_TEST(test_folding_is_exact),          GRAPH_TEST(test_integers_fold),
-        GRAPH_TEST(test_conversions_fold),          GRAPH_TEST(test_windows),
-        GRAPH_TEST(test_indices_become_affine),     GRAPH_TEST(test_names_are_unique),
-        GRAPH_TEST(test_verifier_types),            GRAPH_TEST(test_verifier_windows),
-        GRAPH_TEST(test_verifier_order),            GRAPH_TEST(test_verifier_images),
+        GRAPH_TEST(test_sizes_are_canonical),
+        GRAPH_TEST(test_size_division),
+        GRAPH_TEST(test_size_extrema_and_overflow),
+        GRAPH_TEST(test_equal_expressions_are_one),
+        GRAPH_TEST(test_folding_is_exact),
+        GRAPH_TEST(test_integers_fold),
+        GRAPH_TEST(test_conversions_fold),
+        GRAPH_TEST(test_windows),
+        GRAPH_TEST(test_indices_become_affine),
+        GRAPH_TEST(test_names_are_unique),
+        GRAPH_TEST(test_verifier_types),
+        GRAPH_TEST(test_verifier_windows),
+        GRAPH_TEST(test_verifier_order),
+        GRAPH_TEST(test_verifier_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,15 @@
 /* The simplifier: what it makes of windows, weights and roundings, and that strict mode changes no bit. */
 #include "interp_testing.h"
 
-#define HEAD "graph g\nfp strict\nparam M, N\nscalar t float\nimage X[M, N] float\nimage K[M, N] int32\n" \
-             "stage X[M, N] float = image X\nstage K[M, N] int32 = image K\n"
+#define HEAD                                                                                     \
+    "graph g\nfp strict\nparam M, N\nscalar t float\nimage X[M, N] float\nimage K[M, N] int32\n" \
+    "stage X[M, N] float = image X\nstage K[M, N] int32 = image K\n"
 #define TAIL "output y[M, N] float = y\n"
 
 static Graph *simplified(Arena *a, const char *body, FpMode fp)
 {
-    Graph *g = testing_read(a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, body), NULL);
+    Graph *g =
+        testing_read(a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, body), NULL);
     Graph *s = tessi_graph_simplify(g, a, fp);
     assert_null(tessi_graph_verify(s));
     return s;
@@ -28,16 +30,27 @@ static void check_body(Arena *a, const char *body, FpMode fp, const char *want)
 static void test_windows_unroll_in_order(void **state)
 {
     check_body(*state, "sum($i = -1..1 : X@[$i,0]:clamp)", FP_STRICT,
-               "X@[-1,0]:clamp + X:clamp + X@[1,0]:clamp");
+               "X@[-1,0]:clamp + X + X@[1,0]:clamp");
     check_body(*state, "max($i = 0..1, $j = 0..1 : X@[$i,2*$j]:wrap)", FP_STRICT,
-               "max(max(max(X:wrap, X@[0,2]:wrap), X@[1,0]:wrap), X@[1,2]:wrap)");
-    check_body(*state, "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where ($i == 0) ^ ($j == 0))", FP_STRICT,
-               "X@[-1,0]:clamp + X@[0,-1]:clamp + X@[0,1]:clamp + X@[1,0]:clamp");
+               "max(max(max(X, X@[0,2]:wrap), X@[1,0]:wrap), X@[1,2]:wrap)");
+    check_body(*state, "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where ($i == 0) ^ ($j == 0))",
+               FP_STRICT, "X@[-1,0]:clamp + X@[0,-1]:clamp + X@[0,1]:clamp + X@[1,0]:clamp");
     check_body(*state, "sum($i = 0..1 : X@[$i,0]:clamp where X@[$i,0]:clamp < 0.0f)", FP_STRICT,
-               "let %1 = select(X:clamp < 0.0f, 0.0f + X:clamp, 0.0f);\n"
+               "let %1 = select(X < 0.0f, 0.0f + X, 0.0f);\n"
                "    select(X@[1,0]:clamp < 0.0f, %1 + X@[1,0]:clamp, %1)");
     check_body(*state, "sum($i = 0..2 : cast<float>($i) * X@[$i,0]:clamp)", FP_STRICT,
-               "0.0f * X:clamp + X@[1,0]:clamp + 2.0f * X@[2,0]:clamp");
+               "0.0f * X + X@[1,0]:clamp + 2.0f * X@[2,0]:clamp");
+}
+
+static void test_rules_of_reads_inside_go(void **state)
+{
+    check_body(*state, "X@[0,1]:[clamp,wrap] + X@[0,0]:constant(0.0f) + X@[(0,1,1),(0,1,0)]:clamp",
+               FP_STRICT, "X@[0,1]:wrap + X + X@[(0,1,1),(0,1,0)]:clamp");
+    const char *text = HEAD "stage y[M - 2, N / 2] float = X@[2,(1,2)]:clamp + "
+                            "X@[3,(0,-1)]:mirror\noutput y[M - 2, N / 2] float = y\n";
+    Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
+    assert_non_null(
+        strstr(testing_printed(*state, g), "= X@[2,(1,2)]:[inside,clamp] + X@[3,(0,-1)]:mirror\n"));
 }
 
 static void test_large_windows_stay(void **state)
@@ -65,13 +78,15 @@ static void test_rounding(void **state)
     check_body(*state, "sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
                "fused_sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)");
     check_body(*state, "sum($i = 0..2 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
-               "scalar(t) * X:clamp + [scalar(t) * X@[1,0]:clamp] + [scalar(t) * X@[2,0]:clamp]");
+               "scalar(t) * X + [scalar(t) * X@[1,0]:clamp] + [scalar(t) * X@[2,0]:clamp]");
 }
 
 static void test_weights_become_tables(void **state)
 {
-    Graph *g = simplified(*state, "sum($i = -9..9, $j = -9..9 : exp(cast<float>(-($i * $i)) / 8.0f) * X@[$i,$j]:clamp)",
-                          FP_DEFAULT);
+    Graph *g = simplified(
+        *state,
+        "sum($i = -9..9, $j = -9..9 : exp(cast<float>(-($i * $i)) / 8.0f) * X@[$i,$j]:clamp)",
+        FP_DEFAULT);
     assert_int_equal(g->tables.n, 2); /* number 0 is unused */
     const Table *t = tessi_table(g, (TableId){ 1 });
     assert_int_equal(t->n, 19);
@@ -79,18 +94,22 @@ static void test_weights_become_tables(void **state)
         Value x = tessi_value_real((double)((float)(-i * i) / 8.0f));
         assert_true(tessi_value_same(TYPE_F32, t->at[i + 9], tessi_eval(OP_EXP, TYPE_F32, &x)));
     }
-    assert_non_null(strstr(testing_printed(*state, g), "fused_sum($i = -9..9, $j = -9..9 : weights[$i + 9] * X@[$i,$j]:clamp)"));
+    assert_non_null(
+        strstr(testing_printed(*state, g),
+               "fused_sum($i = -9..9, $j = -9..9 : weights[$i + 9] * X@[$i,$j]:clamp)"));
 }
 
 static void test_reductions_of_constants(void **state)
 {
     check_body(*state, "X * sum($i = -20..20 : 1.0f + cast<float>($i))", FP_STRICT, "X * 41.0f");
-    check_body(*state, "X * max($i = 0..99, $j = 0..99 : sqrt(cast<float>($i + $j)))", FP_STRICT, "X * 14.071247f");
+    check_body(*state, "X * max($i = 0..99, $j = 0..99 : sqrt(cast<float>($i + $j)))", FP_STRICT,
+               "X * 14.071247f");
 }
 
 static void test_dead_stages_go(void **state)
 {
-    const char *text = HEAD "stage dead[M, N] float = X\nstage only_dead[M, N] float = dead\nstage y[M, N] float = X\n" TAIL;
+    const char *text = HEAD "stage dead[M, N] float = X\nstage only_dead[M, N] float = dead\nstage "
+                            "y[M, N] float = X\n" TAIL;
     Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
     assert_null(tessi_graph_verify(g));
     assert_int_equal(g->stages.n, 4); /* 0, X, K, y: inputs stay */
@@ -108,14 +127,19 @@ static const char *const bodies[] = {
     "max($i = -1..1, $j = -1..1 : X@[$i,$j]:[clamp,constant](1.0f))",
     "median($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where 0 < $i * $i + $j * $j)",
     "select(any($i = -1..1 : K@[$i,0]:clamp < 0), X / 4.0f, X / 3.0f)",
-    "select(all($i = -9..9, $j = -9..9 : K@[$i,$j]:clamp < 2147483000), X - X * 5.0f, X * 5.0f - X)",
+    "select(all($i = -9..9, $j = -9..9 : K@[$i,$j]:clamp < 2147483000), X - X * 5.0f, X * 5.0f - "
+    "X)",
     "sum($i = -2..2 : max($i1 = 0..2 : X@[$i + $i1,0]:clamp where $i1 < $i + 2))",
     "sum($i = -40..40 : sum($i1 = 0..2 : X@[$i,$i1]:clamp where $i1 < $i))",
-    "sum($i = -20..20 : sqrt(cast<float>($i + 20)) * X@[0,$i]:clamp where sqrt(cast<float>($i + 20)) < 4.5f)",
+    "sum($i = -20..20 : sqrt(cast<float>($i + 20)) * X@[0,$i]:clamp where sqrt(cast<float>($i + "
+    "20)) < 4.5f)",
     "cast<float>(sum($i = -2..2 : K@[$i,0]:clamp * ($i + 3) where K@[$i,0]:clamp % 3 == 1))",
-    "let %1 = sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp) / 9.0f; sum($i = -1..1, $j = -1..1 : (X@[$i,$j]:clamp - %1) * (X@[$i,$j]:clamp - %1))",
-    "let %1 = sum($i = -9..9 : X@[$i,0]:clamp) / 19.0f; sum($i = -9..9 : (X@[$i,0]:clamp - %1) * (X@[$i,0]:clamp - %1))",
-    "sum($i = -20..20 : cast<float>($i) * 0.25f * (X@[$i,0]:clamp + sum($i1 = 0..9 : exp(cast<float>($i1 - $i)) * X@[$i,$i1]:clamp)))",
+    "let %1 = sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp) / 9.0f; sum($i = -1..1, $j = -1..1 : "
+    "(X@[$i,$j]:clamp - %1) * (X@[$i,$j]:clamp - %1))",
+    "let %1 = sum($i = -9..9 : X@[$i,0]:clamp) / 19.0f; sum($i = -9..9 : (X@[$i,0]:clamp - %1) * "
+    "(X@[$i,0]:clamp - %1))",
+    "sum($i = -20..20 : cast<float>($i) * 0.25f * (X@[$i,0]:clamp + sum($i1 = 0..9 : "
+    "exp(cast<float>($i1 - $i)) * X@[$i,$i1]:clamp)))",
     "X@[{K % 7 + 3},{index(1)}]:mirror + X@[{3 - 5},0]:mirror",
     "fma(X, X, X) + fma(1.0f, X, X * X) - (-0.0f)",
     "cast<float>(K / 7 + K % 5 - K * 1 + (K + 3 - 5) + (K ^ K) + (K & -1))",
@@ -141,7 +165,8 @@ static void test_strict_changes_no_bit(void **state)
 {
     Arena *a = *state;
     for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
-        Graph *g = testing_read(a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, bodies[k]), NULL);
+        Graph *g = testing_read(
+            a, tessi_sprintf(a, HEAD "stage y[M, N] float = %s\n" TAIL, bodies[k]), NULL);
         Graph *s = tessi_graph_simplify(g, a, FP_STRICT);
         assert_null(tessi_graph_verify(s));
         run_both(a, g, s, bodies[k]);
@@ -165,10 +190,11 @@ static void test_default_is_decided_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GRAPH_TEST(test_windows_unroll_in_order), GRAPH_TEST(test_large_windows_stay),
-        GRAPH_TEST(test_rounding),                GRAPH_TEST(test_weights_become_tables),
-        GRAPH_TEST(test_reductions_of_constants), GRAPH_TEST(test_dead_stages_go),
-        GRAPH_TEST(test_strict_changes_no_bit),   GRAPH_TEST(test_default_is_decided_once),
+        GRAPH_TEST(test_windows_unroll_in_order), GRAPH_TEST(test_rules_of_reads_inside_go),
+        GRAPH_TEST(test_large_windows_stay),      GRAPH_TEST(test_rounding),
+        GRAPH_TEST(test_weights_become_tables),   GRAPH_TEST(test_reductions_of_constants),
+        GRAPH_TEST(test_dead_stages_go),          GRAPH_TEST(test_strict_changes_no_bit),
+        GRAPH_TEST(test_default_is_decided_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,7 @@ static void refuses_with_a_sentence(void **state)
         { "core = 4", "line 1: there is no key 'core'; did you mean 'cores'?" },
         { "wallpaper = 4", "line 1: there is no key 'wallpaper'" },
         { "cores = 4\ncores = 4", "line 2: cores has been given in line 1 already" },
+        { "name = # none", "line 1: the name is empty" },
         { "cores 4", "line 1: expected 'key = value'" },
         { "name = a\x01", "line 1: the byte 0x01 cannot stand in a text" },
     };
