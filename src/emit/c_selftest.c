@@ -132,8 +132,11 @@ static void fill_input(SelfTest *t, uint32_t k)
 
 static void fill_output(SelfTest *t, uint32_t k, const char *name)
 {
-    tessi_c_line(t->w, "memset(%s, 0xa5, (size_t)%s * sizeof(%s));", name, t->total[k],
-                 element_of(image_at(t->w, k)));
+    CWriter *w = t->w;
+    tessi_c_line(w, "for (ptrdiff_t %s = 0; %s < %s; %s++)", t->i, t->i, t->total[k], t->i);
+    w->indent++;
+    tessi_c_line(w, "%s[%s] = (%s)101;", name, t->i, element_of(image_at(w, k)));
+    w->indent--;
 }
 
 static void call(SelfTest *t, const char *function, bool expected)

@@ -162,6 +162,8 @@ typedef enum OpRule {
 } OpRule;
 /* op on the arguments, converted by the rule; field by field when some are structs. */
 TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n);
+/* Converts the arguments as such an operation would. */
+void tessi_check_unify(Checker *c, Span span, OpRule rule, TExpr **args, uint32_t n);
 TExpr *tessi_check_binary(Checker *c, Span span, AstOperator op, TExpr *a, TExpr *b);
 TExpr *tessi_check_unary(Checker *c, Span span, AstOperator op, TExpr *a);
 TExpr *tessi_check_select(Checker *c, Span span, TExpr *cond, TExpr *a, TExpr *b);

@@ -301,18 +301,20 @@ static TExpr *special(Checker *c, const AstExpr *e, Special which)
         return check_index_call(c, e);
     if (which == SPECIAL_SIZE)
         return check_size_call(c, e);
-    TExpr *x = tessi_check_expr(c, e->args.at[0].value);
-    TExpr *y = tessi_check_expr(c, e->args.at[1].value);
-    TExpr *z = tessi_check_expr(c, e->args.at[2].value);
+    TExpr *a[3];
+    for (uint32_t i = 0; i < 3; i++)
+        a[i] = tessi_check_expr(c, e->args.at[i].value);
     if (which == SPECIAL_SELECT)
-        return tessi_check_select(c, e->span, x, y, z);
+        return tessi_check_select(c, e->span, a[0], a[1], a[2]);
     if (which == SPECIAL_CLAMP) {
-        TExpr *low = tessi_check_apply(c, e->span, RULE_KEEP, OP_MAX, (TExpr *[]){ x, y }, 2);
-        return tessi_check_apply(c, e->span, RULE_KEEP, OP_MIN, (TExpr *[]){ low, z }, 2);
+        tessi_check_unify(c, e->span, RULE_KEEP, a, 3);
+        TExpr *low = tessi_check_apply(c, e->span, RULE_KEEP, OP_MAX, a, 2);
+        return tessi_check_apply(c, e->span, RULE_KEEP, OP_MIN, (TExpr *[]){ low, a[2] }, 2);
     }
-    TExpr *range = tessi_check_binary(c, e->span, AST_OP_SUB, y, x);
-    return tessi_check_binary(c, e->span, AST_OP_ADD, x,
-                              tessi_check_binary(c, e->span, AST_OP_MUL, range, z));
+    tessi_check_unify(c, e->span, RULE_REAL, a, 3);
+    TExpr *range = tessi_check_binary(c, e->span, AST_OP_SUB, a[1], a[0]);
+    TExpr *part = tessi_check_binary(c, e->span, AST_OP_MUL, range, a[2]);
+    return tessi_check_binary(c, e->span, AST_OP_ADD, a[0], part);
 }
 
 TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)

@@ -258,23 +258,31 @@ static void bad_operand(Checker *c, Span span, Op op, TExpr *const *args, uint32
     }
 }
 
-TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n)
+/* The types of an operation on these arguments; false when one is an error, or after a diagnostic. */
+static bool find_types(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n,
+                       OpTypes *o)
 {
-    OpTypes o;
     TType t[3];
     bool ok;
     for (uint32_t i = 0; i < n; i++) {
         t[i] = args[i]->type;
         if (tessi_tt_is_error(t[i]))
-            return tessi_te_error(c, span);
+            return false;
     }
     const TStruct *like = struct_among(c, span, args, n, &ok);
     if (!ok)
+        return false;
+    if (like ? struct_rule(c, rule, args, n, like, o) : number_rule(c, rule, args, t, n, o))
+        return true;
+    bad_operand(c, span, op, args, n);
+    return false;
+}
+
+TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n)
+{
+    OpTypes o;
+    if (!find_types(c, span, rule, op, args, n, &o))
         return tessi_te_error(c, span);
-    if (!(like ? struct_rule(c, rule, args, n, like, &o) : number_rule(c, rule, args, t, n, &o))) {
-        bad_operand(c, span, op, args, n);
-        return tessi_te_error(c, span);
-    }
     TExpr *e = tessi_te_new(c, TE_OP, o.op, span, n);
     e->op = op;
     for (uint32_t i = 0; i < n; i++) {
@@ -284,6 +292,15 @@ TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const
     }
     e = tessi_te_fold(c, e);
     return tessi_tt_same(o.op, o.result) ? e : tessi_check_convert(c, e, o.result);
+}
+
+void tessi_check_unify(Checker *c, Span span, OpRule rule, TExpr **args, uint32_t n)
+{
+    OpTypes o;
+    if (!find_types(c, span, rule, OP_ADD, args, n, &o))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = tessi_check_convert(c, args[i], o.operand[i]);
 }
 
 TExpr *tessi_check_condition(Checker *c, TExpr *e)

@@ -94,6 +94,8 @@ bool tessi_lower_affine(LBody *b, const TExpr *e, StaticAffine *out);
 const LWindow *tessi_lower_find_window(const LBody *b, const TWindow *w);
 
 /* lower_stage.c, lower_place.c */
+/* Diagnoses a size that the graph cannot carry. */
+void tessi_lower_check_size(Lower *l, SizeId size, Span span, const char *name);
 StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage *s);
 const char *tessi_lower_stage_name(Lower *l, const TValue *v, uint32_t channel);
 ExprId tessi_lower_copy_load(Lower *l, StageId producer, uint32_t skip, const SizeId *add);

@@ -9,11 +9,29 @@ const char *tessi_lower_stage_name(Lower *l, const TValue *v, uint32_t channel)
     return tessi_sprintf(l->a, "%s.%s", name, v->type.st->field[channel].name);
 }
 
+void tessi_lower_check_size(Lower *l, SizeId size, Span span, const char *name)
+{
+    if (tessi_size_is_valid(l->g, size))
+        return;
+    if (!l->failed)
+        tessi_diag(l->d, DIAG_SIZE_OVERFLOW, span, name);
+    l->failed = true;
+}
+
 StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage *s)
 {
     s->name = tessi_lower_stage_name(l, v, channel);
     s->span = v->span;
     s->type = tessi_lower_field(v->type, channel);
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        tessi_lower_check_size(l, s->size[d], v->span, s->name);
+    VEC_FOREACH(const Piece, p, &s->pieces)
+    {
+        for (uint32_t d = 0; d < s->n_dims; d++) {
+            tessi_lower_check_size(l, p->offset[d], v->span, s->name);
+            tessi_lower_check_size(l, p->count[d], v->span, s->name);
+        }
+    }
     if (l->g->stages.n > l->max_stages)
         tessi_lower_limit(l, v->span, "stages of a program", l->max_stages);
     return tessi_graph_stage(l->g, s);

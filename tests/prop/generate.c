@@ -158,7 +158,7 @@ static void choose_mask(GenStage *s, uint64_t *rng, int n_dims)
 
 static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
 {
-    s->kind = STAGE_STENCIL;
+    s->kind = MAKE_STENCIL;
     s->n_args = gen_chance(rng, 55) ? 1 : gen_between(rng, 1, GEN_ARGS);
     if (n_dims < 0)
         n_dims = p->image[some_image(p, rng, -1)].n_dims;
@@ -216,7 +216,8 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
     if (gen_chance(rng, 15)) {
         s->repeat = gen_chance(rng, 60) ? REPEAT_FOR : REPEAT_FUNCTION;
         s->times = gen_between(rng, 2, s->repeat == REPEAT_FOR ? 5 : 3);
-        for (int i = 0; i < s->n_args; i++) /* inside, images have the declared types or the result's */
+        for (int i = 0; i < s->n_args;
+             i++) /* inside, images have the declared types or the result's */
             if (i == 0 || s->arg[i].declared == GEN_BOOL)
                 s->arg[i].outside %= 2;
     }
@@ -225,7 +226,7 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
 
 static void compose_stage(const GenProgram *p, uint64_t *rng, GenStage *s)
 {
-    s->kind = STAGE_COMPOSE;
+    s->kind = MAKE_COMPOSE;
     s->n_args = gen_between(rng, 1, GEN_ARGS);
     int first = some_image(p, rng, -1), n_dims = p->image[first].n_dims;
     bool interleave = gen_chance(rng, 60);
@@ -270,21 +271,21 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
     const GenImage *image = &p->image[a->image];
     switch (kind) {
     case 15:
-        s->kind = STAGE_SUBDOMAIN;
+        s->kind = MAKE_SUBDOMAIN;
         for (int d = 0; d < image->n_dims; d++) {
             a->lo[d] = gen_chance(rng, 40) ? 0 : gen_below(rng, image->size[d]);
             a->hi[d] = gen_chance(rng, 40) ? 999 : a->lo[d] + gen_between(rng, 0, image->size[d]);
         }
         break;
     case 16:
-        s->kind = STAGE_SAMPLE;
+        s->kind = MAKE_SAMPLE;
         for (int d = 0; d < image->n_dims; d++) {
             a->scale[d] = gen_between(rng, 1, 3);
             a->lo[d] = gen_between(rng, -4, 5);
         }
         break;
     case 17:
-        s->kind = gen_chance(rng, 50) ? STAGE_HISTOGRAM : STAGE_PLANE;
+        s->kind = gen_chance(rng, 50) ? MAKE_HISTOGRAM : MAKE_PLANE;
         s->bins = gen_between(rng, 1, 20);
         s->plane = gen_between(rng, 0, 2);
         for (int d = 0; d < image->n_dims; d++)
@@ -292,7 +293,7 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
         break;
     case 18:
         if (p->n_structs) {
-            s->kind = STAGE_STRUCT;
+            s->kind = MAKE_STRUCT;
             s->strukt = gen_below(rng, p->n_structs);
             s->n_args = p->strukt[s->strukt].n_fields;
             for (int i = 1; i < s->n_args; i++)
@@ -303,7 +304,7 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
         break;
     default: {
         static const char *const names[] = { "minimum", "maximum", "mean", "total", "count" };
-        s->kind = STAGE_REDUCE;
+        s->kind = MAKE_REDUCE;
         s->text = names[gen_below(rng, 5)];
         break;
     }

@@ -106,14 +106,14 @@ typedef struct GenArg {
 } GenArg;
 
 typedef enum GenStageKind {
-    STAGE_STENCIL,
-    STAGE_SUBDOMAIN,
-    STAGE_SAMPLE,
-    STAGE_COMPOSE,
-    STAGE_PLANE,
-    STAGE_STRUCT,
-    STAGE_REDUCE,
-    STAGE_HISTOGRAM
+    MAKE_STENCIL,
+    MAKE_SUBDOMAIN,
+    MAKE_SAMPLE,
+    MAKE_COMPOSE,
+    MAKE_PLANE,
+    MAKE_STRUCT,
+    MAKE_REDUCE,
+    MAKE_HISTOGRAM
 } GenStageKind;
 typedef enum GenRepeat { REPEAT_NONE, REPEAT_FOR, REPEAT_FUNCTION } GenRepeat;
 

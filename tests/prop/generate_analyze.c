@@ -253,26 +253,26 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
 {
     GenImage image;
     const GenArg *a = &s->arg[0];
-    if (s->kind == STAGE_STENCIL)
+    if (s->kind == MAKE_STENCIL)
         return analyze_stencil(p, s, id, out);
-    if (s->kind == STAGE_COMPOSE)
+    if (s->kind == MAKE_COMPOSE)
         return analyze_compose(p, s, id, out);
     if (!arg_image(p, a, id, &image))
         return false;
     *out = image;
     switch (s->kind) {
-    case STAGE_SUBDOMAIN:
+    case MAKE_SUBDOMAIN:
         for (int d = 0; d < image.n_dims; d++) {
             int lo = a->lo[d] > 0 ? a->lo[d] : 0,
                 hi = a->hi[d] < image.size[d] - 1 ? a->hi[d] : image.size[d] - 1;
             out->size[d] = hi - lo + 1;
         }
         return true;
-    case STAGE_SAMPLE:
+    case MAKE_SAMPLE:
         for (int d = 0; d < image.n_dims; d++)
             out->size[d] = image.size[d] / a->scale[d];
         return true;
-    case STAGE_PLANE:
+    case MAKE_PLANE:
         if (image.n_dims >= GEN_DIMS)
             return false;
         out->n_dims = image.n_dims + 1;
@@ -280,7 +280,7 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
         for (int d = 0; d < image.n_dims; d++)
             out->size[d + 1] = image.size[d] + a->lo[d];
         return true;
-    case STAGE_STRUCT:
+    case MAKE_STRUCT:
         if (s->n_args != p->strukt[s->strukt].n_fields)
             return false;
         for (int i = 0; i < s->n_args; i++) {
@@ -295,8 +295,8 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
         out->strukt = s->strukt;
         out->exact_struct = true;
         return true;
-    case STAGE_REDUCE: out->is_scalar = true; return image.strukt < 0 && image.type != GEN_BOOL;
-    case STAGE_HISTOGRAM:
+    case MAKE_REDUCE: out->is_scalar = true; return image.strukt < 0 && image.type != GEN_BOOL;
+    case MAKE_HISTOGRAM:
         out->n_dims = 1;
         out->size[0] = s->bins;
         out->type = GEN_U32;

@@ -431,20 +431,20 @@ static void put_statement(Out *o, const GenProgram *p, int k)
     const GenStage *s = &p->stage[k];
     const GenArg *a = &s->arg[0];
     switch (s->kind) {
-    case STAGE_STENCIL: put_stencil_call(o, p, k); return;
-    case STAGE_SUBDOMAIN:
+    case MAKE_STENCIL: put_stencil_call(o, p, k); return;
+    case MAKE_SUBDOMAIN:
         put(o, "x%d = ", k);
         put_arg_image(o, p, a);
         put(o, "[");
         put_ranges(o, p, a, true);
         put(o, "]");
         break;
-    case STAGE_SAMPLE:
+    case MAKE_SAMPLE:
         put(o, "x%d = ", k);
         put_arg_image(o, p, a);
         put_offsets(o, p, a);
         break;
-    case STAGE_COMPOSE:
+    case MAKE_COMPOSE:
         put(o, "x%d = (", k);
         for (int i = 0; i < s->n_args; i++) {
             a = &s->arg[i];
@@ -465,13 +465,13 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         }
         put(o, " )");
         break;
-    case STAGE_PLANE:
+    case MAKE_PLANE:
         put(o, "x%d[%d.., ", k, s->plane);
         put_ranges(o, p, a, false);
         put(o, "] = ");
         put_arg_image(o, p, a);
         break;
-    case STAGE_STRUCT:
+    case MAKE_STRUCT:
         put(o, "x%d = struct S%d(", k, s->strukt);
         for (int i = 0; i < s->n_args; i++) {
             put(o, i ? ", " : "");
@@ -479,12 +479,12 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         }
         put(o, ")");
         break;
-    case STAGE_REDUCE:
+    case MAKE_REDUCE:
         put(o, "x%d = %s(", k, s->text);
         put_arg_image(o, p, a);
         put(o, ")");
         break;
-    case STAGE_HISTOGRAM:
+    case MAKE_HISTOGRAM:
         put(o, "x%d = histogram(", k);
         put_arg_image(o, p, a);
         put(o, ", %d)", s->bins);
@@ -543,7 +543,7 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
         put(o, " }\n");
     }
     for (int k = 0; k < p->n_stages; k++)
-        if (p->stage[k].alive && p->stage[k].kind == STAGE_STENCIL)
+        if (p->stage[k].alive && p->stage[k].kind == MAKE_STENCIL)
             put_functions(o, p, k);
     put_inputs(o, p);
     for (int k = 0; k < p->n_stages; k++)

@@ -22,7 +22,7 @@ static GenProgram *start(Shrinker *s)
 static bool keep(Shrinker *s)
 {
     for (int k = 0; k < s->trial->n_stages; k++)
-        if (s->trial->stage[k].alive && s->trial->stage[k].kind == STAGE_STENCIL)
+        if (s->trial->stage[k].alive && s->trial->stage[k].kind == MAKE_STENCIL)
             gen_drop_unread_tables(&s->trial->stage[k]);
     if (s->budget <= 0 || !gen_analyze(s->trial))
         return false;
@@ -138,7 +138,7 @@ static void shrink_args(Shrinker *s, int k)
         }
     }
     GenStageKind kind = s->best->stage[k].kind;
-    for (int i = s->best->stage[k].n_args - 1; i > 0 && kind == STAGE_COMPOSE; i--) {
+    for (int i = s->best->stage[k].n_args - 1; i > 0 && kind == MAKE_COMPOSE; i--) {
         GenStage *stage = &start(s)->stage[k];
         for (int j = i; j + 1 < stage->n_args; j++)
             stage->arg[j] = stage->arg[j + 1];
@@ -292,7 +292,7 @@ void gen_shrink(GenProgram *p, bool (*fails)(const GenProgram *, void *), void *
             for (int k = 0; k < best->n_stages; k++) {
                 if (!best->stage[k].alive)
                     continue;
-                if (best->stage[k].kind == STAGE_STENCIL)
+                if (best->stage[k].kind == MAKE_STENCIL)
                     shrink_stencil(&s, k);
                 shrink_args(&s, k);
             }

@@ -1,5 +1,5 @@
-/* Random programs: what the interpreter of the graph computes, the interpreter of the loops and generated C compute too, bit for bit.
- * TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs. A program that fails is
+/* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen and with random plans) and
+ * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs. A program that fails is
  * shrunk and printed. */
 #include <math.h>
 #include <setjmp.h>
@@ -12,10 +12,13 @@
 
 #include <cmocka.h>
 
+#include "api/api.h"
+#include "plan/plan.h"
 #include "prop/generate.h"
+#include "support.h"
 #include "tessera.h"
 
-enum { PROGRAMS = 1000, EVERY_C = 17, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
+enum { PROGRAMS = 1000, EVERY_C = 33, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
 
 /* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
 static int type_bytes(DLDataType t)
@@ -116,14 +119,15 @@ static void run_free(Run *r)
 }
 
 /* Compiles and runs; on failure the reason (its first line counts as the kind of failure) goes to why. */
-static bool run(const GenProgram *p, const char *text, tess_target target, Run *r, char *why,
-                size_t n)
+static bool run(const GenProgram *p, const char *text, tess_target target, const char *plan, Run *r,
+                char *why, size_t n)
 {
     tess_options o;
     tess_diags *diags = NULL;
     tess_options_init(&o);
     o.target = target;
     o.threads = 2;
+    o.plan = plan;
     o.library = "";
     *r = (Run){ 0 };
     tess_status s = tess_compile(text, strlen(text), "random.tess", &o, &r->program, &diags);
@@ -212,24 +216,57 @@ static bool same_results(const Run *a, const Run *b, const char *name, char *why
     return true;
 }
 
+/* What a program is compared with. */
+typedef struct Trial {
+    bool with_c;
+    int n_plans; /* random plans, each for loops, and for C when that is wanted */
+} Trial;
+
+/* A random plan for the program that has run; owned by the caller. */
+static char *random_plan(const Run *r, uint64_t seed)
+{
+    Arena a;
+    Text text;
+    support_arena_init(&a);
+    tessi_text_init(&text, &a);
+    Machine *m = tessi_machine_default(&a);
+    const Graph *g = r->program->variants->graph;
+    tessi_plan_print(tessi_plan_random(&a, g, m, seed), g, &text);
+    char *copy = strdup(tessi_text_str(&text));
+    tessi_arena_dispose(&a);
+    return copy;
+}
+
+static bool compare(const GenProgram *p, const char *text, const Run *meaning, tess_target target,
+                    const char *plan, char *why, size_t n)
+{
+    char name[40];
+    Run other;
+    snprintf(name, sizeof name, "%s%s", target == TESS_TARGET_C ? "c" : "loops",
+             plan ? " with a random plan" : "");
+    bool ok =
+        run(p, text, target, plan, &other, why, n) && same_results(meaning, &other, name, why, n);
+    run_free(&other);
+    return ok;
+}
+
 /* The whole comparison of one program; false with the reason. */
-static bool agrees(const GenProgram *p, bool with_c, char *why, size_t n)
+static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
 {
     static char text[TEXT_SIZE];
-    static const struct {
-        tess_target target;
-        const char *name;
-    } targets[] = { { TESS_TARGET_LOOPS, "loops" }, { TESS_TARGET_C, "c" } };
-    Run meaning, other;
+    Run meaning;
     if (!gen_print(p, text, sizeof text)) {
         snprintf(why, n, "too long");
         return false;
     }
-    bool ok = run(p, text, TESS_TARGET_INTERP, &meaning, why, n);
-    for (int t = 0; ok && t < (with_c ? 2 : 1); t++) {
-        ok = run(p, text, targets[t].target, &other, why, n)
-             && same_results(&meaning, &other, targets[t].name, why, n);
-        run_free(&other);
+    bool ok = run(p, text, TESS_TARGET_INTERP, NULL, &meaning, why, n)
+              && compare(p, text, &meaning, TESS_TARGET_LOOPS, NULL, why, n)
+              && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, NULL, why, n));
+    for (int i = 0; ok && i < trial.n_plans; i++) {
+        char *plan = random_plan(&meaning, p->seed + (uint64_t)i);
+        ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
+             && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, plan, why, n));
+        free(plan);
     }
     run_free(&meaning);
     return ok;
@@ -238,7 +275,7 @@ static bool agrees(const GenProgram *p, bool with_c, char *why, size_t n)
 /* ---- Shrinking --------------------------------------------------------------------------------------------------------- */
 typedef struct Fault {
     char kind[200];
-    bool with_c;
+    Trial trial;
 } Fault;
 
 static void fault_kind(const char *why, char *kind, size_t n)
@@ -254,23 +291,25 @@ static bool still_fails(const GenProgram *p, void *user)
 {
     const Fault *fault = user;
     char why[4000] = "", kind[200];
-    if (agrees(p, fault->with_c, why, sizeof why))
+    if (agrees(p, fault->trial, why, sizeof why))
         return false;
     fault_kind(why, kind, sizeof kind);
     return strcmp(kind, fault->kind) == 0;
 }
 
-static void report(const GenProgram *failing, bool with_c, const char *why)
+static void report(const GenProgram *failing, Trial trial, const char *why)
 {
     static GenProgram p;
     static char text[TEXT_SIZE];
-    Fault fault = { .with_c = with_c };
+    Fault fault = { .trial = trial };
     char now[4000] = "";
     fault_kind(why, fault.kind, sizeof fault.kind);
+    if (strstr(why, "random plan"))
+        fault.trial.n_plans = 4; /* the smaller program has other plans */
     p = *failing;
     gen_shrink(&p, still_fails, &fault, SHRINK_BUDGET);
     gen_print(&p, text, sizeof text);
-    agrees(&p, with_c, now, sizeof now);
+    agrees(&p, fault.trial, now, sizeof now);
     fprintf(stderr, "\nTESSERA_SEED=%llu: %s\nShrunk to (sizes", (unsigned long long)p.seed, now);
     for (int i = 0; i < p.n_params; i++)
         fprintf(stderr, " P%d=%d", i, p.param[i]);
@@ -310,10 +349,10 @@ static void test_random_programs(void **state)
     for (uint64_t i = 0; i < count && failures < 3; i++) {
         current = (sig_atomic_t)i;
         gen_program(&p, seed + i);
-        bool with_c = i % EVERY_C == 0;
-        if (!agrees(&p, with_c, why, sizeof why)) {
+        Trial trial = { .with_c = i % EVERY_C == 0, .n_plans = 1 };
+        if (!agrees(&p, trial, why, sizeof why)) {
             failures++;
-            report(&p, with_c, why);
+            report(&p, trial, why);
         }
     }
     assert_int_equal(failures, 0);

@@ -68,7 +68,7 @@ static const char *const sound_texts[] = {
     "int32\n"
     "stage \"image\"[\"min\", min(\"min\", stage)] int32 = image \"image\"\n"
     "stage X<3>[\"min\", min(\"min\", stage)] int32 = -\"image\" % (\"image\" << 2) - 2147483647\n"
-    "stage output[\"min\", min(\"min\", stage)] int32 = X<3> + X<3>:wrap + X<3>@[1,0]:wrap + "
+    "stage output[\"min\", min(\"min\", stage)] int32 =\n    X<3> + X<3>:wrap + X<3>@[1,0]:wrap + "
     "X<3>@[1,0]:[wrap,clamp]\n"
     "output output[\"min\", min(\"min\", stage)] int32 = output\n",
 };
