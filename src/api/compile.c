@@ -97,6 +97,8 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
         tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, "simplify", fault);
         return false;
     }
+    v->analysis = tessi_analyse(v->graph, &v->arena);
+    tessi_warn_narrowing(v->analysis, v->graph, &d->diags);
     v->front_ms = tessi_clock_ms() - start;
     return true;
 }

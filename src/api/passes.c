@@ -44,7 +44,6 @@ bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *
     v->machine = machine_of(p, v, d);
     if (!v->machine)
         return first_error(d, f);
-    v->analysis = tessi_analyse(v->graph, &v->arena);
     Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
                                                    strlen(p->options.plan))
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, v->machine);

@@ -10,15 +10,18 @@
 /* Bounds on the work that a program can ask for; each is diagnosed as LIMIT. */
 enum {
     CHECK_MAX_DEPTH = 1000,       /* nested expressions, and operands in a row */
+    CHECK_MAX_FIELDS = 64,        /* of a struct */
     CHECK_MAX_CALLS = 64,         /* nested calls of vector functions */
     CHECK_MAX_CALL_COUNT = 20000, /* calls in the whole program, after unrolling */
     CHECK_MAX_ITERATIONS = 4096,  /* of one `for` */
+    CHECK_MAX_TURNS = 100000,     /* of all loops */
     CHECK_MAX_VALUES = 100000,    /* images and scalars after unrolling */
     CHECK_MAX_MASK = 1 << 16,     /* elements of a mask */
     CHECK_MAX_WINDOW = 1 << 20,   /* points of a window */
     CHECK_MAX_EXPRS = 4000000,    /* nodes of the typed tree */
     CHECK_MAX_WEIGHT = 1 << 20, /* operations of one expression, shared parts counted at each use */
-    CHECK_MAX_EVALUATION = 20000000 /* steps of one evaluation at compile time */
+    CHECK_MAX_EVALUATION =
+        100000000 /* steps of computing constants, in each of checking and lowering */
 };
 
 /* ---- Operands and symbols --------------------------------------------------------------------------------------- */
@@ -80,7 +83,7 @@ typedef struct Context {
     BorderInForce border;
     uint32_t const_depth; /* > 0: the value is needed now, so parameters stand for their values */
     bool
-        in_mask; /* coefficients: typed constants count as untyped, so they are computed in double */
+        in_constant; /* coefficients: typed constants count as untyped, so they are computed in double */
     bool in_program; /* the statements of the program, not of a vector function */
     int64_t loop_depth;
 } Context;
@@ -97,7 +100,8 @@ typedef struct Checker {
         program; /* parameters, inputs and statements: for notes about names that functions cannot see */
     Context at;
     CallFrame *frame;
-    uint32_t expr_depth, call_depth, call_count;
+    uint32_t expr_depth, call_depth, call_count, turns;
+    uint64_t budget; /* steps left for computing constants */
     bool over_limit; /* LIMIT was diagnosed: unwind */
     VEC(const TStruct *) structs;
     VEC(const AstFunction *) called;

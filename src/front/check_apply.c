@@ -337,6 +337,20 @@ static TType reduced(Checker *c, Reduction r, TType t)
     return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, t.st->origin, types, t.st->n) };
 }
 
+/* Sums and histograms count truth values as 0 and 1. */
+static TValue *bool_as_number(Checker *c, TValue *image, Span span)
+{
+    TType t = image->type;
+    if (t.kind != TT_STRUCT)
+        return t.scalar == TYPE_BOOL ? converted_image(c, image, tessi_tt_scalar(TYPE_U8), span)
+                                     : image;
+    ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, t.st->n);
+    for (uint32_t k = 0; k < t.st->n; k++)
+        types[k] = t.st->field[k].type == TYPE_BOOL ? TYPE_U8 : t.st->field[k].type;
+    TType to = { .kind = TT_STRUCT, .st = tessi_check_struct(c, t.st->origin, types, t.st->n) };
+    return converted_image(c, image, to, span);
+}
+
 static Operand histogram(Checker *c, const AstExpr *e, Operand o)
 {
     if (o.image->type.kind == TT_STRUCT) {
@@ -353,8 +367,9 @@ static Operand histogram(Checker *c, const AstExpr *e, Operand o)
         CHECK_DIAG(c, DIAG_HISTOGRAM_BINS, bins->span, (long long)bins->value.i);
         return tessi_operand_error(e->span);
     }
+    TValue *base = bool_as_number(c, o.image, e->span);
     TValue *v = tessi_value_new(c, TV_HISTOGRAM, tessi_tt_scalar(TYPE_U32), 1, e->span);
-    v->base = o.image;
+    v->base = base;
     v->bins = bins;
     return tessi_operand_image(v, e->span);
 }
@@ -384,6 +399,8 @@ Operand tessi_check_reduction(Checker *c, const AstExpr *e)
         if (tessi_streq(WHOLE[i].name, e->name.text))
             r = WHOLE[i].reduction;
     }
+    if (r == REDUCE_SUM || r == REDUCE_MEAN)
+        o.image = bool_as_number(c, o.image, e->span);
     TValue *v = tessi_value_new(c, TV_REDUCE, reduced(c, r, o.image->type), 0, e->span);
     v->base = o.image;
     v->reduction = r;

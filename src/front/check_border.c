@@ -31,7 +31,10 @@ static TExpr *outside_value(Checker *c, const AstBorder *b)
 {
     if (!b->value)
         return tessi_te_int(c, 0, b->span);
+    c->at.const_depth +=
+        c->forma; /* its literals are untyped there, so that a value that does not fit is found */
     Operand o = tessi_check_vector(c, b->value);
+    c->at.const_depth -= c->forma;
     if (o.kind == OPERAND_SCALAR || (o.kind == OPERAND_IMAGE && o.image->n_dims == 0))
         return tessi_check_operand_expr(c, o, b->value->span);
     if (o.kind != OPERAND_ERROR)

@@ -126,7 +126,12 @@ static TExpr *check_index_call(Checker *c, const AstExpr *e)
         return tessi_te_error(c, e->span);
     TExpr *n = tessi_te_new(c, TE_INDEX, tessi_tt_scalar(TYPE_I32), e->span, 0);
     n->slot = dim;
-    c->at.inst->uses_index = true;
+    TInstance *inst = c->at.inst;
+    if (!inst->uses_index || dim > inst->max_index) {
+        inst->max_index = dim;
+        inst->index_span = e->args.at[0].value->span;
+    }
+    inst->uses_index = true;
     return n;
 }
 
@@ -257,6 +262,10 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
     }
     if (!c->at.inst) {
         CHECK_DIAG(c, DIAG_CONST_NEEDED, e->span, "this value");
+        return tessi_te_error(c, e->span);
+    }
+    if (c->at.window && c->at.window->level + 1 >= MAX_WINDOW_LEVELS) {
+        tessi_check_limit(c, e->span, "windows inside windows", MAX_WINDOW_LEVELS);
         return tessi_te_error(c, e->span);
     }
     const TMask *m = tessi_check_mask_expr(c, e->args.at[1].value);

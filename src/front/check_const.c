@@ -107,18 +107,26 @@ static void explain_unknown(Checker *c, Diag *d, const TExpr *e)
     }
 }
 
-TExpr *tessi_check_const(Checker *c, const AstExpr *ast, const char *what)
+static TExpr *constant(Checker *c, const AstExpr *ast, const char *what, bool keeps_type)
 {
     if (!ast)
         return tessi_te_error(c, (Span){ 0 });
+    bool in_constant = c->at.in_constant;
+    c->at.in_constant = !keeps_type;
     c->at.const_depth++;
     TExpr *e = tessi_check_expr(c, ast);
     c->at.const_depth--;
+    c->at.in_constant = in_constant;
     if (e->kind == TE_CONST || tessi_tt_is_error(e->type))
         return e;
     Diag *d = CHECK_DIAG(c, DIAG_CONST_NEEDED, ast->span, what);
     explain_unknown(c, d, e);
     return tessi_te_error(c, ast->span);
+}
+
+TExpr *tessi_check_const(Checker *c, const AstExpr *ast, const char *what)
+{
+    return constant(c, ast, what, false);
 }
 
 bool tessi_check_const_int(Checker *c, const AstExpr *ast, const char *what, int64_t *value)
@@ -150,21 +158,23 @@ bool tessi_check_const_i32(Checker *c, const AstExpr *ast, const char *what, int
 
 bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value)
 {
-    TExpr *e = tessi_check_const(c, s->value, "a const value");
+    bool typed = s->has_type && !tessi_check_is_any(&s->type);
+    TExpr *e = constant(c, s->value, "a const value", !typed);
     *value = e;
     if (tessi_tt_is_error(e->type))
         return false;
-    if (s->has_type && !tessi_check_is_any(&s->type)) {
+    if (typed) {
         TType t = tessi_check_type(c, &s->type);
-        bool truncates = t.kind == TT_SCALAR && !tessi_is_real(t.scalar)
-                         && !tessi_tt_is_integer(e->type) && floor(e->value.f) == e->value.f;
+        bool truncates =
+            t.kind == TT_SCALAR && !tessi_is_real(t.scalar) && !tessi_tt_is_integer(e->type);
         if (t.kind == TT_STRUCT) {
             CHECK_DIAG(c, DIAG_NO_CONVERSION, s->value->span, tessi_tt_name(c, e->type),
                        tessi_tt_name(c, t));
             return false;
         }
-        *value =
-            truncates ? tessi_check_cast(c, e, t, false, e->span) : tessi_check_convert(c, e, t);
+        if (truncates) /* the fraction is dropped, as in C */
+            e = tessi_te_const(c, e->type, tessi_value_real(trunc(e->value.f)), e->span);
+        *value = tessi_check_convert(c, e, t);
     }
     return !tessi_tt_is_error((*value)->type);
 }

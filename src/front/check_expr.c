@@ -26,10 +26,10 @@ static TExpr *literal(Checker *c, const AstExpr *e)
     return n;
 }
 
-/* Coefficients of masks are computed in double: a typed constant counts with its value only. */
-static TExpr *constant_in_mask(Checker *c, TExpr *e, Span span)
+/* What is computed when compiling is computed in 64-bit integers and double: a typed constant counts with its value only. */
+static TExpr *constant_value(Checker *c, TExpr *e, Span span)
 {
-    if (!c->at.in_mask || e->kind != TE_CONST || e->type.kind != TT_SCALAR
+    if (!c->at.in_constant || e->kind != TE_CONST || e->type.kind != TT_SCALAR
         || e->type.scalar == TYPE_BOOL)
         return e;
     TTypeKind kind = tessi_is_real(e->type.scalar) ? TT_UNTYPED_REAL : TT_UNTYPED_INT;
@@ -39,7 +39,7 @@ static TExpr *constant_in_mask(Checker *c, TExpr *e, Span span)
 TExpr *tessi_check_operand_expr(Checker *c, Operand o, Span span)
 {
     switch (o.kind) {
-    case OPERAND_SCALAR: return constant_in_mask(c, o.scalar, span);
+    case OPERAND_SCALAR: return constant_value(c, o.scalar, span);
     case OPERAND_MASK: {
         Diag *d = CHECK_DIAG(c, DIAG_NOT_A_VALUE, span, o.mask->name, "a mask");
         tessi_diag_help(c->d, d, "name an element, '%s[0]', or use convolve(X, %s)", o.mask->name,
@@ -75,7 +75,7 @@ static TExpr *local_expr(Checker *c, uint32_t slot, Span span)
 {
     TExpr *value = c->at.inst->locals.at[slot].value;
     if (value->kind == TE_CONST || value->kind == TE_ERROR)
-        return constant_in_mask(c, value, span);
+        return constant_value(c, value, span);
     TExpr *e = tessi_te_new(c, TE_LOCAL, value->type, span, 1);
     e->arg[0] = value;
     e->slot = slot;
@@ -94,7 +94,7 @@ static TExpr *name_expr(Checker *c, const AstExpr *e)
     switch (sym->kind) {
     case SYM_OPERAND:
         if (sym->slot)
-            return constant_in_mask(c, tessi_check_const_input(c, sym->slot - 1, e->span), e->span);
+            return constant_value(c, tessi_check_const_input(c, sym->slot - 1, e->span), e->span);
         return tessi_check_operand_expr(c, sym->operand, e->span);
     case SYM_ARG: return arg_expr(c, sym->slot, e->span);
     case SYM_LOCAL: return local_expr(c, sym->slot, e->span);

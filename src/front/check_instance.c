@@ -38,7 +38,11 @@ bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
         return false;
     }
     inst->n_dims = first->n_dims;
-    return true;
+    if (!inst->uses_index || inst->max_index < inst->n_dims)
+        return true;
+    CHECK_DIAG(c, DIAG_NO_DIMENSION, inst->index_span, (long long)inst->max_index,
+               (long long)inst->n_dims - 1);
+    return false;
 }
 
 static bool same_mask(const TMask *a, const TMask *b)

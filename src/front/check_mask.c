@@ -167,13 +167,12 @@ static bool fill_computed(Checker *c, const AstMask *ast, TMask *m)
     if (tessi_tt_is_error(e->type))
         return false;
     WindowPoint p;
-    uint64_t budget = CHECK_MAX_EVALUATION;
     tessi_window_first(&p, w, NULL);
     for (uint32_t i = 0; i < m->n; i++, (void)tessi_window_next(&p)) {
         Value v = { 0 };
-        EvalStatus s = tessi_static_eval(e, &p, &budget, &v);
+        EvalStatus s = tessi_static_eval(e, &p, &c->budget, &v);
         if (s == EVAL_TOO_LONG) {
-            tessi_check_limit(c, ast->value->span, "steps of one computation at compile time",
+            tessi_check_limit(c, ast->value->span, "steps of computing constants",
                               CHECK_MAX_EVALUATION);
             return false;
         }
@@ -226,7 +225,7 @@ void tessi_check_mask_stmt(Checker *c, const AstStmt *s)
         CHECK_DIAG(c, DIAG_LIMIT, s->span, "dimensions of a mask", (long long)MAX_DIMS);
     TMask *m = tessi_mask_new(c, s->name.text, s->name.span, ok ? n_dims : 1);
     Context saved = c->at;
-    c->at.in_mask = true;
+    c->at.in_constant = true;
     ok = ok && (computed ? fill_computed(c, &s->mask, m) : fill_list(c, &s->mask, m))
          && finish_mask(c, &s->mask, m);
     c->at = saved;

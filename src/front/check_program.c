@@ -1,7 +1,7 @@
 /* front/check_program: the whole program in order: structs, constants, parameters and inputs, statements, returned images. */
 #include "front/check.h"
 
-enum { MAX_FIELDS = 64, MAX_OUTPUTS = 64 };
+enum { MAX_OUTPUTS = 64 };
 
 /* ---- definitions -------------------------------------------------------------------------------------------------- */
 static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
@@ -26,9 +26,9 @@ static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
                             def->name.text);
         }
     }
-    if (def->fields.n == 0 || def->fields.n > MAX_FIELDS)
+    if (def->fields.n == 0 || def->fields.n > CHECK_MAX_FIELDS)
         CHECK_DIAG(c, DIAG_LIMIT, def->name.span, "fields of a struct (and at least one)",
-                   (long long)MAX_FIELDS);
+                   (long long)CHECK_MAX_FIELDS);
     for (uint32_t i = 0; i < def->fields.n; i++) {
         const AstField *f = &def->fields.at[i];
         TType t =
@@ -112,6 +112,19 @@ static bool inside_range(Checker *c, const TScalar *s, Span span)
     return false;
 }
 
+static bool set_by_user(Checker *c, TScalar *s, double user)
+{
+    s->has_default = true;
+    s->value = tessi_eval_cast(s->type, TYPE_F64, tessi_value_real(user));
+    if (tessi_is_real(s->type) || (double)s->value.i == user)
+        return inside_range(c, s, s->span);
+    Text t;
+    tessi_text_init(&t, c->a);
+    tessi_text_add_real(&t, user, false);
+    CHECK_DIAG(c, DIAG_LITERAL_RANGE, s->span, tessi_text_str(&t), tessi_type_info(s->type)->name);
+    return false;
+}
+
 static void declare_scalar(Checker *c, const AstDecl *decl)
 {
     TScalar s = { .name = decl->name.text, .span = decl->name.span };
@@ -129,11 +142,8 @@ static void declare_scalar(Checker *c, const AstDecl *decl)
         s.value = e->value;
         ok = s.has_default && inside_range(c, &s, decl->init->span);
     }
-    if (ok && decl->type.is_const && tessi_check_user_value(c, decl->name.text, &user)) {
-        s.has_default = true;
-        s.value = tessi_eval_cast(s.type, TYPE_F64, tessi_value_real(user));
-        ok = inside_range(c, &s, decl->name.span);
-    }
+    if (ok && decl->type.is_const && tessi_check_user_value(c, decl->name.text, &user))
+        ok = set_by_user(c, &s, user);
     Sym *sym = tessi_scope_add(c, decl->name, SYM_OPERAND);
     if (!sym)
         return;
@@ -309,6 +319,7 @@ static void program_border(Checker *c)
 Typed *tessi_check(Arena *a, Diags *d, const Ast *ast, const FrontOptions *o)
 {
     Checker checker = { .a = a, .d = d, .ast = ast, .o = o, .forma = ast->forma }, *c = &checker;
+    c->budget = CHECK_MAX_EVALUATION;
     c->t = ARENA_NEW(a, Typed);
     c->t->arena = a;
     c->t->ast = ast;

@@ -130,6 +130,8 @@ const char *tessi_check_nearest_function(const Checker *c, const char *name)
 
 void tessi_check_warn_unused(Checker *c, const Scope *s)
 {
+    if (c->d->n_errors) /* what failed may have been the use */
+        return;
     VEC_FOREACH (Sym *const, it, &s->syms) {
         if ((*it)->warn_unused && !(*it)->used)
             CHECK_DIAG(c, DIAG_UNUSED_STAGE, (*it)->name.span, (*it)->name.text);

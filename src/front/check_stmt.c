@@ -140,6 +140,8 @@ static void loop(Checker *c, const AstStmt *s)
     c->at.loop_depth++;
     for (int64_t turn = 0; turn <= n && !c->over_limit && !tessi_diags_full(c->d); turn++) {
         int64_t i = lo <= hi ? lo + turn : lo - turn;
+        if (++c->turns > CHECK_MAX_TURNS)
+            tessi_check_limit(c, s->span, "turns of all loops", CHECK_MAX_TURNS);
         c->at.scope = tessi_scope_new(c, saved.scope);
         Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
         if (sym)

@@ -107,10 +107,12 @@ TType tessi_check_type(Checker *c, const AstType *type)
         unknown_type(c, type->name);
         return tessi_tt_kind(TT_ERROR);
     }
+    if (def->fields.n == 0 || def->fields.n > CHECK_MAX_FIELDS)
+        return tessi_tt_kind(TT_ERROR); /* diagnosed where the struct is defined, as below */
     ScalarType *fields = ARENA_NEW_ARRAY(c->a, ScalarType, def->fields.n);
     for (uint32_t i = 0; i < def->fields.n; i++) {
         if (!basic_type(c, def->fields.at[i].type.name.text, &fields[i]))
-            return tessi_tt_kind(TT_ERROR); /* diagnosed where the struct is defined */
+            return tessi_tt_kind(TT_ERROR);
     }
     return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, def, fields, def->fields.n) };
 }
@@ -168,7 +170,7 @@ TExpr *tessi_te_fold(Checker *c, TExpr *e)
     if (!constant)
         return e;
     Value v;
-    uint64_t budget = CHECK_MAX_EVALUATION;
+    uint64_t budget = 100;
     switch (tessi_static_eval(e, NULL, &budget, &v)) {
     case EVAL_OK: return tessi_te_const(c, e->type, v, e->span);
     case EVAL_OVERFLOW: CHECK_DIAG(c, DIAG_CONST_OVERFLOW, e->span); break;

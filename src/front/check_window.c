@@ -67,8 +67,8 @@ static TWindow *make_window(Checker *c, const AstExpr *e)
     w->n_vars = (uint8_t)e->vars.n;
     w->outer = c->at.window;
     w->level = w->outer ? (uint8_t)(w->outer->level + 1) : 0;
-    if (w->level >= MAX_WINDOW_LEVELS - 1) { /* convolve may need one more */
-        tessi_check_limit(c, e->span, "windows inside windows", MAX_WINDOW_LEVELS - 1);
+    if (w->level >= MAX_WINDOW_LEVELS) {
+        tessi_check_limit(c, e->span, "windows inside windows", MAX_WINDOW_LEVELS);
         return NULL;
     }
     for (uint32_t v = 0; v < e->vars.n; v++) {
@@ -127,8 +127,10 @@ static TExpr *window_expr(Checker *c, const AstExpr *e, TWindow *w, TExpr *body,
     if (!n->is_static)
         return n;
     Value v;
-    uint64_t budget = CHECK_MAX_EVALUATION;
-    switch (tessi_static_eval(n, NULL, &budget, &v)) {
+    switch (tessi_static_eval(n, NULL, &c->budget, &v)) {
+    case EVAL_TOO_LONG:
+        tessi_check_limit(c, e->span, "steps of computing constants", CHECK_MAX_EVALUATION);
+        break;
     case EVAL_OK: return tessi_te_const(c, n->type, v, e->span);
     case EVAL_OVERFLOW: CHECK_DIAG(c, DIAG_CONST_OVERFLOW, e->span); break;
     case EVAL_ZERO_DIVISION: CHECK_DIAG(c, DIAG_CONST_ZERO_DIVISION, e->span); break;

@@ -53,6 +53,7 @@ typedef struct Lower {
     uint32_t epoch;
     uint32_t max_stages, max_unrolled;
     uint32_t unrolled; /* nodes made by unrolling */
+    uint64_t budget;   /* steps left for computing constants */
     bool failed;
 } Lower;
 

@@ -222,6 +222,7 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
     l->epoch = 1; /* 1 is the vector level's, where nothing is ever forgotten */
     l->max_stages = o && o->max_stages ? o->max_stages : 4096;
     l->max_unrolled = o && o->max_unrolled ? o->max_unrolled : 1000000;
+    l->budget = CHECK_MAX_EVALUATION;
     lower_params(l);
     for (uint32_t i = 0; i < t->inputs.n; i++)
         lower_input(l, &t->inputs.at[i], i);

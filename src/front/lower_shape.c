@@ -148,11 +148,10 @@ static bool extend_read(Lower *l, const TExpr *e, uint32_t dim, Reach *r)
     const TWindow *w = e->read->window;
     for (int i = n; i-- > 0; w = w->outer)
         windows[i] = w;
-    uint64_t budget = CHECK_MAX_EVALUATION;
-    extend_points(windows, n, NULL, e->read->index[dim], &budget, r);
-    if (budget == 0)
-        tessi_lower_limit(l, e->span, "steps to find the reach of a stencil", CHECK_MAX_EVALUATION);
-    return budget > 0;
+    extend_points(windows, n, NULL, e->read->index[dim], &l->budget, r);
+    if (l->budget == 0)
+        tessi_lower_limit(l, e->span, "steps of computing constants", CHECK_MAX_EVALUATION);
+    return l->budget > 0;
 }
 
 static void extend_mask(const TExpr *e, uint32_t dim, Reach *r)

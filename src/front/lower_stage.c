@@ -25,8 +25,7 @@ StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage
     s->type = tessi_lower_field(v->type, channel);
     for (uint32_t d = 0; d < s->n_dims; d++)
         tessi_lower_check_size(l, s->size[d], v->span, s->name);
-    VEC_FOREACH(const Piece, p, &s->pieces)
-    {
+    VEC_FOREACH (const Piece, p, &s->pieces) {
         for (uint32_t d = 0; d < s->n_dims; d++) {
             tessi_lower_check_size(l, p->offset[d], v->span, s->name);
             tessi_lower_check_size(l, p->count[d], v->span, s->name);

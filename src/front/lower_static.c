@@ -169,7 +169,6 @@ static ExprId from_table(Lower *l, LBody *b, const TExpr *e, ScalarType type, co
     WindowPoint points[MAX_DIMS];
     int32_t *slot[MAX_DIMS];
     const WindowPoint *chain = make_points(b, vars, points, slot);
-    uint64_t budget = CHECK_MAX_EVALUATION;
     Table t = { .name = "weights", .type = type, .n = n, .n_dims = (uint8_t)vars->n };
     t.at = ARENA_NEW_ARRAY(g->arena, Value, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -180,13 +179,12 @@ static ExprId from_table(Lower *l, LBody *b, const TExpr *e, ScalarType type, co
                 vars->at[k].window->lo[vars->at[k].var] + (int32_t)(rest % extent(&vars->at[k]));
             rest /= extent(&vars->at[k]);
         }
-        EvalStatus s = tessi_static_eval(e, chain, &budget, &v);
+        EvalStatus s = tessi_static_eval(e, chain, &l->budget, &v);
         if (s != EVAL_OK) {
             if (s == EVAL_ZERO_DIVISION)
                 tessi_diag(l->d, DIAG_CONST_ZERO_DIVISION, e->span);
             else if (s == EVAL_TOO_LONG)
-                tessi_lower_limit(l, e->span, "steps of one computation at compile time",
-                                  CHECK_MAX_EVALUATION);
+                tessi_lower_limit(l, e->span, "steps of computing constants", CHECK_MAX_EVALUATION);
             else
                 tessi_diag(l->d, DIAG_CONST_OVERFLOW, e->span);
             l->failed = true;
@@ -211,8 +209,7 @@ ExprId tessi_lower_static(Lower *l, LBody *b, const TExpr *e, ScalarType type)
 {
     Value v;
     Interval r;
-    uint64_t budget = CHECK_MAX_EVALUATION;
-    if (tessi_static_eval(e, b->point, &budget, &v) == EVAL_OK)
+    if (tessi_static_eval(e, b->point, &l->budget, &v) == EVAL_OK)
         return tessi_expr_const(l->g, type, tessi_eval_cast(type, exact_type(e->type), v));
     if (e->kind == TE_MASK)
         return tessi_lower_mask(l, b, e, type);

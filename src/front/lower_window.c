@@ -52,13 +52,12 @@ static ExprId identity(Lower *l, Reduction r, ScalarType t)
 }
 
 /* The condition at this point: +1 holds, 0 does not, -1 depends on data. */
-static int condition_at(const TWindow *w, const WindowPoint *p)
+static int condition_at(Lower *l, const TWindow *w, const WindowPoint *p)
 {
     Value v;
-    uint64_t budget = CHECK_MAX_EVALUATION;
     if (!w->where)
         return 1;
-    if (tessi_static_eval(w->where, p, &budget, &v) != EVAL_OK)
+    if (tessi_static_eval(w->where, p, &l->budget, &v) != EVAL_OK)
         return -1;
     return v.i != 0;
 }
@@ -117,7 +116,7 @@ static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     b->point = &p;
     do {
         b->epoch = ++l->epoch;
-        int holds = condition_at(e->window, &p);
+        int holds = condition_at(l, e->window, &p);
         if (holds)
             unroll_point(l, b, e, channel, holds, t, &u);
         if (too_long(l, e, before))
@@ -132,7 +131,7 @@ static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 }
 
 /* Points of a window that stays a loop, when its condition does not depend on more than its own and unrolled variables. */
-static bool known_count(const LBody *b, const TWindow *w, int64_t *n)
+static bool known_count(Lower *l, const LBody *b, const TWindow *w, int64_t *n)
 {
     WindowPoint p;
     *n = tessi_window_count(w);
@@ -141,7 +140,7 @@ static bool known_count(const LBody *b, const TWindow *w, int64_t *n)
     *n = 0;
     tessi_window_first(&p, w, b->point);
     do {
-        int holds = condition_at(w, &p);
+        int holds = condition_at(l, w, &p);
         if (holds < 0)
             return false;
         *n += holds;
@@ -163,7 +162,7 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     ExprId value = tessi_expr_window(l->g, e->reduction, here.window, body, where);
     if (e->is_mean) {
         ExprId count = NONE;
-        if (!known_count(b, e->window, &n)) {
+        if (!known_count(l, b, e->window, &n)) {
             n = 0;
             count = tessi_expr_window(l->g, REDUCE_SUM, here.window, number(l, TYPE_I32, 1), where);
         }

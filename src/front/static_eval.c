@@ -204,10 +204,9 @@ EvalStatus tessi_static_eval(const TExpr *e, const WindowPoint *point, uint64_t 
 {
     Value a[3];
     EvalStatus s;
-    if ((*budget)-- == 0) {
-        *budget = 0;
+    if (*budget == 0)
         return EVAL_TOO_LONG;
-    }
+    --*budget;
     switch (e->kind) {
     case TE_CONST: *v = e->value; return EVAL_OK;
     case TE_WINVAR: return find_var(point, e, &v->i) ? EVAL_OK : EVAL_NOT_STATIC;
@@ -287,26 +286,23 @@ static bool add_scaled(StaticAffine *out, const StaticAffine *a, int64_t k)
     return true;
 }
 
-bool tessi_static_affine(const TExpr *e, const WindowPoint *point, StaticAffine *out)
+/* By the form of the expression alone. */
+static bool affine_form(const TExpr *e, const WindowPoint *point, StaticAffine *out)
 {
     StaticAffine a, b;
-    Value v;
-    uint64_t budget = 10000;
-    *out = (StaticAffine){ 0 };
-    if (!tessi_tt_is_integer(e->type))
-        return false;
-    if (tessi_static_eval(e, point, &budget, &v) == EVAL_OK) {
-        out->constant = v.i;
-        return true;
-    }
+    int64_t value;
     switch (e->kind) {
+    case TE_CONST: out->constant = e->value.i; return true;
     case TE_WINVAR:
+        if (find_var(point, e, &value)) {
+            out->constant = value;
+            return true;
+        }
         out->n = 1;
         out->term[0] = (StaticTerm){ e->window, e->slot, 1 };
         return true;
     case TE_CAST:
-    case TE_LOCAL:
-        return tessi_tt_is_integer(e->arg[0]->type) && tessi_static_affine(e->arg[0], point, out);
+    case TE_LOCAL: return tessi_static_affine(e->arg[0], point, out);
     case TE_OP: break;
     default: return false;
     }
@@ -323,4 +319,20 @@ bool tessi_static_affine(const TExpr *e, const WindowPoint *point, StaticAffine 
         return a.n == 0 && add_scaled(out, &b, a.constant);
     default: return false;
     }
+}
+
+bool tessi_static_affine(const TExpr *e, const WindowPoint *point, StaticAffine *out)
+{
+    Value v;
+    uint64_t budget = 10000;
+    *out = (StaticAffine){ 0 };
+    if (!tessi_tt_is_integer(e->type))
+        return false;
+    if (affine_form(e, point, out))
+        return true;
+    *out = (StaticAffine){ 0 };
+    if (tessi_static_eval(e, point, &budget, &v) != EVAL_OK)
+        return false;
+    out->constant = v.i;
+    return true;
 }

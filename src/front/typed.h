@@ -154,8 +154,10 @@ struct TInstance {
     VEC(TLocal) locals;
     VEC(TExpr *) reads; /* every READ and CONVOLVE, in order */
     TExpr *result;
-    bool uses_index; /* index(d) */
-    bool failed;     /* its body was diagnosed */
+    bool uses_index;    /* index(d) */
+    uint32_t max_index; /* the largest d of those, first at index_span */
+    Span index_span;
+    bool failed; /* its body was diagnosed */
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------------------- */

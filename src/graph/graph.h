@@ -37,7 +37,7 @@ typedef struct TableId {
  * values and (for affine differences) equal values mean equal ids. */
 typedef enum SizeKind {
     SIZE_OF_AFFINE, /* constant + sum of coef[k] * atom[k]; atoms are PARAM, FLOORDIV, MIN, MAX, PRODUCT in a fixed order */
-    SIZE_OF_PARAM,    /* parameter number `param` */
+    SIZE_OF_PARAM,  /* parameter number `param` */
     SIZE_OF_FLOORDIV, /* floor(a / divisor), divisor > 0 */
     SIZE_OF_MIN,      /* min(a, b) */
     SIZE_OF_MAX,      /* max(a, b) */
@@ -51,7 +51,7 @@ typedef struct Size {
     int64_t *coef;
     SizeId *atom;
     SizeId a, b;
-    uint32_t weight; /* nodes of the tree: bounds recursion and time; past MAX_SIZE_WEIGHT a size is "no size" */
+    uint32_t weight; /* nodes of the tree; past MAX_SIZE_WEIGHT it is "no size": bounds recursion */
 } Size;
 enum { MAX_SIZE_WEIGHT = 1000 };
 
@@ -101,8 +101,8 @@ typedef struct Expr {
     ScalarType type;
     Op op;               /* EXPR_OP */
     Reduction reduction; /* EXPR_WINDOW */
-    bool fused;          /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
-    uint32_t ref;        /* SCALAR, INDEX, WINVAR */
+    bool fused;   /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
+    uint32_t ref; /* SCALAR, INDEX, WINVAR */
     uint8_t n_args;
     ExprId arg[3];
     AccessId access;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/graph_text.h"
+#include "graph/graph_walk.h"
 
 /* ---- Names and numbers ------------------------------------------------------------------------------------------------- */
 static bool is_letter(char c)
@@ -73,6 +74,56 @@ void tessi_graph_print_name(const char *name, Text *out)
     tessi_text_add(out, "\"");
 }
 
+/* ---- Layout ------------------------------------------------------------------------------------------------------------ */
+/* How bad it is to break at blank `k`, of brackets nested `depth` deep: outside of brackets and in front of an operator is best. */
+static int badness(const char *text, size_t k, int depth)
+{
+    bool after_comma = k && strchr(",;:", text[k - 1]);
+    bool before_operator = text[k + 1] && strchr("+-*/%&|^<=!", text[k + 1]);
+    return 2 * depth + (after_comma || before_operator ? 0 : 1);
+}
+
+/* The best blank for a break among those that leave a line at least half full, else the first one there is; 0 for none. */
+static size_t find_break(const char *text, size_t room)
+{
+    int depth = 0, least = 0;
+    size_t best = 0;
+    bool quoted = false;
+    for (size_t k = 0; text[k] && (k <= room || !best); k++) {
+        char c = text[k];
+        if (c == '"' && (!k || text[k - 1] != '\\'))
+            quoted = !quoted;
+        if (quoted)
+            continue;
+        depth += strchr("([{", c) ? 1 : strchr(")]}", c) ? -1 : 0;
+        if (c != ' ' || (k < room / 2 && room > 20))
+            continue;
+        int bad = badness(text, k, depth);
+        if (!best || bad <= least) {
+            best = k;
+            least = bad;
+        }
+    }
+    return best;
+}
+
+void tessi_add_wrapped(Text *out, const char *text, size_t column, int indent)
+{
+    for (;;) {
+        size_t room = column < LINE_WIDTH ? LINE_WIDTH - column : 1;
+        bool fits = memchr(text, '\0', room + 1) != NULL;
+        size_t at = fits ? 0 : find_break(text, room);
+        if (!at) {
+            tessi_text_add(out, text);
+            return;
+        }
+        tessi_text_addn(out, text, at);
+        tessi_text_addf(out, "\n%*s", indent + 2, "");
+        column = (size_t)indent + 2;
+        text += at + 1;
+    }
+}
+
 static void print_list(const Graph *g, const SizeId *size, uint32_t n, Text *out)
 {
     for (uint32_t d = 0; d < n; d++) {
@@ -139,16 +190,24 @@ static void print_table(const Table *t, Text *out)
     for (uint32_t d = 0; d < t->n_dims; d++)
         tessi_text_addf(out, "%s%u", d ? ", " : "[", (unsigned)t->dim[d]);
     tessi_text_addf(out, "] %s = {", tessi_type_info(t->type)->name);
-    uint32_t row = t->dim[t->n_dims - 1] <= 16 ? t->dim[t->n_dims - 1] : 16;
+    uint32_t row = t->dim[t->n_dims - 1];
+    Text line;
+    tessi_text_init(&line, out->arena);
     for (uint32_t k = 0; k < t->n; k++) {
-        tessi_text_add(out, k % row ? " " : t->n > row ? "\n    " : " ");
+        tessi_text_add(&line, k % row ? " " : "");
         if (tessi_is_real(t->type))
-            tessi_text_add_real(out, t->at[k].f, t->type == TYPE_F32);
+            tessi_text_add_real(&line, t->at[k].f, t->type == TYPE_F32);
         else
-            tessi_text_addf(out, "%lld", (long long)t->at[k].i);
-        tessi_text_add(out, k + 1 < t->n ? "," : "");
+            tessi_text_addf(&line, "%lld", (long long)t->at[k].i);
+        tessi_text_add(&line, k + 1 < t->n ? "," : "");
+        if ((k + 1) % row)
+            continue;
+        bool short_enough = t->n == row && line.n < 60;
+        tessi_text_add(out, short_enough ? " " : "\n    ");
+        tessi_add_wrapped(out, tessi_text_str(&line), 4, 2);
+        tessi_text_add(out, k + 1 < t->n ? "" : short_enough ? " }\n" : "\n}\n");
+        line.n = 0;
     }
-    tessi_text_add(out, t->n > row ? "\n}\n" : " }\n");
 }
 
 /* ---- Stages ------------------------------------------------------------------------------------------------------------ */
@@ -218,11 +277,17 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
     }
 }
 
-static bool has_fma(const Graph *g)
+/* Only what is printed counts: expressions that nothing needs stay behind in a graph. */
+static bool has_fma(const Graph *g, Arena *scratch)
 {
-    VEC_FOREACH (const Expr, e, &g->exprs) {
-        if (e->kind == EXPR_OP && e->op == OP_FMA)
-            return true;
+    ExprWalk walk = { .arena = scratch };
+    GRAPH_FOREACH_STAGE (g, id) {
+        VEC_FOREACH (const Piece, p, &tessi_stage(g, id)->pieces) {
+            const ExprList *list = tessi_expr_walk(&walk, g, &p->body, 1);
+            VEC_FOREACH (const ExprId, it, list)
+                if (tessi_expr(g, *it)->kind == EXPR_OP && tessi_expr(g, *it)->op == OP_FMA)
+                    return true;
+        }
     }
     return false;
 }
@@ -236,7 +301,8 @@ void tessi_graph_print(const Graph *g, Text *out)
     tessi_text_add(out, "graph ");
     tessi_graph_print_name(g->name, out);
     tessi_text_addf(out, "\nfp %s%s\n", fp[g->fp],
-                    has_fma(g) ? " # + [x * y] is one operation with one rounding" : "");
+                    has_fma(g, out->arena) ? " # + [x * y] is one operation with one rounding"
+                                           : "");
     print_params(g, out);
     VEC_FOREACH (const Scalar, s, &g->scalars)
         print_scalar(s, out);

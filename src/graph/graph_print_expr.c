@@ -346,6 +346,8 @@ static void print_window(BodyPrinter *p, ExprId id, const Expr *e)
         print_expr(p, e->arg[1], 0);
     }
     tessi_text_add(p->out, ")");
+    VEC_FOREACH (const ExprId, it, &named) /* out of scope */
+        tessi_expr_map_set(&p->name, *it, (ExprId){ 0 });
 }
 
 static void print_unnamed(BodyPrinter *p, ExprId id, int precedence)
@@ -388,32 +390,7 @@ static void print_expr(BodyPrinter *p, ExprId id, int precedence)
         print_unnamed(p, id, precedence);
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------------------------------ */
-enum { LINE_WIDTH = 100 };
-
-/* Adds a line, broken at blanks outside quotes where it would become too wide. */
-static void add_wrapped(Text *out, const char *line, size_t column, int indent)
-{
-    while (*line) {
-        size_t width = 0, best = 0, n = strlen(line);
-        bool quoted = false;
-        for (width = 0; width < n && (column + width <= LINE_WIDTH || !best); width++) {
-            if (line[width] == '"' && (!width || line[width - 1] != '\\'))
-                quoted = !quoted;
-            if (line[width] == ' ' && !quoted)
-                best = width;
-        }
-        if (width == n || !best) {
-            tessi_text_add(out, line);
-            return;
-        }
-        tessi_text_addn(out, line, best);
-        tessi_text_addf(out, "\n%*s", indent + 2, "");
-        column = (size_t)indent + 2;
-        line += best + 1;
-    }
-}
-
+/* ---- Bodies ------------------------------------------------------------------------------------------------------------ */
 static size_t current_column(const Text *out)
 {
     size_t column = 0;
@@ -451,7 +428,7 @@ void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out)
         print_let(p, *it);
         tessi_text_add(&line, ";");
         tessi_text_addf(out, "\n%*s", indent, "");
-        add_wrapped(out, tessi_text_str(&line), (size_t)indent, indent);
+        tessi_add_wrapped(out, tessi_text_str(&line), (size_t)indent, indent);
     }
     line.n = 0;
     print_expr(p, body, 0);
@@ -463,6 +440,6 @@ void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out)
     } else {
         tessi_text_add(out, " ");
     }
-    add_wrapped(out, text, column, indent);
+    tessi_add_wrapped(out, text, column, indent);
     tessi_text_add(out, "\n");
 }

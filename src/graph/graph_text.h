@@ -29,7 +29,7 @@
 
 #include "graph/graph.h"
 
-enum { PRINTED_DEPTH = 60, READ_DEPTH = 800 };
+enum { PRINTED_DEPTH = 60, READ_DEPTH = 800, LINE_WIDTH = 100 };
 
 /* How many bytes at the start of text are a name that needs no quotes: words joined by dots, each perhaps with a number as in X<3>. */
 size_t tessi_graph_name_length(const char *text, size_t n);
@@ -44,6 +44,8 @@ enum { PRECEDENCE_SUM = 7, PRECEDENCE_PRODUCT = 8, PRECEDENCE_UNARY = 9 };
 typedef struct BodyPrinter BodyPrinter;
 BodyPrinter *tessi_body_printer(const Graph *g, Arena *scratch);
 void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out);
+/* Adds a text that begins in `column`, broken at blanks where it would become too wide. */
+void tessi_add_wrapped(Text *out, const char *text, size_t column, int indent);
 void tessi_print_constant(ScalarType t, Value v, Text *out);
 /* Whether dimension `dim` of a read is anything but the reader's own coordinate. */
 bool tessi_is_displaced(const Graph *g, const AccessDim *d, uint32_t dim);

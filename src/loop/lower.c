@@ -142,8 +142,9 @@ typedef struct Copy {
     LBufferId to;
 } Copy;
 
-static void copy_point(Lower *l, const Nest *nest, const Coord *coord)
+static void copy_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 {
+    (void)ev;
     const Copy *copy = nest->user;
     LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = copy->to;

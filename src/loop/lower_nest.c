@@ -81,10 +81,16 @@ static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId
     l->inside_last = inside;
     l->inside_rows = inside && rows;
     l->has_sort = false;
+    if ((flags & LFOR_SIMD) && tessi_wants_strips(l, nest)) {
+        tessi_lower_strips(l, nest, coord, from, to);
+        l->inside_rows = rows;
+        l->has_sort = had_sort;
+        return;
+    }
     LVarId var = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), from, to, 1, flags);
     l->guard_depth = tessi_scope_depth(l);
     coord[last] = tessi_nest_coord(nest, last, tessi_lexpr_var(l->p, var));
-    nest->body(l, nest, coord);
+    nest->body(l, nest, coord, NULL);
     if (l->has_sort) /* no vector executes a sort */
         l->scopes.at[l->guard_depth].stmt->flags &= (uint8_t)~LFOR_SIMD;
     tessi_scope_close(l);
@@ -195,7 +201,7 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     if (nest->n_dims == 0) {
-        nest->body(l, nest, coord);
+        nest->body(l, nest, coord, NULL);
         return;
     }
     Bounds b = find_bounds(l, nest);
@@ -221,7 +227,7 @@ typedef struct Job {
     const ExprId *roots; /* NULL = store zeros */
 } Job;
 
-static void job_body(Lower *l, const Nest *nest, const Coord *coord)
+static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 {
     const Job *job = nest->user;
     LExprId index[MAX_DIMS];
@@ -232,9 +238,11 @@ static void job_body(Lower *l, const Nest *nest, const Coord *coord)
             index[d] = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
         }
     }
-    Eval *ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
-    for (uint8_t d = 0; d < nest->n_dims; d++)
-        ev->coord[d] = coord[d];
+    if (!ev) {
+        ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
+        for (uint8_t d = 0; d < nest->n_dims; d++)
+            ev->coord[d] = coord[d];
+    }
     uint32_t n = job->n + nest->n_dims;
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, n);
     for (uint32_t i = 0; i < job->n; i++) {
@@ -295,6 +303,50 @@ static void piece_range(Lower *l, const Stage *s, const Piece *piece, Nest *nest
     }
 }
 
+/* The class of points modulo the steps that a piece gives completely, as a number; -1 when it leaves gaps or that is not sure. */
+static int residue_of(const Lower *l, const Stage *s, const Piece *piece)
+{
+    int number = 0;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        int64_t offset, step = piece->step[d];
+        if (!tessi_size_is_const(l->g, piece->offset[d], &offset) || offset < 0 || offset >= step)
+            return -1;
+        Lin count = tessi_lin_size(l->g, piece->count[d]), size = tessi_lin_size(l->g, s->size[d]);
+        Lin end = tessi_lin_const(offset); /* offset + step * count reaches the size */
+        end = tessi_lin_add_scaled(&end, &count, step);
+        end = tessi_lin_add_scaled(&end, &size, -1);
+        if (!tessi_lin_never_negative(l->g, &end))
+            return -1;
+        number = number * (int)step + (int)offset;
+    }
+    return number;
+}
+
+/* Some pieces with the same steps cover the stage between them, so that nothing need be cleared. */
+static bool covers_all(const Lower *l, const Stage *s)
+{
+    enum { MAX_CLASSES = 64 };
+    for (uint32_t first = 0; first < s->pieces.n; first++) {
+        int64_t classes = 1;
+        uint64_t seen = 0;
+        for (uint8_t d = 0; d < s->n_dims && classes <= MAX_CLASSES; d++)
+            classes *= s->pieces.at[first].step[d];
+        if (classes > MAX_CLASSES)
+            continue;
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
+            bool same = true;
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                same = same && piece->step[d] == s->pieces.at[first].step[d];
+            int residue = same ? residue_of(l, s, piece) : -1;
+            if (residue >= 0)
+                seen |= (uint64_t)1 << residue;
+        }
+        if (seen == (classes == 64 ? UINT64_MAX : ((uint64_t)1 << classes) - 1))
+            return true;
+    }
+    return false;
+}
+
 static bool is_plain(const Stage *s)
 {
     if (s->pieces.n != 1)
@@ -332,9 +384,11 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         run_job(l, group, &nest, &job);
         return;
     }
-    Job zeros = { .stage = group->members.at, .n = 1 };
-    tessi_nest_whole(l, first, &nest);
-    run_job(l, group, &nest, &zeros);
+    if (!covers_all(l, first)) {
+        Job zeros = { .stage = group->members.at, .n = 1 };
+        tessi_nest_whole(l, first, &nest);
+        run_job(l, group, &nest, &zeros);
+    }
     VEC_FOREACH (const Piece, piece, &first->pieces) {
         Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
         piece_range(l, first, piece, &nest);

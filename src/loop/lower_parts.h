@@ -4,6 +4,8 @@
  *   lower_nest.c   the loops of a group: rows, edges and interior
  *   lower_expr.c   graph expressions to loop expressions
  *   lower_window.c windows to loops with accumulators
+ *   lower_median.c medians as networks
+ *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
@@ -80,6 +82,8 @@ typedef struct Eval {
     ExprList exprs;  /* everything the roots reach, ascending */
     uint32_t *value; /* parallel to exprs: LExprId, 0 = not yet */
     VEC(WindowVars) open;
+    LBufferId *
+        strip; /* parallel to exprs: the array that holds its values, one for each point of a strip; NULL = no strips */
     bool pinned; /* the coordinates are inside only where the guards hold */
 } Eval;
 
@@ -189,7 +193,8 @@ struct Nest {
     bool parallel, vector, split;
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
-    void (*body)(Lower *l, const Nest *nest, const Coord *coord);
+    /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */
+    void (*body)(Lower *l, const Nest *nest, const Coord *coord, Eval *ev);
     const void *user;
 };
 void tessi_lower_nest(Lower *l, const Nest *nest);
@@ -200,6 +205,11 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
 /* The product of the extents of the outer dimensions. */
 LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
+/* ---- lower_strip.c ---- */
+/* The bodies have window loops that gain from being run for a strip of points at a time. */
+bool tessi_wants_strips(Lower *l, const Nest *nest);
+/* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
+void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 void tessi_lower_group(Lower *l, const PlanGroup *group);
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);
 void tessi_lower_histogram(Lower *l, const PlanGroup *group);

@@ -181,10 +181,16 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 
 /* ---- Histograms -------------------------------------------------------------------------------------------------------- */
 
+/* Parallel parts of the image count into arrays of their own, which are added up; too many bins for that are counted by atomic
+ * additions. */
+enum { PARTS = 32, MAX_PART_BINS = 4096 };
+
 typedef struct Counting {
     StageId source;
     LBufferId counts;
-    LExprId n; /* number of bins */
+    LExprId part; /* first index of `counts`; none = 0 */
+    LExprId n;    /* number of bins */
+    bool atomic;
 } Counting;
 
 /* The bin of value v and whether there is one; floor(v) for reals, of which a NaN has none. */
@@ -204,32 +210,87 @@ static LExprId bin_of(Lower *l, const Counting *c, LExprId v, LExprId *in)
     return tessi_lexpr_cast(l->p, TYPE_INDEX, v);
 }
 
-static void count_point(Lower *l, const Nest *nest, const Coord *coord)
+static void add_to_bin(Lower *l, const Counting *c, LExprId bin)
 {
+    LStmt *s = tessi_scope_stmt(l, LSTMT_ADD);
+    s->buffer = c->counts;
+    if (c->part.v)
+        s->index[s->n_index++] = c->part;
+    s->index[s->n_index++] = bin;
+    s->a = tessi_lexpr_const(l->p, TYPE_U32, tessi_value_int(1));
+    s->atomic = c->atomic;
+}
+
+static void count_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+{
+    (void)ev;
     const Counting *c = nest->user;
-    LExprId in, place[2] = { tessi_eval_stage(l, c->source, coord, false) };
-    place[0] = bin_of(l, c, place[0], &in);
+    LExprId in, place[2];
+    place[0] = bin_of(l, c, tessi_eval_stage(l, c->source, coord, false), &in);
     place[1] = in;
     tessi_scope_place(l, place, 2);
     tessi_scope_if(l, place[1]);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_ADD);
+    add_to_bin(l, c, place[0]);
+    tessi_scope_close(l);
+}
+
+static void clear_bins(Lower *l, const Counting *c)
+{
+    LExprId bin = open_loop(l, "bin", tessi_l_int(l, 0), c->n, LFOR_SIMD);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = c->counts;
-    s->n_index = 1;
-    s->index[0] = place[0];
-    s->a = tessi_lexpr_const(l->p, TYPE_U32, tessi_value_int(1));
-    s->atomic = nest->parallel;
+    if (c->part.v)
+        s->index[s->n_index++] = c->part;
+    s->index[s->n_index++] = bin;
+    s->a = tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 });
+    tessi_scope_close(l);
+}
+
+/* Dimension 0 in PARTS parts, each with its own row of counts. */
+static void count_parts(Lower *l, const Stage *stage, Nest *nest, Counting *c, LBufferId sums)
+{
+    LExprId parts = tessi_l_int(l, PARTS), zero = tessi_l_int(l, 0), one = tessi_l_int(l, 1);
+    LBuffer b = { .kind = LBUF_TEMP, .type = TYPE_U32, .n_dims = 2, .size = { parts, c->n } };
+    b.name = tessi_sprintf(l->arena, "%s_parts", stage->name);
+    c->counts = tessi_loop_buffer(l->p, &b);
+    c->part = open_loop(l, "part", zero, parts, LFOR_PARALLEL);
+    clear_bins(l, c);
+    LExprId rows = nest->to[0];
+    LExprId next = tessi_l_op(l, OP_ADD, c->part, one);
+    nest->from[0] = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_MUL, rows, c->part), parts);
+    nest->to[0] = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_MUL, rows, next), parts);
+    tessi_lower_nest(l, nest);
+    tessi_scope_close(l);
+
+    LExprId bin = open_loop(l, "bin", zero, c->n, 0);
+    LVarId sum =
+        tessi_scope_var(l, "sum", TYPE_U32, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
+    LExprId so_far = tessi_lexpr_var(l->p, sum);
+    LExprId part = open_loop(l, "part", zero, parts, 0);
+    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
+    set->var = sum;
+    set->a = tessi_l_op(l, OP_ADD, so_far,
+                        tessi_lexpr_load(l->p, c->counts, (LExprId[]){ part, bin }, 2));
+    tessi_scope_close(l);
+    store(l, sums, bin, so_far);
     tessi_scope_close(l);
 }
 
 void tessi_lower_histogram(Lower *l, const PlanGroup *group)
 {
     StageId id = group->members.at[0];
-    const Stage *stage = tessi_stage(l->g, id);
-    Counting c = { stage->source, l->buffer[id.v], tessi_lower_size(l, stage->size[0]) };
-    LExprId bin = open_loop(l, "bin", tessi_l_int(l, 0), c.n, LFOR_SIMD);
-    store(l, c.counts, bin, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
-    tessi_scope_close(l);
-    Nest nest = { .parallel = group->parallel >= 0, .body = count_point, .user = &c };
-    tessi_nest_whole(l, tessi_stage(l->g, stage->source), &nest);
+    const Stage *stage = tessi_stage(l->g, id), *source = tessi_stage(l->g, stage->source);
+    Counting c = { .source = stage->source, .counts = l->buffer[id.v] };
+    c.n = tessi_lower_size(l, stage->size[0]);
+    Nest nest = { .body = count_point, .user = &c };
+    tessi_nest_whole(l, source, &nest);
+    bool parallel = group->parallel >= 0 && nest.n_dims > 0;
+    int64_t bins;
+    if (parallel && tessi_size_is_const(l->g, stage->size[0], &bins) && bins <= MAX_PART_BINS) {
+        count_parts(l, stage, &nest, &c, l->buffer[id.v]);
+        return;
+    }
+    c.atomic = nest.parallel = parallel;
+    clear_bins(l, &c);
     tessi_lower_nest(l, &nest);
 }

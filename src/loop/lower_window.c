@@ -6,33 +6,11 @@
 #include <math.h>
 
 #include "analysis/const_eval.h"
-#include "loop/lower_parts.h"
-
-/* What is known of the condition of a window. */
-typedef enum Condition {
-    COND_NONE,   /* holds everywhere */
-    COND_NEVER,  /* holds nowhere */
-    COND_SOME,   /* depends on window variables only and holds somewhere */
-    COND_STATIC, /* does not depend on data or the point; may hold nowhere */
-    COND_DATA
-} Condition;
-
-typedef struct Member {
-    ExprId id;
-    Condition cond;
-    LVarId acc;      /* MEDIAN with a condition: number of values so far */
-    LVarId seen;     /* COND_STATIC: whether it held somewhere */
-    LBufferId local; /* MEDIAN */
-} Member;
-
-typedef struct Family {
-    WindowId window;
-    VEC(Member) members;
-} Family;
+#include "loop/lower_window.h"
 
 /* ---- Conditions known when compiling ------------------------------------------------------------------------------------- */
 
-static Condition condition_of(Lower *l, const Expr *e)
+Condition tessi_window_condition(Lower *l, const Expr *e)
 {
     enum { MAX_TRIED = 1 << 16 };
     const Window *w = tessi_window(l->g, e->window);
@@ -72,6 +50,13 @@ static bool is_open(const Eval *ev, WindowId w)
     return false;
 }
 
+/* It has a value here, or a strip of values. */
+static bool is_made(const Eval *ev, ExprId id)
+{
+    uint32_t *cell = tessi_eval_cell(ev, id);
+    return *cell || (ev->strip && ev->strip[cell - ev->value].v);
+}
+
 /* All variables that the expression uses from outside have values here. */
 static bool can_stand_here(const Lower *l, const Eval *ev, ExprId id)
 {
@@ -102,18 +87,19 @@ static bool inner_windows(Lower *l, Eval *ev, ExprId id, bool build)
 
 static void add_member(Lower *l, Family *f, ExprId id)
 {
-    Member m = { .id = id, .cond = condition_of(l, tessi_expr(l->g, id)) };
+    Member m = { .id = id, .cond = tessi_window_condition(l, tessi_expr(l->g, id)) };
     VEC_PUSH(l->arena, &f->members, m);
 }
 
-static Family family_of(Lower *l, Eval *ev, ExprId id)
+Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
 {
     Family f = { .window = tessi_expr(l->g, id)->window };
     add_member(l, &f, id);
     for (uint32_t i = 0; i < ev->exprs.n; i++) {
         ExprId other = ev->exprs.at[i];
         const Expr *e = tessi_expr(l->g, other);
-        if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v && !ev->value[i]
+        if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v
+            && !is_made(ev, other) && !tessi_median_is_network(l, other)
             && can_stand_here(l, ev, other) && !inner_windows(l, ev, other, false))
             add_member(l, &f, other);
     }
@@ -128,7 +114,7 @@ static LExprId number(Lower *l, ScalarType t, double x)
     return tessi_lexpr_const(l->p, t, v);
 }
 
-static LExprId start_value(Lower *l, const Expr *e, Condition cond)
+LExprId tessi_window_start(Lower *l, const Expr *e, Condition cond)
 {
     ScalarType t = e->type;
     bool is_max = e->reduction == REDUCE_MAX;
@@ -147,14 +133,13 @@ static LExprId start_value(Lower *l, const Expr *e, Condition cond)
     }
 }
 
-/* What an empty window gives. */
-static LExprId empty_value(Lower *l, const Expr *e)
+LExprId tessi_window_empty(Lower *l, const Expr *e)
 {
     bool one = e->reduction == REDUCE_PROD || e->reduction == REDUCE_ALL;
     return number(l, e->type, one ? 1 : 0);
 }
 
-static LExprId bool_const(Lower *l, bool b)
+LExprId tessi_lower_bool(Lower *l, bool b)
 {
     return tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(b));
 }
@@ -186,12 +171,12 @@ static void declare(Lower *l, Member *m)
         l->has_sort = true;
         return;
     }
-    m->acc = tessi_scope_var(l, name, e->type, start_value(l, e, m->cond));
+    m->acc = tessi_scope_var(l, name, e->type, tessi_window_start(l, e, m->cond));
     if (m->cond == COND_STATIC)
-        m->seen = tessi_scope_var(l, "seen", TYPE_BOOL, bool_const(l, false));
+        m->seen = tessi_scope_var(l, "seen", TYPE_BOOL, tessi_lower_bool(l, false));
 }
 
-static void set(Lower *l, LVarId var, LExprId value)
+void tessi_lower_set(Lower *l, LVarId var, LExprId value)
 {
     LStmt *s = tessi_scope_stmt(l, LSTMT_SET);
     s->var = var;
@@ -212,7 +197,26 @@ static LExprId flat_point(Lower *l, const Eval *ev, WindowId id)
     return flat;
 }
 
-/* One step of one member, its operands placed: x (and y when fused), and the condition when it depends on data. */
+void tessi_window_operands(Lower *l, Eval *ev, const Member *m, LExprId *operand)
+{
+    const Expr e = *tessi_expr(l->g, m->id), body = *tessi_expr(l->g, e.arg[0]);
+    operand[0] = operand[1] = operand[2] = tessi_l_int(l, 0);
+    operand[0] = tessi_eval_expr(l, ev, e.fused ? body.arg[0] : e.arg[0]);
+    if (e.fused)
+        operand[1] = tessi_eval_expr(l, ev, body.arg[1]);
+    if (m->cond == COND_DATA)
+        operand[2] = tessi_eval_expr(l, ev, e.arg[1]);
+}
+
+LExprId tessi_window_step_expr(Lower *l, const Member *m, const LExprId *operand, LExprId acc)
+{
+    const Expr *e = tessi_expr(l->g, m->id);
+    LExprId next = e->fused ? tessi_lexpr_op(l->p, OP_FMA, operand[0], operand[1], acc)
+                            : tessi_l_op(l, step_op(e->reduction), acc, operand[0]);
+    return m->cond == COND_DATA ? tessi_l_select(l, operand[2], next, acc) : next;
+}
+
+/* One step of one member, its operands placed. */
 static void step(Lower *l, const Eval *ev, const Member *m, const LExprId *operand)
 {
     const Expr *e = tessi_expr(l->g, m->id);
@@ -224,17 +228,34 @@ static void step(Lower *l, const Eval *ev, const Member *m, const LExprId *opera
         s->index[0] = at;
         s->a = operand[0];
         if (m->acc.v)
-            set(l, m->acc, tessi_l_op(l, OP_ADD, at, tessi_l_int(l, 1)));
+            tessi_lower_set(l, m->acc, tessi_l_op(l, OP_ADD, at, tessi_l_int(l, 1)));
         return;
     }
     LExprId acc = tessi_lexpr_var(l->p, m->acc);
-    LExprId next = e->fused ? tessi_lexpr_op(l->p, OP_FMA, operand[0], operand[1], acc)
-                            : tessi_l_op(l, step_op(e->reduction), acc, operand[0]);
-    if (m->cond == COND_DATA)
-        next = tessi_l_select(l, operand[2], next, acc);
-    set(l, m->acc, next);
+    tessi_lower_set(l, m->acc, tessi_window_step_expr(l, m, operand, acc));
     if (m->seen.v)
-        set(l, m->seen, bool_const(l, true));
+        tessi_lower_set(l, m->seen, tessi_lower_bool(l, true));
+}
+
+ExprId tessi_window_if(const Lower *l, const Member *m)
+{
+    bool is_static = m->cond == COND_SOME || m->cond == COND_STATIC;
+    return is_static ? tessi_expr(l->g, m->id)->arg[1] : (ExprId){ 0 };
+}
+
+bool tessi_window_next_if(const Lower *l, const Family *f, uint32_t *i, ExprId *where)
+{
+    for (; *i < f->members.n; ++*i) {
+        *where = tessi_window_if(l, &f->members.at[*i]);
+        bool seen = where->v == 0;
+        for (uint32_t k = 0; k < *i && !seen; k++)
+            seen = tessi_window_if(l, &f->members.at[k]).v == where->v;
+        if (seen)
+            continue;
+        ++*i;
+        return true;
+    }
+    return false;
 }
 
 /* The steps of all members that stand under the same condition (`where`; none: under no IF). */
@@ -243,41 +264,24 @@ static void steps_under(Lower *l, Eval *ev, const Family *f, ExprId where)
     VEC(LExprId) operands = { 0 };
     VEC(const Member *) taken = { 0 };
     VEC_FOREACH (const Member, m, &f->members) {
-        const Expr e = *tessi_expr(l->g, m->id);
-        bool is_static = m->cond == COND_SOME || m->cond == COND_STATIC;
-        if (m->cond == COND_NEVER || (is_static ? e.arg[1].v : 0) != where.v)
+        if (m->cond == COND_NEVER || tessi_window_if(l, m).v != where.v)
             continue;
-        const Expr body = *tessi_expr(l->g, e.arg[0]);
-        LExprId zero = tessi_l_int(l, 0), operand[3] = { zero, zero, zero };
-        operand[0] = tessi_eval_expr(l, ev, e.fused ? body.arg[0] : e.arg[0]);
-        if (e.fused)
-            operand[1] = tessi_eval_expr(l, ev, body.arg[1]);
-        if (m->cond == COND_DATA)
-            operand[2] = tessi_eval_expr(l, ev, e.arg[1]);
-        for (int i = 0; i < 3; i++)
+        LExprId operand[WINDOW_OPERANDS];
+        tessi_window_operands(l, ev, m, operand);
+        for (int i = 0; i < WINDOW_OPERANDS; i++)
             VEC_PUSH(l->arena, &operands, operand[i]);
         VEC_PUSH(l->arena, &taken, m);
     }
     tessi_scope_place(l, operands.at, operands.n);
     for (uint32_t i = 0; i < taken.n; i++)
-        step(l, ev, taken.at[i], &operands.at[(size_t)i * 3]);
+        step(l, ev, taken.at[i], &operands.at[(size_t)i * WINDOW_OPERANDS]);
 }
 
 static void loop_body(Lower *l, Eval *ev, const Family *f)
 {
+    ExprId where;
     steps_under(l, ev, f, (ExprId){ 0 });
-    for (uint32_t i = 0; i < f->members.n; i++) {
-        const Member *m = &f->members.at[i];
-        if (m->cond != COND_SOME && m->cond != COND_STATIC)
-            continue;
-        ExprId where = tessi_expr(l->g, m->id)->arg[1];
-        bool done = false;
-        for (uint32_t k = 0; k < i; k++)
-            done = done
-                   || (f->members.at[k].cond == m->cond
-                       && tessi_expr(l->g, f->members.at[k].id)->arg[1].v == where.v);
-        if (done)
-            continue;
+    for (uint32_t i = 0; tessi_window_next_if(l, f, &i, &where);) {
         tessi_scope_if(l, tessi_eval_expr(l, ev, where));
         steps_under(l, ev, f, where);
         tessi_scope_close(l);
@@ -292,7 +296,7 @@ static LExprId median_of(Lower *l, const Member *m)
                          : tessi_l_int(l, tessi_window_points(tessi_window(l->g, e->window)));
     LVarId result = { 0 };
     if (m->cond == COND_STATIC) { /* there may be nothing to sort */
-        result = tessi_scope_var(l, "median", e->type, empty_value(l, e));
+        result = tessi_scope_var(l, "median", e->type, tessi_window_empty(l, e));
         tessi_scope_if(l, tessi_l_op(l, OP_LT, tessi_l_int(l, 0), n));
     }
     LStmt *sort = tessi_scope_stmt(l, LSTMT_SORT);
@@ -303,7 +307,7 @@ static LExprId median_of(Lower *l, const Member *m)
     tessi_pin(l, value, tessi_scope_depth(l)); /* not before the sort */
     if (!result.v)
         return tessi_scope_let(l, "median", value);
-    set(l, result, value);
+    tessi_lower_set(l, result, value);
     tessi_scope_close(l);
     return tessi_lexpr_var(l->p, result);
 }
@@ -312,21 +316,45 @@ static LExprId result_of(Lower *l, const Member *m)
 {
     const Expr *e = tessi_expr(l->g, m->id);
     if (m->cond == COND_NEVER)
-        return empty_value(l, e);
+        return tessi_window_empty(l, e);
     if (e->reduction == REDUCE_MEDIAN)
         return median_of(l, m);
     LExprId acc = tessi_lexpr_var(l->p, m->acc);
-    return m->seen.v ? tessi_l_select(l, tessi_lexpr_var(l->p, m->seen), acc, empty_value(l, e))
-                     : acc;
+    return m->seen.v
+               ? tessi_l_select(l, tessi_lexpr_var(l->p, m->seen), acc, tessi_window_empty(l, e))
+               : acc;
+}
+
+void tessi_window_open(Lower *l, Eval *ev, WindowId id)
+{
+    static const char *const names[MAX_WINDOW_VARS] = { "i", "j", "k", "m" };
+    const Window *w = tessi_window(l->g, id);
+    WindowVars vars = { .window = id };
+    for (int i = 0; i < w->n_vars; i++) {
+        LVarId v = tessi_scope_for(l, names[i], tessi_l_int(l, w->lo[i]),
+                                   tessi_l_int(l, (int64_t)w->hi[i] + 1), 1, 0);
+        vars.var[i] = tessi_lexpr_var(l->p, v);
+    }
+    VEC_PUSH(l->arena, &ev->open, vars);
+}
+
+void tessi_window_close(Lower *l, Eval *ev, WindowId id)
+{
+    ev->open.n--;
+    for (int i = 0; i < tessi_window(l->g, id)->n_vars; i++)
+        tessi_scope_close(l);
 }
 
 void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
 {
-    static const char *const names[MAX_WINDOW_VARS] = { "i", "j", "k", "m" };
+    if (tessi_median_is_network(l, id)) {
+        tessi_eval_set(l, ev, id, tessi_median_network(l, ev, id));
+        return;
+    }
     inner_windows(l, ev, id, true);
     if (*tessi_eval_cell(ev, id))
         return; /* made together with an inner one */
-    Family f = family_of(l, ev, id);
+    Family f = tessi_window_family(l, ev, id);
     bool any = false;
     VEC_FOREACH (Member, m, &f.members) {
         if (m->cond != COND_NEVER)
@@ -334,18 +362,9 @@ void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
         any = any || m->cond != COND_NEVER;
     }
     if (any) {
-        const Window *w = tessi_window(l->g, f.window);
-        WindowVars vars = { .window = f.window };
-        for (int i = 0; i < w->n_vars; i++) {
-            LVarId v = tessi_scope_for(l, names[i], tessi_l_int(l, w->lo[i]),
-                                       tessi_l_int(l, (int64_t)w->hi[i] + 1), 1, 0);
-            vars.var[i] = tessi_lexpr_var(l->p, v);
-        }
-        VEC_PUSH(l->arena, &ev->open, vars);
+        tessi_window_open(l, ev, f.window);
         loop_body(l, ev, &f);
-        ev->open.n--;
-        for (int i = 0; i < w->n_vars; i++)
-            tessi_scope_close(l);
+        tessi_window_close(l, ev, f.window);
     }
     VEC_FOREACH (const Member, m, &f.members)
         tessi_eval_set(l, ev, m->id, result_of(l, m));

@@ -1,5 +1,5 @@
 /* Every diagnostic has a case: tests/errors/ID.tess (or ID-2.tess, ID.idsl ...), whose first line says what must be reported and where:
- *     // expect: E0203 at 4:12
+ *     // expect: E0203 at 4:12                     (or: at 4:12 of FILE, for a file that the program uses)
  * Programs without mistakes other than the expected one must give just that diagnostic. */
 #include <dirent.h>
 #include <setjmp.h>
@@ -49,15 +49,16 @@ static bool run_case(const char *name)
     support_arena_init(&a);
     size_t n;
     char *text = support_read_file(&a, tessi_sprintf(&a, "%s/%s", FOLDER, name), &n);
-    char code[16];
+    char code[16], file[128];
     int line, col;
-    bool ok = sscanf(text, "// expect: %15s at %d:%d", code, &line, &col) == 3;
+    snprintf(file, sizeof file, "%s", name);
+    bool ok = sscanf(text, "// expect: %15s at %d:%d of %127s", code, &line, &col, file) >= 3;
     if (!ok)
         fprintf(stderr, "%s: the first line must be `// expect: CODE at LINE:COLUMN`\n", name);
 
     tess_options options;
     tess_options_init(&options);
-    options.library = TESSERA_SOURCE_DIR "/lib";
+    options.library = FOLDER "/use";
     tess_program *p;
     tess_diags *d;
     tess_compile(text, n, name, &options, &p, &d);

@@ -18,7 +18,8 @@
 #include "support.h"
 #include "tessera.h"
 
-enum { PROGRAMS = 1000, EVERY_C = 33, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
+/* Random plans have tiny tiles with wide halos, which the loop interpreter walks slowly. */
+enum { PROGRAMS = 1000, EVERY_C = 33, EVERY_PLAN = 11, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
 
 /* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
 static int type_bytes(DLDataType t)
@@ -349,7 +350,7 @@ static void test_random_programs(void **state)
     for (uint64_t i = 0; i < count && failures < 3; i++) {
         current = (sig_atomic_t)i;
         gen_program(&p, seed + i);
-        Trial trial = { .with_c = i % EVERY_C == 0, .n_plans = 1 };
+        Trial trial = { .with_c = i % EVERY_C == 0, .n_plans = i % EVERY_PLAN == 0 };
         if (!agrees(&p, trial, why, sizeof why)) {
             failures++;
             report(&p, trial, why);

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 typedef struct TypeCase {
-    const char *a, *b;  /* element types of two images */
-    const char *expr;   /* on A and B */
-    const char *type;   /* of the result */
+    const char *a, *b; /* element types of two images */
+    const char *expr;  /* on A and B */
+    const char *type;  /* of the result */
 } TypeCase;
 
 static void check_types(const TypeCase *cases, size_t n, bool forma)
@@ -31,26 +31,16 @@ static void check_types(const TypeCase *cases, size_t n, bool forma)
 static void test_arithmetic(void **state)
 {
     static const TypeCase cases[] = {
-        { "uint8", "uint8", "A + B", "int32" },
-        { "int8", "uint16", "A * B", "int32" },
-        { "int32", "uint32", "A + B", "uint32" },
-        { "int64", "uint32", "A + B", "int64" },
-        { "int32", "float", "A + B", "float" },
-        { "float", "double", "A + B", "double" },
-        { "float16", "float16", "A + B", "float" },
-        { "bool", "bool", "A + B", "int32" },
-        { "uint8", "uint8", "-A", "int32" },
-        { "uint8", "uint8", "~A", "int32" },
-        { "bool", "bool", "!A", "bool" },
-        { "bool", "bool", "A & B", "bool" },
-        { "bool", "uint8", "A & B", "int32" },
-        { "uint8", "int64", "A << B", "int32" },
-        { "int64", "uint8", "A >> B", "int64" },
-        { "float", "float", "A % B", "float" },
-        { "uint8", "uint8", "A ^ 2", "int32" },
-        { "float", "float", "A ^ 2", "float" },
-        { "uint8", "uint8", "A < B", "bool" },
-        { "float", "int32", "A == B && B > 0", "bool" },
+        { "uint8", "uint8", "A + B", "int32" },     { "int8", "uint16", "A * B", "int32" },
+        { "int32", "uint32", "A + B", "uint32" },   { "int64", "uint32", "A + B", "int64" },
+        { "int32", "float", "A + B", "float" },     { "float", "double", "A + B", "double" },
+        { "float16", "float16", "A + B", "float" }, { "bool", "bool", "A + B", "int32" },
+        { "uint8", "uint8", "-A", "int32" },        { "uint8", "uint8", "~A", "int32" },
+        { "bool", "bool", "!A", "bool" },           { "bool", "bool", "A & B", "bool" },
+        { "bool", "uint8", "A & B", "int32" },      { "uint8", "int64", "A << B", "int32" },
+        { "int64", "uint8", "A >> B", "int64" },    { "float", "float", "A % B", "float" },
+        { "uint8", "uint8", "A ^ 2", "int32" },     { "float", "float", "A ^ 2", "float" },
+        { "uint8", "uint8", "A < B", "bool" },      { "float", "int32", "A == B && B > 0", "bool" },
     };
     (void)state;
     check_types(cases, sizeof cases / sizeof *cases, false);
@@ -172,14 +162,15 @@ static void test_structs(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[300];
-        snprintf(text, sizeof text,
-                 "struct p { uint8 a; float b; }\nparameter N;\nvector#1 p X[N];\nt = %s;\nreturn t;\n",
-                 cases[i].expr);
+        snprintf(
+            text, sizeof text,
+            "struct p { uint8 a; float b; }\nparameter N;\nvector#1 p X[N];\nt = %s;\nreturn t;\n",
+            cases[i].expr);
         Front f;
         front_open(&f, text, false, NULL);
         front_must_compile(&f, text);
-        assert_string_equal(
-            tessi_typed_type_name(&f.arena, f.typed->outputs.at[0].value->type), cases[i].type);
+        assert_string_equal(tessi_typed_type_name(&f.arena, f.typed->outputs.at[0].value->type),
+                            cases[i].type);
         front_close(&f);
     }
 }
@@ -235,14 +226,17 @@ static void test_mask_coefficients(void **state)
 {
     (void)state;
     Front f;
-    front_open(&f,
-               "vector g(vector#1 double A, const float s) { mask m[i = -1..1] = exp(-i*i / (2*s^2)) normalized;\n"
-               "    return convolve(A, m); }\nparameter N;\nvector#1 double X[N];\nreturn g(X, 0.1);\n",
-               false, NULL);
+    front_open(
+        &f,
+        "vector g(vector#1 double A, const float s) { mask m[i = -1..1] = exp(-i*i / (2*s^2)) "
+        "normalized;\n"
+        "    return convolve(A, m); }\nparameter N;\nvector#1 double X[N];\nreturn g(X, 0.1);\n",
+        false, NULL);
     front_must_compile(&f, "mask");
     const TMask *m = f.typed->masks.at[0];
     assert_int_equal(m->n, 3);
-    assert_true(m->at[0].f > 0 && m->at[0].f < 1e-20); /* exp(-50) as a float would be coarser, as an int 0 */
+    assert_true(m->at[0].f > 0
+                && m->at[0].f < 1e-20); /* exp(-50) as a float would be coarser, as an int 0 */
     assert_true(m->at[1].f > 0.999);
     front_close(&f);
 }
@@ -301,7 +295,8 @@ static void test_uncalled_functions(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[300];
-        snprintf(text, sizeof text, "%s\nparameter N;\nvector#1 float X[N];\nreturn X;\n", wrong[i]);
+        snprintf(text, sizeof text, "%s\nparameter N;\nvector#1 float X[N];\nreturn X;\n",
+                 wrong[i]);
         Front f;
         front_open(&f, text, false, NULL);
         if (f.diags.n_errors != 1)
@@ -314,12 +309,12 @@ static void test_uncalled_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic),       cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_functions),        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_original_dialect), cmocka_unit_test(test_structs),
-        cmocka_unit_test(test_instances),        cmocka_unit_test(test_needed_constants),
+        cmocka_unit_test(test_arithmetic),        cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_functions),         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_original_dialect),  cmocka_unit_test(test_structs),
+        cmocka_unit_test(test_instances),         cmocka_unit_test(test_needed_constants),
         cmocka_unit_test(test_mask_coefficients), cmocka_unit_test(test_typed_print),
-        cmocka_unit_test(test_no_cascades),      cmocka_unit_test(test_uncalled_functions),
+        cmocka_unit_test(test_no_cascades),       cmocka_unit_test(test_uncalled_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,6 +210,59 @@ static void windows_over_one_range_share_a_loop(void **state)
     assert_int_equal(count(text, "in -9 .. 10"), 3); /* one for s; v needs the mean first */
 }
 
+/* The innermost loops of a large window run over points, so that they can be vectors. */
+static void large_windows_run_over_strips(void **state)
+{
+    Graph *g = testing_read(
+        *state,
+        "graph t param M, N scalar k float image X[M, N] float stage X[M, N] float = image X "
+        "stage v[M, N] float = let %1 = sum($i = -9..9, $j = -9..9 : X@[$i,$j]:clamp) / 361.0f; "
+        "sum($i = -9..9, $j = -9..9 : abs(X@[$i,$j]:clamp - %1) where $i * $i + $j * $j <= 81) "
+        "output r[M, N] float = v",
+        NULL);
+    LoopProgram *loops = lowered(*state, g, plan_number(*state, g, 1, 0));
+    const char *text = loops_text(*state, loops);
+    const char *inner = strstr(strstr(text, "for strip"), "for j");
+    assert_non_null(inner);
+    assert_non_null(strstr(block_after(*state, inner, "for j"), "simd for k"));
+    assert_non_null(strstr(text, "store kept["));  /* the mean: not once a step */
+    assert_non_null(strstr(text, "<= 81i32 {\n")); /* the condition: outside of the strip */
+    run_all(*state, g, 3);
+}
+
+/* No sorting in memory for few integers; reals are sorted in total order. */
+static void medians_of_integers_are_networks(void **state)
+{
+    Graph *g = testing_read(
+        *state,
+        "graph t param M, N scalar k float image X[M, N] uint8 stage X[M, N] uint8 = image X "
+        "stage m[M, N] uint8 = median($i = -1..1, $j = -1..1 : X@[$i,$j]:mirror) "
+        "stage c[M, N] uint8 = median($i = -2..2, $j = -2..2 : X@[$i,$j]:wrap where $i * $j == 0) "
+        "stage f[M, N] float = median($i = -1..1, $j = -1..1 : cast<float>(X@[$i,$j]:mirror)) "
+        "output a[M, N] uint8 = m output b[M, N] uint8 = c output d[M, N] float = f",
+        NULL);
+    const char *text = loops_text(
+        *state, lowered(*state, g, tessi_plan_naive(*state, g, tessi_machine_default(*state))));
+    assert_int_equal(count(text, "sort "), 1);
+    for (uint64_t seed = 0; seed < 10; seed++)
+        run_all(*state, g, seed);
+}
+
+static void histograms_count_in_parts(void **state)
+{
+    Graph *g = testing_read(*state,
+                            "graph t param M, N scalar k float image X[M, N] float "
+                            "stage X[M, N] float = image X stage h[16] uint32 = histogram X "
+                            "stage big[9999] uint32 = histogram X "
+                            "output a[16] uint32 = h output b[9999] uint32 = big",
+                            NULL);
+    const char *text = loops_text(*state, lowered(*state, g, plan_number(*state, g, 1, 0)));
+    assert_non_null(strstr(text, "add h_parts["));
+    assert_int_equal(count(text, "atomic"), 1);
+    for (uint64_t seed = 0; seed < 10; seed++)
+        run_all(*state, g, seed);
+}
+
 static void functions_name_their_stages(void **state)
 {
     Graph *g = testing_read(*state,
@@ -235,6 +288,9 @@ int main(void)
                                         GRAPH_TEST(reads_proved_inside_need_no_edges),
                                         GRAPH_TEST(shared_values_are_computed_once),
                                         GRAPH_TEST(windows_over_one_range_share_a_loop),
+                                        GRAPH_TEST(large_windows_run_over_strips),
+                                        GRAPH_TEST(medians_of_integers_are_networks),
+                                        GRAPH_TEST(histograms_count_in_parts),
                                         GRAPH_TEST(functions_name_their_stages) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
