@@ -63,7 +63,7 @@ static bool run_case(const char *name)
     tess_diags *d;
     tess_compile(text, n, name, &options, &p, &d);
     char *wanted = tessi_sprintf(&a, "\"code\":\"%s\",\"file\":\"%s\",\"line\":%d,\"column\":%d,",
-                                 code, name, line, col);
+                                 code, file, line, col);
     if (ok && !strstr(tess_diags_json(d), wanted)) {
         fprintf(stderr, "%s: expected %s at %d:%d, but got\n%s", name, code, line, col,
                 tess_diags_text(d, 0));
