@@ -71,9 +71,21 @@ static const char *program_name(Arena *a, const char *path)
     return n ? tessi_strndup(a, name, n) : "program";
 }
 
+/* The tree outlives the diagnostics, so it keeps the texts that it was read from. */
+static void keep_sources(Variant *v, const SourceMap *from)
+{
+    SourceMap *kept = ARENA_NEW(&v->arena, SourceMap);
+    tessi_sources_init(kept, &v->arena);
+    for (uint32_t i = 1; i < from->files.n; i++)
+        tessi_sources_add(kept, from->files.at[i].name, from->files.at[i].text,
+                          from->files.at[i].n);
+    v->ast->sources = kept;
+}
+
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
 {
     double start = tessi_clock_ms();
+    v->arena.limit_bytes = LARGEST_COMPILATION;
     uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
     UseContext use = { p, &v->arena };
     v->ast =
@@ -99,6 +111,7 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
     }
     v->analysis = tessi_analyse(v->graph, &v->arena);
     tessi_warn_narrowing(v->analysis, v->graph, &d->diags);
+    keep_sources(v, &d->sources);
     v->front_ms = tessi_clock_ms() - start;
     return true;
 }
@@ -256,7 +269,8 @@ static bool has_suffix(const char *s, const char *suffix)
 /* ---- The entry ----------------------------------------------------------------------------------------------------- */
 /* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands in, from which the
  * signature is taken and which is thrown away. */
-static tess_status first_variant(tess_program *p, Variant *v, tess_diags **diags, bool *keep)
+static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess_diags **diags,
+                                 bool *keep)
 {
     for (size_t i = 0; i < p->options.n_constants; i++) {
         FrontConstant c = { p->options.constants[i].name, p->options.constants[i].value };
@@ -280,6 +294,7 @@ static tess_status first_variant(tess_program *p, Variant *v, tess_diags **diags
     tess_diags *again = tessi_diags_new();
     if (!again)
         return TESS_ERROR_MEMORY;
+    tessi_guard_arena(guard, &again->arena);
     tess_diags_free(*diags);
     *diags = again;
     *keep = false;
@@ -297,7 +312,6 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
         return TESS_ERROR_MEMORY;
     tessi_guard_arena(&guard, &v->arena);
     tessi_guard_arena(&guard, &(*diags)->arena);
-    v->arena.limit_bytes = LARGEST_COMPILATION;
     p->text = tessi_strndup(&p->arena, text, n);
     p->n_text = n;
     p->name = tessi_strdup(&p->arena, name ? name : "program");
@@ -305,7 +319,7 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     if (has_suffix(p->name, ".idsl"))
         p->options.forma = 1;
     bool keep;
-    tess_status status = first_variant(p, v, diags, &keep);
+    tess_status status = first_variant(p, v, &guard, diags, &keep);
     if (status == TESS_OK) {
         make_signature(p, v);
         note_constants(p, v);

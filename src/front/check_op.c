@@ -262,7 +262,7 @@ static void bad_operand(Checker *c, Span span, Op op, TExpr *const *args, uint32
 static bool find_types(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n,
                        OpTypes *o)
 {
-    TType t[3];
+    TType t[3] = { { 0 } };
     bool ok;
     for (uint32_t i = 0; i < n; i++) {
         t[i] = args[i]->type;

@@ -316,7 +316,7 @@ static bool read_image(LoopReader *r, LImage *im)
     do {
         LoopToken channel;
         ScalarType type;
-        uint32_t offset;
+        uint32_t offset = 0;
         if (!expect_name(r, &channel) || !tessi_loop_expect(r, ":") || !read_type(r, &type)
             || !tessi_loop_expect(r, "@") || !read_natural(r, &offset))
             return false;

@@ -21,7 +21,7 @@ Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var)
                     .count = nest->count[dim] };
 }
 
-/* What the splitting of one nest comes to. */
+/* What the splitting of one nest comes to. With `all_rows` rows count as inside only where no rule is needed in any dimension. */
 typedef struct Bounds {
     bool any;         /* there is something to split */
     bool rows;        /* outer dimensions are guarded */
@@ -29,7 +29,7 @@ typedef struct Bounds {
     GuardList guards;
 } Bounds;
 
-static Bounds find_bounds(Lower *l, const Nest *nest)
+static Bounds find_bounds(Lower *l, const Nest *nest, bool all_rows)
 {
     uint8_t last = (uint8_t)(nest->n_dims - 1);
     Bounds b = { .from = nest->from[last], .to = nest->to[last] };
@@ -43,8 +43,8 @@ static Bounds find_bounds(Lower *l, const Nest *nest)
     tessi_read_guards(l, nest->roots, nest->n_roots, coord, &b.guards);
     /* Rules other than CONSTANT cost nothing in outer dimensions: the index is answered once a row. */
     VEC_FOREACH (const Guard, g, &b.guards)
-        b.rows = b.rows || (g->dim < last && g->is_constant);
-    if (!b.rows) {
+        b.rows = b.rows || (g->dim < last && (g->is_constant || all_rows));
+    if (!b.rows && !all_rows) {
         b.guards.n = 0;
         l->inside_rows = false;
         tessi_read_guards(l, nest->roots, nest->n_roots, coord, &b.guards);
@@ -194,6 +194,74 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
     return number;
 }
 
+/* The `n` rows from y are there, and the guards of the rows hold in all of them. */
+static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, LExprId y, uint32_t n)
+{
+    LExprId from = nest->from[0], to = nest->to[0];
+    tessi_guard_range(l, &b->guards, 0, &from, &to);
+    LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, n));
+    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, y), tessi_l_op(l, OP_LE, end, to));
+}
+
+/* The interior of `rows` rows, in one loop whose body computes them all. */
+static void block_line(Lower *l, const Nest *nest, const Bounds *b, LExprId y)
+{
+    Coord coord[PLAN_MAX_ROWS][MAX_DIMS];
+    LVarId x =
+        tessi_scope_for(l, tessi_dim_name(2, 1), b->from, b->to, 1, nest->vector ? LFOR_SIMD : 0);
+    bool had_sort = l->has_sort;
+    l->has_sort = false;
+    l->inside_last = l->inside_rows = true;
+    l->guard_depth = tessi_scope_depth(l);
+    for (uint32_t r = 0; r < nest->rows; r++) {
+        coord[r][0] = tessi_nest_coord(nest, 0, tessi_l_op(l, OP_ADD, y, tessi_l_int(l, r)));
+        coord[r][1] = tessi_nest_coord(nest, 1, tessi_lexpr_var(l->p, x));
+    }
+    nest->block(l, nest, coord, nest->rows);
+    if (l->has_sort) /* no vector executes a sort */
+        l->scopes.at[l->guard_depth].stmt->flags &= (uint8_t)~LFOR_SIMD;
+    tessi_scope_close(l);
+    l->has_sort = had_sort;
+}
+
+/* Opens a loop over the rows from y on, before `end`. */
+static void open_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
+{
+    LVarId row = tessi_scope_for(l, tessi_dim_name(2, 0), y, end, 1, 0);
+    coord[0] = tessi_nest_coord(nest, 0, tessi_lexpr_var(l->p, row));
+}
+
+/* Rows in blocks. Where a block lies wholly inside, its interior is computed together and only its edges row by row; any other
+ * block is computed row by row. */
+static void blocks_of_rows(Lower *l, const Nest *nest)
+{
+    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    const Bounds inside = find_bounds(l, nest, true), single = find_bounds(l, nest, false);
+    LVarId block = tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows,
+                                   nest->parallel ? LFOR_PARALLEL : 0);
+    LExprId y = tessi_lexpr_var(l->p, block);
+    LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, nest->rows));
+    LExprId whole = tessi_scope_let(l, "whole", block_is_inside(l, nest, &inside, y, nest->rows));
+
+    tessi_scope_if(l, whole);
+    if (inside.any) {
+        l->inside_rows = false;
+        open_single_rows(l, nest, coord, y, end);
+        edges(l, nest, coord, inside.from, inside.to);
+        tessi_scope_close(l);
+    }
+    block_line(l, nest, &inside, y);
+    tessi_scope_close(l);
+
+    tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));
+    l->inside_rows = single.rows;
+    open_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[0]));
+    split_line(l, nest, coord, &single);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
 void tessi_lower_nest(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
@@ -204,7 +272,11 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
         nest->body(l, nest, coord, NULL);
         return;
     }
-    Bounds b = find_bounds(l, nest);
+    if (nest->rows > 1) {
+        blocks_of_rows(l, nest);
+        return;
+    }
+    Bounds b = find_bounds(l, nest, false);
     if (nest->n_dims == 1) {
         if (nest->parallel)
             chunked_line(l, nest, &b);
@@ -227,32 +299,28 @@ typedef struct Job {
     const ExprId *roots; /* NULL = store zeros */
 } Job;
 
-static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+/* What one row (or one point) of a job comes to: the values, then the indices to store them at. */
+static void job_values(Lower *l, const Nest *nest, const Coord *coord, Eval *ev, LExprId *place)
 {
     const Job *job = nest->user;
-    LExprId index[MAX_DIMS];
-    for (uint8_t d = 0; d < nest->n_dims; d++) {
-        index[d] = coord[d].e;
-        if (job->piece) {
-            LExprId at = tessi_l_op(l, OP_MUL, index[d], tessi_l_int(l, job->piece->step[d]));
-            index[d] = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
-        }
-    }
-    if (!ev) {
-        ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
-        for (uint8_t d = 0; d < nest->n_dims; d++)
-            ev->coord[d] = coord[d];
-    }
-    uint32_t n = job->n + nest->n_dims;
-    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, n);
     for (uint32_t i = 0; i < job->n; i++) {
         ScalarType t = tessi_stage(l->g, job->stage[i])->type;
         place[i] = job->roots ? tessi_eval_expr(l, ev, job->roots[i])
                               : tessi_lexpr_const(l->p, t, (Value){ 0 });
     }
-    for (uint8_t d = 0; d < nest->n_dims; d++)
-        place[job->n + d] = index[d];
-    tessi_scope_place(l, place, n);
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        LExprId index = coord[d].e;
+        if (job->piece) {
+            LExprId at = tessi_l_op(l, OP_MUL, index, tessi_l_int(l, job->piece->step[d]));
+            index = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
+        }
+        place[job->n + d] = index;
+    }
+}
+
+static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
+{
+    const Job *job = nest->user;
     for (uint32_t i = 0; i < job->n; i++) {
         LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
         s->buffer = l->buffer[job->stage[i].v];
@@ -261,6 +329,38 @@ static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
             s->index[d] = place[job->n + d];
         s->a = place[i];
     }
+}
+
+static Eval *job_eval(Lower *l, const Nest *nest, const Coord *coord)
+{
+    const Job *job = nest->user;
+    Eval *ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        ev->coord[d] = coord[d];
+    return ev;
+}
+
+static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+{
+    const Job *job = nest->user;
+    uint32_t n = job->n + nest->n_dims;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, n);
+    job_values(l, nest, coord, ev ? ev : job_eval(l, nest, coord), place);
+    tessi_scope_place(l, place, n);
+    job_stores(l, nest, place);
+}
+
+/* Several rows: placed together, so that what two rows share is computed once. */
+static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows)
+{
+    const Job *job = nest->user;
+    uint32_t n = job->n + nest->n_dims;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * rows);
+    for (uint32_t r = 0; r < rows; r++)
+        job_values(l, nest, coord[r], job_eval(l, nest, coord[r]), place + (size_t)n * r);
+    tessi_scope_place(l, place, n * rows);
+    for (uint32_t r = 0; r < rows; r++)
+        job_stores(l, nest, place + (size_t)n * r);
 }
 
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)
@@ -366,7 +466,9 @@ static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job
     nest->split = group->split == SPLIT_INTERIOR && job->roots;
     nest->roots = job->roots;
     nest->n_roots = job->roots ? job->n : 0;
+    nest->rows = group->rows;
     nest->body = job_body;
+    nest->block = job_block;
     nest->user = job;
     tessi_lower_nest(l, nest);
 }

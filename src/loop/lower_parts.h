@@ -191,10 +191,14 @@ struct Nest {
     LExprId from[MAX_DIMS], to[MAX_DIMS];
     SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
     bool parallel, vector, split;
+    uint8_t
+        rows; /* of two-dimensional nests: computed together where all reads are inside; 0 and 1 = one at a time */
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
     /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */
     void (*body)(Lower *l, const Nest *nest, const Coord *coord, Eval *ev);
+    /* The same for `rows` rows at once, coord[r] being those of row r; only when rows > 1. */
+    void (*block)(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows);
     const void *user;
 };
 void tessi_lower_nest(Lower *l, const Nest *nest);

@@ -38,6 +38,8 @@ typedef enum Placement {
 const char *tessi_placement_name(Placement p);
 bool tessi_placement_by_name(const char *name, Placement *out);
 
+enum { PLAN_MAX_ROWS = 16 };
+
 typedef enum Split {
     SPLIT_NONE,    /* every read is answered by its rule, everywhere */
     SPLIT_INTERIOR /* points whose reads are all inside are computed without tests */
@@ -56,6 +58,8 @@ typedef struct PlanGroup {
     uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
     int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
     int8_t vector;           /* dimension executed in vectors; -1 = none */
+    uint8_t
+        rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     Split split;
     const char *reason;
 } PlanGroup;

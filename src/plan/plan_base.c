@@ -158,6 +158,13 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
     return p;
 }
 
+bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)
+{
+    const Stage *stage = tessi_stage(f->g, s);
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims == 2
+           && !f->has_window[s.v];
+}
+
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 {
     const Stage *s = tessi_stage(g, first);
@@ -169,6 +176,7 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
         group.order[d] = d;
     group.parallel = s->n_dims ? 0 : -1;
     group.vector = (int8_t)(s->n_dims - 1);
+    group.rows = 1;
     group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
     VEC_PUSH(p->arena, &group.members, first);
     VEC_PUSH(p->arena, &p->groups, group);

@@ -61,6 +61,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         tessi_text_addf(out, "    parallel %d\n", group->parallel);
     if (group->vector >= 0)
         tessi_text_addf(out, "    vector %d\n", group->vector);
+    if (group->rows > 1)
+        tessi_text_addf(out, "    rows %d\n", group->rows);
     tessi_text_addf(out, "    split %s\n", group->split == SPLIT_INTERIOR ? "interior" : "none");
 }
 

@@ -46,6 +46,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
                 VEC_PUSH(f->arena, &joined.groups, p->groups.at[j]);
         PlanGroup *target = &joined.groups.at[i - (k < i)];
         const PlanGroup old = *target;
+        target->rows = old.rows < from->rows ? old.rows : from->rows;
         target->members.at = NULL;
         target->members.n = target->members.cap = 0;
         VEC_FOREACH (const StageId, s, &old.members)
@@ -74,6 +75,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             group->vector = -1;
         if (draw(&r, 3) == 0)
             group->split = SPLIT_NONE;
+        if (tessi_plan_can_block_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
+            group->rows = (uint8_t)(2 + draw(&r, 4));
     }
     join_some(f, p, &r);
     return p;

@@ -2,7 +2,7 @@
  *
  *   plan NAME            machine NAME
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   split interior|none
+ *   group NAME           loops D...   parallel D   vector D   rows N   split interior|none
  *   why TEXT             (belongs to the group or stage before it)
  *
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
@@ -183,6 +183,20 @@ static bool read_split(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_rows(PlanReader *r)
+{
+    const char *w = needed_word(r, "a number of rows");
+    if (!w)
+        return false;
+    int n = 0;
+    for (const char *c = w; *c >= '0' && *c <= '9' && n <= PLAN_MAX_ROWS; c++)
+        n = w[0] == '0' ? 0 : 10 * n + (*c - '0');
+    if (n < 1 || n > PLAN_MAX_ROWS || !tessi_streq(w, tessi_sprintf(r->arena, "%d", n)))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "rows are 1 to %d, not '%s'", PLAN_MAX_ROWS, w);
+    r->group->rows = (uint8_t)n;
+    return line_ends(r);
+}
+
 static bool read_reason(PlanReader *r)
 {
     skip_blanks(r);
@@ -200,7 +214,7 @@ static bool read_group(PlanReader *r)
     const char *name = needed_word(r, "the name of a group");
     if (!name)
         return false;
-    PlanGroup group = { .name = name, .parallel = -1, .vector = -1, .reason = "" };
+    PlanGroup group = { .name = name, .parallel = -1, .vector = -1, .rows = 1, .reason = "" };
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
     r->why = &r->group->reason;
@@ -238,7 +252,8 @@ static bool read_line(PlanReader *r)
         return line_ends(r);
     }
     bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
-                    || tessi_streq(key, "vector") || tessi_streq(key, "split");
+                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
+                    || tessi_streq(key, "split");
     if (of_group && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -247,6 +262,8 @@ static bool read_line(PlanReader *r)
         return read_dimension_of(r, &r->group->parallel);
     if (tessi_streq(key, "vector"))
         return read_dimension_of(r, &r->group->vector);
+    if (tessi_streq(key, "rows"))
+        return read_rows(r);
     if (tessi_streq(key, "split"))
         return read_split(r);
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);

@@ -82,6 +82,17 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     if (group->vector >= 0 && group->vector != group->n_dims - 1)
         return tessi_sprintf(a, "group '%s': this version makes vectors only of the last dimension",
                              group->name);
+    if (group->rows < 1 || group->rows > PLAN_MAX_ROWS)
+        return tessi_sprintf(a, "group '%s' has %d rows; there can be 1 to %d", group->name,
+                             group->rows, PLAN_MAX_ROWS);
+    VEC_FOREACH (const StageId, id, &group->members) {
+        if (group->rows > 1
+            && (group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, *id)))
+            return tessi_sprintf(a,
+                                 "group '%s': several rows at once are for split loops over whole "
+                                 "two-dimensional stages without window loops",
+                                 group->name);
+    }
     return NULL;
 }
 

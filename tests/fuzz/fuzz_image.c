@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     volatile unsigned sum = 0;
     for (size_t i = 0; i < image.bytes; i++)
         sum += ((const uint8_t *)image.data)[i];
+    (void)sum;
     tessi_image_dispose(&image);
     return 0;
 }

@@ -70,8 +70,8 @@ static void sound_programs_pass(void **state)
         "",
         "  for y in 0 .. M {\n  }\n  for y in 0 .. N {\n  }\n", /* the same variable in two blocks */
         "  for y in 0 .. M {\n    local line\n    store line[0] = s\n  }\n  local line\n",
-        "  parallel for y in 0 .. M {\n    var v: float = s\n    for x in 0 .. N {\n      set v = "
-        "v + s\n    }\n  }\n",
+        ("  parallel for y in 0 .. M {\n    var v: float = s\n"
+         "    for x in 0 .. N {\n      set v = v + s\n    }\n  }\n"),
         "  atomic add counts[0] += 1u32\n",
     };
     for (size_t i = 0; i < sizeof sound / sizeof *sound; i++)
