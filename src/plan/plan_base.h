@@ -6,6 +6,8 @@
 #include "plan/plan.h"
 
 /* Functions larger than this (in expression nodes, inlined stages multiplied out) would take a C compiler too long. */
+/* A block of rows with more nodes than this takes a C compiler longer than it saves. */
+enum { PLAN_BLOCK_NODES = 800, PLAN_BLOCK_ROWS = 8 };
 enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
 
 /* One read of a producer in the bodies of a stage; of a reduction, its source. */
@@ -34,6 +36,31 @@ typedef struct PlanFacts {
     PlanReads *reads; /* what it reads */
 } PlanFacts;
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
+
+/* ---- plan_cost.c: what arithmetic and loads cost, all cores at work */
+/* The operations of one point of a stage, without its loads. */
+double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t);
+/* Loading one element of type t that is in a near cache. */
+double tessi_plan_load_seconds(const Machine *m, ScalarType t);
+/* Writing one element to memory and reading it back. */
+double tessi_plan_trip_seconds(const Machine *m, ScalarType t);
+
+/* ---- plan_rows.c: several rows in one pass */
+/* Where, relative to a point, a stage is evaluated: a set of offsets (each once), and evaluations that no other shares. */
+typedef struct Offset {
+    int64_t dy, dx;
+} Offset;
+typedef struct OffsetSet {
+    VEC(Offset) at;
+    double loose;
+} OffsetSet;
+/* The constant offset of a read in two dimensions; false when it has none (windows, scales, computed indices). */
+bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out);
+void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o);
+/* Evaluations a point when each of `rows` rows evaluates the set and equal places are computed once. */
+double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows);
+/* Gives each group the number of rows for which a point costs least. */
+void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Stage *s);

@@ -15,6 +15,7 @@ typedef struct Chooser {
     double
         *seconds; /* by StageId: computing one point, inlined stages included, all cores at work */
     double *taps; /* by StageId: how often a point is read */
+    OffsetSet *reads;    /* by StageId: from where */
     int64_t *nodes;      /* by StageId: code of one evaluation */
     bool *for_reduction; /* read by a reduction or histogram */
     bool *dynamic;       /* read by computed index */
@@ -22,38 +23,45 @@ typedef struct Chooser {
     uint32_t *group_of;  /* by StageId: group + 1 */
 } Chooser;
 
-/* ---- The model ---------------------------------------------------------------------------------------------------------- */
-
-static double ops_per_second(const Machine *m, double per_cycle, uint32_t element_bytes)
-{
-    double lanes = (double)m->vector_bytes / element_bytes;
-    return per_cycle * (lanes < 1 ? 1 : lanes) * m->ghz * 1e9 * (double)m->cores;
-}
-
-/* Computing one point of a stage from what it reads. */
-static double own_seconds(const Machine *m, const StageCost *c, ScalarType t)
-{
-    const double per_cycle[N_OP_CLASSES] = {
-        [OPC_SIMPLE] = m->simple_per_cycle, [OPC_MUL] = m->mul_per_cycle,
-        [OPC_FMA] = m->fma_per_cycle,       [OPC_DIV] = m->div_per_cycle,
-        [OPC_SQRT] = m->sqrt_per_cycle,     [OPC_MATH] = m->math_per_cycle,
-        [OPC_SORT] = m->sort_per_cycle
-    };
-    uint32_t bytes =
-        tessi_type_info(t)->bytes < 8 ? 4 : 8; /* narrow types are computed as 32 bits */
-    double seconds = c->loads / ops_per_second(m, m->load_per_cycle, bytes);
-    for (int k = 0; k < N_OP_CLASSES; k++)
-        seconds += c->ops[k] / ops_per_second(m, per_cycle[k], bytes);
-    return seconds;
-}
-
-/* Writing one point to memory and reading it back. */
-static double memory_seconds(const Machine *m, ScalarType t)
-{
-    return 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
-}
-
 /* ---- Inlining ------------------------------------------------------------------------------------------------------------- */
+
+static double own_seconds(const Chooser *c, StageId id)
+{
+    const StageCost *cost = &c->an->cost[id.v];
+    ScalarType t = tessi_stage(c->f->g, id)->type;
+    return tessi_plan_op_seconds(c->m, cost, t) + cost->loads * tessi_plan_load_seconds(c->m, t);
+}
+
+/* A read by a stage whose rows can be computed together is shared with other rows; any other is an evaluation of its own. */
+static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, OffsetSet *set)
+{
+    Offset o;
+    if (tessi_plan_can_block_rows(c->f, consumer) && tessi_plan_read_offset(c->f->g, r, &o))
+        tessi_plan_add_offset(c->f->arena, set, o);
+    else
+        set->loose += r->times;
+}
+
+/* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are known. */
+static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set)
+{
+    uint32_t rows = PLAN_BLOCK_ROWS;
+    while (rows > 1
+           && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows * (double)c->nodes[id.v]
+                  > PLAN_BLOCK_NODES / 2)
+        rows /= 2;
+    return rows;
+}
+
+/* Evaluations of a producer that one point of the consumer causes. */
+static double evaluations_by(const Chooser *c, StageId consumer, StageId producer)
+{
+    OffsetSet set = { 0 };
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[consumer.v])
+        if (r->producer.v == producer.v)
+            add_read(c, consumer, r, &set);
+    return tessi_plan_shared_evaluations(c->f->arena, &set, supposed_rows(c, producer, &set));
+}
 
 static void find_uses(Chooser *c)
 {
@@ -66,6 +74,7 @@ static void find_uses(Chooser *c)
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
             c->taps[p] += r->times;
+            add_read(c, id, r, &c->reads[p]);
             c->for_reduction[p] = c->for_reduction[p] || reduces;
             c->dynamic[p] = c->dynamic[p] || r->dynamic;
             c->same_point[p] = c->same_point[p] && r->same_point;
@@ -93,20 +102,30 @@ static void place(Chooser *c, StageId id)
     Arena *a = c->f->arena;
     const Stage *s = tessi_stage(c->f->g, id);
     PlanStage *at = &c->p->stage[id.v];
-    c->seconds[id.v] = own_seconds(c->m, &c->an->cost[id.v], s->type);
+    c->seconds[id.v] = own_seconds(c, id);
     c->nodes[id.v] = c->f->nodes[id.v];
+    StageId last = { 0 };
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
         if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
             continue;
-        c->seconds[id.v] += r->times * c->seconds[r->producer.v];
+        if (r->producer.v != last.v) /* reads of one producer stand together */
+            c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
+        last = r->producer;
         c->nodes[id.v] += c->nodes[r->producer.v];
     }
-    double again = c->taps[id.v] > 1 ? (c->taps[id.v] - 1) * c->seconds[id.v] : 0;
-    double trip = memory_seconds(c->m, s->type);
+    uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
+    double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
+    double again = evaluations > 1 ? (evaluations - 1) * c->seconds[id.v] : 0;
+    double trip = tessi_plan_trip_seconds(c->m, s->type);
     bool small =
         c->nodes[id.v]
         <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
     const char *taps = count(a, c->taps[id.v]);
+    if (evaluations < c->taps[id.v])
+        taps = tessi_sprintf(a, "%s times a point, %s where %u rows share them", taps,
+                             count(a, evaluations), rows);
+    else
+        taps = tessi_sprintf(a, "%s times a point", taps);
     if (c->f->returned[id.v])
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
@@ -117,24 +136,23 @@ static void place(Chooser *c, StageId id)
         at->reason = "read at computed places";
     else if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
         at->reason = "reductions read their source from memory unless it is point-wise";
-    else if (c->f->has_window[id.v] && !(c->same_point[id.v] && c->taps[id.v] <= 1))
-        at->reason = tessi_sprintf(a, "has a window loop and is read %s times a point", taps);
+    else if (c->f->has_window[id.v])
+        at->reason = "has a window loop, which runs over strips of points of its own stage";
     else if (!small)
-        at->reason = tessi_sprintf(a, "read %s times a point and too large to repeat (%lld nodes)",
-                                   taps, (long long)c->nodes[id.v]);
+        at->reason = tessi_sprintf(a, "read %s and too large to repeat (%lld nodes)", taps,
+                                   (long long)c->nodes[id.v]);
     else if (s->n_dims && again > trip)
         at->reason = tessi_sprintf(a,
-                                   "read %s times a point: computing it again would cost %lld ps a "
+                                   "read %s: computing it again would cost %lld ps a "
                                    "point, the trip through memory %lld ps",
                                    taps, picoseconds(again), picoseconds(trip));
     else {
         at->placement = PLACE_INLINE;
-        at->reason =
-            s->n_dims ? tessi_sprintf(a,
-                                      "read %s times a point: computing it again costs %lld ps a "
-                                      "point, a trip through memory would cost %lld ps",
-                                      taps, picoseconds(again), picoseconds(trip))
-                      : "a single number, computed where it is used";
+        at->reason = s->n_dims ? tessi_sprintf(a,
+                                               "read %s: computing it again costs %lld ps a "
+                                               "point, a trip through memory would cost %lld ps",
+                                               taps, picoseconds(again), picoseconds(trip))
+                               : "a single number, computed where it is used";
     }
 }
 
@@ -231,6 +249,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
     c.seconds = ARENA_NEW_ARRAY(a, double, n);
     c.taps = ARENA_NEW_ARRAY(a, double, n);
+    c.reads = ARENA_NEW_ARRAY(a, OffsetSet, n);
     c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
     c.for_reduction = ARENA_NEW_ARRAY(a, bool, n);
     c.dynamic = ARENA_NEW_ARRAY(a, bool, n);
@@ -244,6 +263,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);
     tessi_plan_order(c.p, f);
+    tessi_plan_choose_rows(f, an, m, c.p);
     return c.p;
 }
 
@@ -274,7 +294,9 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
         const Stage *domain = reduces ? tessi_stage(g, s->source) : s;
         bool inlined = p->stage[v].placement == PLACE_INLINE;
         double points = inlined ? evaluations[v] : points_of(g, domain, params);
-        double compute = points * own_seconds(m, &an->cost[v], s->type);
+        double compute = points
+                         * (tessi_plan_op_seconds(m, &an->cost[v], s->type)
+                            + an->cost[v].loads * tessi_plan_load_seconds(m, s->type));
         double read = points * an->cost[v].distinct_bytes;
         double written = inlined || reduces ? 0 : points * an->cost[v].stored_bytes;
         VEC_FOREACH (const PlanRead, r, &f->reads[v])

@@ -73,6 +73,34 @@ static void dear_stages_go_through_memory(void **state)
                      PLACE_INLINE); /* read once: nothing is repeated */
 }
 
+/* temp is read in three rows: eight rows of out read it in ten, and the reason says so. */
+static void rows_share_what_they_read(void **state)
+{
+    Graph *g = testing_read(*state, blur_text, NULL);
+    Plan *p = choose(*state, g);
+    const char *complaint, *text = plan_text(*state, p, g);
+    assert_int_equal(placed(g, p, "temp")->placement, PLACE_INLINE);
+    assert_non_null(strstr(placed(g, p, "temp")->reason, "1.25 where 8 rows share them"));
+    assert_int_equal(p->groups.at[0].rows, 8);
+    assert_non_null(strstr(text, "    rows 8\n"));
+    Plan *again = read_plan(*state, g, text, &complaint);
+    assert_non_null(again);
+    assert_int_equal(again->groups.at[0].rows, 8);
+    again->groups.at[0].split = SPLIT_NONE;
+    assert_non_null(tessi_plan_verify(*state, again, g));
+    again->groups.at[0].split = SPLIT_INTERIOR;
+    again->groups.at[0].rows = PLAN_MAX_ROWS + 1;
+    assert_non_null(tessi_plan_verify(*state, again, g));
+    static const char *const bad[] = {
+        "rows 0", "rows 17", "rows 08", "rows x", "rows 1e1", "rows"
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *line = strstr(text, "rows 8"),
+             *wrong = tessi_sprintf(*state, "%.*s%s%s", (int)(line - text), text, bad[i], line + 6);
+        assert_null(read_plan(*state, g, wrong, &complaint));
+    }
+}
+
 static void siblings_are_computed_together(void **state)
 {
     Graph *g =
@@ -179,11 +207,11 @@ static void illegal_plans_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
-                                        GRAPH_TEST(dear_stages_go_through_memory),
-                                        GRAPH_TEST(siblings_are_computed_together),
-                                        GRAPH_TEST(printed_plans_read_back),
-                                        GRAPH_TEST(estimates_add_up),
-                                        GRAPH_TEST(illegal_plans_are_refused) };
+    const struct CMUnitTest tests[] = {
+        GRAPH_TEST(point_wise_stages_are_inlined), GRAPH_TEST(dear_stages_go_through_memory),
+        GRAPH_TEST(rows_share_what_they_read),     GRAPH_TEST(siblings_are_computed_together),
+        GRAPH_TEST(printed_plans_read_back),       GRAPH_TEST(estimates_add_up),
+        GRAPH_TEST(illegal_plans_are_refused)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

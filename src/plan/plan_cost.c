@@ -1,0 +1,34 @@
+/* The parts of the cost model: seconds of operations, of loads, and of a trip through memory, for one point with all cores at
+ * work on a machine as described. */
+#include "plan/plan_base.h"
+
+static double per_second(const Machine *m, double per_cycle, ScalarType t)
+{
+    double bytes = tessi_type_info(t)->bytes < 8 ? 4 : 8; /* narrow types are computed as 32 bits */
+    double lanes = (double)m->vector_bytes / bytes;
+    return per_cycle * (lanes < 1 ? 1 : lanes) * m->ghz * 1e9 * (double)m->cores;
+}
+
+double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t)
+{
+    const double per_cycle[N_OP_CLASSES] = {
+        [OPC_SIMPLE] = m->simple_per_cycle, [OPC_MUL] = m->mul_per_cycle,
+        [OPC_FMA] = m->fma_per_cycle,       [OPC_DIV] = m->div_per_cycle,
+        [OPC_SQRT] = m->sqrt_per_cycle,     [OPC_MATH] = m->math_per_cycle,
+        [OPC_SORT] = m->sort_per_cycle
+    };
+    double seconds = 0;
+    for (int k = 0; k < N_OP_CLASSES; k++)
+        seconds += c->ops[k] / per_second(m, per_cycle[k], t);
+    return seconds;
+}
+
+double tessi_plan_load_seconds(const Machine *m, ScalarType t)
+{
+    return 1 / per_second(m, m->load_per_cycle, t);
+}
+
+double tessi_plan_trip_seconds(const Machine *m, ScalarType t)
+{
+    return 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
+}
