@@ -227,12 +227,26 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
     return true;
 }
 
+static void no_such_input(const Session *s, const char *name, size_t length)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < tess_program_inputs(s->program) && used < sizeof names; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(s->program, i, &info);
+        int n = snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", info.name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    cli_fail("the program has no input '%.*s'; it has %s", (int)length, name,
+             used ? names : "none");
+}
+
 static bool bind_named(const CommandLine *line, Session *s, const char *word, size_t length)
 {
     size_t index;
     tess_info info;
     if (!find_input(s, word, length, &index, &info)) {
-        cli_fail("the program has no input '%.*s'", (int)length, word);
+        no_such_input(s, word, length);
         return false;
     }
     const char *value = word + length + 1;

@@ -76,10 +76,9 @@ static unsigned edit_distance(const char *a, const char *b)
 const char *tessi_nearest_word(const char *word, const char *const *candidates, size_t n)
 {
     const char *best = NULL;
-    unsigned best_distance =
-        (unsigned)strlen(word) / 3 + 1; /* one slip in short words, more in long ones */
-    if (best_distance > 3)
-        best_distance = 3;
+    /* One slip in short words, more in long ones: a word that shares too little is no help. */
+    size_t length = strlen(word);
+    unsigned best_distance = length < 6 ? 1 : length < 9 ? 2 : 3;
     for (size_t i = 0; i < n; i++) {
         if (!candidates[i] || strlen(candidates[i]) < 2)
             continue;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_FLAGS = 48, COMPILE_SECONDS = 600, PROBE_SECONDS = 60 };
+enum { MAX_FLAGS = 48, COMPILE_SECONDS = 600, PROBE_SECONDS = 60, LINE_SHOWN = 200 };
 
 /* Contraction is off because the graph alone decides about rounding; the other two let loops with
  * floor or sqrt become vector code and change no result. */
@@ -52,6 +52,18 @@ static void push_flags(Argv *argv, const CcTool *tool, bool portable, const char
 
 /* ---- Running ---- */
 
+/* The line of a log that says most: the first with "error", else the first. */
+static const char *telling_line(const char *log, int *n)
+{
+    const char *at = strstr(log, "error");
+    while (at && at > log && at[-1] != '\n')
+        at--;
+    at = at ? at : log;
+    size_t length = strcspn(at, "\n");
+    *n = length < LINE_SHOWN ? (int)length : LINE_SHOWN;
+    return at;
+}
+
 /* Runs and wants success. The output of a failure becomes *log. `what` names the program in
  * sentences. */
 static bool run(const Argv *argv, double seconds, const char *what, char **log, Failure *f)
@@ -68,7 +80,10 @@ static bool run(const Argv *argv, double seconds, const char *what, char **log, 
     if (!ok) {
         char how[96];
         tessi_process_describe(&r, how, sizeof how);
-        tessi_failf(f, TESS_ERROR_COMPILER, "%s '%.200s' failed: %s", what, argv->at[0], how);
+        int n = 0;
+        const char *said = r.output ? telling_line(r.output, &n) : "";
+        tessi_failf(f, TESS_ERROR_COMPILER, "%s '%.160s' failed: %s%s%.*s%s", what, argv->at[0],
+                    how, n ? " (" : "", n, said, n ? ")" : "");
         if (log) {
             *log = r.output;
             r.output = NULL;

@@ -135,7 +135,7 @@ def test_bad_input(folder):
         ("no output", ["run", blur, a], ["-o"]),
         ("too many outputs", ["run", blur, a, "-o", out_path, "-o", out_path], []),
         ("one file for two results", ["run", folder / "two.tess", a, a, "-o", out_path, "-o", out_path], ["two results"]),
-        ("unknown name", ["run", blur, a, "sigma=2", "-o", out_path], ["sigma"]),
+        ("unknown name", ["run", blur, a, "sigma=2", "-o", out_path], ["sigma", "it has M, N, input"]),
         ("no number", ["run", folder / "two.tess", a, a, "s=much", "-o", out_path, "-o", folder / "z.npy"], ["much"]),
         ("unknown suffix", ["run", blur, a, "-o", folder / "keep.xyz"], ["xyz"]),
         ("unwritable folder", ["run", blur, a, "-o", folder / "none" / "x.npy"], []),
