@@ -131,6 +131,9 @@ LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
 /* The variant for the constants of `args` (NULL: those of the options), made if there is none yet; the lock must be held. NULL with
  * f filled, and the diagnostics (may be NULL) when the program text is at fault. */
 Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f);
+/* The same, with diagnostics for the passes that follow: *diags is made in any case but shortage of memory. */
+Variant *tessi_variant_for_passes(tess_program *p, const tess_args *args, tess_diags **diags,
+                                  Failure *f);
 void tessi_variant_free(Variant *v);
 
 /* ---- bind.c: arguments against the graph */

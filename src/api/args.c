@@ -43,19 +43,21 @@ void tess_args_free(tess_args *a)
     free(a);
 }
 
-static bool find_input(const tess_program *p, const char *name, uint32_t *index)
+/* The input of that name, which must be an image (or mask) or else a number; false with the sentence. */
+static bool find_input(tess_args *a, const char *name, bool image, uint32_t *index)
 {
+    const tess_program *p = a->program;
     for (uint32_t i = 0; name && i < p->inputs.n; i++) {
-        if (tessi_streq(p->inputs.at[i].info.name, name)) {
-            *index = i;
+        const tess_info *info = &p->inputs.at[i].info;
+        if (!tessi_streq(info->name, name))
+            continue;
+        *index = i;
+        if (image == (info->kind == TESS_IMAGE || info->kind == TESS_MASK))
             return true;
-        }
+        return tessi_failf(
+            &a->failure, TESS_ERROR_ARGUMENT,
+            image ? "'%s' is a number, not an image" : "'%s' is an image, not a number", name);
     }
-    return false;
-}
-
-static bool no_such_input(tess_args *a, const char *name)
-{
     return tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "the program has no input '%s'",
                        name ? name : "(null)");
 }
@@ -143,16 +145,8 @@ tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tens
     if (!a || !tensor)
         return TESS_ERROR_ARGUMENT;
     uint32_t i;
-    if (!find_input(a->program, name, &i)) {
-        no_such_input(a, name);
-        return (tess_status)a->failure.status;
-    }
-    const tess_info *info = &a->program->inputs.at[i].info;
-    if (info->kind != TESS_IMAGE && info->kind != TESS_MASK) {
-        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "'%s' is a number, not an image", name);
-        return TESS_ERROR_ARGUMENT;
-    }
-    if (!check_layout(&a->failure, info, tensor))
+    if (!find_input(a, name, true, &i)
+        || !check_layout(&a->failure, &a->program->inputs.at[i].info, tensor))
         return (tess_status)a->failure.status;
     copy_tensor(&a->inputs[i], tensor);
     return TESS_OK;
@@ -163,15 +157,9 @@ tess_status tess_args_scalar(tess_args *a, const char *name, double value)
     if (!a)
         return TESS_ERROR_ARGUMENT;
     uint32_t i;
-    if (!find_input(a->program, name, &i)) {
-        no_such_input(a, name);
+    if (!find_input(a, name, false, &i))
         return (tess_status)a->failure.status;
-    }
     const tess_info *info = &a->program->inputs.at[i].info;
-    if (info->kind != TESS_SCALAR && info->kind != TESS_PARAMETER) {
-        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "'%s' is an image, not a number", name);
-        return TESS_ERROR_ARGUMENT;
-    }
     ScalarType type = info->kind == TESS_PARAMETER ? TYPE_I64 : a->program->inputs.at[i].type;
     if (!tessi_is_real(type)) {
         Interval range = tessi_type_range(type);

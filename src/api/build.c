@@ -66,11 +66,9 @@ static bool build(tess_program *p, const char *path, tess_diags **d)
     const Product *product = product_of(path, f);
     if (!product)
         return false;
-    Variant *v = tessi_variant(p, NULL, d, f);
+    Variant *v = tessi_variant_for_passes(p, NULL, d, f);
     if (!v)
         return false;
-    if (!*d && !(*d = tessi_diags_new()))
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");

@@ -66,11 +66,9 @@ static bool dump(tess_program *p, const tess_args *args, Stop stop, const char *
                  tess_diags **d)
 {
     Failure *f = &p->failure;
-    Variant *v = tessi_variant(p, args, d, f);
+    Variant *v = tessi_variant_for_passes(p, args, d, f);
     if (!v)
         return false;
-    if (!*d && !(*d = tessi_diags_new()))
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
@@ -120,10 +118,12 @@ void tess_text_free(char *text)
 static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate *e)
 {
     Failure *f = &a->failure;
-    Variant *v = tessi_variant(p, a, NULL, f);
-    tess_diags *d = v ? tessi_diags_new() : NULL;
-    if (!d)
-        return v ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : false;
+    tess_diags *d = NULL;
+    Variant *v = tessi_variant_for_passes(p, a, &d, f);
+    if (!v) {
+        tess_diags_free(d);
+        return false;
+    }
     Guard guard;
     bool ok = false;
     if (GUARDED(&guard, &v->arena)) {
@@ -140,7 +140,7 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
             e->predicted_ms = made.seconds * 1e3;
         }
     } else {
-        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     }
     tess_diags_free(d);
     return ok;

@@ -92,7 +92,7 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
                 v->compile_ms = tessi_clock_ms() - start;
         }
     } else {
-        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+        ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     }
     tess_diags_free(d);
     timing->front_ms = v->front_ms;

@@ -138,3 +138,14 @@ Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diag
     p->variants = v;
     return v;
 }
+
+Variant *tessi_variant_for_passes(tess_program *p, const tess_args *args, tess_diags **diags,
+                                  Failure *f)
+{
+    Variant *v = tessi_variant(p, args, diags, f);
+    if (v && !*diags && !(*diags = tessi_diags_new())) {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    return v;
+}

@@ -104,7 +104,7 @@ def errors_page():
             shown = re.sub(r"%(?:lld|s|c|u|d|0?\d*x)", "..", sentence.replace('\\"', '"'))
             text += f"\n**{code}** {shown}\n"
             example = example_of(name)
-            text += f"\n```text\n{example}```\n" if example else ""
+            text += f"```text\n{example}```\n" if example else ""
     return text
 
 
