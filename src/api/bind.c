@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "rt/env.h"
 
 static int64_t number_of(const tess_program *p, const char *name)
 {
@@ -186,6 +187,32 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     return true;
 }
 
+/* Systems promise more memory than they have and end the process that believes them, so what a run will fill is compared with what the
+ * machine has before anything is allocated. */
+static bool check_memory(const Variant *v, const int64_t *params, Failure *f)
+{
+    const Graph *g = v->graph;
+    double bytes = 0, available = 0.8 * (double)tessi_memory_bytes(); /* others need some too */
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        bool stored = s->kind == STAGE_INPUT || !v->plan
+                      || (v->plan->needed[id.v] && v->plan->stage[id.v].placement == PLACE_MEMORY);
+        double stage_bytes = tessi_type_info(s->type)->bytes;
+        for (int d = 0; d < s->n_dims; d++) {
+            int64_t n;
+            stage_bytes *= tessi_size_eval(g, s->size[d], params, &n) ? (double)n : 0;
+        }
+        bytes += stored ? stage_bytes : 0;
+    }
+    if (bytes <= available)
+        return true;
+    const double giga = 1024.0 * 1024 * 1024;
+    return tessi_failf(
+        f, TESS_ERROR_MEMORY,
+        "the images of this run need %.1f GiB, and at most %.1f GiB of memory can be used here",
+        bytes / giga, available / giga);
+}
+
 bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
                 Failure *f)
 {
@@ -195,7 +222,7 @@ bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *ar
     out->inputs = ARENA_NEW_ARRAY(arena, InterpImage, g->inputs.n);
     out->outputs = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
     if (!bind_inputs(p, v, a, out, f) || !tessi_bind_sizes(p, v, a, arena, out->params, f)
-        || !bind_scalars(p, v, a, out->scalars, f))
+        || !check_memory(v, out->params, f) || !bind_scalars(p, v, a, out->scalars, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pty
 import resource
 import signal
 import subprocess
@@ -174,6 +175,62 @@ def test_sizes_contradict(folder):
                                               folder / "x.npy", "-o", folder / "y.npy"), ["'a'", "'b'"])
 
 
+def test_odd_values(folder):
+    (folder / "odd.tess").write_text("stencil f(vector#1 float X, int64 k) { return X + k; }\nparameter K, N;\nvector#1 float a[N];\n"
+                                     "int64 k = 0;\np<0> = f(a, k);\nfor i = 1..K\n    p<i> = f(p<i-1>, k);\nendfor\nreturn p<K>;\n")
+    for value in ("nan", "inf", "1e300", "2.5", "1e19", "9e18", "1000000"):
+        code, out, err = run("run", folder / "odd.tess", "ramp:9", f"K={value}", "-o", folder / "odd.npy")
+        check(f"K={value}", code == 1 and err.count("error[") <= 1 and "internal" not in err and not out, err)
+    for value in ("9007199254740993", "1e19", "nan", "2.5", "much", ""):
+        one_sentence(f"k={value}", run("run", folder / "odd.tess", "ramp:9", "K=2", f"k={value}", "-o", folder / "odd.npy"), ["'k'"])
+
+
+def test_odd_names(folder):
+    """The path of a program goes into a comment of generated C, its name becomes that of a function."""
+    for name in ("*/evil.tess", 'new\nline"quote\\.tess', "-o.tess", "params.tess", "status.tess", "main.tess", "1 b.tess", ".tess"):
+        (folder / "odd" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "odd" / name).write_text(BLUR)
+        code, _, err = run("run", f"odd/{name}", "a.npy", "-o", "odd.npy", "--target=c", "--verify", cwd=folder)
+        check(f"a program called {name!r}", code == 0 and "verified" in err, err)
+
+
+def test_too_much(folder):
+    """Bounds on what a text can ask for: each is one limit, told at once."""
+    end = "parameter N;\nvector#1 float a[N];\n"
+    stencil = "stencil f(vector#1 float X) { return %s; }\n" + end + "return f(a);\n"
+    texts = {
+        "brackets": stencil % ("(" * 100000 + "X" + ")" * 100000),
+        "minus signs": stencil % ("-" * 100000 + "X"),
+        "a chain": stencil % ("X" + "+X" * 100000),
+        "choices": stencil % ("X>0?1:" * 100000 + "2"),
+        "windows": stencil % ("".join(f"sum(i{k}=-9..9 : " for k in range(50)) + "X@[i0]" + ")" * 50),
+        "a window": stencil % "sum(i=-999999999..999999999 : X@[i])",
+        "turns": end + "p<0> = a;\nfor i = 1..1000000\n    p<i> = p<i-1>;\nendfor\nreturn p<9>;\n",
+        "calls": "stencil f0(vector#1 float X) { return X@[1]; }\n"
+                 + "".join(f"vector f{i}(vector#1 float X) {{ return f{i - 1}(f{i - 1}(X)); }}\n" for i in range(1, 40)) + end + "return f39(a);\n",
+        "bytes": end + "return a;" + " " * (1 << 20),
+    }
+    for name, text in texts.items():
+        (folder / "much.tess").write_text(text)
+        code, _, err = run("check", folder / "much.tess", timeout=60)
+        check(f"too many {name}", code == 1 and "error[E0701]" in err, err[:500])
+
+
+def test_streams(folder):
+    """Standard streams that are closed or full, and a device as the file to write."""
+    blur = str(folder / "blur.tess")
+    for fd, arguments in ((1, ["--help"]), (1, ["explain", blur]), (1, ["run", blur, "ramp:3x4", "-o", "-"]), (0, ["check", "-"]),
+                          (0, ["run", blur, "-", "-o", str(folder / "x.npy")])):
+        done = subprocess.run([tool.TOOL, *arguments], capture_output=True, text=True, preexec_fn=lambda: os.close(fd))
+        one_sentence(f"closed {fd}: {arguments[0]}", (done.returncode, done.stdout, done.stderr))
+    if not os.path.exists("/dev/full"):
+        return
+    one_sentence("machine to a full disk", run("machine", "-o", "/dev/full"), ["/dev/full"])
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([tool.TOOL, "explain", blur, "--dump=c"], stdout=full, stderr=subprocess.PIPE, text=True)
+    one_sentence("a full standard output", (done.returncode, "", done.stderr))
+
+
 def test_full_disk(folder):
     if not os.path.exists("/dev/full"):
         print("skipped: no /dev/full here")
@@ -202,6 +259,35 @@ def test_no_room(folder):
         check(f"{name} is as it was", (place / name).read_bytes() == b"precious" or not known)
     check("no temporary file is left", sorted(p.name for p in place.iterdir()) == sorted(("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg")),
           str(list(place.iterdir())))
+
+
+def test_progress(folder):
+    """Work longer than a second shows on a terminal, and only there."""
+    arguments = [tool.TOOL, "run", str(folder / "blur.tess"), "random:1:5000x4000", "-o", str(folder / "p.npy"), "--target=interp"]
+    master, slave = pty.openpty()
+    child = subprocess.Popen(arguments, stderr=slave, cwd=tool.ROOT)
+    os.close(slave)
+    shown = b""
+    try:
+        while piece := os.read(master, 4096):
+            shown += piece
+    except OSError: # the terminal's other end was closed
+        pass
+    os.close(master)
+    check("progress on a terminal", child.wait() == 0 and b"running ... 1 s" in shown, shown)
+    done = subprocess.run(arguments, capture_output=True, cwd=tool.ROOT)
+    check("no progress elsewhere", done.returncode == 0 and not done.stderr, done.stderr)
+
+
+def test_too_large(folder):
+    """A run that would fill more memory than there is ends with a sentence, and before it has filled it."""
+    (folder / "long.tess").write_text("stencil f(vector#1 uint8 X) { return cast<double>(median(i = -1..1 : X@[i])); }\n"
+                                      "stencil g(vector#1 double X) { return median(i = -1..1 : X@[i]); }\n"
+                                      "parameter N;\nvector#1 uint8 a[N];\n"
+                                      "t<0> = f(a);\nfor i = 1..99\n    t<i> = g(t<i-1>);\nendfor\nreturn t<99>;\n")
+    for target in ("interp", "c"):
+        one_sentence(f"too large for {target}", run("run", folder / "long.tess", "zero:400000000", "-o", folder / "w.npy",
+                                                    f"--target={target}"), ["memory"])
 
 
 def test_without_compiler(folder):
@@ -265,7 +351,8 @@ with tool.workspace() as place:
     (place / "two.tess").write_text(TWO)
     (place / "colour.tess").write_text(COLOUR)
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
-    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_full_disk, test_no_room,
+    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
+                 test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room, test_progress, test_too_large,
                  test_without_compiler, test_cache, test_explain, test_bench):
         test(place)
 tool.finish()
