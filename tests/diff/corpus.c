@@ -43,6 +43,8 @@ static void read_line(Arena *a, char *line, CorpusCase *c)
         c->min_size = least;
     } else if (strncmp(line, "fixed-size", 10) == 0) {
         c->fixed_size = true;
+    } else if (strncmp(line, "ill-conditioned", 15) == 0) {
+        c->ill_conditioned = true;
     } else if (strncmp(line, "set ", 4) == 0) {
         read_sets(a, line + 4, c);
     } else if (sscanf(line, "input %63[A-Za-z0-9_] = %n", name, &at) == 1 && at) {
@@ -392,6 +394,11 @@ static bool padding_intact(const DLTensor *t, Text *why)
     }
     free(touched);
     return ok;
+}
+
+bool corpus_type(const DLTensor *t, ScalarType *type)
+{
+    return tessi_scalar_type(t->dtype, type);
 }
 
 bool corpus_same(const CorpusRun *a, const CorpusRun *b, Text *why)

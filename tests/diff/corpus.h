@@ -2,7 +2,7 @@
 #ifndef TESSERA_TESTS_DIFF_CORPUS_H
 #define TESSERA_TESTS_DIFF_CORPUS_H
 
-#include "base/base.h"
+#include "base/scalar.h"
 #include "tessera.h"
 
 enum { CORPUS_MOST_PARAMS = 8, CORPUS_MOST_IMAGES = 16, CORPUS_MOST_SETS = 16 };
@@ -21,7 +21,7 @@ typedef struct CorpusCase {
     int64_t sizes[CORPUS_MOST_PARAMS];
     int n_sizes;
     int64_t min_size;
-    bool fixed_size;
+    bool fixed_size, ill_conditioned;
     tess_constant set[CORPUS_MOST_SETS];
     int n_set;
     CorpusInput input[CORPUS_MOST_IMAGES];
@@ -56,6 +56,8 @@ void corpus_close(CorpusRun *run);
 int corpus_params(
     const CorpusCase *c); /* size parameters the program declares; -1 when it does not compile */
 
+/* Element type of a tensor; false for one that no scalar type has. */
+bool corpus_type(const DLTensor *t, ScalarType *type);
 /* Whether both runs gave the same shapes and bits, and left the padding alone. */
 bool corpus_same(const CorpusRun *a, const CorpusRun *b, Text *why);
 /* Whether the `expect` lines hold. */
