@@ -43,6 +43,8 @@ void cli_free(CommandLine *line);
 __attribute__((format(printf, 1, 2)))
 #endif
 int cli_fail(const char *fmt, ...); /* "tessera: ..."; returns EXIT_DIAGNOSED */
+/* A sentence of the library about a file: with the file in front unless it is in the sentence. */
+int cli_fail_about(const char *path, const char *sentence);
 bool cli_color(const CommandLine *line);
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
 /* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */

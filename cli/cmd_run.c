@@ -44,7 +44,7 @@ static bool write_image(const CommandLine *line, const char *path, const DLTenso
     char error[600] = "";
     int64_t saturated = 0;
     if (tess_image_write(path, t, picture_dims, &saturated, error, sizeof error) != TESS_OK) {
-        cli_fail("%s: %s", path, error);
+        cli_fail_about(path, error);
         return false;
     }
     if (saturated && !line->quiet)
@@ -184,7 +184,7 @@ static bool check_outputs(const CommandLine *line, const Session *s)
     for (size_t i = 0; i < n; i++) {
         char error[600] = "";
         if (tess_image_can_write(line->outputs[i], error, sizeof error) != TESS_OK)
-            return cli_fail("%s: %s", line->outputs[i], error), false;
+            return cli_fail_about(line->outputs[i], error), false;
         for (size_t k = 0; k < i; k++)
             if (strcmp(line->outputs[i], line->outputs[k]) == 0)
                 return cli_fail("%s is given for two results", line->outputs[i]), false;

@@ -1,6 +1,7 @@
 /* Speaking to the user: sentences, diagnostics, and a sign of life for long work. */
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,12 @@ int cli_fail(const char *fmt, ...)
     fputc('\n', stderr);
     va_end(args);
     return EXIT_DIAGNOSED;
+}
+
+int cli_fail_about(const char *path, const char *sentence)
+{
+    bool is_named = strcmp(path, "-") == 0 || strstr(sentence, path);
+    return is_named ? cli_fail("%s", sentence) : cli_fail("%s: %s", path, sentence);
 }
 
 bool cli_color(const CommandLine *line)

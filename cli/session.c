@@ -1,7 +1,11 @@
 /* A program and what it is run on, read from the files that the command line names. */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700 /* realpath under -std=c11 */
+#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -47,30 +51,45 @@ char *cli_read_text(const char *path, size_t *n)
     return text;
 }
 
+static bool put_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fputs(text, f) != EOF;
+    return (!f || fclose(f) == 0) && ok;
+}
+
+/* To a temporary name beside the file that `path` leads to, then renamed. */
+static bool replace_text(const char *path, const char *text)
+{
+    char *final = realpath(path, NULL); /* NULL: a new file */
+    const char *target = final ? final : path;
+    size_t n = strlen(target) + 32;
+    char *temporary = malloc(n);
+    bool ok = temporary != NULL;
+    if (ok) {
+        snprintf(temporary, n, "%s.%ld.tmp", target, (long)getpid());
+        ok = put_text(temporary, text) && rename(temporary, target) == 0;
+        int why = errno;
+        if (!ok)
+            remove(temporary);
+        errno = why;
+    }
+    free(temporary);
+    free(final);
+    return ok;
+}
+
 bool cli_write_text(const char *path, const char *text)
 {
     if (strcmp(path, "-") == 0) {
-        fputs(text, stdout);
+        fputs(text, stdout); /* main says whether that went well */
         return true;
     }
-    size_t n = strlen(path);
-    char *temporary = malloc(n + 32);
-    if (!temporary) {
-        cli_fail("out of memory");
-        return false;
-    }
-    snprintf(temporary, n + 32, "%s.%ld.tmp", path, (long)getpid());
-    FILE *f = fopen(temporary, "wb");
-    bool ok = f && fputs(text, f) != EOF;
-    ok = (!f || fclose(f) == 0) && ok;
-    ok = ok && rename(temporary, path) == 0;
-    if (!ok) {
-        int why = errno;
-        if (f)
-            remove(temporary);
-        cli_fail("cannot write %s: %s", path, strerror(why));
-    }
-    free(temporary);
+    struct stat st;
+    bool device = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* or a folder, or a pipe */
+    bool ok = device ? put_text(path, text) : replace_text(path, text);
+    if (!ok)
+        cli_fail("cannot write %s: %s", path, strerror(errno));
     return ok;
 }
 
@@ -100,6 +119,15 @@ static bool parse_number(const char *word, double *value)
     char *end;
     *value = strtod(word, &end);
     return end != word && !*end;
+}
+
+/* Numbers travel as doubles: whether this whole number becomes another one on the way. */
+static bool loses_digits(const char *word, double value)
+{
+    char *end;
+    errno = 0;
+    long long whole = strtoll(word, &end, 10);
+    return end != word && !*end && !errno && value < 0x1p63 && whole != (long long)value;
 }
 
 /* Every NAME=NUMBER is offered to the compiler; it takes those that are const inputs or parameters it needs. */
@@ -154,7 +182,7 @@ static bool replace(DLTensor **image, DLTensor *made, tess_status status, const 
                     const char *error)
 {
     if (status != TESS_OK || !made) {
-        cli_fail("%s: %s", path, status == TESS_OK ? "out of memory" : error);
+        cli_fail_about(path, status == TESS_OK ? "out of memory" : error);
         return false;
     }
     tess_image_free(*image);
@@ -205,7 +233,7 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
     DLTensor *image = NULL;
     char error[ERROR_SIZE] = "";
     if (tess_image_read(path, &info, &image, error, sizeof error) != TESS_OK) {
-        cli_fail("%s: %s", path, error);
+        cli_fail_about(path, error);
         return false;
     }
     bool ok = fit_channels(line, &info, path, &image);
@@ -221,7 +249,7 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
     if (!info.is_struct && image->ndim == info.ndim + 1 && line->each_channel)
         return true; /* bound channel by channel by the run */
     if (tess_args_image(s->args, info.name, image) != TESS_OK) {
-        cli_fail("%s: %s", path, tess_args_error(s->args));
+        cli_fail_about(path, tess_args_error(s->args));
         return false;
     }
     return true;
@@ -255,6 +283,11 @@ static bool bind_named(const CommandLine *line, Session *s, const char *word, si
     double number;
     if (!parse_number(value, &number)) {
         cli_fail("'%s' is no number for '%s'", value, info.name);
+        return false;
+    }
+    if (info.dtype.code != kDLFloat && loses_digits(value, number)) {
+        cli_fail("'%s' for '%s' is beyond the whole numbers that can be given, 2^53", value,
+                 info.name);
         return false;
     }
     if (tess_args_scalar(s->args, info.name, number) != TESS_OK) {

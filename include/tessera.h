@@ -63,7 +63,7 @@ typedef struct tess_options {
     size_t struct_size; /* set by tess_options_init: lets the struct grow */
     tess_target target;
     tess_fp fp;
-    int threads; /* 0 = all cores */
+    int threads; /* 0 = all cores; more than 256 count as 256 */
     int device;
     int forma; /* read the original dialect; set by tess_compile for names ending in .idsl */
     const char *border;  /* rule for reads that name none; NULL = the program's */

@@ -146,6 +146,9 @@ typedef struct Binding {
  * memory. Everything in `arena`, except the results. */
 bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
                 Failure *f);
+/* Whether tessi_bind would find fault with what is given; allocates no results. */
+bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
+                      Failure *f);
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f);
 

@@ -213,16 +213,31 @@ static bool check_memory(const Variant *v, const int64_t *params, Failure *f)
         bytes / giga, available / giga);
 }
 
-bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
-                Failure *f)
+/* Everything but the results. */
+static bool bind_given(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
+                       Binding *out, Failure *f)
 {
     const Graph *g = v->graph;
     out->params = ARENA_NEW_ARRAY(arena, int64_t, g->params.n);
     out->scalars = ARENA_NEW_ARRAY(arena, Value, g->scalars.n);
     out->inputs = ARENA_NEW_ARRAY(arena, InterpImage, g->inputs.n);
     out->outputs = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
-    if (!bind_inputs(p, v, a, out, f) || !tessi_bind_sizes(p, v, a, arena, out->params, f)
-        || !check_memory(v, out->params, f) || !bind_scalars(p, v, a, out->scalars, f))
+    return bind_inputs(p, v, a, out, f) && tessi_bind_sizes(p, v, a, arena, out->params, f)
+           && check_memory(v, out->params, f) && bind_scalars(p, v, a, out->scalars, f);
+}
+
+bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
+                      Failure *f)
+{
+    Binding ignored;
+    return bind_given(p, v, a, arena, &ignored, f);
+}
+
+bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
+                Failure *f)
+{
+    const Graph *g = v->graph;
+    if (!bind_given(p, v, a, arena, out, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],

@@ -8,6 +8,9 @@
 #include "interp/loop_interp.h"
 #include "rt/clock.h"
 
+/* OpenMP's runtime ends the process when it cannot start as many threads as it is told to. */
+enum { MOST_THREADS = 256 };
+
 /* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
 static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
 {
@@ -36,7 +39,8 @@ static bool run_module(const tess_program *p, const Variant *v, const Binding *b
     }
     for (uint32_t i = 0; i < g->params.n; i++)
         params[i] = (ptrdiff_t)b->params[i];
-    switch (v->entry(images, strides, params, b->scalars, p->options.threads)) {
+    int threads = p->options.threads < MOST_THREADS ? p->options.threads : MOST_THREADS;
+    switch (v->entry(images, strides, params, b->scalars, threads)) {
     case 0: return true;
     case 1: return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
     default:
@@ -120,11 +124,30 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     return ok;
 }
 
+static bool check_arguments(const tess_program *p, const Variant *v, tess_args *a, Arena *arena)
+{
+    Guard guard;
+    return GUARDED(&guard, arena) ? tessi_bind_check(p, v, a, arena, &a->failure)
+                                  : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
+}
+
+/* Before the C compiler is set to work: whether the arguments fit. */
+static bool arguments_fit(const tess_program *p, const Variant *v, tess_args *a)
+{
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    bool ok = check_arguments(p, v, a, &arena);
+    tessi_arena_dispose(&arena);
+    return ok;
+}
+
 /* The variant for these arguments, held against being dropped until released. */
 static Variant *acquire(tess_program *p, tess_args *a, tess_target target)
 {
     mtx_lock(&p->lock);
     Variant *v = tessi_variant(p, a, NULL, &a->failure);
+    if (v && target == TESS_TARGET_C && !v->entry && !arguments_fit(p, v, a))
+        v = NULL;
     if (v && !prepare(p, v, target, &a->timing, &a->failure))
         v = NULL;
     if (v)

@@ -40,7 +40,8 @@ static bool is_library_function(const char *name)
         "poll raise read readv"
         " recv rmdir sbrk select send shutdown signal sleep socket splice stat sync tee time times "
         "truncate umask"
-        " unlink usleep utime vfork wait wait4 waitpid write writev ";
+        " unlink usleep utime vfork wait wait4 waitpid write writev at_quick_exit clearerr dprintf "
+        "fgetpos fprintf fsetpos vdprintf vfprintf vfscanf vsnprintf vsprintf vsscanf ";
     size_t n = strlen(name);
     for (int suffix = 0; suffix <= 1; suffix++) {
         if (suffix && (n < 2 || (name[n - 1] != 'f' && name[n - 1] != 'l')))
@@ -167,70 +168,90 @@ static const char switches[] =
 
 /* ---- The entry ------------------------------------------------------------------------------------------------------------------ */
 
-static void entry_image(Text *call, const LImage *im, uint32_t number)
+/* Names in the launcher's entry, which hide nothing that it calls. */
+typedef struct EntryNames {
+    const char *images, *strides, *params, *scalars, *threads, *before, *status;
+} EntryNames;
+
+static void entry_image(Text *call, const EntryNames *names, const LImage *im, uint32_t number)
 {
-    tessi_text_addf(call, "%simages[%u]", call->n ? ", " : "", number);
+    tessi_text_addf(call, "%s%s[%u]", call->n ? ", " : "", names->images, number);
     for (int d = 0; d < im->n_dims - 1; d++)
-        tessi_text_addf(call, ", strides[%u]", number * EMIT_STRIDES + (uint32_t)d);
+        tessi_text_addf(call, ", %s[%u]", names->strides, number * EMIT_STRIDES + (uint32_t)d);
 }
 
-static void entry_scalar(Text *call, ScalarType t, uint32_t number)
+static void entry_scalar(Text *call, const EntryNames *names, ScalarType t, uint32_t number)
 {
     tessi_text_add(call, call->n ? ", " : "");
     if (tessi_is_real(t))
-        tessi_text_addf(call, "%s((const double *)scalars)[%u]", t == TYPE_F64 ? "" : "(float)",
-                        number);
+        tessi_text_addf(call, "%s((const double *)%s)[%u]", t == TYPE_F64 ? "" : "(float)",
+                        names->scalars, number);
     else if (t == TYPE_BOOL)
-        tessi_text_addf(call, "((const int64_t *)scalars)[%u] != 0", number);
+        tessi_text_addf(call, "((const int64_t *)%s)[%u] != 0", names->scalars, number);
     else
-        tessi_text_addf(call, "(%s)((const int64_t *)scalars)[%u]", tessi_c_type(t), number);
+        tessi_text_addf(call, "(%s)((const int64_t *)%s)[%u]", tessi_c_type(t), names->scalars,
+                        number);
 }
 
-static void entry(CWriter *w)
+static const char *entry_call(const CWriter *w, const EntryNames *names)
 {
     const LoopProgram *p = w->p;
     Text call;
     tessi_text_init(&call, w->arena);
     for (uint32_t i = 0; i < p->inputs.n; i++)
-        entry_image(&call, &p->inputs.at[i], i);
+        entry_image(&call, names, &p->inputs.at[i], i);
     for (uint32_t i = 0; i < p->params.n; i++)
-        tessi_text_addf(&call, "%sparams[%u]", call.n ? ", " : "", i);
+        tessi_text_addf(&call, "%s%s[%u]", call.n ? ", " : "", names->params, i);
     for (uint32_t i = 0; i < p->scalars.n; i++)
-        entry_scalar(&call, p->scalars.at[i].type, i);
+        entry_scalar(&call, names, p->scalars.at[i].type, i);
     for (uint32_t i = 0; i < p->outputs.n; i++)
-        entry_image(&call, &p->outputs.at[i], p->inputs.n + i);
+        entry_image(&call, names, &p->outputs.at[i], p->inputs.n + i);
+    return tessi_text_str(&call);
+}
 
+static void entry(CWriter *w)
+{
+    tessi_c_names_leave(w->names, w->mark);
+    EntryNames names = { .images = tessi_c_name(w->names, "images"),
+                         .strides = tessi_c_name(w->names, "strides"),
+                         .params = tessi_c_name(w->names, "params"),
+                         .scalars = tessi_c_name(w->names, "scalars"),
+                         .threads = tessi_c_name(w->names, "threads"),
+                         .before = tessi_c_name(w->names, "threads_before"),
+                         .status = tessi_c_name(w->names, "status") };
+    const char *head = tessi_sprintf(
+        w->arena,
+        "int %s_entry(void *const *%s, const ptrdiff_t *%s, const ptrdiff_t *%s, "
+        "const void *%s, int %s)",
+        w->public_name, names.images, names.strides, names.params, names.scalars, names.threads);
     tessi_text_add(w->out, "\n#ifdef TESSERA_ENTRY\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
     tessi_c_comment(w, "The same for launchers: images (inputs, then outputs), 4 strides for each, "
                        "sizes, scalars of\n"
                        "8 bytes each (int64_t or double), threads (0: OpenMP's default).");
-    tessi_c_line(
-        w,
-        "int %s_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, "
-        "const void *scalars, int threads);",
-        w->public_name);
-    tessi_c_line(
-        w,
-        "int %s_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, "
-        "const void *scalars, int threads)",
-        w->public_name);
-    tessi_text_add(w->out,
-                   "{\n"
-                   "    (void)images, (void)strides, (void)params, (void)scalars, (void)threads;\n"
-                   "#ifdef _OPENMP\n"
-                   "    const int threads_before = omp_get_max_threads();\n"
-                   "    if (threads > 0)\n"
-                   "        omp_set_num_threads(threads);\n"
-                   "#endif\n");
+    tessi_c_line(w, "%s;", head);
+    tessi_c_line(w, "%s", head);
+    tessi_text_addf(w->out,
+                    "{\n"
+                    "    (void)%s, (void)%s, (void)%s, (void)%s, (void)%s;\n"
+                    "#ifdef _OPENMP\n"
+                    "    const int %s = omp_get_max_threads();\n"
+                    "    if (%s > 0)\n"
+                    "        omp_set_num_threads(%s);\n"
+                    "#endif\n",
+                    names.images, names.strides, names.params, names.scalars, names.threads,
+                    names.before, names.threads, names.threads);
     w->indent++;
-    tessi_c_line(w, "const int status = %s(%s);", w->public_name, tessi_text_str(&call));
+    tessi_c_line(w, "const int %s = %s(%s);", names.status, w->public_name, entry_call(w, &names));
     w->indent--;
-    tessi_text_add(w->out, "#ifdef _OPENMP\n"
-                           "    omp_set_num_threads(threads_before);\n"
-                           "#endif\n"
-                           "    return status;\n"
-                           "}\n"
-                           "#endif /* TESSERA_ENTRY */\n");
+    tessi_text_addf(w->out,
+                    "#ifdef _OPENMP\n"
+                    "    omp_set_num_threads(%s);\n"
+                    "#endif\n"
+                    "    return %s;\n"
+                    "}\n"
+                    "#endif /* TESSERA_ENTRY */\n",
+                    names.before, names.status);
+    tessi_c_names_leave(w->names, w->mark);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------------------------------------------- */
@@ -260,7 +281,6 @@ void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
     entry(&w);
     if (!options->reference)
         return;
-    tessi_c_names_leave(&names, w.mark);
     const char *name =
         tessi_c_name(&names, tessi_sprintf(out->arena, "%s_reference", w.public_name));
     tessi_c_writer_init(&reference, options->reference, name, &names, out);

@@ -6,19 +6,47 @@
 
 /* Sorted. Words of C and C++, macros and functions of the headers that generated files include and use. */
 static const char *const taken_words[] = {
+    "BIG_ENDIAN",
+    "BUFSIZ",
+    "BYTE_ORDER",
     "EOF",
     "I",
+    "LITTLE_ENDIAN",
+    "L_ctermid",
+    "L_cuserid",
+    "L_tmpnam",
+    "MAXFLOAT",
     "NAN",
+    "NFDBITS",
     "NULL",
+    "PDP_ENDIAN",
+    "P_tmpdir",
+    "WCONTINUED",
+    "WEXITED",
+    "WEXITSTATUS",
+    "WIFCONTINUED",
+    "WIFEXITED",
+    "WIFSIGNALED",
+    "WIFSTOPPED",
+    "WNOHANG",
+    "WNOWAIT",
+    "WSTOPPED",
+    "WSTOPSIG",
+    "WTERMSIG",
+    "WUNTRACED",
     "abort",
-    "aligned_alloc",
     "alignas",
+    "aligned_alloc",
     "alignof",
+    "alloca",
     "and",
     "and_eq",
     "asm",
     "assert",
     "auto",
+    "be16toh",
+    "be32toh",
+    "be64toh",
     "bitand",
     "bitor",
     "bool",
@@ -58,18 +86,44 @@ static const char *const taken_words[] = {
     "false",
     "float",
     "for",
+    "fpclassify",
     "free",
     "friend",
     "goto",
+    "htobe16",
+    "htobe32",
+    "htobe64",
+    "htole16",
+    "htole32",
+    "htole64",
     "i386",
     "if",
     "imaginary",
     "inline",
     "int",
+    "iscanonical",
+    "iseqsig",
+    "isfinite",
+    "isgreater",
+    "isgreaterequal",
+    "isinf",
+    "isless",
+    "islessequal",
+    "islessgreater",
+    "isnan",
+    "isnormal",
+    "issignaling",
+    "issubnormal",
+    "isunordered",
+    "iszero",
+    "le16toh",
+    "le32toh",
+    "le64toh",
     "linux",
     "long",
     "main",
     "malloc",
+    "math_errhandling",
     "memcmp",
     "memcpy",
     "memset",
@@ -95,6 +149,7 @@ static const char *const taken_words[] = {
     "restrict",
     "return",
     "short",
+    "signbit",
     "signed",
     "sizeof",
     "static",
@@ -103,6 +158,8 @@ static const char *const taken_words[] = {
     "stderr",
     "stdin",
     "stdout",
+    "strdupa",
+    "strndupa",
     "struct",
     "switch",
     "template",
@@ -120,6 +177,10 @@ static const char *const taken_words[] = {
     "unix",
     "unsigned",
     "using",
+    "va_arg",
+    "va_copy",
+    "va_end",
+    "va_start",
     "virtual",
     "void",
     "volatile",
@@ -145,12 +206,18 @@ static bool is_taken(const char *name)
     if (bsearch(name, taken_words, sizeof taken_words / sizeof *taken_words, sizeof *taken_words,
                 compare_words))
         return true;
-    if (strncmp(name, "tess_", 5) == 0 || strncmp(name, "TESS", 4) == 0
-        || strncmp(name, "omp_", 4) == 0 || strncmp(name, "M_", 2) == 0
-        || strncmp(name, "FP_", 3) == 0)
-        return true;
-    return ends_with(name, "_t") || ends_with(name, "_MAX") || ends_with(name, "_MIN")
-           || ends_with(name, "_WIDTH") || strstr(name, "INFINITY") || strstr(name, "HUGE_VAL");
+    static const char *const beginnings[] = { "tess_",    "TESS",    "omp_",  "KMP_",
+                                              "M_",       "FP_",     "FD_",   "EXIT_",
+                                              "MATH_ERR", "RENAME_", "SEEK_", "SNAN" };
+    static const char *const ends[] = { "_t",      "_MAX",    "_MIN",    "_WIDTH",  "INT8_C",
+                                        "INT16_C", "INT32_C", "INT64_C", "INTMAX_C" };
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i]))
+            return true;
+    return strstr(name, "INFINITY") || strstr(name, "HUGE_VAL");
 }
 
 /* Letters, digits and underscores stay; runs of anything else become one underscore, but not at the ends. */

@@ -58,13 +58,26 @@ static void check_function_names(Checker *c)
 }
 
 /* ---- parameters and inputs ------------------------------------------------------------------------------------------ */
+/* Says that the value given for an input is none of its type. */
+static void no_such_value(Checker *c, Span span, double user, ScalarType type)
+{
+    Text t;
+    tessi_text_init(&t, c->a);
+    tessi_text_add_real(&t, user, false);
+    CHECK_DIAG(c, DIAG_LITERAL_RANGE, span, tessi_text_str(&t), tessi_type_info(type)->name);
+}
+
 static void declare_param(Checker *c, const AstDecl *decl)
 {
     TParam p = { .name = decl->name.text, .span = decl->name.span };
     double user;
     if (tessi_check_user_value(c, decl->name.text, &user)) {
-        p.has_value = user == (double)(int64_t)user;
-        p.value = (int64_t)user;
+        p.has_value = true;
+        p.value = tessi_eval_cast(TYPE_I64, TYPE_F64, tessi_value_real(user)).i;
+        if (user != (double)p.value) {
+            no_such_value(c, decl->name.span, user, TYPE_I64);
+            p.value = 1; /* to go on with */
+        }
     }
     if (decl->init) {
         int64_t v;
@@ -118,10 +131,7 @@ static bool set_by_user(Checker *c, TScalar *s, double user)
     s->value = tessi_eval_cast(s->type, TYPE_F64, tessi_value_real(user));
     if (tessi_is_real(s->type) || (double)s->value.i == user)
         return inside_range(c, s, s->span);
-    Text t;
-    tessi_text_init(&t, c->a);
-    tessi_text_add_real(&t, user, false);
-    CHECK_DIAG(c, DIAG_LITERAL_RANGE, s->span, tessi_text_str(&t), tessi_type_info(s->type)->name);
+    no_such_value(c, s->span, user, s->type);
     return false;
 }
 

@@ -52,20 +52,22 @@ void tessi_point_init(PointEval *p, const Graph *g, Arena *a)
 {
     ExprWalk walk = { .arena = a };
     Region *body = ARENA_NEW_ARRAY(a, Region, g->exprs.n);
-    int64_t most = 0;
+    int64_t most[MAX_WINDOW_LEVELS] = { 0 };
     *p = (PointEval){ .g = g, .deps = tessi_expr_deps(g, a) };
     for (uint32_t id = 1; id < p->g->exprs.n; id++) {
         const Expr *e = &p->g->exprs.at[id];
         if (e->kind != EXPR_WINDOW)
             continue;
         body[id] = window_region(p, a, &walk, id);
-        int64_t points = tessi_window_points(tessi_window(p->g, e->window));
-        if (e->reduction == REDUCE_MEDIAN && points > most)
-            most = points;
+        const Window *w = tessi_window(p->g, e->window);
+        int64_t points = tessi_window_points(w);
+        if (e->reduction == REDUCE_MEDIAN && points > most[w->level])
+            most[w->level] = points;
     }
     p->body = body;
     p->value = ARENA_NEW_ARRAY(a, Value, p->g->exprs.n);
-    p->sorted = ARENA_NEW_ARRAY(a, Value, (size_t)most);
+    for (int level = 0; level < MAX_WINDOW_LEVELS; level++)
+        p->sorted[level] = ARENA_NEW_ARRAY(a, Value, (size_t)most[level]);
 }
 
 /* ---- Windows ---------------------------------------------------------------------------------------------------------- */
@@ -102,6 +104,7 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
     const ExprDeps *where = e->n_args > 1 ? &p->deps[e->arg[1].v] : NULL;
     bool varies = where && (where->data || where->point);
     int32_t *var = p->window[w->level];
+    Value *sorted = p->sorted[w->level]; /* a median may stand inside another one */
     uint32_t n = 0;
     bool is_extreme = e->reduction == REDUCE_MIN || e->reduction == REDUCE_MAX;
     Value acc = is_extreme ? tessi_reduction_extreme(e->reduction, e->type)
@@ -113,7 +116,7 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
         if (where && !p->value[e->arg[1].v].i)
             continue;
         if (e->reduction == REDUCE_MEDIAN)
-            p->sorted[n] = p->value[e->arg[0].v];
+            sorted[n] = p->value[e->arg[0].v];
         else if (n == 0 && !varies)
             acc = p->value[e->arg[0].v];
         else
@@ -123,8 +126,8 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
     if (n == 0 && !varies)
         acc = tessi_reduction_empty(e->reduction, e->type);
     if (e->reduction == REDUCE_MEDIAN && n) {
-        qsort(p->sorted, n, sizeof(Value), tessi_is_real(e->type) ? by_total_order : by_integer);
-        acc = p->sorted[n / 2];
+        qsort(sorted, n, sizeof(Value), tessi_is_real(e->type) ? by_total_order : by_integer);
+        acc = sorted[n / 2];
     }
     *result = acc;
     return true;

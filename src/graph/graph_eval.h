@@ -18,7 +18,7 @@ struct PointEval {
     const ExprDeps *deps; /* by expression */
     const Region *body;   /* by expression: what a WINDOW evaluates for each of its points */
     Value *value;         /* by expression: the value at the current point */
-    Value *sorted;        /* room for the points of the largest median */
+    Value *sorted[MAX_WINDOW_LEVELS]; /* room for the points of the largest median of each level */
     int32_t window[MAX_WINDOW_LEVELS][MAX_WINDOW_VARS]; /* variables of the windows that are open */
     /* Set by the user; not needed for expressions without data (ExprDeps.data). */
     int64_t x[MAX_DIMS];       /* the piece coordinates */

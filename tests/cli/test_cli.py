@@ -93,6 +93,8 @@ def test_run(folder):
         check(f"run {target}", good, err)
     code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--time", "--fp=strict", "--border=wrap")
     check("verify and time", code == 0 and "verified" in err and " ms" in err, err)
+    code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--threads=1000000", "--target=c")
+    check("more threads than can be", code == 0 and "verified" in err, err)
     code, out, err = run("run", folder / "two.tess", "b=" + str(a), a, "s=3", "-o", folder / "x.npy", "-o", folder / "y.npy")
     check("by name and by order", code == 0 and tool.read_npy(folder / "x.npy")[2] == [3, 6, 9, 12, 15, 18], err)
     code, out, err = run("run", folder / "two.tess", "random:7:5x4", "ramp:5x4", "-o", folder / "x.npy", "-o", folder / "y.npy")
@@ -303,6 +305,8 @@ def test_without_compiler(folder):
     env = {"TESSERA_CC": str(broken), "TESSERA_CACHE": str(folder / "empty-cache")}
     code, out, err = run(*arguments, "--target=c", env=env)
     check("a compiler that fails", code == 1 and "tessera:" in err, err)
+    broken.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo cc 1 && exit 0\ncase \"$*\" in *program.c*) echo 'error: it is ill' >&2; exit 3;; esac\nexec cc \"$@\"\n")
+    one_sentence("a compiler that fails on programs", run(*arguments, "--target=c", env=env), ["it is ill"])
 
 
 def test_cache(folder):

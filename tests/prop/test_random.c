@@ -1,6 +1,6 @@
 /* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen and with random plans) and
- * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs. A program that fails is
- * shrunk and printed. */
+ * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs,
+ * TESSERA_STRICT=1 under --fp=strict. A program that fails is shrunk and printed. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,6 +20,12 @@
 
 /* Random plans have tiny tiles with wide halos, which the loop interpreter walks slowly. */
 enum { PROGRAMS = 1000, EVERY_C = 33, EVERY_PLAN = 11, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
+
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
 
 /* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
 static int type_bytes(DLDataType t)
@@ -130,6 +136,7 @@ static bool run(const GenProgram *p, const char *text, tess_target target, const
     o.threads = 2;
     o.plan = plan;
     o.library = "";
+    o.fp = setting("TESSERA_STRICT", 0) ? TESS_FP_STRICT : TESS_FP_DEFAULT;
     *r = (Run){ 0 };
     tess_status s = tess_compile(text, strlen(text), "random.tess", &o, &r->program, &diags);
     if (s != TESS_OK)
@@ -260,9 +267,14 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
         snprintf(why, n, "too long");
         return false;
     }
-    bool ok = run(p, text, TESS_TARGET_INTERP, NULL, &meaning, why, n)
-              && compare(p, text, &meaning, TESS_TARGET_LOOPS, NULL, why, n)
-              && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, NULL, why, n));
+    bool ok = run(p, text, TESS_TARGET_INTERP, NULL, &meaning, why, n);
+    if (!ok && strstr(why, "error[E0311]")) {
+        /* A division by what turns out a constant zero, such as the variable of a window of one point, is refused with right. */
+        run_free(&meaning);
+        return true;
+    }
+    ok = ok && compare(p, text, &meaning, TESS_TARGET_LOOPS, NULL, why, n)
+         && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, NULL, why, n));
     for (int i = 0; ok && i < trial.n_plans; i++) {
         char *plan = random_plan(&meaning, p->seed + (uint64_t)i);
         ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
@@ -328,12 +340,6 @@ static void last_words(int number)
     (void)ignored;
     signal(number, SIG_DFL);
     raise(number);
-}
-
-static uint64_t setting(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 static void test_random_programs(void **state)
