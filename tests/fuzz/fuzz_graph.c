@@ -1,11 +1,11 @@
 /* Fuzzing the reader of graphs: any bytes give a sound graph or one diagnostic. A graph that was read prints a text that reads back to the
- * same, simplifies to a sound graph, and, when it is small, runs in strict mode with the same bits as before.
- * With REPLAY, a program that replays the files named as its arguments. */
+ * same, simplifies to a sound graph, and, when it is small, runs in strict mode with the same bits as before. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "graph/graph.h"
 #include "interp/graph_interp.h"
 
@@ -15,7 +15,7 @@ typedef struct Attempt {
     jmp_buf out_of_memory;
 } Attempt;
 
-static TESS_NORETURN void out_of_memory(void *user)
+static TESS_NORETURN void give_up(void *user)
 {
     longjmp(((Attempt *)user)->out_of_memory, 1);
 }
@@ -162,43 +162,14 @@ static void try_text(Arena *a, const char *text, size_t n)
     compare_runs(a, g, strict, first);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     Arena a;
     Attempt attempt;
-    tessi_arena_init(&a, out_of_memory, &attempt);
+    tessi_arena_init(&a, give_up, &attempt);
     a.limit_bytes = MEMORY_LIMIT;
     if (setjmp(attempt.out_of_memory) == 0)
         try_text(&a, (const char *)data, n);
     tessi_arena_dispose(&a);
     return 0;
 }
-
-#ifdef REPLAY
-static bool replay(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    size_t n = 0, cap = 1 << 20;
-    char *text = malloc(cap);
-    if (text)
-        n = fread(text, 1, cap, file);
-    fclose(file);
-    if (text)
-        LLVMFuzzerTestOneInput((const uint8_t *)text, n);
-    free(text);
-    return text != NULL;
-}
-
-int main(int argc, char **argv)
-{
-    for (int k = 1; k < argc; k++)
-        if (!replay(argv[k])) {
-            fprintf(stderr, "cannot read %s\n", argv[k]);
-            return 1;
-        }
-    return 0;
-}
-#endif

@@ -1,12 +1,11 @@
 /* Fuzz target: any bytes decoded as an image are refused with a sentence, or give an image whose
- * parts agree; never harm. Built with libFuzzer, or with -DREPLAY into a program that decodes the
- * files named on its command line. */
+ * parts agree; never harm. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz.h"
 #include "rt/image.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     RtImage image;
@@ -31,27 +30,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     tessi_image_dispose(&image);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        if (!file) {
-            fprintf(stderr, "cannot open %s\n", argv[i]);
-            return 1;
-        }
-        static uint8_t bytes[1 << 20];
-        size_t n = fread(bytes, 1, sizeof bytes, file);
-        fclose(file);
-        uint8_t *exact = malloc(n ? n : 1); /* so that a read past the end is seen */
-        if (!exact)
-            return 1;
-        for (size_t k = 0; k < n; k++)
-            exact[k] = bytes[k];
-        LLVMFuzzerTestOneInput(exact, n);
-        free(exact);
-    }
-    return 0;
-}
-#endif

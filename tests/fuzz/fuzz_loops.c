@@ -1,29 +1,12 @@
 /* Any bytes through the reader of loop programs; what it accepts goes through the verifier, the printer and the reader again, the
- * simplifier and the C printer. With -DREPLAY: a program that does so with the files given. */
+ * simplifier and the C printer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emit/emit.h"
+#include "fuzz.h"
 #include "loop/loop.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void out_of_memory(void *user) TESS_NORETURN;
-static void out_of_memory(void *user)
-{
-    (void)user;
-    fputs("out of memory\n", stderr);
-    abort();
-}
-
-static void must(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "broken: %s\n", what);
-    abort();
-}
 
 static const char *printed(Arena *a, const LoopProgram *p)
 {
@@ -71,21 +54,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tessi_arena_dispose(&arena);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 16];
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 1;
-        }
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    return 0;
-}
-#endif

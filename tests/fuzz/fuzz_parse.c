@@ -1,24 +1,14 @@
-/* Any bytes through the lexer, the parser (both dialects), the tree printer and the renderers of diagnostics. With -DREPLAY: a
- * program that does so with the files given. */
+/* Any bytes through the lexer, the parser (both dialects), the tree printer and the renderers of diagnostics. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "front/ast.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 typedef struct Input {
     const char *text;
     size_t n;
 } Input;
-
-static void out_of_memory(void *user) TESS_NORETURN;
-static void out_of_memory(void *user)
-{
-    (void)user;
-    fputs("out of memory\n", stderr);
-    abort();
-}
 
 /* Every used file has the text of the input itself, so that `use` goes through cycles too. */
 static const char *read_used(void *user, const char *name, size_t *n)
@@ -55,21 +45,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parse_as(&input, true);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 1;
-        }
-        static uint8_t data[1 << 22];
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    return 0;
-}
-#endif

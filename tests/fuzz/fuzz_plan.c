@@ -1,12 +1,11 @@
 /* Any bytes through the reader of plans, for one graph that has every kind of stage; what it accepts is printed, read again and
- * lowered. With -DREPLAY: a program that does so with the files given. */
+ * lowered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "loop/lower.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char graph_text[] =
     "graph g param M, N scalar k float image X[M, N] { r uint8, g uint8 } "
@@ -18,22 +17,6 @@ static const char graph_text[] =
     "stage med[M, N] float = median($i = -1..1, $j = -1..1 : blur@[$i,$j]:wrap) "
     "stage both[M, N] float = med + blur@[1,0]:clamp "
     "output a[M, N] float = both output b[256] uint32 = h";
-
-static void out_of_memory(void *user) TESS_NORETURN;
-static void out_of_memory(void *user)
-{
-    (void)user;
-    fputs("out of memory\n", stderr);
-    abort();
-}
-
-static void must(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "broken: %s\n", what);
-    abort();
-}
 
 static const char *printed(Arena *a, const Plan *p, const Graph *g)
 {
@@ -74,21 +57,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tessi_arena_dispose(&arena);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 16];
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 1;
-        }
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    return 0;
-}
-#endif

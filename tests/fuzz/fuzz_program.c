@@ -1,16 +1,14 @@
 /* Any text through the whole compiler, in both dialects: front, simplifier, the chosen and the naive plan, lowering, the verifiers between
- * them and the C printer. A program is refused with a sentence or compiles to the end. With -DREPLAY: a program that does so with the
- * files given. */
+ * them and the C printer. A program is refused with a sentence or compiles to the end. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "api/api.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { LARGEST = 1 << 14, MOST_CONSTANTS = 16, CONSTANT = 3 };
 
-static void must(bool holds, const char *what, const char *why)
+static void sound(bool holds, const char *what, const char *why)
 {
     if (holds)
         return;
@@ -25,14 +23,14 @@ static void compile_on(tess_program *p)
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         char *text;
         tess_status s = tess_dump(p, NULL, stops[i], &text, NULL);
-        must(s == TESS_OK || s == TESS_ERROR_MEMORY, stops[i], tess_program_error(p));
+        sound(s == TESS_OK || s == TESS_ERROR_MEMORY, stops[i], tess_program_error(p));
         tess_text_free(text);
     }
     Failure f = { 0 };
     Guard guard;
     Variant *v = p->variants;
     if (v->machine && GUARDED(&guard, &v->arena))
-        must(tessi_pass_reference(v, &v->arena, &f) != NULL, "the naive plan", f.text);
+        sound(tessi_pass_reference(v, &v->arena, &f) != NULL, "the naive plan", f.text);
 }
 
 static tess_program *compile(const char *text, size_t n, const tess_options *o)
@@ -40,12 +38,12 @@ static tess_program *compile(const char *text, size_t n, const tess_options *o)
     tess_program *p;
     tess_diags *diags;
     tess_status s = tess_compile(text, n, "fuzz.tess", o, &p, &diags);
-    must(s == TESS_OK || s == TESS_ERROR_MEMORY || s == TESS_ERROR_PROGRAM, "a program",
-         tess_status_text(s));
-    must(s == TESS_ERROR_MEMORY || (s == TESS_OK) == (tess_diags_errors(diags) == 0),
-         "a fault without a sentence, or a sentence without a fault", tess_diags_text(diags, 0));
+    sound(s == TESS_OK || s == TESS_ERROR_MEMORY || s == TESS_ERROR_PROGRAM, "a program",
+          tess_status_text(s));
+    sound(s == TESS_ERROR_MEMORY || (s == TESS_OK) == (tess_diags_errors(diags) == 0),
+          "a fault without a sentence, or a sentence without a fault", tess_diags_text(diags, 0));
     VEC_FOREACH (const Diag, d, &diags->diags.list)
-        must(d->code != DIAG_INTERNAL, "a pass", d->text);
+        sound(d->code != DIAG_INTERNAL, "a pass", d->text);
     tess_diags_free(diags);
     return p;
 }
@@ -80,21 +78,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compile_as((const char *)data, size, true);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t data[LARGEST + 1];
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 1;
-        }
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    return 0;
-}
-#endif
