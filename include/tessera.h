@@ -64,8 +64,8 @@ typedef struct tess_options {
     tess_target target;
     tess_fp fp;
     int threads; /* 0 = all cores; more than 256 count as 256 */
-    int device;
-    int forma; /* read the original dialect; set by tess_compile for names ending in .idsl */
+    int device;  /* number of the device; the CPU has only 0 */
+    int forma;   /* read the original dialect; set by tess_compile for names ending in .idsl */
     const char *border;  /* rule for reads that name none; NULL = the program's */
     const char *plan;    /* text of a plan; NULL = choose */
     const char *machine; /* text of a machine description; NULL = detect this machine */

@@ -95,8 +95,9 @@ static bool check_layout(Failure *f, const tess_info *info, const DLTensor *t)
     int n_dims = info->ndim + (pixel ? 1 : 0);
     if (t->ndim != n_dims)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "image '%s' has %d dimensions, but the program needs %d%s", info->name,
-                           t->ndim, n_dims, pixel ? " (the last one for the channels)" : "");
+                           "image '%s' has %d dimension%s, but the program needs %d%s", info->name,
+                           t->ndim, t->ndim == 1 ? "" : "s", n_dims,
+                           pixel ? " (the last one for the channels)" : "");
     for (int d = 0; d < n_dims; d++)
         if (t->shape[d] < 1)
             return tessi_failf(f, TESS_ERROR_ARGUMENT,

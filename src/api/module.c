@@ -5,6 +5,9 @@
 #include "emit/emit.h"
 #include "rt/kernel.h"
 
+/* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
+enum { LARGE_TEXT = 1 << 20 };
+
 /* The C compiler, looked for once a program. The lock is held. */
 bool tessi_find_compiler(tess_program *p, Failure *f)
 {
@@ -33,13 +36,13 @@ bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
         return true;
     if (!tessi_find_compiler(p, f))
         return false;
-    static const char *const flags[] = {
-        "-DTESSERA_ENTRY",
+    const char *flags[4] = { "-DTESSERA_ENTRY" };
+    int n_flags = 1;
 #if defined(__ELF__)
-        "-Wl,-Bsymbolic", /* our function, whatever the process calls so */
+    flags[n_flags++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
 #endif
-        NULL
-    };
+    if (strlen(v->c_text) > LARGE_TEXT)
+        flags[n_flags++] = "-O1";
     const char *name = tessi_sprintf(&v->arena, "%s_entry", tessi_emit_c_name(v->loops, &v->arena));
     Text log;
     tessi_text_init(&log, &v->arena);

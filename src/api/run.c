@@ -74,6 +74,10 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "this version generates no %s; use the target c or interp",
                            target == TESS_TARGET_CUDA ? "CUDA" : "OpenCL");
+    if (p->options.device != 0)
+        return tessi_failf(f, TESS_ERROR_DEVICE,
+                           "there is no device %d for this target; the CPU is device 0",
+                           p->options.device);
     if (target == TESS_TARGET_INTERP)
         return true;
     tess_diags *d = tessi_diags_new();
