@@ -24,11 +24,11 @@ install_packages() { # names: installed when possible, never an error
         sudo="sudo -n"
     fi
     say "installing: ${missing[*]}"
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null 2>&1 || true
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+    local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries"
+    $apt=1 update >/dev/null 2>&1 || true
+    $apt=1 install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
         for name in "${missing[@]}"; do # one that is not to be had must not keep the others away
-            $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$name" >/dev/null 2>&1 ||
-                say "could not install $name"
+            $apt=0 install -y --no-install-recommends "$name" >/dev/null 2>&1 || say "could not install $name"
         done
 }
 
