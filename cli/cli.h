@@ -67,8 +67,6 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
 void cli_close(Session *s);
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
-bool cli_write_text(const char *path,
-                    const char *text); /* to a temporary name, then renamed; - is standard output */
 
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,

@@ -1,11 +1,7 @@
 /* A program and what it is run on, read from the files that the command line names. */
-#ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700 /* realpath under -std=c11 */
-#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -49,48 +45,6 @@ char *cli_read_text(const char *path, size_t *n)
     text[used] = '\0';
     *n = used;
     return text;
-}
-
-static bool put_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "wb");
-    bool ok = f && fputs(text, f) != EOF;
-    return (!f || fclose(f) == 0) && ok;
-}
-
-/* To a temporary name beside the file that `path` leads to, then renamed. */
-static bool replace_text(const char *path, const char *text)
-{
-    char *final = realpath(path, NULL); /* NULL: a new file */
-    const char *target = final ? final : path;
-    size_t n = strlen(target) + 32;
-    char *temporary = malloc(n);
-    bool ok = temporary != NULL;
-    if (ok) {
-        snprintf(temporary, n, "%s.%ld.tmp", target, (long)getpid());
-        ok = put_text(temporary, text) && rename(temporary, target) == 0;
-        int why = errno;
-        if (!ok)
-            remove(temporary);
-        errno = why;
-    }
-    free(temporary);
-    free(final);
-    return ok;
-}
-
-bool cli_write_text(const char *path, const char *text)
-{
-    if (strcmp(path, "-") == 0) {
-        fputs(text, stdout); /* main says whether that went well */
-        return true;
-    }
-    struct stat st;
-    bool device = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* or a folder, or a pipe */
-    bool ok = device ? put_text(path, text) : replace_text(path, text);
-    if (!ok)
-        cli_fail("cannot write %s: %s", path, strerror(errno));
-    return ok;
 }
 
 static bool is_name(const char *s, size_t n)

@@ -143,9 +143,10 @@ typedef struct Binding {
     InterpImage *inputs, *outputs; /* as the graph numbers them */
 } Binding;
 /* Checks sizes against each other, gives every parameter and scalar its value, and allocates results where the caller gave no
- * memory. Everything in `arena`, except the results. */
-bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
-                Failure *f);
+ * memory, once it is known that the run fits this machine: with the stages that `plan` stores, or all of them when it is NULL (the
+ * interpreter). Everything in `arena`, except the results. */
+bool tessi_bind(const tess_program *p, const Variant *v, const Plan *plan, tess_args *a,
+                Arena *arena, Binding *out, Failure *f);
 /* Whether tessi_bind would find fault with what is given; allocates no results. */
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       Failure *f);

@@ -188,15 +188,14 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
 }
 
 /* Systems promise more memory than they have and end the process that believes them, so what a run will fill is compared with what the
- * machine has before anything is allocated. */
-static bool check_memory(const Variant *v, const int64_t *params, Failure *f)
+ * machine has before anything is allocated. Without a plan every stage is stored. */
+static bool check_memory(const Graph *g, const Plan *plan, const int64_t *params, Failure *f)
 {
-    const Graph *g = v->graph;
     double bytes = 0, available = 0.8 * (double)tessi_memory_bytes(); /* others need some too */
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        bool stored = s->kind == STAGE_INPUT || !v->plan
-                      || (v->plan->needed[id.v] && v->plan->stage[id.v].placement == PLACE_MEMORY);
+        bool stored = s->kind == STAGE_INPUT || !plan
+                      || (plan->needed[id.v] && plan->stage[id.v].placement == PLACE_MEMORY);
         double stage_bytes = tessi_type_info(s->type)->bytes;
         for (int d = 0; d < s->n_dims; d++) {
             int64_t n;
@@ -223,7 +222,7 @@ static bool bind_given(const tess_program *p, const Variant *v, const tess_args 
     out->inputs = ARENA_NEW_ARRAY(arena, InterpImage, g->inputs.n);
     out->outputs = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
     return bind_inputs(p, v, a, out, f) && tessi_bind_sizes(p, v, a, arena, out->params, f)
-           && check_memory(v, out->params, f) && bind_scalars(p, v, a, out->scalars, f);
+           && bind_scalars(p, v, a, out->scalars, f);
 }
 
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
@@ -233,11 +232,11 @@ bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *
     return bind_given(p, v, a, arena, &ignored, f);
 }
 
-bool tessi_bind(const tess_program *p, const Variant *v, tess_args *a, Arena *arena, Binding *out,
-                Failure *f)
+bool tessi_bind(const tess_program *p, const Variant *v, const Plan *plan, tess_args *a,
+                Arena *arena, Binding *out, Failure *f)
 {
     const Graph *g = v->graph;
-    if (!bind_given(p, v, a, arena, out, f))
+    if (!bind_given(p, v, a, arena, out, f) || !check_memory(g, plan, out->params, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],

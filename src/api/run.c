@@ -117,7 +117,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
-    if (!tessi_bind(p, v, a, arena, &b, f))
+    if (!tessi_bind(p, v, target == TESS_TARGET_INTERP ? NULL : v->plan, a, arena, &b, f))
         return false;
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, arena };
     double start = tessi_clock_ms();
@@ -238,7 +238,7 @@ static bool verify(const tess_program *p, const Variant *v, tess_args *a, Arena 
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
-    if (!tessi_bind(p, v, a, arena, &b, f))
+    if (!tessi_bind(p, v, NULL, a, arena, &b, f))
         return false;
     const Graph *g = v->graph;
     InterpImage *again = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
