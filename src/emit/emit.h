@@ -33,11 +33,58 @@ typedef struct EmitOptions {
         *reference; /* the same program by its naive plan, for the self-test; NULL = no self-test */
 } EmitOptions;
 
+/* ---- C -------------------------------------------------------------------------------------------------------------- */
 /* The program must be sound (tessi_loop_verify). */
 void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out);
 /* The declaration of the public function, for C and C++. */
 void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out);
 /* The name of the public function: the program's name made legal. Allocated in `a`. */
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
+
+/* ---- GPUs ------------------------------------------------------------------------------------------------------------- */
+/* A program whose functions are kernels becomes one text for NVRTC or for an OpenCL 1.2 compiler, and the list of its kernels in
+ * the order of execution. Each kernel must have finished before the next begins. Launchers make the TEMP buffers, row-major and without
+ * padding, at addresses divisible by 256. */
+typedef enum GpuLanguage { GPU_CUDA, GPU_OPENCL, N_GPU_LANGUAGES } GpuLanguage;
+
+typedef enum GpuArgKind {
+    GPU_ARG_INPUT,        /* address of the first pixel of input image `index` */
+    GPU_ARG_OUTPUT,       /* the same of output image `index` */
+    GPU_ARG_TEMP,         /* address of TEMP buffer `index` (an LBufferId) */
+    GPU_ARG_INPUT_STRIDE, /* stride of dimension `dim` of input image `index`; int64_t, in the units of the head of this file */
+    GPU_ARG_OUTPUT_STRIDE, /* the same of output image `index` */
+    GPU_ARG_PARAM,         /* size parameter number `index`; int64_t */
+    GPU_ARG_SCALAR         /* scalar number `index`; by `type`: bool as uint8_t, float16 as float */
+} GpuArgKind;
+typedef struct GpuArg {
+    GpuArgKind kind;
+    uint32_t index;
+    uint8_t dim;
+    ScalarType type; /* SCALAR: its type; else INDEX */
+} GpuArg;
+typedef VEC(GpuArg) GpuArgs;
+
+typedef struct GpuKernel {
+    const char *name; /* in the text; extern "C" in CUDA */
+    GpuArgs args;
+    LExprId grid
+        [LOOP_MAX_AXES]; /* blocks; tessi_loop_eval_size; below 1 = nothing to do. Along y and z kernels
+                                  * loop, so that launchers may cut them to 65535 */
+    uint32_t block[LOOP_MAX_AXES]; /* threads */
+    uint32_t shared_bytes;         /* per block, declared in the text */
+} GpuKernel;
+typedef struct GpuModule {
+    VEC(GpuKernel) kernels;
+    VEC(LBufferId) temps; /* TEMP buffers that some kernel uses */
+} GpuModule;
+
+typedef struct GpuEmitOptions {
+    const char *prelude;     /* text of prelude/cuda.h or opencl.h with what follows it */
+    const char *source_name; /* shown in the head; NULL = not shown */
+} GpuEmitOptions;
+void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
+                    Text *out, GpuModule *module);
+/* The options of the compiler without which the bits are not ours, separated by blanks. */
+const char *tessi_emit_gpu_flags(GpuLanguage language);
 
 #endif

@@ -55,8 +55,9 @@ typedef enum LBufferKind {
     LBUF_INPUT,  /* channel `channel` of input image `image`; rows may be strided */
     LBUF_OUTPUT, /* channel `channel` of output image `image` */
     LBUF_TEMP,   /* whole image in memory, allocated on entry, freed on return */
-    LBUF_LOCAL, /* small array of constant size, private to one iteration of the loop it stands in (LSTMT_LOCAL) */
-    LBUF_TABLE /* constants */
+    LBUF_LOCAL, /* small array of constant size, private to one iteration of the loop it stands in (LSTMT_LOCAL). In kernels: shared
+                 * by the threads of a block when it stands outside of thread loops, else a thread's own */
+    LBUF_TABLE  /* constants */
 } LBufferKind;
 typedef struct LBuffer {
     const char *name;
@@ -90,7 +91,11 @@ typedef enum LStmtKind {
 enum {
     LFOR_PARALLEL = 1, /* iterations touch no common element (the interpreter checks) */
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
-    LFOR_UNROLL = 4
+    LFOR_UNROLL = 4,
+    LFOR_GRID =
+        8, /* parallel, of kernels: each iteration belongs to blocks of its own, along `axis` of the grid */
+    LFOR_THREAD =
+        16 /* parallel, of kernels: shared out among the threads of the block, along `axis` of the block */
 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
@@ -104,14 +109,29 @@ struct LStmt {
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
     int64_t step; /* FOR: > 0 */
+    uint8_t axis; /* FOR with GRID or THREAD: 0 = x, 1 = y, 2 = z */
     LBlock body, orelse;
     const char *text;
 };
 
-/* One function a group of the plan. */
+/* Functions a group of the plan; on a CPU one each. In a program for a GPU every function is a kernel, which is the same language with
+ * some loops marked:
+ *
+ *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis], step 1;
+ *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of a block share the
+ *                   iterations out: thread t of n runs t, t + n, ... All threads have finished one nest, and see what it stored, before
+ *                   any begins the next: where that matters printers put a barrier. What stands between nests is executed by every
+ *                   thread and must be the same for all: LETs, loops and conditions; no stores.
+ *
+ * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the check that no
+ * barrier is missing. A kernel without grid and thread loops is executed by one thread. */
+enum { LOOP_MAX_AXES = 3 };
 typedef struct LFunction {
     const char *name;
     const char *comment; /* what it computes and why so; lines separated by '\n' */
+    bool is_kernel;
+    LExprId grid[LOOP_MAX_AXES];   /* blocks along each axis, over parameters; none = 1 */
+    uint32_t block[LOOP_MAX_AXES]; /* threads along each axis, at least 1 */
     LBlock body;
 } LFunction;
 
@@ -162,6 +182,8 @@ LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c);
 LExprId tessi_lexpr_cast(LoopProgram *p, ScalarType to, LExprId a); /* also to and from INDEX */
 LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
+/* The value of a size (an expression over constants and parameters) for a run; false on overflow. */
+bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);
 
 /* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c ------------------------------------------------------ */
 void tessi_loop_print(const LoopProgram *p, Text *out);

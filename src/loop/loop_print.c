@@ -291,7 +291,11 @@ static void print_block(Printer *pr, const LBlock *block);
 
 static void print_for(Printer *pr, const LStmt *s)
 {
-    tessi_text_addf(pr->out, "%s%s%sfor %s in ", s->flags & LFOR_PARALLEL ? "parallel " : "",
+    bool of_kernel = s->flags & (LFOR_GRID | LFOR_THREAD);
+    if (of_kernel)
+        tessi_text_addf(pr->out, "%s %u ", s->flags & LFOR_GRID ? "grid" : "thread", s->axis);
+    tessi_text_addf(pr->out, "%s%s%sfor %s in ",
+                    s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "",
                     s->flags & LFOR_SIMD ? "simd " : "", s->flags & LFOR_UNROLL ? "unroll " : "",
                     var_key(pr, s->var));
     print_expr(pr, s->a, 0);
@@ -437,6 +441,20 @@ static void print_declarations(Printer *pr)
         print_buffer(pr, i);
 }
 
+/* grid [X, Y, Z] block [X, Y, Z] */
+static void print_launch(Printer *pr, const LFunction *f)
+{
+    tessi_text_add(pr->out, " grid [");
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
+        tessi_text_add(pr->out, axis ? ", " : "");
+        if (f->grid[axis].v)
+            print_expr(pr, f->grid[axis], 0);
+        else
+            tessi_text_add(pr->out, "1");
+    }
+    tessi_text_addf(pr->out, "] block [%u, %u, %u]", f->block[0], f->block[1], f->block[2]);
+}
+
 void tessi_loop_print(const LoopProgram *p, Text *out)
 {
     Printer pr = { .p = p, .arena = out->arena, .out = out };
@@ -451,8 +469,10 @@ void tessi_loop_print(const LoopProgram *p, Text *out)
         tessi_text_add(out, "\n");
         if (f->comment)
             print_comment(&pr, f->comment, "##", "##");
-        tessi_text_add(out, "function ");
+        tessi_text_add(out, f->is_kernel ? "kernel " : "function ");
         add_name(out, f->name);
+        if (f->is_kernel)
+            print_launch(&pr, f);
         print_block(&pr, &f->body);
         tessi_text_add(out, "\n");
     }

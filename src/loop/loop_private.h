@@ -25,4 +25,8 @@ int tessi_loop_precedence(Op op);
 /* Words that stand for values and so are never names. */
 bool tessi_loop_is_reserved(const char *name, size_t n);
 
+/* ---- loop_kernel.c ---- */
+/* NULL when the function keeps the rules of kernels (or is none and has no loops of theirs), else one sentence. */
+const char *tessi_loop_verify_kernel(const LoopProgram *p, const LFunction *f);
+
 #endif

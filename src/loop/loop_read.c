@@ -219,9 +219,20 @@ static bool read_sort(LoopReader *r, LStmt *s)
     return s->a.v != 0;
 }
 
-static bool read_loop_flags(LoopReader *r, uint8_t *flags)
+/* The words before `for`; what they say goes to *s. False when there are none. */
+static bool read_loop_flags(LoopReader *r, LStmt *s)
 {
-    *flags = 0;
+    uint8_t *flags = &s->flags;
+    uint32_t axis = 0;
+    if (accept_word(r, "grid"))
+        *flags |= LFOR_PARALLEL | LFOR_GRID;
+    else if (accept_word(r, "thread"))
+        *flags |= LFOR_PARALLEL | LFOR_THREAD;
+    if (*flags && (!read_natural(r, &axis) || axis >= LOOP_MAX_AXES)) {
+        tessi_loop_fault(r, "an axis is 0, 1 or 2");
+        axis = 0;
+    }
+    s->axis = (uint8_t)axis;
     *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
     *flags |= accept_word(r, "simd") ? LFOR_SIMD : 0;
     *flags |= accept_word(r, "unroll") ? LFOR_UNROLL : 0;
@@ -246,12 +257,13 @@ static bool read_comment(LoopReader *r, LBlock *block)
 
 static bool read_stmt(LoopReader *r, LBlock *block)
 {
-    uint8_t flags;
+    LStmt loop = { 0 };
     if (r->token.kind == LTOK_COMMENT)
         return read_comment(r, block);
-    if (read_loop_flags(r, &flags)) {
+    if (read_loop_flags(r, &loop)) {
         LStmt *s = tessi_lstmt(r->p, block, LSTMT_FOR);
-        s->flags = flags;
+        s->flags = loop.flags;
+        s->axis = loop.axis;
         return accept_word(r, "for") ? read_for(r, s) : tessi_loop_fault(r, "expected 'for'");
     }
     if (accept_word(r, "for"))
@@ -411,13 +423,35 @@ static bool read_positive(LoopReader *r)
     return true;
 }
 
-static bool read_function(LoopReader *r, const char *comment)
+/* `grid [` X, Y, Z `] block [` x, y, z `]` */
+static bool read_launch(LoopReader *r, LFunction *f)
+{
+    LExprId grid[LOOP_MAX_DIMS];
+    if (!accept_word(r, "grid"))
+        return tessi_loop_fault(r, "expected 'grid'");
+    if (tessi_loop_read_indices(r, grid) != LOOP_MAX_AXES)
+        return tessi_loop_fault(r, "a grid has three sizes");
+    if (!accept_word(r, "block") || !tessi_loop_expect(r, "["))
+        return tessi_loop_fault(r, "expected 'block ['");
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
+        const LExpr *e = tessi_lexpr(r->p, grid[axis]);
+        if (e->kind != LEXPR_CONST || e->value.i != 1) /* none stands for 1 */
+            f->grid[axis] = grid[axis];
+        if ((axis && !tessi_loop_expect(r, ",")) || !read_natural(r, &f->block[axis]))
+            return false;
+    }
+    return tessi_loop_expect(r, "]");
+}
+
+static bool read_function(LoopReader *r, const char *comment, bool is_kernel)
 {
     LoopToken name;
-    LFunction f = { .comment = comment };
+    LFunction f = { .comment = comment, .is_kernel = is_kernel };
     if (!expect_name(r, &name))
         return false;
     f.name = name.name;
+    if (is_kernel && !read_launch(r, &f))
+        return false;
     if (!read_block(r, &f.body))
         return false;
     VEC_PUSH(r->arena, &r->p->functions, f);
@@ -446,9 +480,11 @@ static bool read_declaration(LoopReader *r)
     const char *comment = read_head_comment(r);
     LImage image = { 0 };
     if (accept_word(r, "function"))
-        return read_function(r, comment);
+        return read_function(r, comment, false);
+    if (accept_word(r, "kernel"))
+        return read_function(r, comment, true);
     if (comment)
-        return tessi_loop_fault(r, "expected 'function' behind its comment, found '%s'",
+        return tessi_loop_fault(r, "expected 'function' or 'kernel' behind its comment, found '%s'",
                                 r->token.text);
     if (accept_word(r, "param"))
         return read_param(r);

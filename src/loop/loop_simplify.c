@@ -133,7 +133,8 @@ static void simplify_for(Simplifier *s, LStmt *stmt, LBlock *out)
     simplify_block(s, &stmt->body);
     if (n == 0 || !stmt->body.n) {
         s->changed = true;
-    } else if (n == 1 && constant && can_be_inlined(s, &stmt->body)) {
+    } else if (n == 1 && constant && !(stmt->flags & LFOR_THREAD) /* one thread runs it */
+               && can_be_inlined(s, &stmt->body)) {
         replace_var(s, &stmt->body, stmt->var, stmt->a);
         append(s, out, &stmt->body);
         s->changed = true;

@@ -470,6 +470,12 @@ const char *tessi_loop_verify(const LoopProgram *p)
         v.f = f;
         if (!check_block(&v, &f->body))
             return v.fault;
+        v.fault = tessi_loop_verify_kernel(p, f);
+        for (int axis = 0; axis < LOOP_MAX_AXES && !v.fault; axis++)
+            if (f->is_kernel && f->grid[axis].v)
+                check_size(&v, f->grid[axis], "the grid");
+        if (v.fault)
+            return v.fault;
     }
     return NULL;
 }
