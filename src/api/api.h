@@ -35,7 +35,7 @@ struct tess_diags {
 
 /* The entry that every generated file has under TESSERA_ENTRY (emit/emit.h). */
 typedef int (*ModuleEntry)(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params,
-                           const void *scalars, int threads);
+                           const void *scalars, int threads, void *workspace, ptrdiff_t *bytes);
 
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. */
 typedef struct Variant Variant;
@@ -106,6 +106,8 @@ struct tess_args {
     bool *scalar_set;
     BoundImage *outputs; /* indexed like program->outputs */
     bool has_results;
+    void *workspace; /* for intermediate images, kept from run to run */
+    ptrdiff_t workspace_bytes;
     tess_timing timing;
     Failure failure;
 };
@@ -143,9 +145,9 @@ typedef struct Binding {
     InterpImage *inputs, *outputs; /* as the graph numbers them */
 } Binding;
 /* Checks sizes against each other, gives every parameter and scalar its value, and allocates results where the caller gave no
- * memory, once it is known that the run fits this machine: with the stages that `plan` stores, or all of them when it is NULL (the
- * interpreter). Everything in `arena`, except the results. */
-bool tessi_bind(const tess_program *p, const Variant *v, const Plan *plan, tess_args *a,
+ * memory, once it is known that the run fits this machine: with the workspace of `loops`, or with every stage stored when it is NULL
+ * (the interpreter). Everything in `arena`, except the results. */
+bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
                 Arena *arena, Binding *out, Failure *f);
 /* Whether tessi_bind would find fault with what is given; allocates no results. */
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,

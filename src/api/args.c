@@ -40,6 +40,7 @@ void tess_args_free(tess_args *a)
     free(a->scalars);
     free(a->scalar_set);
     free(a->outputs);
+    free(a->workspace);
     free(a);
 }
 

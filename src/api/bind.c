@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "loop/loop_layout.h"
 #include "rt/env.h"
+#include "rt/memory.h"
 
 static int64_t number_of(const tess_program *p, const char *name)
 {
@@ -139,10 +141,7 @@ static bool own_result(BoundImage *b, DLDataType dtype, int ndim, const int64_t 
         if (!tessi_mul_size(bytes, (size_t)shape[d], &bytes))
             return tessi_failf(f, TESS_ERROR_MEMORY,
                                "the result '%s' is too large for this machine", name);
-    enum { ALIGNMENT = 64 };
-    void *data = bytes <= SIZE_MAX - ALIGNMENT
-                     ? aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
-                     : NULL;
+    void *data = tessi_memory_new(bytes);
     if (!data)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the result '%s' (%zu bytes)",
                            name, bytes);
@@ -188,20 +187,27 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
 }
 
 /* Systems promise more memory than they have and end the process that believes them, so what a run will fill is compared with what the
- * machine has before anything is allocated. Without a plan every stage is stored. */
-static bool check_memory(const Graph *g, const Plan *plan, const int64_t *params, Failure *f)
+ * machine has before anything is allocated. */
+static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
+                         Arena *arena, Failure *f)
 {
     double bytes = 0, available = 0.8 * (double)tessi_memory_bytes(); /* others need some too */
+    bool *returned = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
+    for (uint32_t i = 0; i < g->outputs.n; i++)
+        VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
+            returned[c->stage.v] = true;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        bool stored = s->kind == STAGE_INPUT || !plan
-                      || (plan->needed[id.v] && plan->stage[id.v].placement == PLACE_MEMORY);
         double stage_bytes = tessi_type_info(s->type)->bytes;
         for (int d = 0; d < s->n_dims; d++) {
             int64_t n;
             stage_bytes *= tessi_size_eval(g, s->size[d], params, &n) ? (double)n : 0;
         }
-        bytes += stored ? stage_bytes : 0;
+        bytes += s->kind == STAGE_INPUT || returned[id.v] || !loops ? stage_bytes : 0;
+    }
+    if (loops) {
+        const LoopLayout layout = tessi_loop_layout(loops, arena);
+        bytes += (double)tessi_loop_workspace_bytes(loops, &layout, params);
     }
     if (bytes <= available)
         return true;
@@ -232,11 +238,11 @@ bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *
     return bind_given(p, v, a, arena, &ignored, f);
 }
 
-bool tessi_bind(const tess_program *p, const Variant *v, const Plan *plan, tess_args *a,
+bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
                 Arena *arena, Binding *out, Failure *f)
 {
     const Graph *g = v->graph;
-    if (!bind_given(p, v, a, arena, out, f) || !check_memory(g, plan, out->params, f))
+    if (!bind_given(p, v, a, arena, out, f) || !check_memory(g, loops, out->params, arena, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],

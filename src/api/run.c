@@ -7,9 +7,11 @@
 #include "interp/graph_interp.h"
 #include "interp/loop_interp.h"
 #include "rt/clock.h"
+#include "rt/memory.h"
 
 /* OpenMP's runtime ends the process when it cannot start as many threads as it is told to. */
 enum { MOST_THREADS = 256 };
+enum { ENTRY_NEEDS_MEMORY = 3 }; /* emit/emit.h */
 
 /* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
 static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
@@ -22,9 +24,19 @@ static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *
         strides[d] = (ptrdiff_t)(in->stride_bytes[d] / unit);
 }
 
-static bool run_module(const tess_program *p, const Variant *v, const Binding *b, Arena *arena,
-                       Failure *f)
+/* A workspace of so many bytes; what the old one held does not matter. */
+static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
 {
+    free(a->workspace);
+    a->workspace = bytes < PTRDIFF_MAX ? tessi_memory_new((size_t)bytes) : NULL;
+    a->workspace_bytes = a->workspace ? bytes : 0;
+    return a->workspace != NULL;
+}
+
+static bool run_module(const tess_program *p, const Variant *v, const Binding *b, Arena *arena,
+                       tess_args *a)
+{
+    Failure *f = &a->failure;
     const Graph *g = v->graph;
     uint32_t n = g->inputs.n + g->outputs.n;
     void **images = ARENA_NEW_ARRAY(arena, void *, n);
@@ -40,9 +52,15 @@ static bool run_module(const tess_program *p, const Variant *v, const Binding *b
     for (uint32_t i = 0; i < g->params.n; i++)
         params[i] = (ptrdiff_t)b->params[i];
     int threads = p->options.threads < MOST_THREADS ? p->options.threads : MOST_THREADS;
-    switch (v->entry(images, strides, params, b->scalars, threads)) {
+    ptrdiff_t bytes = a->workspace_bytes;
+    int status = v->entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
+    if (status == ENTRY_NEEDS_MEMORY) {
+        if (!grow_workspace(a, bytes))
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
+        status = v->entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
+    }
+    switch (status) {
     case 0: return true;
-    case 1: return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
     default:
         return tessi_failf(f, TESS_ERROR_INTERNAL,
                            "internal error in the generated code: it refused the sizes");
@@ -117,11 +135,11 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
-    if (!tessi_bind(p, v, target == TESS_TARGET_INTERP ? NULL : v->plan, a, arena, &b, f))
+    if (!tessi_bind(p, v, target == TESS_TARGET_INTERP ? NULL : v->loops, a, arena, &b, f))
         return false;
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, arena };
     double start = tessi_clock_ms();
-    bool ok = target == TESS_TARGET_C       ? run_module(p, v, &b, arena, f)
+    bool ok = target == TESS_TARGET_C       ? run_module(p, v, &b, arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
                                             : tessi_interpret_graph(v->graph, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;

@@ -101,8 +101,9 @@ static void image_offset(CWriter *w, CImage *im, const LBuffer *b, const LExprId
 }
 
 /* ((i0 * n1 + i1) * n2 + i2) */
-static void row_major_offset(CWriter *w, const LBuffer *b, const LExprId *index)
+static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
 {
+    const LBuffer *b = &w->p->buffers.at[id.v];
     int d = 0;
     while (d < b->n_dims && is_constant(w, index[d], 0))
         d++;
@@ -118,7 +119,13 @@ static void row_major_offset(CWriter *w, const LBuffer *b, const LExprId *index)
     for (int k = d + 1; k < b->n_dims; k++) {
         bool alone = one && k == d + 1;
         tessi_text_add(&w->line, alone ? "" : " * ");
-        tessi_c_expr(w, b->size[k], alone ? C_SUM : C_UNARY);
+        if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
+            CPitch *pitch = &w->pitches.at[w->pitch_of[id.v] - 1];
+            pitch->used = true;
+            tessi_text_add(&w->line, pitch->name);
+        } else {
+            tessi_c_expr(w, b->size[k], alone ? C_SUM : C_UNARY);
+        }
         if (!is_constant(w, index[k], 0)) {
             tessi_text_add(&w->line, " + ");
             tessi_c_expr(w, index[k], C_SUM);
@@ -143,7 +150,7 @@ void tessi_c_place(CWriter *w, LBufferId id, const LExprId *index)
     tessi_text_add(&w->line, w->buffer[id.v]);
     if (b->kind == LBUF_TEMP || b->n_dims == 0) {
         tessi_text_add(&w->line, "[");
-        row_major_offset(w, b, index);
+        row_major_offset(w, id, index);
         tessi_text_add(&w->line, "]");
         return;
     }

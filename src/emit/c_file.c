@@ -170,7 +170,7 @@ static const char switches[] =
 
 /* Names in the launcher's entry, which hide nothing that it calls. */
 typedef struct EntryNames {
-    const char *images, *strides, *params, *scalars, *threads, *before, *status;
+    const char *images, *strides, *params, *scalars, *threads, *workspace, *bytes, *before, *status;
 } EntryNames;
 
 static void entry_image(Text *call, const EntryNames *names, const LImage *im, uint32_t number)
@@ -206,6 +206,8 @@ static const char *entry_call(const CWriter *w, const EntryNames *names)
         entry_scalar(&call, names, p->scalars.at[i].type, i);
     for (uint32_t i = 0; i < p->outputs.n; i++)
         entry_image(&call, names, &p->outputs.at[i], p->inputs.n + i);
+    if (w->run_name)
+        tessi_text_addf(&call, "%s%s, %s", call.n ? ", " : "", names->workspace, names->bytes);
     return tessi_text_str(&call);
 }
 
@@ -217,31 +219,39 @@ static void entry(CWriter *w)
                          .params = tessi_c_name(w->names, "params"),
                          .scalars = tessi_c_name(w->names, "scalars"),
                          .threads = tessi_c_name(w->names, "threads"),
+                         .workspace = tessi_c_name(w->names, "workspace"),
+                         .bytes = tessi_c_name(w->names, "bytes"),
                          .before = tessi_c_name(w->names, "threads_before"),
                          .status = tessi_c_name(w->names, "status") };
-    const char *head = tessi_sprintf(
-        w->arena,
-        "int %s_entry(void *const *%s, const ptrdiff_t *%s, const ptrdiff_t *%s, "
-        "const void *%s, int %s)",
-        w->public_name, names.images, names.strides, names.params, names.scalars, names.threads);
+    const char *head =
+        tessi_sprintf(w->arena,
+                      "int %s_entry(void *const *%s, const ptrdiff_t *%s, const ptrdiff_t *%s, "
+                      "const void *%s, int %s, void *%s, ptrdiff_t *%s)",
+                      w->public_name, names.images, names.strides, names.params, names.scalars,
+                      names.threads, names.workspace, names.bytes);
     tessi_text_add(w->out, "\n#ifdef TESSERA_ENTRY\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
     tessi_c_comment(w, "The same for launchers: images (inputs, then outputs), 4 strides for each, "
                        "sizes, scalars of\n"
-                       "8 bytes each (int64_t or double), threads (0: OpenMP's default).");
+                       "8 bytes each (int64_t or double), threads (0: OpenMP's default), a "
+                       "workspace for intermediate\n"
+                       "images and its bytes. Returns 3, with the bytes needed, when they are "
+                       "too few.");
     tessi_c_line(w, "%s;", head);
     tessi_c_line(w, "%s", head);
     tessi_text_addf(w->out,
                     "{\n"
-                    "    (void)%s, (void)%s, (void)%s, (void)%s, (void)%s;\n"
+                    "    (void)%s, (void)%s, (void)%s, (void)%s;\n"
+                    "    (void)%s, (void)%s, (void)%s;\n"
                     "#ifdef _OPENMP\n"
                     "    const int %s = omp_get_max_threads();\n"
                     "    if (%s > 0)\n"
                     "        omp_set_num_threads(%s);\n"
                     "#endif\n",
                     names.images, names.strides, names.params, names.scalars, names.threads,
-                    names.before, names.threads, names.threads);
+                    names.workspace, names.bytes, names.before, names.threads, names.threads);
     w->indent++;
-    tessi_c_line(w, "const int %s = %s(%s);", names.status, w->public_name, entry_call(w, &names));
+    tessi_c_line(w, "const int %s = %s(%s);", names.status,
+                 w->run_name ? w->run_name : w->public_name, entry_call(w, &names));
     w->indent--;
     tessi_text_addf(w->out,
                     "#ifdef _OPENMP\n"

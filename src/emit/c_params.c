@@ -42,7 +42,22 @@ void tessi_c_writer_init(CWriter *w, const LoopProgram *p, const char *public_na
     w->weight = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n);
     w->level = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n);
     w->stamp_of = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n);
+    w->pitch_of = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n);
+    w->layout = tessi_loop_layout(p, a);
     w->stamp = 1;
+}
+
+/* Finds or makes the pitch of an intermediate image. */
+static uint32_t pitch_of(CWriter *w, const LBuffer *b)
+{
+    LExprId row = b->size[b->n_dims - 1];
+    uint32_t line = LAYOUT_LINE / (uint32_t)tessi_type_info(b->type)->bytes;
+    for (uint32_t i = 0; i < w->pitches.n; i++)
+        if (w->pitches.at[i].row.v == row.v && w->pitches.at[i].line == line)
+            return i + 1;
+    CPitch pitch = { .row = row, .line = line, .name = tessi_c_name(w->names, "pitch") };
+    VEC_PUSH(w->arena, &w->pitches, pitch);
+    return w->pitches.n;
 }
 
 void tessi_c_name_parameters(CWriter *w)
@@ -56,9 +71,13 @@ void tessi_c_name_parameters(CWriter *w)
         name_image(w, &w->inputs[i], &p->inputs.at[i]);
     for (uint32_t i = 0; i < p->outputs.n; i++)
         name_image(w, &w->outputs[i], &p->outputs.at[i]);
-    for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (p->buffers.at[i].kind == LBUF_TEMP)
-            w->buffer[i] = tessi_c_name(w->names, p->buffers.at[i].name);
+    w->pitches.n = 0;
+    for (uint32_t i = 1; i < p->buffers.n; i++) {
+        const LBuffer *b = &p->buffers.at[i];
+        if (b->kind == LBUF_TEMP)
+            w->buffer[i] = tessi_c_name(w->names, b->name);
+        w->pitch_of[i] = tessi_loop_is_padded(p, (LBufferId){ i }) ? pitch_of(w, b) : 0;
+    }
 }
 
 /* ---- Parameter lists --------------------------------------------------------------------------------------------------------- */
@@ -98,6 +117,9 @@ CParameters tessi_c_parameters(CWriter *w, CParameterSet set)
         if (set != C_USED || w->scalar_used[i])
             parameter(w, &list, tessi_sprintf(w->arena, "%s ", tessi_c_type(p->scalars.at[i].type)),
                       w->scalar[i]);
+    for (uint32_t i = 0; set == C_USED && i < w->pitches.n; i++)
+        if (w->pitches.at[i].used)
+            parameter(w, &list, "ptrdiff_t ", w->pitches.at[i].name);
     for (uint32_t i = 1; set == C_USED && i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
         const char *constant = w->needs.stored && w->needs.stored[i] ? "" : "const ";
@@ -125,6 +147,8 @@ void tessi_c_forget_uses(CWriter *w)
     memset(w->param_used, 0, p->params.n * sizeof *w->param_used);
     memset(w->scalar_used, 0, p->scalars.n * sizeof *w->scalar_used);
     memset(w->buffer_used, 0, p->buffers.n * sizeof *w->buffer_used);
+    VEC_FOREACH (CPitch, pitch, &w->pitches)
+        pitch->used = false;
     for (uint32_t i = 0; i < p->inputs.n + p->outputs.n; i++) {
         CImage *im = i < p->inputs.n ? &w->inputs[i] : &w->outputs[i - p->inputs.n];
         im->used = false;

@@ -3,6 +3,7 @@
 #define TESSERA_EMIT_C_PRIVATE_H
 
 #include "emit/emit.h"
+#include "loop/loop_layout.h"
 
 /* ---- c_names.c: legal C names, unique among those in scope ------------------------------------------------------------ */
 typedef struct CNameEntry {
@@ -36,6 +37,14 @@ typedef struct CImage {
     bool used, written, stride_used[LOOP_MAX_DIMS];
 } CImage;
 
+/* Elements between the rows of intermediate images, one variable for all images of one element size and row length. */
+typedef struct CPitch {
+    LExprId row;
+    uint32_t line; /* elements of a cache line */
+    const char *name;
+    bool used;
+} CPitch;
+
 typedef struct CWriter {
     const LoopProgram *p;
     Arena *arena;
@@ -48,6 +57,10 @@ typedef struct CWriter {
     const char **param, **scalar, **var, **buffer;
     bool *param_used, *scalar_used, *buffer_used;
     CImage *inputs, *outputs;
+    LoopLayout layout;
+    VEC(CPitch) pitches;
+    uint32_t *pitch_of;   /* by LBufferId: index in `pitches` plus one; 0 = rows are not padded */
+    const char *run_name; /* of the function that takes the workspace; NULL when none is needed */
     LoopNeeds needs;
     uint32_t mark; /* of the names that are in scope in the whole file */
     /* Temporaries of the statement being printed, all by LExprId (c_plan.c). */

@@ -152,108 +152,149 @@ void tessi_c_check_sizes(CWriter *w, const char *otherwise)
     tessi_text_addf(w->out, "%*s%s\n", (w->indent + 1) * C_INDENT, "", otherwise);
 }
 
-static void memory_function(CWriter *w, const char *name)
-{
-    static const char body[] = "{\n"
-                               "    const ptrdiff_t n[4] = { n0, n1, n2, n3 };\n"
-                               "    size_t bytes = element;\n"
-                               "    for (int d = 0; d < 4; d++) {\n"
-                               "        if (bytes > (size_t)PTRDIFF_MAX / 2 / (size_t)n[d])\n"
-                               "            return NULL;\n"
-                               "        bytes *= (size_t)n[d];\n"
-                               "    }\n"
-                               "    return aligned_alloc(64, (bytes + 63) / 64 * 64);\n"
-                               "}\n";
-    tessi_text_add(w->out, "\n/* Memory for an intermediate image of n0 * n1 * n2 * n3 elements; "
-                           "NULL when it is short. */\n");
-    tessi_c_line(
-        w,
-        "static void *%s(size_t element, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t n2, ptrdiff_t n3)",
-        name);
-    tessi_text_add(w->out, body);
-}
+/* ---- The workspace ------------------------------------------------------------------------------------------------------------------ */
 
-/* Sums, histograms and the like need no memory from outside: the bytes of an intermediate image of small constant size, else 0. */
-static int64_t bytes_on_stack(const CWriter *w, uint32_t id)
-{
-    enum { MOST_BYTES = 4096 };
-    const LBuffer *b = &w->p->buffers.at[id];
-    int64_t bytes = tessi_type_info(b->type)->bytes;
-    for (int d = 0; d < b->n_dims; d++) {
-        const LExpr *size = tessi_lexpr(w->p, b->size[d]);
-        if (size->kind != LEXPR_CONST || size->value.i < 1 || size->value.i > MOST_BYTES)
-            return 0;
-        bytes *= size->value.i;
-        if (bytes > MOST_BYTES)
-            return 0;
-    }
-    return bytes;
-}
-
-static void allocate(CWriter *w, uint32_t id, const char *memory)
-{
-    const LBuffer *b = &w->p->buffers.at[id];
-    const char *type = tessi_c_element(b->type);
-    int64_t bytes = bytes_on_stack(w, id);
-    if (bytes) {
-        tessi_c_line(w, "%s %s[%lld];", type, w->buffer[id],
-                     (long long)bytes / tessi_type_info(b->type)->bytes);
-        return;
-    }
-    tessi_text_addf(&w->line, "%s *%s = %s(sizeof(%s)", type, w->buffer[id], memory, type);
-    for (int d = 0; d < LOOP_MAX_DIMS; d++) {
-        tessi_text_add(&w->line, ", ");
-        if (d < b->n_dims)
-            tessi_c_expr(w, b->size[d], C_LOOSE);
-        else
-            tessi_text_add(&w->line, "1");
-    }
-    tessi_text_add(&w->line, ");");
-    tessi_c_end_line(w);
-}
-
-static void call_groups(CWriter *w, const Groups *groups)
-{
-    for (uint32_t i = 0; i < groups->calls.n; i++)
-        tessi_c_line(w, "%s", groups->calls.at[i]);
-}
+/* Names of the file's helpers, and variables of the function that lays the workspace out. */
+typedef struct Workspace {
+    const char *pitch, *end;    /* functions */
+    const char *memory, *bytes; /* variables */
+} Workspace;
 
 static bool is_used_temp(const CWriter *w, const Groups *groups, uint32_t id)
 {
     return w->p->buffers.at[id].kind == LBUF_TEMP && groups->buffer_used[id];
 }
 
-/* Between the checks and the return: with intermediate images from outside (then `memory` is a name), or without. */
-static void run_groups(CWriter *w, const Groups *groups, const char *memory)
+static void workspace_functions(CWriter *w, const Workspace *names)
 {
-    uint32_t n = w->p->buffers.n;
-    for (uint32_t i = 1; i < n; i++)
-        if (is_used_temp(w, groups, i))
-            allocate(w, i, memory);
-    if (!memory) {
-        call_groups(w, groups);
-        tessi_c_line(w, "return 0;");
-        return;
+    tessi_text_add(w->out, "\n");
+    if (w->pitches.n) {
+        tessi_c_comment(w, "Elements from one row of an intermediate image to the next: an odd "
+                           "number of cache lines, so that\nrows above each other do not compete "
+                           "for the same places in the cache.");
+        tessi_c_line(w, "static ptrdiff_t %s(ptrdiff_t row, ptrdiff_t line)", names->pitch);
+        tessi_text_add(
+            w->out, "{\n"
+                    "    return row <= 4 * line ? row : (((row + line - 1) / line) | 1) * line;\n"
+                    "}\n\n");
     }
-    tessi_text_add(&w->line, "const bool enough =");
-    bool first = true;
-    for (uint32_t i = 1; i < n; i++) {
-        if (!is_used_temp(w, groups, i) || bytes_on_stack(w, i))
-            continue;
-        tessi_text_addf(&w->line, "%s %s", first ? "" : " &&", w->buffer[i]);
-        first = false;
+    tessi_c_comment(w, "Where an intermediate image of n0 * n1 * n2 * n3 elements ends that begins "
+                       "at byte `begin` of the\nworkspace; PTRDIFF_MAX when it is too large.");
+    tessi_c_line(w,
+                 "static ptrdiff_t %s(ptrdiff_t begin, ptrdiff_t element, ptrdiff_t n0, "
+                 "ptrdiff_t n1, ptrdiff_t n2, ptrdiff_t n3)",
+                 names->end);
+    tessi_text_addf(w->out,
+                    "{\n"
+                    "    const ptrdiff_t n[4] = { n0, n1, n2, n3 };\n"
+                    "    ptrdiff_t bytes = element;\n"
+                    "    for (int d = 0; d < 4; d++) {\n"
+                    "        if (bytes > PTRDIFF_MAX / 2 / n[d])\n"
+                    "            return PTRDIFF_MAX;\n"
+                    "        bytes *= n[d];\n"
+                    "    }\n"
+                    "    bytes = (bytes + %d) / %d * %d + %d;\n"
+                    "    return bytes > PTRDIFF_MAX - begin ? PTRDIFF_MAX : begin + bytes;\n"
+                    "}\n",
+                    LAYOUT_PAGE - 1, LAYOUT_PAGE, LAYOUT_PAGE, LAYOUT_SKEW);
+}
+
+static void call_end(CWriter *w, const Workspace *names, uint32_t id, const char *begin)
+{
+    const LBuffer *b = &w->p->buffers.at[id];
+    tessi_text_addf(&w->line, "%s(%s, sizeof(%s)", names->end, begin, tessi_c_element(b->type));
+    for (int d = 0; d < LOOP_MAX_DIMS; d++) {
+        tessi_text_add(&w->line, ", ");
+        if (d == b->n_dims - 1 && w->pitch_of[id])
+            tessi_text_add(&w->line, w->pitches.at[w->pitch_of[id] - 1].name);
+        else if (d < b->n_dims)
+            tessi_c_expr(w, b->size[d], C_LOOSE);
+        else
+            tessi_text_add(&w->line, "1");
     }
-    tessi_text_add(&w->line, ";");
-    tessi_c_end_line(w);
-    tessi_c_line(w, "if (enough) {");
-    w->indent++;
-    call_groups(w, groups);
-    w->indent--;
+    tessi_text_add(&w->line, ")");
+}
+
+static void define_pitches(CWriter *w, const Workspace *names)
+{
+    VEC_FOREACH (const CPitch, pitch, &w->pitches) {
+        tessi_text_addf(&w->line, "const ptrdiff_t %s = %s(", pitch->name, names->pitch);
+        tessi_c_expr(w, pitch->row, C_LOOSE);
+        tessi_text_addf(&w->line, ", %u);", pitch->line);
+        tessi_c_end_line(w);
+    }
+}
+
+/* Where the slots begin: place 0 the first, the place behind the last is the end. The end of a slot is that of its largest image. */
+static const char **define_places(CWriter *w, const Workspace *names)
+{
+    const LoopLayout *layout = &w->layout;
+    const char **place = ARENA_NEW_ARRAY(w->arena, const char *, layout->n_slots + 1);
+    place[0] = "0";
+    for (uint32_t slot = 1; slot <= layout->n_slots; slot++) {
+        place[slot] = tessi_c_name(w->names, slot < layout->n_slots ? "place" : "end");
+        const LBuffer *first = NULL;
+        for (uint32_t i = 1; i < w->p->buffers.n; i++) {
+            const LBuffer *b = &w->p->buffers.at[i];
+            if (layout->slot[i] != slot || (first && tessi_loop_same_shape(first, b)))
+                continue;
+            const char *largest = slot < layout->n_slots ? "place" : "end";
+            if (first) {
+                largest = tessi_c_name(w->names, largest);
+                tessi_text_addf(&w->line, "const ptrdiff_t %s = tess_max_idx(%s, ", largest,
+                                place[slot]);
+                call_end(w, names, i, place[slot - 1]);
+                tessi_text_add(&w->line, ");");
+                place[slot] = largest;
+            } else {
+                tessi_text_addf(&w->line, "const ptrdiff_t %s = ", place[slot]);
+                call_end(w, names, i, place[slot - 1]);
+                tessi_text_add(&w->line, ";");
+            }
+            tessi_c_end_line(w);
+            first = b;
+        }
+    }
+    return place;
+}
+
+static void call_groups(CWriter *w, const Groups *groups)
+{
+    for (uint32_t i = 0; i < groups->calls.n; i++)
+        tessi_c_line(w, "%s", groups->calls.at[i]);
+    tessi_c_line(w, "return 0;");
+}
+
+/* Small images on the stack. */
+static void define_arrays(CWriter *w, const Groups *groups)
+{
+    for (uint32_t i = 1; i < w->p->buffers.n; i++) {
+        int64_t bytes = tessi_loop_stack_bytes(w->p, (LBufferId){ i });
+        const LBuffer *b = &w->p->buffers.at[i];
+        if (bytes && is_used_temp(w, groups, i))
+            tessi_c_line(w, "%s %s[%lld];", tessi_c_element(b->type), w->buffer[i],
+                         (long long)bytes / tessi_type_info(b->type)->bytes);
+    }
+}
+
+/* Between the checks and the end of the function that has the workspace. */
+static void run_in_workspace(CWriter *w, const Groups *groups, const Workspace *names)
+{
+    define_pitches(w, names);
+    const char **place = define_places(w, names), *end = place[w->layout.n_slots];
+    tessi_c_line(w, "if (%s > *%s) {", end, names->bytes);
+    tessi_c_line(w, "%*s*%s = %s;", C_INDENT, "", names->bytes, end);
+    tessi_c_line(w, "%*sreturn 3;", C_INDENT, "");
     tessi_c_line(w, "}");
-    for (uint32_t i = n; i-- > 1;)
-        if (is_used_temp(w, groups, i) && !bytes_on_stack(w, i))
-            tessi_c_line(w, "free(%s);", w->buffer[i]);
-    tessi_c_line(w, "return enough ? 0 : 1;");
+    for (uint32_t i = 1; i < w->p->buffers.n; i++) {
+        if (!w->layout.slot[i] || !is_used_temp(w, groups, i))
+            continue;
+        const char *type = tessi_c_element(w->p->buffers.at[i].type);
+        tessi_c_line(w, "%s *const %s = (%s *)(%s + %s);", type, w->buffer[i], type, names->memory,
+                     place[w->layout.slot[i] - 1]);
+    }
+    define_arrays(w, groups);
+    call_groups(w, groups);
 }
 
 static bool contains(const CParameters *list, const char *name)
@@ -273,7 +314,18 @@ static void mention_unused(CWriter *w, const Groups *groups)
             tessi_c_line(w, "(void)%s;", parameter->name);
 }
 
-static void public_function(CWriter *w, const Groups *groups, bool is_static, const char *memory)
+static void head(CWriter *w, const char *before, const char *name, const char *after)
+{
+    tessi_text_addf(&w->line, "%sint %s(", before, name);
+    CParameters list = tessi_c_parameters(w, C_DEFINED);
+    tessi_c_declare(w, &list);
+    tessi_text_addf(&w->line, "%s%s)", list.n && *after ? ", " : "", after);
+    tessi_c_end_line(w);
+}
+
+/* A function with all parameters of the program and its groups called in order; in the given workspace, unless it is NULL. */
+static void running_function(CWriter *w, const Groups *groups, bool is_static,
+                             const Workspace *names)
 {
     Text *out = w->out, body;
     tessi_c_forget_uses(w);
@@ -281,22 +333,58 @@ static void public_function(CWriter *w, const Groups *groups, bool is_static, co
     w->out = &body;
     w->indent++;
     tessi_c_check_sizes(w, "return 2;");
-    run_groups(w, groups, memory);
+    if (names) {
+        run_in_workspace(w, groups, names);
+    } else {
+        define_arrays(w, groups);
+        call_groups(w, groups);
+    }
     w->out = out;
     w->indent--;
-    tessi_text_add(out, "\n");
-    if (!is_static)
-        tessi_c_describe(w);
-    tessi_text_addf(&w->line, "%sint %s(", is_static ? "static " : "", w->public_name);
-    CParameters list = tessi_c_parameters(w, C_DEFINED);
-    tessi_c_declare(w, &list);
-    tessi_text_add(&w->line, ")");
-    tessi_c_end_line(w);
+    const char *more =
+        names ? tessi_sprintf(w->arena, "unsigned char *restrict %s, ptrdiff_t *restrict %s",
+                              names->memory, names->bytes)
+              : "";
+    head(w, is_static ? "static " : "", names ? w->run_name : w->public_name, more);
     tessi_text_add(out, "{\n");
     w->indent++;
     mention_unused(w, groups);
     w->indent--;
     tessi_text_addf(out, "%s}\n", tessi_text_str(&body));
+}
+
+/* The public function of a program that needs a workspace: asks for its size, makes it and runs. */
+static void allocating_function(CWriter *w, bool is_static, const Workspace *names)
+{
+    Text call;
+    tessi_text_init(&call, w->arena);
+    CParameters list = tessi_c_parameters(w, C_DEFINED);
+    VEC_FOREACH (const CParameter, parameter, &list)
+        tessi_text_addf(&call, "%s, ", parameter->name);
+    const char *status = tessi_c_name(w->names, "status");
+    tessi_text_add(w->out, "\n");
+    if (!is_static)
+        tessi_c_describe(w);
+    head(w, is_static ? "static " : "", w->public_name, "");
+    tessi_text_add(w->out, "{\n");
+    w->indent++;
+    tessi_c_line(w, "ptrdiff_t %s = 0;", names->bytes);
+    tessi_c_line(w, "int %s = %s(%sNULL, &%s);", status, w->run_name, tessi_text_str(&call),
+                 names->bytes);
+    tessi_c_line(w, "if (%s != 3)", status);
+    tessi_c_line(w, "%*sreturn %s;", C_INDENT, "", status);
+    tessi_c_line(w, "if (%s == PTRDIFF_MAX)", names->bytes);
+    tessi_c_line(w, "%*sreturn 1;", C_INDENT, "");
+    tessi_c_line(w, "unsigned char *%s = aligned_alloc(%d, (size_t)%s);", names->memory,
+                 LAYOUT_LINE, names->bytes);
+    tessi_c_line(w, "if (!%s)", names->memory);
+    tessi_c_line(w, "%*sreturn 1;", C_INDENT, "");
+    tessi_c_line(w, "%s = %s(%s%s, &%s);", status, w->run_name, tessi_text_str(&call),
+                 names->memory, names->bytes);
+    tessi_c_line(w, "free(%s);", names->memory);
+    tessi_c_line(w, "return %s;", status);
+    w->indent--;
+    tessi_text_add(w->out, "}\n");
 }
 
 /* ---- All together ------------------------------------------------------------------------------------------------------------------ */
@@ -311,15 +399,15 @@ void tessi_c_program(CWriter *w, bool is_static)
 {
     const LoopProgram *p = w->p;
     Groups groups = { .buffer_used = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n) };
-    const char **names = ARENA_NEW_ARRAY(w->arena, const char *, p->functions.n + 1);
-    bool allocates = false;
+    const char **function = ARENA_NEW_ARRAY(w->arena, const char *, p->functions.n + 1);
     /* Names of the file come first; they stay taken when the next program of the file is written. */
     for (uint32_t i = 0; i < p->functions.n; i++)
-        names[i] = file_name(w, p->functions.at[i].name);
+        function[i] = file_name(w, p->functions.at[i].name);
     for (uint32_t i = 1; i < p->buffers.n; i++)
         if (p->buffers.at[i].kind == LBUF_TABLE)
             w->buffer[i] = file_name(w, p->buffers.at[i].name);
-    const char *memory = file_name(w, "memory");
+    Workspace names = { .pitch = file_name(w, "pitch"), .end = file_name(w, "end") };
+    w->run_name = w->layout.n_slots ? file_name(w, "run") : NULL;
     w->mark = tessi_c_names_mark(w->names);
     tessi_c_name_parameters(w);
 
@@ -327,13 +415,24 @@ void tessi_c_program(CWriter *w, bool is_static)
     tessi_text_init(&functions, w->arena);
     w->out = &functions; /* the groups first: they say which tables are used */
     for (uint32_t i = 0; i < p->functions.n; i++)
-        group(w, &p->functions.at[i], names[i], &groups);
+        group(w, &p->functions.at[i], function[i], &groups);
     w->out = out;
-    for (uint32_t i = 1; i < p->buffers.n; i++)
-        allocates = allocates || (is_used_temp(w, &groups, i) && !bytes_on_stack(w, i));
     used_tables(w, groups.buffer_used);
-    if (allocates)
-        memory_function(w, memory);
+    if (w->run_name)
+        workspace_functions(w, &names);
     tessi_text_add(out, tessi_text_str(&functions));
-    public_function(w, &groups, is_static, allocates ? memory : NULL);
+    names.memory = tessi_c_name(w->names, "workspace");
+    names.bytes = tessi_c_name(w->names, "bytes");
+    tessi_text_add(out, "\n");
+    if (!w->run_name) {
+        if (!is_static)
+            tessi_c_describe(w);
+        running_function(w, &groups, is_static, NULL);
+        return;
+    }
+    tessi_c_comment(
+        w, "The whole program in a workspace of *bytes bytes that is aligned to cache lines.\n"
+           "Returns 3, with the number of bytes that are needed, when they are too few.");
+    running_function(w, &groups, true, &names);
+    allocating_function(w, is_static, &names);
 }

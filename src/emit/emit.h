@@ -10,12 +10,15 @@
  *     Returns 0 when done, 1 when memory is short, 2 when a size is not positive; nothing is written unless it returns 0.
  *
  *   with TESSERA_ENTRY defined, one more function of the same signature for all programs, for a launcher:
- *   int NAME_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, const void *scalars, int threads);
+ *   int NAME_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, const void *scalars, int threads,
+ *                  void *workspace, ptrdiff_t *bytes);
  *     images:  inputs, then outputs.
  *     strides: EMIT_STRIDES places for each image; place d holds the stride of dimension d (units as above), those of the
  *              last dimension and beyond are ignored.
  *     scalars: 8 bytes each: int64_t for integers and bool, double for reals (the layout of Value).
  *     threads: 0 = OpenMP's default.
+ *     workspace, bytes: memory for intermediate images, aligned to 64 bytes, and how much it is. Returns 3, with *bytes set to what
+ *              is needed (PTRDIFF_MAX: more than any machine has), when it is too little. Its contents do not matter.
  *
  *   with TESSERA_SELFTEST defined, the reference program and a main that compares both, bit for bit. */
 #ifndef TESSERA_EMIT_EMIT_H

@@ -2,6 +2,7 @@
 #include "rt/image.h"
 #include "rt/env.h"
 #include "rt/image_codec.h"
+#include "rt/memory.h"
 #include "tessera.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ bool tessi_image_alloc(RtImage *image, ScalarType dtype, int ndim, const int64_t
     /* Overcommitting systems grant any size and kill the process that touches it, so ask first. */
     if (!fits || bytes > PTRDIFF_MAX || bytes > tessi_memory_bytes())
         return tessi_failf(f, TESS_ERROR_MEMORY, "an image of this size does not fit in memory");
-    made.data = malloc(bytes);
+    made.data = tessi_memory_new(bytes);
     if (!made.data)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory: %zu bytes for an image", bytes);
     made.bytes = bytes;

@@ -299,7 +299,8 @@ def test_too_large(folder):
     (folder / "long.tess").write_text("stencil f(vector#1 uint8 X) { return cast<double>(median(i = -1..1 : X@[i])); }\n"
                                       "stencil g(vector#1 double X) { return median(i = -1..1 : X@[i]); }\n"
                                       "parameter N;\nvector#1 uint8 a[N];\n"
-                                      "t<0> = f(a);\nfor i = 1..29\n    t<i> = g(t<i-1>);\nendfor\nreturn t<29>;\n")
+                                      "t<0> = f(a);\nfor i = 1..29\n    t<i> = g(t<i-1>);\nendfor\n"
+                                      f"return {' + '.join(f't<{i}>' for i in range(30))};\n") # all needed at the same time
     for target in ("interp", "c"):
         one_sentence(f"too large for {target}", run("run", folder / "long.tess", "zero:400000000", "-o", folder / "w.npy",
                                                     f"--target={target}"), ["memory"])

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,6 +114,35 @@ static void test_library_owned_results(void **state)
     assert_int_equal(tess_run(p, a, NULL), TESS_OK);
     assert_int_equal(tess_args_result(a, 0, &result), TESS_OK);
     assert_true(result->shape[0] == 2 && result->shape[1] == 2);
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+/* One tess_args for images of growing and shrinking sizes: its workspace grows, and what earlier runs left in it does not matter. */
+static void test_runs_keep_their_memory(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "stencil bx(vector#2 float X) { return X@[0,-1] + X@[0,1]; }\n"
+        "stencil by(vector#2 float X) { return median(i = -1..1, j = -1..1 : X@[i,j]); }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\n"
+        "b = by(a:mirror);\nc = by(b:clamp);\nd = by(c:wrap);\ne = maximum(d);\n"
+        "return bx(d:clamp) * e;\n";
+    tess_program *p = compile(text, TESS_TARGET_C);
+    tess_args *a = args_of(p);
+    static const int64_t sizes[][2] = {
+        { 7, 5 }, { 80, 700 }, { 3, 1 }, { 200, 301 }, { 80, 700 }
+    };
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        DLTensor *t = NULL;
+        char path[64];
+        snprintf(path, sizeof path, "random:%zu:%dx%d", k, (int)sizes[k][0], (int)sizes[k][1]);
+        assert_int_equal(tess_image_read(path, NULL, &t, NULL, 0), TESS_OK);
+        assert_int_equal(tess_args_image(a, "a", t), TESS_OK);
+        assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+        assert_int_equal(tess_verify(p, a), TESS_OK);
+        tess_image_free(t);
+    }
     tess_args_free(a);
     tess_program_free(p);
 }
@@ -250,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_run_with_strided_rows),
         cmocka_unit_test(test_library_owned_results),
+        cmocka_unit_test(test_runs_keep_their_memory),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_constants_compile_again),
         cmocka_unit_test(test_mask_of_open_size),

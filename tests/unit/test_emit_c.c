@@ -249,7 +249,7 @@ static void self_test_agrees_and_notices(void **state)
 enum { N_POINTS = 97, MOST_OUTPUTS = 80 };
 
 typedef int (*Entry)(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params,
-                     const void *scalars, int threads);
+                     const void *scalars, int threads, void *workspace, ptrdiff_t *bytes);
 
 typedef struct Operators {
     LoopProgram *p;
@@ -414,6 +414,7 @@ static void compare_with_interpreter(Arena *a, ScalarType t)
         int64_t bytes = tessi_type_info(p->outputs.at[i].channel_type[0])->bytes;
         outputs[i] = (InterpImage){ tessi_alloc(a, N_POINTS * 8), { N_POINTS }, { bytes } };
     }
+    ptrdiff_t bytes = 0;
     const int64_t params[1] = { N_POINTS };
     const ptrdiff_t c_params[1] = { N_POINTS };
     ptrdiff_t strides[(4 + MOST_OUTPUTS) * EMIT_STRIDES] = { 0 };
@@ -421,9 +422,9 @@ static void compare_with_interpreter(Arena *a, ScalarType t)
     Failure failure = { 0 };
     if (!tessi_interpret_loops(p, &args, &failure))
         fail_msg("%s", failure.text);
-    assert_int_equal(entry(images, strides, c_params, NULL, 2), 0);
+    assert_int_equal(entry(images, strides, c_params, NULL, 2, NULL, &bytes), 0);
     const ptrdiff_t nothing[1] = { 0 };
-    assert_int_equal(entry(images, strides, nothing, NULL, 0), 2);
+    assert_int_equal(entry(images, strides, nothing, NULL, 0, NULL, &bytes), 2);
 
     for (uint32_t i = 0; i < n_out; i++) {
         ScalarType type = p->outputs.at[i].channel_type[0];
