@@ -18,6 +18,7 @@
 #ifndef TESSERA_PRELUDE_C_H
 #define TESSERA_PRELUDE_C_H
 
+#ifndef TESSERA_PRELUDE_GPU /* cuda.h and opencl.h, which stand before this text there, bring their own */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +33,13 @@
 #define TESS_FN     static inline
 #define TESS_BIG_FN static inline
 #endif
+#define TESS_TABLE static const
+/* A value of structure T. */
+#define TESS_MAKE(T, ...) ((T){ __VA_ARGS__ })
+typedef ptrdiff_t tess_idx; /* of coordinates */
+#define TESS_IDX_MIN INT64_MIN
+#define TESS_IDX_MAX INT64_MAX
+#define TESS_IDX_END 0x1p63
 
 /* ---- Bits of reals -------------------------------------------------------------------------- */
 TESS_FN uint32_t tess_bits_f32(float x)
@@ -58,6 +66,7 @@ TESS_FN double tess_real_f64(uint64_t u)
     memcpy(&x, &u, sizeof x);
     return x;
 }
+#endif
 
 /* ---- Operators on integers: T the type, W an unsigned type that holds its products ----------- */
 /* Selection is by masks: compilers move what stands behind `?` into a branch, which then keeps a loop from becoming vector code. */
@@ -156,7 +165,7 @@ TESS_SIGNED(int8_t, uint32_t, i8, 8)
 TESS_SIGNED(int16_t, uint32_t, i16, 16)
 TESS_SIGNED(int32_t, uint32_t, i32, 32)
 TESS_SIGNED(int64_t, uint64_t, i64, 64)
-TESS_SIGNED(ptrdiff_t, uint64_t, idx, 64)
+TESS_SIGNED(tess_idx, uint64_t, idx, 64)
 TESS_UNSIGNED(uint8_t, uint32_t, u8, 8)
 TESS_UNSIGNED(uint16_t, uint32_t, u16, 16)
 TESS_UNSIGNED(uint32_t, uint32_t, u32, 32)
@@ -187,76 +196,76 @@ TESS_FN bool tess_select_b(bool c, bool a, bool b)
 }
 
 /* Index arithmetic that rounds down; b > 0 (b <= 0 gives 0). */
-TESS_FN ptrdiff_t tess_floordiv_idx(ptrdiff_t a, ptrdiff_t b)
+TESS_FN tess_idx tess_floordiv_idx(tess_idx a, tess_idx b)
 {
-    ptrdiff_t d = b > 0 ? b : 1, q = a / d;
+    tess_idx d = b > 0 ? b : 1, q = a / d;
     return b > 0 ? q - (a % d < 0) : 0;
 }
-TESS_FN ptrdiff_t tess_floormod_idx(ptrdiff_t a, ptrdiff_t b)
+TESS_FN tess_idx tess_floormod_idx(tess_idx a, tess_idx b)
 {
-    ptrdiff_t d = b > 0 ? b : 1, r = a % d;
+    tess_idx d = b > 0 ? b : 1, r = a % d;
     return r < 0 ? r + d : r;
 }
 
 /* ---- Operators on reals that are exact or have one rounding ----------------------------------- */
-#define TESS_REAL(T, U, s, f)                                                                   \
-    TESS_FN T tess_blend_##s(U mask, T a, T b)                                                  \
-    {                                                                                           \
-        return tess_real_##s((tess_bits_##s(a) & mask) | (tess_bits_##s(b) & ~mask));           \
-    }                                                                                           \
-    TESS_FN T tess_select_##s(bool c, T a, T b)                                                 \
-    {                                                                                           \
-        return tess_blend_##s((U)0 - (U)c, a, b);                                               \
-    }                                                                                           \
-    TESS_FN T tess_min_##s(T a, T b)                                                            \
-    {                                                                                           \
-        return a < b ? a : b;                                                                   \
-    }                                                                                           \
-    TESS_FN T tess_max_##s(T a, T b)                                                            \
-    {                                                                                           \
-        return b < a ? a : b;                                                                   \
-    }                                                                                           \
-    TESS_FN T tess_abs_##s(T a)                                                                 \
-    {                                                                                           \
-        return fabs##f(a);                                                                      \
-    }                                                                                           \
-    TESS_FN T tess_mod_##s(T a, T b)                                                            \
-    {                                                                                           \
-        return fmod##f(a, b);                                                                   \
-    }                                                                                           \
-    TESS_FN T tess_fma_##s(T a, T b, T c)                                                       \
-    {                                                                                           \
-        return fma##f(a, b, c);                                                                 \
-    }                                                                                           \
-    TESS_FN T tess_sqrt_##s(T a)                                                                \
-    {                                                                                           \
-        return sqrt##f(a);                                                                      \
-    }                                                                                           \
-    TESS_FN T tess_rsqrt_##s(T a)                                                               \
-    {                                                                                           \
-        return (T)1 / sqrt##f(a);                                                               \
-    }                                                                                           \
-    TESS_FN T tess_floor_##s(T a)                                                               \
-    {                                                                                           \
-        return floor##f(a);                                                                     \
-    }                                                                                           \
-    TESS_FN T tess_ceil_##s(T a)                                                                \
-    {                                                                                           \
-        return ceil##f(a);                                                                      \
-    }                                                                                           \
-    TESS_FN T tess_trunc_##s(T a)                                                               \
-    {                                                                                           \
-        return trunc##f(a);                                                                     \
-    }                                                                                           \
-    TESS_FN T tess_round_##s(T a)                                                               \
-    {                                                                                           \
-        T t = trunc##f(a);                                                                      \
-        return copysign##f(t + tess_select_##s(fabs##f(a - t) >= (T)0.5, copysign##f(1, a), 0), \
-                           a);                                                                  \
-    }                                                                                           \
-    TESS_FN bool tess_isnan_##s(T a)                                                            \
-    {                                                                                           \
-        return a != a;                                                                          \
+#define TESS_REAL(T, U, s, f)                                                              \
+    TESS_FN T tess_blend_##s(U mask, T a, T b)                                             \
+    {                                                                                      \
+        return tess_real_##s((tess_bits_##s(a) & mask) | (tess_bits_##s(b) & ~mask));      \
+    }                                                                                      \
+    TESS_FN T tess_select_##s(bool c, T a, T b)                                            \
+    {                                                                                      \
+        return tess_blend_##s((U)0 - (U)c, a, b);                                          \
+    }                                                                                      \
+    TESS_FN T tess_min_##s(T a, T b)                                                       \
+    {                                                                                      \
+        return a < b ? a : b;                                                              \
+    }                                                                                      \
+    TESS_FN T tess_max_##s(T a, T b)                                                       \
+    {                                                                                      \
+        return b < a ? a : b;                                                              \
+    }                                                                                      \
+    TESS_FN T tess_abs_##s(T a)                                                            \
+    {                                                                                      \
+        return fabs##f(a);                                                                 \
+    }                                                                                      \
+    TESS_FN T tess_mod_##s(T a, T b)                                                       \
+    {                                                                                      \
+        return fmod##f(a, b);                                                              \
+    }                                                                                      \
+    TESS_FN T tess_fma_##s(T a, T b, T c)                                                  \
+    {                                                                                      \
+        return fma##f(a, b, c);                                                            \
+    }                                                                                      \
+    TESS_FN T tess_sqrt_##s(T a)                                                           \
+    {                                                                                      \
+        return sqrt##f(a);                                                                 \
+    }                                                                                      \
+    TESS_FN T tess_rsqrt_##s(T a)                                                          \
+    {                                                                                      \
+        return (T)1 / sqrt##f(a);                                                          \
+    }                                                                                      \
+    TESS_FN T tess_floor_##s(T a)                                                          \
+    {                                                                                      \
+        return floor##f(a);                                                                \
+    }                                                                                      \
+    TESS_FN T tess_ceil_##s(T a)                                                           \
+    {                                                                                      \
+        return ceil##f(a);                                                                 \
+    }                                                                                      \
+    TESS_FN T tess_trunc_##s(T a)                                                          \
+    {                                                                                      \
+        return trunc##f(a);                                                                \
+    }                                                                                      \
+    TESS_FN T tess_round_##s(T a)                                                          \
+    {                                                                                      \
+        T t = trunc##f(a);                                                                 \
+        return copysign##f(                                                                \
+            t + tess_select_##s(fabs##f(a - t) >= (T)0.5, copysign##f((T)1, a), (T)0), a); \
+    }                                                                                      \
+    TESS_FN bool tess_isnan_##s(T a)                                                       \
+    {                                                                                      \
+        return a != a;                                                                     \
     }
 TESS_REAL(float, uint32_t, f32, f)
 TESS_REAL(double, uint64_t, f64, )
@@ -332,7 +341,7 @@ TESS_FN float tess_round16_f32(float x)
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, int32_t, i32)  \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, uint32_t, u32) \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, int64_t, i64)  \
-    TESS_SAT_FROM_INTEGER(T, s, lo, hi, ptrdiff_t, idx)
+    TESS_SAT_FROM_INTEGER(T, s, lo, hi, tess_idx, idx)
 TESS_FN float tess_rint_f32(float x)
 {
     return rintf(x);
@@ -348,13 +357,13 @@ TESS_CONVERSIONS(uint16_t, u16, 0, UINT16_MAX, 0x1p16)
 TESS_CONVERSIONS(int32_t, i32, INT32_MIN, INT32_MAX, 0x1p31)
 TESS_CONVERSIONS(uint32_t, u32, 0, UINT32_MAX, 0x1p32)
 TESS_CONVERSIONS(int64_t, i64, INT64_MIN, INT64_MAX, 0x1p63)
-TESS_CONVERSIONS(ptrdiff_t, idx, INT64_MIN, INT64_MAX, 0x1p63)
+TESS_CONVERSIONS(tess_idx, idx, TESS_IDX_MIN, TESS_IDX_MAX, TESS_IDX_END)
 
 /* sat<bool> is true where the rounded value is at least 1; sat to a real type is the cast. */
-#define TESS_TO_OTHERS(F, f, half)            \
+#define TESS_TO_OTHERS(F, f, middle)          \
     TESS_FN bool tess_sat_b_from_##f(F x)     \
     {                                         \
-        return x > half;                      \
+        return x > middle;                    \
     }                                         \
     TESS_FN float tess_sat_f16_from_##f(F x)  \
     {                                         \
@@ -384,9 +393,10 @@ TESS_FROM_INTEGER(uint16_t, u16)
 TESS_FROM_INTEGER(int32_t, i32)
 TESS_FROM_INTEGER(uint32_t, u32)
 TESS_FROM_INTEGER(int64_t, i64)
-TESS_FROM_INTEGER(ptrdiff_t, idx)
+TESS_FROM_INTEGER(tess_idx, idx)
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
+#ifndef TESSERA_PRELUDE_GPU
 #define TESS_ELEMENT(T, s)                    \
     TESS_FN T tess_load_##s(const void *p)    \
     {                                         \
@@ -415,35 +425,38 @@ TESS_FN void tess_store_b(void *p, bool v)
 {
     tess_store_u8(p, v);
 }
-TESS_FN float tess_load_f16(const void *p)
+#define TESS_BYTES_AT       const void *
+#define TESS_WRITE_BYTES_AT void *
+#endif
+TESS_FN float tess_load_f16(TESS_BYTES_AT p)
 {
     return tess_f32_from_f16bits(tess_load_u16(p));
 }
-TESS_FN void tess_store_f16(void *p, float v)
+TESS_FN void tess_store_f16(TESS_WRITE_BYTES_AT p, float v)
 {
     tess_store_u16(p, tess_f16bits_from_f32(v));
 }
 
 /* ---- Borders: the index that answers index i of a line of n >= 1 points, for any i ---------------- */
-TESS_FN ptrdiff_t tess_border_clamp(ptrdiff_t i, ptrdiff_t n)
+TESS_FN tess_idx tess_border_clamp(tess_idx i, tess_idx n)
 {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
-TESS_FN ptrdiff_t tess_border_mirror(ptrdiff_t i, ptrdiff_t n)
+TESS_FN tess_idx tess_border_mirror(tess_idx i, tess_idx n)
 {
     if (i >= 0 && i < n)
         return i;
-    ptrdiff_t period = n > 1 ? 2 * n - 2 : 1, k = tess_floormod_idx(i, period);
+    tess_idx period = n > 1 ? 2 * n - 2 : 1, k = tess_floormod_idx(i, period);
     return k < n ? k : period - k;
 }
-TESS_FN ptrdiff_t tess_border_reflect(ptrdiff_t i, ptrdiff_t n)
+TESS_FN tess_idx tess_border_reflect(tess_idx i, tess_idx n)
 {
     if (i >= 0 && i < n)
         return i;
-    ptrdiff_t k = tess_floormod_idx(i, 2 * n);
+    tess_idx k = tess_floormod_idx(i, 2 * n);
     return k < n ? k : 2 * n - 1 - k;
 }
-TESS_FN ptrdiff_t tess_border_wrap(ptrdiff_t i, ptrdiff_t n)
+TESS_FN tess_idx tess_border_wrap(tess_idx i, tess_idx n)
 {
     return i >= 0 && i < n ? i : tess_floormod_idx(i, n);
 }
@@ -466,16 +479,16 @@ TESS_FN int64_t tess_order_f64(double x)
 }
 /* Shell's sort: insertion sort for a handful of elements, n^(4/3) or so for many; no recursion, no memory. */
 #define TESS_SORT(T, s, K, KEY)                                     \
-    TESS_BIG_FN void tess_sort_##s(T *v, ptrdiff_t n)               \
+    TESS_BIG_FN void tess_sort_##s(T *v, tess_idx n)                \
     {                                                               \
-        ptrdiff_t gap = 1;                                          \
+        tess_idx gap = 1;                                           \
         while (gap < n / 9)                                         \
             gap = 3 * gap + 1;                                      \
         for (; gap > 0; gap /= 3)                                   \
-            for (ptrdiff_t i = gap; i < n; i++) {                   \
+            for (tess_idx i = gap; i < n; i++) {                    \
                 T x = v[i];                                         \
                 K key = KEY(x);                                     \
-                ptrdiff_t j = i;                                    \
+                tess_idx j = i;                                     \
                 for (; j >= gap && key < KEY(v[j - gap]); j -= gap) \
                     v[j] = v[j - gap];                              \
                 v[j] = x;                                           \

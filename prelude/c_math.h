@@ -32,16 +32,16 @@ TESS_FN uint64_t tess_sign_f64(double x)
 /* 2^k * x for |k| < 2 * 126; two steps, so that subnormal results are rounded once. */
 TESS_FN float tess_scale_f32(float x, int32_t k)
 {
-    int32_t half = k >> 1;
-    float a = tess_real_f32((uint32_t)(half + 127) << 23);
-    float b = tess_real_f32((uint32_t)(k - half + 127) << 23);
+    int32_t halved = k >> 1;
+    float a = tess_real_f32((uint32_t)(halved + 127) << 23);
+    float b = tess_real_f32((uint32_t)(k - halved + 127) << 23);
     return x * a * b;
 }
 TESS_FN double tess_scale_f64(double x, int64_t k)
 {
-    int64_t half = k >> 1;
-    double a = tess_real_f64((uint64_t)(half + 1023) << 52);
-    double b = tess_real_f64((uint64_t)(k - half + 1023) << 52);
+    int64_t halved = k >> 1;
+    double a = tess_real_f64((uint64_t)(halved + 1023) << 52);
+    double b = tess_real_f64((uint64_t)(k - halved + 1023) << 52);
     return x * a * b;
 }
 
@@ -103,7 +103,7 @@ TESS_FN tess_log_parts_f32 tess_log_split_f32(float x)
     p = fmaf(p, f, 0x1.99a474p-3f);
     p = fmaf(p, f, -0x1.000008p-2f);
     p = fmaf(p, f, 0x1.555548p-2f);
-    return (tess_log_parts_f32){ e, f, f * f * fmaf(p, f, -0.5f) };
+    return TESS_MAKE(tess_log_parts_f32, e, f, f * f * fmaf(p, f, -0.5f));
 }
 /* The logarithm of x where it is not positive and finite, else `finite`. */
 TESS_FN float tess_log_limits_f32(float x, float finite)
@@ -162,8 +162,8 @@ TESS_FN float tess_pow_f32(float x, float y)
     p = fma(p, r, 0x1.ffffffffab98dp-1);
     float power = (float)(p * tess_real_f64((tess_bits_f64(t) + 1023u) << 52));
 
-    float half = 0.5f * y;
-    bool whole = truncf(y) == y, odd = whole & (truncf(half) != half);
+    float halved = 0.5f * y;
+    bool whole = truncf(y) == y, odd = whole & (truncf(halved) != halved);
     power = tess_flip_f32(power, tess_sign_f32(x) & ((uint32_t)0 - (uint32_t)odd));
     bool undefined = (x < 0) & (x > -(float)INFINITY) & !whole;
     power = tess_select_f32(undefined & (y == y), (float)NAN, power);
@@ -191,8 +191,8 @@ TESS_FN tess_angle_f32 tess_reduce_huge_f32(float a)
     uint64_t fraction = turn - (quadrant << 62);
     double high = (double)(int32_t)(uint32_t)(fraction >> 32),
            low = (double)(int32_t)((uint32_t)fraction >> 1);
-    return (tess_angle_f32){ fma(low, 0x1p-31, high) * (0x1.921fb54442d18p+0 * 0x1p-30),
-                             (uint32_t)quadrant };
+    return TESS_MAKE(tess_angle_f32, fma(low, 0x1p-31, high) * (0x1.921fb54442d18p+0 * 0x1p-30),
+                     (uint32_t)quadrant);
 }
 /* sin(|x| + shift * pi/2) */
 TESS_FN float tess_sin_of_quadrant_f32(float x, uint32_t shift)
@@ -288,7 +288,7 @@ TESS_FN tess_asin_parts_f32 tess_asin_split_f32(float a)
     p = fmaf(p, z, 0x1.747e76p-5f);
     p = fmaf(p, z, 0x1.3301fcp-4f);
     p = fmaf(p, z, 0x1.5555c8p-3f);
-    return (tess_asin_parts_f32){ s, s * z * p };
+    return TESS_MAKE(tess_asin_parts_f32, s, s * z * p);
 }
 TESS_FN float tess_asin_f32(float x)
 {
@@ -314,14 +314,14 @@ TESS_FN float tess_sinh_f32(float x)
     float p = fmaf(0x1.7572cep-19f, z, 0x1.a022b6p-13f);
     p = fmaf(p, z, 0x1.1110ep-7f);
     p = fmaf(p, z, 0x1.555556p-3f);
-    float half = tess_scaled_exp_f32(a, -1);
-    float y = tess_select_f32(a < 1, fmaf(p, a * z, a), half - 0.25f / half);
+    float halved = tess_scaled_exp_f32(a, -1);
+    float y = tess_select_f32(a < 1, fmaf(p, a * z, a), halved - 0.25f / halved);
     return tess_flip_f32(y, tess_sign_f32(x));
 }
 TESS_FN float tess_cosh_f32(float x)
 {
-    float half = tess_scaled_exp_f32(fabsf(x), -1);
-    return half + 0.25f / half;
+    float halved = tess_scaled_exp_f32(fabsf(x), -1);
+    return halved + 0.25f / halved;
 }
 TESS_FN float tess_tanh_f32(float x)
 {
@@ -364,12 +364,12 @@ typedef struct tess_pair {
 TESS_FN tess_pair tess_pair_sum(double a, double b) /* |a| >= |b| or a == 0 */
 {
     double s = a + b;
-    return (tess_pair){ s, (a - s) + b };
+    return TESS_MAKE(tess_pair, s, (a - s) + b);
 }
 TESS_FN tess_pair tess_pair_product(double a, double b)
 {
     double p = a * b;
-    return (tess_pair){ p, fma(a, b, -p) };
+    return TESS_MAKE(tess_pair, p, fma(a, b, -p));
 }
 TESS_FN int64_t tess_rounded_f64(double t)
 {
@@ -399,7 +399,7 @@ TESS_FN tess_exp_parts_f64 tess_exp_split_f64(double hi, double lo)
     p = fma(p, r, 0x1.555555555555ep-3);
     p = fma(p, r, 0.5);
     p = fma(p, r * r, fma(tail, r, tail));
-    return (tess_exp_parts_f64){ r, p, tess_rounded_f64(t) };
+    return TESS_MAKE(tess_exp_parts_f64, r, p, tess_rounded_f64(t));
 }
 TESS_FN double tess_scaled_exp_f64(double hi, double lo, int64_t k)
 {
@@ -455,7 +455,7 @@ TESS_FN tess_log_parts_f64 tess_log_split_f64(double x)
     w.lo += fma(z.hi, c.lo, z.lo * c.hi);
     tess_pair p = tess_pair_product(s, w.hi), l = tess_pair_sum(s + s, p.hi);
     l.lo += p.lo + fma(s, w.lo, s_lo * w.hi) + (s_lo + s_lo);
-    return (tess_log_parts_f64){ e, l };
+    return TESS_MAKE(tess_log_parts_f64, e, l);
 }
 TESS_FN double tess_log_limits_f64(double x, double finite)
 {
@@ -501,8 +501,8 @@ TESS_FN double tess_pow_f64(double x, double y)
     w.lo = tess_select_f64(fabs(w.hi) < 800.0, fma(y, l.lo, w.lo), 0.0);
     double power = tess_scaled_exp_f64(w.hi, w.lo, 0);
 
-    double half = 0.5 * y;
-    bool whole = trunc(y) == y, odd = whole & (trunc(half) != half);
+    double halved = 0.5 * y;
+    bool whole = trunc(y) == y, odd = whole & (trunc(halved) != halved);
     power = tess_flip_f64(power, tess_sign_f64(x) & ((uint64_t)0 - (uint64_t)odd));
     bool undefined = (x < 0) & (x > -(double)INFINITY) & !whole;
     power = tess_select_f64(undefined & (y == y), (double)NAN, power);
@@ -520,22 +520,23 @@ TESS_FN uint64_t tess_high_product(uint64_t a, uint64_t b)
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
     return a1 * b1 + (middle >> 32) + ((a0 * b1 + (middle & 0xffffffffu)) >> 32);
 }
+TESS_TABLE uint64_t tess_two_over_pi[] = {
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
+};
 /* For 2^30 <= a < inf; as tess_reduce_huge_f32, with 53 bits of a and 192 of 2/pi. */
 TESS_BIG_FN tess_angle_f64 tess_reduce_huge_f64(double a)
 {
-    static const uint64_t two_over_pi[] = {
-        0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
-        0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
-        0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
-        0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-        0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
-    };
     uint64_t u = tess_bits_f64(a), mantissa = (u & 0xfffffffffffffu) | 0x10000000000000u;
     unsigned shift = (unsigned)(u >> 52) - 1075u + 62u, by = shift & 63u;
-    const uint64_t *w = two_over_pi + (shift >> 6 < 17 ? shift >> 6 : 0);
+    unsigned first = shift >> 6 < 17 ? shift >> 6 : 0;
     uint64_t window[3];
-    for (int k = 0; k < 3; k++)
-        window[k] = w[k] << by | w[k + 1] >> 1 >> (63u - by);
+    for (unsigned k = 0; k < 3; k++)
+        window[k] =
+            tess_two_over_pi[first + k] << by | tess_two_over_pi[first + k + 1] >> 1 >> (63u - by);
     uint64_t low = mantissa * window[1], carry = tess_high_product(mantissa, window[2]);
     low += carry;
     uint64_t turn = mantissa * window[0] + tess_high_product(mantissa, window[1]) + (low < carry);
@@ -546,7 +547,7 @@ TESS_BIG_FN tess_angle_f64 tess_reduce_huge_f64(double a)
     double rest = (double)(((uint64_t)high & 0x7ffu) << 53 | low >> 11) * 0x1p-115;
     tess_pair f = tess_pair_sum(top, rest), r = tess_pair_product(f.hi, 0x1.921fb54442d18p+0);
     r.lo += fma(f.hi, 0x1.1a62633145c07p-54, f.lo * 0x1.921fb54442d18p+0);
-    return (tess_angle_f64){ r, (uint32_t)quadrant };
+    return TESS_MAKE(tess_angle_f64, r, (uint32_t)quadrant);
 }
 TESS_FN tess_angle_f64 tess_reduce_f64(double a)
 {
@@ -558,7 +559,7 @@ TESS_FN tess_angle_f64 tess_reduce_f64(double a)
     double r = far - p.hi, b = far - r; /* r + error = far - p.hi */
     double error = (far - (r + b)) + (b - p.hi);
     double lo = error - fma(n, -0x1.f1976b7ed8fbcp-110, p.lo);
-    return (tess_angle_f64){ tess_pair_sum(r, lo), (uint32_t)tess_bits_f64(t) };
+    return TESS_MAKE(tess_angle_f64, tess_pair_sum(r, lo), (uint32_t)tess_bits_f64(t));
 }
 TESS_FN tess_pair tess_sin_pair(tess_pair r)
 {
@@ -675,7 +676,7 @@ TESS_FN tess_asin_parts_f64 tess_asin_split_f64(double a)
     p = fma(p, z, 0x1.6db6db7216cf2p-5);
     p = fma(p, z, 0x1.333333332e10bp-4);
     p = fma(p, z, 0x1.5555555555577p-3);
-    return (tess_asin_parts_f64){ s, fma(s * z, p, s_lo) };
+    return TESS_MAKE(tess_asin_parts_f64, s, fma(s * z, p, s_lo));
 }
 TESS_FN double tess_asin_f64(double x)
 {
@@ -707,8 +708,8 @@ TESS_FN double tess_sinh_f64(double x)
 }
 TESS_FN double tess_cosh_f64(double x)
 {
-    double half = tess_scaled_exp_f64(fabs(x), 0.0, -1);
-    return half + 0.25 / half;
+    double halved = tess_scaled_exp_f64(fabs(x), 0.0, -1);
+    return halved + 0.25 / halved;
 }
 TESS_FN double tess_tanh_f64(double x)
 {

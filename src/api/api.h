@@ -7,6 +7,7 @@
 #include <threads.h>
 
 #include "analysis/analysis.h"
+#include "emit/emit.h"
 #include "front/ast.h"
 #include "front/front.h"
 #include "graph/graph.h"
@@ -125,6 +126,9 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
 /* ---- passes.c: graph to C text; each false with one sentence */
 bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *f);
 bool tessi_pass_loops(Variant *v, Failure *f);
+/* The loops as kernels; says so when the plan is for a CPU. */
+bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
+const char *tessi_pass_gpu_prelude(GpuLanguage language);
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
 LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
                                   Failure *f); /* the naive plan, lowered */

@@ -15,10 +15,12 @@ typedef enum Stop {
     STOP_LOOPS,
     STOP_C,
     STOP_HEADER,
+    STOP_CUDA,
+    STOP_OPENCL,
     N_STOPS
 } Stop;
-static const char *const stop_names[N_STOPS] = { "ast",  "types", "graph", "analysis",
-                                                 "plan", "loops", "c",     "header" };
+static const char *const stop_names[N_STOPS] = { "ast",   "types", "graph",  "analysis", "plan",
+                                                 "loops", "c",     "header", "cuda",     "opencl" };
 
 static bool find_stop(const char *name, Stop *stop, Failure *f)
 {
@@ -31,9 +33,17 @@ static bool find_stop(const char *name, Stop *stop, Failure *f)
     const char *near = name ? tessi_nearest_word(name, stop_names, N_STOPS) : NULL;
     return tessi_failf(f, TESS_ERROR_ARGUMENT,
                        "there is no stop '%s'%s%s%s; the stops are ast, types, graph, analysis, "
-                       "plan, loops, c, header",
+                       "plan, loops, c, header, cuda, opencl",
                        name ? name : "", near ? " (did you mean '" : "", near ? near : "",
                        near ? "'?)" : "");
+}
+
+static void print_kernels(const tess_program *p, const Variant *v, GpuLanguage language, Text *out)
+{
+    GpuModule module;
+    GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
+                               .source_name = p->name };
+    tessi_emit_gpu(v->loops, language, &options, out, &module);
 }
 
 /* Runs the passes that come before the stop, then prints it. */
@@ -44,7 +54,9 @@ static bool print_stop(const tess_program *p, Variant *v, Stop stop, tess_diags 
         return false;
     if (stop >= STOP_LOOPS && !tessi_pass_loops(v, f))
         return false;
-    if (stop >= STOP_C && !tessi_pass_text(p, v, f))
+    if ((stop == STOP_CUDA || stop == STOP_OPENCL) && !tessi_pass_kernels(p, v, f))
+        return false;
+    if ((stop == STOP_C || stop == STOP_HEADER) && !tessi_pass_text(p, v, f))
         return false;
     EmitOptions options = { .source_name = p->name };
     switch (stop) {
@@ -56,6 +68,8 @@ static bool print_stop(const tess_program *p, Variant *v, Stop stop, tess_diags 
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
     case STOP_C: tessi_text_add(out, v->c_text); return true;
     case STOP_HEADER: tessi_emit_c_header(v->loops, &options, out); return true;
+    case STOP_CUDA: print_kernels(p, v, GPU_CUDA, out); return true;
+    case STOP_OPENCL: print_kernels(p, v, GPU_OPENCL, out); return true;
     case N_STOPS: break;
     }
     return false;

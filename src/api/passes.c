@@ -88,6 +88,21 @@ LoopProgram *tessi_pass_reference(const Variant *v, Arena *a, Failure *f)
     return lower(a, v->graph, plan, v->machine, f);
 }
 
+bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f)
+{
+    (void)p;
+    if (!v->plan->gpu)
+        return tessi_failf(f, TESS_ERROR_PROGRAM,
+                           "the plan is for a CPU, and kernels are for GPUs: name a machine whose "
+                           "description says `target = gpu`");
+    return tessi_pass_loops(v, f);
+}
+
+const char *tessi_pass_gpu_prelude(GpuLanguage language)
+{
+    return language == GPU_CUDA ? tessi_embedded_prelude_cuda : tessi_embedded_prelude_opencl;
+}
+
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
 {
     (void)f;

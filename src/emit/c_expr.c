@@ -8,8 +8,10 @@ const char *tessi_c_element(ScalarType t)
     return tessi_type_info(t)->ctype;
 }
 
-const char *tessi_c_type(ScalarType t)
+const char *tessi_c_type(const CWriter *w, ScalarType t)
 {
+    if (t == TYPE_INDEX && w->gpu)
+        return "tess_idx";
     return t == TYPE_BOOL ? "bool" : tessi_type_info(t == TYPE_F16 ? TYPE_F32 : t)->ctype;
 }
 
@@ -255,7 +257,7 @@ static void operation(CWriter *w, const LExpr *e, int around)
     bool narrow =
         is_bitwise(e->op) && tessi_type_info(operands)->bytes < 4 && operands != TYPE_BOOL;
     if (narrow) {
-        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(operands));
+        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(w, operands));
         binary(w, e, C_PRIMARY);
         tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
     } else {
@@ -268,7 +270,7 @@ static void conversion(CWriter *w, const LExpr *e, int around)
     bool to_f16 = e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16;
     ScalarType to = to_f16 ? TYPE_F16 : e->type, from = tessi_lexpr(w->p, e->arg[0])->type;
     if (e->kind == LEXPR_CAST && tessi_cast_is_plain(to, from)) {
-        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(to));
+        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(w, to));
         tessi_c_expr(w, e->arg[0], C_UNARY);
         tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
         return;

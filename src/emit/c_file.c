@@ -180,7 +180,8 @@ static void entry_image(Text *call, const EntryNames *names, const LImage *im, u
         tessi_text_addf(call, ", %s[%u]", names->strides, number * EMIT_STRIDES + (uint32_t)d);
 }
 
-static void entry_scalar(Text *call, const EntryNames *names, ScalarType t, uint32_t number)
+static void entry_scalar(const CWriter *w, Text *call, const EntryNames *names, ScalarType t,
+                         uint32_t number)
 {
     tessi_text_add(call, call->n ? ", " : "");
     if (tessi_is_real(t))
@@ -189,7 +190,7 @@ static void entry_scalar(Text *call, const EntryNames *names, ScalarType t, uint
     else if (t == TYPE_BOOL)
         tessi_text_addf(call, "((const int64_t *)%s)[%u] != 0", names->scalars, number);
     else
-        tessi_text_addf(call, "(%s)((const int64_t *)%s)[%u]", tessi_c_type(t), names->scalars,
+        tessi_text_addf(call, "(%s)((const int64_t *)%s)[%u]", tessi_c_type(w, t), names->scalars,
                         number);
 }
 
@@ -203,7 +204,7 @@ static const char *entry_call(const CWriter *w, const EntryNames *names)
     for (uint32_t i = 0; i < p->params.n; i++)
         tessi_text_addf(&call, "%s%s[%u]", call.n ? ", " : "", names->params, i);
     for (uint32_t i = 0; i < p->scalars.n; i++)
-        entry_scalar(&call, names, p->scalars.at[i].type, i);
+        entry_scalar(w, &call, names, p->scalars.at[i].type, i);
     for (uint32_t i = 0; i < p->outputs.n; i++)
         entry_image(&call, names, &p->outputs.at[i], p->inputs.n + i);
     if (w->run_name)

@@ -76,7 +76,8 @@ void tessi_c_name_parameters(CWriter *w)
         const LBuffer *b = &p->buffers.at[i];
         if (b->kind == LBUF_TEMP)
             w->buffer[i] = tessi_c_name(w->names, b->name);
-        w->pitch_of[i] = tessi_loop_is_padded(p, (LBufferId){ i }) ? pitch_of(w, b) : 0;
+        bool padded = !w->gpu && tessi_loop_is_padded(p, (LBufferId){ i });
+        w->pitch_of[i] = padded ? pitch_of(w, b) : 0;
     }
 }
 
@@ -115,7 +116,8 @@ CParameters tessi_c_parameters(CWriter *w, CParameterSet set)
             parameter(w, &list, "ptrdiff_t ", w->param[i]);
     for (uint32_t i = 0; i < p->scalars.n; i++)
         if (set != C_USED || w->scalar_used[i])
-            parameter(w, &list, tessi_sprintf(w->arena, "%s ", tessi_c_type(p->scalars.at[i].type)),
+            parameter(w, &list,
+                      tessi_sprintf(w->arena, "%s ", tessi_c_type(w, p->scalars.at[i].type)),
                       w->scalar[i]);
     for (uint32_t i = 0; set == C_USED && i < w->pitches.n; i++)
         if (w->pitches.at[i].used)

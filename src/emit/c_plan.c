@@ -96,7 +96,7 @@ void tessi_c_temporaries(CWriter *w)
         w->temporary[id] = NULL; /* written in full here, by name afterwards */
         const char *name = tessi_c_name(w->names, "t");
         tessi_text_addf(&w->line,
-                        "const %s %s = ", tessi_c_type(tessi_lexpr(w->p, (LExprId){ id })->type),
+                        "const %s %s = ", tessi_c_type(w, tessi_lexpr(w->p, (LExprId){ id })->type),
                         name);
         tessi_c_expr(w, (LExprId){ id }, C_LOOSE);
         tessi_text_add(&w->line, ";");

@@ -67,6 +67,7 @@ typedef struct CWriter {
     const char **temporary;
     uint32_t *uses, *weight, *level, *stamp_of, stamp;
     VEC(uint32_t) reached;
+    struct GpuWriter *gpu; /* gpu_private.h; NULL while C is printed */
 } CWriter;
 
 /* ---- c_text.c ---- */
@@ -84,8 +85,8 @@ void tessi_c_temporaries(CWriter *w);
 
 /* ---- c_expr.c ---- */
 enum { C_LOOSE = 0, C_COMPARE = 5, C_SUM = 7, C_PRODUCT = 8, C_UNARY = 9, C_PRIMARY = 10 };
-const char *tessi_c_type(ScalarType t);    /* of a value */
-const char *tessi_c_element(ScalarType t); /* of a stored element */
+const char *tessi_c_type(const CWriter *w, ScalarType t); /* of a value */
+const char *tessi_c_element(ScalarType t);                /* of a stored element */
 /* Appends the expression to w->line; `around` is the binding strength of what stands around it. */
 void tessi_c_expr(CWriter *w, LExprId id, int around);
 void tessi_c_constant(Text *out, ScalarType t, Value v);
@@ -95,6 +96,16 @@ bool tessi_c_is_mixed(const CWriter *w, LBufferId b);
 
 /* ---- c_stmt.c ---- */
 void tessi_c_block(CWriter *w, const LBlock *block);
+/* Declares a LOCAL buffer that has its name, behind the words `before`. */
+void tessi_c_local(CWriter *w, LBufferId id, const char *before);
+
+/* ---- gpu_stmt.c: what the statements of kernels are besides; all but the first do nothing while C is printed ---- */
+/* A loop of the grid or of the threads. */
+void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last);
+/* Any other loop begins: when it runs threads, those of the iteration before must have finished. */
+void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
+/* The LOCAL buffer is one that the threads of a block share. */
+bool tessi_gpu_is_shared(const CWriter *w, LBufferId b);
 
 /* ---- c_params.c ---- */
 /* A writer for p under the public name, which is taken. */
@@ -121,6 +132,8 @@ void tessi_c_forget_uses(CWriter *w);
 void tessi_c_program(CWriter *w, bool is_static);
 /* Writes a check that no size is below 1, and the statement that stands for "one is". */
 void tessi_c_check_sizes(CWriter *w, const char *otherwise);
+/* The tables among the buffers that are used; they have their names. */
+void tessi_c_used_tables(CWriter *w, const bool *used);
 
 /* ---- c_file.c ---- */
 /* The comment before the public function: its arguments and what it returns. */

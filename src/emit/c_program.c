@@ -82,7 +82,8 @@ static int edges(const CWriter *w, const LBuffer *b, uint32_t i)
 static void table(CWriter *w, const LBuffer *b, const char *name)
 {
     tessi_text_add(w->out, "\n");
-    tessi_text_addf(&w->line, "static const %s %s", tessi_c_element(b->type), name);
+    tessi_text_addf(&w->line, "%s %s %s", w->gpu ? "TESS_CONSTANT" : "static const",
+                    tessi_c_element(b->type), name);
     for (int d = 0; d < b->n_dims; d++)
         tessi_text_addf(&w->line, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
     tessi_text_add(&w->line, b->n_dims ? " = {" : "[1] = {");
@@ -103,7 +104,7 @@ static void table(CWriter *w, const LBuffer *b, const char *name)
 }
 
 /* Tables some group uses. */
-static void used_tables(CWriter *w, const bool *used)
+void tessi_c_used_tables(CWriter *w, const bool *used)
 {
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         if (w->p->buffers.at[i].kind == LBUF_TABLE && used[i])
@@ -417,7 +418,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     for (uint32_t i = 0; i < p->functions.n; i++)
         group(w, &p->functions.at[i], function[i], &groups);
     w->out = out;
-    used_tables(w, groups.buffer_used);
+    tessi_c_used_tables(w, groups.buffer_used);
     if (w->run_name)
         workspace_functions(w, &names);
     tessi_text_add(out, tessi_text_str(&functions));

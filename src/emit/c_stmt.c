@@ -72,7 +72,8 @@ static const char *loop_end(CWriter *w, const LStmt *s)
         return printed(w, s->b, C_SUM);
     const char *var = w->p->vars.at[s->var.v].name;
     const char *end = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_end", var ? var : ""));
-    tessi_c_line(w, "const ptrdiff_t %s = %s;", end, printed(w, s->b, C_LOOSE));
+    tessi_c_line(w, "const %s %s = %s;", tessi_c_type(w, TYPE_INDEX), end,
+                 printed(w, s->b, C_LOOSE));
     return end;
 }
 
@@ -83,9 +84,14 @@ static void inner_block(CWriter *w, const LBlock *block)
     w->indent--;
 }
 
-static void loop(CWriter *w, const LStmt *s)
+static void loop(CWriter *w, const LStmt *s, bool is_last)
 {
-    bool parallel = s->flags & LFOR_PARALLEL, simd = s->flags & LFOR_SIMD;
+    bool parallel = s->flags & LFOR_PARALLEL && !w->gpu, simd = s->flags & LFOR_SIMD && !w->gpu;
+    if (s->flags & (LFOR_GRID | LFOR_THREAD) && w->gpu) {
+        tessi_gpu_loop(w, s, is_last);
+        return;
+    }
+    tessi_gpu_enter_loop(w, s);
     prepare(w, (LExprId[]){ s->a, s->b }, 2);
     const char *begin = printed(w, s->a, C_LOOSE), *end = loop_end(w, s);
     if (parallel || simd)
@@ -99,7 +105,8 @@ static void loop(CWriter *w, const LStmt *s)
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
     const char *step =
         s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
-    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s%s) {", v, begin, v, end, v, step);
+    tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin, v,
+                 end, v, step);
     inner_block(w, &s->body);
     tessi_c_line(w, "}");
     tessi_c_names_leave(w->names, mark);
@@ -150,7 +157,7 @@ static void definition(CWriter *w, const LStmt *s)
     const char *value = printed(w, s->a, C_LOOSE);
     if (s->kind != LSTMT_SET) {
         w->var[s->var.v] = tessi_c_name(w->names, x->name);
-        tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(x->type));
+        tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(w, x->type));
     }
     tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
     tessi_c_end_line(w);
@@ -188,6 +195,18 @@ static void store(CWriter *w, const LStmt *s)
 static void add_in_place(CWriter *w, const LStmt *s, ScalarType t)
 {
     const char *as = t == TYPE_I32 ? "uint32_t" : t == TYPE_I64 ? "uint64_t" : NULL;
+    if (s->atomic && w->gpu) {
+        tessi_text_addf(&w->line, "TESS_ATOMIC_ADD_%s(&",
+                        t == TYPE_U32   ? "U32"
+                        : t == TYPE_I32 ? "I32"
+                                        : "I64");
+        tessi_c_place(w, s->buffer, s->index);
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, s->a, C_LOOSE);
+        tessi_text_add(&w->line, ");");
+        tessi_c_end_line(w);
+        return;
+    }
     if (s->atomic)
         tessi_c_line(w, "TESS_ATOMIC");
     if (as)
@@ -235,15 +254,22 @@ static void add(CWriter *w, const LStmt *s)
         add_by_calls(w, s, t);
 }
 
-static void local(CWriter *w, LBufferId id)
+void tessi_c_local(CWriter *w, LBufferId id, const char *before)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
-    w->buffer[id.v] = tessi_c_name(w->names, b->name);
-    tessi_text_addf(&w->line, "%s %s", tessi_c_element(b->type), w->buffer[id.v]);
+    tessi_text_addf(&w->line, "%s%s %s", before, tessi_c_element(b->type), w->buffer[id.v]);
     for (int d = 0; d < b->n_dims; d++)
         tessi_text_addf(&w->line, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
     tessi_text_add(&w->line, b->n_dims ? ";" : "[1];");
     tessi_c_end_line(w);
+}
+
+static void local(CWriter *w, LBufferId id)
+{
+    if (tessi_gpu_is_shared(w, id))
+        return; /* declared at the head of the kernel */
+    w->buffer[id.v] = tessi_c_name(w->names, w->p->buffers.at[id.v].name);
+    tessi_c_local(w, id, "");
 }
 
 static void sort(CWriter *w, const LStmt *s)
@@ -257,14 +283,15 @@ static void sort(CWriter *w, const LStmt *s)
     tessi_c_end_line(w);
 }
 
-static void statement(CWriter *w, const LStmt *s)
+/* `is_last`: nothing follows it in its block. */
+static void statement(CWriter *w, const LStmt *s, bool is_last)
 {
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
     else if (!has_effect(w, s))
         return;
     switch (s->kind) {
-    case LSTMT_FOR: loop(w, s); break;
+    case LSTMT_FOR: loop(w, s, is_last); break;
     case LSTMT_IF: branch(w, s); break;
     case LSTMT_LET:
     case LSTMT_VAR:
@@ -281,6 +308,6 @@ void tessi_c_block(CWriter *w, const LBlock *block)
 {
     uint32_t mark = tessi_c_names_mark(w->names);
     for (uint32_t i = 0; i < block->n; i++)
-        statement(w, block->at[i]);
+        statement(w, block->at[i], i + 1 == block->n);
     tessi_c_names_leave(w->names, mark);
 }

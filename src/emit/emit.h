@@ -56,7 +56,7 @@ typedef enum GpuArgKind {
     GPU_ARG_TEMP,         /* address of TEMP buffer `index` (an LBufferId) */
     GPU_ARG_INPUT_STRIDE, /* stride of dimension `dim` of input image `index`; int64_t, in the units of the head of this file */
     GPU_ARG_OUTPUT_STRIDE, /* the same of output image `index` */
-    GPU_ARG_PARAM,         /* size parameter number `index`; int64_t */
+    GPU_ARG_PARAM,         /* size parameter number `index`; int32_t, with wide_index int64_t */
     GPU_ARG_SCALAR         /* scalar number `index`; by `type`: bool as uint8_t, float16 as float */
 } GpuArgKind;
 typedef struct GpuArg {
@@ -84,6 +84,8 @@ typedef struct GpuModule {
 typedef struct GpuEmitOptions {
     const char *prelude;     /* text of prelude/cuda.h or opencl.h with what follows it */
     const char *source_name; /* shown in the head; NULL = not shown */
+    bool
+        wide_index; /* coordinates have 64 bits; needed unless tessi_loop_fits_32 says otherwise of a run */
 } GpuEmitOptions;
 void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
                     Text *out, GpuModule *module);

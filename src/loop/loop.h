@@ -184,6 +184,8 @@ LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
 /* The value of a size (an expression over constants and parameters) for a run; false on overflow. */
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);
+/* Whether all index arithmetic of a run with these parameters stays within 32 bits. */
+bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params);
 
 /* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c ------------------------------------------------------ */
 void tessi_loop_print(const LoopProgram *p, Text *out);

@@ -105,7 +105,7 @@ LBufferId tessi_lower_table(Lower *l, TableId id)
 
 /* ---- Functions ---------------------------------------------------------------------------------------------------------- */
 
-static const char *group_comment(Lower *l, const PlanGroup *group)
+const char *tessi_group_comment(Lower *l, const PlanGroup *group)
 {
     Text t;
     tessi_text_init(&t, l->arena);
@@ -116,7 +116,7 @@ static const char *group_comment(Lower *l, const PlanGroup *group)
     return tessi_text_str(&t);
 }
 
-static LFunction *new_function(Lower *l, const char *name, const char *comment)
+LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment)
 {
     LFunction f = { .name = name, .comment = comment };
     VEC_PUSH(l->arena, &l->p->functions, f);
@@ -127,15 +127,19 @@ static LFunction *new_function(Lower *l, const char *name, const char *comment)
 
 static void add_group(Lower *l, const PlanGroup *group)
 {
-    new_function(l, group->name, group_comment(l, group));
+    if (!l->plan->gpu) /* groups may be several kernels, which they open */
+        tessi_lower_function(l, group->name, tessi_group_comment(l, group));
     switch (tessi_stage(l->g, group->members.at[0])->kind) {
     case STAGE_REDUCE: tessi_lower_reduction(l, group); break;
     case STAGE_HISTOGRAM: tessi_lower_histogram(l, group); break;
     case STAGE_COMPUTE: tessi_lower_group(l, group); break;
     case STAGE_INPUT: break;
     }
-    tessi_scope_close(l);
+    if (!l->plan->gpu)
+        tessi_scope_close(l);
 }
+
+enum { COPY_BLOCK = 128 };
 
 typedef struct Copy {
     StageId from;
@@ -166,11 +170,17 @@ static void add_copies(Lower *l)
                 continue;
             copy.to = output_buffer(l, i, c);
             const Stage *s = tessi_stage(l->g, copy.from);
-            new_function(l, tessi_sprintf(l->arena, "copy_%s", image->name),
-                         tessi_sprintf(l->arena, "%s, returned once more", s->name));
+            const char *name = tessi_sprintf(l->arena, "copy_%s", image->name);
+            const char *comment = tessi_sprintf(l->arena, "%s, returned once more", s->name);
             Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
             tessi_nest_whole(l, s, &nest);
-            tessi_lower_nest(l, &nest);
+            if (l->plan->gpu) {
+                tessi_kernel_open(l, name, comment, COPY_BLOCK, 1);
+                tessi_kernel_points(l, &nest, (uint16_t[]){ COPY_BLOCK, 1 });
+            } else {
+                tessi_lower_function(l, name, comment);
+                tessi_lower_nest(l, &nest);
+            }
             tessi_scope_close(l);
         }
     }

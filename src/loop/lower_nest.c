@@ -179,8 +179,15 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
     }
     LVarId row =
         tessi_scope_for(l, "row", tessi_l_int(l, 0), tessi_nest_row_count(l, nest), 1, flags);
-    LExprId number = tessi_lexpr_var(l->p, row), left = number;
-    for (uint8_t d = outer; d-- > 0;) {
+    LExprId number = tessi_lexpr_var(l->p, row);
+    tessi_nest_row_coords(l, nest, number, coord);
+    return number;
+}
+
+void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord)
+{
+    LExprId left = number;
+    for (uint8_t d = nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0; d-- > 0;) {
         LExprId at = left;
         if (d) {
             LExprId extent = row_extent(l, nest, d);
@@ -191,7 +198,6 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
         coord[d] =
             tessi_nest_coord(nest, d, tessi_scope_let(l, tessi_dim_name(nest->n_dims, d), at));
     }
-    return number;
 }
 
 /* The `n` rows from y are there, and the guards of the rows hold in all of them. */
@@ -459,7 +465,18 @@ static bool is_plain(const Stage *s)
     return true;
 }
 
-static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job)
+/* `part` distinguishes the kernels of a group; "" when there is one. */
+static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
+{
+    uint16_t one[2] = { 1, 1 };
+    const uint16_t *block = nest->n_dims ? group->block : one;
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
+                      tessi_group_comment(l, group), block[0], block[1]);
+    tessi_kernel_points(l, nest, block);
+    tessi_scope_close(l);
+}
+
+static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job, const char *part)
 {
     nest->parallel = group->parallel >= 0;
     nest->vector = group->vector >= 0;
@@ -470,7 +487,10 @@ static void run_job(Lower *l, const PlanGroup *group, Nest *nest, const Job *job
     nest->body = job_body;
     nest->block = job_block;
     nest->user = job;
-    tessi_lower_nest(l, nest);
+    if (l->plan->gpu)
+        run_kernel(l, group, nest, part);
+    else
+        tessi_lower_nest(l, nest);
 }
 
 void tessi_lower_group(Lower *l, const PlanGroup *group)
@@ -483,17 +503,18 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
             roots[i] = tessi_stage(l->g, group->members.at[i])->pieces.at[0].body;
         tessi_nest_whole(l, first, &nest);
         Job job = { .stage = group->members.at, .n = group->members.n, .roots = roots };
-        run_job(l, group, &nest, &job);
+        run_job(l, group, &nest, &job, "");
         return;
     }
     if (!covers_all(l, first)) {
         Job zeros = { .stage = group->members.at, .n = 1 };
         tessi_nest_whole(l, first, &nest);
-        run_job(l, group, &nest, &zeros);
+        run_job(l, group, &nest, &zeros, "_clear");
     }
     VEC_FOREACH (const Piece, piece, &first->pieces) {
         Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
         piece_range(l, first, piece, &nest);
-        run_job(l, group, &nest, &job);
+        run_job(l, group, &nest, &job,
+                tessi_sprintf(l->arena, "_part%d", (int)(piece - first->pieces.at)));
     }
 }

@@ -7,6 +7,7 @@
  *   lower_median.c medians as networks
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
+ *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -126,6 +127,10 @@ typedef struct Lower {
     VEC(InlineUse *) inline_uses;
 } Lower;
 
+/* ---- lower.c ---- */
+/* A new function with its scope open; valid until the next. */
+LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment);
+const char *tessi_group_comment(Lower *l, const PlanGroup *group);
 /* ---- lower_size.c ---- */
 LExprId tessi_lower_size(Lower *l, SizeId id);
 /* ---- lower.c ---- */
@@ -138,6 +143,8 @@ void tessi_scope_function(Lower *l, LBlock *block); /* opens the outermost scope
 uint32_t tessi_scope_depth(const Lower *l);
 LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int64_t step,
                        uint8_t flags);
+/* A loop over the blocks of the grid along an axis; its bound is left as it is. */
+LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks);
 void tessi_scope_if(Lower *l, LExprId condition);
 void tessi_scope_close(Lower *l);
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
@@ -206,9 +213,22 @@ void tessi_lower_nest(Lower *l, const Nest *nest);
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
 /* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. */
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
+/* The coordinates of the outer dimensions of row `number`, as LETs. */
+void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord);
 /* The product of the extents of the outer dimensions. */
 LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
+/* ---- lower_kernel.c ---- */
+/* Opens a kernel with blocks of so many threads; tessi_scope_close ends it. */
+void tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
+                       uint32_t block_y);
+/* Opens a loop over the blocks along an axis, or over n iterations shared out among the threads along it; its variable. */
+LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId blocks);
+LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n);
+/* The number of blocks of a size that cover an extent. */
+LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
+/* Every point of the nest by a thread of its own, all reads tested; block[0] threads along the last dimension. */
+void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block);
 /* ---- lower_strip.c ---- */
 /* The bodies have window loops that gain from being run for a strip of points at a time. */
 bool tessi_wants_strips(Lower *l, const Nest *nest);

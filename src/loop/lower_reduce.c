@@ -140,6 +140,152 @@ static LExprId finish(Lower *l, const Reducer *r, LExprId total)
     return tessi_lexpr_cast(l->p, r->stage->type, total);
 }
 
+/* The rows' results into `result`, one after another. */
+static void combine_rows(Lower *l, const Reducer *r, LBufferId rows, LExprId n_rows,
+                         LBufferId result)
+{
+    LExprId zero = tessi_l_int(l, 0);
+    LVarId total = tessi_scope_var(l, r->stage->name, r->acc, start_value(l, r));
+    LExprId so_far = tessi_lexpr_var(l->p, total);
+    LExprId row = open_loop(l, "row", zero, n_rows, 0);
+    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
+    set->var = total;
+    set->a = combine(l, r, load(l, rows, row), so_far);
+    tessi_scope_close(l);
+    store(l, result, zero, finish(l, r, so_far));
+}
+
+/* ---- On GPUs: 16 threads a row, which hold a partial result each */
+
+enum { ROWS_A_BLOCK = 8 };
+
+typedef struct RowKernel {
+    const Reducer *r;
+    const Nest *nest;
+    LExprId n_rows, block;
+    LBufferId partial; /* [ROWS_A_BLOCK][PARTIALS] */
+} RowKernel;
+
+/* Opens the threads of one step, `n` a row; sets the row in the block, the row, and the thread's number in its row. */
+static void open_row_threads(Lower *l, const RowKernel *kernel, int64_t n, LExprId *place,
+                             LExprId *row)
+{
+    place[0] = tessi_kernel_threads(l, 1, "r", ROWS_A_BLOCK);
+    LExprId first = tessi_l_op(l, OP_MUL, kernel->block, tessi_l_int(l, ROWS_A_BLOCK));
+    *row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, first, place[0]));
+    tessi_scope_if(l, tessi_l_op(l, OP_LT, *row, kernel->n_rows));
+    place[1] = tessi_kernel_threads(l, 0, "k", n);
+}
+
+static void close_row_threads(Lower *l)
+{
+    for (int i = 0; i < 3; i++)
+        tessi_scope_close(l);
+}
+
+static void store2(Lower *l, LBufferId buffer, const LExprId *at, LExprId value)
+{
+    LExprId place[3] = { at[0], at[1], value };
+    tessi_scope_place(l, place, 3);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = buffer;
+    s->n_index = 2;
+    s->index[0] = place[0];
+    s->index[1] = place[1];
+    s->a = place[2];
+}
+
+/* acc = combine(the source at x, acc). */
+static void take_into(Lower *l, const Reducer *r, Coord *coord, LVarId acc, LExprId x)
+{
+    if (r->source->n_dims)
+        coord[r->source->n_dims - 1].e = x;
+    LExprId v = element(l, r, tessi_eval_stage(l, r->stage->source, coord, false));
+    v = combine(l, r, v, tessi_lexpr_var(l->p, acc));
+    v = tessi_scope_place1(l, v);
+    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
+    set->var = acc;
+    set->a = v;
+}
+
+/* One thread's partial result of its row. */
+static void partial_of_row(Lower *l, const RowKernel *kernel, LExprId row, const LExprId *place)
+{
+    const Nest *nest = kernel->nest;
+    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    LExprId zero = tessi_l_int(l, 0), width = tessi_l_int(l, PARTIALS), n = tessi_l_int(l, 1);
+    LExprId k = place[1];
+    tessi_nest_row_coords(l, nest, row, coord);
+    if (nest->n_dims) {
+        uint8_t last = (uint8_t)(nest->n_dims - 1);
+        coord[last] = tessi_nest_coord(nest, last, zero);
+        n = nest->to[last];
+    }
+    LVarId acc = tessi_scope_var(l, "partial", kernel->r->acc, start_value(l, kernel->r));
+    LExprId blocks = tessi_l_op(l, OP_FLOORDIV, n, width);
+    LExprId block = open_loop(l, "block", zero, blocks, 0);
+    LExprId first = tessi_l_op(l, OP_MUL, block, width);
+    take_into(l, kernel->r, coord, acc, tessi_l_op(l, OP_ADD, first, k));
+    tessi_scope_close(l);
+    LExprId rest = tessi_l_op(l, OP_MUL, blocks, width);
+    tessi_scope_if(l, tessi_l_op(l, OP_LT, k, tessi_l_op(l, OP_SUB, n, rest)));
+    take_into(l, kernel->r, coord, acc, tessi_l_op(l, OP_ADD, rest, k));
+    tessi_scope_close(l);
+    store2(l, kernel->partial, place, tessi_lexpr_var(l->p, acc));
+}
+
+static LExprId load2(Lower *l, LBufferId buffer, LExprId at, LExprId k)
+{
+    LExprId e = tessi_lexpr_load(l->p, buffer, (LExprId[]){ at, k }, 2);
+    tessi_pin(l, e, tessi_scope_depth(l));
+    return e;
+}
+
+/* Partial results of all rows, and then combined in pairs. */
+static void reduce_rows(Lower *l, RowKernel *kernel, LBufferId rows)
+{
+    const Reducer *r = kernel->r;
+    LExprId place[2], row;
+    kernel->block =
+        tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, kernel->n_rows, ROWS_A_BLOCK));
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = kernel->partial;
+    open_row_threads(l, kernel, PARTIALS, place, &row);
+    partial_of_row(l, kernel, row, place);
+    close_row_threads(l);
+    for (int half = PARTIALS / 2; half; half /= 2) {
+        open_row_threads(l, kernel, half, place, &row);
+        LExprId other = tessi_l_op(l, OP_ADD, place[1], tessi_l_int(l, half));
+        LExprId v = combine(l, r, load2(l, kernel->partial, place[0], other),
+                            load2(l, kernel->partial, place[0], place[1]));
+        if (half > 1)
+            store2(l, kernel->partial, place, v);
+        else
+            store(l, rows, row, v);
+        close_row_threads(l);
+    }
+    tessi_scope_close(l);
+}
+
+static void reduction_kernels(Lower *l, const PlanGroup *group, const Reducer *r, const Nest *nest,
+                              LBuffer *rows, LExprId n_rows)
+{
+    RowKernel kernel = { .r = r, .nest = nest, .n_rows = n_rows };
+    LBuffer partial = { .name = "partials", .kind = LBUF_LOCAL, .type = r->acc, .n_dims = 2 };
+    partial.size[0] = tessi_l_int(l, ROWS_A_BLOCK);
+    partial.size[1] = tessi_l_int(l, PARTIALS);
+    kernel.partial = tessi_loop_buffer(l->p, &partial);
+    LBufferId rows_id = tessi_loop_buffer(l->p, rows);
+    const char *comment = tessi_group_comment(l, group);
+    tessi_kernel_open(l, rows->name, comment, PARTIALS, ROWS_A_BLOCK);
+    reduce_rows(l, &kernel, rows_id);
+    tessi_scope_close(l);
+    tessi_kernel_open(l, group->name, comment, 1, 1);
+    combine_rows(l, r, rows_id, n_rows, l->buffer[group->members.at[0].v]);
+    tessi_scope_close(l);
+}
+
+/* ---- Both */
+
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 {
     StageId id = group->members.at[0];
@@ -156,6 +302,10 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     partial.size[0] = tessi_l_int(l, PARTIALS);
     LBuffer rows = { .kind = LBUF_TEMP, .type = r.acc, .n_dims = 1, .size = { n_rows } };
     rows.name = tessi_sprintf(l->arena, "%s_rows", r.stage->name);
+    if (l->plan->gpu) {
+        reduction_kernels(l, group, &r, &nest, &rows, n_rows);
+        return;
+    }
     LBufferId partial_id = tessi_loop_buffer(l->p, &partial);
     LBufferId rows_id = tessi_loop_buffer(l->p, &rows);
 
@@ -169,14 +319,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
         reduce_row(l, &r, &nest, coord, partial_id);
         store(l, rows_id, zero, load(l, partial_id, zero));
     }
-    LVarId total = tessi_scope_var(l, r.stage->name, r.acc, start_value(l, &r));
-    LExprId so_far = tessi_lexpr_var(l->p, total);
-    LExprId row = open_loop(l, "row", zero, n_rows, 0);
-    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
-    set->var = total;
-    set->a = combine(l, &r, load(l, rows_id, row), so_far);
-    tessi_scope_close(l);
-    store(l, l->buffer[id.v], zero, finish(l, &r, so_far));
+    combine_rows(l, &r, rows_id, n_rows, l->buffer[id.v]);
 }
 
 /* ---- Histograms -------------------------------------------------------------------------------------------------------- */
@@ -276,6 +419,29 @@ static void count_parts(Lower *l, const Stage *stage, Nest *nest, Counting *c, L
     tessi_scope_close(l);
 }
 
+static void clear_bin(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+{
+    (void)ev;
+    const Counting *c = nest->user;
+    store(l, c->counts, coord[0].e, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
+}
+
+static void histogram_kernels(Lower *l, const PlanGroup *group, Counting *c, const Nest *nest)
+{
+    enum { CLEAR_BLOCK = 128 };
+    const char *comment = tessi_group_comment(l, group);
+    Nest bins = { .body = clear_bin, .user = c };
+    tessi_nest_whole(l, tessi_stage(l->g, group->members.at[0]), &bins);
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_clear", group->name), comment, CLEAR_BLOCK, 1);
+    tessi_kernel_points(l, &bins, (uint16_t[]){ CLEAR_BLOCK, 1 });
+    tessi_scope_close(l);
+    c->atomic = nest->n_dims > 0;
+    tessi_kernel_open(l, group->name, comment, nest->n_dims ? group->block[0] : 1,
+                      nest->n_dims ? group->block[1] : 1);
+    tessi_kernel_points(l, nest, group->block);
+    tessi_scope_close(l);
+}
+
 void tessi_lower_histogram(Lower *l, const PlanGroup *group)
 {
     StageId id = group->members.at[0];
@@ -284,6 +450,10 @@ void tessi_lower_histogram(Lower *l, const PlanGroup *group)
     c.n = tessi_lower_size(l, stage->size[0]);
     Nest nest = { .body = count_point, .user = &c };
     tessi_nest_whole(l, source, &nest);
+    if (l->plan->gpu) {
+        histogram_kernels(l, group, &c, &nest);
+        return;
+    }
     bool parallel = group->parallel >= 0 && nest.n_dims > 0;
     int64_t bins;
     if (parallel && tessi_size_is_const(l->g, stage->size[0], &bins) && bins <= MAX_PART_BINS) {

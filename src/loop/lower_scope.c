@@ -85,6 +85,18 @@ LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int
     return s->var;
 }
 
+LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks)
+{
+    LStmt *s = new_stmt(l, LSTMT_FOR);
+    s->a = tessi_l_int(l, 0);
+    s->b = blocks; /* as it is: launchers compute it, outside of the kernel */
+    s->axis = axis;
+    s->flags = LFOR_PARALLEL | LFOR_GRID;
+    open_scope(l, s, &s->body);
+    s->var = new_var(l, name, TYPE_INDEX, false, tessi_scope_depth(l));
+    return s->var;
+}
+
 void tessi_scope_if(Lower *l, LExprId condition)
 {
     LStmt *s = new_stmt(l, LSTMT_IF);

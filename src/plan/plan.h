@@ -27,6 +27,8 @@ Machine *tessi_machine_read(Arena *a, Diags *d, const char *text, size_t n);
 void tessi_machine_print(const Machine *m, Text *out);
 /* A modest machine with 8-float vectors; what is assumed when nothing is known. */
 Machine *tessi_machine_default(Arena *a);
+/* Plans for it are kernels: `target = gpu`. */
+bool tessi_machine_is_gpu(const Machine *m);
 
 /* ---- Plans --------------------------------------------------------------------------------------------------------- */
 typedef enum Placement {
@@ -45,6 +47,17 @@ typedef enum Split {
     SPLIT_INTERIOR /* points whose reads are all inside are computed without tests */
 } Split;
 
+/* How a group becomes a kernel of a GPU. */
+typedef enum KernelKind {
+#define KERNEL(id, name, meaning) KERNEL_##id,
+#include "plan/kernels.def"
+#undef KERNEL
+    N_KERNELS
+} KernelKind;
+const char *tessi_kernel_name(KernelKind k);
+bool tessi_kernel_by_name(const char *name, KernelKind *out);
+enum { PLAN_MAX_BLOCK = 1024, PLAN_MAX_OUTPUTS = 16 };
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -61,6 +74,9 @@ typedef struct PlanGroup {
     uint8_t
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     Split split;
+    KernelKind kernel;  /* NONE on CPUs */
+    uint16_t block[2];  /* threads of a block along the last dimension and the one before */
+    uint8_t outputs[2]; /* points that each of them computes along these dimensions */
     const char *reason;
 } PlanGroup;
 
@@ -68,6 +84,7 @@ typedef struct Plan {
     Arena *arena;
     const char *graph;   /* name of the graph it was made for */
     const char *machine; /* name of the machine it was made for */
+    bool gpu;            /* groups are kernels */
     PlanStage *stage;    /* by StageId; only computed stages that an output needs count */
     uint32_t n_stages;
     bool *needed;          /* by StageId: reaches an output */

@@ -22,6 +22,32 @@ bool tessi_placement_by_name(const char *name, Placement *out)
     return false;
 }
 
+const char *tessi_kernel_name(KernelKind k)
+{
+    static const char *const names[] = {
+#define KERNEL(id, name, meaning) name,
+#include "plan/kernels.def"
+#undef KERNEL
+    };
+    return names[k];
+}
+
+bool tessi_kernel_by_name(const char *name, KernelKind *out)
+{
+    for (int k = 0; k < N_KERNELS; k++) {
+        if (tessi_streq(name, tessi_kernel_name((KernelKind)k))) {
+            *out = (KernelKind)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tessi_machine_is_gpu(const Machine *m)
+{
+    return tessi_streq(m->target, "gpu");
+}
+
 bool tessi_stage_is_plain(const Stage *s)
 {
     if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
@@ -177,10 +203,20 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
     group.parallel = s->n_dims ? 0 : -1;
     group.vector = (int8_t)(s->n_dims - 1);
     group.rows = 1;
+    group.block[0] = group.block[1] = group.outputs[0] = group.outputs[1] = 1;
     group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
     VEC_PUSH(p->arena, &group.members, first);
     VEC_PUSH(p->arena, &p->groups, group);
     return &p->groups.at[p->groups.n - 1];
+}
+
+void tessi_plan_point_kernel(PlanGroup *group)
+{
+    group->kernel = KERNEL_POINT;
+    group->block[0] = group->n_dims < 2 ? 256 : 32;
+    group->block[1] = group->n_dims < 2 ? 1 : 8;
+    group->rows = 1;
+    group->split = SPLIT_NONE;
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------------------------------------ */

@@ -73,6 +73,8 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
 /* Several rows of the stage can be computed in one pass: it is plain, of two dimensions, and has no window loops itself (those of
  * inlined stages are the planner's to see to). */
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
+/* Gives a group of a GPU plan a kernel that computes a point a thread. */
+void tessi_plan_point_kernel(PlanGroup *group);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* Puts groups in an order in which every stage is computed before it is read; false when there is none. */

@@ -263,7 +263,12 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);
     tessi_plan_order(c.p, f);
-    tessi_plan_choose_rows(f, an, m, c.p);
+    c.p->gpu = tessi_machine_is_gpu(m);
+    if (c.p->gpu)
+        VEC_FOREACH (PlanGroup, group, &c.p->groups)
+            tessi_plan_point_kernel(group);
+    else
+        tessi_plan_choose_rows(f, an, m, c.p);
     return c.p;
 }
 

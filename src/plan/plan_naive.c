@@ -5,12 +5,15 @@ Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
     Plan *p = tessi_plan_empty(f, m->name);
+    p->gpu = tessi_machine_is_gpu(m);
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(f, id))
             continue;
         PlanGroup *group = tessi_plan_add_group(p, g, id);
         group->parallel = group->vector = -1;
         group->split = SPLIT_NONE;
+        if (p->gpu)
+            tessi_plan_point_kernel(group);
         group->reason = "naive: by itself, every read tested";
     }
     return p;

@@ -63,6 +63,12 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         tessi_text_addf(out, "    vector %d\n", group->vector);
     if (group->rows > 1)
         tessi_text_addf(out, "    rows %d\n", group->rows);
+    if (group->kernel != KERNEL_NONE) {
+        tessi_text_addf(out, "    kernel %s\n    block %u %u\n", tessi_kernel_name(group->kernel),
+                        group->block[0], group->block[1]);
+        if (group->outputs[0] > 1 || group->outputs[1] > 1)
+            tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
+    }
     tessi_text_addf(out, "    split %s\n", group->split == SPLIT_INTERIOR ? "interior" : "none");
 }
 
@@ -72,7 +78,7 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
     add_name(out, p->graph);
     tessi_text_add(out, "\nmachine ");
     add_name(out, p->machine);
-    tessi_text_add(out, "\n");
+    tessi_text_add(out, p->gpu ? "\ntarget gpu\n" : "\n");
     GRAPH_FOREACH_STAGE (g, id) {
         if (!p->needed[id.v] || p->stage[id.v].placement != PLACE_INLINE)
             continue;

@@ -27,6 +27,16 @@ static void inline_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+static void draw_kernel(const PlanFacts *f, PlanGroup *group, Random *r)
+{
+    static const uint16_t widths[] = { 32, 64, 1, 7 };
+    tessi_plan_point_kernel(group);
+    group->block[0] = widths[draw(r, 4)];
+    if (group->n_dims >= 2)
+        group->block[1] = (uint16_t)(1 + draw(r, 5));
+    (void)f;
+}
+
 /* Joins two groups when that leaves an order of execution. */
 static void join_some(const PlanFacts *f, Plan *p, Random *r)
 {
@@ -63,6 +73,7 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
     PlanFacts *f = tessi_plan_facts(a, g);
     Plan *p = tessi_plan_empty(f, m->name);
     Random r = { tessi_hash_u64(seed, 1) };
+    p->gpu = tessi_machine_is_gpu(m);
     inline_some(f, p, &r);
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(f, id) || p->stage[id.v].placement != PLACE_MEMORY)
@@ -75,6 +86,10 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             group->vector = -1;
         if (draw(&r, 3) == 0)
             group->split = SPLIT_NONE;
+        if (p->gpu) {
+            draw_kernel(f, group, &r);
+            continue;
+        }
         if (tessi_plan_can_block_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
             group->rows = (uint8_t)(2 + draw(&r, 4));
     }

@@ -1,8 +1,9 @@
 /* The text of a plan, read back. Lines:
  *
- *   plan NAME            machine NAME
+ *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
  *   group NAME           loops D...   parallel D   vector D   rows N   split interior|none
+ *                        kernel KIND  block X Y    outputs X Y (of GPUs)
  *   why TEXT             (belongs to the group or stage before it)
  *
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
@@ -183,17 +184,70 @@ static bool read_split(PlanReader *r)
     return line_ends(r);
 }
 
-static bool read_rows(PlanReader *r)
+/* A number from 1 to `most`, of what `name` says. */
+static bool read_number(PlanReader *r, const char *name, int most, int *out)
 {
-    const char *w = needed_word(r, "a number of rows");
+    const char *w = needed_word(r, tessi_sprintf(r->arena, "a number of %s", name));
     if (!w)
         return false;
     int n = 0;
-    for (const char *c = w; *c >= '0' && *c <= '9' && n <= PLAN_MAX_ROWS; c++)
+    for (const char *c = w; *c >= '0' && *c <= '9' && n <= most; c++)
         n = w[0] == '0' ? 0 : 10 * n + (*c - '0');
-    if (n < 1 || n > PLAN_MAX_ROWS || !tessi_streq(w, tessi_sprintf(r->arena, "%d", n)))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "rows are 1 to %d, not '%s'", PLAN_MAX_ROWS, w);
+    if (n < 1 || n > most || !tessi_streq(w, tessi_sprintf(r->arena, "%d", n)))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "%s are 1 to %d, not '%s'", name, most, w);
+    *out = n;
+    return true;
+}
+
+static bool read_rows(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "rows", PLAN_MAX_ROWS, &n))
+        return false;
     r->group->rows = (uint8_t)n;
+    return line_ends(r);
+}
+
+static bool read_kernel(PlanReader *r)
+{
+    const char *w = needed_word(r, "a kind of kernel");
+    if (!w)
+        return false;
+    if (!tessi_kernel_by_name(w, &r->group->kernel))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no kind of kernel", w);
+    return line_ends(r);
+}
+
+static bool read_block(PlanReader *r)
+{
+    int x, y;
+    if (!read_number(r, "threads", PLAN_MAX_BLOCK, &x)
+        || !read_number(r, "threads", PLAN_MAX_BLOCK, &y))
+        return false;
+    r->group->block[0] = (uint16_t)x;
+    r->group->block[1] = (uint16_t)y;
+    return line_ends(r);
+}
+
+static bool read_outputs(PlanReader *r)
+{
+    int x, y;
+    if (!read_number(r, "outputs", PLAN_MAX_OUTPUTS, &x)
+        || !read_number(r, "outputs", PLAN_MAX_OUTPUTS, &y))
+        return false;
+    r->group->outputs[0] = (uint8_t)x;
+    r->group->outputs[1] = (uint8_t)y;
+    return line_ends(r);
+}
+
+static bool read_target(PlanReader *r)
+{
+    const char *w = needed_word(r, "'cpu' or 'gpu'");
+    if (!w)
+        return false;
+    if (!tessi_streq(w, "cpu") && !tessi_streq(w, "gpu"))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a target is 'cpu' or 'gpu', not '%s'", w);
+    r->p->gpu = tessi_streq(w, "gpu");
     return line_ends(r);
 }
 
@@ -214,7 +268,13 @@ static bool read_group(PlanReader *r)
     const char *name = needed_word(r, "the name of a group");
     if (!name)
         return false;
-    PlanGroup group = { .name = name, .parallel = -1, .vector = -1, .rows = 1, .reason = "" };
+    PlanGroup group = { .name = name,
+                        .parallel = -1,
+                        .vector = -1,
+                        .rows = 1,
+                        .reason = "",
+                        .block = { 1, 1 },
+                        .outputs = { 1, 1 } };
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
     r->why = &r->group->reason;
@@ -251,9 +311,12 @@ static bool read_line(PlanReader *r)
         *(tessi_streq(key, "plan") ? &r->p->graph : &r->p->machine) = name;
         return line_ends(r);
     }
+    if (tessi_streq(key, "target"))
+        return read_target(r);
     bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
                     || tessi_streq(key, "vector") || tessi_streq(key, "rows")
-                    || tessi_streq(key, "split");
+                    || tessi_streq(key, "split") || tessi_streq(key, "kernel")
+                    || tessi_streq(key, "block") || tessi_streq(key, "outputs");
     if (of_group && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -266,6 +329,12 @@ static bool read_line(PlanReader *r)
         return read_rows(r);
     if (tessi_streq(key, "split"))
         return read_split(r);
+    if (tessi_streq(key, "kernel"))
+        return read_kernel(r);
+    if (tessi_streq(key, "block"))
+        return read_block(r);
+    if (tessi_streq(key, "outputs"))
+        return read_outputs(r);
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 

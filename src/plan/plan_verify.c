@@ -96,6 +96,35 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     return NULL;
 }
 
+/* Kernels: in GPU plans every group is one, in others none. */
+static const char *check_kernel(Check *c, const PlanGroup *group)
+{
+    Arena *a = c->f->arena;
+    if (c->p->gpu != (group->kernel != KERNEL_NONE))
+        return tessi_sprintf(a, "group '%s' is %s kernel, and the plan %s for a GPU", group->name,
+                             c->p->gpu ? "no" : "a", c->p->gpu ? "is" : "is not");
+    if (!c->p->gpu)
+        return NULL;
+    if (group->block[0] * group->block[1] > PLAN_MAX_BLOCK || !group->block[0] || !group->block[1])
+        return tessi_sprintf(a, "group '%s': blocks have 1 to %d threads", group->name,
+                             PLAN_MAX_BLOCK);
+    if (group->n_dims < 2 && group->block[1] != 1)
+        return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
+    if (group->rows > 1)
+        return tessi_sprintf(a, "group '%s': rows are for CPUs, outputs for GPUs", group->name);
+    bool several = group->outputs[0] != 1 || group->outputs[1] != 1;
+    if (group->kernel == KERNEL_POINT && several)
+        return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
+                             group->name);
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_block_rows(c->f, *id))
+            return tessi_sprintf(a,
+                                 "group '%s': register tiles are for whole two-dimensional stages "
+                                 "without window loops",
+                                 group->name);
+    return NULL;
+}
+
 /* What a group reads from memory must have been computed by the groups before it. */
 static const char *check_order(Check *c, uint32_t i)
 {
@@ -153,6 +182,8 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
         fault = check_placements(&c);
     for (uint32_t i = 0; i < p->groups.n && !fault; i++) {
         fault = check_loops(&c, &p->groups.at[i]);
+        if (!fault)
+            fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault)
             fault = check_order(&c, i);
     }

@@ -1,0 +1,174 @@
+/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of CUDA C++. Self-contained under NVRTC;
+ * with nvcc it includes C's headers. Compile with --fmad=false and without --use_fast_math: the graph decides about rounding. */
+#ifndef TESSERA_PRELUDE_GPU
+#define TESSERA_PRELUDE_GPU
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#define INT8_MIN   (-128)
+#define INT8_MAX   127
+#define UINT8_MAX  255
+#define INT16_MIN  (-32768)
+#define INT16_MAX  32767
+#define UINT16_MAX 65535
+#define INT32_MIN  (-2147483647 - 1)
+#define INT32_MAX  2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN  (-9223372036854775807LL - 1)
+#define INT64_MAX  9223372036854775807LL
+#define INT64_C(i) i##LL
+#undef INFINITY
+#undef NAN
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN      __int_as_float(0x7fc00000)
+#else
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#endif
+
+#define TESS_FN           __device__ __forceinline__
+#define TESS_BIG_FN       __device__ inline
+#define TESS_TABLE        static __constant__ const
+#define TESS_MAKE(T, ...) (T{ __VA_ARGS__ })
+
+/* Coordinates: 32 bits where every size and product of sizes fits. */
+#ifdef TESS_WIDE_INDEX
+typedef int64_t tess_idx;
+#define TESS_IDX_MIN INT64_MIN
+#define TESS_IDX_MAX INT64_MAX
+#define TESS_IDX_END 0x1p63
+#else
+typedef int32_t tess_idx;
+#define TESS_IDX_MIN INT32_MIN
+#define TESS_IDX_MAX INT32_MAX
+#define TESS_IDX_END 0x1p31
+#endif
+
+/* How kernels are written in both languages. */
+#define TESS_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define TESS_GLOBAL
+#define TESS_CONST_GLOBAL         const
+#define TESS_RESTRICT             __restrict__
+#define TESS_CONSTANT             static __constant__ const
+#define TESS_SHARED               __shared__
+#define TESS_BARRIER              __syncthreads()
+#define TESS_UNROLL               _Pragma("unroll")
+#define TESS_NO_UNROLL            _Pragma("unroll 1")
+#define TESS_BLOCK_X              ((tess_idx)blockIdx.x)
+#define TESS_BLOCK_Y              ((tess_idx)blockIdx.y)
+#define TESS_BLOCK_Z              ((tess_idx)blockIdx.z)
+#define TESS_BLOCKS_Y             ((tess_idx)gridDim.y)
+#define TESS_BLOCKS_Z             ((tess_idx)gridDim.z)
+#define TESS_THREAD_X             ((tess_idx)threadIdx.x)
+#define TESS_THREAD_Y             ((tess_idx)threadIdx.y)
+#define TESS_THREAD_Z             ((tess_idx)threadIdx.z)
+#define TESS_ATOMIC_ADD_U32(p, v) atomicAdd((unsigned *)(p), (unsigned)(v))
+#define TESS_ATOMIC_ADD_I32(p, v) atomicAdd((unsigned *)(p), (unsigned)(v))
+#define TESS_ATOMIC_ADD_I64(p, v) atomicAdd((unsigned long long *)(p), (unsigned long long)(v))
+
+/* ---- Bits of reals -------------------------------------------------------------------------- */
+TESS_FN uint32_t tess_bits_f32(float x)
+{
+    return __float_as_uint(x);
+}
+TESS_FN float tess_real_f32(uint32_t u)
+{
+    return __uint_as_float(u);
+}
+TESS_FN uint64_t tess_bits_f64(double x)
+{
+    return (uint64_t)__double_as_longlong(x);
+}
+TESS_FN double tess_real_f64(uint64_t u)
+{
+    return __longlong_as_double((long long)u);
+}
+
+/* ---- Elements in memory, at any alignment ------------------------------------------------------- */
+TESS_FN uint8_t tess_load_u8(const unsigned char *p)
+{
+    return p[0];
+}
+TESS_FN uint16_t tess_load_u16(const unsigned char *p)
+{
+    return (uint16_t)(p[0] | (uint32_t)p[1] << 8);
+}
+TESS_FN uint32_t tess_load_u32(const unsigned char *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+TESS_FN void tess_store_u8(unsigned char *p, uint8_t v)
+{
+    p[0] = v;
+}
+TESS_FN void tess_store_u16(unsigned char *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+TESS_FN void tess_store_u32(unsigned char *p, uint32_t v)
+{
+    tess_store_u16(p, (uint16_t)v);
+    tess_store_u16(p + 2, (uint16_t)(v >> 16));
+}
+
+/* The other types by way of these. */
+#define TESS_BYTES_AT       const unsigned char *
+#define TESS_WRITE_BYTES_AT unsigned char *
+TESS_FN uint64_t tess_load_u64(TESS_BYTES_AT p)
+{
+    return tess_load_u32(p) | (uint64_t)tess_load_u32(p + 4) << 32;
+}
+TESS_FN void tess_store_u64(TESS_WRITE_BYTES_AT p, uint64_t v)
+{
+    tess_store_u32(p, (uint32_t)v);
+    tess_store_u32(p + 4, (uint32_t)(v >> 32));
+}
+#define TESS_ELEMENT(T, s, U, u)                            \
+    TESS_FN T tess_load_##s(TESS_BYTES_AT p)                \
+    {                                                       \
+        return (T)tess_load_##u(p);                         \
+    }                                                       \
+    TESS_FN void tess_store_##s(TESS_WRITE_BYTES_AT p, T v) \
+    {                                                       \
+        tess_store_##u(p, (U)v);                            \
+    }
+TESS_ELEMENT(int8_t, i8, uint8_t, u8)
+TESS_ELEMENT(int16_t, i16, uint16_t, u16)
+TESS_ELEMENT(int32_t, i32, uint32_t, u32)
+TESS_ELEMENT(int64_t, i64, uint64_t, u64)
+TESS_FN float tess_load_f32(TESS_BYTES_AT p)
+{
+    return tess_real_f32(tess_load_u32(p));
+}
+TESS_FN void tess_store_f32(TESS_WRITE_BYTES_AT p, float v)
+{
+    tess_store_u32(p, tess_bits_f32(v));
+}
+TESS_FN double tess_load_f64(TESS_BYTES_AT p)
+{
+    return tess_real_f64(tess_load_u64(p));
+}
+TESS_FN void tess_store_f64(TESS_WRITE_BYTES_AT p, double v)
+{
+    tess_store_u64(p, tess_bits_f64(v));
+}
+TESS_FN bool tess_load_b(TESS_BYTES_AT p)
+{
+    return tess_load_u8(p) != 0;
+}
+TESS_FN void tess_store_b(TESS_WRITE_BYTES_AT p, bool v)
+{
+    tess_store_u8(p, v);
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of OpenCL C 1.2. Compile with
+ * -cl-fp32-correctly-rounded-divide-sqrt and without relaxed mathematics: the graph decides about rounding. */
+#ifndef TESSERA_PRELUDE_GPU
+#define TESSERA_PRELUDE_GPU
+
+#pragma OPENCL FP_CONTRACT OFF
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+typedef char int8_t;
+typedef uchar uint8_t;
+typedef short int16_t;
+typedef ushort uint16_t;
+typedef int int32_t;
+typedef uint uint32_t;
+typedef long int64_t;
+typedef ulong uint64_t;
+#define INT8_MIN   CHAR_MIN
+#define INT8_MAX   CHAR_MAX
+#define UINT8_MAX  UCHAR_MAX
+#define INT16_MIN  SHRT_MIN
+#define INT16_MAX  SHRT_MAX
+#define UINT16_MAX USHRT_MAX
+#define INT32_MIN  INT_MIN
+#define INT32_MAX  INT_MAX
+#define UINT32_MAX UINT_MAX
+#define INT64_MIN  LONG_MIN
+#define INT64_MAX  LONG_MAX
+#define INT64_C(i) i##L
+
+/* C has a name for each type, OpenCL one for all. */
+#define fabsf     fabs
+#define fmaf      fma
+#define fmodf     fmod
+#define sqrtf     sqrt
+#define floorf    floor
+#define ceilf     ceil
+#define truncf    trunc
+#define rintf     rint
+#define copysignf copysign
+
+#define TESS_FN           static inline
+#define TESS_BIG_FN       static
+#define TESS_TABLE        __constant
+#define TESS_MAKE(T, ...) ((T){ __VA_ARGS__ })
+
+/* Coordinates: 32 bits where every size and product of sizes fits. */
+#ifdef TESS_WIDE_INDEX
+typedef long tess_idx;
+#define TESS_IDX_MIN INT64_MIN
+#define TESS_IDX_MAX INT64_MAX
+#define TESS_IDX_END 0x1p63
+#else
+typedef int tess_idx;
+#define TESS_IDX_MIN INT32_MIN
+#define TESS_IDX_MAX INT32_MAX
+#define TESS_IDX_END 0x1p31
+#endif
+
+/* How kernels are written in both languages. */
+#define TESS_KERNEL(threads)      __kernel void
+#define TESS_GLOBAL               __global
+#define TESS_CONST_GLOBAL         __global const
+#define TESS_RESTRICT             restrict
+#define TESS_CONSTANT             __constant
+#define TESS_SHARED               __local
+#define TESS_BARRIER              barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define TESS_UNROLL               _Pragma("unroll")
+#define TESS_NO_UNROLL            _Pragma("unroll 1")
+#define TESS_BLOCK_X              ((tess_idx)get_group_id(0))
+#define TESS_BLOCK_Y              ((tess_idx)get_group_id(1))
+#define TESS_BLOCK_Z              ((tess_idx)get_group_id(2))
+#define TESS_BLOCKS_Y             ((tess_idx)get_num_groups(1))
+#define TESS_BLOCKS_Z             ((tess_idx)get_num_groups(2))
+#define TESS_THREAD_X             ((tess_idx)get_local_id(0))
+#define TESS_THREAD_Y             ((tess_idx)get_local_id(1))
+#define TESS_THREAD_Z             ((tess_idx)get_local_id(2))
+#define TESS_ATOMIC_ADD_U32(p, v) atomic_add((volatile __global uint *)(p), (uint)(v))
+#define TESS_ATOMIC_ADD_I32(p, v) atomic_add((volatile __global int *)(p), (int)(v))
+#ifdef cl_khr_int64_base_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define TESS_ATOMIC_ADD_I64(p, v) atom_add((volatile __global long *)(p), (long)(v))
+#endif
+
+/* ---- Bits of reals -------------------------------------------------------------------------- */
+TESS_FN uint32_t tess_bits_f32(float x)
+{
+    return as_uint(x);
+}
+TESS_FN float tess_real_f32(uint32_t u)
+{
+    return as_float(u);
+}
+TESS_FN uint64_t tess_bits_f64(double x)
+{
+    return as_ulong(x);
+}
+TESS_FN double tess_real_f64(uint64_t u)
+{
+    return as_double(u);
+}
+
+/* ---- Elements in memory, at any alignment ------------------------------------------------------- */
+TESS_FN uint8_t tess_load_u8(__global const uchar *p)
+{
+    return p[0];
+}
+TESS_FN uint16_t tess_load_u16(__global const uchar *p)
+{
+    return as_ushort(vload2(0, p));
+}
+TESS_FN uint32_t tess_load_u32(__global const uchar *p)
+{
+    return as_uint(vload4(0, p));
+}
+TESS_FN void tess_store_u8(__global uchar *p, uint8_t v)
+{
+    p[0] = v;
+}
+TESS_FN void tess_store_u16(__global uchar *p, uint16_t v)
+{
+    vstore2(as_uchar2(v), 0, p);
+}
+TESS_FN void tess_store_u32(__global uchar *p, uint32_t v)
+{
+    vstore4(as_uchar4(v), 0, p);
+}
+
+/* The other types by way of these. */
+#define TESS_BYTES_AT       __global const uchar *
+#define TESS_WRITE_BYTES_AT __global uchar *
+TESS_FN uint64_t tess_load_u64(TESS_BYTES_AT p)
+{
+    return tess_load_u32(p) | (uint64_t)tess_load_u32(p + 4) << 32;
+}
+TESS_FN void tess_store_u64(TESS_WRITE_BYTES_AT p, uint64_t v)
+{
+    tess_store_u32(p, (uint32_t)v);
+    tess_store_u32(p + 4, (uint32_t)(v >> 32));
+}
+#define TESS_ELEMENT(T, s, U, u)                            \
+    TESS_FN T tess_load_##s(TESS_BYTES_AT p)                \
+    {                                                       \
+        return (T)tess_load_##u(p);                         \
+    }                                                       \
+    TESS_FN void tess_store_##s(TESS_WRITE_BYTES_AT p, T v) \
+    {                                                       \
+        tess_store_##u(p, (U)v);                            \
+    }
+TESS_ELEMENT(int8_t, i8, uint8_t, u8)
+TESS_ELEMENT(int16_t, i16, uint16_t, u16)
+TESS_ELEMENT(int32_t, i32, uint32_t, u32)
+TESS_ELEMENT(int64_t, i64, uint64_t, u64)
+TESS_FN float tess_load_f32(TESS_BYTES_AT p)
+{
+    return tess_real_f32(tess_load_u32(p));
+}
+TESS_FN void tess_store_f32(TESS_WRITE_BYTES_AT p, float v)
+{
+    tess_store_u32(p, tess_bits_f32(v));
+}
+TESS_FN double tess_load_f64(TESS_BYTES_AT p)
+{
+    return tess_real_f64(tess_load_u64(p));
+}
+TESS_FN void tess_store_f64(TESS_WRITE_BYTES_AT p, double v)
+{
+    tess_store_u64(p, tess_bits_f64(v));
+}
+TESS_FN bool tess_load_b(TESS_BYTES_AT p)
+{
+    return tess_load_u8(p) != 0;
+}
+TESS_FN void tess_store_b(TESS_WRITE_BYTES_AT p, bool v)
+{
+    tess_store_u8(p, v);
+}
+
+#endif

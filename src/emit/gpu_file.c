@@ -1,0 +1,142 @@
+/* A program of kernels as one text in CUDA C++ or OpenCL C: the plan as a comment, the prelude, tables, kernels. */
+#include "emit/gpu_private.h"
+
+static const char *const language_name[N_GPU_LANGUAGES] = { "CUDA C++", "OpenCL C 1.2" };
+
+const char *tessi_emit_gpu_flags(GpuLanguage language)
+{
+    return language == GPU_CUDA ? "--std=c++17 --fmad=false"
+                                : "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+}
+
+static void head(CWriter *w, const GpuEmitOptions *o)
+{
+    Text text;
+    tessi_text_init(&text, w->arena);
+    tessi_text_addf(&text, "%s", w->p->name);
+    if (o->source_name)
+        tessi_text_addf(&text, ", compiled from %s", o->source_name);
+    tessi_text_addf(&text, " by Tessera, in %s.\nCompile with %s.", language_name[w->gpu->language],
+                    tessi_emit_gpu_flags(w->gpu->language));
+    if (w->p->comment && *w->p->comment)
+        tessi_text_addf(&text, "\n\n%s", w->p->comment);
+    tessi_c_comment(w, tessi_text_str(&text));
+    if (o->wide_index)
+        tessi_text_add(w->out, "\n#define TESS_WIDE_INDEX\n");
+    if (o->prelude)
+        tessi_text_addf(w->out, "\n%s", o->prelude);
+}
+
+/* Writes one kernel; false when it does nothing. */
+static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *out)
+{
+    Text *all = w->out, body;
+    tessi_loop_needs(w->p, f, w->arena, &w->needs);
+    tessi_c_forget_uses(w);
+    tessi_text_init(&body, w->arena);
+    tessi_gpu_begin(w, f);
+    w->out = &body; /* the body first: it says which parameters the kernel needs */
+    w->indent++;
+    uint32_t mark = tessi_c_names_mark(w->names);
+    tessi_gpu_declare_shared(w);
+    size_t declared = body.n;
+    tessi_c_block(w, &f->body);
+    tessi_c_names_leave(w->names, mark);
+    w->indent--;
+    w->out = all;
+    if (body.n == declared)
+        return false;
+
+    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes };
+    uint32_t threads = 1;
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
+        out->grid[axis] = f->grid[axis];
+        out->block[axis] = f->block[axis];
+        threads *= f->block[axis];
+    }
+    CParameters list = tessi_gpu_parameters(w, &out->args);
+    tessi_text_add(all, "\n");
+    if (f->comment && *f->comment)
+        tessi_c_comment(w, f->comment);
+    tessi_text_addf(&w->line, "TESS_KERNEL(%u) %s(", threads, name);
+    tessi_c_declare(w, &list);
+    tessi_text_add(&w->line, ")");
+    tessi_c_end_line(w);
+    tessi_text_addf(all, "{\n%s}\n", tessi_text_str(&body));
+    return true;
+}
+
+/* Words of the languages that are none of C. */
+static void take_words(CNames *names)
+{
+    static const char *const words[] = {
+        /* OpenCL C */
+        "kernel", "global", "local", "constant", "private", "half", "uchar", "ushort", "uint",
+        "ulong", "quad", "complex", "imaginary", "event_t", "sampler_t", "image1d_t", "image2d_t",
+        "image3d_t", "read_only", "write_only", "read_write", "vec_step", "pipe", "as_float",
+        "as_uint", "as_double", "as_ulong", "barrier", "vload2", "vload4", "vstore2", "vstore4",
+        "atomic_add", "atom_add", "clamp", "degrees", "radians", "mix", "sign", "step",
+        "smoothstep", "cross", "dot", "distance", "length", "normalize", "select", "shuffle",
+        "shuffle2", "rotate", "popcount", "clz", "mad", "mad_hi", "mad_sat", "mad24", "mul24",
+        "mul_hi", "hadd", "rhadd", "upsample", "any", "all", "bitselect", "prefetch", "printf",
+        "wait_group_events", "cl_khr_fp64", "cl_mem_fence_flags", "M_E", "M_PI",
+        /* CUDA C++ */
+        "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "uint2", "uint3",
+        "uint4", "float1", "float2", "float3", "float4", "double1", "double2", "double3", "double4",
+        "int1", "int2", "int3", "int4", "char1", "char2", "char3", "char4", "uchar1", "uchar2",
+        "uchar3", "uchar4", "short1", "short2", "short3", "short4", "ushort1", "ushort2", "ushort3",
+        "ushort4", "long1", "long2", "long3", "long4", "ulong1", "ulong2", "ulong3", "ulong4",
+        "longlong1", "longlong2", "longlong3", "longlong4", "atomicAdd", "surfaceReference",
+        "textureReference", "cudaTextureType1D", "clock", "min", "max", "assert", "trap"
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        tessi_c_name(names, words[i]);
+}
+
+static const char *file_name(CWriter *w, const char *wanted)
+{
+    return tessi_c_name(
+        w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : "kernel"));
+}
+
+void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
+                    Text *out, GpuModule *module)
+{
+    Arena *a = out->arena;
+    CNames names;
+    CWriter w;
+    GpuWriter gpu = { .language = language };
+    tessi_c_names_init(&names, a);
+    take_words(&names);
+    const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
+    tessi_c_writer_init(&w, p, name, &names, out);
+    w.gpu = &gpu;
+    *module = (GpuModule){ 0 };
+    head(&w, options);
+    const char **kernel_name = ARENA_NEW_ARRAY(a, const char *, p->functions.n + 1);
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        kernel_name[i] = file_name(&w, p->functions.at[i].name);
+    for (uint32_t i = 1; i < p->buffers.n; i++)
+        if (p->buffers.at[i].kind == LBUF_TABLE)
+            w.buffer[i] = file_name(&w, p->buffers.at[i].name);
+    tessi_c_name_parameters(&w);
+
+    bool *used = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+    Text kernels;
+    tessi_text_init(&kernels, a);
+    w.out = &kernels; /* they say which tables are used */
+    for (uint32_t i = 0; i < p->functions.n; i++) {
+        GpuKernel k;
+        if (!kernel(&w, &p->functions.at[i], kernel_name[i], &k))
+            continue;
+        VEC_PUSH(a, &module->kernels, k);
+        for (uint32_t b = 1; b < p->buffers.n; b++)
+            used[b] = used[b] || w.buffer_used[b];
+    }
+    w.out = out;
+    tessi_c_used_tables(&w, used);
+    tessi_text_add(out, tessi_text_str(&kernels));
+    for (uint32_t i = 1; i < p->buffers.n; i++)
+        if (used[i] && p->buffers.at[i].kind == LBUF_TEMP)
+            VEC_PUSH(a, &module->temps, (LBufferId){ i });
+}

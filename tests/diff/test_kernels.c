@@ -1,0 +1,145 @@
+/* Plans for GPUs over the whole corpus: executed by the interpreter of loops (which checks that no barrier is missing and that no two
+ * threads touch one element), bit for bit as the graph interpreter says. With arguments only the files named are run. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/api.h"
+#include "diff/corpus.h"
+#include "support.h"
+
+#define FOLDER TESSERA_SOURCE_DIR "/tests/corpus"
+
+enum { MOST_CASES = 2000, RANDOM_PLANS = 3 };
+
+static char **given;
+static int n_given;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_cases(Arena *a, char **paths)
+{
+    int n = 0;
+    DIR *dir = opendir(FOLDER);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+        if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < MOST_CASES)
+            paths[n++] = tessi_sprintf(a, FOLDER "/%s", e->d_name);
+    }
+    closedir(dir);
+    qsort(paths, (size_t)n, sizeof *paths, by_name);
+    return n;
+}
+
+static const int64_t some_sizes[][4] = {
+    { 1, 1, 1, 1 }, { 2, 3, 2, 1 }, { 7, 5, 3, 4 }, { 17, 37, 3, 2 }
+};
+enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
+
+/* The chosen plan, the naive one and random ones, as texts. */
+static int gpu_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
+{
+    Variant *v = run->program->variants;
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    for (int i = 0; i < 2 + RANDOM_PLANS; i++) {
+        Plan *plan = i == 0   ? tessi_plan_naive(a, v->graph, m)
+                     : i == 1 ? tessi_plan_choose(a, v->graph, v->analysis, m)
+                              : tessi_plan_random(a, v->graph, m, seed + (uint64_t)i);
+        Text text;
+        tessi_text_init(&text, a);
+        tessi_plan_print(plan, v->graph, &text);
+        plans[i] = tessi_text_str(&text);
+    }
+    return 2 + RANDOM_PLANS;
+}
+
+static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, uint64_t seed,
+                     Text *why)
+{
+    CorpusSetting s = { .target = TESS_TARGET_INTERP,
+                        .sizes = sizes,
+                        .expected_inputs = expected,
+                        .seed = seed,
+                        .padded = true };
+    CorpusRun truth;
+    bool ok = corpus_run(c, &s, &truth, why);
+    Arena a;
+    support_arena_init(&a);
+    const char *plans[2 + RANDOM_PLANS];
+    int n = ok ? gpu_plans(&a, &truth, seed, plans) : 0;
+    for (int i = 0; ok && i < n; i++) {
+        CorpusRun run;
+        s.target = TESS_TARGET_LOOPS;
+        s.plan = plans[i];
+        ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why);
+        corpus_close(&run);
+        if (!ok)
+            tessi_text_addf(why, ", with this plan:\n%s", plans[i]);
+    }
+    tessi_arena_dispose(&a);
+    corpus_close(&truth);
+    return ok;
+}
+
+static bool run_case(const char *path)
+{
+    Arena a;
+    support_arena_init(&a);
+    CorpusCase c;
+    corpus_read(&a, path, &c);
+    int n_params = corpus_params(&c);
+    Text why;
+    tessi_text_init(&why, &a);
+    bool ok = true;
+    if (c.n_sizes || n_params == 0)
+        ok = run_size(&c, c.sizes, true, 1, &why);
+    for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
+        int64_t sizes[CORPUS_MOST_PARAMS];
+        for (int i = 0; i < n_params; i++)
+            sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
+        ok = run_size(&c, sizes, false, (uint64_t)k + 7, &why);
+    }
+    if (!ok)
+        fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
+    tessi_arena_dispose(&a);
+    return ok;
+}
+
+static void test_kernels(void **state)
+{
+    (void)state;
+    Arena a;
+    support_arena_init(&a);
+    char *paths[MOST_CASES];
+    int n = n_given, failed = 0;
+    if (n_given)
+        memcpy(paths, given, (size_t)n_given * sizeof *paths);
+    else
+        n = list_cases(&a, paths);
+    for (int i = 0; i < n; i++)
+        failed += !run_case(paths[i]);
+    printf("%d programs, %d failed\n", n, failed);
+    tessi_arena_dispose(&a);
+    assert_true(n > 0);
+    assert_int_equal(failed, 0);
+}
+
+int main(int argc, char **argv)
+{
+    given = argv + 1;
+    n_given = argc - 1;
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernels) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
