@@ -1,11 +1,11 @@
-/* tessera machine, tessera borders: what the library knows, as text. */
+/* tessera machine (measured now and remembered), tessera borders: what the library knows, as text. */
 #include "cli/cli.h"
 
 int cmd_machine(const CommandLine *line)
 {
     (void)line;
     char *text = NULL;
-    tess_status status = tess_machine_text(&text);
+    tess_status status = tess_machine_measure(NULL, &text);
     if (status != TESS_OK)
         return cli_fail("%s", tess_status_text(status));
     fputs(text, stdout); /* main says whether that went well */

@@ -89,6 +89,7 @@ struct tess_program {
     Variant *variants;
     bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
     CcTool tool;
+    bool has_cache; /* the cache was opened; it may still be none */
     RtCache cache;
     Failure no_tool;
     Failure failure;
@@ -124,7 +125,7 @@ tess_diags *tessi_diags_new(void);
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
 
 /* ---- passes.c: graph to C text; each false with one sentence */
-bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *f);
+bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 bool tessi_pass_loops(Variant *v, Failure *f);
 /* The loops as kernels; says so when the plan is for a CPU. */
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
@@ -160,8 +161,9 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
                       int64_t *params, Failure *f);
 
 /* ---- module.c: C text to a loaded function; the lock must be held */
+void tessi_open_cache(tess_program *p); /* the first call opens it */
 bool tessi_find_compiler(tess_program *p, Failure *f);
-void tessi_forget_compiler(tess_program *p);
+void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 
 #endif

@@ -371,7 +371,7 @@ void tess_program_free(tess_program *p)
         tessi_variant_free(v);
         v = next;
     }
-    tessi_forget_compiler(p);
+    tessi_forget_tools(p);
     if (p->has_lock)
         mtx_destroy(&p->lock);
     tessi_arena_dispose(&p->arena);

@@ -47,8 +47,7 @@ static void print_kernels(const tess_program *p, const Variant *v, GpuLanguage l
 }
 
 /* Runs the passes that come before the stop, then prints it. */
-static bool print_stop(const tess_program *p, Variant *v, Stop stop, tess_diags *d, Text *out,
-                       Failure *f)
+static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Text *out, Failure *f)
 {
     if (stop >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
         return false;

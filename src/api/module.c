@@ -8,11 +8,19 @@
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
 enum { LARGE_TEXT = 1 << 20 };
 
+/* The lock is held. */
+void tessi_open_cache(tess_program *p)
+{
+    if (!p->has_cache)
+        tessi_cache_open(&p->cache, p->options.cache);
+    p->has_cache = true;
+}
+
 /* The C compiler, looked for once a program. The lock is held. */
 bool tessi_find_compiler(tess_program *p, Failure *f)
 {
     if (!p->has_tool) {
-        tessi_cache_open(&p->cache, p->options.cache);
+        tessi_open_cache(p);
         tessi_cc_find(p->options.cc, &p->cache, &p->tool, &p->no_tool);
         p->has_tool = true;
     }
@@ -22,12 +30,12 @@ bool tessi_find_compiler(tess_program *p, Failure *f)
     return false;
 }
 
-void tessi_forget_compiler(tess_program *p)
+void tessi_forget_tools(tess_program *p)
 {
-    if (!p->has_tool)
-        return;
-    tessi_cc_dispose(&p->tool);
-    tessi_cache_dispose(&p->cache);
+    if (p->has_tool)
+        tessi_cc_dispose(&p->tool);
+    if (p->has_cache)
+        tessi_cache_dispose(&p->cache);
 }
 
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)

@@ -23,7 +23,7 @@ static bool first_error(const tess_diags *d, Failure *f)
 }
 
 /* The machine to plan for: the one described in the options, else this one. */
-static Machine *machine_of(const tess_program *p, Variant *v, tess_diags *d)
+static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d)
 {
     if (p->options.machine) {
         const char *text = p->options.machine;
@@ -33,11 +33,12 @@ static Machine *machine_of(const tess_program *p, Variant *v, tess_diags *d)
     }
     Text text;
     tessi_text_init(&text, &v->arena);
-    tessi_machine_detect(&text);
+    tessi_open_cache(p);
+    tessi_machine_detect(&p->cache, &text);
     return tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n);
 }
 
-bool tessi_pass_plan(const tess_program *p, Variant *v, tess_diags *d, Failure *f)
+bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (v->plan)
         return true;
