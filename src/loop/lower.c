@@ -212,6 +212,7 @@ LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const
     l->walk.arena = a;
     l->deps = tessi_expr_deps(g, a);
     l->buffer = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
+    l->place = ARENA_NEW_ARRAY(a, Place, g->stages.n);
     l->table = ARENA_NEW_ARRAY(a, LBufferId, g->tables.n);
     l->size = ARENA_NEW_ARRAY(a, LExprId, g->sizes.n);
 

@@ -73,10 +73,14 @@ static const char *load_name(Lower *l, StageId s, const Coord *at)
 static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
 {
     const Stage *stage = tessi_stage(l->g, s);
+    const Place *place = &l->place[s.v];
     LExprId index[MAX_DIMS];
     for (int d = 0; d < stage->n_dims; d++)
-        index[d] = at[d].e;
-    LExprId load = tessi_lexpr_load(l->p, l->buffer[s.v], index, stage->n_dims);
+        index[d] = place->scratch.v ? tessi_l_op(l, OP_SUB, at[d].e, place->origin[d]) : at[d].e;
+    LBufferId buffer = place->scratch.v ? place->scratch : l->buffer[s.v];
+    LExprId load = tessi_lexpr_load(l->p, buffer, index, stage->n_dims);
+    if (place->scratch.v)
+        tessi_pin(l, load, l->tile_depth);
     if (pinned && tessi_known(l, load)->varies) /* what depends on no loop is inside anyway */
         tessi_pin(l, load, l->guard_depth);
     if (!tessi_known(l, load)->hint)
@@ -168,6 +172,12 @@ static LExprId window_var(const Eval *ev, const Expr *e)
     return (LExprId){ 0 };
 }
 
+static LExprId coordinate(Lower *l, const Coord *c)
+{
+    return c->beyond ? tessi_border_expr(l, BORDER_WRAP, c->e, tessi_lower_size(l, c->count))
+                     : c->e;
+}
+
 static LExprId make(Lower *l, const Eval *ev, const Expr *e)
 {
     LExprId a = value_of(ev, e->arg[0]);
@@ -179,7 +189,7 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
     case EXPR_SAT: return tessi_lexpr_sat(l->p, e->type, a);
     case EXPR_LOAD: return eval_load(l, ev, e);
     case EXPR_SCALAR: return tessi_lexpr_scalar(l->p, e->ref);
-    case EXPR_INDEX: return tessi_lexpr_cast(l->p, e->type, ev->coord[e->ref].e);
+    case EXPR_INDEX: return tessi_lexpr_cast(l->p, e->type, coordinate(l, &ev->coord[e->ref]));
     case EXPR_SIZE: return tessi_lexpr_cast(l->p, e->type, tessi_lower_size(l, e->size));
     case EXPR_WINVAR: return tessi_lexpr_cast(l->p, e->type, window_var(ev, e));
     case EXPR_TABLE: {

@@ -2,6 +2,8 @@
  *
  *   lower.c        buffers, images, the order of functions
  *   lower_nest.c   the loops of a group: rows, edges and interior
+ *   lower_group.c  computed stages: what the loops of a group evaluate and store
+ *   lower_tile.c   groups computed tile by tile through scratch memory
  *   lower_expr.c   graph expressions to loop expressions
  *   lower_window.c windows to loops with accumulators
  *   lower_median.c medians as networks
@@ -69,6 +71,7 @@ typedef struct Coord {
     int64_t scale, lo, hi;
     Lin rest;
     SizeId count;
+    bool beyond; /* may lie outside [0, count), where everything wraps around */
 } Coord;
 
 typedef struct WindowVars {
@@ -104,16 +107,26 @@ typedef struct InlineUse {
     uint32_t value;
 } InlineUse;
 
+/* Where a stage is found while a group with tiles is lowered. */
+typedef struct Place {
+    LBufferId scratch;        /* none: not in scratch memory */
+    LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
+    bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
+} Place;
+
 typedef struct Lower {
     Arena *arena;
     const Graph *g;
     const Plan *plan;
     LoopProgram *p;
     ExprWalk walk;
-    ExprDeps *deps;    /* by ExprId */
-    LBufferId *buffer; /* by StageId: where it is stored */
-    LBufferId *table;  /* by TableId */
-    LExprId *size;     /* by SizeId */
+    ExprDeps *deps;         /* by ExprId */
+    LBufferId *buffer;      /* by StageId: where it is stored */
+    Place *place;           /* by StageId */
+    const PlanFacts *facts; /* made for the first group with tiles */
+    uint32_t tile_depth;    /* of the scope of the tile in hand */
+    LBufferId *table;       /* by TableId */
+    LExprId *size;          /* by SizeId */
     VEC(Scope) scopes;
     VEC(Known) known;
     uint32_t *var_level; /* by LVarId */
@@ -184,6 +197,8 @@ typedef struct Read {
     bool guarded; /* inside only because of a guard */
 } Read;
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out);
+/* Index i of a line of n points answered by the rule; for CONSTANT some point inside. */
+LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n);
 /* The guards under which the bodies need no rules. */
 void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *coord,
                        GuardList *out);
@@ -198,6 +213,8 @@ struct Nest {
     LExprId from[MAX_DIMS], to[MAX_DIMS];
     SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
     bool parallel, vector, split;
+    bool tiled; /* part of a tile: points may be computed twice, and most have no edges */
+    bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
         rows; /* of two-dimensional nests: computed together where all reads are inside; 0 and 1 = one at a time */
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
@@ -235,6 +252,19 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 void tessi_lower_group(Lower *l, const PlanGroup *group);
+/* ---- lower_group.c ---- */
+/* Computes stages, or one piece of a stage, in a nest with its ranges set. */
+typedef struct Job {
+    const StageId *stage;
+    const Piece *piece; /* of the only stage; NULL = plain stages */
+    uint32_t n;
+    const ExprId *roots; /* NULL = store zeros */
+    bool to_scratch;
+    const char *part; /* distinguishes the kernels of a group; "" when there is one */
+} Job;
+void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
+/* ---- lower_tile.c ---- */
+void tessi_lower_tiles(Lower *l, const PlanGroup *group);
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);
 void tessi_lower_histogram(Lower *l, const PlanGroup *group);
 const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);

@@ -19,6 +19,7 @@ static Coord affine_coord(const Lower *l, const Coord *coord, const AccessDim *d
         int64_t at_hi = d->scale < 0 ? base->lo : base->hi;
         c.dim = base->dim;
         c.count = base->count;
+        c.beyond = base->beyond;
         c.rest = tessi_lin_add_scaled(&c.rest, &base->rest, d->scale);
         ok = ok && c.rest.ok && tessi_mul_i64(base->scale, d->scale, &c.scale)
              && tessi_mul_i64(at_lo, d->scale, &x) && tessi_add_i64(lo, x, &lo)
@@ -65,7 +66,7 @@ static LExprId affine_expr(Lower *l, const Eval *ev, const AccessDim *d)
 static bool proved_inside(const Lower *l, const Coord *c, SizeId size)
 {
     Lin first = c->rest, last = c->rest; /* least and greatest value, less lo and hi */
-    if (!c->rest.ok)
+    if (!c->rest.ok || c->beyond)
         return false;
     if (c->scale) {
         Lin count = tessi_lin_size(l->g, c->count);
@@ -103,7 +104,7 @@ static LExprId clamp_expr(Lower *l, LExprId i, LExprId last)
 
 /* Index i of a line of n points answered by the rule; for CONSTANT some point inside. The same function as
  * tessi_border_index of base. */
-static LExprId border_expr(Lower *l, Border rule, LExprId i, LExprId n)
+LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n)
 {
     LExprId last = tessi_l_op(l, OP_SUB, n, tessi_l_int(l, 1));
     if (rule == BORDER_WRAP)
@@ -141,6 +142,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
 {
     *out = (Read){ .guarded = ev->pinned };
     const Stage *producer = tessi_stage(l->g, access->producer);
+    const Place *place = &l->place[access->producer.v];
     for (int d = 0; d < access->n_dims; d++) {
         const AccessDim *dim = &access->dim[d];
         SizeId size = producer->size[d];
@@ -155,7 +157,13 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev->coord, dim);
             c.e = affine_expr(l, ev, dim);
-            if (dim->rule == BORDER_INSIDE || proved_inside(l, &c, size)) {
+            if (place->scratch.v
+                || place->wraps[d]) { /* holds, or is evaluated at, what the rule answers */
+                c.beyond = place->wraps[d];
+                out->at[d] = c;
+                continue;
+            }
+            if ((dim->rule == BORDER_INSIDE && !c.beyond) || proved_inside(l, &c, size)) {
                 out->at[d] = c;
                 continue;
             }
@@ -166,12 +174,12 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
             }
         }
         LExprId n = tessi_lower_size(l, size);
-        if (dim->rule == BORDER_CONSTANT) {
+        if (dim->rule == BORDER_CONSTANT && !c.beyond) {
             LExprId above = tessi_l_op(l, OP_LE, tessi_l_int(l, 0), c.e);
             LExprId in = tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LT, c.e, n));
             out->in = out->in.v ? tessi_l_op(l, OP_AND, out->in, in) : in;
         }
-        LExprId e = border_expr(l, dim->rule, c.e, n);
+        LExprId e = tessi_border_expr(l, c.beyond ? BORDER_WRAP : dim->rule, c.e, n);
         tessi_hint(l, e, index_name(l, &c));
         if (out->in.v)
             tessi_hint(l, out->in, "in");
@@ -205,14 +213,23 @@ static void add_guard(Lower *l, GuardList *list, const Coord *c, SizeId size, Bo
 static void guards_of_load(Lower *l, const Access *access, const Coord *coord, GuardList *out)
 {
     const Stage *producer = tessi_stage(l->g, access->producer);
+    const Place *place = &l->place[access->producer.v];
     Coord at[MAX_DIMS];
+    if (place->scratch.v)
+        return;
     for (int d = 0; d < access->n_dims; d++) {
         const AccessDim *dim = &access->dim[d];
         at[d] = opaque_coord((LExprId){ 0 }, producer->size[d]);
         if (dim->absolute)
             continue;
         Coord c = affine_coord(l, coord, dim);
-        bool inside = dim->rule == BORDER_INSIDE || proved_inside(l, &c, producer->size[d]);
+        if (place->wraps[d]) {
+            c.beyond = true;
+            at[d] = c;
+            continue;
+        }
+        bool inside =
+            (dim->rule == BORDER_INSIDE && !c.beyond) || proved_inside(l, &c, producer->size[d]);
         if (!inside && !can_guard(l, &c))
             continue;
         at[d] = c;

@@ -40,7 +40,7 @@ typedef enum Placement {
 const char *tessi_placement_name(Placement p);
 bool tessi_placement_by_name(const char *name, Placement *out);
 
-enum { PLAN_MAX_ROWS = 16 };
+enum { PLAN_MAX_ROWS = 16, PLAN_MAX_TILE = 1 << 20, PLAN_MAX_SCRATCH_BYTES = 1 << 20 };
 
 typedef enum Split {
     SPLIT_NONE,    /* every read is answered by its rule, everywhere */
@@ -63,7 +63,15 @@ typedef struct PlanStage {
     const char *reason; /* "" when none */
 } PlanStage;
 
-/* Stages computed by one function. Several members share their domain and do not read each other. */
+/* Stages computed together into scratch memory, for one tile of a group at a time. They have the same sizes and regions and do not
+ * read each other. */
+typedef struct PlanPass {
+    VEC(StageId) stages;
+    uint8_t rows; /* as PlanGroup.rows */
+} PlanPass;
+
+/* Stages computed by one function. Several members share their domain and do not read each other. With tiles, the passes run one
+ * after the other for each tile, then the members; a member that is also a stage of a pass is copied out of scratch memory. */
 typedef struct PlanGroup {
     const char *name; /* of its function: the first member's name */
     VEC(StageId) members;
@@ -74,12 +82,32 @@ typedef struct PlanGroup {
     uint8_t
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     Split split;
-    KernelKind kernel;  /* NONE on CPUs */
-    uint16_t block[2];  /* threads of a block along the last dimension and the one before */
-    uint8_t outputs[2]; /* points that each of them computes along these dimensions */
+    KernelKind kernel;    /* NONE on CPUs */
+    uint16_t block[2];    /* threads of a block along the last dimension and the one before */
+    uint8_t outputs[2];   /* points that each of them computes along these dimensions */
+    VEC(PlanPass) passes; /* in order of execution; none without tiles */
+    int64_t tile
+        [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
+    bool stream; /* results bypass the caches when they are larger than the last one */
     const char *reason;
 } PlanGroup;
 
+/* What a group with tiles needs of a stage in scratch memory: for members at [t, t + n) of a dimension, the stage at
+ * [t + lo, t + n + hi), answered by `rule` where that lies outside the stage. */
+typedef struct PlanRegion {
+    StageId stage;
+    int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* lo <= 0 <= hi unless the reads are certainly inside */
+    Border rule[MAX_DIMS];              /* INSIDE: never read outside */
+    ExprId outside;                     /* rule CONSTANT */
+} PlanRegion;
+typedef struct PlanRegions {
+    PlanRegion
+        *at; /* by StageId; for stages of passes and inlined stages that the group evaluates */
+    bool *reached; /* by StageId: the group evaluates it */
+    bool *scratch; /* by StageId: stages of its passes */
+    /* By StageId and dimension: evaluated at coordinates outside the stage too, where its reads wrap around as its reader's do. */
+    bool (*wraps)[MAX_DIMS];
+} PlanRegions;
 typedef struct Plan {
     Arena *arena;
     const char *graph;   /* name of the graph it was made for */
@@ -97,6 +125,19 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
+
+/* What planning asks again and again about a graph (plan_base.h). */
+typedef struct PlanFacts PlanFacts;
+PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
+/* NULL, or one sentence: why the passes cannot be computed tile by tile. Overlapped tiles: sections on fusion of the first paper,
+ * for any graph. */
+const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                               PlanRegions *out);
+
+/* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand before the tile's
+ * first point. */
+void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
+                              int64_t *before, int64_t *size);
 
 /* What the cost model expects of a run with these size parameters. */
 typedef struct PlanEstimate {

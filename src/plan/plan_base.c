@@ -219,6 +219,25 @@ void tessi_plan_point_kernel(PlanGroup *group)
     group->split = SPLIT_NONE;
 }
 
+void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageList *out)
+{
+    out->n = 0;
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            VEC_PUSH(f->arena, out, *id);
+    VEC_FOREACH (const StageId, id, &group->members)
+        VEC_PUSH(f->arena, out, *id);
+}
+
+bool tessi_plan_in_passes(const PlanGroup *group, StageId id)
+{
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, s, &pass->stages)
+            if (s->v == id.v)
+                return true;
+    return false;
+}
+
 /* ---- Order ------------------------------------------------------------------------------------------------------------------------ */
 
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)
@@ -246,17 +265,20 @@ bool tessi_plan_order(Plan *p, const PlanFacts *f)
 {
     uint32_t n = p->groups.n, n_done = 0;
     uint32_t *group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < p->groups.at[i].members.n; k++)
-            group_of[p->groups.at[i].members.at[k].v] = i;
+    StageList *all = ARENA_NEW_ARRAY(f->arena, StageList, n), stored = { 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        tessi_plan_group_stages(f, &p->groups.at[i], &all[i]);
+        VEC_FOREACH (const StageId, s, &all[i])
+            group_of[s->v] = i;
+    }
     bool **before = ARENA_NEW_ARRAY(f->arena, bool *, n);
-    StageList stored = { 0 };
     for (uint32_t i = 0; i < n; i++) {
         before[i] = ARENA_NEW_ARRAY(f->arena, bool, n);
-        for (uint32_t k = 0; k < p->groups.at[i].members.n; k++) {
-            tessi_plan_stored_reads(f, p, p->groups.at[i].members.at[k], &stored);
+        VEC_FOREACH (const StageId, id, &all[i]) {
+            tessi_plan_stored_reads(f, p, *id, &stored);
             VEC_FOREACH (const StageId, s, &stored)
-                if (tessi_plan_computes(f, *s))
+                if (tessi_plan_computes(f, *s)
+                    && !(group_of[s->v] == i && tessi_plan_in_passes(&p->groups.at[i], *s)))
                     before[i][group_of[s->v]] = true;
         }
     }

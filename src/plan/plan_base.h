@@ -23,7 +23,7 @@ typedef VEC(PlanRead) PlanReads;
 typedef VEC(StageId) StageList;
 
 /* Facts about a graph that every planner asks for, by StageId. */
-typedef struct PlanFacts {
+struct PlanFacts {
     const Graph *g;
     Arena *arena;
     bool *needed;     /* reaches an output */
@@ -34,8 +34,7 @@ typedef struct PlanFacts {
     bool *has_window;
     int64_t *nodes;   /* expressions in its bodies */
     PlanReads *reads; /* what it reads */
-} PlanFacts;
-PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
+};
 
 /* ---- plan_cost.c: what arithmetic and loads cost, all cores at work */
 /* The operations of one point of a stage, without its loads. */
@@ -77,10 +76,15 @@ bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 void tessi_plan_point_kernel(PlanGroup *group);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
+/* What a group computes: the stages of its passes, then its members. */
+void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageList *out);
+bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
 /* Puts groups in an order in which every stage is computed before it is read; false when there is none. */
 bool tessi_plan_order(Plan *p, const PlanFacts *f);
 /* The stages in memory that computing `s` reads, through inlined ones, each once. */
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out);
+/* The fault of a group's tiles and passes, or NULL. */
+const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* Nodes of the code that computing stage s takes, inlined stages multiplied out; by StageId, saturating. */
 int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p);
 

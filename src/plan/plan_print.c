@@ -38,19 +38,37 @@ static void add_reason(Text *out, const char *indent, const char *reason)
     }
 }
 
+static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where, Text *out)
+{
+    const char *indent = where == PLACE_TILE ? "        " : "    ";
+    tessi_text_addf(out, "%sstage ", indent);
+    add_name(out, tessi_stage(g, id)->name);
+    tessi_text_addf(out, " %s\n", tessi_placement_name(where));
+    if (where == p->stage[id.v].placement)
+        add_reason(out, tessi_sprintf(p->arena, "    %s", indent), p->stage[id.v].reason);
+}
+
 static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
     tessi_text_add(out, "\ngroup ");
     add_name(out, group->name);
     tessi_text_add(out, "\n");
     add_reason(out, "    ", group->reason);
-    for (uint32_t i = 0; i < group->members.n; i++) {
-        StageId id = group->members.at[i];
-        tessi_text_add(out, "    stage ");
-        add_name(out, tessi_stage(g, id)->name);
-        tessi_text_addf(out, " %s\n", tessi_placement_name(p->stage[id.v].placement));
-        add_reason(out, "        ", p->stage[id.v].reason);
+    if (group->tile[0]) {
+        tessi_text_add(out, "    tile");
+        for (uint8_t d = 0; d < group->n_dims; d++)
+            tessi_text_addf(out, " %lld", (long long)group->tile[d]);
+        tessi_text_add(out, "\n");
     }
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        tessi_text_add(out, "    pass\n");
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            add_stage(p, g, *id, PLACE_TILE, out);
+        if (pass->rows > 1)
+            tessi_text_addf(out, "        rows %d\n", pass->rows);
+    }
+    VEC_FOREACH (const StageId, id, &group->members)
+        add_stage(p, g, *id, PLACE_MEMORY, out);
     if (group->n_dims) {
         tessi_text_add(out, "    loops");
         for (uint8_t d = 0; d < group->n_dims; d++)
@@ -69,6 +87,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         if (group->outputs[0] > 1 || group->outputs[1] > 1)
             tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
     }
+    if (group->stream)
+        tessi_text_add(out, "    stream\n");
     tessi_text_addf(out, "    split %s\n", group->split == SPLIT_INTERIOR ? "interior" : "none");
 }
 

@@ -68,6 +68,94 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+/* ---- Tiles ---------------------------------------------------------------------------------------------------------------- */
+
+static PlanGroup copy_group(Arena *a, const PlanGroup *from)
+{
+    PlanGroup to = *from;
+    to.members.at = NULL;
+    to.passes.at = NULL;
+    to.members.n = to.members.cap = to.passes.n = to.passes.cap = 0;
+    VEC_FOREACH (const StageId, s, &from->members)
+        VEC_PUSH(a, &to.members, *s);
+    VEC_FOREACH (const PlanPass, pass, &from->passes) {
+        PlanPass copy = { .rows = pass->rows };
+        VEC_FOREACH (const StageId, s, &pass->stages)
+            VEC_PUSH(a, &copy.stages, *s);
+        VEC_PUSH(a, &to.passes, copy);
+    }
+    return to;
+}
+
+static Plan *copy_plan(const PlanFacts *f, const Plan *from)
+{
+    Plan *to = tessi_plan_empty(f, from->machine);
+    for (uint32_t v = 0; v < from->n_stages; v++)
+        to->stage[v] = from->stage[v];
+    VEC_FOREACH (const PlanGroup, group, &from->groups)
+        VEC_PUSH(f->arena, &to->groups, copy_group(f->arena, group));
+    return to;
+}
+
+static void draw_tile(PlanGroup *group, Random *r)
+{
+    static const uint8_t sizes[] = { 1, 2, 3, 5, 8, 16, 33 };
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        group->tile[d] = sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2);
+}
+
+/* Has group `k` computed by passes of group `i`: as a pass of its own, or in an earlier one. */
+static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *r)
+{
+    PlanGroup *into = &p->groups.at[i];
+    const PlanGroup *from = &p->groups.at[k];
+    if (!into->tile[0])
+        draw_tile(into, r);
+    PlanPass pass = { .rows = into->split == SPLIT_INTERIOR ? from->rows : 1 };
+    VEC_FOREACH (const StageId, s, &from->members) {
+        VEC_PUSH(f->arena, &pass.stages, *s);
+        if (f->returned[s->v]) /* copied out as well */
+            VEC_PUSH(f->arena, &into->members, *s);
+        else
+            p->stage[s->v].placement = PLACE_TILE;
+    }
+    bool join = into->passes.n && draw(r, 3) == 0;
+    VEC(PlanPass) passes = { 0 };
+    VEC_FOREACH (const PlanPass, old, &from->passes)
+        VEC_PUSH(f->arena, &passes, *old);
+    if (!join)
+        VEC_PUSH(f->arena, &passes, pass);
+    VEC_FOREACH (PlanPass, old, &into->passes) {
+        if (join)
+            VEC_FOREACH (const StageId, s, &pass.stages)
+                VEC_PUSH(f->arena, &old->stages, *s);
+        join = false;
+        VEC_PUSH(f->arena, &passes, *old);
+    }
+    into->passes.at = passes.at;
+    into->passes.n = into->passes.cap = passes.n;
+    for (uint32_t j = k; j + 1 < p->groups.n; j++)
+        p->groups.at[j] = p->groups.at[j + 1];
+    p->groups.n--;
+}
+
+static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
+{
+    for (uint32_t tries = draw(r, 8); tries-- > 0;) {
+        uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
+        Plan *tiled = copy_plan(f, p);
+        if (i == k) {
+            draw_tile(&tiled->groups.at[i], r);
+            tiled->groups.at[i].stream = draw(r, 2);
+        } else {
+            absorb(f, tiled, i, k, r);
+        }
+        if (tessi_plan_order(tiled, f) && !tessi_plan_verify(f->arena, tiled, f->g))
+            p = tiled;
+    }
+    return p;
+}
+
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
@@ -94,5 +182,5 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             group->rows = (uint8_t)(2 + draw(&r, 4));
     }
     join_some(f, p, &r);
-    return p;
+    return p->groups.n ? tile_some(f, p, &r) : p;
 }

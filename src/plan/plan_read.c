@@ -2,8 +2,9 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   rows N   split interior|none
+ *   group NAME           loops D...   parallel D   vector D   rows N   split interior|none   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y (of GPUs)
+ *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
  *
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
@@ -20,6 +21,7 @@ typedef struct PlanReader {
     const PlanFacts *f;
     Plan *p;
     PlanGroup *group; /* being read; NULL = none yet */
+    PlanPass *pass;   /* being read; NULL = the members are */
     const char **why; /* where a reason goes */
     bool *placed;     /* by StageId */
     int line;
@@ -128,6 +130,17 @@ static bool stage_by_name(PlanReader *r, const char *name, StageId *out)
     return bad(r, DIAG_PLAN_MISMATCH, "the program computes no stage '%s'", name);
 }
 
+/* The loops of a group are those of its first stage, until said otherwise. */
+static void natural_loops(PlanReader *r, StageId id)
+{
+    const Stage *t = tessi_stage(r->g, id);
+    if (t->kind == STAGE_REDUCE || t->kind == STAGE_HISTOGRAM)
+        t = tessi_stage(r->g, t->source);
+    r->group->n_dims = t->n_dims;
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        r->group->order[d] = d;
+}
+
 static bool read_stage(PlanReader *r)
 {
     StageId id = { 0 };
@@ -137,26 +150,29 @@ static bool read_stage(PlanReader *r)
     const char *how = needed_word(r, "a placement");
     if (!how)
         return false;
-    PlanStage *s = &r->p->stage[id.v];
-    if (!tessi_placement_by_name(how, &s->placement))
+    Placement placement;
+    if (!tessi_placement_by_name(how, &placement))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no placement", how);
-    if (r->placed[id.v])
+    PlanStage *s = &r->p->stage[id.v];
+    bool copied = r->placed[id.v] && s->placement == PLACE_TILE && placement == PLACE_MEMORY;
+    if (r->placed[id.v] && !copied)
         return bad(r, DIAG_PLAN_MISMATCH, "stage '%s' is placed twice", name);
     r->placed[id.v] = true;
+    s->placement = placement;
     r->why = &s->reason;
-    if (s->placement == PLACE_INLINE)
+    if (placement == PLACE_INLINE)
         return line_ends(r);
     if (!r->group)
         return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no group", name);
-    if (!r->group->members
-             .n) { /* the loops of a group are those of its first stage, until said otherwise */
-        const Stage *t = tessi_stage(r->g, id);
-        if (t->kind == STAGE_REDUCE || t->kind == STAGE_HISTOGRAM)
-            t = tessi_stage(r->g, t->source);
-        r->group->n_dims = t->n_dims;
-        for (uint8_t d = 0; d < MAX_DIMS; d++)
-            r->group->order[d] = d;
+    if (placement == PLACE_TILE) {
+        if (!r->pass)
+            return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no pass", name);
+        VEC_PUSH(r->arena, &r->pass->stages, id);
+        return line_ends(r);
     }
+    r->pass = NULL;
+    if (!r->group->members.n)
+        natural_loops(r, id);
     VEC_PUSH(r->arena, &r->group->members, id);
     return line_ends(r);
 }
@@ -204,7 +220,37 @@ static bool read_rows(PlanReader *r)
     int n;
     if (!read_number(r, "rows", PLAN_MAX_ROWS, &n))
         return false;
-    r->group->rows = (uint8_t)n;
+    *(r->pass ? &r->pass->rows : &r->group->rows) = (uint8_t)n;
+    return line_ends(r);
+}
+
+static bool read_tile(PlanReader *r)
+{
+    for (uint8_t d = 0; d < MAX_DIMS; d++) {
+        const char *w = word(r);
+        int64_t n = 0;
+        if (!w)
+            return false;
+        if (!*w)
+            return d > 0 || bad(r, DIAG_BAD_PLAN_TEXT, "expected the size of a tile");
+        for (const char *c = w; *c >= '0' && *c <= '9' && n <= PLAN_MAX_TILE; c++)
+            n = w[0] == '0' ? 0 : 10 * n + (*c - '0');
+        if (n < 1 || n > PLAN_MAX_TILE
+            || !tessi_streq(w, tessi_sprintf(r->arena, "%lld", (long long)n)))
+            return bad(r, DIAG_BAD_PLAN_TEXT, "a tile has 1 to %d points a dimension, not '%s'",
+                       PLAN_MAX_TILE, w);
+        r->group->tile[d] = n;
+    }
+    return line_ends(r);
+}
+
+static bool read_pass(PlanReader *r)
+{
+    PlanPass pass = { .rows = 1 };
+    if (!r->group)
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a pass belongs to a group");
+    VEC_PUSH(r->arena, &r->group->passes, pass);
+    r->pass = &r->group->passes.at[r->group->passes.n - 1];
     return line_ends(r);
 }
 
@@ -277,6 +323,7 @@ static bool read_group(PlanReader *r)
                         .outputs = { 1, 1 } };
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
+    r->pass = NULL;
     r->why = &r->group->reason;
     return line_ends(r);
 }
@@ -311,13 +358,24 @@ static bool read_line(PlanReader *r)
         *(tessi_streq(key, "plan") ? &r->p->graph : &r->p->machine) = name;
         return line_ends(r);
     }
+    if (tessi_streq(key, "pass"))
+        return read_pass(r);
+    if (tessi_streq(key, "tile") || tessi_streq(key, "stream")) {
+        if (!r->group)
+            return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group", key);
+        if (tessi_streq(key, "tile"))
+            return read_tile(r);
+        r->group->stream = true;
+        return line_ends(r);
+    }
+    bool of_pass = r->pass && tessi_streq(key, "rows");
     if (tessi_streq(key, "target"))
         return read_target(r);
     bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
                     || tessi_streq(key, "vector") || tessi_streq(key, "rows")
                     || tessi_streq(key, "split") || tessi_streq(key, "kernel")
                     || tessi_streq(key, "block") || tessi_streq(key, "outputs");
-    if (of_group && (!r->group || !r->group->members.n))
+    if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
         return read_loops(r);

@@ -19,10 +19,13 @@ static const char *check_placements(Check *c)
         if (!tessi_plan_computes(c->f, id))
             continue;
         Placement placement = c->p->stage[id.v].placement;
-        if (placement != PLACE_INLINE && placement != PLACE_MEMORY)
+        if (placement == PLACE_REGISTER || placement == PLACE_ROWS)
             return tessi_sprintf(
-                a, "stage '%s' is placed in %s; this version lowers only inline and memory",
+                a, "stage '%s' is placed in %s; this version lowers inline, tile and memory",
                 name_of(c, id), tessi_placement_name(placement));
+        if (placement == PLACE_TILE && c->f->returned[id.v])
+            return tessi_sprintf(a, "stage '%s' is a result and has to be in memory as well",
+                                 name_of(c, id));
         if (placement == PLACE_INLINE && !c->f->can_inline[id.v])
             return tessi_sprintf(a, "stage '%s' cannot be inline: %s", name_of(c, id),
                                  c->f->returned[id.v]
@@ -31,7 +34,7 @@ static const char *check_placements(Check *c)
         if (placement == PLACE_INLINE && c->group_of[id.v])
             return tessi_sprintf(a, "stage '%s' is inline and yet in group '%s'", name_of(c, id),
                                  c->p->groups.at[c->group_of[id.v] - 1].name);
-        if (placement == PLACE_MEMORY && !c->group_of[id.v])
+        if (placement != PLACE_INLINE && !c->group_of[id.v])
             return tessi_sprintf(a, "no group computes stage '%s'", name_of(c, id));
     }
     return NULL;
@@ -58,6 +61,19 @@ static const char *check_members(Check *c, uint32_t i)
                                  name_of(c, *id), group->name,
                                  tessi_stage_is_plain(s) ? "its sizes differ"
                                                          : "it is not computed in one piece");
+        if (c->p->stage[id->v].placement == PLACE_TILE)
+            return tessi_sprintf(a, "stage '%s' in group '%s' belongs into one of its passes",
+                                 name_of(c, *id), group->name);
+    }
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            if (id->v == 0 || id->v >= c->f->g->stages.n)
+                return tessi_sprintf(a, "group '%s' names a stage that is not computed",
+                                     group->name);
+            if (c->group_of[id->v] && c->group_of[id->v] != i + 1)
+                return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
+            c->group_of[id->v] = i + 1;
+        }
     }
     return NULL;
 }
@@ -128,12 +144,21 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
 /* What a group reads from memory must have been computed by the groups before it. */
 static const char *check_order(Check *c, uint32_t i)
 {
-    StageList stored = { 0 };
+    StageList stored = { 0 }, all = { 0 };
     const PlanGroup *group = &c->p->groups.at[i];
-    VEC_FOREACH (const StageId, id, &group->members) {
+    tessi_plan_group_stages(c->f, group, &all);
+    VEC_FOREACH (const StageId, id, &all) {
         tessi_plan_stored_reads(c->f, c->p, *id, &stored);
         VEC_FOREACH (const StageId, s, &stored) {
-            if (!tessi_plan_computes(c->f, *s) || c->group_of[s->v] - 1 < i)
+            uint32_t other = c->group_of[s->v];
+            bool scratch = c->p->stage[s->v].placement == PLACE_TILE;
+            if (scratch && other != i + 1)
+                return tessi_sprintf(c->f->arena,
+                                     "group '%s' reads stage '%s', which is in scratch memory of "
+                                     "another group",
+                                     group->name, name_of(c, *s));
+            if (!tessi_plan_computes(c->f, *s) || other - 1 < i
+                || (other == i + 1 && tessi_plan_in_passes(group, *s)))
                 continue;
             return tessi_sprintf(c->f->arena, "group '%s' reads stage '%s' before it is computed",
                                  group->name, name_of(c, *s));
@@ -186,6 +211,8 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
             fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault)
             fault = check_order(&c, i);
+        if (!fault)
+            fault = tessi_plan_check_tiles(c.f, p, &p->groups.at[i]);
     }
     return fault ? fault : check_size(&c);
 }

@@ -279,6 +279,8 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
         char *plan = random_plan(&meaning, p->seed + (uint64_t)i);
         ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
              && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, plan, why, n));
+        if (!ok && getenv("TESSERA_SHOW_PLAN"))
+            fprintf(stderr, "%s\n", plan);
         free(plan);
     }
     run_free(&meaning);

@@ -175,7 +175,7 @@ static void illegal_plans_are_refused(void **state)
         { "stage tmp inline\n", "the program computes no stage 'tmp'; did you mean 'temp'?" },
         { "stage X inline\n", "the program computes no stage 'X'" },
         { "stage square inline\ngroup t\nstage temp rows\ngroup o\nstage out memory\n",
-          "stage 'temp' is placed in rows; this version lowers only inline and memory" },
+          "stage 'temp' is placed in rows; this version lowers inline, tile and memory" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nloops 1 0\n",
           "this version lowers only loops in the order of the dimensions" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nvector 0\n",

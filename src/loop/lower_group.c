@@ -1,0 +1,227 @@
+/* Computed stages: what the loops of a group evaluate, and where it is stored. */
+#include "loop/lower_parts.h"
+
+/* What one row (or one point) of a job comes to: the values, then the indices to store them at. */
+static void job_values(Lower *l, const Nest *nest, const Coord *coord, Eval *ev, LExprId *place)
+{
+    const Job *job = nest->user;
+    for (uint32_t i = 0; i < job->n; i++) {
+        ScalarType t = tessi_stage(l->g, job->stage[i])->type;
+        if (!job->to_scratch && l->place[job->stage[i].v].scratch.v) {
+            place[i] = tessi_eval_stage(l, job->stage[i], coord, false);
+            continue;
+        }
+        place[i] = job->roots ? tessi_eval_expr(l, ev, job->roots[i])
+                              : tessi_lexpr_const(l->p, t, (Value){ 0 });
+    }
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        LExprId index = coord[d].e;
+        if (job->piece) {
+            LExprId at = tessi_l_op(l, OP_MUL, index, tessi_l_int(l, job->piece->step[d]));
+            index = tessi_l_op(l, OP_ADD, at, tessi_lower_size(l, job->piece->offset[d]));
+        }
+        place[job->n + d] = index;
+    }
+}
+
+static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
+{
+    const Job *job = nest->user;
+    for (uint32_t i = 0; i < job->n; i++) {
+        const Place *at = &l->place[job->stage[i].v];
+        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+        s->buffer = job->to_scratch ? at->scratch : l->buffer[job->stage[i].v];
+        s->n_index = nest->n_dims;
+        for (uint8_t d = 0; d < nest->n_dims; d++) {
+            LExprId index = place[job->n + d];
+            s->index[d] = job->to_scratch ? tessi_l_op(l, OP_SUB, index, at->origin[d]) : index;
+        }
+        s->a = place[i];
+    }
+}
+
+static Eval *job_eval(Lower *l, const Nest *nest, const Coord *coord)
+{
+    const Job *job = nest->user;
+    Eval *ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
+    for (uint8_t d = 0; d < nest->n_dims; d++)
+        ev->coord[d] = coord[d];
+    return ev;
+}
+
+static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+{
+    const Job *job = nest->user;
+    uint32_t n = job->n + nest->n_dims;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, n);
+    job_values(l, nest, coord, ev ? ev : job_eval(l, nest, coord), place);
+    tessi_scope_place(l, place, n);
+    job_stores(l, nest, place);
+}
+
+/* Several rows: placed together, so that what two rows share is computed once. */
+static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows)
+{
+    const Job *job = nest->user;
+    uint32_t n = job->n + nest->n_dims;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * rows);
+    for (uint32_t r = 0; r < rows; r++)
+        job_values(l, nest, coord[r], job_eval(l, nest, coord[r]), place + (size_t)n * r);
+    tessi_scope_place(l, place, n * rows);
+    for (uint32_t r = 0; r < rows; r++)
+        job_stores(l, nest, place + (size_t)n * r);
+}
+
+void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)
+{
+    nest->n_dims = s->n_dims;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        nest->from[d] = tessi_l_int(l, 0);
+        nest->to[d] = tessi_lower_size(l, s->size[d]);
+        nest->count[d] = s->size[d];
+    }
+}
+
+/* The piece coordinates whose points are inside the stage. */
+static void piece_range(Lower *l, const Stage *s, const Piece *piece, Nest *nest)
+{
+    nest->n_dims = s->n_dims;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        int64_t step = piece->step[d];
+        Lin offset = tessi_lin_size(l->g, piece->offset[d]);
+        Lin count = tessi_lin_size(l->g, piece->count[d]);
+        Lin size = tessi_lin_size(l->g, s->size[d]);
+        Lin room =
+            tessi_lin_add_scaled(&size, &offset, -1); /* size - offset - step*(count-1) - 1 */
+        room = tessi_lin_add_scaled(&room, &count, -step);
+        room.ok = room.ok && tessi_add_i64(room.constant, step - 1, &room.constant);
+        LExprId at = tessi_lower_size(l, piece->offset[d]);
+        LExprId up = tessi_l_int(l, step - 1), by = tessi_l_int(l, step);
+        nest->count[d] = piece->count[d];
+        nest->from[d] = tessi_l_int(l, 0);
+        if (!tessi_lin_never_negative(l->g, &offset)) {
+            LExprId skip = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_SUB, up, at), by);
+            nest->from[d] = tessi_l_op(l, OP_MAX, skip, nest->from[d]);
+        }
+        nest->to[d] = tessi_lower_size(l, piece->count[d]);
+        if (!tessi_lin_never_negative(l->g, &room)) {
+            LExprId end = tessi_l_op(l, OP_SUB, tessi_lower_size(l, s->size[d]), at);
+            end = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, end, up), by);
+            nest->to[d] = tessi_l_op(l, OP_MIN, end, nest->to[d]);
+        }
+    }
+}
+
+/* The class of points modulo the steps that a piece gives completely, as a number; -1 when it leaves gaps or that is not sure. */
+static int residue_of(const Lower *l, const Stage *s, const Piece *piece)
+{
+    int number = 0;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        int64_t offset, step = piece->step[d];
+        if (!tessi_size_is_const(l->g, piece->offset[d], &offset) || offset < 0 || offset >= step)
+            return -1;
+        Lin count = tessi_lin_size(l->g, piece->count[d]), size = tessi_lin_size(l->g, s->size[d]);
+        Lin end = tessi_lin_const(offset); /* offset + step * count reaches the size */
+        end = tessi_lin_add_scaled(&end, &count, step);
+        end = tessi_lin_add_scaled(&end, &size, -1);
+        if (!tessi_lin_never_negative(l->g, &end))
+            return -1;
+        number = number * (int)step + (int)offset;
+    }
+    return number;
+}
+
+/* Some pieces with the same steps cover the stage between them, so that nothing need be cleared. */
+static bool covers_all(const Lower *l, const Stage *s)
+{
+    enum { MAX_CLASSES = 64 };
+    for (uint32_t first = 0; first < s->pieces.n; first++) {
+        int64_t classes = 1;
+        uint64_t seen = 0;
+        for (uint8_t d = 0; d < s->n_dims && classes <= MAX_CLASSES; d++)
+            classes *= s->pieces.at[first].step[d];
+        if (classes > MAX_CLASSES)
+            continue;
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
+            bool same = true;
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                same = same && piece->step[d] == s->pieces.at[first].step[d];
+            int residue = same ? residue_of(l, s, piece) : -1;
+            if (residue >= 0)
+                seen |= (uint64_t)1 << residue;
+        }
+        if (seen == (classes == 64 ? UINT64_MAX : ((uint64_t)1 << classes) - 1))
+            return true;
+    }
+    return false;
+}
+
+static bool is_plain(const Stage *s)
+{
+    if (s->pieces.n != 1)
+        return false;
+    const Piece *p = &s->pieces.at[0];
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
+            return false;
+    }
+    return true;
+}
+
+/* `part` distinguishes the kernels of a group; "" when there is one. */
+static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
+{
+    uint16_t one[2] = { 1, 1 };
+    const uint16_t *block = nest->n_dims ? group->block : one;
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
+                      tessi_group_comment(l, group), block[0], block[1]);
+    tessi_kernel_points(l, nest, block);
+    tessi_scope_close(l);
+}
+
+void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
+{
+    nest->parallel = group->parallel >= 0 && !nest->tiled;
+    nest->vector = group->vector >= 0;
+    nest->split = group->split == SPLIT_INTERIOR && job->roots;
+    nest->roots = job->roots;
+    nest->n_roots = job->roots ? job->n : 0;
+    nest->rows = rows;
+    nest->body = job_body;
+    nest->block = job_block;
+    nest->user = job;
+    if (l->plan->gpu)
+        run_kernel(l, group, nest, job->part);
+    else
+        tessi_lower_nest(l, nest);
+}
+
+void tessi_lower_group(Lower *l, const PlanGroup *group)
+{
+    const Stage *first = tessi_stage(l->g, group->members.at[0]);
+    Nest nest = { 0 };
+    if (group->tile[0]) {
+        tessi_lower_tiles(l, group);
+        return;
+    }
+    if (is_plain(first)) {
+        ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, group->members.n);
+        for (uint32_t i = 0; i < group->members.n; i++)
+            roots[i] = tessi_stage(l->g, group->members.at[i])->pieces.at[0].body;
+        tessi_nest_whole(l, first, &nest);
+        Job job = { .stage = group->members.at, .n = group->members.n, .roots = roots, .part = "" };
+        tessi_lower_job(l, group, group->rows, &nest, &job);
+        return;
+    }
+    if (!covers_all(l, first)) {
+        Job zeros = { .stage = group->members.at, .n = 1, .part = "_clear" };
+        tessi_nest_whole(l, first, &nest);
+        tessi_lower_job(l, group, group->rows, &nest, &zeros);
+    }
+    VEC_FOREACH (const Piece, piece, &first->pieces) {
+        Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
+        job.part = tessi_sprintf(l->arena, "_part%d", (int)(piece - first->pieces.at));
+        piece_range(l, first, piece, &nest);
+        tessi_lower_job(l, group, group->rows, &nest, &job);
+    }
+}

@@ -1,0 +1,231 @@
+/* Groups with tiles: for each tile, the passes compute their stages into scratch memory, then the members are computed from it. What
+ * a stage holds there beyond its own edges is filled in as its border rule answers, so that its readers need no rules; where the
+ * rule looks at the other end of the image, the stage itself is computed beyond its edges (see plan_region.c). */
+#include "loop/lower_parts.h"
+
+typedef struct Tiles {
+    Lower *l;
+    const PlanGroup *group;
+    PlanRegions regions;
+    LExprId from[MAX_DIMS], to[MAX_DIMS]; /* the members of the tile in hand */
+} Tiles;
+
+/* What is needed of a stage in one dimension, beyond its edges too. */
+static LExprId region_from(const Tiles *t, StageId id, uint8_t d)
+{
+    return tessi_l_op(t->l, OP_ADD, t->from[d], tessi_l_int(t->l, t->regions.at[id.v].lo[d]));
+}
+
+static LExprId region_to(const Tiles *t, StageId id, uint8_t d)
+{
+    return tessi_l_op(t->l, OP_ADD, t->to[d], tessi_l_int(t->l, t->regions.at[id.v].hi[d]));
+}
+
+/* The points of the stage that are computed for the tile. */
+static void stage_range(const Tiles *t, StageId id, Nest *nest)
+{
+    Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, id);
+    const Stage *members = tessi_stage(l->g, t->group->members.at[0]);
+    const PlanRegion *region = &t->regions.at[id.v];
+    nest->n_dims = s->n_dims;
+    nest->tiled = true;
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        bool same_size = s->size[d].v == members->size[d].v;
+        nest->count[d] = s->size[d];
+        nest->beyond[d] = t->regions.wraps[id.v][d];
+        nest->from[d] = region_from(t, id, d);
+        nest->to[d] = region_to(t, id, d);
+        if (nest->beyond[d])
+            continue;
+        if (region->lo[d] < 0)
+            nest->from[d] = tessi_l_op(l, OP_MAX, nest->from[d], tessi_l_int(l, 0));
+        if (region->hi[d] > 0 || !same_size)
+            nest->to[d] = tessi_l_op(l, OP_MIN, nest->to[d], tessi_lower_size(l, s->size[d]));
+        if (!same_size || region->hi[d] < 0 || region->lo[d] > 0)
+            nest->to[d] = tessi_l_op(l, OP_MAX, nest->to[d], nest->from[d]);
+    }
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        const char *dim = tessi_dim_name(s->n_dims, d);
+        tessi_hint(l, nest->from[d], tessi_sprintf(l->arena, "%s_from", dim));
+        tessi_hint(l, nest->to[d], tessi_sprintf(l->arena, "%s_to", dim));
+    }
+    tessi_scope_place(l, nest->from, s->n_dims);
+    tessi_scope_place(l, nest->to, s->n_dims);
+}
+
+/* ---- Scratch memory ----------------------------------------------------------------------------------------------------- */
+
+static void bring_into_being(Tiles *t, StageId id)
+{
+    Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, id);
+    Place *place = &l->place[id.v];
+    LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .type = s->type, .n_dims = s->n_dims };
+    int64_t before[MAX_DIMS], size[MAX_DIMS];
+    tessi_plan_scratch_shape(s, &t->regions.at[id.v], t->group->tile, before, size);
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        b.size[d] = tessi_l_int(l, size[d]);
+        place->origin[d] = tessi_l_op(l, OP_SUB, t->from[d], tessi_l_int(l, before[d]));
+    }
+    place->scratch = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = place->scratch;
+}
+
+/* What lies outside the stage in this dimension is read, and filled in. */
+static bool has_borders(const Tiles *t, StageId id, uint8_t d)
+{
+    return t->regions.at[id.v].rule[d] != BORDER_INSIDE && !t->regions.wraps[id.v][d];
+}
+
+/* The value that answers for the point at `coord`, whose dimension `d` is outside the stage. */
+static LExprId answer(const Tiles *t, StageId id, const Coord *coord, uint8_t d)
+{
+    Lower *l = t->l;
+    const PlanRegion *region = &t->regions.at[id.v];
+    if (region->rule[d] == BORDER_CONSTANT) {
+        Eval *ev = tessi_eval_new(l, &region->outside, 1, 0);
+        return tessi_eval_expr(l, ev, region->outside);
+    }
+    const Stage *s = tessi_stage(l->g, id);
+    Coord at[MAX_DIMS];
+    for (uint8_t e = 0; e < s->n_dims; e++)
+        at[e] = coord[e];
+    at[d].e = tessi_border_expr(l, region->rule[d], coord[d].e, tessi_lower_size(l, s->size[d]));
+    return tessi_eval_stage(l, id, at, false);
+}
+
+/* Fills what lies outside the stage on one side of dimension `d`: dimensions before `d` over the points computed, those after it
+ * with what has been filled in. */
+static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t d, LExprId from,
+                      LExprId to)
+{
+    Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, id);
+    const Place *place = &l->place[id.v];
+    Coord coord[MAX_DIMS];
+    for (uint8_t e = 0; e < s->n_dims; e++) {
+        bool filled = e > d && has_borders(t, id, e);
+        LExprId begin = e == d ? from : filled ? region_from(t, id, e) : computed->from[e];
+        LExprId end = e == d ? to : filled ? region_to(t, id, e) : computed->to[e];
+        bool vector = e == s->n_dims - 1 && e != d && t->group->vector >= 0;
+        LVarId v =
+            tessi_scope_for(l, tessi_dim_name(s->n_dims, e), begin, end, 1, vector ? LFOR_SIMD : 0);
+        coord[e] = (Coord){ .e = tessi_lexpr_var(l->p, v), .dim = -1 };
+    }
+    LExprId value = tessi_scope_place1(l, answer(t, id, coord, d));
+    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
+    store->buffer = place->scratch;
+    store->n_index = s->n_dims;
+    for (uint8_t e = 0; e < s->n_dims; e++)
+        store->index[e] = tessi_l_op(l, OP_SUB, coord[e].e, place->origin[e]);
+    store->a = value;
+    for (uint8_t e = 0; e < s->n_dims; e++)
+        tessi_scope_close(l);
+}
+
+static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
+{
+    Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, id);
+    const PlanRegion *region = &t->regions.at[id.v];
+    for (uint8_t d = s->n_dims; d-- > 0;) {
+        LExprId zero = tessi_l_int(l, 0), n = tessi_lower_size(l, s->size[d]);
+        if (!has_borders(t, id, d))
+            continue;
+        if (region->lo[d] < 0) {
+            LExprId from = region_from(t, id, d);
+            tessi_scope_if(l, tessi_l_op(l, OP_LT, from, zero));
+            fill_side(t, id, computed, d, from, zero);
+            tessi_scope_close(l);
+        }
+        if (region->hi[d] > 0) {
+            LExprId to = region_to(t, id, d);
+            tessi_scope_if(l, tessi_l_op(l, OP_LT, n, to));
+            fill_side(t, id, computed, d, n, to);
+            tessi_scope_close(l);
+        }
+    }
+}
+
+/* ---- Passes and members ----------------------------------------------------------------------------------------------------- */
+
+static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
+{
+    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
+    for (uint32_t i = 0; i < n; i++)
+        roots[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
+    return roots;
+}
+
+static void comment(Lower *l, const StageId *stage, uint32_t n)
+{
+    Text t;
+    tessi_text_init(&t, l->arena);
+    for (uint32_t i = 0; i < n; i++)
+        tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, stage[i])->name);
+    tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&t);
+}
+
+static void run_pass(Tiles *t, const PlanPass *pass)
+{
+    Lower *l = t->l;
+    Nest nest = { 0 };
+    comment(l, pass->stages.at, pass->stages.n);
+    stage_range(t, pass->stages.at[0], &nest);
+    VEC_FOREACH (const StageId, id, &pass->stages)
+        bring_into_being(t, *id);
+    Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
+    job.roots = bodies(l, job.stage, job.n);
+    tessi_lower_job(l, t->group, pass->rows, &nest, &job);
+    VEC_FOREACH (const StageId, id, &pass->stages)
+        fill_borders(t, *id, &nest);
+}
+
+static void run_members(Tiles *t)
+{
+    Lower *l = t->l;
+    const StageId *member = t->group->members.at;
+    const Stage *s = tessi_stage(l->g, member[0]);
+    Nest nest = { .n_dims = s->n_dims, .tiled = true };
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        nest.from[d] = t->from[d];
+        nest.to[d] = t->to[d];
+        nest.count[d] = s->size[d];
+    }
+    comment(l, member, t->group->members.n);
+    Job job = { .stage = member, .n = t->group->members.n };
+    job.roots = bodies(l, job.stage, job.n);
+    tessi_lower_job(l, t->group, t->group->rows, &nest, &job);
+}
+
+void tessi_lower_tiles(Lower *l, const PlanGroup *group)
+{
+    Tiles t = { .l = l, .group = group };
+    if (!l->facts)
+        l->facts = tessi_plan_facts(l->arena, l->g);
+    const Stage *s = tessi_stage(l->g, group->members.at[0]);
+    tessi_plan_regions(l->facts, l->plan, group, &t.regions);
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        const char *dim = tessi_dim_name(s->n_dims, d);
+        LExprId n = tessi_lower_size(l, s->size[d]);
+        LVarId tile =
+            tessi_scope_for(l, tessi_sprintf(l->arena, "%s_tile", dim), tessi_l_int(l, 0), n,
+                            group->tile[d], d == 0 && group->parallel >= 0 ? LFOR_PARALLEL : 0);
+        t.from[d] = tessi_lexpr_var(l->p, tile);
+        LExprId end = tessi_l_op(l, OP_ADD, t.from[d], tessi_l_int(l, group->tile[d]));
+        t.to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_end", dim),
+                                  tessi_l_op(l, OP_MIN, end, n));
+    }
+    l->tile_depth = tessi_scope_depth(l);
+    GRAPH_FOREACH_STAGE (l->g, id)
+        for (int d = 0; d < MAX_DIMS; d++)
+            l->place[id.v].wraps[d] = t.regions.wraps[id.v][d];
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        run_pass(&t, pass);
+    run_members(&t);
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        tessi_scope_close(l);
+    GRAPH_FOREACH_STAGE (l->g, id)
+        l->place[id.v] = (Place){ 0 };
+}

@@ -1,0 +1,204 @@
+/* Regions: which part of each stage a tile of a group needs, from the members back to what they read; and whether the stages of the
+ * passes can be computed tile by tile at all.
+ *
+ * A stage in scratch memory holds, beyond its own edges, what its border rule answers there, so that its readers need no rules. That
+ * takes one rule for all its readers, and, for the rules that look back into the image, a region around the tile that is as wide on
+ * one side as on the other. A rule that looks at the other end of the image has no tile to look into: there the stage itself is
+ * evaluated beyond its edge, which gives the same values when all it reads wraps around as well. */
+#include "plan/plan_base.h"
+
+typedef struct Regions {
+    Arena *arena;
+    const Graph *g;
+    const PlanFacts *f;
+    const Plan *p;
+    const PlanGroup *group;
+    const Stage *domain; /* of the members */
+    bool *leads;         /* by StageId: in scratch memory, or inlined and reading what is */
+    PlanRegions *out;
+} Regions;
+
+static const char *name_of(const Regions *r, StageId id)
+{
+    return tessi_stage(r->g, id)->name;
+}
+
+/* The least and greatest distance of a read from its reader's point. */
+static bool distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi)
+{
+    int64_t add;
+    if (d->absolute || d->src != (int8_t)dim || d->scale != 1
+        || !tessi_size_is_const(g, d->add, &add))
+        return false;
+    *lo = *hi = add;
+    for (int t = 0; t < d->n_terms; t++) {
+        const Window *w = tessi_window(g, d->term[t].window);
+        int64_t a = (int64_t)w->lo[d->term[t].var] * d->term[t].coef;
+        int64_t b = (int64_t)w->hi[d->term[t].var] * d->term[t].coef;
+        if (!tessi_add_i64(*lo, a < b ? a : b, lo) || !tessi_add_i64(*hi, a < b ? b : a, hi))
+            return false;
+    }
+    return *lo > -PLAN_MAX_TILE && *hi < PLAN_MAX_TILE;
+}
+
+static bool looks_back(Border rule)
+{
+    return rule == BORDER_MIRROR || rule == BORDER_REFLECT;
+}
+
+/* Which stages have to do with scratch memory; all others may be read in any way. */
+static void find_leads(Regions *r)
+{
+    GRAPH_FOREACH_STAGE (r->g, id) { /* what is read stands before its readers */
+        r->leads[id.v] = r->out->scratch[id.v];
+        if (r->p->stage[id.v].placement != PLACE_INLINE || !tessi_plan_computes(r->f, id))
+            continue;
+        VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
+            r->leads[id.v] = r->leads[id.v] || r->leads[read->producer.v];
+    }
+}
+
+/* Takes one dimension of a read into the region of what is read. */
+static const char *read_dim(Regions *r, StageId reader, const Access *access, uint8_t d)
+{
+    StageId producer = access->producer;
+    const Stage *s = tessi_stage(r->g, producer);
+    const AccessDim *dim = &access->dim[d];
+    bool wraps = !dim->absolute && dim->src >= 0 && r->out->wraps[reader.v][dim->src];
+    if (wraps
+        && ((dim->rule != BORDER_WRAP && dim->rule != BORDER_INSIDE) || dim->scale != 1
+            || s->size[d].v != r->domain->size[dim->src].v))
+        return tessi_sprintf(r->arena,
+                             "'%s' is needed beyond its edge, where '%s' does not wrap around",
+                             name_of(r, reader), name_of(r, producer));
+    if (!r->leads[producer.v])
+        return NULL;
+    PlanRegion *to = &r->out->at[producer.v];
+    const PlanRegion *from = &r->out->at[reader.v];
+    int64_t lo, hi;
+    bool scratch = r->out->scratch[producer.v];
+    if (!distance(r->g, dim, d, &lo, &hi))
+        return tessi_sprintf(r->arena, "'%s' reads '%s' at no constant distance",
+                             name_of(r, reader), name_of(r, producer));
+    lo += from->lo[d];
+    hi += from->hi[d];
+    bool same_size = s->size[d].v == r->domain->size[d].v;
+    if (dim->rule == BORDER_WRAP || wraps) {
+        r->out->wraps[producer.v][d] = true;
+        same_size = same_size && tessi_stage(r->g, reader)->size[d].v == r->domain->size[d].v;
+    } else if (dim->rule != BORDER_INSIDE) {
+        lo = lo < 0 ? lo : 0;
+        hi = hi > 0 ? hi : 0;
+        if (looks_back(dim->rule)) {
+            int64_t wide = -lo > hi ? -lo : hi;
+            lo = -wide;
+            hi = wide;
+        }
+        if (scratch && to->rule[d] != BORDER_INSIDE && to->rule[d] != dim->rule)
+            return tessi_sprintf(r->arena, "'%s' is read with more than one border rule",
+                                 name_of(r, producer));
+        to->rule[d] = dim->rule;
+    }
+    if ((dim->rule != BORDER_INSIDE || wraps) && !same_size)
+        return tessi_sprintf(r->arena, "'%s' has not the size of what reads it with a border rule",
+                             name_of(r, producer));
+    if (r->out->reached[producer.v]) {
+        lo = lo < to->lo[d] ? lo : to->lo[d];
+        hi = hi > to->hi[d] ? hi : to->hi[d];
+    }
+    to->lo[d] = lo;
+    to->hi[d] = hi;
+    return NULL;
+}
+
+/* Beyond the edge by more than one rule cannot be: what wraps has no other. */
+static const char *check_region(Regions *r, StageId id)
+{
+    const Stage *s = tessi_stage(r->g, id);
+    const PlanRegion *region = &r->out->at[id.v];
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        if (!r->out->wraps[id.v][d])
+            continue;
+        if (r->out->scratch[id.v] && region->rule[d] != BORDER_INSIDE)
+            return tessi_sprintf(r->arena, "'%s' is read with more than one border rule",
+                                 name_of(r, id));
+        if (s->size[d].v != r->domain->size[d].v)
+            return tessi_sprintf(r->arena, "'%s' is needed beyond its edge and has another size",
+                                 name_of(r, id));
+    }
+    return NULL;
+}
+
+static const char *read_stage(Regions *r, StageId reader, const PlanRead *read)
+{
+    StageId producer = read->producer;
+    const Stage *s = tessi_stage(r->g, producer);
+    bool leads = r->leads[producer.v];
+    if (!read->access.v)
+        return NULL;
+    const Access *access = tessi_access(r->g, read->access);
+    PlanRegion *to = &r->out->at[producer.v];
+    if (leads && !r->out->reached[producer.v]) {
+        to->stage = producer;
+        for (uint8_t d = 0; d < MAX_DIMS; d++)
+            to->rule[d] = BORDER_INSIDE;
+    }
+    if (leads && s->n_dims != r->domain->n_dims)
+        return tessi_sprintf(r->arena, "'%s' has other dimensions than the group",
+                             name_of(r, producer));
+    for (uint8_t d = 0; d < access->n_dims; d++) {
+        const char *fault = read_dim(r, reader, access, d);
+        if (fault)
+            return fault;
+    }
+    if (access->outside.v && r->out->scratch[producer.v]) {
+        if (to->outside.v && to->outside.v != access->outside.v)
+            return tessi_sprintf(r->arena, "'%s' is read with more than one value outside",
+                                 name_of(r, producer));
+        to->outside = access->outside;
+    }
+    r->out->reached[producer.v] = r->out->reached[producer.v] || leads;
+    return NULL;
+}
+
+const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                               PlanRegions *out)
+{
+    Arena *a = f->arena;
+    const Graph *g = f->g;
+    uint32_t n = g->stages.n;
+    Regions r = { .arena = a, .g = g, .f = f, .p = p, .group = group };
+    r.out = out;
+    r.domain = tessi_stage(g, group->members.at[0]);
+    out->at = ARENA_NEW_ARRAY(a, PlanRegion, n);
+    out->reached = ARENA_NEW_ARRAY(a, bool, n);
+    out->scratch = ARENA_NEW_ARRAY(a, bool, n);
+    out->wraps = tessi_alloc_array(a, n, sizeof *out->wraps);
+    r.leads = ARENA_NEW_ARRAY(a, bool, n);
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            out->scratch[id->v] = true;
+    find_leads(&r);
+    VEC_FOREACH (const StageId, id, &group->members) {
+        out->reached[id->v] = true;
+        out->at[id->v].stage = *id;
+        for (int d = 0; d < MAX_DIMS; d++)
+            out->at[id->v].rule[d] = BORDER_INSIDE;
+    }
+    for (uint32_t v = n; v-- > 1;) { /* readers before what they read */
+        StageId id = { v };
+        if (!out->reached[v])
+            continue;
+        const char *fault = check_region(&r, id);
+        VEC_FOREACH (const PlanRead, read, &r.f->reads[v])
+            if (!fault)
+                fault = read_stage(&r, id, read);
+        if (fault)
+            return fault;
+    }
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (!out->reached[id->v])
+                return tessi_sprintf(a, "no member of the group reads '%s'", name_of(&r, *id));
+    return NULL;
+}

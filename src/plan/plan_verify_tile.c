@@ -1,0 +1,149 @@
+/* Are the tiles and passes of a group legal? One sentence about the first fault. */
+#include "plan/plan_base.h"
+
+typedef struct TileCheck {
+    const PlanFacts *f;
+    const Plan *p;
+    const PlanGroup *group;
+    PlanRegions regions;
+    uint32_t *pass_of; /* by StageId: pass + 1 */
+} TileCheck;
+
+static const char *name_of(const TileCheck *c, StageId id)
+{
+    return tessi_stage(c->f->g, id)->name;
+}
+
+void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
+                              int64_t *before, int64_t *size)
+{
+    int64_t line = 64 / tessi_type_info(s->type)->bytes; /* elements of a cache line */
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        before[d] = region->lo[d] < 0 ? -region->lo[d] : 0;
+        size[d] = tile[d] + (region->hi[d] > 0 ? region->hi[d] : 0);
+        if (d + 1 == s->n_dims && s->n_dims > 1) { /* rows begin at cache lines */
+            before[d] = (before[d] + line - 1) / line * line;
+            size[d] = (size[d] + line - 1) / line * line;
+            if ((before[d] + size[d]) % (16 * line) == 0)
+                size[d] += line; /* rows a power of two apart would share few sets of a cache */
+        }
+        size[d] += before[d];
+    }
+}
+
+static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
+{
+    Arena *a = c->f->arena;
+    const Graph *g = c->f->g;
+    const char *group = c->group->name;
+    if (id.v == 0 || id.v >= g->stages.n || !tessi_plan_computes(c->f, id))
+        return tessi_sprintf(a, "group '%s' names a stage that is not computed", group);
+    const Stage *s = tessi_stage(g, id);
+    if (c->pass_of[id.v])
+        return tessi_sprintf(a, "stage '%s' is in two passes", s->name);
+    c->pass_of[id.v] = i + 1;
+    if (!tessi_stage_is_plain(s) || s->n_dims != c->group->n_dims)
+        return tessi_sprintf(a, "stage '%s' cannot be computed tile by tile in group '%s'", s->name,
+                             group);
+    bool is_member = false;
+    VEC_FOREACH (const StageId, m, &c->group->members)
+        is_member = is_member || m->v == id.v;
+    if (c->p->stage[id.v].placement != (is_member ? PLACE_MEMORY : PLACE_TILE))
+        return tessi_sprintf(a, "stage '%s' of a pass of group '%s' is placed in %s", s->name,
+                             group, tessi_placement_name(c->p->stage[id.v].placement));
+    const PlanPass *pass = &c->group->passes.at[i];
+    if (!tessi_stage_same_domain(s, tessi_stage(g, pass->stages.at[0])))
+        return tessi_sprintf(a, "the stages '%s' and '%s' of a pass have different sizes", s->name,
+                             name_of(c, pass->stages.at[0]));
+    if (pass->rows > 1
+        && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, id)))
+        return tessi_sprintf(a,
+                             "pass of stage '%s': several rows at once are for split loops over "
+                             "whole two-dimensional stages without window loops",
+                             s->name);
+    return NULL;
+}
+
+/* What a stage of pass `i` (or, i = all of them, a member) reads from scratch memory stands in an earlier pass. */
+static const char *check_reads(TileCheck *c, uint32_t i, StageId id)
+{
+    StageList stored = { 0 };
+    tessi_plan_stored_reads(c->f, c->p, id, &stored);
+    VEC_FOREACH (const StageId, s, &stored) {
+        if (c->pass_of[s->v] && c->pass_of[s->v] - 1 >= i)
+            return tessi_sprintf(c->f->arena,
+                                 "a pass of group '%s' reads stage '%s' before it is computed",
+                                 c->group->name, name_of(c, *s));
+    }
+    return NULL;
+}
+
+static const char *check_bytes(TileCheck *c)
+{
+    int64_t total = 0;
+    VEC_FOREACH (const PlanPass, pass, &c->group->passes) {
+        const PlanRegion *first = &c->regions.at[pass->stages.at[0].v];
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const Stage *s = tessi_stage(c->f->g, *id);
+            const PlanRegion *region = &c->regions.at[id->v];
+            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                if (region->lo[d] != first->lo[d] || region->hi[d] != first->hi[d]
+                    || c->regions.wraps[id->v][d] != c->regions.wraps[pass->stages.at[0].v][d])
+                    return tessi_sprintf(c->f->arena,
+                                         "the stages '%s' and '%s' of a pass are needed in "
+                                         "different regions",
+                                         s->name, name_of(c, pass->stages.at[0]));
+            tessi_plan_scratch_shape(s, region, c->group->tile, before, size);
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                if (!tessi_mul_i64(bytes, size[d], &bytes))
+                    bytes = INT64_MAX;
+            if (!tessi_add_i64(total, bytes, &total))
+                total = INT64_MAX;
+        }
+    }
+    if (total > PLAN_MAX_SCRATCH_BYTES)
+        return tessi_sprintf(
+            c->f->arena, "the tiles of group '%s' need %lld bytes of scratch memory; there are %d",
+            c->group->name, (long long)total, PLAN_MAX_SCRATCH_BYTES);
+    return NULL;
+}
+
+const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    TileCheck c = { .f = f, .p = p, .group = group };
+    Arena *a = f->arena;
+    if (!group->tile[0])
+        return group->passes.n || group->stream
+                   ? tessi_sprintf(a, "group '%s' has passes or streams, and no tiles", group->name)
+                   : NULL;
+    if (p->gpu)
+        return tessi_sprintf(a, "group '%s': tiles and passes are for CPUs", group->name);
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        if (group->tile[d] < (d < group->n_dims) || group->tile[d] > PLAN_MAX_TILE
+            || (d >= group->n_dims && group->tile[d]))
+            return tessi_sprintf(a, "group '%s': a tile has 1 to %d points in each dimension",
+                                 group->name, PLAN_MAX_TILE);
+    if (!tessi_stage_is_plain(tessi_stage(f->g, group->members.at[0])))
+        return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
+                             group->name);
+    c.pass_of = ARENA_NEW_ARRAY(a, uint32_t, f->g->stages.n);
+    const char *fault = NULL;
+    for (uint32_t i = 0; i < group->passes.n && !fault; i++) {
+        if (!group->passes.at[i].stages.n)
+            return tessi_sprintf(a, "a pass of group '%s' has no stages", group->name);
+        if (group->passes.at[i].rows < 1 || group->passes.at[i].rows > PLAN_MAX_ROWS)
+            return tessi_sprintf(a, "a pass of group '%s' has %d rows; there can be 1 to %d",
+                                 group->name, group->passes.at[i].rows, PLAN_MAX_ROWS);
+        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages)
+            if (!fault)
+                fault = check_stage(&c, i, *id);
+    }
+    for (uint32_t i = 0; i < group->passes.n && !fault; i++)
+        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages)
+            if (!fault)
+                fault = check_reads(&c, i, *id);
+    if (!fault)
+        fault = tessi_plan_regions(f, p, group, &c.regions);
+    return fault ? fault : check_bytes(&c);
+}
