@@ -59,7 +59,19 @@ static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
     job_stores(l, nest, place);
 }
 
-/* Several rows: placed together, so that what two rows share is computed once. */
+typedef struct Rows {
+    Lower *l;
+    const Nest *nest;
+} Rows;
+
+static void store_row(void *user, LExprId *place)
+{
+    const Rows *rows = user;
+    job_stores(rows->l, rows->nest, place);
+}
+
+/* Several rows: placed together, so that what two rows share is computed once, and one after the other, so that little is waiting in
+ * registers. */
 static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows)
 {
     const Job *job = nest->user;
@@ -67,9 +79,8 @@ static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * rows);
     for (uint32_t r = 0; r < rows; r++)
         job_values(l, nest, coord[r], job_eval(l, nest, coord[r]), place + (size_t)n * r);
-    tessi_scope_place(l, place, n * rows);
-    for (uint32_t r = 0; r < rows; r++)
-        job_stores(l, nest, place + (size_t)n * r);
+    Rows all = { l, nest };
+    tessi_scope_place_in_turns(l, place, n * rows, n, store_row, &all);
 }
 
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)

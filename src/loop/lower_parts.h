@@ -59,6 +59,7 @@ typedef struct Known {
     uint32_t level;     /* depth of the scope where it can stand */
     uint32_t uses;      /* number of users */
     uint32_t use_level; /* deepest user */
+    uint32_t turn;      /* in which it is needed first */
     uint32_t moved;     /* LExprId of its replacement */
 } Known;
 
@@ -167,6 +168,10 @@ void tessi_scope_remember(Lower *l, uint32_t *cell); /* forget *cell with the in
 /* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the outermost scope
  * that can have it. */
 void tessi_scope_place(Lower *l, LExprId *root, uint32_t n);
+/* The same in turns of `per_turn` roots: after each, `then` receives its roots and appends what uses them, so that no value is made
+ * long before it is needed. */
+void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t per_turn,
+                                void (*then)(void *user, LExprId *turn), void *user);
 LExprId tessi_scope_place1(Lower *l, LExprId root);
 Known *tessi_known(Lower *l, LExprId id);
 /* The value must not be computed outside the scope of this depth. */

@@ -254,9 +254,9 @@ static uint32_t let_at(Lower *l, LExprId original, LExprId value, uint32_t level
     return var.v;
 }
 
-void tessi_scope_place(Lower *l, LExprId *root, uint32_t n)
+/* Everything below the roots that has no LET yet, operands before their users. */
+static LExprList gather_all(Lower *l, const LExprId *root, uint32_t n)
 {
-    uint32_t depth = tessi_scope_depth(l);
     LExprList list = { 0 };
     l->generation++;
     for (uint32_t i = 0; i < n; i++)
@@ -270,29 +270,73 @@ void tessi_scope_place(Lower *l, LExprId *root, uint32_t n)
             gather(l, e->arg[i], &list);
     }
     if (list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_id); /* operands before their users */
+        qsort(list.at, list.n, sizeof *list.at, by_id);
+    return list;
+}
+
+/* Counts the uses of each, and finds the first turn in which it is needed: turns are runs of `per_turn` roots. */
+static void count_uses(Lower *l, const LExprList *list, const LExprId *root, uint32_t n,
+                       uint32_t per_turn)
+{
+    uint32_t depth = tessi_scope_depth(l);
+    for (uint32_t next = 0; next < list->n; next++)
+        l->known.at[list->at[next].v].turn = UINT32_MAX;
+    for (uint32_t i = n; i-- > 0;) {
+        add_use(l, root[i], depth);
+        l->known.at[root[i].v].turn = i / per_turn;
+    }
+    for (uint32_t next = list->n; next-- > 0;) {
+        const Known *k = &l->known.at[list->at[next].v];
+        const LExpr *e = tessi_lexpr(l->p, list->at[next]);
+        for (int i = 0; i < e->n_args && !k->moved; i++) {
+            Known *arg = &l->known.at[e->arg[i].v];
+            add_use(l, e->arg[i], k->level);
+            arg->turn = k->turn < arg->turn ? k->turn : arg->turn;
+        }
+    }
+}
+
+static void place_one(Lower *l, LExprId id)
+{
+    if (l->known.at[id.v].moved)
+        return;
+    LExprId value = rebuild(l, id);
+    const Known k = l->known.at[id.v];
+    bool named =
+        (k.uses > 1 || k.use_level > k.level) && !is_trivial(l->p, tessi_lexpr(l->p, value));
+    l->known.at[id.v].moved = named ? let_at(l, id, value, k.level) : value.v;
+}
+
+void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t per_turn,
+                                void (*then)(void *user, LExprId *turn), void *user)
+{
+    LExprList list = gather_all(l, root, n), later = { 0 };
     for (uint32_t next = 0; next < list.n; next++)
         l->known.at[list.at[next].v].level = home(l, level_of(l, list.at[next]));
-    for (uint32_t i = 0; i < n; i++)
-        add_use(l, root[i], depth);
-    for (uint32_t next = list.n; next-- > 0;) {
-        const Known *k = &l->known.at[list.at[next].v];
-        const LExpr *e = tessi_lexpr(l->p, list.at[next]);
-        for (int i = 0; i < e->n_args && !k->moved; i++)
-            add_use(l, e->arg[i], k->level);
+    count_uses(l, &list, root, n, per_turn);
+    for (uint32_t first = 0; first < n; first += per_turn) {
+        later.n = 0;
+        for (uint32_t next = 0; next < list.n; next++) {
+            if (l->known.at[list.at[next].v].turn == first / per_turn)
+                place_one(l, list.at[next]);
+            else
+                VEC_PUSH(l->arena, &later, list.at[next]);
+        }
+        LExprList done = list;
+        list = later;
+        later = done;
+        uint32_t end = n - first < per_turn ? n : first + per_turn;
+        for (uint32_t i = first; i < end; i++)
+            root[i].v = l->known.at[root[i].v].moved;
+        if (then)
+            then(user, root + first);
     }
-    for (uint32_t next = 0; next < list.n; next++) {
-        LExprId id = list.at[next];
-        if (l->known.at[id.v].moved)
-            continue;
-        LExprId value = rebuild(l, id);
-        const Known k = l->known.at[id.v];
-        bool named =
-            (k.uses > 1 || k.use_level > k.level) && !is_trivial(l->p, tessi_lexpr(l->p, value));
-        l->known.at[id.v].moved = named ? let_at(l, id, value, k.level) : value.v;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        root[i].v = l->known.at[root[i].v].moved;
+}
+
+void tessi_scope_place(Lower *l, LExprId *root, uint32_t n)
+{
+    if (n)
+        tessi_scope_place_in_turns(l, root, n, n, NULL, NULL);
 }
 
 LExprId tessi_scope_place1(Lower *l, LExprId root)

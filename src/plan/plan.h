@@ -105,6 +105,7 @@ typedef struct PlanRegions {
         *at; /* by StageId; for stages of passes and inlined stages that the group evaluates */
     bool *reached; /* by StageId: the group evaluates it */
     bool *scratch; /* by StageId: stages of its passes */
+    bool *leads;   /* by StageId: in scratch memory, or inlined and reading what is */
     /* By StageId and dimension: evaluated at coordinates outside the stage too, where its reads wrap around as its reader's do. */
     bool (*wraps)[MAX_DIMS];
 } PlanRegions;
@@ -129,7 +130,7 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
 /* What planning asks again and again about a graph (plan_base.h). */
 typedef struct PlanFacts PlanFacts;
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
-/* NULL, or one sentence: why the passes cannot be computed tile by tile. Overlapped tiles: sections on fusion of the first paper,
+/* Fills in `out`, which starts as zeros and whose memory is used again. NULL, or one sentence: why the passes cannot be computed tile by tile. Overlapped tiles: sections on fusion of the first paper,
  * for any graph. */
 const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                PlanRegions *out);

@@ -53,13 +53,27 @@ typedef struct OffsetSet {
     VEC(Offset) at;
     double loose;
 } OffsetSet;
-/* The constant offset of a read in two dimensions; false when it has none (windows, scales, computed indices). */
+/* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed indices) or leaves
+ * the plane. */
 bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out);
 void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o);
 /* Evaluations a point when each of `rows` rows evaluates the set and equal places are computed once. */
 double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows);
-/* Gives each group the number of rows for which a point costs least. */
+typedef struct RowCost {
+    double seconds; /* of one point */
+    double nodes;   /* of the code of a block */
+} RowCost;
+/* Stages computed together, `rows` rows at once. */
+RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const StageList *stages, uint32_t rows);
+/* The number of rows for which a point costs least, and what it costs. */
+uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
+                             const Plan *p, const StageList *stages, bool may_block, RowCost *best);
+/* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_fuse.c */
+/* Turns groups into passes of the groups that read them where that is expected to pay. */
+void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Stage *s);
@@ -83,8 +97,11 @@ bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
 bool tessi_plan_order(Plan *p, const PlanFacts *f);
 /* The stages in memory that computing `s` reads, through inlined ones, each once. */
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out);
-/* The fault of a group's tiles and passes, or NULL. */
-const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* The fault of a group's tiles and passes, or NULL. `regions` is filled in, its memory used again. */
+const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                   PlanRegions *regions);
+/* A stage can live in scratch memory as far as its readers go: all read it at constant distances. */
+bool tessi_plan_read_at_distance(const Graph *g, const PlanRead *r);
 /* Nodes of the code that computing stage s takes, inlined stages multiplied out; by StageId, saturating. */
 int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p);
 

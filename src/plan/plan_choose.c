@@ -20,6 +20,7 @@ typedef struct Chooser {
     bool *for_reduction; /* read by a reduction or histogram */
     bool *dynamic;       /* read by computed index */
     bool *same_point;    /* read at the point itself only */
+    bool *scratch;       /* can live in scratch memory as far as its readers go */
     uint32_t *group_of;  /* by StageId: group + 1 */
 } Chooser;
 
@@ -67,7 +68,7 @@ static void find_uses(Chooser *c)
 {
     const Graph *g = c->f->g;
     for (uint32_t v = 1; v < g->stages.n; v++)
-        c->same_point[v] = true;
+        c->same_point[v] = c->scratch[v] = true;
     GRAPH_FOREACH_STAGE (g, id) {
         bool reduces =
             tessi_stage(g, id)->kind == STAGE_REDUCE || tessi_stage(g, id)->kind == STAGE_HISTOGRAM;
@@ -78,6 +79,7 @@ static void find_uses(Chooser *c)
             c->for_reduction[p] = c->for_reduction[p] || reduces;
             c->dynamic[p] = c->dynamic[p] || r->dynamic;
             c->same_point[p] = c->same_point[p] && r->same_point;
+            c->scratch[p] = c->scratch[p] && tessi_plan_read_at_distance(g, r);
         }
     }
 }
@@ -116,7 +118,12 @@ static void place(Chooser *c, StageId id)
     uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
     double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
     double again = evaluations > 1 ? (evaluations - 1) * c->seconds[id.v] : 0;
+    bool scratch =
+        s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(s) && !tessi_machine_is_gpu(c->m);
     double trip = tessi_plan_trip_seconds(c->m, s->type);
+    if (scratch) /* written and read in a tile, some of it twice */
+        trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type) + 0.1 * c->seconds[id.v];
+    const char *where = scratch ? "scratch memory" : "memory";
     bool small =
         c->nodes[id.v]
         <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
@@ -144,14 +151,14 @@ static void place(Chooser *c, StageId id)
     else if (s->n_dims && again > trip)
         at->reason = tessi_sprintf(a,
                                    "read %s: computing it again would cost %lld ps a "
-                                   "point, the trip through memory %lld ps",
-                                   taps, picoseconds(again), picoseconds(trip));
+                                   "point, the trip through %s %lld ps",
+                                   taps, picoseconds(again), where, picoseconds(trip));
     else {
         at->placement = PLACE_INLINE;
         at->reason = s->n_dims ? tessi_sprintf(a,
                                                "read %s: computing it again costs %lld ps a "
-                                               "point, a trip through memory would cost %lld ps",
-                                               taps, picoseconds(again), picoseconds(trip))
+                                               "point, a trip through %s would cost %lld ps",
+                                               taps, picoseconds(again), where, picoseconds(trip))
                                : "a single number, computed where it is used";
     }
 }
@@ -254,6 +261,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     c.for_reduction = ARENA_NEW_ARRAY(a, bool, n);
     c.dynamic = ARENA_NEW_ARRAY(a, bool, n);
     c.same_point = ARENA_NEW_ARRAY(a, bool, n);
+    c.scratch = ARENA_NEW_ARRAY(a, bool, n);
     c.group_of = ARENA_NEW_ARRAY(a, uint32_t, n);
     find_uses(&c);
     GRAPH_FOREACH_STAGE (g, id)
@@ -262,8 +270,10 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);
-    tessi_plan_order(c.p, f);
     c.p->gpu = tessi_machine_is_gpu(m);
+    if (!c.p->gpu)
+        tessi_plan_fuse(f, an, m, c.p);
+    tessi_plan_order(c.p, f);
     if (c.p->gpu)
         VEC_FOREACH (PlanGroup, group, &c.p->groups)
             tessi_plan_point_kernel(group);

@@ -5,6 +5,8 @@
  * takes one rule for all its readers, and, for the rules that look back into the image, a region around the tile that is as wide on
  * one side as on the other. A rule that looks at the other end of the image has no tile to look into: there the stage itself is
  * evaluated beyond its edge, which gives the same values when all it reads wraps around as well. */
+#include <string.h>
+
 #include "plan/plan_base.h"
 
 typedef struct Regions {
@@ -14,7 +16,6 @@ typedef struct Regions {
     const Plan *p;
     const PlanGroup *group;
     const Stage *domain; /* of the members */
-    bool *leads;         /* by StageId: in scratch memory, or inlined and reading what is */
     PlanRegions *out;
 } Regions;
 
@@ -41,6 +42,18 @@ static bool distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *l
     return *lo > -PLAN_MAX_TILE && *hi < PLAN_MAX_TILE;
 }
 
+bool tessi_plan_read_at_distance(const Graph *g, const PlanRead *r)
+{
+    int64_t lo, hi;
+    if (!r->access.v)
+        return false;
+    const Access *access = tessi_access(g, r->access);
+    for (uint8_t d = 0; d < access->n_dims; d++)
+        if (!distance(g, &access->dim[d], d, &lo, &hi))
+            return false;
+    return true;
+}
+
 static bool looks_back(Border rule)
 {
     return rule == BORDER_MIRROR || rule == BORDER_REFLECT;
@@ -50,11 +63,11 @@ static bool looks_back(Border rule)
 static void find_leads(Regions *r)
 {
     GRAPH_FOREACH_STAGE (r->g, id) { /* what is read stands before its readers */
-        r->leads[id.v] = r->out->scratch[id.v];
+        r->out->leads[id.v] = r->out->scratch[id.v];
         if (r->p->stage[id.v].placement != PLACE_INLINE || !tessi_plan_computes(r->f, id))
             continue;
         VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
-            r->leads[id.v] = r->leads[id.v] || r->leads[read->producer.v];
+            r->out->leads[id.v] = r->out->leads[id.v] || r->out->leads[read->producer.v];
     }
 }
 
@@ -71,7 +84,7 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
         return tessi_sprintf(r->arena,
                              "'%s' is needed beyond its edge, where '%s' does not wrap around",
                              name_of(r, reader), name_of(r, producer));
-    if (!r->leads[producer.v])
+    if (!r->out->leads[producer.v])
         return NULL;
     PlanRegion *to = &r->out->at[producer.v];
     const PlanRegion *from = &r->out->at[reader.v];
@@ -133,7 +146,7 @@ static const char *read_stage(Regions *r, StageId reader, const PlanRead *read)
 {
     StageId producer = read->producer;
     const Stage *s = tessi_stage(r->g, producer);
-    bool leads = r->leads[producer.v];
+    bool leads = r->out->leads[producer.v];
     if (!read->access.v)
         return NULL;
     const Access *access = tessi_access(r->g, read->access);
@@ -170,11 +183,19 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
     Regions r = { .arena = a, .g = g, .f = f, .p = p, .group = group };
     r.out = out;
     r.domain = tessi_stage(g, group->members.at[0]);
-    out->at = ARENA_NEW_ARRAY(a, PlanRegion, n);
-    out->reached = ARENA_NEW_ARRAY(a, bool, n);
-    out->scratch = ARENA_NEW_ARRAY(a, bool, n);
-    out->wraps = tessi_alloc_array(a, n, sizeof *out->wraps);
-    r.leads = ARENA_NEW_ARRAY(a, bool, n);
+    if (!out->at) {
+        out->at = ARENA_NEW_ARRAY(a, PlanRegion, n);
+        out->reached = ARENA_NEW_ARRAY(a, bool, n);
+        out->scratch = ARENA_NEW_ARRAY(a, bool, n);
+        out->leads = ARENA_NEW_ARRAY(a, bool, n);
+        out->wraps = tessi_alloc_array(a, n, sizeof *out->wraps);
+    } else {
+        memset(out->at, 0, n * sizeof *out->at);
+        memset(out->reached, 0, n * sizeof *out->reached);
+        memset(out->scratch, 0, n * sizeof *out->scratch);
+        memset(out->leads, 0, n * sizeof *out->leads);
+        memset(out->wraps, 0, n * sizeof *out->wraps);
+    }
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             out->scratch[id->v] = true;

@@ -1,4 +1,4 @@
-/* How many rows a group computes in one pass. Rows that are computed together share every place at which a stage is evaluated or an
+/* How many rows are computed in one pass. Rows that are computed together share every place at which a stage is evaluated or an
  * image is read: three rows above one another, read by each of eight rows, are ten places and not twenty-four. The number of
  * distinct places is counted exactly; more rows always share more, until the code grows too large. */
 #include "plan/plan_base.h"
@@ -10,16 +10,17 @@ bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
     if (!r->access.v || r->dynamic)
         return false;
     const Access *access = tessi_access(g, r->access);
-    int64_t offset[2];
-    if (access->n_dims != 2)
+    uint8_t n = access->n_dims;
+    int64_t offset[MAX_DIMS];
+    if (n < 2)
         return false;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 0; d < n; d++) {
         const AccessDim *dim = &access->dim[d];
         if (dim->absolute || dim->src != d || dim->scale != 1 || dim->n_terms
-            || !tessi_size_is_const(g, dim->add, &offset[d]))
+            || !tessi_size_is_const(g, dim->add, &offset[d]) || (d < n - 2 && offset[d]))
             return false;
     }
-    *out = (Offset){ offset[0], offset[1] };
+    *out = (Offset){ offset[n - 2], offset[n - 1] };
     return true;
 }
 
@@ -50,11 +51,7 @@ double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows
     return (all.at.n + all.loose) / rows;
 }
 
-/* ---- A group ------------------------------------------------------------------------------------------------------- */
-typedef struct RowCost {
-    double seconds; /* of one point */
-    double nodes;   /* of the code of a block */
-} RowCost;
+/* ---- Stages that share a loop -------------------------------------------------------------------------------------- */
 
 /* What reading a producer at each place of `from` adds to the places of the producer. */
 static void spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,
@@ -70,24 +67,64 @@ static void spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet 
         tessi_plan_add_offset(a, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
 }
 
-static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
-                            const PlanGroup *group, uint32_t rows)
+/* The stages that evaluating `stages` evaluates or loads, in ascending order. */
+static void reach(const PlanFacts *f, const Plan *p, const StageList *stages, StageList *out)
+{
+    StageList stack = { 0 };
+    uint32_t most = 0;
+    VEC_FOREACH (const StageId, s, stages)
+        most = s->v > most ? s->v : most;
+    bool *seen = ARENA_NEW_ARRAY(f->arena, bool, (size_t)most + 1);
+    VEC_FOREACH (const StageId, s, stages) {
+        seen[s->v] = true;
+        VEC_PUSH(f->arena, &stack, *s);
+    }
+    while (stack.n) {
+        StageId id = stack.at[--stack.n];
+        VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
+            StageId to = r->producer;
+            if (seen[to.v])
+                continue;
+            seen[to.v] = true;
+            if (p->stage[to.v].placement == PLACE_INLINE)
+                VEC_PUSH(f->arena, &stack, to);
+        }
+    }
+    for (uint32_t v = 1; v <= most; v++)
+        if (seen[v])
+            VEC_PUSH(f->arena, out, (StageId){ v });
+}
+
+static OffsetSet *places_of(const StageList *list, OffsetSet *places, StageId id)
+{
+    uint32_t lo = 0, hi = list->n;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        *(list->at[mid].v <= id.v ? &lo : &hi) = mid;
+    }
+    return &places[lo];
+}
+
+RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const StageList *stages, uint32_t rows)
 {
     const Graph *g = f->g;
     RowCost cost = { 0 };
-    OffsetSet *places = ARENA_NEW_ARRAY(f->arena, OffsetSet, g->stages.n);
-    bool *is_member = ARENA_NEW_ARRAY(f->arena, bool, g->stages.n);
-    VEC_FOREACH (const StageId, member, &group->members) {
-        is_member[member->v] = true;
+    StageList list = { 0 };
+    reach(f, p, stages, &list);
+    OffsetSet *places = ARENA_NEW_ARRAY(f->arena, OffsetSet, list.n);
+    bool *is_computed = ARENA_NEW_ARRAY(f->arena, bool, list.n);
+    VEC_FOREACH (const StageId, s, stages) {
+        OffsetSet *at = places_of(&list, places, *s);
+        is_computed[at - places] = true;
         for (uint32_t r = 0; r < rows; r++)
-            tessi_plan_add_offset(f->arena, &places[member->v], (Offset){ r, 0 });
+            tessi_plan_add_offset(f->arena, at, (Offset){ r, 0 });
     }
-    for (uint32_t v = g->stages.n; v-- > 1;) { /* readers before what they read */
-        double n = places[v].at.n + places[v].loose;
-        ScalarType t = tessi_stage(g, (StageId){ v })->type;
-        if (n <= 0)
-            continue;
-        if (!is_member[v] && p->stage[v].placement != PLACE_INLINE) {
+    for (uint32_t i = list.n; i-- > 0;) { /* readers before what they read */
+        uint32_t v = list.at[i].v;
+        double n = places[i].at.n + places[i].loose;
+        ScalarType t = tessi_stage(g, list.at[i])->type;
+        if (!is_computed[i] && p->stage[v].placement != PLACE_INLINE) {
             cost.seconds += n * tessi_plan_load_seconds(m, t);
             cost.nodes += n;
             continue;
@@ -95,35 +132,39 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
         cost.nodes += n * (double)f->nodes[v];
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            spread(f->arena, g, r, &places[v], &places[r->producer.v]);
+            spread(f->arena, g, r, &places[i], places_of(&list, places, r->producer));
     }
     cost.seconds /= rows;
     return cost;
 }
 
-static bool can_block(const PlanFacts *f, const PlanGroup *group)
+uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
+                             const Plan *p, const StageList *stages, bool may_block, RowCost *best)
 {
-    bool can = group->split == SPLIT_INTERIOR && group->vector >= 0;
-    VEC_FOREACH (const StageId, member, &group->members)
-        can = can && tessi_plan_can_block_rows(f, *member);
-    return can;
+    static const uint8_t candidates[] = { 2, 4, 8 };
+    uint8_t rows = 1;
+    *best = tessi_plan_cost_of_rows(f, an, m, p, stages, 1);
+    VEC_FOREACH (const StageId, s, stages)
+        may_block = may_block && tessi_plan_can_block_rows(f, *s);
+    for (size_t i = 0; i < sizeof candidates && may_block; i++) {
+        RowCost cost = tessi_plan_cost_of_rows(f, an, m, p, stages, candidates[i]);
+        if (cost.nodes > PLAN_BLOCK_NODES || cost.seconds > 0.98 * best->seconds)
+            break;
+        *best = cost;
+        rows = candidates[i];
+    }
+    return rows;
 }
 
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
-    static const uint8_t candidates[] = { 2, 4, 8 };
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        if (!can_block(f, group))
+        if (group->split != SPLIT_INTERIOR || group->vector < 0 || group->tile[0])
             continue;
-        const RowCost one = cost_of_rows(f, an, m, p, group, 1);
-        RowCost best = one;
-        for (size_t i = 0; i < sizeof candidates; i++) {
-            RowCost cost = cost_of_rows(f, an, m, p, group, candidates[i]);
-            if (cost.nodes > PLAN_BLOCK_NODES || cost.seconds > 0.98 * best.seconds)
-                break;
-            best = cost;
-            group->rows = candidates[i];
-        }
+        StageList members = { group->members.at, group->members.n, group->members.n };
+        const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, &members, 1);
+        RowCost best;
+        group->rows = tessi_plan_best_rows(f, an, m, p, &members, true, &best);
         if (group->rows == 1)
             continue;
         const char *why = tessi_sprintf(

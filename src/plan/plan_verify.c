@@ -199,6 +199,7 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
     if (p->n_stages != g->stages.n)
         return "the plan was made for another graph";
     Check c = { .f = tessi_plan_facts(a, g), .p = p };
+    PlanRegions regions = { 0 };
     c.group_of = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     const char *fault = NULL;
     for (uint32_t i = 0; i < p->groups.n && !fault; i++)
@@ -212,7 +213,7 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
         if (!fault)
             fault = check_order(&c, i);
         if (!fault)
-            fault = tessi_plan_check_tiles(c.f, p, &p->groups.at[i]);
+            fault = tessi_plan_check_tiles(c.f, p, &p->groups.at[i], &regions);
     }
     return fault ? fault : check_size(&c);
 }

@@ -5,7 +5,7 @@ typedef struct TileCheck {
     const PlanFacts *f;
     const Plan *p;
     const PlanGroup *group;
-    PlanRegions regions;
+    PlanRegions *regions;
     uint32_t *pass_of; /* by StageId: pass + 1 */
 } TileCheck;
 
@@ -82,14 +82,14 @@ static const char *check_bytes(TileCheck *c)
 {
     int64_t total = 0;
     VEC_FOREACH (const PlanPass, pass, &c->group->passes) {
-        const PlanRegion *first = &c->regions.at[pass->stages.at[0].v];
+        const PlanRegion *first = &c->regions->at[pass->stages.at[0].v];
         VEC_FOREACH (const StageId, id, &pass->stages) {
             const Stage *s = tessi_stage(c->f->g, *id);
-            const PlanRegion *region = &c->regions.at[id->v];
+            const PlanRegion *region = &c->regions->at[id->v];
             int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
             for (uint8_t d = 0; d < s->n_dims; d++)
                 if (region->lo[d] != first->lo[d] || region->hi[d] != first->hi[d]
-                    || c->regions.wraps[id->v][d] != c->regions.wraps[pass->stages.at[0].v][d])
+                    || c->regions->wraps[id->v][d] != c->regions->wraps[pass->stages.at[0].v][d])
                     return tessi_sprintf(c->f->arena,
                                          "the stages '%s' and '%s' of a pass are needed in "
                                          "different regions",
@@ -109,9 +109,10 @@ static const char *check_bytes(TileCheck *c)
     return NULL;
 }
 
-const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                   PlanRegions *regions)
 {
-    TileCheck c = { .f = f, .p = p, .group = group };
+    TileCheck c = { .f = f, .p = p, .group = group, .regions = regions };
     Arena *a = f->arena;
     if (!group->tile[0])
         return group->passes.n || group->stream
@@ -144,6 +145,6 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
             if (!fault)
                 fault = check_reads(&c, i, *id);
     if (!fault)
-        fault = tessi_plan_regions(f, p, group, &c.regions);
+        fault = tessi_plan_regions(f, p, group, c.regions);
     return fault ? fault : check_bytes(&c);
 }

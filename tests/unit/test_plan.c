@@ -55,7 +55,7 @@ static void point_wise_stages_are_inlined(void **state)
     assert_null(tessi_plan_verify(*state, p, g));
 }
 
-static void dear_stages_go_through_memory(void **state)
+static void dear_stages_are_not_repeated(void **state)
 {
     Graph *g = testing_read(*state,
                             "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
@@ -67,7 +67,7 @@ static void dear_stages_go_through_memory(void **state)
     Machine *m = tessi_machine_default(*state);
     m->cores = 1;
     Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
-    assert_int_equal(placed(g, p, "dear")->placement, PLACE_MEMORY);
+    assert_int_equal(placed(g, p, "dear")->placement, PLACE_TILE);
     assert_non_null(strstr(placed(g, p, "dear")->reason, "computing it again would cost"));
     assert_int_equal(placed(g, p, "once")->placement,
                      PLACE_INLINE); /* read once: nothing is repeated */
@@ -115,9 +115,64 @@ static void siblings_are_computed_together(void **state)
                      NULL);
     Plan *p = choose(*state, g);
     assert_null(tessi_plan_verify(*state, p, g));
-    assert_int_equal(p->groups.n, 3);
-    assert_int_equal(p->groups.at[0].members.n,
-                     2); /* dx dy; `after` reads dx, `small` has another size */
+    /* dx and dy are computed together, for `after` too, which reads dx; `small` has another size */
+    assert_int_equal(p->groups.n, 2);
+    assert_int_equal(p->groups.at[0].passes.n, 2); /* dy is needed in a smaller region than dx */
+    assert_int_equal(p->groups.at[0].members.n, 3);
+}
+
+/* Two stages deep, with a rule of each kind; the planner fuses what it can and says why it cannot. */
+static void chains_are_fused_whatever_the_rule(void **state)
+{
+    static const struct {
+        const char *first, *second, *why_not;
+    } cases[] = {
+        { "clamp", "clamp", NULL },
+        { "mirror", "constant(0f)", NULL },
+        { "wrap", "wrap", NULL },
+        { "clamp", "wrap", "'dear' is needed beyond its edge, where 'X' does not wrap around" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = tessi_sprintf(
+            *state,
+            "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+            "stage dear[M, N] float = exp(sin(X@[0,1]:%s)) + log(cos(X@[1,0]:%s)) "
+            "stage out[M, N] float = dear@[0,-1]:%s + dear@[1,1]:%s + dear@[-1,0]:%s "
+            "output out[M, N] float = out",
+            cases[i].first, cases[i].first, cases[i].second, cases[i].second, cases[i].second);
+        Graph *g = testing_read(*state, text, NULL);
+        Plan *p = choose(*state, g);
+        assert_null(tessi_plan_verify(*state, p, g));
+        assert_int_equal(placed(g, p, "dear")->placement,
+                         cases[i].why_not ? PLACE_MEMORY : PLACE_TILE);
+        if (cases[i].why_not)
+            assert_non_null(strstr(plan_text(*state, p, g), cases[i].why_not));
+    }
+}
+
+static void regions_grow_towards_what_is_read(void **state)
+{
+    Graph *g = testing_read(*state,
+                            "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                            "stage a[M, N] float = X + 1f "
+                            "stage b[M, N] float = a@[-2,0]:clamp + a@[1,0]:clamp "
+                            "stage c[M, N] float = b@[0,3]:mirror "
+                            "output c[M, N] float = c",
+                            NULL);
+    const char *complaint;
+    Plan *p = read_plan(*state, g,
+                        "group c\ntile 8 16\npass\nstage a tile\npass\nstage b tile\nrows 2\n"
+                        "stage c memory\nloops 0 1\nsplit interior\n",
+                        &complaint);
+    assert_string_equal(complaint, "");
+    PlanRegions regions = { 0 };
+    const PlanGroup *group = &p->groups.at[0];
+    assert_null(tessi_plan_regions(tessi_plan_facts(*state, g), p, group, &regions));
+    const PlanRegion *a = &regions.at[group->passes.at[0].stages.at[0].v];
+    const PlanRegion *b = &regions.at[group->passes.at[1].stages.at[0].v];
+    assert_int_equal(group->passes.at[1].rows, 2);
+    assert_true(b->lo[0] == 0 && b->hi[0] == 0 && b->lo[1] == -3 && b->hi[1] == 3);
+    assert_true(a->lo[0] == -2 && a->hi[0] == 1 && a->lo[1] == -3 && a->hi[1] == 3);
 }
 
 static void printed_plans_read_back(void **state)
@@ -193,6 +248,30 @@ static void illegal_plans_are_refused(void **state)
         { "stage \"out memory\n", "a name in quotes is not closed on its line" },
         { "group o p\n", "there is something after the end of the line" },
         { "stage\n", "expected the name of a stage" },
+        { "stage square inline\ngroup o\npass\nstage temp tile\nstage out memory\n",
+          "group 'o' has passes or streams, and no tiles" },
+        { "stage square inline\ngroup o\ntile 4\npass\nstage temp tile\nstage out memory\n",
+          "group 'o': a tile has 1 to 1048576 points in each dimension" },
+        { "stage square inline\ngroup o\ntile 0 4\n",
+          "a tile has 1 to 1048576 points a dimension" },
+        { "stage square inline\ngroup o\ntile 4096 4096\npass\nstage temp tile\nstage out memory\n",
+          "bytes of scratch memory; there are 1048576" },
+        { "stage square inline\ngroup o\nstage temp tile\n", "stage 'temp' is in no pass" },
+        { "stage square inline\ngroup t\ntile 4 4\npass\nstage temp tile\ngroup o\nstage out "
+          "memory\n",
+          "group 't' has no stages" },
+        { "group t\ntile 4 4\npass\nstage square tile\nstage temp memory\ngroup o\ntile 4 4\n"
+          "stage out memory\npass\n",
+          "a pass of group 'o' has no stages" },
+        { "group o\ntile 4 4\npass\nstage temp tile\npass\nstage square tile\nstage out memory\n",
+          "a pass of group 'o' reads stage 'square' before it is computed" },
+        { "group o\ntile 4 4\npass\nstage temp tile\nstage square tile\nstage out memory\n",
+          "a pass of group 'o' reads stage 'square' before it is computed" },
+        { "stage square inline\nstage temp inline\ngroup o\ntile 4 4\npass\nstage out tile\n"
+          "stage out memory\npass\n",
+          "a pass of group 'o' has no stages" },
+        { "pass\n", "a pass belongs to a group" },
+        { "stream\n", "'stream' belongs to a group" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
@@ -207,11 +286,14 @@ static void illegal_plans_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        GRAPH_TEST(point_wise_stages_are_inlined), GRAPH_TEST(dear_stages_go_through_memory),
-        GRAPH_TEST(rows_share_what_they_read),     GRAPH_TEST(siblings_are_computed_together),
-        GRAPH_TEST(printed_plans_read_back),       GRAPH_TEST(estimates_add_up),
-        GRAPH_TEST(illegal_plans_are_refused)
-    };
+    const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
+                                        GRAPH_TEST(dear_stages_are_not_repeated),
+                                        GRAPH_TEST(rows_share_what_they_read),
+                                        GRAPH_TEST(siblings_are_computed_together),
+                                        GRAPH_TEST(chains_are_fused_whatever_the_rule),
+                                        GRAPH_TEST(regions_grow_towards_what_is_read),
+                                        GRAPH_TEST(printed_plans_read_back),
+                                        GRAPH_TEST(estimates_add_up),
+                                        GRAPH_TEST(illegal_plans_are_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

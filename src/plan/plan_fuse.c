@@ -1,0 +1,452 @@
+/* Fusion: which groups are computed tile by tile inside the group that reads them, and with what tiles. A group whose only reader is
+ * one other group can become passes of it: its images then live in scratch memory of a tile's size, which costs the overlap of the
+ * tiles and saves a trip through memory. Readers are asked before what they read, so that chains of any length end in one group, as
+ * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
+#include "plan/plan_base.h"
+
+enum {
+    MAX_PASSES = 32,
+    MAX_GROUP_NODES = 12000,  /* of the code of a group with passes: compile time */
+    MAX_PASS_NODES = 600,     /* of stages computed together in a pass */
+    SEARCH_BUDGET = 40000000, /* stages looked at; a graph too large for it is fused only in part */
+};
+
+typedef struct Fuse {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+    uint32_t *group_of; /* by StageId: group + 1, 0 = none */
+    bool *gone;         /* by group: has become passes of another */
+    double *seconds;    /* by group: of a point of its members */
+    StageList
+        *readers; /* by StageId: computed stages that read it, directly or through inlined ones */
+    PlanRegions regions;
+    int64_t left; /* of the budget */
+} Fuse;
+
+/* ---- What a group costs ------------------------------------------------------------------------------------------------- */
+
+typedef struct Tile {
+    int64_t size[MAX_DIMS];
+    double seconds; /* of a point of the members: arithmetic and scratch memory */
+    double again;   /* computed, over what would be without overlap */
+} Tile;
+
+/* The time of memory traffic of a group: every image that it reads or writes once. */
+static double memory_seconds(const Fuse *c, const PlanGroup *group)
+{
+    StageList all = { 0 }, stored = { 0 }, read = { 0 };
+    double bytes = 0;
+    tessi_plan_group_stages(c->f, group, &all);
+    VEC_FOREACH (const StageId, id, &all) {
+        tessi_plan_stored_reads(c->f, c->p, *id, &stored);
+        VEC_FOREACH (const StageId, s, &stored) {
+            bool known =
+                c->p->stage[s->v].placement == PLACE_TILE || tessi_plan_in_passes(group, *s);
+            VEC_FOREACH (const StageId, r, &read)
+                known = known || r->v == s->v;
+            if (known || !tessi_stage(c->f->g, *s)->n_dims)
+                continue;
+            VEC_PUSH(c->f->arena, &read, *s);
+            bytes += tessi_type_info(tessi_stage(c->f->g, *s)->type)->bytes;
+        }
+    }
+    VEC_FOREACH (const StageId, id, &group->members)
+        bytes += tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes;
+    return bytes / (c->m->memory_gbs * 1e9);
+}
+
+/* Memory and arithmetic overlap, but not perfectly. */
+static double together(double compute, double memory)
+{
+    double most = compute > memory ? compute : memory, least = compute > memory ? memory : compute;
+    return most + 0.2 * least;
+}
+
+static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_t *tile)
+{
+    int64_t total = 0;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const Stage *s = tessi_stage(c->f->g, *id);
+            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
+            tessi_plan_scratch_shape(s, &c->regions.at[id->v], tile, before, size);
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                bytes *= size[d];
+            total += bytes;
+        }
+    }
+    return total;
+}
+
+/* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
+static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
+                         const RowCost *members, const int64_t *size)
+{
+    enum { ROW_CYCLES = 24 }; /* to start the loop over a row of a tile */
+    const Machine *m = c->m;
+    uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
+    Tile tile = { .seconds = members->seconds };
+    double without = members->seconds, row = ROW_CYCLES / (m->ghz * 1e9 * (double)m->cores);
+    double moved = 0;
+    for (uint8_t d = 0; d < n; d++)
+        tile.size[d] = size[d];
+    for (uint32_t i = 0; i < group->passes.n; i++) {
+        const PlanPass *pass = &group->passes.at[i];
+        const PlanRegion *region = &c->regions.at[pass->stages.at[0].v];
+        double overlap = 1;
+        for (uint8_t d = 0; d < n; d++)
+            overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
+        tile.seconds +=
+            overlap * (pass_cost[i].seconds + row / (double)pass->rows / (double)size[last]);
+        without += pass_cost[i].seconds;
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            ScalarType t = tessi_stage(c->f->g, *id)->type;
+            tile.seconds += overlap * tessi_plan_load_seconds(m, t);
+            moved += overlap * 2 * tessi_type_info(t)->bytes;
+        }
+    }
+    tile.seconds += row / (double)group->rows / (double)size[last];
+    int64_t bytes = scratch_bytes(c, group, size);
+    if (4 * bytes > 3 * m->l1_bytes)
+        tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
+    if (4 * bytes > 3 * m->l2_bytes)
+        tile.seconds += moved / (m->l3_gbs * 1e9);
+    tile.again = without > 0 ? tile.seconds / without : 1;
+    return tile;
+}
+
+/* The best tile; its seconds are negative when none fits. */
+static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
+                      const RowCost *members)
+{
+    static const int64_t rows[] = { 8, 16, 32, 64, 128 };
+    static const int64_t columns[] = { 128, 256, 512, 1024, 2048, 4096 };
+    Tile best = { .seconds = -1 };
+    uint8_t n = group->n_dims;
+    for (size_t y = 0; y < sizeof rows / sizeof *rows; y++) {
+        if (n == 1 && y)
+            break;
+        for (size_t x = 0; x < sizeof columns / sizeof *columns; x++) {
+            int64_t size[MAX_DIMS];
+            for (uint8_t d = 0; d + 2 < n; d++) {
+                bool wide = false;
+                VEC_FOREACH (const PlanPass, pass, &group->passes) {
+                    const PlanRegion *r = &c->regions.at[pass->stages.at[0].v];
+                    wide = wide || r->lo[d] || r->hi[d];
+                }
+                size[d] = wide ? 8 : 1;
+            }
+            if (n > 1)
+                size[n - 2] = rows[y];
+            size[n - 1] = columns[x];
+            if (scratch_bytes(c, group, size) > PLAN_MAX_SCRATCH_BYTES / 2)
+                continue;
+            Tile tile = cost_of_tile(c, group, pass_cost, members, size);
+            if (best.seconds < 0 || tile.seconds < best.seconds)
+                best = tile;
+        }
+    }
+    return best;
+}
+
+/* Sets rows and tile of a group with passes; its cost of a point, or negative when it cannot be. */
+static double settle(const Fuse *c, PlanGroup *group, Tile *tile)
+{
+    RowCost *cost = ARENA_NEW_ARRAY(c->f->arena, RowCost, group->passes.n), members;
+    StageList list = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (!tessi_plan_in_passes(group, *id)) /* those are copied */
+            VEC_PUSH(c->f->arena, &list, *id);
+    bool may_block = group->split == SPLIT_INTERIOR && group->vector >= 0;
+    double nodes = 0;
+    for (uint32_t i = 0; i < group->passes.n; i++) {
+        PlanPass *pass = &group->passes.at[i];
+        StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        pass->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &stages, may_block, &cost[i]);
+        nodes += cost[i].nodes;
+    }
+    group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, may_block, &members);
+    members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
+    if (nodes + members.nodes > MAX_GROUP_NODES)
+        return -1;
+    if (!group->passes.n)
+        return together(members.seconds, memory_seconds(c, group));
+    *tile = best_tile(c, group, cost, &members);
+    if (tile->seconds < 0)
+        return -1;
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        group->tile[d] = tile->size[d];
+    return together(tile->seconds, memory_seconds(c, group));
+}
+
+/* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
+
+static bool same_region(const Fuse *c, StageId a, StageId b)
+{
+    const PlanRegion *x = &c->regions.at[a.v], *y = &c->regions.at[b.v];
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d]
+            || c->regions.wraps[a.v][d] != c->regions.wraps[b.v][d])
+            return false;
+    return tessi_stage_same_domain(tessi_stage(c->f->g, a), tessi_stage(c->f->g, b));
+}
+
+static bool share_reads(const Fuse *c, StageId a, StageId b)
+{
+    StageList x = { 0 }, y = { 0 };
+    tessi_plan_stored_reads(c->f, c->p, a, &x);
+    tessi_plan_stored_reads(c->f, c->p, b, &y);
+    for (uint32_t i = 0; i < x.n; i++)
+        for (uint32_t k = 0; k < y.n; k++)
+            if (x.at[i].v == y.at[k].v)
+                return true;
+    return false;
+}
+
+/* How many passes have to come before the stage. */
+static uint32_t depth_of(const Fuse *c, const PlanGroup *group, StageId id)
+{
+    StageList reads = { 0 };
+    uint32_t depth = 0;
+    tessi_plan_stored_reads(c->f, c->p, id, &reads);
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        VEC_FOREACH (const StageId, s, &group->passes.at[i].stages)
+            VEC_FOREACH (const StageId, r, &reads)
+                if (r->v == s->v && i + 1 > depth)
+                    depth = i + 1;
+    return depth;
+}
+
+/* The passes of the stages, which stand in order: a stage joins the last pass when it is of the same region, reads the same images,
+ * and nothing that this pass computes. */
+static void make_passes(const Fuse *c, PlanGroup *group, const StageList *stages)
+{
+    group->passes.n = 0;
+    VEC_FOREACH (const StageId, id, stages) {
+        uint32_t before = depth_of(c, group, *id);
+        PlanPass *join = NULL;
+        for (uint32_t i = before; i < group->passes.n && !join; i++) {
+            PlanPass *pass = &group->passes.at[i];
+            int64_t nodes = c->f->nodes[id->v];
+            VEC_FOREACH (const StageId, s, &pass->stages)
+                nodes += c->f->nodes[s->v];
+            if (nodes <= MAX_PASS_NODES && same_region(c, *id, pass->stages.at[0])
+                && c->f->has_window[id->v] == c->f->has_window[pass->stages.at[0].v]
+                && share_reads(c, *id, pass->stages.at[0]))
+                join = pass;
+        }
+        if (!join) {
+            PlanPass pass = { .rows = 1 };
+            VEC_PUSH(c->f->arena, &group->passes, pass);
+            join = &group->passes.at[group->passes.n - 1];
+        }
+        VEC_PUSH(c->f->arena, &join->stages, *id);
+    }
+}
+
+/* ---- Fusing ------------------------------------------------------------------------------------------------------------------- */
+
+static int by_id(const StageList *list, StageId id)
+{
+    uint32_t at = 0;
+    while (at < list->n && list->at[at].v < id.v)
+        at++;
+    return (int)at;
+}
+
+static void insert(Arena *a, StageList *list, StageId id)
+{
+    uint32_t at = (uint32_t)by_id(list, id);
+    VEC_PUSH(a, list, id);
+    for (uint32_t i = list->n - 1; i > at; i--)
+        list->at[i] = list->at[i - 1];
+    list->at[at] = id;
+}
+
+/* The group that alone reads what group `h` computes; 0 = none, else group + 1. */
+static uint32_t only_reader(const Fuse *c, uint32_t h)
+{
+    uint32_t reader = 0;
+    VEC_FOREACH (const StageId, id, &c->p->groups.at[h].members) {
+        VEC_FOREACH (const StageId, r, &c->readers[id->v]) {
+            uint32_t group = c->group_of[r->v];
+            if (group == h + 1)
+                continue;
+            if (reader && group != reader)
+                return 0;
+            reader = group;
+        }
+    }
+    return reader;
+}
+
+static long long picoseconds(double seconds)
+{
+    double ps = seconds * 1e12 + 0.5;
+    return ps > 9e15 ? (long long)9e15 : (long long)ps;
+}
+
+static const char *tile_text(Arena *a, const PlanGroup *group)
+{
+    Text t;
+    tessi_text_init(&t, a);
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        tessi_text_addf(&t, "%s%lld", d ? " x " : "", (long long)group->tile[d]);
+    return tessi_text_str(&t);
+}
+
+static void add_reason(Arena *a, const char **reason, const char *more)
+{
+    *reason = **reason ? tessi_sprintf(a, "%s\n%s", *reason, more) : more;
+}
+
+/* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
+static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
+{
+    Arena *a = c->f->arena;
+    PlanGroup *from = &c->p->groups.at[h], *to = &c->p->groups.at[into];
+    PlanGroup fused = *to;
+    StageList stages = { 0 };
+    fused.passes.at = NULL;
+    fused.passes.n = fused.passes.cap = 0;
+    fused.members.at = NULL;
+    fused.members.n = fused.members.cap = 0;
+    fused.split = SPLIT_INTERIOR;
+    VEC_FOREACH (const StageId, id, &to->members)
+        VEC_PUSH(a, &fused.members, *id);
+    VEC_FOREACH (const PlanPass, pass, &to->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            insert(a, &stages, *id);
+    VEC_FOREACH (const PlanPass, pass, &from->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (!c->f->returned[id->v])
+                insert(a, &stages, *id);
+    VEC_FOREACH (const StageId, id, &from->members) {
+        insert(a, &stages, *id);
+        if (c->f->returned[id->v])
+            VEC_PUSH(a, &fused.members, *id);
+        else
+            c->p->stage[id->v].placement = PLACE_TILE;
+    }
+    /* every stage a pass, to ask whether it can be; then those that go together */
+    VEC_FOREACH (const StageId, id, &stages) {
+        PlanPass pass = { .rows = 1 };
+        VEC_PUSH(a, &pass.stages, *id);
+        VEC_PUSH(a, &fused.passes, pass);
+    }
+    for (uint8_t d = 0; d < fused.n_dims; d++)
+        fused.tile[d] = 1;
+    const char *fault = NULL;
+    VEC_FOREACH (const StageId, id, &fused.members)
+        if (!tessi_stage_same_domain(tessi_stage(c->f->g, *id),
+                                     tessi_stage(c->f->g, fused.members.at[0])))
+            fault = "a result among them has another size";
+    c->left -= 4 * (int64_t)c->f->g->stages.n;
+    if (!fault)
+        fault = tessi_plan_regions(c->f, c->p, &fused, &c->regions);
+    double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
+    Tile tile = { .again = 1 };
+    if (!fault) {
+        make_passes(c, &fused, &stages);
+        together_seconds = settle(c, &fused, &tile);
+        if (together_seconds >= 0)
+            fault = tessi_plan_check_tiles(c->f, c->p, &fused, &c->regions);
+    }
+    if (!fault && together_seconds >= 0 && together_seconds <= apart) {
+        fused.reason = tessi_sprintf(
+            a,
+            "tiles of %s points, %lld KiB of scratch memory: %lld ps a point, %lld ps with '%s' in "
+            "memory",
+            tile_text(a, &fused), (long long)(scratch_bytes(c, &fused, fused.tile) + 1023) / 1024,
+            picoseconds(together_seconds), picoseconds(apart),
+            tessi_stage(c->f->g, from->members.at[0])->name);
+        *to = fused;
+        c->seconds[into] = together_seconds;
+        c->gone[h] = true;
+        VEC_FOREACH (const StageId, id, &stages)
+            c->group_of[id->v] = into + 1;
+        return;
+    }
+    VEC_FOREACH (const StageId, id, &from->members)
+        c->p->stage[id->v].placement = PLACE_MEMORY;
+    add_reason(a, &from->reason,
+               fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)
+               : together_seconds < 0
+                   ? tessi_sprintf(a, "not fused with '%s': too large", to->name)
+                   : tessi_sprintf(a,
+                                   "not fused with '%s': %lld ps a point together, %lld ps apart",
+                                   to->name, picoseconds(together_seconds), picoseconds(apart)));
+}
+
+static bool can_be_fused(const Fuse *c, const PlanGroup *group)
+{
+    bool can = group->n_dims > 0 && group->vector >= 0;
+    VEC_FOREACH (const StageId, id, &group->members)
+        can = can && tessi_stage_is_plain(tessi_stage(c->f->g, *id));
+    return can;
+}
+
+static void find_readers(Fuse *c)
+{
+    StageList stored = { 0 };
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        if (!tessi_plan_computes(c->f, id) || c->p->stage[id.v].placement == PLACE_INLINE)
+            continue;
+        tessi_plan_stored_reads(c->f, c->p, id, &stored);
+        VEC_FOREACH (const StageId, s, &stored)
+            VEC_PUSH(c->f->arena, &c->readers[s->v], id);
+    }
+}
+
+static uint32_t last_stage(const PlanGroup *group)
+{
+    uint32_t last = 0;
+    VEC_FOREACH (const StageId, id, &group->members)
+        last = id->v > last ? id->v : last;
+    return last;
+}
+
+void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+{
+    Arena *a = f->arena;
+    uint32_t n = f->g->stages.n;
+    Fuse c = { .f = f, .an = an, .m = m, .p = p, .left = SEARCH_BUDGET };
+    c.group_of = ARENA_NEW_ARRAY(a, uint32_t, n);
+    c.gone = ARENA_NEW_ARRAY(a, bool, p->groups.n);
+    c.seconds = ARENA_NEW_ARRAY(a, double, p->groups.n);
+    c.readers = ARENA_NEW_ARRAY(a, StageList, n);
+    find_readers(&c);
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
+            c.group_of[id->v] = i + 1;
+        Tile tile;
+        PlanGroup alone = p->groups.at[i];
+        c.seconds[i] = can_be_fused(&c, &alone) ? settle(&c, &alone, &tile) : 0;
+    }
+    /* The groups stand in no order of execution yet; the one with the latest stage comes first. */
+    bool *done = ARENA_NEW_ARRAY(a, bool, p->groups.n);
+    for (uint32_t tried = 0; tried < p->groups.n && c.left > 0; tried++) {
+        uint32_t h = 0, latest = 0;
+        for (uint32_t i = 0; i < p->groups.n; i++) {
+            uint32_t last = done[i] ? 0 : last_stage(&p->groups.at[i]);
+            if (last > latest) {
+                latest = last;
+                h = i;
+            }
+        }
+        done[h] = true;
+        uint32_t into = only_reader(&c, h);
+        if (!into || into == h + 1 || !can_be_fused(&c, &p->groups.at[h])
+            || !can_be_fused(&c, &p->groups.at[into - 1])
+            || p->groups.at[h].n_dims != p->groups.at[into - 1].n_dims)
+            continue;
+        try_fuse(&c, h, into - 1);
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        if (!c.gone[i])
+            p->groups.at[kept++] = p->groups.at[i];
+    p->groups.n = kept;
+}
