@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/performance.md from a results file: what stands between `<!-- bench NAME -->` and `<!-- end -->` is made anew.
+The page names its results file. --check: only says whether the page is what it would write.
+
+    bench/report.py [--check] [--results bench/results/FILE.json]"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+import results
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+BLOCK = re.compile(r"<!-- bench ([\w ]+) -->\n.*?<!-- end -->", re.S)
+SOURCE = re.compile(r"\]\(\.\./(bench/results/[\w.-]+\.json)\)")
+
+
+def markdown(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def machine_lines(book, source):
+    m = book["machine"]
+    d = m["description"]
+    commits = sorted({row["commit"] for row in book["rows"]})
+    rivals = ", ".join({"halide": "Halide", "opencv": "OpenCV", "scipy": "SciPy"}[name] + f" {version}" for name, version in book["rivals"].items())
+    return (f"[{source.name}](../{source.relative_to(ROOT)}): {m['model']}, {m['cores']} cores, {d['isa']}; {book['compiler']}; "
+            f"{rivals}; Tessera at {', '.join(commits)}.\n")
+
+
+def table(book, words):
+    kind, *rest = words
+    rows = [row for row in book["rows"] if row["table"] == kind]
+    if kind == "rivals":
+        size, threads = map(int, rest)
+        rows = [row for row in rows if (row["width"], row["threads"]) == (size, threads)]
+        return markdown(("job", *results.COLUMNS[kind]), [(results.name_of(row), *results.cells(row)) for row in rows])
+    return markdown(("job", "size", *results.COLUMNS[kind]), [(results.name_of(row), str(row["width"]), *results.cells(row)) for row in rows])
+
+
+def page_text(text, source):
+    book = json.loads(source.read_text())
+    def fill(block):
+        words = block.group(1).split()
+        made = machine_lines(book, source) if words == ["machine"] else table(book, words)
+        return f"<!-- bench {block.group(1)} -->\n{made}<!-- end -->"
+    return BLOCK.sub(fill, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--results", help="default: the file that the page names")
+    options = parser.parse_args()
+    old = PAGE.read_text()
+    named = SOURCE.search(old)
+    if not options.results and not named:
+        sys.exit("report.py: the page names no results file; give --results")
+    source = pathlib.Path(options.results).resolve() if options.results else ROOT / named.group(1)
+    new = page_text(old, source)
+    if options.check:
+        sys.exit(0 if new == old else f"{PAGE.relative_to(ROOT)} is not what bench/report.py makes of {source.relative_to(ROOT)}")
+    PAGE.write_text(new)
+
+
+if __name__ == "__main__":
+    main()
