@@ -61,7 +61,7 @@ demo)
     ;;
 test)
     shift
-    install_packages libcmocka-dev python3 python3-numpy python3-scipy clang-format
+    install_packages libcmocka-dev python3 python3-numpy python3-scipy clang-format pocl-opencl-icd ocl-icd-libopencl1
     build -DTESSERA_TESTS=ON
     cd build && ctest --output-on-failure -j "$(nproc)" "$@"
     ;;

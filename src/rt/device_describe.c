@@ -1,0 +1,27 @@
+/* A device as a machine description: what its driver says of it, in the keys of plan/machine_keys.def. What the driver does not say is
+ * left out. */
+#include "rt/device.h"
+
+#include <inttypes.h>
+
+static void add_real(Text *out, const char *key, double value)
+{
+    if (value <= 0)
+        return;
+    tessi_text_addf(out, "%s = ", key);
+    tessi_text_add_real(out, value, true);
+    tessi_text_add(out, "\n");
+}
+
+void tessi_device_describe(const DeviceInfo *info, Text *out)
+{
+    tessi_text_addf(out, "name = %s\n", info->name);
+    tessi_text_add(out, "target = gpu\n");
+    tessi_text_addf(out, "isa = %s%s\n", info->kind == DEVICE_OPENCL ? "opencl-" : "", info->arch);
+    if (info->compute_units > 0)
+        tessi_text_addf(out, "cores = %d\n", info->compute_units);
+    if (info->cache_bytes > 0)
+        tessi_text_addf(out, "l2_bytes = %" PRIu64 "\n", info->cache_bytes);
+    add_real(out, "ghz", info->ghz);
+    add_real(out, "memory_gbs", info->memory_gbs);
+}

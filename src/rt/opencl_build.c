@@ -1,0 +1,218 @@
+/* OpenCL C to kernels: the driver compiles, the cache keeps its binaries. */
+#include "rt/opencl.h"
+#include "tessera.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+enum {
+    SUCCESS = 0,
+    BUILD_FAILED = -11,
+    COMPILE_FAILED = -15,
+    BUILD_LOG = 0x1183,
+    BINARY_SIZES = 0x1165,
+    BINARIES = 0x1166,
+    KERNEL_GROUP_SIZE = 0x11B0,
+    KERNEL_LOCAL = 0x11B2,
+    KERNEL_PRIVATE = 0x11B4,
+    OPTIONS_ROOM = 2048
+};
+
+struct DeviceModule {
+    cl_program program;
+};
+
+typedef struct OpenclKernel {
+    DeviceKernel base;
+    cl_kernel kernel;
+    mtx_t lock; /* arguments are state of the kernel, and launches come from several threads */
+} OpenclKernel;
+
+/* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. */
+static bool join_options(const OpenclDevice *d, const DeviceBuild *job, char *out, Failure *f)
+{
+    int n = snprintf(out, OPTIONS_ROOM, "-cl-std=CL1.2%s",
+                     d->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    for (int i = 0; job->options && job->options[i]; i++) {
+        n += snprintf(out + n, (size_t)(OPTIONS_ROOM - n), " %s", job->options[i]);
+        if (n >= OPTIONS_ROOM)
+            return tessi_failf(f, TESS_ERROR_INTERNAL, "too many options for OpenCL");
+    }
+    return true;
+}
+
+static CacheKey key_of(const OpenclDevice *d, const DeviceBuild *job, const char *options)
+{
+    CacheKey key = tessi_cache_key();
+    tessi_cache_key_add_text(&key, "opencl");
+    tessi_cache_key_add(&key, d->identity, strlen(d->identity) + 1);
+    tessi_cache_key_add(&key, options, strlen(options) + 1);
+    tessi_cache_key_add_text(&key, job->text);
+    return key;
+}
+
+static cl_program from_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key,
+                             const char *options)
+{
+    size_t n;
+    char *code = tessi_device_cache_read(job->cache, key, ".clbin", &n);
+    if (!code)
+        return NULL;
+    const unsigned char *binary = (const unsigned char *)code;
+    cl_int status = SUCCESS, each = SUCCESS;
+    cl_program p = d->api.program_binary(d->context, 1, &d->device, &n, &binary, &each, &status);
+    free(code);
+    if (p && status == SUCCESS && each == SUCCESS
+        && d->api.program_build(p, 1, &d->device, options, NULL, NULL) == SUCCESS)
+        return p;
+    if (p)
+        d->api.program_release(p);
+    return NULL;
+}
+
+/* Only programs for one device are put there. */
+static void to_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key, cl_program p)
+{
+    size_t n[64] = { 0 }, bytes = 0;
+    if (!job->cache || !job->cache->dir
+        || d->api.program_info(p, BINARY_SIZES, sizeof n, n, &bytes) != SUCCESS
+        || bytes != sizeof *n || !n[0])
+        return;
+    unsigned char *binary = malloc(n[0]);
+    if (binary && d->api.program_info(p, BINARIES, sizeof binary, &binary, NULL) == SUCCESS)
+        free(tessi_cache_insert(job->cache, key, ".clbin", binary, n[0]));
+    free(binary);
+}
+
+static void keep_log(const OpenclDevice *d, cl_program p, DeviceBuild *job)
+{
+    size_t n = 0;
+    if (d->api.build_info(p, d->device, BUILD_LOG, 0, NULL, &n) != SUCCESS || n < 2)
+        return;
+    job->log = calloc(n + 1, 1);
+    if (job->log && d->api.build_info(p, d->device, BUILD_LOG, n, job->log, NULL) != SUCCESS)
+        job->log[0] = 0;
+}
+
+static bool compile(const OpenclDevice *d, DeviceBuild *job, const char *options,
+                    cl_program *program, Failure *f)
+{
+    cl_int r = SUCCESS;
+    const char *text = job->text;
+    *program = d->api.program_source(d->context, 1, &text, NULL, &r);
+    if (!tessi_opencl_check(r, "take the program", f))
+        return false;
+    r = d->api.program_build(*program, 1, &d->device, options, NULL, NULL);
+    if (r == SUCCESS)
+        return true;
+    keep_log(d, *program, job);
+    d->api.program_release(*program);
+    if (r != BUILD_FAILED && r != COMPILE_FAILED)
+        return tessi_opencl_check(r, "compile", f);
+    const char *at = job->log ? strstr(job->log, "error") : NULL;
+    return tessi_failf(f, TESS_ERROR_COMPILER, "the generated OpenCL does not compile: %.*s",
+                       at ? (int)strcspn(at, "\n") : 30, at ? at : "the driver says nothing");
+}
+
+bool tessi_opencl_build(Device *base, DeviceBuild *job, DeviceModule **module, Failure *f)
+{
+    OpenclDevice *d = (OpenclDevice *)base;
+    char options[OPTIONS_ROOM];
+    DeviceModule *m = calloc(1, sizeof *m);
+    if (!m)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    bool ok = join_options(d, job, options, f);
+    CacheKey key = key_of(d, job, options);
+    m->program = ok ? from_cache(d, job, key, options) : NULL;
+    job->cached = m->program != NULL;
+    if (ok && !m->program) {
+        ok = compile(d, job, options, &m->program, f);
+        if (ok)
+            to_cache(d, job, key, m->program);
+    }
+    if (ok)
+        *module = m;
+    else
+        free(m);
+    return ok;
+}
+
+void tessi_opencl_module_free(Device *base, DeviceModule *m)
+{
+    ((OpenclDevice *)base)->api.program_release(m->program);
+    free(m);
+}
+
+static int64_t group_number(const OpenclDevice *d, cl_kernel k, cl_uint what, bool is_size)
+{
+    cl_ulong value = 0;
+    size_t size = 0;
+    cl_int r = is_size ? d->api.kernel_group_info(k, d->device, what, sizeof size, &size, NULL)
+                       : d->api.kernel_group_info(k, d->device, what, sizeof value, &value, NULL);
+    return r == SUCCESS ? is_size ? (int64_t)size : (int64_t)value : -1;
+}
+
+bool tessi_opencl_kernel(Device *base, DeviceModule *m, const char *name, DeviceKernel **kernel,
+                         Failure *f)
+{
+    OpenclDevice *d = (OpenclDevice *)base;
+    OpenclKernel *k = calloc(1, sizeof *k);
+    if (!k || mtx_init(&k->lock, mtx_plain) != thrd_success) {
+        free(k);
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    cl_int r = SUCCESS;
+    k->kernel = d->api.kernel_create(m->program, name, &r);
+    if (!tessi_opencl_check(r, "find a kernel that it compiled", f)) {
+        mtx_destroy(&k->lock);
+        free(k);
+        return false;
+    }
+    int64_t threads = group_number(d, k->kernel, KERNEL_GROUP_SIZE, true);
+    k->base.info =
+        (DeviceKernelInfo){ .max_threads = threads > 0 ? threads : base->info.block_threads,
+                            .shared_bytes = group_number(d, k->kernel, KERNEL_LOCAL, false),
+                            .local_bytes = group_number(d, k->kernel, KERNEL_PRIVATE, false),
+                            .registers = -1 };
+    *kernel = &k->base;
+    return true;
+}
+
+void tessi_opencl_kernel_free(Device *base, DeviceKernel *kernel)
+{
+    OpenclKernel *k = (OpenclKernel *)kernel;
+    ((OpenclDevice *)base)->api.kernel_release(k->kernel);
+    mtx_destroy(&k->lock);
+    free(k);
+}
+
+static bool launch_locked(const OpenclDevice *d, const DeviceLaunch *l, cl_queue q, Failure *f)
+{
+    cl_kernel k = ((OpenclKernel *)l->kernel)->kernel;
+    cl_int r = SUCCESS;
+    for (uint32_t i = 0; i < l->n_args && r == SUCCESS; i++)
+        r = d->api.kernel_arg(k, i, l->args[i].size, l->args[i].at);
+    if (r == SUCCESS && l->shared_bytes) /* OpenCL's form of it: a last argument of that size */
+        r = d->api.kernel_arg(k, l->n_args, l->shared_bytes, NULL);
+    if (!tessi_opencl_check(r, "give a kernel its arguments", f))
+        return false;
+    size_t global[3], local[3];
+    for (int i = 0; i < 3; i++) {
+        local[i] = (size_t)l->block[i];
+        global[i] = (size_t)l->grid[i] * local[i];
+    }
+    r = d->api.launch(q, k, 3, NULL, global, local, 0, NULL, NULL);
+    return tessi_opencl_check(r, "start a kernel", f);
+}
+
+bool tessi_opencl_launch(Device *base, const DeviceLaunch *l, DeviceStream stream, Failure *f)
+{
+    OpenclDevice *d = (OpenclDevice *)base;
+    OpenclKernel *k = (OpenclKernel *)l->kernel;
+    mtx_lock(&k->lock);
+    bool ok = launch_locked(d, l, stream ? stream : d->queue, f);
+    mtx_unlock(&k->lock);
+    return ok;
+}
