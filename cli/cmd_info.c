@@ -1,13 +1,16 @@
-/* tessera machine (measured now and remembered), tessera borders: what the library knows, as text. */
+/* tessera machine, tessera borders: what the library knows, as text. */
 #include "cli/cli.h"
 
 int cmd_machine(const CommandLine *line)
 {
-    (void)line;
-    char *text = NULL;
-    tess_status status = tess_machine_measure(NULL, &text);
+    char *text = NULL, error[600] = "";
+    const tess_target target = line->options.target;
+    const bool device = target == TESS_TARGET_CUDA || target == TESS_TARGET_OPENCL;
+    tess_status status =
+        device ? tess_device_text(target, line->options.device, &text, error, sizeof error)
+               : tess_machine_text(&text);
     if (status != TESS_OK)
-        return cli_fail("%s", tess_status_text(status));
+        return cli_fail("%s", error[0] ? error : tess_status_text(status));
     fputs(text, stdout); /* main says whether that went well */
     tess_text_free(text);
     return EXIT_OK;

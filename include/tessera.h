@@ -143,9 +143,12 @@ TESS_API const char *tess_program_error(const tess_program *p);
 
 typedef struct tess_timing { /* of the last tess_run with these args, in milliseconds */
     size_t struct_size;
-    double front_ms, compile_ms, run_ms;
+    double front_ms, compile_ms;
+    double
+        run_ms; /* on devices that of the kernels alone, and 0 for runs that were not waited for */
     int compile_cached;
     const char *target; /* "c", "interp", ... */
+    double copy_ms;     /* devices: spent on copies between host and device */
 } tess_timing;
 TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
 
@@ -188,11 +191,11 @@ TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t 
 /* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);
-/* The machine this runs on, as a machine description: what planning for it uses. Freed with tess_text_free. */
+/* The machine this runs on, as a machine description. Freed with tess_text_free. */
 TESS_API tess_status tess_machine_text(char **text);
-/* The same with bandwidths, arithmetic and clock measured now, which takes about half a second and wants the machine for itself. They are
- * remembered in the cache folder (as in tess_options), and planning uses them from then on. */
-TESS_API tess_status tess_machine_measure(const char *cache, char **text);
+/* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one sentence. */
+TESS_API tess_status tess_device_text(tess_target target, int device, char **text, char *error,
+                                      size_t error_size);
 /* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */
 TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);
 

@@ -38,6 +38,16 @@ struct tess_diags {
 typedef int (*ModuleEntry)(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params,
                            const void *scalars, int threads, void *workspace, ptrdiff_t *bytes);
 
+/* What a program keeps for devices (api/gpu.h). */
+typedef struct GpuContext GpuContext;
+typedef struct GpuOpener GpuOpener;
+typedef struct GpuCode GpuCode;
+typedef struct GpuState GpuState;
+typedef struct GpuText {
+    const char *text; /* NULL: not printed yet */
+    GpuModule module;
+} GpuText;
+
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. */
 typedef struct Variant Variant;
 struct Variant {
@@ -56,7 +66,10 @@ struct Variant {
     RtModule module;
     ModuleEntry entry;
     bool module_cached;
-    int users; /* runs in progress: a variant in use is not dropped */
+    GpuText gpu_text[2]; /* with 32-bit and 64-bit coordinates */
+    GpuCode *code;       /* of each context it was run in */
+    uint64_t serial;     /* no other variant of the program ever has it */
+    int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
 };
 
@@ -89,9 +102,13 @@ struct tess_program {
     Variant *variants;
     bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
     CcTool tool;
-    bool has_cache; /* the cache was opened; it may still be none */
+    bool cache_open;
     RtCache cache;
     Failure no_tool;
+    uint64_t n_variants;     /* ever made */
+    GpuOpener *opener;       /* of the program's own device; NULL on the CPU */
+    GpuContext *own_context; /* among the following; NULL: not wanted yet */
+    GpuContext *contexts;    /* all that runs have used */
     Failure failure;
 };
 
@@ -110,6 +127,7 @@ struct tess_args {
     bool has_results;
     void *workspace; /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
+    GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
     tess_timing timing;
     Failure failure;
 };
@@ -154,6 +172,11 @@ typedef struct Binding {
  * (the interpreter). Everything in `arena`, except the results. */
 bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
                 Arena *arena, Binding *out, Failure *f);
+/* The same without regard to the memory of this machine, for runs on a device; Binding.inputs and .outputs mean nothing. */
+bool tessi_bind_for_device(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
+                           Binding *out, Failure *f);
+/* The tensor bound to an input image of that name. */
+const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, const char *name);
 /* Whether tessi_bind would find fault with what is given; allocates no results. */
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       Failure *f);
@@ -161,9 +184,9 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
                       int64_t *params, Failure *f);
 
 /* ---- module.c: C text to a loaded function; the lock must be held */
-void tessi_open_cache(tess_program *p); /* the first call opens it */
+void tessi_open_cache(tess_program *p);
 bool tessi_find_compiler(tess_program *p, Failure *f);
-void tessi_forget_tools(tess_program *p);
+void tessi_forget_compiler(tess_program *p); /* and the cache */
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 
 #endif

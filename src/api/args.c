@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/gpu.h"
 
 tess_status tess_args_new(const tess_program *p, tess_args **args)
 {
@@ -41,6 +42,7 @@ void tess_args_free(tess_args *a)
     free(a->scalar_set);
     free(a->outputs);
     free(a->workspace);
+    tessi_gpu_state_free(a->gpu);
     free(a);
 }
 
@@ -63,8 +65,23 @@ static bool find_input(tess_args *a, const char *name, bool image, uint32_t *ind
                        name ? name : "(null)");
 }
 
+/* Every target reads memory of the host; devices also their own. */
+static bool reachable(tess_target target, int32_t device_type)
+{
+    return device_type == kDLCPU || device_type == kDLCUDAHost
+           || (target == TESS_TARGET_CUDA && device_type == kDLCUDA)
+           || (target == TESS_TARGET_OPENCL && device_type == kDLOpenCL);
+}
+
+/* What is kept for a device fits what was bound, until something else is. */
+static void note_change(tess_args *a)
+{
+    if (a->gpu)
+        a->gpu->fresh = false;
+}
+
 /* Whether the memory layout of a tensor is one that a program can read: compact pixels, any stride between rows. */
-static bool check_layout(Failure *f, const tess_info *info, const DLTensor *t)
+static bool check_layout(Failure *f, tess_target target, const tess_info *info, const DLTensor *t)
 {
     bool mixed = false;
     for (int c = 1; c < info->n_channels; c++)
@@ -81,9 +98,9 @@ static bool check_layout(Failure *f, const tess_info *info, const DLTensor *t)
         pixel = info->n_channels;
     }
     char have_text[32], want_text[32];
-    if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
+    if (!reachable(target, t->device.device_type))
         return tessi_failf(f, TESS_ERROR_DEVICE,
-                           "image '%s' is in device memory, which this version cannot use",
+                           "image '%s' is in device memory that this program's target cannot use",
                            info->name);
     ScalarType have_type, want_type;
     bool same = tessi_scalar_type(t->dtype, &have_type) && tessi_scalar_type(want, &want_type)
@@ -148,8 +165,10 @@ tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tens
         return TESS_ERROR_ARGUMENT;
     uint32_t i;
     if (!find_input(a, name, true, &i)
-        || !check_layout(&a->failure, &a->program->inputs.at[i].info, tensor))
+        || !check_layout(&a->failure, a->program->options.target, &a->program->inputs.at[i].info,
+                         tensor))
         return (tess_status)a->failure.status;
+    note_change(a);
     copy_tensor(&a->inputs[i], tensor);
     return TESS_OK;
 }
@@ -179,6 +198,7 @@ tess_status tess_args_scalar(tess_args *a, const char *name, double value)
                     name, info->lo, info->hi, value);
         return TESS_ERROR_ARGUMENT;
     }
+    note_change(a);
     a->scalars[i] = value;
     a->scalar_set[i] = true;
     return TESS_OK;
@@ -194,13 +214,15 @@ tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor
                     output);
         return TESS_ERROR_ARGUMENT;
     }
+    note_change(a);
     BoundImage *b = &a->outputs[output];
     if (b->owned)
         free(b->tensor.data);
     memset(b, 0, sizeof *b);
     if (!tensor) /* back to "allocated by the library" */
         return TESS_OK;
-    if (!check_layout(&a->failure, &a->program->outputs.at[output].info, tensor))
+    if (!check_layout(&a->failure, a->program->options.target, &a->program->outputs.at[output].info,
+                      tensor))
         return (tess_status)a->failure.status;
     copy_tensor(b, tensor);
     return TESS_OK;

@@ -63,6 +63,11 @@ static bool bind_scalars(const tess_program *p, const Variant *v, const tess_arg
     return true;
 }
 
+const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, const char *name)
+{
+    return &a->inputs[number_of(p, name)];
+}
+
 static void describe(const Image *image, const BoundImage *b, InterpImage *out)
 {
     size_t unit = b->tensor.dtype.bits / 8u; /* of a stride */
@@ -104,6 +109,10 @@ static void extent(const BoundImage *b, uintptr_t *begin, uintptr_t *end)
 
 static bool overlap(const BoundImage *a, const BoundImage *b)
 {
+    const bool handles = a->tensor.device.device_type == kDLOpenCL;
+    if (a->tensor.device.device_type != b->tensor.device.device_type
+        || (handles && a->tensor.data != b->tensor.data)) /* handles are no addresses */
+        return false;
     uintptr_t a_begin, a_end, b_begin, b_end;
     extent(a, &a_begin, &a_end);
     extent(b, &b_begin, &b_end);
@@ -238,15 +247,25 @@ bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *
     return bind_given(p, v, a, arena, &ignored, f);
 }
 
-bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
-                Arena *arena, Binding *out, Failure *f)
+static bool bind_results(const tess_program *p, const Variant *v, tess_args *a, Binding *out,
+                         Failure *f)
 {
-    const Graph *g = v->graph;
-    if (!bind_given(p, v, a, arena, out, f) || !check_memory(g, loops, out->params, arena, f))
-        return false;
-    for (uint32_t o = 0; o < g->outputs.n; o++)
+    for (uint32_t o = 0; o < v->graph->outputs.n; o++)
         if (!bind_result(&p->outputs.at[o].info, v, o, out->params, &a->outputs[o],
                          &out->outputs[o], f))
             return false;
     return check_overlap(p, a, f);
+}
+
+bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
+                Arena *arena, Binding *out, Failure *f)
+{
+    return bind_given(p, v, a, arena, out, f)
+           && check_memory(v->graph, loops, out->params, arena, f) && bind_results(p, v, a, out, f);
+}
+
+bool tessi_bind_for_device(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
+                           Binding *out, Failure *f)
+{
+    return bind_given(p, v, a, arena, out, f) && bind_results(p, v, a, out, f);
 }

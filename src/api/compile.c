@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/embedded.h"
+#include "api/gpu.h"
 #include "rt/clock.h"
 #include "rt/file.h"
 
@@ -318,6 +319,7 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     copy_options(p, options);
     if (has_suffix(p->name, ".idsl"))
         p->options.forma = 1;
+    tessi_gpu_open_early(p);
     bool keep;
     tess_status status = first_variant(p, v, &guard, diags, &keep);
     if (status == TESS_OK) {
@@ -371,7 +373,8 @@ void tess_program_free(tess_program *p)
         tessi_variant_free(v);
         v = next;
     }
-    tessi_forget_tools(p);
+    tessi_gpu_close_all(p);
+    tessi_forget_compiler(p);
     if (p->has_lock)
         mtx_destroy(&p->lock);
     tessi_arena_dispose(&p->arena);

@@ -1,7 +1,9 @@
 /* Public facts: version, statuses, border rules, the signature of a program. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
+#include "api/gpu.h"
 #include "base/scalar.h"
 #include "rt/machine.h"
 
@@ -75,37 +77,49 @@ const char *tess_program_error(const tess_program *p)
     return p ? p->failure.text : "";
 }
 
-static tess_status machine_text(const char *cache_dir, bool measure, char **text)
+/* The description of `d`, or of this machine when it is NULL. */
+static tess_status describe(const Device *d, char **text)
 {
-    if (!text)
-        return TESS_ERROR_ARGUMENT;
-    *text = NULL;
-    RtCache cache;
     Arena arena;
     Guard guard;
-    tessi_cache_open(&cache, cache_dir);
     tessi_arena_init(&arena, NULL, NULL);
-    if (GUARDED(&guard, &arena)) {
-        Text made;
-        tessi_text_init(&made, &arena);
-        bool ok = true;
-        if (measure)
-            ok = tessi_machine_detect_measured(&cache, &made);
-        else
-            tessi_machine_detect(&cache, &made);
-        *text = ok ? strdup(tessi_text_str(&made)) : NULL;
+    if (!GUARDED(&guard, &arena)) {
+        tessi_arena_dispose(&arena);
+        return TESS_ERROR_MEMORY;
     }
+    Text made;
+    tessi_text_init(&made, &arena);
+    if (d)
+        tessi_device_describe(tessi_device_info(d), &made);
+    else
+        tessi_machine_detect(&made);
+    *text = strdup(tessi_text_str(&made));
     tessi_arena_dispose(&arena);
-    tessi_cache_dispose(&cache);
     return *text ? TESS_OK : TESS_ERROR_MEMORY;
 }
 
 tess_status tess_machine_text(char **text)
 {
-    return machine_text(NULL, false, text);
+    if (!text)
+        return TESS_ERROR_ARGUMENT;
+    *text = NULL;
+    return describe(NULL, text);
 }
 
-tess_status tess_machine_measure(const char *cache, char **text)
+tess_status tess_device_text(tess_target target, int device, char **text, char *error,
+                             size_t error_size)
 {
-    return machine_text(cache, true, text);
+    if (!text || !tessi_is_gpu(target))
+        return TESS_ERROR_ARGUMENT;
+    *text = NULL;
+    Device *d;
+    Failure f = { 0 };
+    if (!tessi_device_open(tessi_gpu_kind(target), device, NULL, NULL, &d, &f)) {
+        if (error && error_size)
+            snprintf(error, error_size, "%s", f.text);
+        return (tess_status)f.status;
+    }
+    tess_status status = describe(d, text);
+    tessi_device_close(d);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "api/api.h"
 #include "api/embedded.h"
+#include "api/gpu.h"
 #include "emit/emit.h"
 #include "loop/lower.h"
 #include "rt/machine.h"
@@ -22,8 +23,21 @@ static bool first_error(const tess_diags *d, Failure *f)
     return tessi_failf(f, TESS_ERROR_INTERNAL, "a reader failed without saying why");
 }
 
-/* The machine to plan for: the one described in the options, else this one. */
-static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d)
+/* This machine, or its device when the program is for one. */
+static bool describe_machine(tess_program *p, Text *out, Failure *f)
+{
+    if (!tessi_is_gpu(p->options.target)) {
+        tessi_machine_detect(out);
+        return true;
+    }
+    const GpuContext *c = p->contexts ? p->contexts : tessi_gpu_default_context(p, f);
+    if (c)
+        tessi_device_describe(tessi_device_info(c->device), out);
+    return c != NULL;
+}
+
+/* The machine to plan for: the one described in the options, else this one. NULL with diagnostics in `d` or the sentence in `f`. */
+static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (p->options.machine) {
         const char *text = p->options.machine;
@@ -33,18 +47,18 @@ static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d)
     }
     Text text;
     tessi_text_init(&text, &v->arena);
-    tessi_open_cache(p);
-    tessi_machine_detect(&p->cache, &text);
-    return tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n);
+    return describe_machine(p, &text, f)
+               ? tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n)
+               : NULL;
 }
 
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (v->plan)
         return true;
-    v->machine = machine_of(p, v, d);
+    v->machine = machine_of(p, v, d, f);
     if (!v->machine)
-        return first_error(d, f);
+        return f->status ? false : first_error(d, f);
     Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
                                                    strlen(p->options.plan))
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, v->machine);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/gpu.h"
 #include "emit/emit.h"
 #include "interp/graph_interp.h"
 #include "interp/loop_interp.h"
@@ -81,18 +82,20 @@ static tess_target choose_target(tess_program *p)
 
 static const char *target_name(tess_target t)
 {
-    return t == TESS_TARGET_C ? "c" : t == TESS_TARGET_LOOPS ? "loops" : "interp";
+    switch (t) {
+    case TESS_TARGET_C: return "c";
+    case TESS_TARGET_CUDA: return "cuda";
+    case TESS_TARGET_OPENCL: return "opencl";
+    case TESS_TARGET_LOOPS: return "loops";
+    default: return "interp";
+    }
 }
 
 /* Makes of the variant what the target needs. The lock is held. */
 static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing *timing,
                     Failure *f)
 {
-    if (target == TESS_TARGET_CUDA || target == TESS_TARGET_OPENCL)
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
-                           "this version generates no %s; use the target c or interp",
-                           target == TESS_TARGET_CUDA ? "CUDA" : "OpenCL");
-    if (p->options.device != 0)
+    if (!tessi_is_gpu(target) && p->options.device != 0)
         return tessi_failf(f, TESS_ERROR_DEVICE,
                            "there is no device %d for this target; the CPU is device 0",
                            p->options.device);
@@ -107,7 +110,8 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
         tessi_guard_arena(&guard, &d->arena);
         double start = tessi_clock_ms();
         bool had_loops = v->loops != NULL;
-        ok = tessi_pass_plan(p, v, d, f) && tessi_pass_loops(v, f);
+        ok = tessi_pass_plan(p, v, d, f)
+             && (tessi_is_gpu(target) ? tessi_pass_kernels(p, v, f) : tessi_pass_loops(v, f));
         if (!had_loops)
             v->front_ms += tessi_clock_ms() - start;
         if (ok && target == TESS_TARGET_C) {
@@ -163,12 +167,17 @@ static bool arguments_fit(const tess_program *p, const Variant *v, tess_args *a)
     return ok;
 }
 
-/* The variant for these arguments, held against being dropped until released. */
-static Variant *acquire(tess_program *p, tess_args *a, tess_target target)
+/* The variant for these arguments, held against being dropped until released; on devices also where it runs. */
+static Variant *acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
+                        GpuContext **context)
 {
     mtx_lock(&p->lock);
     Variant *v = tessi_variant(p, a, NULL, &a->failure);
-    if (v && target == TESS_TARGET_C && !v->entry && !arguments_fit(p, v, a))
+    const bool compiles =
+        v && ((target == TESS_TARGET_C && !v->entry) || (tessi_is_gpu(target) && !v->code));
+    if (compiles && !arguments_fit(p, v, a))
+        v = NULL;
+    if (v && tessi_is_gpu(target) && !(*context = tessi_gpu_context(p, a, stream, &a->failure)))
         v = NULL;
     if (v && !prepare(p, v, target, &a->timing, &a->failure))
         v = NULL;
@@ -195,19 +204,20 @@ static tess_status begin(const tess_program *p, tess_args *a)
 
 tess_status tess_run(tess_program *p, tess_args *a, void *stream)
 {
-    (void)stream; /* the CPU has none */
     if (begin(p, a) != TESS_OK)
         return TESS_ERROR_ARGUMENT;
     memset(&a->timing, 0, sizeof a->timing);
     a->has_results = false;
     tess_target target = choose_target(p);
     a->timing.target = target_name(target);
-    Variant *v = acquire(p, a, target);
+    GpuContext *context = NULL;
+    Variant *v = acquire(p, a, target, stream, &context);
     if (!v)
         return (tess_status)a->failure.status;
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    a->has_results = execute(p, v, a, target, &arena);
+    a->has_results = context ? tessi_gpu_run(p, v, a, context, &arena, stream)
+                             : execute(p, v, a, target, &arena);
     tessi_arena_dispose(&arena);
     release(p, v);
     return a->has_results ? TESS_OK : (tess_status)a->failure.status;
@@ -291,7 +301,7 @@ tess_status tess_verify(tess_program *p, tess_args *a)
         return TESS_ERROR_ARGUMENT;
     }
     tess_timing kept = a->timing;
-    Variant *v = acquire(p, a, TESS_TARGET_INTERP);
+    Variant *v = acquire(p, a, TESS_TARGET_INTERP, NULL, NULL);
     a->timing = kept;
     if (!v)
         return (tess_status)a->failure.status;

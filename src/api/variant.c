@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/gpu.h"
 
 enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
 
@@ -10,6 +11,7 @@ void tessi_variant_free(Variant *v)
 {
     if (!v)
         return;
+    tessi_gpu_code_free(v->code);
     tessi_module_close(&v->module);
     tessi_arena_dispose(&v->arena);
     free(v);
@@ -134,6 +136,7 @@ Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diag
         return NULL;
     }
     drop_oldest_beyond_limit(p);
+    v->serial = ++p->n_variants;
     v->next = p->variants;
     p->variants = v;
     return v;

@@ -141,7 +141,7 @@ def test_bad_input(folder):
         ("no number", ["run", folder / "two.tess", a, a, "s=much", "-o", out_path, "-o", folder / "z.npy"], ["much"]),
         ("unknown suffix", ["run", blur, a, "-o", folder / "keep.xyz"], ["xyz"]),
         ("unwritable folder", ["run", blur, a, "-o", folder / "none" / "x.npy"], []),
-        ("cuda", ["run", blur, a, "-o", out_path, "--target=cuda"], ["CUDA"]),
+        ("no such device of CUDA", ["run", blur, a, "-o", out_path, "--target=cuda", "--device=99"], ["CUDA"]),
         ("pseudo of nothing", ["run", blur, "zero:0x4", "-o", out_path], []),
         ("pseudo nonsense", ["run", blur, "zero:axb", "-o", out_path], []),
         ("pseudo of terabytes", ["run", blur, "zero:1000000x100000000", "-o", out_path], []),

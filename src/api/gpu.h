@@ -1,0 +1,116 @@
+/* The device side of programs and runs: contexts, compiled kernels, images on the device. Runs on a device are put together here
+ * from what emit/ says of the kernels and what rt/device.h can do. */
+#ifndef TESSERA_API_GPU_H
+#define TESSERA_API_GPU_H
+
+#include <stdatomic.h>
+#include <threads.h>
+
+#include "api/api.h"
+#include "emit/emit.h"
+#include "rt/device.h"
+
+bool tessi_is_gpu(tess_target t);
+DeviceKind tessi_gpu_kind(tess_target t); /* of CUDA or OPENCL */
+
+/* ---- gpu_context.c ---- */
+/* An open device. The program holds it until it is freed, images made by the library until they are. */
+struct GpuContext {
+    GpuContext *next; /* of the program */
+    Device *device;
+    atomic_int holders;
+};
+/* The context of the program's own device. It is opened by a thread of its own, which tess_compile starts, so that a driver's
+ * start-up, the slowest part of a first run, runs beside the compiler. */
+struct GpuOpener {
+    DeviceKind kind;
+    int number;
+    thrd_t thread;
+    bool running; /* the thread must be joined */
+    bool done;    /* device or failure is filled */
+    Device *device;
+    Failure failure;
+};
+void tessi_gpu_open_early(tess_program *p);
+void tessi_gpu_close_all(tess_program *p);
+/* The program's own device; NULL with the sentence. The lock must be held. */
+GpuContext *tessi_gpu_default_context(tess_program *p, Failure *f);
+/* The context to run in: that of the stream, else that of the first tensor in device memory, else the program's own. The lock must
+ * be held. */
+GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream, Failure *f);
+void tessi_gpu_hold(GpuContext *c);
+void tessi_gpu_release(GpuContext *c); /* NULL is fine */
+
+/* ---- gpu_code.c ---- */
+/* The kernels of a variant, compiled for one context. */
+struct GpuCode {
+    GpuCode *next;
+    GpuContext *context;
+    bool wide; /* 64-bit coordinates */
+    bool cached;
+    double compile_ms;
+    const GpuModule *emitted;
+    DeviceModule *module;
+    DeviceKernel **kernels; /* one for each of emitted->kernels */
+};
+/* Made on first use; the lock must be held. */
+const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, bool wide, Failure *f);
+/* The text for the program's target; the lock must be held. */
+const char *tessi_gpu_text(const tess_program *p, Variant *v, bool wide);
+void tessi_gpu_code_free(GpuCode *code);
+
+/* ---- gpu_image.c ---- */
+/* An image somewhere: pixels at base + offset + sum of index * stride. */
+typedef struct GpuImage {
+    bool on_device;
+    void *base; /* host memory, or handle of a buffer */
+    size_t offset;
+    int n_dims;
+    int64_t size[MAX_DIMS], stride_bytes[MAX_DIMS];
+    size_t pixel_bytes;
+    int64_t unit_bytes; /* strides of kernels count these */
+} GpuImage;
+GpuImage tessi_gpu_image(const Image *image, const BoundImage *b);
+bool tessi_on_device(const DLTensor *t);
+/* First and one-past-last byte, counted from `base`. */
+void tessi_gpu_extent(const GpuImage *im, int64_t *begin, int64_t *end);
+/* The layout of an image on the device: rows start at multiples of 64 bytes. Returns its bytes. */
+size_t tessi_gpu_layout(GpuImage *im);
+/* Puts copies of whole images on the stream; both have the same sizes. */
+bool tessi_gpu_copy_image(Device *d, const GpuImage *to, const GpuImage *from, DeviceStream stream,
+                          Failure *f);
+
+/* ---- gpu_call.c ---- */
+/* What a kernel sequence is run on. */
+typedef struct GpuCall {
+    const int64_t *params;
+    const Value *scalars;
+    const GpuImage *images; /* inputs, then outputs */
+} GpuCall;
+/* Buffers of one run in flight, kept for the next. */
+typedef struct GpuSlot GpuSlot;
+GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code);
+void tessi_gpu_slot_free(GpuSlot *s);
+/* Makes buffers, sets the kernels' arguments. TESS_ERROR_MEMORY when the device has not enough. */
+bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f);
+/* Put on the stream: copies to the device, kernels, copies back. */
+bool tessi_gpu_upload(GpuSlot *s, DeviceStream stream, Failure *f);
+bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f);
+bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f);
+bool tessi_gpu_touches_host(const GpuSlot *s); /* some image is in memory of the host */
+
+/* ---- gpu_run.c ---- */
+/* What tess_args keep for a device between runs. */
+struct GpuState {
+    GpuContext *context; /* held */
+    const GpuCode *code;
+    uint64_t variant; /* serial number of the variant that the code belongs to */
+    GpuSlot *slot;
+    bool fresh; /* nothing was bound since the slot was prepared */
+    DeviceEvent begin, end;
+};
+void tessi_gpu_state_free(GpuState *s);
+bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
+                   void *stream);
+
+#endif

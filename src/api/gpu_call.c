@@ -1,0 +1,339 @@
+/* One sequence of kernels with its buffers: made ready for given images and sizes, then put on a stream as often as wanted. */
+#include "api/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BLOCKS_YZ = 65535 };
+
+/* An image of the run as the kernels see it. */
+typedef struct SlotImage {
+    GpuImage given;  /* as the caller has it */
+    GpuImage device; /* as the kernels have it */
+    bool staged;     /* they differ: `own` holds the image on the device */
+    DeviceBuffer own, part;
+} SlotImage;
+
+typedef struct SlotLaunch {
+    DeviceLaunch launch;
+    uint64_t *values; /* of its arguments */
+    DeviceArg *args;
+    bool is_empty; /* a grid without blocks */
+} SlotLaunch;
+
+struct GpuSlot {
+    const LoopProgram *loops;
+    const GpuCode *code;
+    uint32_t n_inputs, n_images;
+    SlotImage *images;
+    DeviceBuffer *temps; /* one for each of emitted->temps */
+    SlotLaunch *launches;
+    uint64_t *values;
+    DeviceArg *args;
+    uint32_t n_args;
+    DeviceGraph *graph;
+    bool launched; /* since it was prepared */
+};
+
+static uint32_t count_args(const GpuModule *m)
+{
+    uint32_t n = 0;
+    VEC_FOREACH (const GpuKernel, k, &m->kernels)
+        n += k->args.n;
+    return n;
+}
+
+GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code)
+{
+    GpuSlot *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->loops = loops;
+    s->code = code;
+    s->n_inputs = loops->inputs.n;
+    s->n_images = loops->inputs.n + loops->outputs.n;
+    s->n_args = count_args(code->emitted);
+    s->images = calloc(s->n_images + 1, sizeof *s->images);
+    s->temps = calloc(code->emitted->temps.n + 1, sizeof *s->temps);
+    s->launches = calloc(code->emitted->kernels.n + 1, sizeof *s->launches);
+    s->values = calloc(s->n_args + 1, sizeof *s->values);
+    s->args = calloc(s->n_args + 1, sizeof *s->args);
+    if (s->images && s->temps && s->launches && s->values && s->args)
+        return s;
+    tessi_gpu_slot_free(s);
+    return NULL;
+}
+
+void tessi_gpu_slot_free(GpuSlot *s)
+{
+    if (!s)
+        return;
+    Device *d = s->code->context->device;
+    tessi_device_graph_free(d, s->graph);
+    for (uint32_t i = 0; s->images && i < s->n_images; i++) {
+        tessi_device_part_free(d, &s->images[i].part);
+        tessi_device_free(d, &s->images[i].own);
+    }
+    for (uint32_t i = 0; s->temps && i < s->code->emitted->temps.n; i++)
+        tessi_device_free(d, &s->temps[i]);
+    free(s->images);
+    free(s->temps);
+    free(s->launches);
+    free(s->values);
+    free(s->args);
+    free(s);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------------ */
+/* At least that many bytes; what is there is kept when it is enough and not wasteful. */
+static bool need_buffer(Device *d, DeviceBuffer *b, size_t bytes, Failure *f)
+{
+    if (b->handle && b->bytes >= bytes && b->bytes / 2 <= bytes)
+        return true;
+    tessi_device_free(d, b);
+    return tessi_device_alloc(d, bytes, b, f);
+}
+
+/* Whether kernels can use an image of the caller where it is: OpenCL's buffers start where they start, or at aligned parts. */
+static bool usable_in_place(const Device *d, const GpuImage *im)
+{
+    if (!im->on_device)
+        return false;
+    if (tessi_device_info(d)->kind == DEVICE_CUDA)
+        return true;
+    int64_t begin, end;
+    tessi_gpu_extent(im, &begin, &end);
+    return begin == (int64_t)im->offset && im->offset % tessi_device_info(d)->align_bytes == 0;
+}
+
+static bool use_in_place(Device *d, SlotImage *s, Failure *f)
+{
+    s->staged = false;
+    s->device = s->given;
+    tessi_device_free(d, &s->own);
+    if (!s->given.offset)
+        return true;
+    int64_t begin, end;
+    tessi_gpu_extent(&s->given, &begin, &end);
+    if (!tessi_device_part(d, s->given.base, s->given.offset, (size_t)(end - begin), &s->part, f))
+        return false;
+    s->device.base = s->part.handle;
+    s->device.offset = 0;
+    return true;
+}
+
+static bool place_image(Device *d, SlotImage *s, const GpuImage *given, Failure *f)
+{
+    tessi_device_part_free(d, &s->part);
+    s->given = *given;
+    if (usable_in_place(d, given))
+        return use_in_place(d, s, f);
+    s->staged = true;
+    s->device = *given;
+    s->device.on_device = true;
+    const size_t bytes = tessi_gpu_layout(&s->device);
+    if (!need_buffer(d, &s->own, bytes, f))
+        return false;
+    s->device.base = s->own.handle;
+    return true;
+}
+
+static bool temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params, size_t *bytes,
+                       Failure *f)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    *bytes = tessi_type_info(b->type)->bytes;
+    for (int k = 0; k < b->n_dims; k++) {
+        int64_t n;
+        if (!tessi_loop_eval_size(p, b->size[k], params, &n)
+            || !tessi_mul_size(*bytes, n > 0 ? (size_t)n : 0, bytes))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "the size of the intermediate image '%s' is too large", b->name);
+    }
+    return true;
+}
+
+static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
+{
+    const GpuModule *m = s->code->emitted;
+    for (uint32_t i = 0; i < m->temps.n; i++) {
+        size_t bytes;
+        if (!temp_bytes(s->loops, m->temps.at[i], params, &bytes, f)
+            || !need_buffer(s->code->context->device, &s->temps[i], bytes, f))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Arguments of kernels ------------------------------------------------------------------------------------------------ */
+static void put_integer(int64_t value, size_t size, uint64_t *slot)
+{
+    const int32_t i32 = (int32_t)value;
+    const int16_t i16 = (int16_t)value;
+    const int8_t i8 = (int8_t)value;
+    switch (size) {
+    case 1: memcpy(slot, &i8, size); break;
+    case 2: memcpy(slot, &i16, size); break;
+    case 4: memcpy(slot, &i32, size); break;
+    default: memcpy(slot, &value, sizeof value); break;
+    }
+}
+
+static size_t put_scalar(ScalarType type, Value v, uint64_t *slot)
+{
+    const float single = (float)v.f;
+    switch (type) {
+    case TYPE_F16:
+    case TYPE_F32: memcpy(slot, &single, sizeof single); return sizeof single;
+    case TYPE_F64: memcpy(slot, &v.f, sizeof v.f); return sizeof v.f;
+    default: break;
+    }
+    const size_t size = tessi_type_info(type)->bytes;
+    put_integer(v.i, size, slot);
+    return size;
+}
+
+static void *temp_handle(const GpuSlot *s, uint32_t id)
+{
+    const GpuModule *m = s->code->emitted;
+    for (uint32_t i = 0; i < m->temps.n; i++)
+        if (m->temps.at[i].v == id)
+            return s->temps[i].handle;
+    return NULL;
+}
+
+static size_t put_arg(const GpuSlot *s, const GpuArg *arg, const GpuCall *call, uint64_t *slot)
+{
+    const uint32_t image =
+        arg->index
+        + (arg->kind == GPU_ARG_OUTPUT || arg->kind == GPU_ARG_OUTPUT_STRIDE ? s->n_inputs : 0);
+    const void *handle = NULL;
+    switch (arg->kind) {
+    case GPU_ARG_INPUT:
+    case GPU_ARG_OUTPUT: handle = s->images[image].device.base; break;
+    case GPU_ARG_TEMP: handle = temp_handle(s, arg->index); break;
+    case GPU_ARG_INPUT_STRIDE:
+    case GPU_ARG_OUTPUT_STRIDE: {
+        const GpuImage *im = &s->images[image].device;
+        put_integer(im->stride_bytes[arg->dim] / im->unit_bytes, sizeof(int64_t), slot);
+        return sizeof(int64_t);
+    }
+    case GPU_ARG_PARAM: {
+        const size_t size = s->code->wide ? sizeof(int64_t) : sizeof(int32_t);
+        put_integer(call->params[arg->index], size, slot);
+        return size;
+    }
+    case GPU_ARG_SCALAR: return put_scalar(arg->type, call->scalars[arg->index], slot);
+    }
+    memcpy(slot, &handle, sizeof handle);
+    return sizeof handle;
+}
+
+static bool set_grid(const GpuSlot *s, const GpuKernel *k, const int64_t *params, SlotLaunch *out,
+                     Failure *f)
+{
+    const DeviceInfo *info = tessi_device_info(s->code->context->device);
+    out->is_empty = false;
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
+        int64_t blocks = 1;
+        if (k->grid[axis].v && !tessi_loop_eval_size(s->loops, k->grid[axis], params, &blocks))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the images are too large for kernel '%s'",
+                               k->name);
+        out->is_empty = out->is_empty || blocks < 1;
+        /* Kernels loop along y and z. */
+        if (axis > 0 && blocks > info->grid_size[axis])
+            blocks = info->grid_size[axis];
+        if (axis > 0 && blocks > MOST_BLOCKS_YZ)
+            blocks = MOST_BLOCKS_YZ;
+        out->launch.grid[axis] = blocks;
+        out->launch.block[axis] = k->block[axis];
+    }
+    return out->is_empty
+           || tessi_device_can_launch(s->code->context->device, &out->launch, k->name, f);
+}
+
+static bool set_launches(GpuSlot *s, const GpuCall *call, Failure *f)
+{
+    const GpuModule *m = s->code->emitted;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        const GpuKernel *k = &m->kernels.at[i];
+        SlotLaunch *out = &s->launches[i];
+        out->launch = (DeviceLaunch){ .kernel = s->code->kernels[i],
+                                      .args = &s->args[at],
+                                      .n_args = k->args.n };
+        for (uint32_t n = 0; n < k->args.n; n++, at++) {
+            s->values[at] = 0;
+            const size_t size = put_arg(s, &k->args.at[n], call, &s->values[at]);
+            s->args[at] = (DeviceArg){ &s->values[at], size };
+        }
+        if (!set_grid(s, k, call->params, out, f))
+            return false;
+    }
+    return true;
+}
+
+bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f)
+{
+    Device *d = s->code->context->device;
+    tessi_device_graph_free(d, s->graph);
+    s->graph = NULL;
+    s->launched = false;
+    for (uint32_t i = 0; i < s->n_images; i++)
+        if (!place_image(d, &s->images[i], &call->images[i], f))
+            return false;
+    return place_temps(s, call->params, f) && set_launches(s, call, f);
+}
+
+/* ---- Putting it on a stream ------------------------------------------------------------------------------------------------ */
+bool tessi_gpu_touches_host(const GpuSlot *s)
+{
+    for (uint32_t i = 0; i < s->n_images; i++)
+        if (!s->images[i].given.on_device)
+            return true;
+    return false;
+}
+
+bool tessi_gpu_upload(GpuSlot *s, DeviceStream stream, Failure *f)
+{
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        if (s->images[i].staged
+            && !tessi_gpu_copy_image(s->code->context->device, &s->images[i].device,
+                                     &s->images[i].given, stream, f))
+            return false;
+    return true;
+}
+
+bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f)
+{
+    for (uint32_t i = s->n_inputs; i < s->n_images; i++)
+        if (s->images[i].staged
+            && !tessi_gpu_copy_image(s->code->context->device, &s->images[i].given,
+                                     &s->images[i].device, stream, f))
+            return false;
+    return true;
+}
+
+static bool put_kernels(void *user, DeviceStream stream, Failure *f)
+{
+    GpuSlot *s = user;
+    for (uint32_t i = 0; i < s->code->emitted->kernels.n; i++)
+        if (!s->launches[i].is_empty
+            && !tessi_device_launch(s->code->context->device, &s->launches[i].launch, stream, f))
+            return false;
+    return true;
+}
+
+/* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less time between
+ * them. */
+bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f)
+{
+    Device *d = s->code->context->device;
+    if (!s->launched || !tessi_device_info(d)->has_graphs) {
+        s->launched = true;
+        return put_kernels(s, stream, f);
+    }
+    if (!s->graph && !tessi_device_graph_new(d, put_kernels, s, &s->graph, f))
+        return false;
+    return tessi_device_graph_launch(d, s->graph, stream, f);
+}

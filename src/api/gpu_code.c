@@ -1,0 +1,81 @@
+/* Loops to loaded kernels: printed for the program's target once, compiled once for each context. */
+#include "api/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/clock.h"
+
+const char *tessi_gpu_text(const tess_program *p, Variant *v, bool wide)
+{
+    GpuText *t = &v->gpu_text[wide];
+    if (t->text)
+        return t->text;
+    const GpuLanguage language = p->options.target == TESS_TARGET_CUDA ? GPU_CUDA : GPU_OPENCL;
+    GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
+                               .source_name = p->name,
+                               .wide_index = wide };
+    Text text;
+    tessi_text_init(&text, &v->arena);
+    tessi_emit_gpu(v->loops, language, &options, &text, &t->module);
+    t->text = tessi_text_str(&text);
+    return t->text;
+}
+
+void tessi_gpu_code_free(GpuCode *code)
+{
+    while (code) {
+        GpuCode *next = code->next;
+        Device *d = code->context->device;
+        for (uint32_t i = 0; code->kernels && i < code->emitted->kernels.n; i++)
+            tessi_device_kernel_free(d, code->kernels[i]);
+        tessi_device_module_free(d, code->module);
+        tessi_gpu_release(code->context);
+        free(code->kernels);
+        free(code);
+        code = next;
+    }
+}
+
+static bool load(tess_program *p, const char *text, GpuCode *code, Failure *f)
+{
+    tessi_open_cache(p);
+    Device *d = code->context->device;
+    DeviceBuild job = { .text = text, .cache = &p->cache };
+    bool ok = tessi_device_build(d, &job, &code->module, f);
+    code->cached = job.cached;
+    free(job.log); /* its first error is in the sentence */
+    code->kernels = ok ? calloc(code->emitted->kernels.n + 1, sizeof *code->kernels) : NULL;
+    if (ok && !code->kernels)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    for (uint32_t i = 0; ok && i < code->emitted->kernels.n; i++)
+        ok = tessi_device_kernel(d, code->module, code->emitted->kernels.at[i].name,
+                                 &code->kernels[i], f);
+    return ok;
+}
+
+const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, bool wide, Failure *f)
+{
+    for (GpuCode *code = v->code; code; code = code->next)
+        if (code->context == c && code->wide == wide)
+            return code;
+    const double start = tessi_clock_ms();
+    const char *text = tessi_gpu_text(p, v, wide);
+    GpuCode *code = calloc(1, sizeof *code);
+    if (!code) {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    code->context = c;
+    tessi_gpu_hold(c);
+    code->wide = wide;
+    code->emitted = &v->gpu_text[wide].module;
+    if (!load(p, text, code, f)) {
+        tessi_gpu_code_free(code);
+        return NULL;
+    }
+    code->compile_ms = tessi_clock_ms() - start;
+    code->next = v->code;
+    v->code = code;
+    return code;
+}

@@ -1,0 +1,153 @@
+/* A run on a device: what is kept in tess_args from run to run, and the order of things on the stream. */
+#include "api/gpu.h"
+
+#include <stdlib.h>
+
+#include "rt/clock.h"
+
+void tessi_gpu_state_free(GpuState *s)
+{
+    if (!s)
+        return;
+    Device *d = s->context->device;
+    tessi_gpu_slot_free(s->slot);
+    tessi_device_event_free(d, s->begin);
+    tessi_device_event_free(d, s->end);
+    tessi_gpu_release(s->context);
+    free(s);
+}
+
+/* The state for this code; another one's buffers are given back first. */
+static GpuState *state_for(tess_args *a, const Variant *v, const GpuCode *code)
+{
+    GpuState *s = a->gpu;
+    if (s && s->code == code && s->variant == v->serial)
+        return s;
+    tessi_gpu_state_free(s);
+    a->gpu = s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->context = code->context;
+    tessi_gpu_hold(s->context);
+    s->code = code;
+    s->variant = v->serial;
+    s->slot = tessi_gpu_slot_new(v->loops, code);
+    return s->slot ? s : NULL;
+}
+
+static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c,
+                                   const int64_t *params, Failure *f)
+{
+    Guard guard;
+    if (GUARDED(&guard, &v->arena))
+        return tessi_gpu_code(p, v, c, !tessi_loop_fits_32(v->loops, params), f);
+    tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    return NULL;
+}
+
+static const GpuCode *code_for(tess_program *p, Variant *v, tess_args *a, GpuContext *c,
+                               const int64_t *params)
+{
+    mtx_lock(&p->lock);
+    const GpuCode *code = guarded_code(p, v, c, params, &a->failure);
+    mtx_unlock(&p->lock);
+    if (code) {
+        a->timing.compile_ms = code->compile_ms;
+        a->timing.compile_cached = code->cached;
+    }
+    return code;
+}
+
+static GpuImage *list_images(const tess_program *p, const Variant *v, const tess_args *a,
+                             Arena *arena)
+{
+    const Graph *g = v->graph;
+    GpuImage *images = ARENA_NEW_ARRAY(arena, GpuImage, g->inputs.n + g->outputs.n + 1);
+    for (uint32_t i = 0; i < g->inputs.n; i++)
+        images[i] =
+            tessi_gpu_image(&g->inputs.at[i], tessi_bound_input(p, a, g->inputs.at[i].name));
+    for (uint32_t i = 0; i < g->outputs.n; i++)
+        images[g->inputs.n + i] = tessi_gpu_image(&g->outputs.at[i], &a->outputs[i]);
+    return images;
+}
+
+/* Every tensor in device memory must be of the context that runs. */
+static bool check_contexts(const Graph *g, const GpuImage *images, GpuContext *c, Failure *f)
+{
+    for (uint32_t i = 0; i < g->inputs.n + g->outputs.n; i++) {
+        const Image *image = i < g->inputs.n ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
+        if (images[i].on_device && !tessi_device_owns(c->device, NULL, images[i].base))
+            return tessi_failf(f, TESS_ERROR_DEVICE,
+                               "the image '%s' belongs to another context than the run",
+                               image->name);
+    }
+    return true;
+}
+
+/* Copies to the device, kernels, copies back, and waits when memory of the host takes part. */
+static bool put_all(GpuState *s, DeviceStream stream, bool timed, Failure *f)
+{
+    Device *d = s->context->device;
+    return tessi_gpu_upload(s->slot, stream, f)
+           && (!timed || tessi_device_record(d, stream, &s->begin, f))
+           && tessi_gpu_launch(s->slot, stream, f)
+           && (!timed || tessi_device_record(d, stream, &s->end, f))
+           && tessi_gpu_download(s->slot, stream, f)
+           && (timed ? tessi_device_synchronise(d, stream, f) : tessi_device_flush(d, stream, f));
+}
+
+static bool enqueue(GpuState *s, tess_args *a, DeviceStream stream)
+{
+    Device *d = s->context->device;
+    const bool timed = tessi_gpu_touches_host(s->slot);
+    const double start = tessi_clock_ms();
+    if (!put_all(s, stream, timed, &a->failure)) {
+        tessi_device_synchronise(d, stream,
+                                 NULL); /* nothing may use the caller's memory any more */
+        return false;
+    }
+    if (!timed)
+        return true;
+    const double all = tessi_clock_ms() - start;
+    double kernels;
+    if (!tessi_device_elapsed(d, s->begin, s->end, &kernels,
+                              NULL)) /* a queue of the caller's may not measure */
+        kernels = all;
+    a->timing.run_ms = kernels;
+    a->timing.copy_ms = all > kernels ? all - kernels : 0;
+    return true;
+}
+
+bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
+                   void *stream)
+{
+    Failure *f = &a->failure;
+    Guard guard;
+    GpuState *s = a->gpu;
+    if (s && s->fresh && s->context == context && s->variant == v->serial) {
+        a->timing.compile_ms = s->code->compile_ms;
+        a->timing.compile_cached = s->code->cached;
+        return enqueue(s, a, stream);
+    }
+    if (!GUARDED(&guard, arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    Binding b;
+    if (!tessi_bind_for_device(p, v, a, arena, &b, f))
+        return false;
+    GpuCall call = { .params = b.params,
+                     .scalars = b.scalars,
+                     .images = list_images(p, v, a, arena) };
+    if (!check_contexts(v->graph, call.images, context, f))
+        return false;
+    const GpuCode *code = code_for(p, v, a, context, b.params);
+    if (!code)
+        return false;
+    s = state_for(a, v, code);
+    if (!s)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    s->fresh = false;
+    if (!tessi_gpu_prepare(s->slot, &call, f))
+        return false;
+    s->fresh = true;
+    return enqueue(s, a, stream);
+}

@@ -1,0 +1,165 @@
+/* The corpus on a device: printed, compiled by its driver and run, bit for bit as the graph interpreter says. The device is an OpenCL
+ * one, which PoCL makes of any processor, or as TESSERA_TARGET=cuda says. Drivers compile slowly, so that a test run takes every 16th
+ * program with the plan chosen; TESSERA_ALL=1 takes all, with the naive plan and a random one as well. With arguments only the files named
+ * are run. Skips where there is no device. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/api.h"
+#include "diff/corpus.h"
+#include "rt/device.h"
+#include "support.h"
+
+#define FOLDER TESSERA_SOURCE_DIR "/tests/corpus"
+
+enum { MOST_CASES = 2000, MOST_PLANS = 2, EVERY = 16, SKIPPED = 77 };
+
+static tess_target target = TESS_TARGET_OPENCL;
+static bool all;
+static char **given;
+static int n_given;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_cases(Arena *a, char **paths)
+{
+    int n = 0;
+    DIR *dir = opendir(FOLDER);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+        if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < MOST_CASES)
+            paths[n++] = tessi_sprintf(a, FOLDER "/%s", e->d_name);
+    }
+    closedir(dir);
+    qsort(paths, (size_t)n, sizeof *paths, by_name);
+    return n;
+}
+
+static const int64_t some_sizes[][4] = { { 1, 1, 1, 1 }, { 17, 37, 3, 2 }, { 66, 131, 5, 3 } };
+enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
+
+/* Plans beside the chosen one. */
+static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
+{
+    Variant *v = run->program->variants;
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    for (int i = 0; i < MOST_PLANS; i++) {
+        Plan *plan = i ? tessi_plan_random(a, v->graph, m, seed) : tessi_plan_naive(a, v->graph, m);
+        Text text;
+        tessi_text_init(&text, a);
+        tessi_plan_print(plan, v->graph, &text);
+        plans[i] = tessi_text_str(&text);
+    }
+    return MOST_PLANS;
+}
+
+static bool compare(const CorpusCase *c, CorpusSetting s, const char *plan, const CorpusRun *truth,
+                    Text *why)
+{
+    s.target = target;
+    s.plan = plan;
+    CorpusRun run;
+    bool ok = corpus_run(c, &s, &run, why) && corpus_same(&run, truth, why);
+    corpus_close(&run);
+    return ok;
+}
+
+static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, uint64_t seed,
+                     Text *why)
+{
+    CorpusSetting s = { .target = TESS_TARGET_INTERP,
+                        .sizes = sizes,
+                        .expected_inputs = expected,
+                        .seed = seed,
+                        .padded = true };
+    CorpusRun truth;
+    Arena a;
+    support_arena_init(&a);
+    const char *plans[MOST_PLANS];
+    bool ok = corpus_run(c, &s, &truth, why) && compare(c, s, NULL, &truth, why);
+    int n = ok && all ? other_plans(&a, &truth, seed, plans) : 0;
+    for (int i = 0; ok && i < n; i++) {
+        ok = compare(c, s, plans[i], &truth, why);
+        if (!ok)
+            tessi_text_addf(why, ", with this plan:\n%s", plans[i]);
+    }
+    tessi_arena_dispose(&a);
+    corpus_close(&truth);
+    return ok;
+}
+
+static bool run_case(const char *path)
+{
+    Arena a;
+    support_arena_init(&a);
+    CorpusCase c;
+    corpus_read(&a, path, &c);
+    int n_params = corpus_params(&c);
+    Text why;
+    tessi_text_init(&why, &a);
+    bool ok = true;
+    if (c.n_sizes || n_params == 0)
+        ok = run_size(&c, c.sizes, true, 1, &why);
+    for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
+        int64_t sizes[CORPUS_MOST_PARAMS];
+        for (int i = 0; i < n_params; i++)
+            sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
+        ok = run_size(&c, sizes, false, 7, &why); /* one seed, so that random plans stay the same */
+    }
+    if (!ok)
+        fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
+    tessi_arena_dispose(&a);
+    return ok;
+}
+
+static void test_corpus(void **state)
+{
+    (void)state;
+    Arena a;
+    support_arena_init(&a);
+    char *paths[MOST_CASES];
+    int n = n_given, ran = 0, failed = 0;
+    if (n_given)
+        memcpy(paths, given, (size_t)n_given * sizeof *paths);
+    else
+        n = list_cases(&a, paths);
+    for (int i = 0; i < n; i += all || n_given ? 1 : EVERY, ran++)
+        failed += !run_case(paths[i]);
+    printf("%d programs, %d failed\n", ran, failed);
+    tessi_arena_dispose(&a);
+    assert_true(ran > 0);
+    assert_int_equal(failed, 0);
+}
+
+int main(int argc, char **argv)
+{
+    given = argv + 1;
+    n_given = argc - 1;
+    const char *name = getenv("TESSERA_TARGET"), *every = getenv("TESSERA_ALL");
+    if (name && strcmp(name, "cuda") == 0)
+        target = TESS_TARGET_CUDA;
+    all = every && *every && strcmp(every, "0") != 0;
+    Device *d;
+    Failure f;
+    if (!tessi_device_open(target == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL, 0, NULL, NULL,
+                           &d, &f)) {
+        printf("skipped: %s\n", f.text);
+        return SKIPPED;
+    }
+    tessi_device_close(d);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_corpus) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
