@@ -152,6 +152,11 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
         line->options.forma = n == 1;
         return n >= 0;
     case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
+    case OPT_DEVICE_MEMORY:
+        if (!whole_number(word, 1, &n))
+            return false;
+        line->options.device_bytes = (uint64_t)n << 20;
+        return true;
     case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
     case OPT_RUNS: return whole_number(word, 1, &line->runs);
     case OPT_BORDER: line->options.border = word; return true;

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/bench.h"
 
 enum { MOST_RUNS = 1000, FEWEST_RUNS = 5, MOST_BUFFERS = 64, MOST_THREADS = 256 };
 static const double BUDGET_MS = 1000.0;
@@ -17,13 +17,13 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static int by_value(const void *a, const void *b)
+int bench_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static size_t tensor_bytes(const DLTensor *t)
+size_t bench_bytes(const DLTensor *t)
 {
     size_t bytes = t->dtype.bits / 8u;
     for (int d = 0; d < t->ndim; d++)
@@ -110,7 +110,7 @@ static DLTensor *copy_of(const DLTensor *t)
 {
     DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
     if (copy)
-        memcpy(copy->data, t->data, tensor_bytes(t));
+        memcpy(copy->data, t->data, bench_bytes(t));
     return copy;
 }
 
@@ -127,7 +127,7 @@ static bool make_rotation(Rotation *r, const Session *s)
             return false;
         r->names[r->n_in] = info.name;
         r->in[0][r->n_in++] = copy_of(s->images[i]);
-        r->bytes += tensor_bytes(s->images[i]);
+        r->bytes += bench_bytes(s->images[i]);
     }
     r->n_out = tess_program_outputs(s->program);
     if (r->n_out > 16)
@@ -137,7 +137,7 @@ static bool make_rotation(Rotation *r, const Session *s)
         if (tess_args_result(s->args, o, &t) != TESS_OK)
             return false;
         r->out[0][o] = copy_of(t);
-        r->bytes += tensor_bytes(t);
+        r->bytes += bench_bytes(t);
     }
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     size_t last_cache = cache > 0 ? (size_t)cache : (size_t)32 << 20;
@@ -170,13 +170,6 @@ static bool timed_run(Session *s, const Rotation *r, size_t run, double *ms)
     return true;
 }
 
-typedef struct Result {
-    double median, least, copy, compile;
-    int runs;
-    const char *target;
-    tess_estimate estimate;
-} Result;
-
 static void print_sizes(const Session *s, bool json)
 {
     bool first = true;
@@ -206,14 +199,14 @@ static const char *dtype_text(const Session *s, char text[16])
     return text;
 }
 
-static void print_result(const CommandLine *line, const Session *s, const Result *r)
+static void print_result(const CommandLine *line, const Session *s, const BenchResult *r)
 {
     char dtype[16];
     double share = r->copy / r->median, gflops = r->estimate.operations / r->median / 1e6;
     if (line->json) {
-        printf(
-            "{\"program\":\"%s\",\"target\":\"%s\",\"device\":\"cpu\",\"dtype\":\"%s\",\"sizes\":[",
-            line->program, r->target, dtype_text(s, dtype));
+        printf("{\"program\":\"%s\",\"target\":\"%s\",\"device\":\"%s\",\"driver\":\"%s\","
+               "\"dtype\":\"%s\",\"sizes\":[",
+               line->program, r->target, r->device, r->driver, dtype_text(s, dtype));
         print_sizes(s, true);
         printf("],\"plan\":\"%s\",\"median_ms\":%.6f,\"min_ms\":%.6f,\"runs\":%d,\"copy_ms\":%.6f,"
                "\"share_of_copy\":%.4f,"
@@ -224,7 +217,10 @@ static void print_result(const CommandLine *line, const Session *s, const Result
     }
     printf("%s on ", line->program);
     print_sizes(s, false);
-    printf(" %s, target %s\n", dtype_text(s, dtype), r->target);
+    printf(" %s, target %s", dtype_text(s, dtype), r->target);
+    if (*r->driver)
+        printf(", %s (%s)", r->device, r->driver);
+    putchar('\n');
     printf("  median %.3f ms, least %.3f ms of %d runs; predicted %.3f ms\n", r->median, r->least,
            r->runs, r->estimate.predicted_ms);
     printf("  copy   %.3f ms: the program runs at %.0f %% of a plain copy, %.2f GFLOP/s\n", r->copy,
@@ -232,7 +228,7 @@ static void print_result(const CommandLine *line, const Session *s, const Result
     printf("  compiled in %.1f ms\n", r->compile);
 }
 
-static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Result *r)
+static bool measure(const CommandLine *line, Session *s, Rotation *rotation, BenchResult *r)
 {
     if (tess_run(s->program, s->args, NULL)
         != TESS_OK) /* compiles, warms up, and makes the results to copy */
@@ -244,6 +240,10 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Res
     r->estimate.struct_size = sizeof r->estimate;
     if (tess_args_estimate(s->program, s->args, &r->estimate) != TESS_OK)
         return cli_fail("%s", tess_args_error(s->args)), false;
+    if (bench_is_device(line))
+        return bench_on_device(line, s, r);
+    r->device = "cpu";
+    r->driver = "";
     if (!make_rotation(rotation, s))
         return cli_fail("out of memory for the rotating buffers, or more than 16 images"), false;
     double ms[MOST_RUNS], first, begin = now_ms();
@@ -257,7 +257,7 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Res
             return cli_fail("%s", tess_args_error(s->args)), false;
         r->runs++;
     }
-    qsort(ms, (size_t)r->runs, sizeof *ms, by_value);
+    qsort(ms, (size_t)r->runs, sizeof *ms, bench_by_value);
     r->median = ms[r->runs / 2];
     r->least = ms[0];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -270,7 +270,7 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Res
 int cmd_bench(const CommandLine *line)
 {
     Session s;
-    Result result = { 0 };
+    BenchResult result = { 0 };
     bool ok = cli_open(line, &s, true);
     Rotation *rotation = calloc(1, sizeof *rotation);
     if (ok && !rotation)

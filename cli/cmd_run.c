@@ -6,6 +6,17 @@
 
 enum { MOST_CHANNELS = 4 };
 
+static void print_timing(const tess_timing *t)
+{
+    fprintf(stderr, "front %.2f ms, compile %.2f ms%s, run %.3f ms (%s)", t->front_ms,
+            t->compile_ms, t->compile_cached ? " (cached)" : "", t->run_ms, t->target);
+    if (t->copy_ms > 0)
+        fprintf(stderr, ", copies to and from the device %.3f ms", t->copy_ms);
+    if (t->strips)
+        fprintf(stderr, ", in %d strips", t->strips);
+    fputc('\n', stderr);
+}
+
 /* One run on what is bound; with --verify also the comparison. */
 static bool run_once(const CommandLine *line, Session *s)
 {
@@ -33,8 +44,7 @@ static bool run_once(const CommandLine *line, Session *s)
     if (line->options.target == TESS_TARGET_AUTO && strcmp(t.target, "interp") == 0 && !line->quiet)
         fputs("tessera: no C compiler was found, so the interpreter ran, which is slow\n", stderr);
     if (line->time)
-        fprintf(stderr, "front %.2f ms, compile %.2f ms%s, run %.3f ms (%s)\n", t.front_ms,
-                t.compile_ms, t.compile_cached ? " (cached)" : "", t.run_ms, t.target);
+        print_timing(&t);
     return true;
 }
 

@@ -75,6 +75,7 @@ typedef struct tess_options {
     const char *cc; /* C compiler; NULL = TESSERA_CC, else cc, gcc or clang */
     const tess_constant *constants;
     size_t n_constants;
+    uint64_t device_bytes; /* most memory of the device to use at a time; 0 = all that is free */
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 TESS_API const char *tess_version(void);
@@ -125,16 +126,21 @@ TESS_API void tess_text_free(char *text);
 /* ---- Runs ------------------------------------------------------------------------------------------------------------ */
 TESS_API tess_status tess_args_new(const tess_program *p, tess_args **args);
 TESS_API void tess_args_free(tess_args *a);
+/* New arguments with the same images and numbers bound, and no results. */
+TESS_API tess_status tess_args_copy(const tess_args *from, tess_args **args);
 /* Binds input `name` to a tensor: shape = the image's sizes, plus a last dimension of n_channels for images of structs whose fields
  * have one type (structs of mixed types: uint8 tensor with a last dimension of the pixel's bytes). The last dimension(s) must be
- * compact, row dimensions may have any stride. The data is borrowed until the run has ended and is never written. */
+ * compact, row dimensions may have any stride. The data is borrowed until the run has ended and is never written. Programs for CUDA take
+ * kDLCUDA tensors, those for OpenCL kDLOpenCL ones (data = cl_mem), without copying; host memory is taken by all. */
 TESS_API tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor);
 TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
                                       double value); /* scalars, const inputs and parameters */
 TESS_API tess_status tess_args_output(
     tess_args *a, size_t output, const DLTensor *tensor); /* the caller's memory for a result */
-/* Runs. `stream` is for devices (NULL = default stream) and ignored on the CPU. Results not bound by tess_args_output are
- * allocated by the library and read with tess_args_result, valid until the next run or tess_args_free. */
+/* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with tess_args_result, valid until the
+ * next run or tess_args_free. `stream` is for devices (CUstream or cl_command_queue; NULL = the default one) and ignored on the CPU. When
+ * every image is in device memory the call returns when the work is on the stream, else when the results are there. Runs with the same
+ * args follow each other on one stream; run elsewhere at the same time with other args. */
 TESS_API tess_status tess_run(tess_program *p, tess_args *a, void *stream);
 TESS_API tess_status tess_args_result(const tess_args *a, size_t output, const DLTensor **tensor);
 /* The sentence about the last failure on this object; "" when there was none. Borrowed. */
@@ -149,6 +155,7 @@ typedef struct tess_timing { /* of the last tess_run with these args, in millise
     int compile_cached;
     const char *target; /* "c", "interp", ... */
     double copy_ms;     /* devices: spent on copies between host and device */
+    int strips; /* devices: parts the images were taken in since the whole did not fit; else 0 */
 } tess_timing;
 TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
 
@@ -163,6 +170,22 @@ TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_esti
 /* Compares the results of the last run with the graph interpreter, pixel by pixel, bit by bit (any NaN equals any NaN). Returns
  * TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
 TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
+
+/* ---- Devices ------------------------------------------------------------------------------------------------------------ */
+/* An uninitialised image in the memory of the program's device, rows without gaps; freed with tess_image_free, also after the program. */
+TESS_API tess_status tess_device_image(tess_program *p, DLDataType type, int ndim,
+                                       const int64_t *shape, DLTensor **tensor);
+/* Copies between images of one shape and type, at least one of them in device memory; waits until it is done. */
+TESS_API tess_status tess_image_copy(tess_program *p, const DLTensor *from, const DLTensor *to);
+
+/* Mean milliseconds of a run, of `runs` runs with args[0], args[1], ... args[n-1], args[0] ... On devices from event to event on the
+ * default stream. Every args should have run before. */
+TESS_API tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, int runs,
+                                    double *ms);
+/* Milliseconds of the best plain copy on the program's device that reads and writes `bytes` bytes together, of copies in turn between
+ * n_pairs pairs of buffers (at most 64). */
+TESS_API tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int runs,
+                                    double *ms);
 
 /* ---- Ahead of time --------------------------------------------------------------------------------------------------- */
 /* Writes path (.c, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. */
@@ -196,6 +219,13 @@ TESS_API tess_status tess_machine_text(char **text);
 /* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one sentence. */
 TESS_API tess_status tess_device_text(tess_target target, int device, char **text, char *error,
                                       size_t error_size);
+/* Name, driver, and the size of the last cache of the program's device. Borrowed. */
+typedef struct tess_device_info {
+    size_t struct_size;
+    const char *name, *driver;
+    uint64_t cache_bytes, memory_bytes;
+} tess_device_info;
+TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info);
 /* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */
 TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);
 

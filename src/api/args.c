@@ -30,6 +30,27 @@ tess_status tess_args_new(const tess_program *p, tess_args **args)
     return TESS_OK;
 }
 
+tess_status tess_args_copy(const tess_args *from, tess_args **args)
+{
+    if (!args)
+        return TESS_ERROR_ARGUMENT;
+    *args = NULL;
+    if (!from)
+        return TESS_ERROR_ARGUMENT;
+    tess_status status = tess_args_new(from->program, args);
+    if (status != TESS_OK)
+        return status;
+    tess_args *a = *args;
+    for (uint32_t i = 0; i < from->program->inputs.n; i++) {
+        a->inputs[i] = from->inputs[i];
+        a->inputs[i].tensor.shape = a->inputs[i].shape;
+        a->inputs[i].tensor.strides = a->inputs[i].strides;
+        a->scalars[i] = from->scalars[i];
+        a->scalar_set[i] = from->scalar_set[i];
+    }
+    return TESS_OK;
+}
+
 void tess_args_free(tess_args *a)
 {
     if (!a)

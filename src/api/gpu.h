@@ -38,6 +38,8 @@ GpuContext *tessi_gpu_default_context(tess_program *p, Failure *f);
 /* The context to run in: that of the stream, else that of the first tensor in device memory, else the program's own. The lock must
  * be held. */
 GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream, Failure *f);
+/* That of one tensor in device memory. The lock must be held. */
+GpuContext *tessi_gpu_context_of(tess_program *p, const DLTensor *t, Failure *f);
 void tessi_gpu_hold(GpuContext *c);
 void tessi_gpu_release(GpuContext *c); /* NULL is fine */
 
@@ -81,16 +83,24 @@ bool tessi_gpu_copy_image(Device *d, const GpuImage *to, const GpuImage *from, D
                           Failure *f);
 
 /* ---- gpu_call.c ---- */
+/* Of an output when kernels compute more rows than are wanted. */
+typedef struct GpuPart {
+    bool is_part;
+    int64_t rows;         /* that kernels compute */
+    int64_t skip, wanted; /* of these the caller's image gets rows [skip, skip + wanted) */
+} GpuPart;
 /* What a kernel sequence is run on. */
 typedef struct GpuCall {
     const int64_t *params;
     const Value *scalars;
     const GpuImage *images; /* inputs, then outputs */
+    const GpuPart *parts;   /* likewise; NULL: all whole */
 } GpuCall;
 /* Buffers of one run in flight, kept for the next. */
 typedef struct GpuSlot GpuSlot;
 GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code);
 void tessi_gpu_slot_free(GpuSlot *s);
+Device *tessi_gpu_slot_device(const GpuSlot *s);
 /* Makes buffers, sets the kernels' arguments. TESS_ERROR_MEMORY when the device has not enough. */
 bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f);
 /* Put on the stream: copies to the device, kernels, copies back. */
@@ -98,6 +108,12 @@ bool tessi_gpu_upload(GpuSlot *s, DeviceStream stream, Failure *f);
 bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f);
 bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f);
 bool tessi_gpu_touches_host(const GpuSlot *s); /* some image is in memory of the host */
+
+/* ---- gpu_strips.c ---- */
+/* The same call in strips of rows, as few as fit; waits until it is done. *f holds why it could not be done at once, and keeps that when
+ * the program cannot be run in strips. */
+bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
+                          DeviceStream stream, Arena *arena, int *n_strips, Failure *f);
 
 /* ---- gpu_run.c ---- */
 /* What tess_args keep for a device between runs. */
@@ -112,5 +128,23 @@ struct GpuState {
 void tessi_gpu_state_free(GpuState *s);
 bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
                    void *stream);
+
+/* ---- image.c, device_image.c ---- */
+/* What the library gives out as a DLTensor: with room for its shape and strides, and its memory. */
+typedef struct OwnedTensor {
+    DLTensor tensor; /* first, so that the pointers convert */
+    int64_t shape[MAX_DIMS + 1], strides[MAX_DIMS + 1];
+    GpuContext *context; /* held, of data in device memory; NULL: data is from malloc */
+    size_t device_bytes;
+} OwnedTensor;
+/* Everything but the data; rows without gaps. */
+void tessi_owned_tensor(OwnedTensor *t, DLDataType type, int ndim, const int64_t *shape);
+void tessi_device_image_free(OwnedTensor *t); /* its device memory */
+/* Brings an image in device memory to fresh memory of the host, to be freed by the caller; *im is changed to it. Other images stay. */
+bool tessi_fetch_image(tess_program *p, const Image *image, const BoundImage *b, InterpImage *im,
+                       void **memory, Failure *f);
+/* Between the device and anywhere; waits. */
+bool tessi_device_copy_tensor(const GpuContext *c, const DLTensor *from, const DLTensor *to,
+                              DeviceStream stream, Failure *f);
 
 #endif

@@ -11,6 +11,7 @@ typedef struct SlotImage {
     GpuImage given;  /* as the caller has it */
     GpuImage device; /* as the kernels have it */
     bool staged;     /* they differ: `own` holds the image on the device */
+    int64_t skip;    /* rows of `device` before the first of `given` */
     DeviceBuffer own, part;
 } SlotImage;
 
@@ -62,6 +63,11 @@ GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code)
         return s;
     tessi_gpu_slot_free(s);
     return NULL;
+}
+
+Device *tessi_gpu_slot_device(const GpuSlot *s)
+{
+    return s->code->context->device;
 }
 
 void tessi_gpu_slot_free(GpuSlot *s)
@@ -122,15 +128,21 @@ static bool use_in_place(Device *d, SlotImage *s, Failure *f)
     return true;
 }
 
-static bool place_image(Device *d, SlotImage *s, const GpuImage *given, Failure *f)
+static bool place_image(Device *d, SlotImage *s, const GpuImage *given, const GpuPart *part,
+                        Failure *f)
 {
     tessi_device_part_free(d, &s->part);
     s->given = *given;
-    if (usable_in_place(d, given))
+    s->skip = 0;
+    if (usable_in_place(d, given) && !(part && part->is_part))
         return use_in_place(d, s, f);
     s->staged = true;
     s->device = *given;
     s->device.on_device = true;
+    if (part && part->is_part) {
+        s->device.size[0] = part->rows;
+        s->skip = part->skip;
+    }
     const size_t bytes = tessi_gpu_layout(&s->device);
     if (!need_buffer(d, &s->own, bytes, f))
         return false;
@@ -280,7 +292,8 @@ bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f)
     s->graph = NULL;
     s->launched = false;
     for (uint32_t i = 0; i < s->n_images; i++)
-        if (!place_image(d, &s->images[i], &call->images[i], f))
+        if (!place_image(d, &s->images[i], &call->images[i], call->parts ? &call->parts[i] : NULL,
+                         f))
             return false;
     return place_temps(s, call->params, f) && set_launches(s, call, f);
 }
@@ -306,11 +319,15 @@ bool tessi_gpu_upload(GpuSlot *s, DeviceStream stream, Failure *f)
 
 bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f)
 {
-    for (uint32_t i = s->n_inputs; i < s->n_images; i++)
-        if (s->images[i].staged
-            && !tessi_gpu_copy_image(s->code->context->device, &s->images[i].given,
-                                     &s->images[i].device, stream, f))
+    for (uint32_t i = s->n_inputs; i < s->n_images; i++) {
+        const SlotImage *im = &s->images[i];
+        GpuImage from = im->device;
+        from.offset += (size_t)(im->skip * from.stride_bytes[0]);
+        from.size[0] = im->given.size[0];
+        if (im->staged && im->given.size[0] > 0
+            && !tessi_gpu_copy_image(s->code->context->device, &im->given, &from, stream, f))
             return false;
+    }
     return true;
 }
 

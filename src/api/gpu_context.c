@@ -78,6 +78,7 @@ static GpuContext *add_context(tess_program *p, Device *device, Failure *f)
         return NULL;
     }
     c->device = device;
+    tessi_device_limit(device, p->options.device_bytes);
     atomic_init(&c->holders, 1);
     c->next = p->contexts;
     p->contexts = c;
@@ -117,11 +118,9 @@ static void *first_buffer(const tess_program *p, const tess_args *a)
     return NULL;
 }
 
-GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream, Failure *f)
+/* The context that a stream or a buffer (one of them is NULL) belongs to. */
+static GpuContext *owner(tess_program *p, void *stream, void *buffer, Failure *f)
 {
-    void *buffer = stream ? NULL : first_buffer(p, a);
-    if (!stream && !buffer)
-        return tessi_gpu_default_context(p, f);
     /* Most streams and tensors belong to the device's usual context, which is the program's own. */
     if (p->options.target == TESS_TARGET_CUDA && !tessi_gpu_default_context(p, f))
         return NULL;
@@ -133,4 +132,15 @@ GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream,
                            &device, f))
         return NULL;
     return add_context(p, device, f);
+}
+
+GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream, Failure *f)
+{
+    void *buffer = stream ? NULL : first_buffer(p, a);
+    return stream || buffer ? owner(p, stream, buffer, f) : tessi_gpu_default_context(p, f);
+}
+
+GpuContext *tessi_gpu_context_of(tess_program *p, const DLTensor *t, Failure *f)
+{
+    return owner(p, NULL, t->data, f);
 }

@@ -2,6 +2,7 @@
 #include "api/gpu.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rt/clock.h"
 
@@ -145,9 +146,17 @@ bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *contex
     s = state_for(a, v, code);
     if (!s)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    s->fresh = false;
-    if (!tessi_gpu_prepare(s->slot, &call, f))
+    s->fresh = tessi_gpu_prepare(s->slot, &call, f);
+    if (s->fresh)
+        return enqueue(s, a, stream);
+    if (f->status != TESS_ERROR_MEMORY)
         return false;
-    s->fresh = true;
-    return enqueue(s, a, stream);
+    tessi_gpu_state_free(s); /* with what it has of the memory that is short */
+    a->gpu = NULL;
+    const double start = tessi_clock_ms();
+    if (!tessi_gpu_run_strips(v, code, &call, stream, arena, &a->timing.strips, f))
+        return false;
+    memset(f, 0, sizeof *f);
+    a->timing.run_ms = tessi_clock_ms() - start;
+    return true;
 }

@@ -4,19 +4,29 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/gpu.h"
 #include "rt/image.h"
-
-/* A DLTensor with room for its shape and strides; data is malloc'ed. */
-typedef struct OwnedTensor {
-    DLTensor tensor; /* first, so that the pointers convert */
-    int64_t shape[RT_IMAGE_DIMS], strides[RT_IMAGE_DIMS];
-} OwnedTensor;
 
 static tess_status say(const Failure *f, char *error, size_t error_size)
 {
     if (error && error_size)
         snprintf(error, error_size, "%s", f->text);
     return (tess_status)f->status;
+}
+
+void tessi_owned_tensor(OwnedTensor *t, DLDataType type, int ndim, const int64_t *shape)
+{
+    *t = (OwnedTensor){ .tensor = { .device = { kDLCPU, 0 },
+                                    .ndim = ndim,
+                                    .dtype = type,
+                                    .shape = t->shape,
+                                    .strides = t->strides } };
+    int64_t stride = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        t->shape[d] = shape[d];
+        t->strides[d] = stride;
+        stride *= shape[d];
+    }
 }
 
 /* Takes over the image's data; the image is empty afterwards. NULL without memory. */
@@ -27,18 +37,8 @@ static DLTensor *tensor_of(RtImage *image)
         tessi_image_dispose(image);
         return NULL;
     }
+    tessi_owned_tensor(t, tessi_dl_type(image->dtype), image->ndim, image->shape);
     t->tensor.data = image->data;
-    t->tensor.device = (DLDevice){ kDLCPU, 0 };
-    t->tensor.ndim = image->ndim;
-    t->tensor.dtype = tessi_dl_type(image->dtype);
-    t->tensor.shape = t->shape;
-    t->tensor.strides = t->strides;
-    int64_t stride = 1;
-    for (int d = image->ndim - 1; d >= 0; d--) {
-        t->shape[d] = image->shape[d];
-        t->strides[d] = stride;
-        stride *= image->shape[d];
-    }
     memset(image, 0, sizeof *image);
     return &t->tensor;
 }
@@ -173,7 +173,10 @@ DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape)
 
 void tess_image_free(DLTensor *tensor)
 {
-    if (tensor)
+    OwnedTensor *t = (OwnedTensor *)tensor;
+    if (t && t->context)
+        tessi_device_image_free(t);
+    else if (t)
         free(tensor->data);
-    free(tensor); /* an OwnedTensor */
+    free(t);
 }

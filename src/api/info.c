@@ -123,3 +123,18 @@ tess_status tess_device_text(tess_target target, int device, char **text, char *
     tessi_device_close(d);
     return status;
 }
+
+tess_status tess_program_device(tess_program *p, tess_device_info *info)
+{
+    if (!p || !info || info->struct_size != sizeof *info || !tessi_is_gpu(p->options.target))
+        return TESS_ERROR_ARGUMENT;
+    mtx_lock(&p->lock);
+    memset(&p->failure, 0, sizeof p->failure);
+    const GpuContext *c = tessi_gpu_default_context(p, &p->failure);
+    mtx_unlock(&p->lock);
+    if (!c)
+        return (tess_status)p->failure.status;
+    const DeviceInfo *d = tessi_device_info(c->device);
+    *info = (tess_device_info){ sizeof *info, d->name, d->driver, d->cache_bytes, d->memory_bytes };
+    return TESS_OK;
+}

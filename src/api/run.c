@@ -258,17 +258,32 @@ static bool same_image(const Image *image, const InterpImage *have, const Interp
     return true;
 }
 
-static bool verify(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
-                   void **memory)
+/* Images in device memory come to the host for the comparison. */
+static bool fetch_images(tess_program *p, const Variant *v, const tess_args *a, Binding *b,
+                         void **memory, Failure *f)
+{
+    const Graph *g = v->graph;
+    for (uint32_t i = 0; i < g->inputs.n; i++)
+        if (!tessi_fetch_image(p, &g->inputs.at[i], tessi_bound_input(p, a, g->inputs.at[i].name),
+                               &b->inputs[i], memory++, f))
+            return false;
+    for (uint32_t i = 0; i < g->outputs.n; i++)
+        if (!tessi_fetch_image(p, &g->outputs.at[i], &a->outputs[i], &b->outputs[i], memory++, f))
+            return false;
+    return true;
+}
+
+static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena, void **memory)
 {
     Failure *f = &a->failure;
     Guard guard;
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
-    if (!tessi_bind(p, v, NULL, a, arena, &b, f))
-        return false;
     const Graph *g = v->graph;
+    if (!tessi_bind(p, v, NULL, a, arena, &b, f)
+        || !fetch_images(p, v, a, &b, memory + g->outputs.n, f))
+        return false;
     InterpImage *again = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
     for (uint32_t o = 0; o < g->outputs.n; o++) {
         const Image *image = &g->outputs.at[o];
@@ -305,13 +320,14 @@ tess_status tess_verify(tess_program *p, tess_args *a)
     a->timing = kept;
     if (!v)
         return (tess_status)a->failure.status;
-    void **memory = calloc(p->outputs.n + 1, sizeof *memory);
+    const uint32_t n_memory = p->inputs.n + 2 * p->outputs.n;
+    void **memory = calloc(n_memory + 1, sizeof *memory);
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
     bool ok = memory ? verify(p, v, a, &arena, memory)
                      : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
-    for (uint32_t o = 0; memory && o < p->outputs.n; o++)
-        free(memory[o]);
+    for (uint32_t i = 0; memory && i < n_memory; i++)
+        free(memory[i]);
     free(memory);
     tessi_arena_dispose(&arena);
     release(p, v);

@@ -36,9 +36,18 @@ bool tessi_device_owns(Device *d, DeviceStream stream, void *buffer)
     return d->ops->owns(d, stream, buffer);
 }
 
+void tessi_device_limit(Device *d, uint64_t most_bytes)
+{
+    d->most_bytes = most_bytes;
+}
+
 uint64_t tessi_device_free_bytes(Device *d)
 {
-    return d->ops->free_bytes(d);
+    const uint64_t left = d->ops->free_bytes(d), used = atomic_load(&d->used_bytes);
+    const uint64_t allowed = !d->most_bytes         ? left
+                             : d->most_bytes > used ? d->most_bytes - used
+                                                    : 0;
+    return allowed < left ? allowed : left;
 }
 
 /* ---- Memory ---- */
@@ -52,7 +61,17 @@ bool tessi_device_alloc(Device *d, size_t bytes, DeviceBuffer *b, Failure *f)
                            " can be had at once",
                            d->info.name, bytes, d->info.largest_buffer_bytes);
     enum { LEAST = 16 }; /* no driver likes buffers of nothing */
-    return d->ops->alloc(d, bytes < LEAST ? LEAST : bytes, b, f);
+    bytes = bytes < LEAST ? LEAST : bytes;
+    const uint64_t used = atomic_fetch_add(&d->used_bytes, bytes);
+    const bool allowed = !d->most_bytes || used + bytes <= d->most_bytes;
+    if (allowed && d->ops->alloc(d, bytes, b, f))
+        return true;
+    atomic_fetch_sub(&d->used_bytes, bytes);
+    return allowed ? false
+                   : tessi_failf(f, TESS_ERROR_MEMORY,
+                                 "out of memory on %s: %zu bytes are wanted, %" PRIu64
+                                 " are in use, and %" PRIu64 " may be",
+                                 d->info.name, bytes, used, d->most_bytes);
 }
 
 bool tessi_device_part(Device *d, void *whole, size_t offset, size_t bytes, DeviceBuffer *b,
@@ -76,8 +95,10 @@ void tessi_device_part_free(Device *d, DeviceBuffer *b)
 
 void tessi_device_free(Device *d, DeviceBuffer *b)
 {
-    if (b->handle)
+    if (b->handle) {
         d->ops->free(d, b);
+        atomic_fetch_sub(&d->used_bytes, b->bytes);
+    }
     *b = (DeviceBuffer){ 0 };
 }
 

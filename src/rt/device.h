@@ -54,6 +54,8 @@ void tessi_device_close(Device *d); /* NULL is fine; after everything made with 
 const DeviceInfo *tessi_device_info(const Device *d);
 /* Whether a stream or buffer of somebody else belongs to this context; NULL always does. */
 bool tessi_device_owns(Device *d, DeviceStream stream, void *buffer);
+/* From now on at most so many bytes of buffers; 0: as many as there are. */
+void tessi_device_limit(Device *d, uint64_t most_bytes);
 /* Bytes that can be allocated now, as far as the driver tells. */
 uint64_t tessi_device_free_bytes(Device *d);
 /* This device as a machine description; `key = value` lines. */

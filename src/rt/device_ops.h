@@ -2,6 +2,8 @@
 #ifndef TESSERA_RT_DEVICE_OPS_H
 #define TESSERA_RT_DEVICE_OPS_H
 
+#include <stdatomic.h>
+
 #include "rt/device.h"
 
 /* As the functions of device.h with these names; arguments are checked there. */
@@ -42,6 +44,8 @@ typedef struct DeviceOps {
 struct Device {
     const DeviceOps *ops;
     DeviceInfo info;
+    atomic_ullong used_bytes; /* of buffers made here */
+    uint64_t most_bytes;      /* 0: as many as there are */
 };
 struct DeviceKernel {
     DeviceKernelInfo info;

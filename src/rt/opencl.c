@@ -84,8 +84,7 @@ static cl_queue queue_of(const OpenclDevice *d, DeviceStream stream)
 
 static uint64_t free_bytes(Device *base)
 {
-    OpenclDevice *d = (OpenclDevice *)base;
-    const uint64_t used = atomic_load(&d->used_bytes);
+    const uint64_t used = atomic_load(&base->used_bytes);
     return used < base->info.memory_bytes ? base->info.memory_bytes - used : 0;
 }
 
@@ -106,7 +105,6 @@ static bool alloc(Device *base, size_t bytes, DeviceBuffer *b, Failure *f)
         d->api.memory_release(m);
         return false;
     }
-    atomic_fetch_add(&d->used_bytes, bytes);
     *b = (DeviceBuffer){ m, bytes };
     return true;
 }
@@ -115,7 +113,6 @@ static void free_buffer(Device *base, DeviceBuffer *b)
 {
     OpenclDevice *d = (OpenclDevice *)base;
     d->api.memory_release(b->handle);
-    atomic_fetch_sub(&d->used_bytes, b->bytes);
 }
 
 static bool part(Device *base, void *whole, size_t offset, size_t bytes, DeviceBuffer *b,

@@ -3,8 +3,6 @@
 #ifndef TESSERA_RT_OPENCL_H
 #define TESSERA_RT_OPENCL_H
 
-#include <stdatomic.h>
-
 #include "rt/device_ops.h"
 
 typedef int32_t cl_int;
@@ -32,7 +30,6 @@ typedef struct OpenclDevice {
     cl_queue queue;       /* the default stream */
     char identity[400];   /* of platform, driver and device, for the cache */
     bool rounds_division; /* takes -cl-fp32-correctly-rounded-divide-sqrt */
-    atomic_ullong used_bytes;
 } OpenclDevice;
 bool tessi_opencl_open_with(const OpenclApi *api, int number, DeviceStream stream, void *buffer,
                             Device **device, Failure *f);
