@@ -1,4 +1,4 @@
-/* tessera machine, tessera borders: what the library knows, as text. */
+/* tessera machine (measured now and remembered), tessera borders: what the library knows, as text. */
 #include "cli/cli.h"
 
 int cmd_machine(const CommandLine *line)
@@ -8,7 +8,7 @@ int cmd_machine(const CommandLine *line)
     const bool device = target == TESS_TARGET_CUDA || target == TESS_TARGET_OPENCL;
     tess_status status =
         device ? tess_device_text(target, line->options.device, &text, error, sizeof error)
-               : tess_machine_text(&text);
+               : tess_machine_measure(NULL, &text);
     if (status != TESS_OK)
         return cli_fail("%s", error[0] ? error : tess_status_text(status));
     fputs(text, stdout); /* main says whether that went well */

@@ -214,7 +214,7 @@ TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t 
 /* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);
-/* The machine this runs on, as a machine description. Freed with tess_text_free. */
+/* The machine this runs on, as a machine description: what planning for it uses. Freed with tess_text_free. */
 TESS_API tess_status tess_machine_text(char **text);
 /* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one sentence. */
 TESS_API tess_status tess_device_text(tess_target target, int device, char **text, char *error,
@@ -226,6 +226,9 @@ typedef struct tess_device_info {
     uint64_t cache_bytes, memory_bytes;
 } tess_device_info;
 TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info);
+/* The same with bandwidths, arithmetic and clock measured now, which takes about half a second and wants the machine for itself. They are
+ * remembered in the cache folder (as in tess_options), and planning uses them from then on. */
+TESS_API tess_status tess_machine_measure(const char *cache, char **text);
 /* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */
 TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);
 

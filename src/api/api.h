@@ -102,7 +102,7 @@ struct tess_program {
     Variant *variants;
     bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
     CcTool tool;
-    bool cache_open;
+    bool has_cache; /* the cache was opened; it may still be none */
     RtCache cache;
     Failure no_tool;
     uint64_t n_variants;     /* ever made */
@@ -184,9 +184,9 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
                       int64_t *params, Failure *f);
 
 /* ---- module.c: C text to a loaded function; the lock must be held */
-void tessi_open_cache(tess_program *p);
+void tessi_open_cache(tess_program *p); /* the first call opens it */
 bool tessi_find_compiler(tess_program *p, Failure *f);
-void tessi_forget_compiler(tess_program *p); /* and the cache */
+void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 
 #endif

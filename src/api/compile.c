@@ -374,7 +374,7 @@ void tess_program_free(tess_program *p)
         v = next;
     }
     tessi_gpu_close_all(p);
-    tessi_forget_compiler(p);
+    tessi_forget_tools(p);
     if (p->has_lock)
         mtx_destroy(&p->lock);
     tessi_arena_dispose(&p->arena);

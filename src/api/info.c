@@ -77,33 +77,55 @@ const char *tess_program_error(const tess_program *p)
     return p ? p->failure.text : "";
 }
 
-/* The description of `d`, or of this machine when it is NULL. */
-static tess_status describe(const Device *d, char **text)
+static tess_status machine_text(const char *cache_dir, bool measure, char **text)
 {
+    if (!text)
+        return TESS_ERROR_ARGUMENT;
+    *text = NULL;
+    RtCache cache;
     Arena arena;
     Guard guard;
+    tessi_cache_open(&cache, cache_dir);
     tessi_arena_init(&arena, NULL, NULL);
-    if (!GUARDED(&guard, &arena)) {
-        tessi_arena_dispose(&arena);
-        return TESS_ERROR_MEMORY;
+    if (GUARDED(&guard, &arena)) {
+        Text made;
+        tessi_text_init(&made, &arena);
+        bool ok = true;
+        if (measure)
+            ok = tessi_machine_detect_measured(&cache, &made);
+        else
+            tessi_machine_detect(&cache, &made);
+        *text = ok ? strdup(tessi_text_str(&made)) : NULL;
     }
-    Text made;
-    tessi_text_init(&made, &arena);
-    if (d)
-        tessi_device_describe(tessi_device_info(d), &made);
-    else
-        tessi_machine_detect(&made);
-    *text = strdup(tessi_text_str(&made));
     tessi_arena_dispose(&arena);
+    tessi_cache_dispose(&cache);
     return *text ? TESS_OK : TESS_ERROR_MEMORY;
 }
 
 tess_status tess_machine_text(char **text)
 {
-    if (!text)
-        return TESS_ERROR_ARGUMENT;
-    *text = NULL;
-    return describe(NULL, text);
+    return machine_text(NULL, false, text);
+}
+
+tess_status tess_machine_measure(const char *cache, char **text)
+{
+    return machine_text(cache, true, text);
+}
+
+/* The description of a device. */
+static tess_status describe(const Device *d, char **text)
+{
+    Arena arena;
+    Guard guard;
+    tessi_arena_init(&arena, NULL, NULL);
+    if (GUARDED(&guard, &arena)) {
+        Text made;
+        tessi_text_init(&made, &arena);
+        tessi_device_describe(tessi_device_info(d), &made);
+        *text = strdup(tessi_text_str(&made));
+    }
+    tessi_arena_dispose(&arena);
+    return *text ? TESS_OK : TESS_ERROR_MEMORY;
 }
 
 tess_status tess_device_text(tess_target target, int device, char **text, char *error,

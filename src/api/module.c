@@ -8,11 +8,12 @@
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
 enum { LARGE_TEXT = 1 << 20 };
 
+/* The lock is held. */
 void tessi_open_cache(tess_program *p)
 {
-    if (!p->cache_open)
+    if (!p->has_cache)
         tessi_cache_open(&p->cache, p->options.cache);
-    p->cache_open = true;
+    p->has_cache = true;
 }
 
 /* The C compiler, looked for once a program. The lock is held. */
@@ -29,11 +30,11 @@ bool tessi_find_compiler(tess_program *p, Failure *f)
     return false;
 }
 
-void tessi_forget_compiler(tess_program *p)
+void tessi_forget_tools(tess_program *p)
 {
     if (p->has_tool)
         tessi_cc_dispose(&p->tool);
-    if (p->cache_open)
+    if (p->has_cache)
         tessi_cache_dispose(&p->cache);
 }
 

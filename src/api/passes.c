@@ -27,7 +27,8 @@ static bool first_error(const tess_diags *d, Failure *f)
 static bool describe_machine(tess_program *p, Text *out, Failure *f)
 {
     if (!tessi_is_gpu(p->options.target)) {
-        tessi_machine_detect(out);
+        tessi_open_cache(p);
+        tessi_machine_detect(&p->cache, out);
         return true;
     }
     const GpuContext *c = p->contexts ? p->contexts : tessi_gpu_default_context(p, f);

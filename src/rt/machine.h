@@ -3,10 +3,12 @@
 #define TESSERA_RT_MACHINE_H
 
 #include "base/base.h"
+#include "rt/cache.h"
 
-/* Writes `key = value` lines (keys of plan/machine_keys.def) for what the system says about this
- * machine; what it does not say is left out. Does not measure, so that the text is the same at
- * every call. */
-void tessi_machine_detect(Text *out);
+/* Writes `key = value` lines (keys of plan/machine_keys.def) for what the system says about this machine, and for its rates as
+ * measured earlier and kept in the cache, or as usual for its instruction set. Never measures. */
+void tessi_machine_detect(const RtCache *cache, Text *out);
+/* The same with the rates measured now, and remembered. False when memory is short. */
+bool tessi_machine_detect_measured(const RtCache *cache, Text *out);
 
 #endif

@@ -1,9 +1,9 @@
-/* This machine as the text of a machine description: cores, caches, vectors and clock, from the
- * system. */
+/* This machine as the text of a machine description: cores, caches and vectors from the system, rates as measured before. */
 #include "base/base.h"
 #include "rt/env.h"
 #include "rt/file.h"
 #include "rt/machine.h"
+#include "rt/machine_measure.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,34 +127,149 @@ static double detect_ghz(const char *cpuinfo, const char *model)
     return 0;
 }
 
-void tessi_machine_detect(Text *out)
-{
-    char *cpuinfo = NULL, model[128] = "this machine";
-    size_t n;
-    if (!tessi_file_read("/proc/cpuinfo", 1 << 24, (uint8_t **)&cpuinfo, &n, NULL))
-        cpuinfo = NULL;
-    double ghz = 0;
-    if (cpuinfo) {
-        find_cpuinfo(cpuinfo, "model name", model, sizeof model);
-        ghz = detect_ghz(cpuinfo, model);
-    }
-    free(cpuinfo); /* before the arena, which may jump out */
-    const Isa isa = detect_isa();
-    const Caches caches = detect_caches();
+typedef struct Facts {
+    char model[128];
+    double ghz; /* 0 = unknown */
+    int cores;
+    Isa isa;
+    Caches caches;
+} Facts;
 
-    tessi_text_addf(out, "name = %s\n", model);
-    tessi_text_addf(out, "cores = %d\n", tessi_cpu_count());
-    tessi_text_addf(out, "isa = %s\n", isa.name);
-    tessi_text_addf(out, "vector_bytes = %d\n", isa.vector_bytes);
-    tessi_text_addf(out, "vector_registers = %d\n", isa.registers);
-    if (caches.line > 0)
-        tessi_text_addf(out, "line_bytes = %" PRId64 "\n", caches.line);
-    for (int level = 1; level <= 3; level++)
-        if (caches.bytes[level] > 0)
-            tessi_text_addf(out, "l%d_bytes = %" PRId64 "\n", level, caches.bytes[level]);
-    if (ghz > 0) {
-        tessi_text_add(out, "ghz = ");
-        tessi_text_add_real(out, ghz, true);
-        tessi_text_add(out, "\n");
+static Facts detect_facts(void)
+{
+    Facts f = { .model = "this machine", .cores = tessi_cpu_count() };
+    char *cpuinfo = NULL;
+    size_t n;
+    if (tessi_file_read("/proc/cpuinfo", 1 << 24, (uint8_t **)&cpuinfo, &n, NULL)) {
+        find_cpuinfo(cpuinfo, "model name", f.model, sizeof f.model);
+        f.ghz = detect_ghz(cpuinfo, f.model);
+        free(cpuinfo);
     }
+    f.isa = detect_isa();
+    f.caches = detect_caches();
+    return f;
+}
+
+/* ---- Rates: measured once and remembered, or usual for the instruction set ------------------------------------------------ */
+
+static CacheKey rates_key(const Facts *f)
+{
+    CacheKey key = tessi_cache_key();
+    tessi_cache_key_add_text(&key, "machine rates 1");
+    tessi_cache_key_add_text(&key, f->model);
+    tessi_cache_key_add_text(&key, f->isa.name);
+    tessi_cache_key_add(&key, &f->cores, sizeof f->cores);
+    tessi_cache_key_add(&key, f->caches.bytes, sizeof f->caches.bytes);
+    return key;
+}
+
+static bool recall_rates(const RtCache *cache, const Facts *f, MachineRates *rates)
+{
+    size_t n, size;
+    uint8_t *data = NULL;
+    char *path = tessi_cache_find(cache, rates_key(f), ".rates", &n);
+    bool ok = path && n == sizeof *rates && tessi_file_read(path, 1 << 16, &data, &size, NULL)
+              && size >= n;
+    if (ok)
+        memcpy(rates, data, sizeof *rates);
+    free(data);
+    free(path);
+    return ok;
+}
+
+static MachineRates usual_rates(const Facts *f)
+{
+    static const struct {
+        const char *isa;
+        double simple, mul, fma, load;       /* a cycle */
+        double l1_bytes, l2_bytes, l3_bytes; /* a cycle and core */
+    } usual[] = { { "avx512", 2, 2, 2, 2, 128, 48, 12 },
+                  { "avx2", 2, 2, 2, 2, 64, 32, 10 },
+                  { "neon", 4, 4, 4, 3, 48, 24, 10 },
+                  { "sse", 2, 1, 1, 2, 32, 16, 6 },
+                  { "scalar", 2, 1, 1, 2, 16, 8, 4 } };
+    size_t k = 0;
+    while (k + 1 < sizeof usual / sizeof *usual && !tessi_streq(usual[k].isa, f->isa.name))
+        k++;
+    double ghz = f->ghz > 0 ? f->ghz : 3, memory = 20 + 4.0 * f->cores;
+    memory = memory > 300 ? 300 : memory;
+    return (MachineRates){ .ghz = f->ghz,
+                           .l1_gbs = usual[k].l1_bytes * ghz,
+                           .l2_gbs = usual[k].l2_bytes * ghz,
+                           .l3_gbs = usual[k].l3_bytes * ghz * f->cores,
+                           .memory_gbs = memory,
+                           .memory_stream_gbs = memory * 1.25,
+                           .simple_per_cycle = usual[k].simple,
+                           .mul_per_cycle = usual[k].mul,
+                           .fma_per_cycle = usual[k].fma,
+                           .load_per_cycle = usual[k].load };
+}
+
+/* To three digits: more would only differ from one measurement to the next. */
+static void add_rate(Text *out, const char *key, double x)
+{
+    double unit = 1;
+    if (!(x > 0) || x > 1e12)
+        return;
+    while (x / unit >= 1000)
+        unit *= 10;
+    while (x / unit < 100)
+        unit /= 10;
+    double rounded = (double)(int64_t)(x / unit + 0.5) * unit;
+    tessi_text_addf(out, "%s = ", key);
+    if (x >= 100)
+        tessi_text_addf(out, "%" PRId64, (int64_t)rounded);
+    else
+        tessi_text_add_real(out, rounded, true);
+    tessi_text_add(out, "\n");
+}
+
+static void describe(const Facts *f, const MachineRates *rates, Text *out)
+{
+    tessi_text_addf(out, "name = %s\n", f->model);
+    tessi_text_addf(out, "cores = %d\n", f->cores);
+    tessi_text_addf(out, "isa = %s\n", f->isa.name);
+    tessi_text_addf(out, "vector_bytes = %d\n", f->isa.vector_bytes);
+    tessi_text_addf(out, "vector_registers = %d\n", f->isa.registers);
+    if (f->caches.line > 0)
+        tessi_text_addf(out, "line_bytes = %" PRId64 "\n", f->caches.line);
+    for (int level = 1; level <= 3; level++)
+        if (f->caches.bytes[level] > 0)
+            tessi_text_addf(out, "l%d_bytes = %" PRId64 "\n", level, f->caches.bytes[level]);
+#define RATE(key) add_rate(out, #key, rates->key)
+    RATE(ghz);
+    RATE(l1_gbs);
+    RATE(l2_gbs);
+    RATE(l3_gbs);
+    RATE(memory_gbs);
+    RATE(memory_stream_gbs);
+    RATE(simple_per_cycle);
+    RATE(mul_per_cycle);
+    RATE(fma_per_cycle);
+    RATE(div_per_cycle);
+    RATE(sqrt_per_cycle);
+    RATE(load_per_cycle);
+    RATE(thread_start_us);
+#undef RATE
+}
+
+void tessi_machine_detect(const RtCache *cache, Text *out)
+{
+    const Facts f = detect_facts();
+    MachineRates rates;
+    if (!recall_rates(cache, &f, &rates))
+        rates = usual_rates(&f);
+    describe(&f, &rates, out);
+}
+
+bool tessi_machine_detect_measured(const RtCache *cache, Text *out)
+{
+    const Facts f = detect_facts();
+    const MachineSizes sizes = { f.cores, f.caches.bytes[1], f.caches.bytes[2], f.caches.bytes[3] };
+    MachineRates rates;
+    if (!tessi_machine_measure(&sizes, &rates))
+        return false;
+    free(tessi_cache_insert(cache, rates_key(&f), ".rates", &rates, sizeof rates));
+    describe(&f, &rates, out);
+    return true;
 }

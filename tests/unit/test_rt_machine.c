@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rt/clock.h"
 #include "rt/env.h"
@@ -38,8 +39,8 @@ static void test_detected_text(void **state)
     tessi_arena_init(&arena, out_of_memory, NULL);
     tessi_text_init(&text, &arena);
     tessi_text_init(&again, &arena);
-    tessi_machine_detect(&text);
-    tessi_machine_detect(&again);
+    tessi_machine_detect(NULL, &text);
+    tessi_machine_detect(NULL, &again);
     assert_string_equal(tessi_text_str(&text), tessi_text_str(&again));
     const char *t = tessi_text_str(&text);
     assert_int_equal(strncmp(t, "name = ", 7), 0);
@@ -64,7 +65,7 @@ static void test_caches_grow_with_their_level(void **state)
     Text text;
     tessi_arena_init(&arena, out_of_memory, NULL);
     tessi_text_init(&text, &arena);
-    tessi_machine_detect(&text);
+    tessi_machine_detect(NULL, &text);
     double l1 = value_of(tessi_text_str(&text), "l1_bytes"),
            l2 = value_of(tessi_text_str(&text), "l2_bytes");
     if (l1 > 0)
@@ -89,11 +90,46 @@ static void test_environment(void **state)
     assert_true(tessi_clock_ms() >= before);
 }
 
+/* Bandwidths fall with the distance, and the whole takes well under a second. */
+static void test_measured(void **state)
+{
+    (void)state;
+    Arena arena;
+    Text text, known, usual;
+    char dir[] = "/tmp/tessera-machine-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    RtCache cache;
+    tessi_cache_open(&cache, dir);
+    tessi_arena_init(&arena, out_of_memory, NULL);
+    tessi_text_init(&text, &arena);
+    tessi_text_init(&known, &arena);
+    tessi_text_init(&usual, &arena);
+    double start = tessi_clock_ms();
+    assert_true(tessi_machine_detect_measured(&cache, &text));
+    assert_true(tessi_clock_ms() - start < 5000); /* half a second, unless others are at work */
+    tessi_machine_detect(&cache, &known);
+    tessi_machine_detect(NULL, &usual);
+    assert_string_equal(tessi_text_str(&text), tessi_text_str(&known));
+    assert_string_not_equal(tessi_text_str(&text), tessi_text_str(&usual));
+    const char *t = tessi_text_str(&text);
+    double ghz = value_of(t, "ghz"), load = value_of(t, "load_per_cycle");
+    assert_true(ghz > 0.1 && ghz < 20);
+    if (load > 0) {
+        assert_true(load < 20 && value_of(t, "l1_gbs") > 0.5);
+        assert_true(value_of(t, "memory_gbs") > 0.05 && value_of(t, "memory_gbs") < 1e5);
+    }
+    tessi_cache_prune(&cache, 0);
+    rmdir(dir);
+    tessi_cache_dispose(&cache);
+    tessi_arena_dispose(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_detected_text),
         cmocka_unit_test(test_caches_grow_with_their_level),
+        cmocka_unit_test(test_measured),
         cmocka_unit_test(test_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
