@@ -109,8 +109,8 @@ TESS_FN double tess_real_f64(uint64_t u)
     }                                               \
     TESS_FN T tess_select_##s(bool c, T a, T b)     \
     {                                               \
-        W mask = (W)0 - (W)c;                       \
-        return (T)(((W)a & mask) | ((W)b & ~mask)); \
+        T mask = (T)((W)0 - (W)c);                  \
+        return (T)((T)(a & mask) | (T)(b & ~mask)); \
     }                                               \
     TESS_FN T tess_power_by_squaring_##s(T a, T b)  \
     {                                               \

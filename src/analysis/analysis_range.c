@@ -91,10 +91,12 @@ static ValueRange int_division(Op op, ScalarType t, Interval a, Interval b)
 
 static ValueRange int_bits(Op op, ScalarType t, Interval a, Interval b)
 {
+    if (op == OP_AND && (a.lo >= 0 || b.lo >= 0)) {
+        int64_t top = a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : a.hi < b.hi ? a.hi : b.hi;
+        return fit(t, (Interval){ 0, top });
+    }
     if (a.lo < 0 || b.lo < 0)
         return whole(t);
-    if (op == OP_AND)
-        return fit(t, (Interval){ 0, a.hi < b.hi ? a.hi : b.hi });
     int64_t top = a.hi > b.hi ? a.hi : b.hi, ones = 0;
     while (ones < top)
         ones = ones * 2 + 1;

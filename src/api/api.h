@@ -57,7 +57,8 @@ struct Variant {
     Ast *ast;
     Typed *typed;
     Graph *lowered; /* as the front made it */
-    Graph *graph;   /* simplified: what every target runs */
+    Graph *meaning; /* simplified: rounding is decided; what the graph interpreter runs */
+    Graph *graph;   /* the same bits, cheaper: what is planned and lowered */
     Machine *machine;
     Analysis *analysis;
     Plan *plan;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/passes.h"
 #include "api/api.h"
 #include "api/embedded.h"
 #include "api/gpu.h"
@@ -83,6 +84,14 @@ static void keep_sources(Variant *v, const SourceMap *from)
     v->ast->sources = kept;
 }
 
+static bool verified(const Graph *g, const char *pass, tess_diags *d)
+{
+    const char *fault = tessi_graph_verify(g);
+    if (fault)
+        tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, pass, fault);
+    return !fault;
+}
+
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
 {
     double start = tessi_clock_ms();
@@ -99,19 +108,18 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)
         return false;
-    const char *fault = tessi_graph_verify(v->lowered);
-    if (fault) {
-        tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, "lower", fault);
+    if (!verified(v->lowered, "lower", d))
         return false;
-    }
-    v->graph = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
-    fault = tessi_graph_verify(v->graph);
-    if (fault) {
-        tessi_diag(&d->diags, DIAG_INTERNAL, (Span){ 0 }, "simplify", fault);
+    v->meaning = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
+    if (!verified(v->meaning, "simplify", d))
         return false;
-    }
+    Analysis ranges = { .g = v->meaning };
+    tessi_analyse_ranges(&ranges, &v->arena);
+    tessi_warn_narrowing(&ranges, v->meaning, &d->diags);
+    v->graph = tessi_graph_exact_passes(v->meaning, &v->arena);
+    if (!verified(v->graph, "exact passes", d))
+        return false;
     v->analysis = tessi_analyse(v->graph, &v->arena);
-    tessi_warn_narrowing(v->analysis, v->graph, &d->diags);
     keep_sources(v, &d->sources);
     v->front_ms = tessi_clock_ms() - start;
     return true;

@@ -145,7 +145,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     double start = tessi_clock_ms();
     bool ok = target == TESS_TARGET_C       ? run_module(p, v, &b, arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
-                                            : tessi_interpret_graph(v->graph, &interp, f);
+                                            : tessi_interpret_graph(v->meaning, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;
     return ok;
 }

@@ -436,6 +436,8 @@ static inline Value random_value(RandomGraph *r, ScalarType t)
     }
     if (t == TYPE_BOOL)
         return tessi_value_int(draw(r, 2));
+    if (draw(r, 8) == 0)
+        return tessi_value_int(draw(r, 2) ? tessi_type_range(t).lo : tessi_type_range(t).hi);
     return tessi_value_int(draw_from(r, tessi_is_unsigned(t) ? 0 : -20, 60));
 }
 

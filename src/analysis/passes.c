@@ -1,0 +1,10 @@
+/* The order of the passes that keep every bit. */
+#include "analysis/passes.h"
+#include "graph/graph_passes.h"
+
+Graph *tessi_graph_exact_passes(const Graph *g, Arena *a)
+{
+    Graph *work = tessi_graph_copy_live(g, a);
+    tessi_pass_narrow(work, a);
+    return tessi_graph_copy_live(work, a);
+}

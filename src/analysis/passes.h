@@ -1,0 +1,14 @@
+/* Passes over the graph that need its analyses. They change no bit: the graph before them is what the program means, and what the graph
+ * interpreter runs; the graph after them is what is planned and lowered. */
+#ifndef TESSERA_ANALYSIS_PASSES_H
+#define TESSERA_ANALYSIS_PASSES_H
+
+#include "graph/graph.h"
+
+/* A new graph with the same results, cheaper to compute, for every target alike. */
+Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
+
+/* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In place. */
+void tessi_pass_narrow(Graph *g, Arena *scratch);
+
+#endif

@@ -1,0 +1,198 @@
+/* The passes that keep every bit: what they make of typical programs, and that results stay the same. */
+#include "interp_testing.h"
+
+#include "analysis/passes.h"
+#include "support/random_graph.h"
+
+#define HEAD                                                                               \
+    "graph g\nparam M, N\nimage P[M, N] uint8\nimage S[M, N] int16\nimage K[M, N] int32\n" \
+    "image X[M, N] float\nstage P[M, N] uint8 = image P\nstage S[M, N] int16 = image S\n"  \
+    "stage K[M, N] int32 = image K\nstage X[M, N] float = image X\n"
+#define TAIL(type) "output y[M, N] " type " = y\n"
+
+static Graph *passed(Arena *a, const char *text)
+{
+    Graph *g = tessi_graph_exact_passes(testing_read(a, text, NULL), a);
+    assert_null(tessi_graph_verify(g));
+    return g;
+}
+
+/* The stages that `stages` become. */
+static void check(Arena *a, const char *stages, const char *type, const char *want)
+{
+    const char *text = tessi_sprintf(a, "%s%soutput y[M, N] %s = y\n", HEAD, stages, type);
+    const char *got = testing_printed(a, passed(a, text));
+    const char *begin = strstr(got, "image X\n");
+    assert_non_null(begin);
+    begin += strlen("image X\n");
+    got = tessi_strndup(a, begin, (size_t)(strstr(begin, "output y") - begin));
+    assert_string_equal(got, want);
+}
+
+static void test_sums_need_room_for_their_result(void **state)
+{
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) + cast<int32>(P@[0,1]:clamp)\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(cast<uint16>(P) + cast<uint16>(P@[0,1]:clamp))\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) - cast<int32>(P@[0,1]:clamp)\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(cast<int16>(P) - cast<int16>(P@[0,1]:clamp))\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) * 300\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(P) * 300\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) & 15\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(P & 15u8)\n");
+}
+
+static void test_quotients_need_room_for_their_operands(void **state)
+{
+    check(*state, "stage y[M, N] uint8 = cast<uint8>((cast<int32>(P) * 3 + 2) / 4)\n", "uint8",
+          "stage y[M, N] uint8 = cast<uint8>((cast<uint16>(P) * 3u16 + 2u16) / 4u16)\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(S) * 3 / 4\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(S) * 3 / 4\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) >> (K & 15)\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(P) >> (K & 15)\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) >> (cast<int32>(P) & 15)\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(cast<uint16>(P) >> cast<uint16>(P & 15u8))\n");
+    check(*state, "stage y[M, N] int32 = cast<int32>(P) >> (cast<int32>(P) & 31)\n", "int32",
+          "stage y[M, N] int32 = cast<int32>(P) >> cast<int32>(P & 31u8)\n");
+}
+
+static void test_minima_and_choices_in_bytes(void **state)
+{
+    check(*state, "stage y[M, N] uint8 = cast<uint8>(min(cast<int32>(P), 100))\n", "uint8",
+          "stage y[M, N] uint8 = min(P, 100u8)\n");
+    check(*state,
+          "stage y[M, N] uint8 = cast<uint8>(select(cast<int32>(P) < 7, 255, cast<int32>(P)))\n",
+          "uint8", "stage y[M, N] uint8 = select(P < 7u8, 255u8, P)\n");
+    check(*state, "stage y[M, N] uint8 = sat<uint8>(cast<int32>(P) - 100)\n", "uint8",
+          "stage y[M, N] uint8 = cast<uint8>(max(cast<int16>(P) - 100i16, 0i16))\n");
+}
+
+static void test_stages_are_stored_narrow(void **state)
+{
+    check(*state,
+          "stage t[M, N] int32 = cast<int32>(P) * 2\n"
+          "stage y[M, N] int32 = t + t@[0,1]:constant(-1)\n",
+          "int32",
+          "stage t[M, N] int16 = cast<int16>(cast<uint16>(P) * 2u16)\n"
+          "stage y[M, N] int32 = cast<int32>(t + t@[0,1]:constant(-1i16))\n");
+    check(*state,
+          "stage t[M, N] int32 = cast<int32>(P)\n"
+          "stage y[M, N] int32 = t + t@[0,1]:constant(70000)\n",
+          "int32",
+          "stage t[M, N] int32 = cast<int32>(P)\n"
+          "stage y[M, N] int32 = t + t@[0,1]:constant(70000)\n");
+    /* A result keeps its type, and so does what a reduction reads. */
+    check(*state,
+          "stage t[M, N] int32 = cast<int32>(P)\n"
+          "stage m int32 = reduce min t\nstage h int32 = m / 2\n"
+          "stage y[M, N] int32 = h + cast<int32>(P)\n",
+          "int32",
+          "stage t[M, N] int32 = cast<int32>(P)\nstage m int32 = reduce min t\n"
+          "stage h uint8 = cast<uint8>(m / 2)\n"
+          "stage y[M, N] int32 = cast<int32>(cast<uint16>(h) + cast<uint16>(P))\n");
+}
+
+static void test_windows(void **state)
+{
+    check(*state, "stage y[M, N] int32 = sum($i = -50..50 : cast<int32>(P@[0,$i]:clamp))\n",
+          "int32",
+          "stage y[M, N] int32 = cast<int32>(sum($i = -50..50 : "
+          "cast<uint16>(P@[0,$i]:clamp)))\n");
+    check(*state, "stage y[M, N] int32 = sum($i = -500..500 : cast<int32>(P@[0,$i]:clamp))\n",
+          "int32", "stage y[M, N] int32 = sum($i = -500..500 : cast<int32>(P@[0,$i]:clamp))\n");
+    check(*state, "stage y[M, N] int32 = max($i = -50..50 : cast<int32>(P@[0,$i]:clamp))\n",
+          "int32", "stage y[M, N] int32 = cast<int32>(max($i = -50..50 : P@[0,$i]:clamp))\n");
+}
+
+/* ---- Bits ------------------------------------------------------------------------------------------------------------- */
+
+static const char *const bodies[] = {
+    "cast<int32>(P) * cast<int32>(P@[0,1]:wrap) - cast<int32>(S) % 100",
+    "abs(cast<int32>(S) - cast<int32>(P)) / (cast<int32>(P) - 128)",
+    "cast<int32>(cast<int8>(cast<int32>(P) - 200)) >> 3",
+    "(cast<int32>(P) << 7) >> (cast<int32>(P) & 7)",
+    "cast<int32>(sat<int8>(cast<int32>(P) - 128)) ^ cast<int32>(sat<uint16>(cast<int32>(S) + 5))",
+    "select(cast<int32>(P) < cast<int32>(S), cast<int32>(P) | 256, -cast<int32>(P))",
+    "cast<int32>(cast<float>(cast<int32>(P) * 100) / 7.0f) + cast<int32>(sat<uint8>(X))",
+    "median($i = -2..2 : cast<int32>(P@[0,$i]:mirror) - 100)",
+    "sum($i = -20..20 : cast<int32>(P@[$i,0]:reflect) where cast<int32>(P@[$i,0]:reflect) < 99)",
+    "max($i = -20..20 : cast<int32>(P@[$i,0]:reflect) - 9 where cast<int32>(P@[$i,0]:reflect) < 2)",
+    "min($i = -20..20 : cast<int32>(S@[$i,0]:clamp))",
+    "~cast<int32>(P) - 3",
+    "cast<int32>(P) ^ 3",
+    "K / 3 + (K >> 1) + (K & 255)",
+    "max(cast<int32>(P@[{K},{cast<int32>(P) - 100}]:mirror), min(K, 70))",
+};
+
+static void run_both(Arena *a, const Graph *g, const Graph *s, const char *what)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 2, 3 }, { 11, 7 } };
+    for (size_t k = 0; k < 3; k++) {
+        InterpImage *want, *got;
+        Failure f = { 0 };
+        size_t where = 0;
+        if (!testing_run(a, g, sizes[k], 7, &want, &f) || !testing_run(a, s, sizes[k], 7, &got, &f))
+            fail_msg("%s", f.text);
+        if (!testing_same(&g->outputs.at[0], want, got, &where))
+            fail_msg("%s: point %zu differs (%s)", what, where, testing_printed(a, s));
+    }
+}
+
+static void test_bodies_keep_their_bits(void **state)
+{
+    Arena *a = *state;
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        const char *text =
+            tessi_sprintf(a,
+                          HEAD "stage t[M, N] int32 = %s\nstage y[M, N] int32 = "
+                               "t@[-1,0]:clamp + t@[0,2]:constant(9)\n" TAIL("int32"),
+                          bodies[k]);
+        const char *complaint;
+        Graph *g = testing_read(a, text, &complaint);
+        if (!g)
+            fail_msg("%s: %s", bodies[k], complaint);
+        run_both(a, g, passed(a, text), bodies[k]);
+    }
+}
+
+static void run_random(Arena *a, const Graph *g, const Graph *s, uint64_t seed)
+{
+    RandomRun want = random_run(a, g, seed), got = random_run(a, g, seed);
+    InterpArgs want_args = run_args(&want, a), got_args = run_args(&got, a);
+    Failure f = { 0 };
+    size_t where = 0;
+    assert_true(tessi_interpret_graph(g, &want_args, &f));
+    assert_true(tessi_interpret_graph(s, &got_args, &f));
+    for (uint32_t i = 0; i < g->outputs.n; i++)
+        if (!testing_same(&g->outputs.at[i], &want.outputs[i], &got.outputs[i], &where))
+            fail_msg("seed %llu: image %u, point %zu differs\n%s", (unsigned long long)seed, i,
+                     where, testing_printed(a, g));
+}
+
+static void test_random_graphs_keep_their_bits(void **state)
+{
+    for (uint64_t seed = 1; seed <= 1500; seed++) {
+        Arena *a = *state;
+        Graph *g = random_graph(a, seed);
+        if (!tessi_graph_verify(g)) {
+            Graph *s = tessi_graph_exact_passes(g, a);
+            assert_null(tessi_graph_verify(s));
+            run_random(a, g, s, seed);
+        }
+        tessi_arena_dispose(a);
+        tessi_arena_init(a, testing_out_of_memory, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GRAPH_TEST(test_sums_need_room_for_their_result),
+        GRAPH_TEST(test_quotients_need_room_for_their_operands),
+        GRAPH_TEST(test_minima_and_choices_in_bytes),
+        GRAPH_TEST(test_stages_are_stored_narrow),
+        GRAPH_TEST(test_windows),
+        GRAPH_TEST(test_bodies_keep_their_bits),
+        GRAPH_TEST(test_random_graphs_keep_their_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
