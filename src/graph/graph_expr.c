@@ -171,8 +171,12 @@ ExprId tessi_expr_cast(Graph *g, ScalarType to, ExprId a)
     if (to == TYPE_F16)
         return to_half(g, a);
     const Expr *e = tessi_expr(g, a);
-    if (e->kind == EXPR_CAST && holds_exactly(e->type, tessi_expr(g, e->arg[0])->type))
+    if (e->kind == EXPR_CAST && holds_exactly(e->type, tessi_expr(g, e->arg[0])->type)) {
+        bool by_real = tessi_is_real(e->type) && !tessi_is_real(tessi_expr(g, e->arg[0])->type);
+        if (by_real && tessi_is_integer(to)) /* reals saturate where integers wrap */
+            return tessi_expr_sat(g, to, e->arg[0]);
         return tessi_expr_cast(g, to, e->arg[0]);
+    }
     if (e->type == to)
         return a;
     if (e->kind == EXPR_CONST)
