@@ -299,7 +299,7 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
             return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the comparison");
     }
     InterpArgs interp = { b.params, b.scalars, b.inputs, again, 0, arena };
-    if (!tessi_interpret_graph(g, &interp, f))
+    if (!tessi_interpret_graph(v->meaning, &interp, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))
