@@ -158,11 +158,17 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
         line->options.device_bytes = (uint64_t)n << 20;
         return true;
     case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
+    case OPT_SECONDS:
+        if (!whole_number(word, 1, &n))
+            return false;
+        line->seconds = n;
+        return true;
     case OPT_RUNS: return whole_number(word, 1, &line->runs);
     case OPT_BORDER: line->options.border = word; return true;
     case OPT_PLAN: line->plan_path = word; return true;
     case OPT_MACHINE: line->machine_path = word; return true;
     case OPT_DUMP: line->dump = word; return true;
+    case OPT_REGRET: line->regret = true; return true;
     case OPT_GRAY: line->gray = true; return true;
     case OPT_EACH_CHANNEL: line->each_channel = true; return true;
     case OPT_DROP_ALPHA: line->drop_alpha = true; return true;

@@ -30,6 +30,8 @@ typedef struct CommandLine {
     tess_options options; /* plan and machine still empty: see paths */
     const char *plan_path, *machine_path, *dump;
     int runs;
+    double seconds;
+    bool regret;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;
@@ -74,12 +76,16 @@ DLTensor *cli_channel(const DLTensor *t,
 DLTensor *cli_drop_last_channel(const DLTensor *t);
 DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n);
 
+/* cmd_tune.c: prints the regret of the chosen plan and what the best plan does otherwise. */
+bool cli_regret(const CommandLine *line, Session *s);
+
 /* The commands. Each returns an exit status. */
 int cmd_run(const CommandLine *line);
 int cmd_check(const CommandLine *line);
 int cmd_explain(const CommandLine *line);
 int cmd_build(const CommandLine *line);
 int cmd_bench(const CommandLine *line);
+int cmd_tune(const CommandLine *line);
 int cmd_machine(const CommandLine *line);
 int cmd_borders(const CommandLine *line);
 

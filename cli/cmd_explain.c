@@ -5,7 +5,9 @@ int cmd_explain(const CommandLine *line)
 {
     Session s;
     bool ok = cli_open(line, &s, true);
-    if (ok) {
+    if (ok && line->regret) {
+        ok = cli_regret(line, &s);
+    } else if (ok) {
         char *text = NULL;
         tess_diags *diags = NULL;
         tess_status status =

@@ -186,6 +186,23 @@ TESS_API tess_status tess_time_runs(tess_program *p, tess_args *const *args, siz
  * n_pairs pairs of buffers (at most 64). */
 TESS_API tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int runs,
                                     double *ms);
+/* Tuning: measures the plan that a run would use, and plans that differ from it, on the images bound to `a`. */
+typedef struct tess_tuning tess_tuning;
+struct tess_tuning {
+    size_t struct_size; /* set by tess_tuning_init */
+    double seconds;     /* how long to go on, compiling included; 0 = 30 */
+    int sweep; /* not only neighbours of the best plan so far: also plans drawn from everywhere */
+    void (*progress)(void *user, const tess_tuning *so_far); /* after each step; may be NULL */
+    void *user;
+    /* What came out: */
+    int measured; /* plans compiled and measured beside the chosen one */
+    int complete; /* nothing was left to try */
+    double chosen_ms, best_ms;
+    char *chosen_plan; /* free with tess_text_free, as the next */
+    char *plan;        /* the best one, with what its neighbours took as reasons */
+};
+TESS_API void tess_tuning_init(tess_tuning *t);
+TESS_API tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *t);
 
 /* ---- Ahead of time --------------------------------------------------------------------------------------------------- */
 /* Writes path (.c, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. */

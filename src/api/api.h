@@ -153,6 +153,11 @@ bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
 LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
                                   Failure *f); /* the naive plan, lowered */
 
+/* Lowered, simplified and verified; NULL with one sentence. */
+LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
+                              Failure *f);
+const char *tessi_pass_c(const tess_program *p, const LoopProgram *loops, Arena *a);
+
 /* ---- variant.c */
 /* The variant for the constants of `args` (NULL: those of the options), made if there is none yet; the lock must be held. NULL with
  * f filled, and the diagnostics (may be NULL) when the program text is at fault. */
@@ -189,5 +194,25 @@ void tessi_open_cache(tess_program *p); /* the first call opens it */
 bool tessi_find_compiler(tess_program *p, Failure *f);
 void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
+/* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
+
+/* ---- run.c: for those who run otherwise than by tess_run */
+tess_target tessi_target(tess_program *p); /* what auto means here */
+/* The variant for these arguments, with what the target needs, held until it is released; NULL with a->failure. On devices *context
+ * says where it runs (else unused). */
+Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
+                               GpuContext **context);
+void tessi_variant_release(tess_program *p, Variant *v);
+/* Calls the entry of a module, in the workspace of `a`. */
+bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, const Binding *b,
+                     Arena *arena, tess_args *a);
+/* Compares pixels bit by bit (any NaN equals any NaN); false with a sentence about the first difference. */
+bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
+                      Failure *f);
+/* Compact, zeroed memory for every result in again[]; memory[o] is the caller's to free, also after a failure. */
+bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, void **memory,
+                         Failure *f);
 
 #endif

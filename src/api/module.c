@@ -38,31 +38,37 @@ void tessi_forget_tools(tess_program *p)
         tessi_cache_dispose(&p->cache);
 }
 
-bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
-    if (v->entry)
-        return true;
-    if (!tessi_find_compiler(p, f))
-        return false;
     const char *flags[4] = { "-DTESSERA_ENTRY" };
     int n_flags = 1;
 #if defined(__ELF__)
     flags[n_flags++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
 #endif
-    if (strlen(v->c_text) > LARGE_TEXT)
+    if (strlen(c_text) > LARGE_TEXT)
         flags[n_flags++] = "-O1";
-    const char *name = tessi_sprintf(&v->arena, "%s_entry", tessi_emit_c_name(v->loops, &v->arena));
+    const char *name = tessi_sprintf(a, "%s_entry", tessi_emit_c_name(loops, a));
     Text log;
-    tessi_text_init(&log, &v->arena);
+    tessi_text_init(&log, a);
     KernelJob job = { .tool = &p->tool,
                       .cache = &p->cache,
-                      .c_text = v->c_text,
+                      .c_text = c_text,
                       .function = name,
                       .flags = flags,
                       .log = &log };
     RtFunction function;
-    if (!tessi_kernel_load(&job, &v->module, &function, &v->module_cached, f))
+    if (!tessi_kernel_load(&job, module, &function, cached, f))
         return false;
-    v->entry = (ModuleEntry)function;
+    *entry = (ModuleEntry)function;
     return true;
+}
+
+bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
+{
+    if (v->entry)
+        return true;
+    return tessi_find_compiler(p, f)
+           && tessi_load_text(p, v->loops, v->c_text, &v->arena, &v->module, &v->entry,
+                              &v->module_cached, f);
 }

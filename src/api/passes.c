@@ -74,7 +74,8 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
     return true;
 }
 
-static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m, Failure *f)
+LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
+                              Failure *f)
 {
     LoopProgram *loops = tessi_lower_loops(a, g, plan, m);
     const char *fault = tessi_loop_verify(loops);
@@ -94,14 +95,14 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
 bool tessi_pass_loops(Variant *v, Failure *f)
 {
     if (!v->loops)
-        v->loops = lower(&v->arena, v->graph, v->plan, v->machine, f);
+        v->loops = tessi_pass_lower(&v->arena, v->graph, v->plan, v->machine, f);
     return v->loops != NULL;
 }
 
 LoopProgram *tessi_pass_reference(const Variant *v, Arena *a, Failure *f)
 {
     Plan *plan = tessi_plan_naive(a, v->graph, v->machine);
-    return lower(a, v->graph, plan, v->machine, f);
+    return tessi_pass_lower(a, v->graph, plan, v->machine, f);
 }
 
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f)
@@ -119,15 +120,19 @@ const char *tessi_pass_gpu_prelude(GpuLanguage language)
     return language == GPU_CUDA ? tessi_embedded_prelude_cuda : tessi_embedded_prelude_opencl;
 }
 
+const char *tessi_pass_c(const tess_program *p, const LoopProgram *loops, Arena *a)
+{
+    EmitOptions options = { .prelude = tessi_embedded_prelude_c, .source_name = p->name };
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_emit_c(loops, &options, &text);
+    return tessi_text_str(&text);
+}
+
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
 {
     (void)f;
-    if (v->c_text)
-        return true;
-    EmitOptions options = { .prelude = tessi_embedded_prelude_c, .source_name = p->name };
-    Text text;
-    tessi_text_init(&text, &v->arena);
-    tessi_emit_c(v->loops, &options, &text);
-    v->c_text = tessi_text_str(&text);
+    if (!v->c_text)
+        v->c_text = tessi_pass_c(p, v->loops, &v->arena);
     return true;
 }

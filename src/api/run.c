@@ -34,11 +34,10 @@ static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
     return a->workspace != NULL;
 }
 
-static bool run_module(const tess_program *p, const Variant *v, const Binding *b, Arena *arena,
-                       tess_args *a)
+bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, const Binding *b,
+                     Arena *arena, tess_args *a)
 {
     Failure *f = &a->failure;
-    const Graph *g = v->graph;
     uint32_t n = g->inputs.n + g->outputs.n;
     void **images = ARENA_NEW_ARRAY(arena, void *, n);
     ptrdiff_t *strides = ARENA_NEW_ARRAY(arena, ptrdiff_t, (size_t)n * EMIT_STRIDES);
@@ -54,11 +53,11 @@ static bool run_module(const tess_program *p, const Variant *v, const Binding *b
         params[i] = (ptrdiff_t)b->params[i];
     int threads = p->options.threads < MOST_THREADS ? p->options.threads : MOST_THREADS;
     ptrdiff_t bytes = a->workspace_bytes;
-    int status = v->entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
+    int status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
     if (status == ENTRY_NEEDS_MEMORY) {
         if (!grow_workspace(a, bytes))
             return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
-        status = v->entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
+        status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
     }
     switch (status) {
     case 0: return true;
@@ -69,7 +68,7 @@ static bool run_module(const tess_program *p, const Variant *v, const Binding *b
 }
 
 /* What auto means here: the C compiler when there is one. */
-static tess_target choose_target(tess_program *p)
+tess_target tessi_target(tess_program *p)
 {
     if (p->options.target != TESS_TARGET_AUTO)
         return p->options.target;
@@ -143,7 +142,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
         return false;
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, arena };
     double start = tessi_clock_ms();
-    bool ok = target == TESS_TARGET_C       ? run_module(p, v, &b, arena, a)
+    bool ok = target == TESS_TARGET_C       ? tessi_run_entry(p, v->graph, v->entry, &b, arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
                                             : tessi_interpret_graph(v->meaning, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;
@@ -168,8 +167,8 @@ static bool arguments_fit(const tess_program *p, const Variant *v, tess_args *a)
 }
 
 /* The variant for these arguments, held against being dropped until released; on devices also where it runs. */
-static Variant *acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
-                        GpuContext **context)
+Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
+                               GpuContext **context)
 {
     mtx_lock(&p->lock);
     Variant *v = tessi_variant(p, a, NULL, &a->failure);
@@ -187,7 +186,7 @@ static Variant *acquire(tess_program *p, tess_args *a, tess_target target, void 
     return v;
 }
 
-static void release(tess_program *p, Variant *v)
+void tessi_variant_release(tess_program *p, Variant *v)
 {
     mtx_lock(&p->lock);
     v->users--;
@@ -208,10 +207,10 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
         return TESS_ERROR_ARGUMENT;
     memset(&a->timing, 0, sizeof a->timing);
     a->has_results = false;
-    tess_target target = choose_target(p);
+    tess_target target = tessi_target(p);
     a->timing.target = target_name(target);
     GpuContext *context = NULL;
-    Variant *v = acquire(p, a, target, stream, &context);
+    Variant *v = tessi_variant_acquire(p, a, target, stream, &context);
     if (!v)
         return (tess_status)a->failure.status;
     Arena arena;
@@ -219,14 +218,14 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
     a->has_results = context ? tessi_gpu_run(p, v, a, context, &arena, stream)
                              : execute(p, v, a, target, &arena);
     tessi_arena_dispose(&arena);
-    release(p, v);
+    tessi_variant_release(p, v);
     return a->has_results ? TESS_OK : (tess_status)a->failure.status;
 }
 
 /* ---- Verification ---------------------------------------------------------------------------------------------------- */
 /* Compares one image with what the interpreter made of it; false with the first difference. */
-static bool same_image(const Image *image, const InterpImage *have, const InterpImage *want,
-                       Failure *f)
+bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
+                      Failure *f)
 {
     int64_t at[MAX_DIMS] = { 0 }, n = 1;
     for (int d = 0; d < image->n_dims; d++)
@@ -273,6 +272,26 @@ static bool fetch_images(tess_program *p, const Variant *v, const tess_args *a, 
     return true;
 }
 
+/* Compact memory for every result, zeroed; *memory[o] is freed by the caller. */
+bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, void **memory,
+                         Failure *f)
+{
+    for (uint32_t o = 0; o < g->outputs.n; o++) {
+        const Image *image = &g->outputs.at[o];
+        again[o] = b->outputs[o];
+        size_t bytes = image->pixel_bytes;
+        for (int d = image->n_dims - 1; d >= 0; d--) {
+            again[o].stride_bytes[d] = (int64_t)bytes;
+            if (!tessi_mul_size(bytes, (size_t)again[o].size[d], &bytes))
+                return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        }
+        memory[o] = again[o].data = calloc(bytes, 1);
+        if (!memory[o])
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the comparison");
+    }
+    return true;
+}
+
 static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena, void **memory)
 {
     Failure *f = &a->failure;
@@ -285,24 +304,13 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
         || !fetch_images(p, v, a, &b, memory + g->outputs.n, f))
         return false;
     InterpImage *again = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
-    for (uint32_t o = 0; o < g->outputs.n; o++) {
-        const Image *image = &g->outputs.at[o];
-        again[o] = b.outputs[o];
-        size_t bytes = image->pixel_bytes;
-        for (int d = image->n_dims - 1; d >= 0; d--) {
-            again[o].stride_bytes[d] = (int64_t)bytes;
-            if (!tessi_mul_size(bytes, (size_t)again[o].size[d], &bytes))
-                return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-        }
-        memory[o] = again[o].data = calloc(bytes, 1);
-        if (!memory[o])
-            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the comparison");
-    }
+    if (!tessi_results_again(g, &b, again, memory, f))
+        return false;
     InterpArgs interp = { b.params, b.scalars, b.inputs, again, 0, arena };
     if (!tessi_interpret_graph(v->meaning, &interp, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
-        if (!same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))
+        if (!tessi_same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))
             return false;
     return true;
 }
@@ -316,7 +324,7 @@ tess_status tess_verify(tess_program *p, tess_args *a)
         return TESS_ERROR_ARGUMENT;
     }
     tess_timing kept = a->timing;
-    Variant *v = acquire(p, a, TESS_TARGET_INTERP, NULL, NULL);
+    Variant *v = tessi_variant_acquire(p, a, TESS_TARGET_INTERP, NULL, NULL);
     a->timing = kept;
     if (!v)
         return (tess_status)a->failure.status;
@@ -330,6 +338,6 @@ tess_status tess_verify(tess_program *p, tess_args *a)
         free(memory[i]);
     free(memory);
     tessi_arena_dispose(&arena);
-    release(p, v);
+    tessi_variant_release(p, v);
     return ok ? TESS_OK : (tess_status)a->failure.status;
 }

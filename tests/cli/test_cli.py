@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -353,6 +354,24 @@ def test_explain(folder):
     check("a bad plan is refused", code == 1 and "plan" in err, err)
 
 
+def test_tune(folder):
+    """Plans are measured, the best is written with what was measured, and a run by it gives the same pixels."""
+    plan = folder / "tuned.plan"
+    code, out, err = run("tune", folder / "blur.tess", "random:1:90x301", "-o", plan, "--seconds=3")
+    check("tune", code == 0 and not out and "plans measured" in err and err.count("\n") == 1, out + err)
+    text = plan.read_text()
+    check("reasons of a tuned plan", "why measured: the program takes" in text, text)
+    code, out, err = run("run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify")
+    check("run by a tuned plan", code == 0, err)
+    code, out, err = run("explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=1")
+    check("regret", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
+    one_sentence("tune without an output", run("tune", folder / "blur.tess", "random:1:9x9"), ["-o"], 2)
+    one_sentence("tune by a plan that is not there", run("tune", folder / "blur.tess", "random:1:9x9", "-o", folder / "no.plan", "--plan=/no/such"),
+                 ["/no/such"])
+    one_sentence("tune without images", run("tune", folder / "blur.tess", "-o", folder / "no.plan"), ["image"])
+    one_sentence("no time", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--seconds=0"), ["--seconds"], 2)
+
+
 def test_bench(folder):
     code, out, err = run("bench", folder / "blur.tess", "random:1:64x64", "--runs=5")
     check("bench", code == 0 and "copy" in out and "median" in out, err)
@@ -371,6 +390,6 @@ with tool.workspace() as place:
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
     for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
                  test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room, test_large_but_fits, test_progress, test_too_large,
-                 test_without_compiler, test_cache, test_explain, test_bench):
+                 test_without_compiler, test_cache, test_explain, test_tune, test_bench):
         test(place)
 tool.finish()

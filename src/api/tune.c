@@ -1,0 +1,419 @@
+/* tess_tune: measures the chosen plan and plans near it, follows the better ones, and writes what was measured into the best one's
+ * reasons. Two candidates are compiled at a time, since that is what takes long; each is timed alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "interp/graph_interp.h"
+#include "loop/loop_layout.h"
+#include "plan/plan_neighbours.h"
+#include "rt/clock.h"
+#include "rt/env.h"
+
+enum { AT_ONCE = 2, MOST_RUNS = 15, FEWEST_RUNS = 3, MOST_DRAWS_IN_VAIN = 100 };
+static const double timed_ms = 60;      /* of the runs of one candidate */
+static const double near = 1.1;         /* this much slower than the best: worth a second look */
+static const double clearly = 0.985;    /* of the best's time: what counts as better */
+static const double usual_seconds = 30; /* when the caller sets no limit */
+
+/* A plan to be measured. Plans live in the tuner's arena, what is made of them in their own. */
+typedef struct Candidate {
+    const tess_program *p;
+    Plan *plan;
+    StageId about;
+    const char *change;
+    uint64_t hash; /* of the plan without reasons */
+    double predicted;
+    Arena arena;
+    bool has_arena, compiled;
+    const LoopProgram *loops;
+    const char *c_text;
+    RtModule module;
+    ModuleEntry entry;
+    Failure failure;
+} Candidate;
+
+typedef struct Tuner {
+    tess_program *p;
+    const Variant *v;
+    tess_args *a;
+    tess_tuning *t;
+    Arena arena;
+    Binding binding;
+    InterpImage *expected; /* results of the chosen plan */
+    void **memory;         /* theirs */
+    double end_ms;         /* of the clock */
+    IdMap tried;           /* plan to number in `ms` */
+    VEC(double) ms;        /* at[0] unused; 0 = not measured */
+    VEC(Candidate) queue;  /* the most promising one last */
+    Candidate best;
+} Tuner;
+
+/* ---- Candidates ---------------------------------------------------------------------------------------------------------- */
+
+static void drop(Candidate *c)
+{
+    tessi_module_close(&c->module);
+    if (c->has_arena)
+        tessi_arena_dispose(&c->arena);
+    c->has_arena = false;
+    c->entry = NULL;
+}
+
+static uint64_t hash_of(Tuner *t, const Plan *plan)
+{
+    Text text;
+    tessi_text_init(&text, &t->arena);
+    tessi_plan_print(tessi_plan_copy(&t->arena, plan), t->v->graph, &text); /* without reasons */
+    return tessi_hash_bytes(0, tessi_text_str(&text), text.n);
+}
+
+static bool any(void *user, uint32_t id)
+{
+    (void)user;
+    (void)id;
+    return true;
+}
+
+static uint32_t number_of(const Tuner *t, uint64_t hash)
+{
+    return tessi_idmap_find(&t->tried, hash, any, NULL);
+}
+
+/* Puts a plan that was not tried yet in its place in the queue. */
+static bool enqueue(Tuner *t, Candidate c)
+{
+    c.hash = hash_of(t, c.plan);
+    if (number_of(t, c.hash))
+        return false;
+    c.p = t->p;
+    c.predicted =
+        tessi_plan_estimate(c.plan, t->v->graph, t->v->analysis, t->v->machine, t->binding.params)
+            .seconds;
+    VEC_PUSH(&t->arena, &t->queue, c);
+    uint32_t i = t->queue.n - 1;
+    for (; i > 0 && t->queue.at[i - 1].predicted < c.predicted; i--)
+        t->queue.at[i] = t->queue.at[i - 1];
+    t->queue.at[i] = c;
+    return true;
+}
+
+/* The most promising plan not tried yet; from now on it counts as tried. */
+static bool dequeue(Tuner *t, Candidate *c)
+{
+    while (t->queue.n) {
+        *c = t->queue.at[--t->queue.n];
+        if (number_of(t, c->hash))
+            continue;
+        VEC_PUSH(&t->arena, &t->ms, 0);
+        tessi_idmap_add(&t->arena, &t->tried, c->hash, t->ms.n - 1);
+        return true;
+    }
+    return false;
+}
+
+static void enqueue_neighbours(Tuner *t)
+{
+    PlanNeighbours list = { 0 };
+    tessi_plan_neighbours(&t->arena, t->v->graph, t->best.plan, &list);
+    VEC_FOREACH (const PlanNeighbour, n, &list)
+        enqueue(t, (Candidate){ .plan = n->plan, .about = n->about, .change = n->change });
+}
+
+/* For a sweep: plans from all over the place, once those nearby are done. */
+static bool enqueue_drawn(Tuner *t, uint64_t *seed)
+{
+    for (int i = 0; i < MOST_DRAWS_IN_VAIN; i++) {
+        Plan *plan = tessi_plan_random(&t->arena, t->v->graph, t->v->machine, (*seed)++);
+        if (!tessi_plan_verify(&t->arena, plan, t->v->graph)
+            && enqueue(t, (Candidate){ .plan = plan, .change = "drawn" }))
+            return true;
+    }
+    return false;
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------------------------------------- */
+
+static bool make_text(const Tuner *t, Candidate *c)
+{
+    Guard guard;
+    tessi_arena_init(&c->arena, NULL, NULL);
+    c->has_arena = true;
+    if (!GUARDED(&guard, &c->arena))
+        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    c->loops = tessi_pass_lower(&c->arena, t->v->graph, c->plan, t->v->machine, &c->failure);
+    if (!c->loops)
+        return false;
+    const LoopLayout layout = tessi_loop_layout(c->loops, &c->arena);
+    if ((double)tessi_loop_workspace_bytes(c->loops, &layout, t->binding.params)
+        > 0.5 * (double)tessi_memory_bytes())
+        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "it needs too much memory");
+    c->c_text = tessi_pass_c(t->p, c->loops, &c->arena);
+    return true;
+}
+
+/* In a thread of its own: touches nothing but the candidate. */
+static int compile(void *user)
+{
+    Candidate *c = user;
+    Guard guard;
+    if (GUARDED(&guard, &c->arena))
+        c->compiled = tessi_load_text(c->p, c->loops, c->c_text, &c->arena, &c->module, &c->entry,
+                                      NULL, &c->failure);
+    else
+        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    return 0;
+}
+
+static void compile_all(const Tuner *t, Candidate *batch, uint32_t n)
+{
+    thrd_t thread[AT_ONCE];
+    bool started[AT_ONCE] = { false };
+    for (uint32_t i = 0; i < n; i++)
+        batch[i].compiled = false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!make_text(t, &batch[i]))
+            continue;
+        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
+        if (!started[i])
+            compile(&batch[i]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (started[i])
+            thrd_join(thread[i], NULL);
+}
+
+/* ---- Timing ---------------------------------------------------------------------------------------------------------------- */
+
+static bool run(Tuner *t, const Candidate *c, const Binding *b, double *ms)
+{
+    Arena arena;
+    Guard guard;
+    tessi_arena_init(&arena, NULL, NULL);
+    bool ok = false;
+    double start = tessi_clock_ms();
+    if (GUARDED(&guard, &arena))
+        ok = tessi_run_entry(t->p, t->v->graph, c->entry, b, &arena, t->a);
+    else
+        tessi_failf(&t->a->failure, TESS_ERROR_MEMORY, "out of memory");
+    *ms = tessi_clock_ms() - start;
+    tessi_arena_dispose(&arena);
+    return ok;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median times of candidates run in turn, so that a disturbance of the machine meets all of them. The first run of each is not
+ * counted. */
+static bool time_in_turn(Tuner *t, const Candidate *const *c, uint32_t n, double *median)
+{
+    double ms[2][MOST_RUNS], first[2], begin = 0;
+    int runs = 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (!run(t, c[k], &t->binding, &first[k]))
+            return false;
+    begin = tessi_clock_ms();
+    while (runs < FEWEST_RUNS || (runs < MOST_RUNS && tessi_clock_ms() - begin < timed_ms * n)) {
+        for (uint32_t k = 0; k < n; k++)
+            if (!run(t, c[k], &t->binding, &ms[k][runs]))
+                return false;
+        runs++;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        qsort(ms[k], (size_t)runs, sizeof *ms[k], by_value);
+        median[k] = ms[k][runs / 2];
+    }
+    return true;
+}
+
+static bool same_results(Tuner *t, const Candidate *c)
+{
+    const Graph *g = t->v->graph;
+    Failure difference = { 0 };
+    for (uint32_t o = 0; o < g->outputs.n; o++)
+        if (!tessi_same_image(&g->outputs.at[o], &t->binding.outputs[o], &t->expected[o],
+                              &difference))
+            return tessi_failf(&t->a->failure, TESS_ERROR_INTERNAL,
+                               "internal error: the plan with '%s' for '%s' changes pixels: %.300s",
+                               c->change, tessi_stage(g, c->about)->name, difference.text);
+    return true;
+}
+
+/* Times a candidate; it takes the place of the best, or is dropped. */
+static bool judge(Tuner *t, Candidate *c)
+{
+    const Candidate *both[2] = { c, &t->best };
+    double ms[2];
+    if (!time_in_turn(t, both, 1, ms) || !same_results(t, c))
+        return false;
+    if (ms[0] < t->t->best_ms * near) {
+        if (!time_in_turn(t, both, 2, ms))
+            return false;
+        t->t->best_ms = ms[1];
+    }
+    t->t->measured++;
+    t->ms.at[number_of(t, c->hash)] = ms[0];
+    if (ms[0] >= t->t->best_ms * clearly) {
+        drop(c);
+        return true;
+    }
+    drop(&t->best);
+    t->best = *c;
+    t->t->best_ms = ms[0];
+    t->queue.n = 0; /* neighbours of what is no longer the best */
+    enqueue_neighbours(t);
+    return true;
+}
+
+/* ---- The search ------------------------------------------------------------------------------------------------------------ */
+
+static bool start(Tuner *t)
+{
+    const Graph *g = t->v->graph;
+    VEC_PUSH(&t->arena, &t->ms, 0);
+    enqueue(t, (Candidate){ .plan = t->v->plan, .change = "" });
+    dequeue(t, &t->best);
+    t->expected = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
+    if (!tessi_results_again(g, &t->binding, t->expected, t->memory, &t->a->failure))
+        return false;
+    compile_all(t, &t->best, 1);
+    if (!t->best.compiled) {
+        t->a->failure = t->best.failure;
+        return false;
+    }
+    Binding first = t->binding;
+    first.outputs = t->expected;
+    double ms;
+    const Candidate *only = &t->best;
+    if (!run(t, &t->best, &first, &ms) || !time_in_turn(t, &only, 1, &ms))
+        return false;
+    t->t->chosen_ms = t->t->best_ms = t->ms.at[1] = ms;
+    enqueue_neighbours(t);
+    return true;
+}
+
+static bool search(Tuner *t)
+{
+    Candidate batch[AT_ONCE];
+    uint64_t seed = 1;
+    while (tessi_clock_ms() < t->end_ms) {
+        uint32_t n = 0;
+        while (n < AT_ONCE && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
+            n += dequeue(t, &batch[n]);
+        t->t->complete = n == 0;
+        if (!n)
+            break;
+        compile_all(t, batch, n);
+        bool ok = true;
+        for (uint32_t i = 0; i < n; i++) {
+            if (ok && batch[i].compiled)
+                ok = judge(t, &batch[i]);
+            else /* a plan that takes the compiler too long is no good one */
+                drop(&batch[i]);
+        }
+        if (!ok)
+            return false;
+        if (t->t->progress)
+            t->t->progress(t->t->user, t->t);
+    }
+    return true;
+}
+
+/* ---- What came out ----------------------------------------------------------------------------------------------------------- */
+
+static void add_ms(Text *out, double ms)
+{
+    tessi_text_add_real(out, (double)(int64_t)(ms * 1000 + 0.5) / 1000, true);
+    tessi_text_add(out, " ms");
+}
+
+/* The plan with what its neighbours took as reasons. */
+static const char *explained(Tuner *t)
+{
+    const Graph *g = t->v->graph;
+    Plan *plan = tessi_plan_copy(&t->arena, t->best.plan);
+    PlanNeighbours list = { 0 };
+    tessi_plan_neighbours(&t->arena, g, t->best.plan, &list);
+    Text text;
+    VEC_FOREACH (const PlanNeighbour, n, &list) {
+        uint32_t number = number_of(t, hash_of(t, n->plan));
+        if (!number || !(t->ms.at[number] > 0))
+            continue;
+        const char **reason = &plan->stage[n->about.v].reason;
+        tessi_text_init(&text, &t->arena);
+        tessi_text_addf(&text, "%s%s ", **reason ? ", " : "measured: ", n->change);
+        add_ms(&text, t->ms.at[number]);
+        *reason = tessi_sprintf(&t->arena, "%s%s", *reason, tessi_text_str(&text));
+    }
+    if (plan->groups.n) {
+        tessi_text_init(&text, &t->arena);
+        tessi_text_add(&text, "measured: the program takes ");
+        add_ms(&text, t->t->best_ms);
+        tessi_text_addf(&text, ", the best of %d plans; what else was tried is beside the stages",
+                        t->t->measured + 1);
+        plan->groups.at[0].reason = tessi_text_str(&text);
+    }
+    tessi_text_init(&text, &t->arena);
+    tessi_plan_print(plan, g, &text);
+    return tessi_text_str(&text);
+}
+
+static bool tune(Tuner *t)
+{
+    Failure *f = &t->a->failure;
+    Guard guard;
+    if (!GUARDED(&guard, &t->arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (!tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, f) || !start(t)
+        || !search(t))
+        return false;
+    Text text;
+    tessi_text_init(&text, &t->arena);
+    tessi_plan_print(t->v->plan, t->v->graph, &text);
+    t->t->chosen_plan = strdup(tessi_text_str(&text));
+    t->t->plan = strdup(explained(t));
+    return (t->t->plan && t->t->chosen_plan) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
+void tess_tuning_init(tess_tuning *t)
+{
+    memset(t, 0, sizeof *t);
+    t->struct_size = sizeof *t;
+}
+
+tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
+{
+    if (!p || !a || a->program != p || !tuning || tuning->struct_size != sizeof *tuning)
+        return TESS_ERROR_ARGUMENT;
+    memset(&a->failure, 0, sizeof a->failure);
+    tuning->plan = tuning->chosen_plan = NULL;
+    tuning->measured = tuning->complete = 0;
+    tuning->chosen_ms = tuning->best_ms = 0;
+    a->has_results = false;
+    if (tessi_target(p) != TESS_TARGET_C) {
+        tessi_failf(&a->failure, TESS_ERROR_UNSUPPORTED,
+                    "only plans for the target c can be measured, and they need a C compiler");
+        return TESS_ERROR_UNSUPPORTED;
+    }
+    Tuner t = { .p = p, .a = a, .t = tuning };
+    double seconds = tuning->seconds > 0 ? tuning->seconds : usual_seconds;
+    t.end_ms = tessi_clock_ms() + seconds * 1e3;
+    Variant *v = tessi_variant_acquire(p, a, TESS_TARGET_C, NULL, NULL);
+    if (!v)
+        return (tess_status)a->failure.status;
+    t.v = v;
+    t.memory = calloc(p->outputs.n + 1, sizeof *t.memory);
+    tessi_arena_init(&t.arena, NULL, NULL);
+    bool ok = t.memory ? tune(&t) : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
+    drop(&t.best);
+    tessi_arena_dispose(&t.arena);
+    for (uint32_t o = 0; t.memory && o < p->outputs.n; o++)
+        free(t.memory[o]);
+    free(t.memory);
+    tessi_variant_release(p, v);
+    return ok ? TESS_OK : (tess_status)a->failure.status;
+}

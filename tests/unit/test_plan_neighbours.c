@@ -1,0 +1,106 @@
+/* Plans one step away: legal, different from each other, printed and read back, and all that a small program has. */
+#include <string.h>
+
+#include "plan/plan_neighbours.h"
+#include "support/random_graph.h"
+#include "unit/graph_testing.h"
+
+static const char *text_of(Arena *a, const Plan *p, const Graph *g)
+{
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_plan_print(p, g, &text);
+    return tessi_text_str(&text);
+}
+
+static const char blur_text[] =
+    "graph blur param M, N image X[M, N] float stage X[M, N] float = image X "
+    "stage bx[M, N] float = X@[0,-1]:clamp + X@[0,1]:clamp "
+    "stage by[M, N] float = bx@[-1,0]:clamp + bx@[1,0]:clamp "
+    "output o[M, N] float = by";
+
+static bool has_change(const PlanNeighbours *list, const Graph *g, const char *stage,
+                       const char *change)
+{
+    VEC_FOREACH (const PlanNeighbour, n, list)
+        if (tessi_streq(tessi_stage(g, n->about)->name, stage) && tessi_streq(n->change, change))
+            return true;
+    return false;
+}
+
+static void a_small_program_has_these(void **state)
+{
+    Arena *a = *state;
+    Graph *g = testing_read(a, blur_text, NULL);
+    Machine *m = tessi_machine_default(a);
+    Plan *p = tessi_plan_naive(a, g, m);
+    PlanNeighbours list = { 0 };
+    tessi_plan_neighbours(a, g, p, &list);
+    assert_true(has_change(&list, g, "bx", "inline"));
+    assert_true(has_change(&list, g, "by", "parallel 0"));
+    assert_true(has_change(&list, g, "by", "split interior"));
+    assert_false(has_change(&list, g, "by", "inline"));           /* a result */
+    assert_false(has_change(&list, g, "by", "rows 4"));           /* only where loops are split */
+    assert_false(has_change(&list, g, "bx", "together with by")); /* by reads bx */
+    VEC_FOREACH (const PlanNeighbour, n, &list) {
+        if (!tessi_streq(n->change, "inline"))
+            continue;
+        PlanNeighbours back = { 0 };
+        tessi_plan_neighbours(a, g, n->plan, &back);
+        assert_true(has_change(&back, g, "bx", "stored"));
+    }
+}
+
+static void a_copy_is_apart(void **state)
+{
+    Arena *a = *state;
+    Graph *g = testing_read(a, blur_text, NULL);
+    Plan *p = tessi_plan_naive(a, g, tessi_machine_default(a));
+    const char *before = text_of(a, p, g);
+    Plan *copy = tessi_plan_copy(a, p);
+    copy->groups.at[0].rows = 9;
+    copy->groups.at[0].members.at[0] = copy->groups.at[1].members.at[0];
+    copy->stage[copy->groups.at[0].members.at[0].v].placement = PLACE_INLINE;
+    copy->groups.n = 1;
+    assert_string_equal(text_of(a, p, g), before);
+}
+
+static void neighbours_are_plans(void **state)
+{
+    Arena *a = *state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        Graph *g = random_graph(a, seed);
+        if (!tessi_graph_verify(g)) {
+            Plan *p = tessi_plan_random(a, g, tessi_machine_default(a), seed);
+            const char *own = text_of(a, tessi_plan_copy(a, p), g);
+            PlanNeighbours list = { 0 };
+            tessi_plan_neighbours(a, g, p, &list);
+            VEC_FOREACH (const PlanNeighbour, n, &list) {
+                const char *fault = tessi_plan_verify(a, n->plan, g),
+                           *text = text_of(a, n->plan, g);
+                if (fault)
+                    fail_msg("seed %llu, %s: %s", (unsigned long long)seed, n->change, fault);
+                assert_string_not_equal(text, own);
+                SourceMap sources;
+                Diags diags;
+                tessi_sources_init(&sources, a);
+                tessi_diags_init(&diags, a, &sources);
+                Plan *again = tessi_plan_read(a, &diags, g, text, strlen(text));
+                assert_non_null(again);
+                assert_string_equal(text_of(a, again, g), text);
+            }
+        }
+        tessi_arena_dispose(a);
+        tessi_arena_init(a, testing_out_of_memory, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GRAPH_TEST(a_small_program_has_these),
+        GRAPH_TEST(a_copy_is_apart),
+        GRAPH_TEST(neighbours_are_plans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
