@@ -55,11 +55,12 @@ static Bounds find_bounds(Lower *l, const Nest *nest, bool all_rows)
     return b;
 }
 
-/* The row at `coord` has an interior. */
-static LExprId row_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord)
+/* The guards of the first `n` dimensions hold at `coord`. */
+static LExprId plane_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord,
+                               uint8_t n)
 {
     LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
-    for (uint8_t d = 0; d + 1 < nest->n_dims; d++) {
+    for (uint8_t d = 0; d < n; d++) {
         LExprId from = nest->from[d], to = nest->to[d];
         bool guarded = false;
         VEC_FOREACH (const Guard, g, &b->guards)
@@ -121,7 +122,7 @@ static void split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b
     }
     LExprId range[2] = { b->from, b->to };
     if (b->rows) {
-        LExprId in = row_is_inside(l, nest, b, coord);
+        LExprId in = plane_is_inside(l, nest, b, coord, last);
         range[0] = tessi_l_select(l, in, b->from, nest->to[last]);
         range[1] = tessi_l_select(l, in, b->to, nest->to[last]);
     }
@@ -185,10 +186,11 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
     return number;
 }
 
-void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord)
+/* Sets the coordinates of the first `n` dimensions from their number in row-major order. */
+static void outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord)
 {
     LExprId left = number;
-    for (uint8_t d = nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0; d-- > 0;) {
+    for (uint8_t d = n; d-- > 0;) {
         LExprId at = left;
         if (d) {
             LExprId extent = row_extent(l, nest, d);
@@ -201,28 +203,47 @@ void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *co
     }
 }
 
-/* The `n` rows from y are there, and the guards of the rows hold in all of them. */
-static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, LExprId y, uint32_t n)
+void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord)
 {
-    LExprId from = nest->from[0], to = nest->to[0];
-    tessi_guard_range(l, &b->guards, 0, &from, &to);
+    outer_coords(l, nest, number, nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0, coord);
+}
+
+/* ---- Blocks of rows ------------------------------------------------------------------------------------------------------ */
+
+static uint8_t row_dim(const Nest *nest)
+{
+    return (uint8_t)(nest->n_dims - 2);
+}
+
+/* The `n` rows from y are there, and the guards of all dimensions but the last hold in them. */
+static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord,
+                               LExprId y, uint32_t n)
+{
+    uint8_t row = row_dim(nest);
+    LExprId from = nest->from[row], to = nest->to[row];
+    tessi_guard_range(l, &b->guards, (int8_t)row, &from, &to);
     LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, n));
-    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, y), tessi_l_op(l, OP_LE, end, to));
+    LExprId in =
+        tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, y), tessi_l_op(l, OP_LE, end, to));
+    return tessi_l_op(l, OP_AND, in, plane_is_inside(l, nest, b, coord, row));
 }
 
 /* The interior of `rows` rows, in one loop whose body computes them all. */
-static void block_line(Lower *l, const Nest *nest, const Bounds *b, LExprId y)
+static void block_line(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer, LExprId y)
 {
     Coord coord[PLAN_MAX_ROWS][MAX_DIMS];
-    LVarId x =
-        tessi_scope_for(l, tessi_dim_name(2, 1), b->from, b->to, 1, nest->vector ? LFOR_SIMD : 0);
+    uint8_t row = row_dim(nest), last = (uint8_t)(nest->n_dims - 1);
+    LVarId x = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), b->from, b->to, 1,
+                               nest->vector ? LFOR_SIMD : 0);
     bool had_sort = l->has_sort;
     l->has_sort = false;
     l->inside_last = l->inside_rows = true;
     l->guard_depth = tessi_scope_depth(l);
     for (uint32_t r = 0; r < nest->rows; r++) {
-        coord[r][0] = tessi_nest_coord(nest, 0, tessi_l_op(l, OP_ADD, y, tessi_l_int(l, r)));
-        coord[r][1] = tessi_nest_coord(nest, 1, tessi_lexpr_var(l->p, x));
+        for (uint8_t d = 0; d < row; d++)
+            coord[r][d] = outer[d];
+        coord[r][row] = tessi_nest_coord(nest, row, tessi_l_op(l, OP_ADD, y, tessi_l_int(l, r)));
+        coord[r][last] = tessi_nest_coord(nest, last, tessi_lexpr_var(l->p, x));
     }
     nest->block(l, nest, coord, nest->rows);
     if (l->has_sort) /* no vector executes a sort */
@@ -234,8 +255,9 @@ static void block_line(Lower *l, const Nest *nest, const Bounds *b, LExprId y)
 /* Opens a loop over the rows from y on, before `end`. */
 static void open_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
 {
-    LVarId row = tessi_scope_for(l, tessi_dim_name(2, 0), y, end, 1, 0);
-    coord[0] = tessi_nest_coord(nest, 0, tessi_lexpr_var(l->p, row));
+    uint8_t row = row_dim(nest);
+    LVarId v = tessi_scope_for(l, tessi_dim_name(nest->n_dims, row), y, end, 1, 0);
+    coord[row] = tessi_nest_coord(nest, row, tessi_lexpr_var(l->p, v));
 }
 
 /* The interior leaves something of the row. */
@@ -246,22 +268,43 @@ static LExprId has_edges(Lower *l, const Nest *nest, const Bounds *b)
                       tessi_l_op(l, OP_LT, b->to, nest->to[last]));
 }
 
+/* Opens the loop over blocks of rows, one for all planes; the first row of the block. */
+static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
+{
+    uint8_t row = row_dim(nest), flags = nest->parallel ? LFOR_PARALLEL : 0;
+    if (!row)
+        return tessi_lexpr_var(
+            l->p, tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows, flags));
+    LExprId rows = tessi_l_int(l, nest->rows);
+    LExprId extent = tessi_l_op(l, OP_MAX, row_extent(l, nest, row), tessi_l_int(l, 0));
+    extent = tessi_l_op(l, OP_ADD, extent, tessi_l_int(l, nest->rows - 1));
+    LExprId blocks = tessi_l_op(l, OP_FLOORDIV, extent, rows), total = blocks;
+    for (uint8_t d = 0; d < row; d++)
+        total = tessi_l_op(l, OP_MUL, total, row_extent(l, nest, d));
+    LVarId block = tessi_scope_for(l, "block", tessi_l_int(l, 0), total, 1, flags);
+    LExprId number = tessi_lexpr_var(l->p, block);
+    LExprId first = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORMOD, number, blocks), rows);
+    first = tessi_l_op(l, OP_ADD, first, nest->from[row]);
+    outer_coords(l, nest, tessi_l_op(l, OP_FLOORDIV, number, blocks), row, coord);
+    return tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
+}
+
 /* Rows in blocks. Where a block lies wholly inside, its interior is computed together and only its edges row by row; any other
  * block is computed row by row. */
 static void blocks_of_rows(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    uint8_t row = row_dim(nest);
     const Bounds inside = find_bounds(l, nest, true), single = find_bounds(l, nest, false);
-    LVarId block = tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows,
-                                   nest->parallel ? LFOR_PARALLEL : 0);
-    LExprId y = tessi_lexpr_var(l->p, block);
+    LExprId y = open_blocks(l, nest, coord);
     if (nest->tiled) { /* the last block takes some rows again */
-        LExprId last = tessi_l_op(l, OP_SUB, nest->to[0], tessi_l_int(l, nest->rows));
-        LExprId first = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_MIN, y, last), nest->from[0]);
-        y = tessi_scope_let(l, tessi_dim_name(2, 0), first);
+        LExprId last = tessi_l_op(l, OP_SUB, nest->to[row], tessi_l_int(l, nest->rows));
+        LExprId first = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_MIN, y, last), nest->from[row]);
+        y = tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
     }
     LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, nest->rows));
-    LExprId whole = tessi_scope_let(l, "whole", block_is_inside(l, nest, &inside, y, nest->rows));
+    LExprId whole =
+        tessi_scope_let(l, "whole", block_is_inside(l, nest, &inside, coord, y, nest->rows));
 
     tessi_scope_if(l, whole);
     if (inside.any) {
@@ -274,12 +317,12 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
         if (nest->tiled)
             tessi_scope_close(l);
     }
-    block_line(l, nest, &inside, y);
+    block_line(l, nest, &inside, coord, y);
     tessi_scope_close(l);
 
     tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));
     l->inside_rows = single.rows;
-    open_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[0]));
+    open_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[row]));
     split_line(l, nest, coord, &single);
     tessi_scope_close(l);
     tessi_scope_close(l);

@@ -221,7 +221,7 @@ struct Nest {
     bool tiled; /* part of a tile: points may be computed twice, and most have no edges */
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
-        rows; /* of two-dimensional nests: computed together where all reads are inside; 0 and 1 = one at a time */
+        rows; /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
     /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */

@@ -199,6 +199,48 @@ static void run_members(Tiles *t)
     tessi_lower_job(l, t->group, t->group->rows, &nest, &job);
 }
 
+static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)
+{
+    Lower *l = t->l;
+    LExprId end = tessi_l_op(l, OP_ADD, from, tessi_l_int(l, t->group->tile[d]));
+    t->from[d] = from;
+    t->to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_end", tessi_dim_name(s->n_dims, d)),
+                               tessi_l_op(l, OP_MIN, end, tessi_lower_size(l, s->size[d])));
+}
+
+/* One loop over the tiles of all dimensions but the last, whose iterations are shared out, and one along the last. */
+static void open_tiles(Tiles *t, const Stage *s)
+{
+    Lower *l = t->l;
+    uint8_t flags = t->group->parallel >= 0 ? LFOR_PARALLEL : 0;
+    uint8_t last = (uint8_t)(s->n_dims - 1);
+    LExprId zero = tessi_l_int(l, 0), count[MAX_DIMS], total = tessi_l_int(l, 1);
+    if (s->n_dims == 2) {
+        LVarId row = tessi_scope_for(l, "y_tile", zero, tessi_lower_size(l, s->size[0]),
+                                     t->group->tile[0], flags);
+        set_tile(t, s, 0, tessi_lexpr_var(l->p, row));
+    } else if (s->n_dims > 2) {
+        for (uint8_t d = 0; d < last; d++) {
+            LExprId size = tessi_l_int(l, t->group->tile[d]);
+            LExprId up = tessi_l_op(l, OP_ADD, tessi_lower_size(l, s->size[d]),
+                                    tessi_l_int(l, t->group->tile[d] - 1));
+            count[d] = tessi_l_op(l, OP_FLOORDIV, up, size);
+            total = tessi_l_op(l, OP_MUL, total, count[d]);
+        }
+        LExprId left = tessi_lexpr_var(l->p, tessi_scope_for(l, "tile", zero, total, 1, flags));
+        for (uint8_t d = last; d-- > 0;) {
+            LExprId at = d ? tessi_l_op(l, OP_FLOORMOD, left, count[d]) : left;
+            LExprId from = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, t->group->tile[d]));
+            left = tessi_l_op(l, OP_FLOORDIV, left, count[d]);
+            const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
+            set_tile(t, s, d, tessi_scope_let(l, name, from));
+        }
+    }
+    LVarId column = tessi_scope_for(l, "x_tile", zero, tessi_lower_size(l, s->size[last]),
+                                    t->group->tile[last], last ? 0 : flags);
+    set_tile(t, s, last, tessi_lexpr_var(l->p, column));
+}
+
 void tessi_lower_tiles(Lower *l, const PlanGroup *group)
 {
     Tiles t = { .l = l, .group = group };
@@ -206,17 +248,7 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
         l->facts = tessi_plan_facts(l->arena, l->g);
     const Stage *s = tessi_stage(l->g, group->members.at[0]);
     tessi_plan_regions(l->facts, l->plan, group, &t.regions);
-    for (uint8_t d = 0; d < s->n_dims; d++) {
-        const char *dim = tessi_dim_name(s->n_dims, d);
-        LExprId n = tessi_lower_size(l, s->size[d]);
-        LVarId tile =
-            tessi_scope_for(l, tessi_sprintf(l->arena, "%s_tile", dim), tessi_l_int(l, 0), n,
-                            group->tile[d], d == 0 && group->parallel >= 0 ? LFOR_PARALLEL : 0);
-        t.from[d] = tessi_lexpr_var(l->p, tile);
-        LExprId end = tessi_l_op(l, OP_ADD, t.from[d], tessi_l_int(l, group->tile[d]));
-        t.to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_end", dim),
-                                  tessi_l_op(l, OP_MIN, end, n));
-    }
+    open_tiles(&t, s);
     l->tile_depth = tessi_scope_depth(l);
     GRAPH_FOREACH_STAGE (l->g, id)
         for (int d = 0; d < MAX_DIMS; d++)
@@ -224,7 +256,8 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         run_pass(&t, pass);
     run_members(&t);
-    for (uint8_t d = 0; d < s->n_dims; d++)
+    tessi_scope_close(l);
+    if (s->n_dims > 1)
         tessi_scope_close(l);
     GRAPH_FOREACH_STAGE (l->g, id)
         l->place[id.v] = (Place){ 0 };

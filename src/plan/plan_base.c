@@ -187,7 +187,7 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)
 {
     const Stage *stage = tessi_stage(f->g, s);
-    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims == 2
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
            && !f->has_window[s.v];
 }
 

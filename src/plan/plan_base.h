@@ -83,7 +83,7 @@ bool tessi_plan_computes(const PlanFacts *f, StageId s);
 
 /* A plan with every needed stage in memory and no groups yet. */
 Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
-/* Several rows of the stage can be computed in one pass: it is plain, of two dimensions, and has no window loops itself (those of
+/* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window loops itself (those of
  * inlined stages are the planner's to see to). */
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */

@@ -106,7 +106,7 @@ static const char *check_loops(Check *c, const PlanGroup *group)
             && (group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, *id)))
             return tessi_sprintf(a,
                                  "group '%s': several rows at once are for split loops over whole "
-                                 "two-dimensional stages without window loops",
+                                 "stages of two dimensions or more without window loops",
                                  group->name);
     }
     return NULL;
@@ -133,7 +133,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
     VEC_FOREACH (const StageId, id, &group->members)
-        if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_block_rows(c->f, *id))
+        if (group->kernel == KERNEL_REGISTER
+            && (group->n_dims != 2 || !tessi_plan_can_block_rows(c->f, *id)))
             return tessi_sprintf(a,
                                  "group '%s': register tiles are for whole two-dimensional stages "
                                  "without window loops",

@@ -59,7 +59,7 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
         && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, id)))
         return tessi_sprintf(a,
                              "pass of stage '%s': several rows at once are for split loops over "
-                             "whole two-dimensional stages without window loops",
+                             "whole stages of two dimensions or more without window loops",
                              s->name);
     return NULL;
 }
