@@ -3,29 +3,17 @@
  * program with the plan chosen; TESSERA_ALL=1 takes all, with the naive plan and a random one as well. With arguments only the files named
  * are run. Skips where there is no device. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api/api.h"
 #include "diff/corpus.h"
-#include "rt/device.h"
+#include "gpu/gpu_test.h"
 #include "support.h"
 
 #define FOLDER TESSERA_SOURCE_DIR "/tests/corpus"
 
-enum { MOST_CASES = 2000, MOST_PLANS = 2, EVERY = 16, SKIPPED = 77 };
+enum { MOST_CASES = 2000, MOST_PLANS = 2, EVERY = 16 };
 
-static tess_target target = TESS_TARGET_OPENCL;
 static bool all;
-static char **given;
-static int n_given;
 
 static int by_name(const void *a, const void *b)
 {
@@ -36,7 +24,7 @@ static int list_cases(Arena *a, char **paths)
 {
     int n = 0;
     DIR *dir = opendir(FOLDER);
-    assert_non_null(dir);
+    EXPECT(dir);
     for (struct dirent *e; (e = readdir(dir));) {
         const char *dot = strrchr(e->d_name, '.');
         if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < MOST_CASES)
@@ -69,7 +57,7 @@ static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char
 static bool compare(const CorpusCase *c, CorpusSetting s, const char *plan, const CorpusRun *truth,
                     Text *why)
 {
-    s.target = target;
+    s.target = gpu_target();
     s.plan = plan;
     CorpusRun run;
     bool ok = corpus_run(c, &s, &run, why) && corpus_same(&run, truth, why);
@@ -125,41 +113,22 @@ static bool run_case(const char *path)
     return ok;
 }
 
-static void test_corpus(void **state)
+int main(int argc, char **argv)
 {
-    (void)state;
-    Arena a;
-    support_arena_init(&a);
+    const char *every = getenv("TESSERA_ALL");
     char *paths[MOST_CASES];
-    int n = n_given, ran = 0, failed = 0;
-    if (n_given)
-        memcpy(paths, given, (size_t)n_given * sizeof *paths);
+    int n = argc - 1, ran = 0, failed = 0;
+    Arena a;
+    need_gpu();
+    support_arena_init(&a);
+    all = every && *every && strcmp(every, "0") != 0;
+    if (n)
+        memcpy(paths, argv + 1, (size_t)n * sizeof *paths);
     else
         n = list_cases(&a, paths);
-    for (int i = 0; i < n; i += all || n_given ? 1 : EVERY, ran++)
+    for (int i = 0; i < n; i += all || argc > 1 ? 1 : EVERY, ran++)
         failed += !run_case(paths[i]);
     printf("%d programs, %d failed\n", ran, failed);
     tessi_arena_dispose(&a);
-    assert_true(ran > 0);
-    assert_int_equal(failed, 0);
-}
-
-int main(int argc, char **argv)
-{
-    given = argv + 1;
-    n_given = argc - 1;
-    const char *name = getenv("TESSERA_TARGET"), *every = getenv("TESSERA_ALL");
-    if (name && strcmp(name, "cuda") == 0)
-        target = TESS_TARGET_CUDA;
-    all = every && *every && strcmp(every, "0") != 0;
-    Device *d;
-    Failure f;
-    if (!tessi_device_open(target == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL, 0, NULL, NULL,
-                           &d, &f)) {
-        printf("skipped: %s\n", f.text);
-        return SKIPPED;
-    }
-    tessi_device_close(d);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_corpus) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return failed || !ran;
 }

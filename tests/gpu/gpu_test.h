@@ -1,0 +1,53 @@
+/* What the tests on devices share. They need no test library, so that they are built wherever there is a device, and take the target from
+ * TESSERA_TARGET: opencl (PoCL makes a device of any processor), or cuda. */
+#ifndef TESSERA_TESTS_GPU_TEST_H
+#define TESSERA_TESTS_GPU_TEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/device.h"
+#include "tessera.h"
+
+enum { SKIPPED = 77 };
+
+#define EXPECT(condition)                                                           \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                                \
+        }                                                                           \
+    } while (0)
+#define FAIL(...)                                       \
+    do {                                                \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fputc('\n', stderr);                            \
+        exit(1);                                        \
+    } while (0)
+
+static inline tess_target gpu_target(void)
+{
+    const char *name = getenv("TESSERA_TARGET");
+    return name && strcmp(name, "cuda") == 0 ? TESS_TARGET_CUDA : TESS_TARGET_OPENCL;
+}
+
+static inline DeviceKind gpu_kind(void)
+{
+    return gpu_target() == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL;
+}
+
+/* Ends the test as skipped where there is no device. */
+static inline void need_gpu(void)
+{
+    Device *d;
+    Failure f;
+    if (!tessi_device_open(gpu_kind(), 0, NULL, NULL, &d, &f)) {
+        printf("skipped: %s\n", f.text);
+        exit(SKIPPED);
+    }
+    tessi_device_close(d);
+}
+
+#endif
