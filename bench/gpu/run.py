@@ -1,0 +1,307 @@
+"""Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs under every plan beside the
+plain copy of the same run.
+
+    python3 bench/gpu/run.py FOLDER [--seconds=520] [--target=cuda] [--only=JOB,JOB]
+
+Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
+last one stopped. Needs cc, cmake and ninja, and the standard library of Python."""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "bench" / "programs"
+K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
+STENCILS = ("blur", "sobel", "gauss3", "laplace5", "unsharp", "harris", "canny")
+HEAVY = ("bilateral", "night")
+BYTES = ("blur_u8", "box3_u8", "gauss5_u8", "sobel_u8")
+PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night")
+BORDERS = ("none", "clamp", "mirror", "wrap", "constant")
+TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
+STAGE = re.compile(r"^stage (\w+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
+GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split) .*\n", re.M)
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=520)
+    parser.add_argument("--target", default="cuda")
+    parser.add_argument("--only", default="")
+    return parser.parse_args()
+
+
+OPTIONS = options()
+FOLDER = OPTIONS.folder.resolve()
+BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", "/tmp/tessera-gpu-build"))
+TOOL = str(BUILD / "tessera")
+END = time.monotonic() + OPTIONS.seconds
+WORKERS = min(12, os.cpu_count() or 1)
+os.environ["TESSERA_CACHE"] = str(BUILD / "cache")
+os.environ["TESSERA_TARGET"] = OPTIONS.target
+
+
+def left():
+    return END - time.monotonic()
+
+
+def say(text):
+    print(f"[{OPTIONS.seconds - left():6.1f} s] {text}", flush=True)
+
+
+def run(command, seconds):
+    """(exit code, output); 124 when it took too long."""
+    if min(seconds, left()) <= 0:
+        return 124, ""
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=min(seconds, left()), cwd=ROOT)
+        return done.returncode, done.stdout + done.stderr
+    except subprocess.TimeoutExpired as late:
+        return 124, str(late.stdout or "")
+
+
+def build():
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", "test_gpu_api", "test_gpu_corpus"]):
+        code, output = run(command, 150)
+        if code:
+            sys.exit(f"{command[0]} failed:\n{output[-3000:]}")
+    say("built")
+
+
+# ---- Tests ---------------------------------------------------------------------------------------------------------------------------
+def note(name, code, output):
+    if code == 124: # again next time
+        return
+    with open(FOLDER / "tests.txt", "a") as f:
+        f.write(f"{name}: {'passed' if code == 0 else 'skipped' if code == 77 else f'FAILED ({code})'}\n")
+        if code not in (0, 77):
+            f.write(output[-4000:] + "\n")
+
+
+def tests():
+    done = (FOLDER / "tests.txt").read_text() if (FOLDER / "tests.txt").exists() else ""
+    corpus = sorted(p for p in (ROOT / "tests" / "corpus").iterdir() if p.suffix in (".tess", ".idsl"))
+    parts = [corpus[i::WORKERS * 2] for i in range(WORKERS * 2)]
+    jobs = [(f"corpus part {i}", [BUILD / "tests" / "test_gpu_corpus", *part]) for i, part in enumerate(parts)]
+    jobs.insert(0, ("test_gpu_api", [BUILD / "tests" / "test_gpu_api"]))
+    for name, program, inputs in programs():
+        for size in ((61, 83), (1, 7), (300, 517)):
+            files = [text.replace("@", f"{size[0]}x{size[1]}") for text in inputs]
+            jobs.append((f"verify {name} {size[0]}x{size[1]}", [TOOL, "run", program, *files, "-o", "RESULTS", f"--target={OPTIONS.target}", "--verify"]))
+    jobs = [job for job in jobs if f"{job[0]}: " not in done]
+
+    def one(job):
+        name, command = job
+        scratch = FOLDER / f"{re.sub('[^a-z0-9]', '_', name)}.npy"
+        outputs = count_results(command[2]) if command[0] == TOOL else 0
+        if outputs:
+            at = command.index("-o")
+            command = command[:at] + [w for i in range(outputs) for w in ("-o", f"{scratch}{i}.npy")] + command[at + 2:]
+        code, output = run(command, min(240, left() - OPTIONS.seconds * (1 - TESTS_UNTIL)))
+        note(name, code, output)
+        for i in range(outputs):
+            pathlib.Path(f"{scratch}{i}.npy").unlink(missing_ok=True)
+        return code
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        codes = list(pool.map(one, jobs))
+    say(f"tests: {codes.count(0)} passed, {codes.count(77)} skipped, {codes.count(124)} not done, "
+        f"{sum(c not in (0, 77, 124) for c in codes)} failed")
+    print((FOLDER / "tests.txt").read_text() if any(c not in (0, 77, 124) for c in codes) else "", end="")
+
+
+def count_results(program):
+    """Of the benches' programs, which return at the end of the text."""
+    text = re.sub(r"//.*", "", pathlib.Path(program).read_text())
+    result = re.search(r"^return ([^;]*);", text, re.M).group(1)
+    depth, n = 0, 1
+    for c in result:
+        depth += (c in "([{") - (c in ")]}")
+        n += c == "," and depth == 0
+    return n
+
+
+# ---- Jobs ----------------------------------------------------------------------------------------------------------------------------
+def programs():
+    """(name, program, inputs): the sizes stand for @."""
+    for name in (*STENCILS, *HEAVY, *BYTES):
+        yield name, PROGRAMS / f"{name}.tess", ["random:1:3x@" if name == "unsharp" else "random:1:@"]
+    for k in K:
+        yield f"conv2d_{k}", PROGRAMS / "conv2d.tess", ["random:1:@", f"R={k // 2}"]
+    for k in K:
+        yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", ["random:1:@", f"random:2:{k}x{k}"]
+
+
+def explain(program, numbers, stop, target):
+    code, output = run([TOOL, "explain", program, *numbers, f"--dump={stop}", f"--target={target}"], 60)
+    return output if code == 0 else ""
+
+
+def with_kernel(plan, kernel, block, outputs, split):
+    """The same groups computed by other kernels."""
+    lines = f"    kernel {kernel}\n    block {block[0]} {block[1]}\n"
+    if outputs != (1, 1):
+        lines += f"    outputs {outputs[0]} {outputs[1]}\n"
+    lines += f"    split {split}\n"
+    plan = GROUP_LINE.sub("", plan)
+    return re.sub(r"^(    vector [^\n]*\n)", lambda m: m.group(1) + lines, plan, flags=re.M)
+
+
+def naive(graph):
+    """The papers' baseline: a kernel a stage, a thread a point, every read tested."""
+    text = "plan naive\ntarget gpu\n"
+    for name, sizes in STAGE.findall(graph):
+        dims = sizes.count(",") + 1
+        text += (f"\ngroup {name}\n    stage {name} memory\n    loops {' '.join(map(str, range(dims)))}\n    parallel 0\n    vector {dims - 1}\n"
+                 f"    kernel point\n    block 32 8\n    split none\n")
+    return text
+
+
+def plans(name, program, inputs):
+    """Paths of plans by name; None = the plan that the tool chooses."""
+    found = {"chosen": None}
+    numbers = [word for word in inputs if "=" in word]
+    if name.startswith("conv2d_given"):
+        return found
+    chosen, graph = explain(program, numbers, "plan", OPTIONS.target), explain(program, numbers, "graph", OPTIONS.target)
+    if not chosen or not graph:
+        return found
+    made = {"naive": naive(graph)}
+    for split in ("none", "interior", "warp"):
+        made[f"point-{split}"] = with_kernel(chosen, "point", (32, 8), (1, 1), split)
+    blocks, outputs = ((32, 4), (32, 8), (64, 2), (128, 1)), ((4, 1), (4, 2), (4, 4), (4, 8), (2, 2), (8, 4))
+    for b in blocks if not name.startswith("conv2d") else blocks[:2]:
+        for o in outputs if not name.startswith("conv2d") else outputs[1:4]:
+            made[f"register-{b[0]}x{b[1]}-{o[0]}x{o[1]}"] = with_kernel(chosen, "register", b, o, "none")
+    made["register-32x8-4x4-interior"] = with_kernel(chosen, "register", (32, 8), (4, 4), "interior")
+    folder = FOLDER / "plans"
+    folder.mkdir(exist_ok=True)
+    for plan, text in made.items():
+        path = folder / f"{name}.{plan}.plan"
+        path.write_text(text)
+        found[plan] = path
+    return found
+
+
+def points():
+    """(job, program, inputs, size, plan, border, target) in the order in which they matter."""
+    wanted = [p for p in programs() if not OPTIONS.only or p[0] in OPTIONS.only.split(",")]
+    table = {p[0]: plans(*p) for p in wanted}
+    simple = [p for p in wanted if not p[0].startswith("conv2d")]
+    for size in (8192, 4096, 512, 2048):
+        for name, program, inputs in simple:
+            yield name, program, inputs, size, "chosen", "", OPTIONS.target
+    for size in (4096, 8192):
+        for name, program, inputs in wanted:
+            if name.startswith("conv2d") and (size == 4096 or "given" not in name):
+                yield name, program, inputs, size, "chosen", "", OPTIONS.target
+    for size in (8192, 512, 4096):
+        for name, program, inputs in simple:
+            for plan in table[name]:
+                if plan != "chosen" and (size == 8192 or not plan.startswith("register")):
+                    yield name, program, inputs, size, plan, "", OPTIONS.target
+    for name, program, inputs in simple:
+        if name in PARTITIONED:
+            for size in (4096, 512):
+                for border in BORDERS:
+                    for plan in ("chosen", "point-none", "point-interior", "point-warp"):
+                        yield name, program, inputs, size, plan, border, OPTIONS.target
+    if OPTIONS.target == "cuda":
+        for name, program, inputs in simple:
+            yield name, program, inputs, 8192, "chosen", "", "opencl"
+    for name, program, inputs in wanted:
+        if name.startswith("conv2d_") and "given" not in name:
+            for plan in table[name]:
+                if plan != "chosen":
+                    yield name, program, inputs, 4096, plan, "", OPTIONS.target
+
+
+PLANS = {}
+
+
+def command(point, verb, size):
+    name, program, inputs, _, plan, border, target = point
+    words = [TOOL, verb, program, *[text.replace("@", f"{size}x{size}") for text in inputs], f"--target={target}"]
+    if plan != "chosen":
+        words.append(f"--plan={FOLDER / 'plans' / f'{name}.{plan}.plan'}")
+    if border:
+        words.append(f"--border={border}")
+    return words
+
+
+def key(point):
+    name, _, _, size, plan, border, target = point
+    return [name, size, plan, border, target]
+
+
+def measure():
+    lines = FOLDER / "gpu.jsonl"
+    results = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
+    done = {json.dumps(r["key"]) for r in results}
+    todo = [p for p in points() if json.dumps(key(p)) not in done]
+    say(f"{len(todo)} points to measure, {len(done)} there")
+    # Compiling is most of the time of a first run, and can be done side by side; timing cannot.
+    seen, warm = set(), []
+    for p in todo:
+        once = (p[0], p[4], p[5], p[6])
+        if once not in seen:
+            seen.add(once)
+            warm.append(p)
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(lambda p: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(p, "bench", 64) + ["--runs=1"], 60), warm))
+    say("compiled")
+    with open(lines, "a") as f:
+        for p in todo:
+            if left() < 20:
+                say("out of time")
+                break
+            code, output = run(command(p, "bench", p[3]) + ["--json"], 30)
+            if code == 124: # again next time
+                continue
+            record = {"key": key(p), "code": code}
+            try:
+                record.update(json.loads(output.splitlines()[-1]))
+            except (ValueError, IndexError):
+                record["error"] = output.strip()[-300:]
+            f.write(json.dumps(record) + "\n")
+            f.flush()
+            results.append(record)
+    return results
+
+
+def table(results):
+    good = [r for r in results if "median_ms" in r]
+    print(f"{'job':14} {'size':>5} {'chosen ms':>10} {'copy':>6} {'GFLOP/s':>9}  best plan")
+    for name, _, _ in programs():
+        for size in (8192, 4096, 2048, 512):
+            same = [r for r in good if r["key"][0] == name and r["key"][1] == size and not r["key"][3] and r["key"][4] == OPTIONS.target]
+            chosen = [r for r in same if r["key"][2] == "chosen"]
+            if not chosen:
+                continue
+            c, best = chosen[0], min(same, key=lambda r: r["median_ms"])
+            print(f"{name:14} {size:5} {c['median_ms']:10.4f} {c['share_of_copy']:6.1%} {c['gflops']:9.0f}  "
+                  f"{best['key'][2]} {best['median_ms']:.4f} ({best['share_of_copy']:.1%})")
+    bad = [r for r in results if "median_ms" not in r]
+    print(f"{len(good)} measured, {len(bad)} not:")
+    reasons = {}
+    for r in bad:
+        reasons.setdefault(r.get("error", "")[:160], []).append("/".join(map(str, r["key"])))
+    for why, keys in sorted(reasons.items(), key=lambda x: -len(x[1]))[:12]:
+        print(f"  {len(keys)} x {why}\n      {', '.join(keys[:3])}")
+
+
+FOLDER.mkdir(parents=True, exist_ok=True)
+build()
+code, text = run([TOOL, "machine", f"--target={OPTIONS.target}"], 60)
+(FOLDER / "machine.txt").write_text(text)
+print(text)
+if code:
+    sys.exit(1)
+tests()
+table(measure())
