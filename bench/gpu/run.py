@@ -4,7 +4,8 @@ plain copy of the same run.
     python3 bench/gpu/run.py FOLDER [--seconds=520] [--target=cuda] [--only=JOB,JOB]
 
 Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
-last one stopped. Needs cc, cmake and ninja, and the standard library of Python."""
+last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, /tmp/tessera-gpu-build
+when that is not set. Needs cc, cmake and ninja, and the standard library of Python."""
 import argparse
 import concurrent.futures
 import json
@@ -99,7 +100,7 @@ def tests():
 
     def one(job):
         name, command = job
-        scratch = FOLDER / f"{re.sub('[^a-z0-9]', '_', name)}.npy"
+        scratch = BUILD / f"{re.sub('[^a-z0-9]', '_', name)}.npy"
         outputs = count_results(command[2]) if command[0] == TOOL else 0
         if outputs:
             at = command.index("-o")
@@ -164,8 +165,8 @@ def naive(graph):
 
 
 def plans(name, program, inputs):
-    """Paths of plans by name; None = the plan that the tool chooses."""
-    found = {"chosen": None}
+    """Names of the plans; their texts are in files, but for the one that the tool chooses."""
+    found = ["chosen"]
     numbers = [word for word in inputs if "=" in word]
     if name.startswith("conv2d_given"):
         return found
@@ -175,24 +176,24 @@ def plans(name, program, inputs):
     made = {"naive": naive(graph)}
     for split in ("none", "interior", "warp"):
         made[f"point-{split}"] = with_kernel(chosen, "point", (32, 8), (1, 1), split)
-    blocks, outputs = ((32, 4), (32, 8), (64, 2), (128, 1)), ((4, 1), (4, 2), (4, 4), (4, 8), (2, 2), (8, 4))
-    for b in blocks if not name.startswith("conv2d") else blocks[:2]:
-        for o in outputs if not name.startswith("conv2d") else outputs[1:4]:
-            made[f"register-{b[0]}x{b[1]}-{o[0]}x{o[1]}"] = with_kernel(chosen, "register", b, o, "none")
+    shapes = [((32, 8), o) for o in ((4, 1), (4, 2), (4, 4), (4, 8), (2, 2), (8, 4))]
+    shapes += [(b, o) for b in ((32, 4), (64, 2), (128, 1)) for o in ((4, 2), (4, 4))]
+    for b, o in shapes if not name.startswith("conv2d") else shapes[1:4]:
+        made[f"register-{b[0]}x{b[1]}-{o[0]}x{o[1]}"] = with_kernel(chosen, "register", b, o, "none")
     made["register-32x8-4x4-interior"] = with_kernel(chosen, "register", (32, 8), (4, 4), "interior")
-    folder = FOLDER / "plans"
+    folder = BUILD / "plans"
     folder.mkdir(exist_ok=True)
     for plan, text in made.items():
-        path = folder / f"{name}.{plan}.plan"
-        path.write_text(text)
-        found[plan] = path
+        (folder / f"{name}.{plan}.plan").write_text(text)
+        found.append(plan)
     return found
 
 
 def points():
     """(job, program, inputs, size, plan, border, target) in the order in which they matter."""
     wanted = [p for p in programs() if not OPTIONS.only or p[0] in OPTIONS.only.split(",")]
-    table = {p[0]: plans(*p) for p in wanted}
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        found = dict(zip([p[0] for p in wanted], pool.map(lambda p: plans(*p), wanted)))
     simple = [p for p in wanted if not p[0].startswith("conv2d")]
     for size in (8192, 4096, 512, 2048):
         for name, program, inputs in simple:
@@ -203,7 +204,7 @@ def points():
                 yield name, program, inputs, size, "chosen", "", OPTIONS.target
     for size in (8192, 512, 4096):
         for name, program, inputs in simple:
-            for plan in table[name]:
+            for plan in found[name]:
                 if plan != "chosen" and (size == 8192 or not plan.startswith("register")):
                     yield name, program, inputs, size, plan, "", OPTIONS.target
     for name, program, inputs in simple:
@@ -217,19 +218,16 @@ def points():
             yield name, program, inputs, 8192, "chosen", "", "opencl"
     for name, program, inputs in wanted:
         if name.startswith("conv2d_") and "given" not in name:
-            for plan in table[name]:
+            for plan in found[name]:
                 if plan != "chosen":
                     yield name, program, inputs, 4096, plan, "", OPTIONS.target
-
-
-PLANS = {}
 
 
 def command(point, verb, size):
     name, program, inputs, _, plan, border, target = point
     words = [TOOL, verb, program, *[text.replace("@", f"{size}x{size}") for text in inputs], f"--target={target}"]
     if plan != "chosen":
-        words.append(f"--plan={FOLDER / 'plans' / f'{name}.{plan}.plan'}")
+        words.append(f"--plan={BUILD / 'plans' / f'{name}.{plan}.plan'}")
     if border:
         words.append(f"--border={border}")
     return words

@@ -26,6 +26,7 @@ enum {
     ATTRIBUTE_UNIT_REGISTERS = 82,
     ATTRIBUTE_SHARED = 97, /* of a block that asks for it */
     POINTER_CONTEXT = 1,
+    POINTER_DEVICE = 9,
     MEMORY_HOST = 1,
     MEMORY_DEVICE = 2,
     HOST_PORTABLE = 1,
@@ -366,12 +367,18 @@ static bool owns(Device *base, DeviceStream stream, void *buffer)
 {
     CudaDevice *d = (CudaDevice *)base;
     CUcontext context = d->context;
-    if (!is_special(stream) && d->api.stream_context(stream, &context) != CUDA_OK)
+    if (!is_special(stream)
+        && (d->api.stream_context(stream, &context) != CUDA_OK || context != d->context))
         return false;
-    if (context == d->context && buffer
-        && d->api.pointer_attribute(&context, POINTER_CONTEXT, device_address(buffer)) != CUDA_OK)
-        return false;
-    return context == d->context;
+    if (!buffer)
+        return true;
+    context = NULL;
+    if (d->api.pointer_attribute(&context, POINTER_CONTEXT, device_address(buffer)) == CUDA_OK
+        && context)
+        return context == d->context;
+    int number = -1; /* memory of pools belongs to a device and no context */
+    return d->api.pointer_attribute(&number, POINTER_DEVICE, device_address(buffer)) == CUDA_OK
+           && number == d->base.info.number;
 }
 
 static void close_device(Device *base)

@@ -43,11 +43,12 @@ bool tessi_cuda_load_nvrtc(Nvrtc *nvrtc, Failure *f)
         toolkit = tessi_env("CUDA_PATH");
     if (!toolkit)
         toolkit = "/usr/local/cuda";
-    char paths[N_VERSIONS][ROOM];
-    const char *names[2 * N_VERSIONS + 1] = { NULL };
-    for (int i = 0; i < N_VERSIONS; i++) {
-        snprintf(paths[i], ROOM, "%.250s/lib64/%s", toolkit, versions[i]);
+    char paths[2 * N_VERSIONS][ROOM];
+    const char *names[3 * N_VERSIONS + 1] = { NULL };
+    for (int i = 0; i < N_VERSIONS; i++)
         names[i] = versions[i];
+    for (int i = 0; i < 2 * N_VERSIONS; i++) {
+        snprintf(paths[i], ROOM, "%.250s/%s/%s", toolkit, i % 2 ? "lib" : "lib64", versions[i / 2]);
         names[N_VERSIONS + i] = paths[i];
     }
     const char *missing;

@@ -1,5 +1,6 @@
-"""Every line of examples/runs.txt runs, on the C target, with the interpreter agreeing bit for bit (once a program: it is slow); and the command in the head of each example is
+"""Every line of examples/runs.txt runs, on the C target (or the one that TESSERA_TARGET names), with the interpreter agreeing bit for bit (once a program: it is slow); and the command in the head of each example is
 among those lines. With --pictures FOLDER the results are written there as PNG, which is how docs/images is made."""
+import os
 import pathlib
 import re
 import sys
@@ -7,6 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
+TARGET = os.environ.get("TESSERA_TARGET")
 RUNS = tool.ROOT / "examples" / "runs.txt"
 
 
@@ -41,6 +43,7 @@ with tool.workspace() as temporary:
     for name, words in lines():
         known.append(words)
         extra = [] if pictures or words[0] in verified else ["--verify"]
+        extra += [f"--target={TARGET}"] if TARGET else []
         verified.add(words[0])
         code, _, errors = tool.run("run", *in_folder(folder, words), *extra, timeout=280)
         tool.check(name, code == 0, errors)

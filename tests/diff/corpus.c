@@ -1,6 +1,7 @@
 /* Running programs of the corpus. */
 #include "diff/corpus.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,27 @@
 #include "support.h"
 
 enum { ROW_PADDING = 3, PATTERN = 0xa5 };
+
+/* ---- The folder -------------------------------------------------------------------------------------------------------- */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int corpus_list(Arena *a, char **paths, int most)
+{
+    int n = 0;
+    DIR *dir = opendir(TESSERA_SOURCE_DIR "/tests/corpus");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+        if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < most)
+            paths[n++] = tessi_sprintf(a, TESSERA_SOURCE_DIR "/tests/corpus/%s", e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    qsort(paths, (size_t)n, sizeof *paths, by_name);
+    return n;
+}
 
 /* ---- The header lines ------------------------------------------------------------------------------------------------ */
 static void read_sizes(const char *words, CorpusCase *c)

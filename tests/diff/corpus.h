@@ -30,6 +30,9 @@ typedef struct CorpusCase {
     int n_expect;
 } CorpusCase;
 
+/* Paths of all programs of tests/corpus in alphabetical order; returns their number. */
+int corpus_list(Arena *a, char **paths, int most);
+
 /* Reads and takes apart a file; everything is allocated in `a`. */
 void corpus_read(Arena *a, const char *path, CorpusCase *c);
 

@@ -1,6 +1,5 @@
 /* Plans for GPUs over the whole corpus: executed by the interpreter of loops (which checks that no barrier is missing and that no two
  * threads touch one element), bit for bit as the graph interpreter says. With arguments only the files named are run. */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,32 +14,10 @@
 #include "diff/corpus.h"
 #include "support.h"
 
-#define FOLDER TESSERA_SOURCE_DIR "/tests/corpus"
-
 enum { MOST_CASES = 2000, RANDOM_PLANS = 3 };
 
 static char **given;
 static int n_given;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int list_cases(Arena *a, char **paths)
-{
-    int n = 0;
-    DIR *dir = opendir(FOLDER);
-    assert_non_null(dir);
-    for (struct dirent *e; (e = readdir(dir));) {
-        const char *dot = strrchr(e->d_name, '.');
-        if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < MOST_CASES)
-            paths[n++] = tessi_sprintf(a, FOLDER "/%s", e->d_name);
-    }
-    closedir(dir);
-    qsort(paths, (size_t)n, sizeof *paths, by_name);
-    return n;
-}
 
 static const int64_t some_sizes[][4] = {
     { 1, 1, 1, 1 }, { 2, 3, 2, 1 }, { 7, 5, 3, 4 }, { 17, 37, 3, 2 }
@@ -127,7 +104,7 @@ static void test_kernels(void **state)
     if (n_given)
         memcpy(paths, given, (size_t)n_given * sizeof *paths);
     else
-        n = list_cases(&a, paths);
+        n = corpus_list(&a, paths, MOST_CASES);
     for (int i = 0; i < n; i++)
         failed += !run_case(paths[i]);
     printf("%d programs, %d failed\n", n, failed);

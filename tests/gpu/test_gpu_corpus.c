@@ -2,38 +2,15 @@
  * one, which PoCL makes of any processor, or as TESSERA_TARGET=cuda says. Drivers compile slowly, so that a test run takes every 16th
  * program with the plan chosen; TESSERA_ALL=1 takes all, with the naive plan and a random one as well. With arguments only the files named
  * are run. Skips where there is no device. */
-#include <dirent.h>
 
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "gpu/gpu_test.h"
 #include "support.h"
 
-#define FOLDER TESSERA_SOURCE_DIR "/tests/corpus"
-
 enum { MOST_CASES = 2000, MOST_PLANS = 2, EVERY = 16 };
 
 static bool all;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int list_cases(Arena *a, char **paths)
-{
-    int n = 0;
-    DIR *dir = opendir(FOLDER);
-    EXPECT(dir);
-    for (struct dirent *e; (e = readdir(dir));) {
-        const char *dot = strrchr(e->d_name, '.');
-        if (dot && (strcmp(dot, ".tess") == 0 || strcmp(dot, ".idsl") == 0) && n < MOST_CASES)
-            paths[n++] = tessi_sprintf(a, FOLDER "/%s", e->d_name);
-    }
-    closedir(dir);
-    qsort(paths, (size_t)n, sizeof *paths, by_name);
-    return n;
-}
 
 static const int64_t some_sizes[][4] = { { 1, 1, 1, 1 }, { 17, 37, 3, 2 }, { 66, 131, 5, 3 } };
 enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
@@ -125,7 +102,7 @@ int main(int argc, char **argv)
     if (n)
         memcpy(paths, argv + 1, (size_t)n * sizeof *paths);
     else
-        n = list_cases(&a, paths);
+        n = corpus_list(&a, paths, MOST_CASES);
     for (int i = 0; i < n; i += all || argc > 1 ? 1 : EVERY, ran++)
         failed += !run_case(paths[i]);
     printf("%d programs, %d failed\n", ran, failed);

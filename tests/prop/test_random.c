@@ -1,6 +1,6 @@
 /* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen and with random plans) and
  * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs,
- * TESSERA_STRICT=1 under --fp=strict. A program that fails is shrunk and printed. */
+ * TESSERA_STRICT=1 under --fp=strict; TESSERA_EVERY=n compiles every nth, and TESSERA_TARGET=opencl or cuda compiles for a device instead of C. A program that fails is shrunk and printed. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +28,15 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 }
 
 /* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
+/* What programs are compiled for: C, or the device that TESSERA_TARGET names. */
+static tess_target compiled_target(void)
+{
+    const char *name = getenv("TESSERA_TARGET");
+    return !name || !*name               ? TESS_TARGET_C
+           : strcmp(name, "opencl") == 0 ? TESS_TARGET_OPENCL
+                                         : TESS_TARGET_CUDA;
+}
+
 static int type_bytes(DLDataType t)
 {
     return t.bits / 8;
@@ -238,6 +247,8 @@ static char *random_plan(const Run *r, uint64_t seed)
     support_arena_init(&a);
     tessi_text_init(&text, &a);
     Machine *m = tessi_machine_default(&a);
+    if (compiled_target() != TESS_TARGET_C)
+        m->target = "gpu";
     const Graph *g = r->program->variants->graph;
     tessi_plan_print(tessi_plan_random(&a, g, m, seed), g, &text);
     char *copy = strdup(tessi_text_str(&text));
@@ -250,7 +261,7 @@ static bool compare(const GenProgram *p, const char *text, const Run *meaning, t
 {
     char name[40];
     Run other;
-    snprintf(name, sizeof name, "%s%s", target == TESS_TARGET_C ? "c" : "loops",
+    snprintf(name, sizeof name, "%s%s", target == TESS_TARGET_LOOPS ? "loops" : "compiled",
              plan ? " with a random plan" : "");
     bool ok =
         run(p, text, target, plan, &other, why, n) && same_results(meaning, &other, name, why, n);
@@ -274,11 +285,11 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
         return true;
     }
     ok = ok && compare(p, text, &meaning, TESS_TARGET_LOOPS, NULL, why, n)
-         && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, NULL, why, n));
+         && (!trial.with_c || compare(p, text, &meaning, compiled_target(), NULL, why, n));
     for (int i = 0; ok && i < trial.n_plans; i++) {
         char *plan = random_plan(&meaning, p->seed + (uint64_t)i);
         ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
-             && (!trial.with_c || compare(p, text, &meaning, TESS_TARGET_C, plan, why, n));
+             && (!trial.with_c || compare(p, text, &meaning, compiled_target(), plan, why, n));
         if (!ok && getenv("TESSERA_SHOW_PLAN"))
             fprintf(stderr, "%s\n", plan);
         free(plan);
@@ -350,6 +361,7 @@ static void test_random_programs(void **state)
     static GenProgram p;
     static char why[4000];
     uint64_t seed = setting("TESSERA_SEED", 20240611), count = setting("TESSERA_COUNT", PROGRAMS);
+    const uint64_t every = setting("TESSERA_EVERY", EVERY_C);
     int failures = 0;
     fprintf(stderr, "TESSERA_SEED=%llu, %llu programs\n", (unsigned long long)seed,
             (unsigned long long)count);
@@ -358,7 +370,7 @@ static void test_random_programs(void **state)
     for (uint64_t i = 0; i < count && failures < 3; i++) {
         current = (sig_atomic_t)i;
         gen_program(&p, seed + i);
-        Trial trial = { .with_c = i % EVERY_C == 0, .n_plans = i % EVERY_PLAN == 0 };
+        Trial trial = { .with_c = i % every == 0, .n_plans = i % EVERY_PLAN == 0 };
         if (!agrees(&p, trial, why, sizeof why)) {
             failures++;
             report(&p, trial, why);

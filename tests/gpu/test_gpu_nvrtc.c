@@ -1,0 +1,130 @@
+/* The corpus as CUDA C++, compiled by NVRTC for an sm_90 device that need not be there: the driver is a table of functions that do
+ * nothing. Every 16th program with the plan chosen; TESSERA_ALL=1: all of them, and with the naive plan as well. Skips without NVRTC. */
+#include "api/api.h"
+#include "diff/corpus.h"
+#include "gpu/gpu_test.h"
+#include "rt/cuda.h"
+#include "support.h"
+
+enum { MOST_CASES = 2000, EVERY = 16 };
+
+/* ---- A driver that loads anything ---------------------------------------------------------------------------------------------- */
+static CUresult nothing(void)
+{
+    return 0;
+}
+
+static CUresult one_device(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+static CUresult attribute(int *value, int number, CUdevice d)
+{
+    enum { MAJOR = 75, MINOR = 76, LARGE = 1 << 16 };
+    (void)d;
+    *value = number == MAJOR ? 9 : number == MINOR ? 0 : LARGE;
+    return 0;
+}
+
+static CudaDriver make_driver(void)
+{
+    CudaDriver driver;
+    CUresult (*const function)(void) = nothing;
+#define F(name, symbol, arguments) memcpy(&driver.name, &function, sizeof function);
+#define O                          F
+#include "rt/cuda_driver.def"
+#undef O
+#undef F
+    driver.device_count = one_device;
+    driver.device_attribute = attribute;
+    return driver;
+}
+
+/* ---- The programs -------------------------------------------------------------------------------------------------------------------- */
+static const char *plan_text(Arena *a, const CorpusRun *run, bool naive)
+{
+    const Variant *v = run->program->variants;
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    const Plan *plan =
+        naive ? tessi_plan_naive(a, v->graph, m) : tessi_plan_choose(a, v->graph, v->analysis, m);
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_plan_print(plan, v->graph, &text);
+    return tessi_text_str(&text);
+}
+
+static bool compiles(Device *d, const char *path, const CorpusRun *run)
+{
+    char *text = NULL;
+    if (tess_dump(run->program, run->args, "cuda", &text, NULL) != TESS_OK) {
+        fprintf(stderr, "%s: %s\n", path, tess_program_error(run->program));
+        return false;
+    }
+    DeviceBuild job = { .text = text };
+    DeviceModule *m = NULL;
+    Failure f;
+    const bool ok = tessi_device_build(d, &job, &m, &f);
+    if (!ok)
+        fprintf(stderr, "%s: %s\n%s\n", path, f.text, job.log ? job.log : "");
+    tessi_device_module_free(d, m);
+    free(job.log);
+    tess_text_free(text);
+    return ok;
+}
+
+static bool compile_case(Device *d, const char *path, bool naive)
+{
+    static const int64_t some_sizes[] = { 17, 37, 3, 2, 17, 37, 3, 2 };
+    Arena a;
+    CorpusCase c;
+    CorpusRun truth, run;
+    Text why;
+    support_arena_init(&a);
+    corpus_read(&a, path, &c);
+    tessi_text_init(&why, &a);
+    CorpusSetting s = { .target = TESS_TARGET_INTERP,
+                        .sizes = c.n_sizes ? c.sizes : some_sizes,
+                        .expected_inputs = c.n_sizes > 0,
+                        .seed = 1 };
+    bool ok = corpus_run(&c, &s, &truth, &why);
+    s.target = TESS_TARGET_LOOPS;
+    s.plan = ok ? plan_text(&a, &truth, naive) : NULL;
+    if (ok) {
+        ok = corpus_run(&c, &s, &run, &why) && compiles(d, path, &run);
+        corpus_close(&run);
+    }
+    if (why.n)
+        fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
+    corpus_close(&truth);
+    tessi_arena_dispose(&a);
+    return ok;
+}
+
+int main(void)
+{
+    Failure f = { 0 };
+    Nvrtc nvrtc;
+    if (!tessi_cuda_load_nvrtc(&nvrtc, &f)) {
+        printf("skipped: %s\n", f.text);
+        return SKIPPED;
+    }
+    const CudaDriver driver = make_driver();
+    const char *every = getenv("TESSERA_ALL");
+    const bool all = every && strcmp(every, "0") != 0;
+    Device *d;
+    EXPECT(tessi_cuda_open_with(&driver, &nvrtc, 0, NULL, NULL, &d, &f));
+    Arena a;
+    char *paths[MOST_CASES];
+    support_arena_init(&a);
+    int n = corpus_list(&a, paths, MOST_CASES), compiled = 0, failed = 0;
+    for (int i = 0; i < n; i += all ? 1 : EVERY)
+        for (int naive = 0; naive < (all ? 2 : 1); naive++, compiled++)
+            failed += !compile_case(d, paths[i], naive != 0);
+    tessi_arena_dispose(&a);
+    tessi_device_close(d);
+    printf("%d texts, %d failed\n", compiled, failed);
+    return failed || !compiled;
+}
