@@ -156,7 +156,8 @@ LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
 /* Lowered, simplified and verified; NULL with one sentence. */
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                               Failure *f);
-const char *tessi_pass_c(const tess_program *p, const LoopProgram *loops, Arena *a);
+const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
+                         Arena *a);
 
 /* ---- variant.c */
 /* The variant for the constants of `args` (NULL: those of the options), made if there is none yet; the lock must be held. NULL with

@@ -81,6 +81,8 @@ static bool build(tess_program *p, const char *path, tess_diags **d)
     if (!reference)
         return false;
     EmitOptions options = { .prelude = tessi_embedded_prelude_c,
+                            .vector_prelude = tessi_embedded_prelude_c_vector,
+                            .vector_bytes = (uint32_t)v->machine->vector_bytes,
                             .source_name = p->name,
                             .reference = reference };
     Text text, header;

@@ -3,6 +3,7 @@
 #define TESSERA_API_EMBEDDED_H
 
 extern const char tessi_embedded_prelude_c[];
+extern const char tessi_embedded_prelude_c_vector[];
 extern const char tessi_embedded_prelude_cuda[], tessi_embedded_prelude_opencl[];
 extern const char tessi_embedded_filters[];
 

@@ -120,9 +120,13 @@ const char *tessi_pass_gpu_prelude(GpuLanguage language)
     return language == GPU_CUDA ? tessi_embedded_prelude_cuda : tessi_embedded_prelude_opencl;
 }
 
-const char *tessi_pass_c(const tess_program *p, const LoopProgram *loops, Arena *a)
+const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
+                         Arena *a)
 {
-    EmitOptions options = { .prelude = tessi_embedded_prelude_c, .source_name = p->name };
+    EmitOptions options = { .prelude = tessi_embedded_prelude_c,
+                            .vector_prelude = tessi_embedded_prelude_c_vector,
+                            .vector_bytes = (uint32_t)m->vector_bytes,
+                            .source_name = p->name };
     Text text;
     tessi_text_init(&text, a);
     tessi_emit_c(loops, &options, &text);
@@ -133,6 +137,6 @@ bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
 {
     (void)f;
     if (!v->c_text)
-        v->c_text = tessi_pass_c(p, v->loops, &v->arena);
+        v->c_text = tessi_pass_c(p, v->machine, v->loops, &v->arena);
     return true;
 }

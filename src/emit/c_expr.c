@@ -290,6 +290,13 @@ static void constant(CWriter *w, const LExpr *e, int around)
     tessi_text_add(&w->line, parentheses ? ")" : "");
 }
 
+const char *tessi_c_var(const CWriter *w, LVarId v)
+{
+    const CVector *in = &w->vector;
+    return in->loop && in->var_shape[v.v] != C_UNIFORM ? in->name[in->copy * w->p->vars.n + v.v]
+                                                       : w->var[v.v];
+}
+
 void tessi_c_expr(CWriter *w, LExprId id, int around)
 {
     if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
@@ -299,7 +306,7 @@ void tessi_c_expr(CWriter *w, LExprId id, int around)
     const LExpr *e = tessi_lexpr(w->p, id);
     switch (e->kind) {
     case LEXPR_CONST: constant(w, e, around); break;
-    case LEXPR_VAR: tessi_text_add(&w->line, w->var[e->var.v]); break;
+    case LEXPR_VAR: tessi_text_add(&w->line, tessi_c_var(w, e->var)); break;
     case LEXPR_PARAM:
         w->param_used[e->ref] = true;
         tessi_text_add(&w->line, w->param[e->ref]);

@@ -277,19 +277,44 @@ static void begin(CWriter *w, const LoopProgram *p, CNames *names, Text *out)
     tessi_c_writer_init(w, p, name, names, out);
 }
 
+/* The widest vectors of the prelude that fit; 0 = none. */
+static uint32_t vector_width(uint32_t bytes)
+{
+    return bytes >= 64 ? 64 : bytes >= 32 ? 32 : bytes >= 16 ? 16 : 0;
+}
+
+static void vector_prelude(CWriter *w, const EmitOptions *options)
+{
+    tessi_text_addf(w->out, "\n#define TESS_VECTOR_MOST %u\n%s", w->vector_bytes,
+                    options->vector_prelude);
+    tessi_text_add(w->out, "\n/* The vectors of this program. */\n");
+    VEC_FOREACH (const char *, line, &w->vector_types)
+        tessi_c_line(w, "%s", *line);
+    VEC_FOREACH (const char *, line, &w->vector_operators)
+        tessi_c_line(w, "%s", *line);
+}
+
 void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
 {
     CNames names;
     CWriter w, reference;
     begin(&w, p, &names, out);
+    w.vector_bytes = options->vector_prelude ? vector_width(options->vector_bytes) : 0;
+    Text program;
+    tessi_text_init(&program, out->arena);
+    w.out = &program; /* first: it says which vector types it needs */
+    tessi_c_program(&w, false);
+    entry(&w);
+    w.out = out;
     head_comment(&w, options);
     if (options->prelude)
         tessi_text_addf(out, "\n%s", options->prelude);
+    if (w.vector_types.n)
+        vector_prelude(&w, options);
     tessi_text_add(out, "\n#include <stdlib.h>\n");
     tessi_text_add(out, diagnostics);
     tessi_text_add(out, switches);
-    tessi_c_program(&w, false);
-    entry(&w);
+    tessi_text_add(out, tessi_text_str(&program));
     if (!options->reference)
         return;
     const char *name =

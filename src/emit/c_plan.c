@@ -95,10 +95,15 @@ void tessi_c_temporaries(CWriter *w)
             continue;
         w->temporary[id] = NULL; /* written in full here, by name afterwards */
         const char *name = tessi_c_name(w->names, "t");
+        ScalarType t = tessi_lexpr(w->p, (LExprId){ id })->type;
+        bool lanes = w->vector.loop && tessi_c_shape(w, (LExprId){ id }) == C_LANES;
         tessi_text_addf(&w->line,
-                        "const %s %s = ", tessi_c_type(w, tessi_lexpr(w->p, (LExprId){ id })->type),
+                        "const %s %s = ", lanes ? tessi_c_vector_type(w, t) : tessi_c_type(w, t),
                         name);
-        tessi_c_expr(w, (LExprId){ id }, C_LOOSE);
+        if (lanes)
+            tessi_c_vector_value(w, (LExprId){ id }, C_LOOSE);
+        else
+            tessi_c_expr(w, (LExprId){ id }, C_LOOSE);
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
         w->temporary[id] = name;

@@ -44,6 +44,27 @@ typedef struct CPitch {
     const char *name;
     bool used;
 } CPitch;
+/* What a value is to the lanes of a vector loop. */
+typedef enum CShape {
+    C_UNIFORM, /* the same for all: a scalar */
+    C_RAMP,    /* an index that grows by one from lane to lane: kept as that of the first lane */
+    C_LANES    /* a vector */
+} CShape;
+
+enum { C_MOST_COPIES = 8 };
+/* A loop that is executed in vectors (c_vector_check.c), while it is printed. */
+typedef struct CVector {
+    const LStmt *loop;   /* NULL = none */
+    uint32_t lane_bytes; /* of the widest value */
+    uint8_t *var_shape;  /* CShape by LVarId */
+    uint8_t *shape;      /* CShape by LExprId, valid where shape_stamp says so */
+    uint32_t *shape_stamp, *noted, *checked, stamp;
+    uint32_t copies, copy; /* vectors that a step computes side by side, and the one in hand */
+    const char **name;     /* of variables that are not uniform, by copy and LVarId */
+    bool repeatable;       /* a point may be computed twice */
+} CVector;
+
+typedef VEC(const char *) CLines;
 
 typedef struct CWriter {
     const LoopProgram *p;
@@ -68,6 +89,9 @@ typedef struct CWriter {
     uint32_t *uses, *weight, *level, *stamp_of, stamp;
     VEC(uint32_t) reached;
     struct GpuWriter *gpu; /* gpu_private.h; NULL while C is printed */
+    uint32_t vector_bytes; /* 0 = no explicit vectors */
+    CVector vector;
+    CLines vector_types, vector_operators; /* what vector loops used so far */
 } CWriter;
 
 /* ---- c_text.c ---- */
@@ -94,6 +118,9 @@ void tessi_c_constant(Text *out, ScalarType t, Value v);
 void tessi_c_place(CWriter *w, LBufferId b, const LExprId *index);
 bool tessi_c_is_mixed(const CWriter *w, LBufferId b);
 
+/* The name of a variable, in a vector loop that of the copy in hand. */
+const char *tessi_c_var(const CWriter *w, LVarId v);
+
 /* ---- c_stmt.c ---- */
 void tessi_c_block(CWriter *w, const LBlock *block);
 /* Declares a LOCAL buffer that has its name, behind the words `before`. */
@@ -106,6 +133,41 @@ void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last);
 void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
 /* The LOCAL buffer is one that the threads of a block share. */
 bool tessi_gpu_is_shared(const CWriter *w, LBufferId b);
+/* Plans and writes the temporaries of a statement. */
+void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);
+/* The text of an expression, apart from the line being put together. */
+const char *tessi_c_printed(CWriter *w, LExprId id, int around);
+/* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better not. */
+const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name);
+
+/* ---- c_vector_check.c ---- */
+/* Whether the loop can be printed in vectors; then w->vector describes it. */
+bool tessi_c_vector_begin(CWriter *w, const LStmt *loop);
+void tessi_c_vector_end(CWriter *w);
+CShape tessi_c_shape(CWriter *w, LExprId id);
+/* A cast or saturation for which there is a vector form. */
+bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates);
+
+/* ---- c_vector_uses.c: vector types and operators, which a file declares before it uses them ---- */
+const char *tessi_c_lanes(const CWriter *w); /* "v8", "v16", "v", "v64" */
+void tessi_c_use_type(CWriter *w, ScalarType t);
+void tessi_c_use_ramp(CWriter *w, ScalarType t);
+/* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
+bool tessi_c_vector_by(Op op, ScalarType t);
+void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);
+void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates);
+
+/* ---- c_vector_expr.c ---- */
+/* The type of a vector of values; bool: of truth values. */
+const char *tessi_c_vector_type(CWriter *w, ScalarType t);
+/* Appends the value of all lanes, whatever its shape. */
+void tessi_c_vector_value(CWriter *w, LExprId id, int around);
+
+/* ---- c_vector.c ---- */
+/* Writes a loop in vectors; false: it does not qualify. */
+bool tessi_c_vector_loop(CWriter *w, const LStmt *loop);
+/* Writes a statement of its body that is not the same for all lanes; false: it is. */
+bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
 
 /* ---- c_params.c ---- */
 /* A writer for p under the public name, which is taken. */

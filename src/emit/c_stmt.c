@@ -1,8 +1,7 @@
 /* Statements of generated C. */
 #include "emit/c_private.h"
 
-/* Plans and writes the temporaries of a statement. */
-static void prepare(CWriter *w, const LExprId *roots, uint32_t n)
+void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n)
 {
     if (tessi_c_plan(w, roots, n))
         tessi_c_temporaries(w);
@@ -52,8 +51,7 @@ static bool is_plain_bound(const CWriter *w, LExprId id, int *room)
     return true;
 }
 
-/* The text of an expression, apart from the line being put together. */
-static const char *printed(CWriter *w, LExprId id, int around)
+const char *tessi_c_printed(CWriter *w, LExprId id, int around)
 {
     Text line = w->line;
     tessi_text_init(&w->line, w->arena);
@@ -63,18 +61,17 @@ static const char *printed(CWriter *w, LExprId id, int around)
     return text;
 }
 
-/* The upper bound; written into a constant before the loop when C should not compute it again and again. */
-static const char *loop_end(CWriter *w, const LStmt *s)
+const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name)
 {
     enum { LONGEST_BOUND = 3 }; /* nodes */
     int room = LONGEST_BOUND;
-    if (is_plain_bound(w, s->b, &room))
-        return printed(w, s->b, C_SUM);
-    const char *var = w->p->vars.at[s->var.v].name;
-    const char *end = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_end", var ? var : ""));
-    tessi_c_line(w, "const %s %s = %s;", tessi_c_type(w, TYPE_INDEX), end,
-                 printed(w, s->b, C_LOOSE));
-    return end;
+    if (is_plain_bound(w, bound, &room))
+        return tessi_c_printed(w, bound, C_SUM);
+    const char *var = w->p->vars.at[loop->var.v].name;
+    const char *text = tessi_c_printed(w, bound, C_LOOSE);
+    name = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_%s", var ? var : "", name));
+    tessi_c_line(w, "const %s %s = %s;", tessi_c_type(w, TYPE_INDEX), name, text);
+    return name;
 }
 
 static void inner_block(CWriter *w, const LBlock *block)
@@ -92,8 +89,10 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
         return;
     }
     tessi_gpu_enter_loop(w, s);
-    prepare(w, (LExprId[]){ s->a, s->b }, 2);
-    const char *begin = printed(w, s->a, C_LOOSE), *end = loop_end(w, s);
+    tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, 2);
+    if (simd && !parallel && tessi_c_vector_loop(w, s))
+        return;
+    const char *begin = tessi_c_printed(w, s->a, C_LOOSE), *end = tessi_c_bound(w, s, s->b, "end");
     if (parallel || simd)
         tessi_c_line(w, "%s",
                      parallel && simd ? "TESS_PARALLEL_SIMD"
@@ -133,7 +132,7 @@ static const LStmt *else_if(CWriter *w, const LBlock *orelse)
 
 static void branch(CWriter *w, const LStmt *s)
 {
-    prepare(w, &s->a, 1);
+    tessi_c_prepare(w, &s->a, 1);
     condition(w, s, "if (");
     while (block_has_effect(w, &s->orelse)) {
         const LStmt *next = else_if(w, &s->orelse);
@@ -152,9 +151,9 @@ static void branch(CWriter *w, const LStmt *s)
 
 static void definition(CWriter *w, const LStmt *s)
 {
-    prepare(w, &s->a, 1);
+    tessi_c_prepare(w, &s->a, 1);
     const LVar *x = &w->p->vars.at[s->var.v];
-    const char *value = printed(w, s->a, C_LOOSE);
+    const char *value = tessi_c_printed(w, s->a, C_LOOSE);
     if (s->kind != LSTMT_SET) {
         w->var[s->var.v] = tessi_c_name(w->names, x->name);
         tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(w, x->type));
@@ -169,7 +168,7 @@ static void plan_store(CWriter *w, const LStmt *s)
     for (int i = 0; i < s->n_index; i++)
         roots[i] = s->index[i];
     roots[s->n_index] = s->a;
-    prepare(w, roots, s->n_index + 1u);
+    tessi_c_prepare(w, roots, s->n_index + 1u);
 }
 
 static void store(CWriter *w, const LStmt *s)
@@ -274,7 +273,7 @@ static void local(CWriter *w, LBufferId id)
 
 static void sort(CWriter *w, const LStmt *s)
 {
-    prepare(w, &s->a, 1);
+    tessi_c_prepare(w, &s->a, 1);
     tessi_text_addf(&w->line, "tess_sort_%s(%s, ",
                     tessi_type_info(w->p->buffers.at[s->buffer.v].type)->brief,
                     w->buffer[s->buffer.v]);
@@ -288,7 +287,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
 {
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
-    else if (!has_effect(w, s))
+    else if (!has_effect(w, s) || (w->vector.loop && tessi_c_vector_statement(w, s)))
         return;
     switch (s->kind) {
     case LSTMT_FOR: loop(w, s, is_last); break;

@@ -30,7 +30,10 @@
 enum { EMIT_STRIDES = LOOP_MAX_DIMS };
 
 typedef struct EmitOptions {
-    const char *prelude;     /* text of prelude/c.h, copied in front; NULL = none */
+    const char *prelude; /* text of prelude/c.h, copied in front; NULL = none */
+    const char
+        *vector_prelude; /* text of prelude/c_vector.h; NULL = vectors are left to the C compiler */
+    uint32_t vector_bytes;   /* of the machine's vectors; below 16 likewise */
     const char *source_name; /* shown in the head of the file; NULL = not shown */
     const LoopProgram
         *reference; /* the same program by its naive plan, for the self-test; NULL = no self-test */

@@ -19,7 +19,7 @@ enum { MAX_FLAGS = 48, COMPILE_SECONDS = 600, PROBE_SECONDS = 60, LINE_SHOWN = 2
 /* Contraction is off because the graph alone decides about rounding; the other two let loops with
  * floor or sqrt become vector code and change no result. */
 static const char *const common_flags[] = {
-    "-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
+    "-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
 };
 #if defined(__x86_64__) || defined(__i386__)
 static const char native_flag[] = "-march=native";

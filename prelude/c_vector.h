@@ -1,0 +1,279 @@
+/* Vectors of generated C: short arrays that GCC and Clang keep in vector registers, of the width the processor compiled for has,
+ * at most that of the machine planned for (TESS_VECTOR_MOST bytes). Copied behind prelude/c.h where a program has loops
+ * over vectors; such a program names each type and operator it uses by one of the macros below.
+ *
+ * All values of a loop have the same number of lanes: as many as its widest value allows in one vector. V says how wide that is:
+ *   v8 v16 v v64    lanes of 8, 16, 32 and 64 bits; TESS_LANES_<V> is their number
+ *   tess_<type><V>  a value of each lane, e.g. tess_f32v, or tess_u8v (a quarter of a vector: 8 bits in a lane of 32)
+ *   tess_b<V>       a truth value of each lane: all its bits, or none
+ * A lane computes what the scalar operator of the same name computes, hence the same bits. */
+#ifndef TESSERA_PRELUDE_C_VECTOR_H
+#define TESSERA_PRELUDE_C_VECTOR_H
+
+#ifndef TESSERA_PRELUDE_C_H
+#include "prelude/c.h"
+#endif
+#ifndef TESS_VECTOR_MOST
+#define TESS_VECTOR_MOST 64
+#endif
+
+/* ---- Width --------------------------------------------------------------------------------------- */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) \
+    && defined(__AVX512VL__) && TESS_VECTOR_MOST >= 64
+#define TESS_VECTOR_BYTES 64
+#elif defined(__AVX2__) && TESS_VECTOR_MOST >= 32
+#define TESS_VECTOR_BYTES 32
+#else /* SSE2, NEON, and what compilers make of it elsewhere */
+#define TESS_VECTOR_BYTES 16
+#endif
+#define TESS_LANES_v8  TESS_VECTOR_BYTES
+#define TESS_LANES_v16 (TESS_VECTOR_BYTES / 2)
+#define TESS_LANES_v   (TESS_VECTOR_BYTES / 4)
+#define TESS_LANES_v64 (TESS_VECTOR_BYTES / 8)
+
+/* GCC's own names of instructions that its vector types alone do not reach; the headers with the official ones take it longer to
+ * read than most programs to compile. */
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
+#define TESS_GCC_X86 TESS_VECTOR_BYTES
+#else
+#define TESS_GCC_X86 0
+#endif
+
+/* ---- Types, memory -------------------------------------------------------------------------------- */
+#define TESS_LANE_ARRAY(V, T, name) \
+    typedef T name __attribute__((vector_size(TESS_LANES_##V * sizeof(T))))
+/* The lane-wise loop, which compilers turn into one instruction. GCC must not unroll it first. */
+#if defined(__clang__)
+#define TESS_EACH_LANE(V) for (int i = 0; i < TESS_LANES_##V; i++)
+#else
+#define TESS_EACH_LANE(V) \
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int i = 0; i < TESS_LANES_##V; i++)
+#endif
+
+/* Truth values in lanes of type I. */
+#define TESS_VECTOR_TRUTH(V, I)                  \
+    TESS_LANE_ARRAY(V, I, tess_b##V);            \
+    TESS_FN tess_b##V tess_splat_b##V(bool x)    \
+    {                                            \
+        return (tess_b##V){ 0 } - (I)x;          \
+    }                                            \
+    TESS_FN tess_b##V tess_not_b##V(tess_b##V a) \
+    {                                            \
+        return ~a;                               \
+    }
+#define TESS_VECTOR(V, T, s)                                                                     \
+    TESS_LANE_ARRAY(V, T, tess_##s##V);                                                          \
+    typedef T tess_##s##V##_any                                                                  \
+        __attribute__((vector_size(TESS_LANES_##V * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+    TESS_FN tess_##s##V tess_load_##s##V(const T *p)                                             \
+    {                                                                                            \
+        return *(const tess_##s##V##_any *)p;                                                    \
+    }                                                                                            \
+    TESS_FN void tess_store_##s##V(T *p, tess_##s##V x)                                          \
+    {                                                                                            \
+        *(tess_##s##V##_any *)p = x;                                                             \
+    }                                                                                            \
+    TESS_FN tess_##s##V tess_splat_##s##V(T x)                                                   \
+    {                                                                                            \
+        return x - (tess_##s##V){ 0 };                                                           \
+    }
+/* from, from + 1, ...: what the lanes have for a coordinate. */
+#define TESS_VECTOR_RAMP(V, T, s)                 \
+    TESS_FN tess_##s##V tess_ramp_##s##V(T from)  \
+    {                                             \
+        tess_##s##V r = { 0 };                    \
+        TESS_EACH_LANE(V)                         \
+        r[i] = (T)((uint64_t)from + (unsigned)i); \
+        return r;                                 \
+    }
+
+/* ---- Operators -------------------------------------------------------------------------------------- */
+#define TESS_VECTOR_1(V, op, s)                           \
+    TESS_FN tess_##s##V tess_##op##_##s##V(tess_##s##V a) \
+    {                                                     \
+        tess_##s##V r = { 0 };                            \
+        TESS_EACH_LANE(V)                                 \
+        r[i] = tess_##op##_##s(a[i]);                     \
+        return r;                                         \
+    }
+#define TESS_VECTOR_2(V, op, s)                                          \
+    TESS_FN tess_##s##V tess_##op##_##s##V(tess_##s##V a, tess_##s##V b) \
+    {                                                                    \
+        tess_##s##V r = { 0 };                                           \
+        TESS_EACH_LANE(V)                                                \
+        r[i] = tess_##op##_##s(a[i], b[i]);                              \
+        return r;                                                        \
+    }
+/* With the same second operand in all lanes, by which compilers divide and shift faster. */
+#define TESS_VECTOR_BY(V, op, T, s)                                 \
+    TESS_FN tess_##s##V tess_##op##_##s##V##_by(tess_##s##V a, T b) \
+    {                                                               \
+        tess_##s##V r = { 0 };                                      \
+        TESS_EACH_LANE(V)                                           \
+        r[i] = tess_##op##_##s(a[i], b);                            \
+        return r;                                                   \
+    }
+#define TESS_VECTOR_3(V, op, s)                                                         \
+    TESS_FN tess_##s##V tess_##op##_##s##V(tess_##s##V a, tess_##s##V b, tess_##s##V c) \
+    {                                                                                   \
+        tess_##s##V r = { 0 };                                                          \
+        TESS_EACH_LANE(V)                                                               \
+        r[i] = tess_##op##_##s(a[i], b[i], c[i]);                                       \
+        return r;                                                                       \
+    }
+/* An operator on integers that wraps: U is the unsigned type as wide as s. */
+#define TESS_VECTOR_WRAPS(V, op, sign, s, U)                             \
+    TESS_FN tess_##s##V tess_##op##_##s##V(tess_##s##V a, tess_##s##V b) \
+    {                                                                    \
+        TESS_LANE_ARRAY(V, U, wraps);                                    \
+        return (tess_##s##V)((wraps)a sign(wraps) b);                    \
+    }
+/* `steps` leads from the truth values x, as wide as s, to lanes. */
+#define TESS_VECTOR_COMPARE(V, op, sign, s, I, steps)                  \
+    TESS_FN tess_b##V tess_##op##_##s##V(tess_##s##V a, tess_##s##V b) \
+    {                                                                  \
+        TESS_LANE_ARRAY(V, I, truth);                                  \
+        const truth x = (truth)(a sign b);                             \
+        return steps;                                                  \
+    }
+#define TESS_VECTOR_ISNAN(V, s, I, steps)              \
+    TESS_FN tess_b##V tess_isnan_##s##V(tess_##s##V a) \
+    {                                                  \
+        TESS_LANE_ARRAY(V, I, truth);                  \
+        const truth x = (truth)(a != a);               \
+        return steps;                                  \
+    }
+/* `steps` leads from the truth values x in lanes to truth values m as wide as s. */
+#define TESS_VECTOR_SELECT(V, s, I, steps)                                            \
+    TESS_FN tess_##s##V tess_select_##s##V(tess_b##V x, tess_##s##V a, tess_##s##V b) \
+    {                                                                                 \
+        TESS_LANE_ARRAY(V, I, truth);                                                 \
+        const truth m = steps;                                                        \
+        return (tess_##s##V)((m & (truth)a) | (~m & (truth)b));                       \
+    }
+#define TESS_VECTOR_SELECT_TRUTH(V)                                           \
+    TESS_FN tess_b##V tess_select_b##V(tess_b##V c, tess_b##V a, tess_b##V b) \
+    {                                                                         \
+        return (c & a) | (~c & b);                                            \
+    }
+
+/* Fused multiply-adds that fill a vector. */
+#if TESS_GCC_X86 == 64
+#define TESS_FMA_v_f32(a, b, c)   return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define TESS_FMA_v64_f64(a, b, c) return __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+#elif TESS_GCC_X86 == 32 && defined(__FMA__)
+#define TESS_FMA_v_f32(a, b, c)   return __builtin_ia32_vfmaddps256(a, b, c)
+#define TESS_FMA_v64_f64(a, b, c) return __builtin_ia32_vfmaddpd256(a, b, c)
+#elif TESS_GCC_X86 == 16 && defined(__FMA__)
+#define TESS_FMA_v_f32(a, b, c)   return __builtin_ia32_vfmaddps(a, b, c)
+#define TESS_FMA_v64_f64(a, b, c) return __builtin_ia32_vfmaddpd(a, b, c)
+#else
+#define TESS_FMA_v_f32(a, b, c)   TESS_FMA_LANES(v, f32, a, b, c)
+#define TESS_FMA_v64_f64(a, b, c) TESS_FMA_LANES(v64, f64, a, b, c)
+#endif
+#define TESS_FMA_v64_f32(a, b, c) TESS_FMA_LANES(v64, f32, a, b, c)
+#define TESS_FMA_LANES(V, s, a, b, c)      \
+    tess_##s##V r = { 0 };                 \
+    TESS_EACH_LANE(V)                      \
+    r[i] = tess_fma_##s(a[i], b[i], c[i]); \
+    return r
+#define TESS_VECTOR_FMA(V, s)                                                        \
+    TESS_FN tess_##s##V tess_fma_##s##V(tess_##s##V a, tess_##s##V b, tess_##s##V c) \
+    {                                                                                \
+        TESS_FMA_##V##_##s(a, b, c);                                                 \
+    }
+
+/* ---- Conversions ------------------------------------------------------------------------------------- */
+/* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go step by step. */
+#define TESS_AS(V, T, x) \
+    __builtin_convertvector(x, T __attribute__((vector_size(TESS_LANES_##V * sizeof(T)))))
+/* Between 8 or 16 bits and lanes of 32, as integers of C's type T. */
+#if TESS_GCC_X86 == 64
+typedef char tess_16_i8 __attribute__((vector_size(16)));
+typedef int16_t tess_16_i16 __attribute__((vector_size(32)));
+typedef int32_t tess_16_i32 __attribute__((vector_size(64)));
+#define TESS_FROM_uint8_t(x) \
+    __builtin_ia32_pmovzxbd512_mask((tess_16_i8)(x), (tess_16_i32){ 0 }, 0xffff)
+#define TESS_FROM_int8_t(x) \
+    __builtin_ia32_pmovsxbd512_mask((tess_16_i8)(x), (tess_16_i32){ 0 }, 0xffff)
+#define TESS_FROM_uint16_t(x) \
+    __builtin_ia32_pmovzxwd512_mask((tess_16_i16)(x), (tess_16_i32){ 0 }, 0xffff)
+#define TESS_FROM_int16_t(x) \
+    __builtin_ia32_pmovsxwd512_mask((tess_16_i16)(x), (tess_16_i32){ 0 }, 0xffff)
+#define TESS_TO_int8_t(x) __builtin_ia32_pmovdb512_mask((tess_16_i32)(x), (tess_16_i8){ 0 }, 0xffff)
+#define TESS_TO_int16_t(x) \
+    __builtin_ia32_pmovdw512_mask((tess_16_i32)(x), (tess_16_i16){ 0 }, 0xffff)
+#elif TESS_GCC_X86 == 32
+typedef char tess_8_i8 __attribute__((vector_size(16)));
+typedef long long tess_8_low __attribute__((vector_size(16)));
+#define TESS_LOW(x)           ((tess_8_low){ (long long)(x), 0 })
+typedef int16_t tess_8_i16 __attribute__((vector_size(16)));
+#define TESS_FROM_uint8_t(x)  __builtin_ia32_pmovzxbd256((tess_8_i8)TESS_LOW(x))
+#define TESS_FROM_int8_t(x)   __builtin_ia32_pmovsxbd256((tess_8_i8)TESS_LOW(x))
+#define TESS_FROM_uint16_t(x) __builtin_ia32_pmovzxwd256((tess_8_i16)(x))
+#define TESS_FROM_int16_t(x)  __builtin_ia32_pmovsxwd256((tess_8_i16)(x))
+#define TESS_TO_int8_t(x)     TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
+#define TESS_TO_int16_t(x)    TESS_AS(v, int16_t, x)
+#else
+#define TESS_FROM_uint8_t(x)  TESS_AS(v, uint32_t, TESS_AS(v, uint16_t, x))
+#define TESS_FROM_int8_t(x)   TESS_AS(v, int32_t, TESS_AS(v, int16_t, x))
+#define TESS_FROM_uint16_t(x) TESS_AS(v, uint32_t, x)
+#define TESS_FROM_int16_t(x)  TESS_AS(v, int32_t, x)
+#define TESS_TO_int8_t(x)     TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
+#define TESS_TO_int16_t(x)    TESS_AS(v, int16_t, x)
+#endif
+#define TESS_WIDEN(T, x) ((int32_t __attribute__((vector_size(TESS_VECTOR_BYTES))))TESS_FROM_##T(x))
+#define TESS_NARROW(T, x) \
+    ((T __attribute__((vector_size(TESS_LANES_v * sizeof(T))))) TESS_TO_##T(x))
+/* `steps` leads from x to the result; `sat_` or nothing stands in front of the name. */
+#define TESS_VECTOR_CAST(V, sat, s, from, steps)                         \
+    TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V x) \
+    {                                                                    \
+        return steps;                                                    \
+    }
+/* The same after a lane-wise `limit` of x. */
+#define TESS_VECTOR_LIMITED(V, sat, s, from, limit, steps)               \
+    TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V a) \
+    {                                                                    \
+        tess_##from##V x = { 0 };                                        \
+        TESS_EACH_LANE(V)                                                \
+        x[i] = limit;                                                    \
+        return steps;                                                    \
+    }
+/* Whether an element is not 0; `steps` leads from the truth values x to lanes. */
+#define TESS_VECTOR_IS(V, sat, from, limit, I, steps)                  \
+    TESS_FN tess_b##V tess_##sat##b##V##_from_##from(tess_##from##V a) \
+    {                                                                  \
+        TESS_LANE_ARRAY(V, I, truth);                                  \
+        const truth x = (truth)(limit);                                \
+        return steps;                                                  \
+    }
+/* For elements of the same size: lane by lane. */
+#define TESS_VECTOR_LANES(V, sat, s, from)                               \
+    TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V x) \
+    {                                                                    \
+        tess_##s##V r = { 0 };                                           \
+        TESS_EACH_LANE(V)                                                \
+        r[i] = tess_##sat##s##_from_##from(x[i]);                        \
+        return r;                                                        \
+    }
+#define TESS_LIMIT(T, s)                      \
+    TESS_FN T tess_limit_##s(T x, T lo, T hi) \
+    {                                         \
+        return x < lo ? lo : hi < x ? hi : x; \
+    }
+TESS_LIMIT(int8_t, i8)
+TESS_LIMIT(uint8_t, u8)
+TESS_LIMIT(int16_t, i16)
+TESS_LIMIT(uint16_t, u16)
+TESS_LIMIT(int32_t, i32)
+TESS_LIMIT(uint32_t, u32)
+TESS_LIMIT(int64_t, i64)
+TESS_FN float tess_limit_f32(float x, float lo, float hi) /* NaN: 0 */
+{
+    float t = x < lo ? lo : x;
+    t = hi < t ? hi : t;
+    return x != x ? 0.0f : t;
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* Loops in explicit vectors. A row ends with a vector that overlaps the one before it where points may be computed twice, else point
+ * by point; ranges shorter than a vector run point by point. */
+#include "emit/c_private.h"
+
+/* ---- Statements -------------------------------------------------------------------------------------------------------------- */
+
+static void define(CWriter *w, const LStmt *s, CShape shape)
+{
+    const LVar *x = &w->p->vars.at[s->var.v];
+    const char **name = &w->vector.name[w->vector.copy * w->p->vars.n + s->var.v];
+    tessi_c_prepare(w, &s->a, 1);
+    Text line = w->line;
+    tessi_text_init(&w->line, w->arena);
+    if (shape == C_RAMP)
+        tessi_c_expr(w, s->a, C_LOOSE);
+    else
+        tessi_c_vector_value(w, s->a, C_LOOSE);
+    const char *value = tessi_text_str(&w->line);
+    w->line = line;
+    if (s->kind != LSTMT_SET) {
+        *name = tessi_c_name(w->names, x->name);
+        tessi_text_addf(&w->line, "%s%s ", s->kind == LSTMT_LET ? "const " : "",
+                        shape == C_RAMP ? tessi_c_type(w, x->type)
+                                        : tessi_c_vector_type(w, x->type));
+    }
+    tessi_text_addf(&w->line, "%s = %s;", *name, value);
+    tessi_c_end_line(w);
+}
+
+static void store(CWriter *w, const LStmt *s)
+{
+    ScalarType t = w->p->buffers.at[s->buffer.v].type;
+    ScalarType element = t == TYPE_BOOL ? TYPE_U8 : t;
+    LExprId roots[LOOP_MAX_DIMS + 1];
+    for (int i = 0; i < s->n_index; i++)
+        roots[i] = s->index[i];
+    roots[s->n_index] = s->a;
+    tessi_c_prepare(w, roots, s->n_index + 1u);
+    tessi_c_use_type(w, element);
+    tessi_text_addf(&w->line, "tess_store_%s%s(&", tessi_type_info(element)->brief,
+                    tessi_c_lanes(w));
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, ", ");
+    if (t == TYPE_BOOL) {
+        tessi_c_use_conversion(w, TYPE_U8, TYPE_BOOL, false);
+        tessi_text_addf(&w->line, "tess_u8%s_from_b(", tessi_c_lanes(w));
+    }
+    tessi_c_vector_value(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, t == TYPE_BOOL ? "));" : ");");
+    tessi_c_end_line(w);
+}
+
+bool tessi_c_vector_statement(CWriter *w, const LStmt *s)
+{
+    bool defines = s->kind == LSTMT_LET || s->kind == LSTMT_VAR || s->kind == LSTMT_SET;
+    CShape shape = defines ? (CShape)w->vector.var_shape[s->var.v] : C_LANES;
+    if ((!defines && s->kind != LSTMT_STORE) || shape == C_UNIFORM)
+        return false;
+    for (w->vector.copy = 0; w->vector.copy < w->vector.copies; w->vector.copy++) {
+        if (defines)
+            define(w, s, shape);
+        else
+            store(w, s);
+    }
+    w->vector.copy = 0;
+    return true;
+}
+
+/* ---- Loops -------------------------------------------------------------------------------------------------------------------- */
+
+static void body(CWriter *w, const LStmt *loop)
+{
+    w->indent++;
+    tessi_c_block(w, &loop->body);
+    w->indent--;
+}
+
+/* Names the coordinate of the first lane of each copy; the first is `x`. */
+static void name_coordinates(CWriter *w, const LStmt *loop, const char *x)
+{
+    for (uint32_t c = 0; c < w->vector.copies; c++) {
+        const char **name = &w->vector.name[c * w->p->vars.n + loop->var.v];
+        *name = x;
+        if (!c)
+            continue;
+        *name = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
+        tessi_c_line(w, "const ptrdiff_t %s = %s + %u * TESS_LANES_%s;", *name, x, c,
+                     tessi_c_lanes(w));
+    }
+}
+
+/* The body on vectors, in braces. */
+static void vectors(CWriter *w, const LStmt *loop, const char *x)
+{
+    w->indent++;
+    name_coordinates(w, loop, x);
+    tessi_c_block(w, &loop->body);
+    w->indent--;
+    tessi_c_line(w, "}");
+}
+
+/* Point by point, from where the loop variable stands or from `begin`. */
+static void points(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+{
+    const LStmt *in = w->vector.loop;
+    uint32_t mark = tessi_c_names_mark(w->names);
+    w->vector.loop = NULL;
+    const char *x = w->var[loop->var.v] = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s++) {", x, begin, x, end, x);
+    body(w, loop);
+    tessi_c_line(w, "}");
+    w->vector.loop = in;
+    tessi_c_names_leave(w->names, mark);
+}
+
+/* The number of points. */
+static const char *extent(CWriter *w, const char *begin, const char *end)
+{
+    return tessi_streq(begin, "0") ? end : tessi_sprintf(w->arena, "%s - %s", end, begin);
+}
+
+/* x = begin, begin + step, ...; the last one is end - step. */
+static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end,
+                        const char *step)
+{
+    uint32_t mark = tessi_c_names_mark(w->names);
+    tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
+    w->indent++;
+    const char *at = tessi_c_name(w->names, "at");
+    const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", at, begin, at, end, at, step);
+    w->indent++;
+    tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s - %s);", x, at, end, step);
+    w->indent--;
+    vectors(w, loop, x);
+    tessi_c_names_leave(w->names, mark);
+    w->indent--;
+    tessi_c_line(w, "} else {");
+    w->indent++;
+    points(w, loop, begin, end);
+    w->indent--;
+    tessi_c_line(w, "}");
+}
+
+/* Whole vectors, then what is left. */
+static void with_rest(CWriter *w, const LStmt *loop, const char *begin, const char *end,
+                      const char *step)
+{
+    const char *name = w->p->vars.at[loop->var.v].name;
+    const char *rest = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_rest", name ? name : ""));
+    tessi_c_line(w, "const ptrdiff_t %s = %s - tess_max_idx(%s, 0) %% %s;", rest, end,
+                 extent(w, begin, end), step);
+    uint32_t mark = tessi_c_names_mark(w->names);
+    const char *x = tessi_c_name(w->names, name);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", x, begin, x, rest, x, step);
+    vectors(w, loop, x);
+    tessi_c_names_leave(w->names, mark);
+    points(w, loop, rest, end);
+}
+
+bool tessi_c_vector_loop(CWriter *w, const LStmt *loop)
+{
+    if (!tessi_c_vector_begin(w, loop))
+        return false;
+    CVector in = w->vector;
+    w->vector.loop = NULL; /* the bounds are of the world outside */
+    const char *begin = tessi_c_bound(w, loop, loop->a, "begin");
+    const char *end = tessi_c_bound(w, loop, loop->b, "end");
+    w->vector = in;
+    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
+    if (in.copies > 1)
+        step = tessi_sprintf(w->arena, "%u * %s", in.copies, step);
+    if (in.repeatable)
+        overlapping(w, loop, begin, end, step);
+    else
+        with_rest(w, loop, begin, end,
+                  in.copies > 1 ? tessi_sprintf(w->arena, "(%s)", step) : step);
+    tessi_c_vector_end(w);
+    return true;
+}

@@ -1,0 +1,246 @@
+/* The vector types and operators of a file, each named once by a macro of prelude/c_vector.h; and how lanes of one type become lanes
+ * of another. */
+#include <inttypes.h>
+
+#include "emit/c_private.h"
+
+static void use(CWriter *w, CLines *lines, const char *line)
+{
+    VEC_FOREACH (const char *, known, lines)
+        if (tessi_streq(*known, line))
+            return;
+    VEC_PUSH(w->arena, lines, line);
+}
+
+static const char *lanes_of(uint32_t bytes)
+{
+    return bytes == 1 ? "v8" : bytes == 2 ? "v16" : bytes == 4 ? "v" : "v64";
+}
+
+const char *tessi_c_lanes(const CWriter *w)
+{
+    return lanes_of(w->vector.lane_bytes);
+}
+
+/* The integer type of this many bytes. */
+static const char *integer(uint32_t bytes, bool is_unsigned)
+{
+    static const char *const names[] = { "int8_t",  "int16_t",  "int32_t",  "int64_t",
+                                         "uint8_t", "uint16_t", "uint32_t", "uint64_t" };
+    int log = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+    return names[log + (is_unsigned ? 4 : 0)];
+}
+
+static const char *brief(ScalarType t)
+{
+    return tessi_type_info(t)->brief;
+}
+
+static uint32_t bytes_of(ScalarType t)
+{
+    return tessi_type_info(t)->bytes;
+}
+
+void tessi_c_use_type(CWriter *w, ScalarType t)
+{
+    const char *v = tessi_c_lanes(w);
+    if (t == TYPE_BOOL)
+        use(w, &w->vector_types,
+            tessi_sprintf(w->arena, "TESS_VECTOR_TRUTH(%s, %s)", v,
+                          integer(w->vector.lane_bytes, false)));
+    else
+        use(w, &w->vector_types,
+            tessi_sprintf(w->arena, "TESS_VECTOR(%s, %s, %s)", v, tessi_c_element(t), brief(t)));
+}
+
+void tessi_c_use_ramp(CWriter *w, ScalarType t)
+{
+    tessi_c_use_type(w, t);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_RAMP(%s, %s, %s)", tessi_c_lanes(w),
+                      tessi_c_element(t), brief(t)));
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------------------ */
+
+/* `x`, elements of `from` bytes, as ones of `to` bytes: a wrapping conversion between integers. */
+static const char *resized(const CWriter *w, const char *x, uint32_t from, uint32_t to,
+                           bool is_unsigned)
+{
+    bool lanes_of_32 = w->vector.lane_bytes == 4;
+    if (lanes_of_32 && from < to && to == 4)
+        return tessi_sprintf(w->arena, "TESS_WIDEN(%s, %s)", integer(from, is_unsigned), x);
+    if (lanes_of_32 && from > to && from == 4)
+        return tessi_sprintf(w->arena, "TESS_NARROW(%s, %s)", integer(to, false), x);
+    while (from != to) {
+        from = from < to ? from * 2 : from / 2;
+        x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w),
+                          integer(from, is_unsigned), x);
+    }
+    return x;
+}
+
+static const char *as(const CWriter *w, ScalarType t, const char *x)
+{
+    return tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w), tessi_c_element(t), x);
+}
+
+/* Integers `x` of `from` bytes as elements of type t. */
+static const char *from_integers(const CWriter *w, ScalarType t, const char *x, uint32_t from,
+                                 bool is_unsigned)
+{
+    if (!tessi_is_real(t))
+        return as(w, t, resized(w, x, from, bytes_of(t), is_unsigned));
+    uint32_t by = from < 4 ? 4 : from; /* what processors convert */
+    x = resized(w, x, from, by, is_unsigned);
+    if (by != from)
+        x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w), integer(by, false), x);
+    return as(w, t, x);
+}
+
+/* ---- Operators ---------------------------------------------------------------------------------------------------------------- */
+
+/* Written as in C. */
+static bool is_plain(Op op, ScalarType t)
+{
+    bool comparison = op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE;
+    return tessi_op_is_infix(op, t) && !comparison;
+}
+
+bool tessi_c_vector_by(Op op, ScalarType t)
+{
+    return tessi_is_integer(t) && (op == OP_DIV || op == OP_MOD || op == OP_SHL || op == OP_SHR);
+}
+
+static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
+{
+    const OpInfo *info = tessi_op_info(op);
+    const char *v = tessi_c_lanes(w), *s = brief(t), *name = info->name;
+    uint32_t bytes = bytes_of(t), lane = w->vector.lane_bytes;
+    if (t == TYPE_BOOL)
+        return op == OP_SELECT ? tessi_sprintf(w->arena, "TESS_VECTOR_SELECT_TRUTH(%s)", v) : NULL;
+    if (by)
+        return tessi_sprintf(w->arena, "TESS_VECTOR_BY(%s, %s, %s, %s)", v, name,
+                             tessi_c_element(t), s);
+    switch (op) {
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+        return tessi_sprintf(w->arena, "TESS_VECTOR_COMPARE(%s, %s, %s, %s, %s, %s)", v, name,
+                             info->infix, s, integer(bytes, false),
+                             resized(w, "x", bytes, lane, false));
+    case OP_ISNAN:
+        return tessi_sprintf(w->arena, "TESS_VECTOR_ISNAN(%s, %s, %s, %s)", v, s,
+                             integer(bytes, false), resized(w, "x", bytes, lane, false));
+    case OP_SELECT:
+        return tessi_sprintf(w->arena, "TESS_VECTOR_SELECT(%s, %s, %s, %s)", v, s,
+                             integer(bytes, false), resized(w, "x", lane, bytes, false));
+    case OP_FMA: return tessi_sprintf(w->arena, "TESS_VECTOR_FMA(%s, %s)", v, s);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+        return tessi_sprintf(w->arena, "TESS_VECTOR_WRAPS(%s, %s, %s, %s, %s)", v, name,
+                             info->infix, s, integer(bytes, true));
+    default: return tessi_sprintf(w->arena, "TESS_VECTOR_%d(%s, %s, %s)", info->n_args, v, name, s);
+    }
+}
+
+void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
+{
+    const OpInfo *info = tessi_op_info(op);
+    tessi_c_use_type(w, t);
+    if (info->result == 'B' || op == OP_SELECT)
+        tessi_c_use_type(w, TYPE_BOOL);
+    const char *line = is_plain(op, t) ? NULL : operator_line(w, op, t, by);
+    if (line)
+        use(w, &w->vector_operators, line);
+}
+
+/* ---- Conversions ---------------------------------------------------------------------------------------------------------------- */
+
+bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates)
+{
+    if (to == TYPE_F16 || from == TYPE_F16)
+        return false;
+    if (!tessi_is_real(from) || tessi_is_real(to) || to == TYPE_BOOL)
+        return !saturates || (to != TYPE_INDEX && from != TYPE_INDEX);
+    return from == TYPE_F32 ? bytes_of(to) <= 4 : to == TYPE_I64;
+}
+
+/* Truth values of any type. */
+static const char *truth_line(CWriter *w, ScalarType from, bool saturates)
+{
+    bool real = saturates && tessi_is_real(from);
+    const char *limit = !saturates         ? "a != 0"
+                        : !real            ? "a > 0"
+                        : from == TYPE_F32 ? "a > 0.5f"
+                                           : "a > 0.5";
+    uint32_t bytes = bytes_of(from);
+    return tessi_sprintf(w->arena, "TESS_VECTOR_IS(%s, %s, %s, %s, %s, %s)", tessi_c_lanes(w),
+                         saturates ? "sat_" : "", brief(from), limit, integer(bytes, false),
+                         resized(w, "x", bytes, w->vector.lane_bytes, false));
+}
+
+/* Reals or wider integers that end where the type wanted does. */
+static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool saturates)
+{
+    bool real = tessi_is_real(from);
+    Interval range = tessi_type_range(to);
+    const char *v = tessi_c_lanes(w), *steps;
+    if (!real) {
+        Interval own = tessi_type_range(from);
+        range.lo = range.lo < own.lo ? own.lo : range.lo;
+        range.hi = range.hi > own.hi ? own.hi : range.hi;
+    }
+    Text lo, hi;
+    tessi_text_init(&lo, w->arena);
+    tessi_text_init(&hi, w->arena);
+    tessi_c_constant(&lo, real ? TYPE_I32 : from, tessi_value_int(range.lo));
+    tessi_c_constant(&hi, real ? TYPE_I32 : from, tessi_value_int(range.hi));
+    if (real)
+        steps = from_integers(w, to, as(w, TYPE_I32, "x"), 4, false);
+    else
+        steps = from_integers(w, to, "x", bytes_of(from), tessi_is_unsigned(from));
+    const char *x =
+        real && saturates ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
+    const char *limit = tessi_sprintf(w->arena, "tess_limit_%s(%s, %s, %s)", brief(from), x,
+                                      tessi_text_str(&lo), tessi_text_str(&hi));
+    return tessi_sprintf(w->arena, "TESS_VECTOR_LIMITED(%s, %s, %s, %s, %s, %s)", v,
+                         saturates ? "sat_" : "", brief(to), brief(from), limit, steps);
+}
+
+/* Elements that need no limits. */
+static const char *cast_line(CWriter *w, ScalarType to, ScalarType from, bool saturates)
+{
+    const char *steps;
+    if (from == TYPE_BOOL)
+        steps = from_integers(w, to, "(x & 1)", w->vector.lane_bytes, false);
+    else if (tessi_is_real(from))
+        steps = as(w, to, "x");
+    else
+        steps = from_integers(w, to, "x", bytes_of(from), tessi_is_unsigned(from));
+    return tessi_sprintf(w->arena, "TESS_VECTOR_CAST(%s, %s, %s, %s, %s)", tessi_c_lanes(w),
+                         saturates ? "sat_" : "", brief(to), brief(from), steps);
+}
+
+static const char *conversion_line(CWriter *w, ScalarType to, ScalarType from, bool saturates)
+{
+    if (to == TYPE_BOOL && from != TYPE_BOOL)
+        return truth_line(w, from, saturates);
+    if (tessi_is_real(to) || from == TYPE_BOOL)
+        return cast_line(w, to, from, saturates);
+    if (!tessi_is_real(from))
+        return saturates ? limited_line(w, to, from, true) : cast_line(w, to, from, false);
+    if (bytes_of(to) < bytes_of(from))
+        return limited_line(w, to, from, saturates);
+    return tessi_sprintf(w->arena, "TESS_VECTOR_LANES(%s, %s, %s, %s)", tessi_c_lanes(w),
+                         saturates ? "sat_" : "", brief(to), brief(from));
+}
+
+void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates)
+{
+    tessi_c_use_type(w, from);
+    tessi_c_use_type(w, to);
+    use(w, &w->vector_operators, conversion_line(w, to, from, saturates));
+}
