@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ALIGNED_ROWS = 16 };
+
 /* What the rows of a program depend on. */
 typedef struct Rows {
     const Graph *g;
@@ -201,7 +203,8 @@ static bool prepare_strip(const Strips *s, GpuSlot *slot, int64_t begin, GpuImag
                           GpuPart *parts, int64_t *params, Failure *f)
 {
     const Graph *g = s->rows->g;
-    const int64_t first = begin > s->above ? begin - s->above : 0;
+    /* A multiple, so that also the rows of 1-D images, which are pixels, stay as well aligned as the image is. */
+    const int64_t first = begin > s->above ? (begin - s->above) / ALIGNED_ROWS * ALIGNED_ROWS : 0;
     const int64_t n = least(s->n_rows - first, begin + s->height + s->beyond - first);
     params[s->rows->param] = n;
     for (uint32_t i = 0; i < s->n_images; i++) {

@@ -204,6 +204,29 @@ static void test_strips(void)
     tess_image_free(in);
 }
 
+/* A signal in device memory, of which the strips begin inside. */
+static void test_strips_of_a_signal(void)
+{
+    static const char text[] = "stencil f(vector#1 float a) { return a@[-3] + a + a@[2]; }\n"
+                               "parameter N;\nvector#1 float a[N];\n"
+                               "b = f(a:mirror);\nreturn f(b:clamp);\n";
+    tess_program *p = compile(text, 900 << 10);
+    tess_args *a = args_of(p);
+    DLTensor *host = image("random:1:150001"), *in = NULL;
+    EXPECT(tess_device_image(p, host->dtype, 1, host->shape, &in) == TESS_OK);
+    EXPECT(tess_image_copy(p, host, in) == TESS_OK);
+    EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+    run(p, a, NULL);
+    tess_timing t = { .struct_size = sizeof t };
+    tess_args_timing(a, &t);
+    EXPECT(t.strips > 1);
+    verify(p, a);
+    tess_args_free(a);
+    tess_image_free(in);
+    tess_image_free(host);
+    tess_program_free(p);
+}
+
 static void test_no_strips(void)
 {
     static const char *const texts[] = {
@@ -290,6 +313,27 @@ static void test_time(void)
     tess_program_free(p);
 }
 
+/* What is said of a device can be planned for. */
+static void test_description(void)
+{
+    char *text = NULL, *plan = NULL, error[600] = "";
+    if (tess_device_text(gpu_target(), 0, &text, error, sizeof error) != TESS_OK)
+        FAIL("%s", error);
+    tess_options o;
+    tess_options_init(&o);
+    o.machine = text;
+    tess_program *p = NULL;
+    EXPECT(tess_compile(blur_text, strlen(blur_text), "test.tess", &o, &p, NULL) == TESS_OK);
+    if (tess_dump(p, NULL, "plan", &plan, NULL) != TESS_OK)
+        FAIL("%s", tess_program_error(p));
+    EXPECT(strstr(plan, "target gpu") != NULL);
+    tess_text_free(plan);
+    tess_text_free(text);
+    tess_program_free(p);
+    EXPECT(tess_device_text(gpu_target(), 1000, &text, error, sizeof error) == TESS_ERROR_DEVICE);
+    EXPECT(error[0] != 0);
+}
+
 static void test_refusals(void)
 {
     tess_program *p = compile(blur_text, 0);
@@ -320,10 +364,12 @@ int main(void)
     test_parts_of_device_images();
     test_foreign_stream();
     test_strips();
+    test_strips_of_a_signal();
     test_no_strips();
     test_threads();
     test_time();
+    test_description();
     test_refusals();
-    printf("8 tests passed\n");
+    printf("10 tests passed\n");
     return 0;
 }

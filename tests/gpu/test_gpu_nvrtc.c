@@ -56,13 +56,8 @@ static const char *plan_text(Arena *a, const CorpusRun *run, bool naive)
     return tessi_text_str(&text);
 }
 
-static bool compiles(Device *d, const char *path, const CorpusRun *run)
+static bool builds(Device *d, const char *path, const char *text)
 {
-    char *text = NULL;
-    if (tess_dump(run->program, run->args, "cuda", &text, NULL) != TESS_OK) {
-        fprintf(stderr, "%s: %s\n", path, tess_program_error(run->program));
-        return false;
-    }
     DeviceBuild job = { .text = text };
     DeviceModule *m = NULL;
     Failure f;
@@ -71,6 +66,19 @@ static bool compiles(Device *d, const char *path, const CorpusRun *run)
         fprintf(stderr, "%s: %s\n%s\n", path, f.text, job.log ? job.log : "");
     tessi_device_module_free(d, m);
     free(job.log);
+    return ok;
+}
+
+/* With coordinates of 32 bits, and as for huge images. */
+static bool compiles(Arena *a, Device *d, const char *path, const CorpusRun *run)
+{
+    char *text = NULL;
+    if (tess_dump(run->program, run->args, "cuda", &text, NULL) != TESS_OK) {
+        fprintf(stderr, "%s: %s\n", path, tess_program_error(run->program));
+        return false;
+    }
+    const bool ok = builds(d, path, text)
+                    && builds(d, path, tessi_sprintf(a, "#define TESS_WIDE_INDEX\n%s", text));
     tess_text_free(text);
     return ok;
 }
@@ -93,7 +101,7 @@ static bool compile_case(Device *d, const char *path, bool naive)
     s.target = TESS_TARGET_LOOPS;
     s.plan = ok ? plan_text(&a, &truth, naive) : NULL;
     if (ok) {
-        ok = corpus_run(&c, &s, &run, &why) && compiles(d, path, &run);
+        ok = corpus_run(&c, &s, &run, &why) && compiles(&a, d, path, &run);
         corpus_close(&run);
     }
     if (why.n)
