@@ -69,7 +69,6 @@ struct Variant {
     bool module_cached;
     GpuText gpu_text[2]; /* with 32-bit and 64-bit coordinates */
     GpuCode *code;       /* of each context it was run in */
-    uint64_t serial;     /* no other variant of the program ever has it */
     int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
 };
@@ -106,7 +105,6 @@ struct tess_program {
     bool has_cache; /* the cache was opened; it may still be none */
     RtCache cache;
     Failure no_tool;
-    uint64_t n_variants;     /* ever made */
     GpuOpener *opener;       /* of the program's own device; NULL on the CPU */
     GpuContext *own_context; /* among the following; NULL: not wanted yet */
     GpuContext *contexts;    /* all that runs have used */
@@ -205,6 +203,7 @@ tess_target tessi_target(tess_program *p); /* what auto means here */
  * says where it runs (else unused). */
 Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
                                GpuContext **context);
+void tessi_variant_hold(tess_program *p, Variant *v); /* once more */
 void tessi_variant_release(tess_program *p, Variant *v);
 /* Calls the entry of a module, in the workspace of `a`. */
 bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, const Binding *b,

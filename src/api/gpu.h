@@ -120,12 +120,17 @@ bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *
 struct GpuState {
     GpuContext *context; /* held */
     const GpuCode *code;
-    uint64_t variant; /* serial number of the variant that the code belongs to */
+    tess_program *program;
+    Variant *variant; /* that the code belongs to; held against being dropped */
     GpuSlot *slot;
-    bool fresh; /* nothing was bound since the slot was prepared */
+    bool fresh;   /* nothing was bound since the slot was prepared */
+    void *stream; /* for which it was */
     DeviceEvent begin, end;
 };
 void tessi_gpu_state_free(GpuState *s);
+/* Whether a run would be the last one again, and that run: nothing is looked up, locked or allocated. */
+bool tessi_gpu_can_repeat(const tess_args *a, const void *stream);
+bool tessi_gpu_repeat(tess_args *a);
 bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
                    void *stream);
 

@@ -15,14 +15,15 @@ void tessi_gpu_state_free(GpuState *s)
     tessi_device_event_free(d, s->begin);
     tessi_device_event_free(d, s->end);
     tessi_gpu_release(s->context);
+    tessi_variant_release(s->program, s->variant);
     free(s);
 }
 
 /* The state for this code; another one's buffers are given back first. */
-static GpuState *state_for(tess_args *a, const Variant *v, const GpuCode *code)
+static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuCode *code)
 {
     GpuState *s = a->gpu;
-    if (s && s->code == code && s->variant == v->serial)
+    if (s && s->code == code && s->variant == v)
         return s;
     tessi_gpu_state_free(s);
     a->gpu = s = calloc(1, sizeof *s);
@@ -31,7 +32,9 @@ static GpuState *state_for(tess_args *a, const Variant *v, const GpuCode *code)
     s->context = code->context;
     tessi_gpu_hold(s->context);
     s->code = code;
-    s->variant = v->serial;
+    s->program = p;
+    s->variant = v;
+    tessi_variant_hold(p, v);
     s->slot = tessi_gpu_slot_new(v->loops, code);
     return s->slot ? s : NULL;
 }
@@ -119,17 +122,24 @@ static bool enqueue(GpuState *s, tess_args *a, DeviceStream stream)
     return true;
 }
 
+bool tessi_gpu_can_repeat(const tess_args *a, const void *stream)
+{
+    return a->gpu && a->gpu->fresh && a->gpu->stream == stream;
+}
+
+bool tessi_gpu_repeat(tess_args *a)
+{
+    a->timing.front_ms = a->gpu->variant->front_ms;
+    a->timing.compile_ms = a->gpu->code->compile_ms;
+    a->timing.compile_cached = a->gpu->code->cached;
+    return enqueue(a->gpu, a, a->gpu->stream);
+}
+
 bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
                    void *stream)
 {
     Failure *f = &a->failure;
     Guard guard;
-    GpuState *s = a->gpu;
-    if (s && s->fresh && s->context == context && s->variant == v->serial) {
-        a->timing.compile_ms = s->code->compile_ms;
-        a->timing.compile_cached = s->code->cached;
-        return enqueue(s, a, stream);
-    }
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
@@ -143,9 +153,10 @@ bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *contex
     const GpuCode *code = code_for(p, v, a, context, b.params);
     if (!code)
         return false;
-    s = state_for(a, v, code);
+    GpuState *s = state_for(p, a, v, code);
     if (!s)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    s->stream = stream;
     s->fresh = tessi_gpu_prepare(s->slot, &call, f);
     if (s->fresh)
         return enqueue(s, a, stream);

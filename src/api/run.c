@@ -186,6 +186,13 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
     return v;
 }
 
+void tessi_variant_hold(tess_program *p, Variant *v)
+{
+    mtx_lock(&p->lock);
+    v->users++;
+    mtx_unlock(&p->lock);
+}
+
 void tessi_variant_release(tess_program *p, Variant *v)
 {
     mtx_lock(&p->lock);
@@ -209,6 +216,10 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
     a->has_results = false;
     tess_target target = tessi_target(p);
     a->timing.target = target_name(target);
+    if (tessi_gpu_can_repeat(a, stream)) {
+        a->has_results = tessi_gpu_repeat(a);
+        return a->has_results ? TESS_OK : (tess_status)a->failure.status;
+    }
     GpuContext *context = NULL;
     Variant *v = tessi_variant_acquire(p, a, target, stream, &context);
     if (!v)

@@ -136,7 +136,6 @@ Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diag
         return NULL;
     }
     drop_oldest_beyond_limit(p);
-    v->serial = ++p->n_variants;
     v->next = p->variants;
     p->variants = v;
     return v;

@@ -17,6 +17,27 @@
 /* ---- What both drivers share: calls are counted, one fails, objects are counted ------------------------------------------ */
 static int calls, fail_at, fail_code, live;
 
+enum { MOST_OBJECTS = 64 };
+static void *objects[MOST_OBJECTS]; /* those alive; NULL = a free place */
+
+static void *born(void *object)
+{
+    int i = 0;
+    while (objects[i])
+        i++;
+    assert_true(i < MOST_OBJECTS);
+    live++;
+    return objects[i] = object;
+}
+
+static void bury(void)
+{
+    for (int i = 0; i < MOST_OBJECTS; i++) {
+        free(objects[i]);
+        objects[i] = NULL;
+    }
+}
+
 static int next_call(void)
 {
     return ++calls == fail_at ? fail_code : 0;
@@ -26,14 +47,16 @@ static int make(void **out)
 {
     int r = next_call();
     if (r == 0) {
-        *out = malloc(1);
-        live++;
+        *out = born(malloc(1));
     }
     return r;
 }
 
 static int drop(void *object)
 {
+    for (int i = 0; i < MOST_OBJECTS; i++)
+        if (objects[i] == object)
+            objects[i] = NULL;
     free(object);
     live--;
     return 0;
@@ -144,8 +167,7 @@ static CUresult fake_memory_alloc(CUdeviceptr *p, size_t bytes)
 {
     int r = next_call();
     if (r == 0) {
-        *p = (CUdeviceptr)(uintptr_t)calloc(bytes, 1);
-        live++;
+        *p = (CUdeviceptr)(uintptr_t)born(calloc(bytes, 1));
     }
     return r;
 }
@@ -158,8 +180,7 @@ static CUresult fake_host_alloc(void **p, size_t bytes, unsigned flags)
     (void)flags;
     int r = next_call();
     if (r == 0) {
-        *p = malloc(bytes);
-        live++;
+        *p = born(malloc(bytes));
     }
     return r;
 }
@@ -542,6 +563,7 @@ static void fail_each(bool (*use)(Failure *), int code, int status)
         bool ok = use(&f);
         if (!context_lost)
             assert_int_equal(live, 0);
+        bury();
         assert_int_equal(contexts, 0);
         if (calls < fail_at) {
             assert_true(ok);
