@@ -3,15 +3,35 @@ import re
 import subprocess
 
 STAGE = re.compile(r"^stage (\w+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
+COLUMNS = 256 # of a tile
 
 
-def unfused(tool, program, options):
+def stages_of(tool, program):
+    """(name, number of dimensions) of each computed stage, in order of execution."""
+    done = subprocess.run([tool, "explain", program, "--dump=graph"], capture_output=True, text=True, check=True)
+    return [(name, sizes.count(",") + 1) for name, sizes in STAGE.findall(done.stdout)]
+
+
+def loops(dims):
+    order = " ".join(map(str, range(dims)))
+    return f"    loops {order}\n    parallel 0\n    vector {dims - 1}\n    split interior\n"
+
+
+def unfused(tool, program, l2_bytes):
     """A loop nest for each stage, every stage a whole image, rows shared among the cores."""
-    done = subprocess.run([tool, "explain", program, "--dump=graph", *options], capture_output=True, text=True, check=True)
-    text = "plan unfused\n"
-    for name, sizes in STAGE.findall(done.stdout):
-        dims = sizes.count(",") + 1
-        order = " ".join(map(str, range(dims)))
-        text += (f"\ngroup {name}\n    stage {name} memory\n    loops {order}\n    parallel 0\n    vector {dims - 1}\n"
-                 f"    split interior\n")
-    return text
+    del l2_bytes
+    groups = (f"\ngroup {name}\n    stage {name} memory\n{loops(dims)}" for name, dims in stages_of(tool, program))
+    return "plan unfused\n" + "".join(groups)
+
+
+def overlapped(tool, program, l2_bytes):
+    """All stages in one group, those in between as overlapped tiles, one loop nest each, which together fit three quarters of the second cache."""
+    *between, (result, dims) = stages_of(tool, program)
+    rows = 8
+    while 2 * rows * COLUMNS * 4 * len(between) <= 0.75 * l2_bytes: # the rest is for what is read and written
+        rows *= 2
+    passes = "".join(f"    pass\n        stage {name} tile\n" for name, _ in between)
+    return f"plan overlapped\n\ngroup {result}\n    tile {rows} {COLUMNS}\n{passes}    stage {result} memory\n{loops(dims)}"
+
+
+BASELINES = {"unfused": unfused, "overlapped": overlapped}

@@ -37,7 +37,7 @@ class Book:
         self.path = path
         self.commit = commit()
         compiler = output_of(os.environ.get("TESSERA_CC", "cc"), "--version").splitlines()
-        self.head = {"machine": machine(bench.build / "tessera"), "compiler": compiler[0] if compiler else "", "rivals": bench.rivals.versions()}
+        self.head = {"machine": bench.machine, "compiler": compiler[0] if compiler else "", "rivals": bench.rivals.versions()}
         self.rows = []
         if path and append and path.exists():
             self.rows = json.loads(path.read_text())["rows"]
@@ -99,7 +99,7 @@ def name_of(row):
 
 COLUMNS = {
     "rivals": ("tessera ms", "copy ms", "halide ms", "opencv ms", "strips ms", "scipy ms", "of copy %", "/halide", "/opencv"),
-    "fusion": ("chosen ms", "unfused ms", "copy ms", "gain %"),
+    "fusion": ("chosen ms", "unfused ms", "tiles ms", "copy ms", "chosen %", "tiles %"),
     "borders": ("none ms", *(f"{rule} %" for rule in BORDERS[1:]), "copy ms"),
 }
 
@@ -111,8 +111,9 @@ def cells(row):
         return [*(time_text(median(row, lane)) for lane in ("tessera", "copy", "halide", "opencv", "opencv-strips", "scipy")),
                 number(share and 100 * share, "{:.0f}"), number(ratio(row, "tessera", "halide")), number(ratio(row, "tessera", "opencv-best"))]
     if row["table"] == "fusion":
-        gain = ratio(row, "unfused", "tessera")
-        return [*(time_text(median(row, lane)) for lane in ("tessera", "unfused", "copy")), number(gain and 100 * (gain - 1), "{:+.0f}")]
+        gains = [ratio(row, "unfused", lane) for lane in ("tessera", "overlapped")]
+        return [*(time_text(median(row, lane)) for lane in ("tessera", "unfused", "overlapped", "copy")),
+                *(number(g and 100 * (g - 1), "{:+.0f}") for g in gains)]
     changes = [ratio(row, rule, "none") for rule in BORDERS[1:]]
     return [time_text(median(row, "none")), *(number(c and 100 * (c - 1), "{:+.1f}") for c in changes), time_text(median(row, "copy"))]
 

@@ -76,6 +76,8 @@ class Bench:
         self.build = pathlib.Path(options.build).resolve()
         self.work = self.build / "bench" / "work"
         self.work.mkdir(parents=True, exist_ok=True)
+        self.machine = results.machine(self.build / "tessera")
+        self.l2_bytes = int(self.machine["description"].get("l2_bytes", 1 << 20))
         self.rivals = rivals.Rivals(self.build, [] if options.no_rivals else options.rival or rivals.NAMES)
 
     def image(self, job, size):
@@ -113,9 +115,9 @@ class Bench:
             lanes.update(self.rivals.commands(job, k, size, threads))
         elif table == "fusion":
             lanes["tessera"] = self.tessera(job, k)
-            for name, make in (("unfused", plans.unfused),):
+            for name, make in plans.BASELINES.items():
                 path = self.work / f"{job.name}-{name}.plan"
-                path.write_text(make(self.build / "tessera", HERE / "programs" / f"{job.program}.tess", []))
+                path.write_text(make(self.build / "tessera", HERE / "programs" / f"{job.program}.tess", self.l2_bytes))
                 lanes[name] = self.tessera(job, k, [f"plan={path}"])
         else:
             for rule in BORDERS:
@@ -146,6 +148,15 @@ class Bench:
     def largest(self, shape, path):
         done = subprocess.run([self.build / "bench" / "bench_images", "compare", *shape, "0", "0", path, path], capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["largest"]
+
+    def prepare(self, table, job, k, size, threads):
+        """Fills the caches of compiled code: the lanes start and end."""
+        for name, command in self.commands(table, job, k, size, threads).items():
+            if "bench_tessera" in str(command[0]):
+                lane = Lane(command)
+                if "error" in lane.state:
+                    print(f"{job.name} {k or ''} {name}: {lane.state['error']}", file=sys.stderr)
+                lane.close()
 
     def measure(self, table, job, k, size, threads):
         """One row of a table."""
@@ -239,7 +250,7 @@ def main():
     failed, shown = 0, None
     for table, job, k, size, threads in wanted_rows(options):
         if options.prepare:
-            bench.rivals.commands(job, k, size, threads)
+            bench.prepare(table, job, k, size, threads)
             continue
         if shown != table:
             print(results.heading(table))

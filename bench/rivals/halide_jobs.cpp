@@ -180,7 +180,7 @@ static void canny(Job &j, const Schedule &s)
     gx(x, y) = gradient_x(calm);
     gy(x, y) = gradient_y(calm);
     m(x, y) = abs(gx(x, y)) + abs(gy(x, y));
-    Expr ax = abs(gx(x, y)), ay = abs(gy(x, y)), falling = (gx(x, y) > 0) == (gy(x, y) > 0);
+    Expr ax = abs(gx(x, y)), ay = abs(gy(x, y)), falling = select(gx(x, y) < 0, -gy(x, y), gy(x, y)) > 0;
     Expr rival = select(ay <= 0.41421356f * ax, max(m(x - 1, y), m(x + 1, y)), ay > 2.4142136f * ax, max(m(x, y - 1), m(x, y + 1)),
                         falling, max(m(x - 1, y - 1), m(x + 1, y + 1)), max(m(x + 1, y - 1), m(x - 1, y + 1)));
     j.out(x, y) = select(m(x, y) > rival, m(x, y), 0.0f);
