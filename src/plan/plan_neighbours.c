@@ -24,9 +24,16 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
         PlanGroup g = *group;
         g.reason = "";
         g.members.at = NULL;
-        g.members.n = g.members.cap = 0;
+        g.passes.at = NULL;
+        g.members.n = g.members.cap = g.passes.n = g.passes.cap = 0;
         VEC_FOREACH (const StageId, s, &group->members)
             VEC_PUSH(a, &g.members, *s);
+        VEC_FOREACH (const PlanPass, pass, &group->passes) {
+            PlanPass own = { .rows = pass->rows };
+            VEC_FOREACH (const StageId, s, &pass->stages)
+                VEC_PUSH(a, &own.stages, *s);
+            VEC_PUSH(a, &g.passes, own);
+        }
         VEC_PUSH(a, &copy->groups, g);
     }
     return copy;
@@ -55,6 +62,29 @@ static void remove_group(Plan *p, uint32_t i)
     p->groups.n--;
 }
 
+static void remove_stage(PlanGroup *group, uint32_t pass, StageId s)
+{
+    PlanPass *from = &group->passes.at[pass];
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < from->stages.n; k++)
+        if (from->stages.at[k].v != s.v)
+            from->stages.at[kept++] = from->stages.at[k];
+    from->stages.n = kept;
+    if (kept)
+        return;
+    for (; pass + 1 < group->passes.n; pass++)
+        group->passes.at[pass] = group->passes.at[pass + 1];
+    group->passes.n--;
+}
+
+/* Takes a stage out of the passes of its group; members that are copied out of them are computed instead. */
+static void remove_from_passes(Plan *p, StageId s)
+{
+    VEC_FOREACH (PlanGroup, group, &p->groups)
+        for (uint32_t k = group->passes.n; k-- > 0;)
+            remove_stage(group, k, s);
+}
+
 /* Takes a stage out of its group, and the group out of the plan when nothing is left of it. */
 static void remove_member(const Editor *e, Plan *p, StageId s)
 {
@@ -80,16 +110,43 @@ static void add_alone(const Editor *e, Plan *p, StageId s)
         tessi_plan_point_kernel(group);
 }
 
-static void place(Editor *e, StageId s)
+/* The stage computed otherwise: again at each use, or once into memory. */
+static void place(Editor *e, StageId s, Placement to)
 {
+    Placement from = e->from->stage[s.v].placement;
+    if (from == to)
+        return;
     Plan *p = tessi_plan_copy(e->arena, e->from);
-    bool is_inline = p->stage[s.v].placement == PLACE_INLINE;
-    p->stage[s.v].placement = is_inline ? PLACE_MEMORY : PLACE_INLINE;
-    if (is_inline)
+    p->stage[s.v].placement = to;
+    if (from == PLACE_TILE)
+        remove_from_passes(p, s);
+    if (to == PLACE_MEMORY)
         add_alone(e, p, s);
-    else
+    else if (from == PLACE_MEMORY)
         remove_member(e, p, s);
-    offer(e, p, s, is_inline ? "stored" : "inline");
+    offer(e, p, s, to == PLACE_MEMORY ? "stored" : "inline");
+}
+
+/* An inlined stage in a pass of its own, where the tiles of group i read it. */
+static void place_in_pass(Editor *e, uint32_t i, StageId s)
+{
+    if (e->from->stage[s.v].placement != PLACE_INLINE || !e->from->groups.at[i].tile[0])
+        return;
+    for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
+        Plan *p = tessi_plan_copy(e->arena, e->from);
+        PlanGroup *group = &p->groups.at[i];
+        PlanPass pass = { .rows = 1 };
+        VEC_PUSH(e->arena, &pass.stages, s);
+        VEC_PUSH(e->arena, &group->passes, pass);
+        for (uint32_t k = group->passes.n - 1; k > at; k--)
+            group->passes.at[k] = group->passes.at[k - 1];
+        group->passes.at[at] = pass;
+        p->stage[s.v].placement = PLACE_TILE;
+        uint32_t before = e->out->n;
+        offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name));
+        if (e->out->n > before)
+            return; /* the other places differ only in order */
+    }
 }
 
 /* ---- Groups -------------------------------------------------------------------------------------------------------------------- */
@@ -188,6 +245,111 @@ static void change_kernel(Editor *e, uint32_t i)
     }
 }
 
+/* ---- Tiles --------------------------------------------------------------------------------------------------------------------- */
+
+enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles */
+
+static void give_tiles(PlanGroup *group)
+{
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        group->tile[d] = d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS;
+}
+
+static const char *tile_text(Arena *a, const PlanGroup *group)
+{
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_text_add(&text, "tile");
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        tessi_text_addf(&text, " %lld", (long long)group->tile[d]);
+    return tessi_text_str(&text);
+}
+
+/* Tiles of half and twice the size in each dimension; none at all, or some where there were none. */
+static void change_tiles(Editor *e, uint32_t i)
+{
+    const PlanGroup *old = &e->from->groups.at[i];
+    Plan *p;
+    if (old->n_dims && (!old->tile[0] || !old->passes.n)) {
+        PlanGroup *group = edit(e, i, &p);
+        if (old->tile[0])
+            group->tile[0] = 0;
+        else
+            give_tiles(group);
+        for (uint8_t d = 1; d < MAX_DIMS && !group->tile[0]; d++)
+            group->tile[d] = 0;
+        offer(e, p, about_group(e, i), group->tile[0] ? tile_text(e->arena, group) : "no tiles");
+    }
+    for (uint8_t d = 0; d < old->n_dims && old->tile[0]; d++) {
+        for (int twice = 0; twice < 2; twice++) {
+            PlanGroup *group = edit(e, i, &p);
+            group->tile[d] = twice ? old->tile[d] * 2 : old->tile[d] / 2;
+            if (group->tile[d] >= 1 && group->tile[d] <= PLAN_MAX_TILE)
+                offer(e, p, about_group(e, i), tile_text(e->arena, group));
+        }
+    }
+    PlanGroup *group = edit(e, i, &p);
+    group->stream = !old->stream;
+    offer(e, p, about_group(e, i), group->stream ? "stream" : "no stream");
+}
+
+static void change_passes(Editor *e, uint32_t i)
+{
+    const PlanGroup *old = &e->from->groups.at[i];
+    for (uint32_t k = 0; k < old->passes.n; k++) {
+        for (uint8_t rows = 1; rows <= PLAN_MAX_ROWS; rows = (uint8_t)(rows * 2)) {
+            if (rows == old->passes.at[k].rows)
+                continue;
+            Plan *p;
+            edit(e, i, &p)->passes.at[k].rows = rows;
+            offer(e, p, old->passes.at[k].stages.at[0], tessi_sprintf(e->arena, "rows %d", rows));
+        }
+    }
+}
+
+/* Group k computed by passes of group i. */
+static void fuse(Editor *e, uint32_t i, uint32_t k)
+{
+    Plan *p = tessi_plan_copy(e->arena, e->from);
+    PlanGroup *into = &p->groups.at[i], from = p->groups.at[k];
+    VEC(PlanPass) passes = { 0 };
+    VEC_FOREACH (const PlanPass, pass, &from.passes)
+        VEC_PUSH(e->arena, &passes, *pass);
+    PlanPass own = { .rows = into->split == SPLIT_INTERIOR ? from.rows : 1 };
+    VEC_FOREACH (const StageId, s, &from.members) {
+        VEC_PUSH(e->arena, &own.stages, *s);
+        if (e->f->returned[s->v]) /* copied out as well */
+            VEC_PUSH(e->arena, &into->members, *s);
+        else
+            p->stage[s->v].placement = PLACE_TILE;
+    }
+    VEC_PUSH(e->arena, &passes, own);
+    VEC_FOREACH (const PlanPass, pass, &into->passes)
+        VEC_PUSH(e->arena, &passes, *pass);
+    into->passes.at = passes.at;
+    into->passes.n = into->passes.cap = passes.n;
+    if (!into->tile[0])
+        give_tiles(into);
+    remove_group(p, k);
+    offer(e, p, about_group(e, k),
+          tessi_sprintf(e->arena, "in the tiles of %s", e->from->groups.at[i].name));
+}
+
+/* Whether a stage that group i computes reads a member of group k. */
+static bool reads_group(Editor *e, uint32_t i, uint32_t k)
+{
+    StageList mine = { 0 }, stored = { 0 };
+    tessi_plan_group_stages(e->f, &e->from->groups.at[i], &mine);
+    VEC_FOREACH (const StageId, s, &mine) {
+        tessi_plan_stored_reads(e->f, e->from, *s, &stored);
+        VEC_FOREACH (const StageId, r, &stored)
+            VEC_FOREACH (const StageId, member, &e->from->groups.at[k].members)
+                if (r->v == member->v)
+                    return true;
+    }
+    return false;
+}
+
 void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbours *out)
 {
     Editor e = { .arena = a, .f = tessi_plan_facts(a, g), .from = p, .out = out };
@@ -195,13 +357,26 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
         change_rows(&e, i);
         change_loops(&e, i);
         change_kernel(&e, i);
+        if (p->gpu)
+            continue;
+        change_tiles(&e, i);
+        change_passes(&e, i);
     }
-    GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_plan_computes(e.f, id) && e.f->can_inline[id.v])
-            place(&e, id);
+    GRAPH_FOREACH_STAGE (g, id) {
+        if (!tessi_plan_computes(e.f, id) || e.f->returned[id.v])
+            continue;
+        if (e.f->can_inline[id.v])
+            place(&e, id, PLACE_INLINE);
+        place(&e, id, PLACE_MEMORY);
+        for (uint32_t i = 0; i < p->groups.n && !p->gpu; i++)
+            place_in_pass(&e, i, id);
+    }
     for (uint32_t i = 0; i < p->groups.n; i++) {
         separate(&e, i);
         for (uint32_t k = i + 1; k < p->groups.n; k++)
             join(&e, i, k);
+        for (uint32_t k = 0; k < i && !p->gpu; k++)
+            if (reads_group(&e, i, k))
+                fuse(&e, i, k);
     }
 }
