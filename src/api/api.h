@@ -96,6 +96,7 @@ struct tess_program {
     size_t n_text;
     tess_options options; /* deep copy in the arena */
     VEC(Input) inputs, outputs;
+    IdMap input_map; /* name to number in `inputs` plus one */
     VEC(ProgramConstant) constants;
     mtx_t lock; /* guards variants and what they make late, and failure */
     bool has_lock;
@@ -138,6 +139,7 @@ const char *tessi_dl_type_text(DLDataType d, char buffer[32]);
 
 /* ---- compile.c: text to graph, and the signature */
 tess_diags *tessi_diags_new(void);
+int64_t tessi_input_number(const tess_program *p, const char *name); /* -1 when there is none */
 /* Parses, checks, lowers and simplifies into `v` (arena ready, constants set). False with diagnostics in `d`. */
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
 

@@ -70,20 +70,16 @@ void tess_args_free(tess_args *a)
 /* The input of that name, which must be an image (or mask) or else a number; false with the sentence. */
 static bool find_input(tess_args *a, const char *name, bool image, uint32_t *index)
 {
-    const tess_program *p = a->program;
-    for (uint32_t i = 0; name && i < p->inputs.n; i++) {
-        const tess_info *info = &p->inputs.at[i].info;
-        if (!tessi_streq(info->name, name))
-            continue;
-        *index = i;
-        if (image == (info->kind == TESS_IMAGE || info->kind == TESS_MASK))
-            return true;
-        return tessi_failf(
-            &a->failure, TESS_ERROR_ARGUMENT,
-            image ? "'%s' is a number, not an image" : "'%s' is an image, not a number", name);
-    }
-    return tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "the program has no input '%s'",
-                       name ? name : "(null)");
+    int64_t number = tessi_input_number(a->program, name);
+    if (number < 0)
+        return tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "the program has no input '%s'",
+                           name ? name : "(null)");
+    *index = (uint32_t)number;
+    tess_kind kind = a->program->inputs.at[number].info.kind;
+    return image == (kind == TESS_IMAGE || kind == TESS_MASK)
+           || tessi_failf(
+               &a->failure, TESS_ERROR_ARGUMENT,
+               image ? "'%s' is a number, not an image" : "'%s' is an image, not a number", name);
 }
 
 /* Every target reads memory of the host; devices also their own. */

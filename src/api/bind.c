@@ -7,27 +7,19 @@
 #include "rt/env.h"
 #include "rt/memory.h"
 
-static int64_t number_of(const tess_program *p, const char *name)
-{
-    for (uint32_t i = 0; i < p->inputs.n; i++)
-        if (tessi_streq(p->inputs.at[i].info.name, name))
-            return i;
-    return -1;
-}
-
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f)
 {
     const Graph *g = v->graph;
     const int64_t **sizes = ARENA_NEW_ARRAY(arena, const int64_t *, g->inputs.n);
     for (uint32_t i = 0; i < g->inputs.n; i++) {
-        int64_t k = number_of(p, g->inputs.at[i].name);
+        int64_t k = tessi_input_number(p, g->inputs.at[i].name);
         if (k >= 0 && a->inputs[k].set)
             sizes[i] = a->inputs[k].shape;
     }
     bool *given = ARENA_NEW_ARRAY(arena, bool, g->params.n);
     for (uint32_t i = 0; i < g->params.n; i++) {
-        int64_t k = number_of(p, g->params.at[i].name);
+        int64_t k = tessi_input_number(p, g->params.at[i].name);
         if (k >= 0 && a->scalar_set[k]) {
             given[i] = true;
             params[i] = (int64_t)a->scalars[k];
@@ -47,7 +39,7 @@ static bool bind_scalars(const tess_program *p, const Variant *v, const tess_arg
 {
     for (uint32_t i = 0; i < v->graph->scalars.n; i++) {
         const Scalar *s = &v->graph->scalars.at[i];
-        int64_t k = number_of(p, s->name);
+        int64_t k = tessi_input_number(p, s->name);
         if (k < 0 || !a->scalar_set[k]) {
             if (!s->has_default)
                 return tessi_failf(f, TESS_ERROR_ARGUMENT,
@@ -65,7 +57,7 @@ static bool bind_scalars(const tess_program *p, const Variant *v, const tess_arg
 
 const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, const char *name)
 {
-    return &a->inputs[number_of(p, name)];
+    return &a->inputs[tessi_input_number(p, name)];
 }
 
 static void describe(const Image *image, const BoundImage *b, InterpImage *out)
@@ -83,7 +75,7 @@ static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args
 {
     for (uint32_t i = 0; i < v->graph->inputs.n; i++) {
         const Image *image = &v->graph->inputs.at[i];
-        int64_t k = number_of(p, image->name);
+        int64_t k = tessi_input_number(p, image->name);
         if (k < 0 || !a->inputs[k].set)
             return tessi_failf(f, TESS_ERROR_ARGUMENT, "the image '%s' is not given", image->name);
         describe(image, &a->inputs[k], &out->inputs[i]);

@@ -163,11 +163,14 @@ static void fill_number(tess_program *p, Input *in, const char *name, ScalarType
     in->info.hi = has_range ? real_value(type, hi) : 0;
 }
 
-static bool fill_image(tess_program *p, const Graph *g, const char *name, Input *in)
+/* The images of a graph are mostly in the order of their declarations: the search begins behind the one found last. */
+static bool fill_image(tess_program *p, const Graph *g, uint32_t *last, const char *name, Input *in)
 {
-    VEC_FOREACH (const Image, image, &g->inputs) {
-        if (tessi_streq(image->name, name)) {
-            fill_channels(p, image, in);
+    for (uint32_t k = 0; k < g->inputs.n; k++) {
+        uint32_t i = (*last + k) % g->inputs.n;
+        if (tessi_streq(g->inputs.at[i].name, name)) {
+            fill_channels(p, &g->inputs.at[i], in);
+            *last = i + 1;
             return true;
         }
     }
@@ -195,6 +198,7 @@ static bool fill_scalar(tess_program *p, const Variant *v, const char *name, Inp
 
 static void make_signature(tess_program *p, const Variant *v)
 {
+    uint32_t last = 0;
     for (uint32_t i = 0; i < v->ast->decls.n; i++) {
         const AstDecl *decl = v->ast->decls.at[i];
         Input in = { 0 };
@@ -202,7 +206,7 @@ static void make_signature(tess_program *p, const Variant *v)
         const char *name = decl->name.text;
         bool known = true;
         if (decl->kind == AST_DECL_IMAGE) {
-            known = fill_image(p, v->graph, name, &in);
+            known = fill_image(p, v->graph, &last, name, &in);
         } else if (decl->kind == AST_DECL_SCALAR) {
             known = fill_scalar(p, v, name, &in);
         } else {
@@ -210,8 +214,11 @@ static void make_signature(tess_program *p, const Variant *v)
             fill_number(p, &in, name, TYPE_I64, false, (Value){ 0 }, false, (Value){ 0 },
                         (Value){ 0 });
         }
-        if (known)
-            VEC_PUSH(&p->arena, &p->inputs, in);
+        if (!known)
+            continue;
+        VEC_PUSH(&p->arena, &p->inputs, in);
+        tessi_idmap_add(&p->arena, &p->input_map, tessi_hash_bytes(0, name, strlen(name)),
+                        p->inputs.n);
     }
     VEC_FOREACH (const Image, image, &v->graph->outputs) {
         Input out = { 0 };
@@ -221,19 +228,32 @@ static void make_signature(tess_program *p, const Variant *v)
     }
 }
 
-static int64_t input_number(const tess_program *p, const char *name)
+typedef struct InputQuery {
+    const tess_program *p;
+    const char *name;
+} InputQuery;
+
+static bool is_named(void *user, uint32_t number)
 {
-    for (uint32_t i = 0; name && i < p->inputs.n; i++)
-        if (tessi_streq(p->inputs.at[i].info.name, name))
-            return i;
-    return -1;
+    const InputQuery *q = user;
+    return tessi_streq(q->p->inputs.at[number - 1].info.name, q->name);
+}
+
+int64_t tessi_input_number(const tess_program *p, const char *name)
+{
+    if (!name)
+        return -1;
+    return (int64_t)tessi_idmap_find(&p->input_map, tessi_hash_bytes(0, name, strlen(name)),
+                                     is_named, &(InputQuery){ p, name })
+           - 1;
 }
 
 static void note_constants(tess_program *p, const Variant *v)
 {
     VEC_FOREACH (const TConstant, c, &v->typed->constants) {
-        ProgramConstant constant = { tessi_strdup(&p->arena, c->name), input_number(p, c->name),
-                                     input_number(p, c->image), c->dim };
+        ProgramConstant constant = { tessi_strdup(&p->arena, c->name),
+                                     tessi_input_number(p, c->name),
+                                     tessi_input_number(p, c->image), c->dim };
         VEC_PUSH(&p->arena, &p->constants, constant);
     }
 }

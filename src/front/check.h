@@ -54,6 +54,7 @@ typedef struct Sym {
 typedef struct Scope {
     struct Scope *outer;
     VEC(Sym *) syms;
+    IdMap by_name; /* to number in `syms` plus one */
 } Scope;
 
 /* The rule for reads that name none. */

@@ -33,13 +33,28 @@ Scope *tessi_scope_new(Checker *c, Scope *outer)
     return s;
 }
 
+typedef struct Query {
+    const Scope *scope;
+    const char *name;
+} Query;
+
+static bool is_named(void *user, uint32_t number)
+{
+    const Query *q = user;
+    return tessi_streq(q->scope->syms.at[number - 1]->name.text, q->name);
+}
+
+static uint64_t hash_of(const char *name)
+{
+    return tessi_hash_bytes(0, name, strlen(name));
+}
+
 Sym *tessi_scope_find_here(const Scope *s, const char *name)
 {
-    VEC_FOREACH (Sym *const, it, &s->syms) {
-        if ((*it)->name.text == name || tessi_streq((*it)->name.text, name))
-            return *it;
-    }
-    return NULL;
+    if (!name)
+        return NULL;
+    uint32_t number = tessi_idmap_find(&s->by_name, hash_of(name), is_named, &(Query){ s, name });
+    return number ? s->syms.at[number - 1] : NULL;
 }
 
 Sym *tessi_scope_find(const Scope *s, const char *name)
@@ -69,6 +84,7 @@ Sym *tessi_scope_add(Checker *c, Name name, SymKind kind)
     sym->name = name;
     sym->kind = kind;
     VEC_PUSH(c->a, &c->at.scope->syms, sym);
+    tessi_idmap_add(c->a, &c->at.scope->by_name, hash_of(name.text), c->at.scope->syms.n);
     return sym;
 }
 
