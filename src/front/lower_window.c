@@ -5,7 +5,6 @@
 #include <math.h>
 
 static const ExprId NONE = { 0 };
-enum { MAX_DIRECT_TAPS = 121 }; /* convolutions up to this many taps are written out */
 
 static WindowId graph_window(Lower *l, const TWindow *w)
 {
@@ -178,42 +177,12 @@ static bool is_zero(const TMask *m, uint32_t i)
     return m->at && (tessi_tt_is_integer(m->type) ? m->at[i].i == 0 : m->at[i].f == 0);
 }
 
-static ScalarType mask_value_type(const TMask *m)
-{
-    return m->type.kind == TT_UNTYPED_INT    ? TYPE_I64
-           : m->type.kind == TT_UNTYPED_REAL ? TYPE_F64
-                                             : m->type.scalar;
-}
-
 static uint32_t image_channel(const TExpr *e, uint32_t channel)
 {
     return e->field >= 0 ? (uint32_t)e->field : channel;
 }
 
-static ExprId direct_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
-{
-    const TMask *m = e->mask;
-    Graph *g = l->g;
-    ExprId sum = NONE;
-    for (uint32_t i = 0; i < m->n; i++) {
-        StaticAffine at[MAX_DIMS] = { { 0 } };
-        if (is_zero(m, i))
-            continue;
-        uint32_t rest = i;
-        for (int d = m->n_dims - 1; d >= 0; d--) {
-            uint32_t n = (uint32_t)(m->hi[d] - m->lo[d] + 1);
-            at[d].constant = (int64_t)(m->lo[d] + (int32_t)(rest % n)) * e->dilation;
-            rest /= n;
-        }
-        Value c = tessi_eval_cast(t, mask_value_type(m), m->at[i]);
-        ExprId pixel = tessi_lower_tap(l, b, e, at, image_channel(e, channel), t);
-        ExprId product = tessi_expr_op(g, OP_MUL, tessi_expr_const(g, t, c), pixel, NONE);
-        sum = sum.v ? tessi_expr_op(g, OP_ADD, sum, product, NONE) : product;
-    }
-    return sum.v ? sum : number(l, t, 0);
-}
-
-static ExprId looped_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
+static ExprId taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
 {
     const TMask *m = e->mask;
     Graph *g = l->g;
@@ -264,10 +233,5 @@ static ExprId looped_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, 
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
     ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
-    uint32_t taps = 0;
-    for (uint32_t i = 0; i < e->mask->n; i++)
-        taps += !is_zero(e->mask, i);
-    if (e->mask->at && taps <= MAX_DIRECT_TAPS)
-        return direct_taps(l, b, e, channel, t);
-    return looped_taps(l, b, e, channel, t);
+    return taps(l, b, e, channel, t);
 }

@@ -63,6 +63,27 @@ static ExprId fold_integer_sum(Graph *g, const Expr *e)
     return none;
 }
 
+/* x + -y, -x + y and x - -y need no sign; x * -1 is a sign. */
+static ExprId fold_sign(Graph *g, const Expr *e)
+{
+    if (e->type == TYPE_BOOL || (e->op != OP_ADD && e->op != OP_SUB && e->op != OP_MUL))
+        return none;
+    const Expr *a = tessi_expr(g, e->arg[0]), *b = tessi_expr(g, e->arg[1]);
+    bool minus_a = a->kind == EXPR_OP && a->op == OP_NEG;
+    bool minus_b = b->kind == EXPR_OP && b->op == OP_NEG;
+    if (e->op == OP_MUL) {
+        bool signed_type = tessi_is_real(e->type) || !tessi_is_unsigned(e->type);
+        if (signed_type && is_value(g, e->arg[1], -1))
+            return tessi_expr_op(g, OP_NEG, e->arg[0], none, none);
+        if (signed_type && is_value(g, e->arg[0], -1))
+            return tessi_expr_op(g, OP_NEG, e->arg[1], none, none);
+        return none;
+    }
+    if (minus_b)
+        return binary(g, e->op == OP_ADD ? OP_SUB : OP_ADD, e->arg[0], b->arg[0]);
+    return minus_a && e->op == OP_ADD ? binary(g, OP_SUB, e->arg[1], a->arg[0]) : none;
+}
+
 static ExprId fold_integer(Graph *g, const Expr *e)
 {
     ExprId a = e->arg[0], b = e->arg[1];
@@ -187,5 +208,8 @@ ExprId tessi_fold_op(Graph *g, const Expr *e)
     case OP_XOR: return fold_bits(g, e);
     default: break;
     }
+    folded = fold_sign(g, e);
+    if (folded.v)
+        return folded;
     return tessi_is_real(e->type) ? fold_real(g, e) : fold_integer(g, e);
 }

@@ -8,10 +8,20 @@
 
 /* A copy with what the outputs need, and the inputs. */
 Graph *tessi_graph_copy_live(const Graph *g, Arena *a);
+/* The same, with `change` applied to every expression (as in Rewrite) and told by `enter` which stage and piece of the copy it stands in;
+ * it may add stages, which come before the one at hand. */
+typedef struct GraphChange {
+    ExprId (*change)(Rewrite *r, ExprId id, const Expr *e);
+    void (*enter)(void *user, const Stage *s, const Piece *p);
+    void *user;
+} GraphChange;
+Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 /* Replaces each body by what `r` makes of it. */
 void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 
 enum { UNROLL_TAPS = 32, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
+/* A copy in which windows with weights known when compiling are taken apart and written out. */
+Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp);
 /* Windows of few points become chains of operators. */
 void tessi_pass_unroll(Graph *g);
 /* What depends on window variables alone, and costs arithmetic on reals, becomes a table; reductions that depend on nothing, constants. */

@@ -1,9 +1,9 @@
-/* The simplifier: unrolling, compile-time tables, and the one decision about rounding, between two copies that drop what is dead. */
+/* The simplifier: masks, unrolling, compile-time tables, and the one decision about rounding, between two copies that drop what is dead. */
 #include "graph/graph_passes.h"
 
 Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
 {
-    Graph *work = tessi_graph_copy_live(g, a);
+    Graph *work = tessi_graph_copy_with_masks(g, a, fp);
     tessi_pass_unroll(work);
     tessi_pass_constants(work);
     tessi_pass_inside(work);
@@ -76,7 +76,7 @@ static void copy_images(Rewrite *r, bool is_output)
     }
 }
 
-static StageId copy_stage(Rewrite *r, const Stage *s)
+static StageId copy_stage(Rewrite *r, const Stage *s, const GraphChange *change)
 {
     Arena *a = r->to->arena;
     Stage copy = *s;
@@ -91,6 +91,10 @@ static StageId copy_stage(Rewrite *r, const Stage *s)
             piece.offset[d] = tessi_rewrite_size(r, p->offset[d]);
             piece.count[d] = tessi_rewrite_size(r, p->count[d]);
         }
+        if (change) { /* what an expression becomes may depend on where it stands */
+            change->enter(change->user, &copy, &piece);
+            tessi_expr_map_clear(&r->map);
+        }
         piece.body = tessi_rewrite_expr(r, p->body);
         VEC_PUSH(a, &copy.pieces, piece);
     }
@@ -102,12 +106,21 @@ static StageId copy_stage(Rewrite *r, const Stage *s)
 
 Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
 {
+    return tessi_graph_copy(g, a, NULL);
+}
+
+Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
+{
     Graph *copy = tessi_graph_new(a, g->name);
     const bool *live = find_live(g, a);
     StageId *stage = ARENA_NEW_ARRAY(a, StageId, g->stages.n);
     Rewrite r;
     tessi_rewrite_init(&r, g, copy, a);
     r.stage = stage;
+    if (change) {
+        r.change = change->change;
+        r.user = change->user;
+    }
     copy->fp = g->fp;
     VEC_FOREACH (const Param, p, &g->params)
         VEC_PUSH(a, &copy->params, *p);
@@ -117,7 +130,7 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         if (live[id.v] || s->kind == STAGE_INPUT) /* an unread input still tells its size */
-            stage[id.v] = copy_stage(&r, s);
+            stage[id.v] = copy_stage(&r, s, change);
     }
     copy_images(&r, true);
     return copy;

@@ -55,10 +55,79 @@ static void test_rules_of_reads_inside_go(void **state)
 
 static void test_large_windows_stay(void **state)
 {
-    check_body(*state, "sum($i = -20..20 : X@[$i,0]:clamp)", FP_DEFAULT,
-               "sum($i = -20..20 : X@[$i,0]:clamp)");
+    check_body(*state, "prod($i = -20..20 : X@[$i,0]:clamp)", FP_DEFAULT,
+               "prod($i = -20..20 : X@[$i,0]:clamp)");
     check_body(*state, "median($i = -1..1 : X@[$i,0]:clamp)", FP_DEFAULT,
                "median($i = -1..1 : X@[$i,0]:clamp)");
+}
+
+/* The stages that `stages` become. */
+static void check_stages(Arena *a, const char *stages, FpMode fp, const char *want)
+{
+    const char *text = tessi_sprintf(a, HEAD "%s\n" TAIL, stages);
+    Graph *s = tessi_graph_simplify(testing_read(a, text, NULL), a, fp);
+    assert_null(tessi_graph_verify(s));
+    const char *got = strstr(testing_printed(a, s), "image K\n");
+    assert_non_null(got);
+    got += strlen("image K\n");
+    assert_string_equal(tessi_strndup(a, got, (size_t)(strstr(got, "output") - got)), want);
+}
+
+static void test_masks_of_rank_one_are_split(void **state)
+{
+    const char *box = "stage y[M, N] float = sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)";
+    check_stages(*state, box, FP_DEFAULT,
+                 "stage y.lines[M, N] float = X@[0,-1]:clamp + X + X@[0,1]:clamp\n"
+                 "stage y[M, N] float = y.lines@[-1,0]:clamp + y.lines + y.lines@[1,0]:clamp\n");
+    assert_null(strstr(testing_printed(*state, simplified(*state, strstr(box, "sum"), FP_STRICT)),
+                       "lines"));
+    /* What answers outside is a line of what answered before. */
+    check_stages(*state,
+                 "stage y[M, N] float = sum($i = -1..1, $j = -1..1 : X@[$i,$j]:constant(2.0f))",
+                 FP_DEFAULT,
+                 "stage y.lines[M, N] float = X@[0,-1]:constant(2.0f) + X + "
+                 "X@[0,1]:constant(2.0f)\nstage y[M, N] float = "
+                 "y.lines@[-1,0]:constant(6.0f) + y.lines + y.lines@[1,0]:constant(6.0f)\n");
+    /* Integers in every mode; weights are factored exactly, with few signs. */
+    check_stages(*state,
+                 "stage y[M, N] float = cast<float>(sum($i = -1..1, $j = -1..1 : $i * (2 - $j * $j)"
+                 " * K@[$i,$j]:wrap))",
+                 FP_STRICT,
+                 "stage y.lines[M, N] int32 = K@[0,-1]:wrap + K@[0,1]:wrap + 2 * K\n"
+                 "stage y[M, N] float = cast<float>(y.lines@[1,0]:wrap - y.lines@[-1,0]:wrap)\n");
+    check_stages(*state,
+                 "stage y[M, N] float = cast<float>(max($i = -1..1, $j = -1..1 : "
+                 "K@[$i,$j]:[mirror,clamp]))",
+                 FP_STRICT,
+                 "stage y.lines[M, N] int32 = max(max(K@[0,-1]:clamp, K), K@[0,1]:clamp)\n"
+                 "stage y[M, N] float = cast<float>(max(max(y.lines@[-1,0]:mirror, y.lines), "
+                 "y.lines@[1,0]:mirror))\n");
+}
+
+/* Not of rank one; rules or distances that are not the same for all reads; weights or answers known only at run time. */
+static void test_other_windows_are_not_split(void **state)
+{
+    static const char *const body[] = {
+        "sum($i = -1..1, $j = -1..1 : cast<float>($i * $i + $j) * X@[$i,$j]:clamp)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp where $i * $j < 1)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp * X@[$i,$j]:wrap)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp * X@[$i + 1,$j]:clamp)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp * X)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i + $j,$j]:clamp)",
+        "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:constant(scalar(t)))",
+        "max($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)",
+        "sum($i = 0..1, $j = 0..1 : X@[$i,$j]:clamp)",
+    };
+    for (size_t k = 0; k < sizeof body / sizeof *body; k++)
+        if (strstr(testing_printed(*state, simplified(*state, body[k], FP_DEFAULT)), "lines"))
+            fail_msg("%s was split", body[k]);
+}
+
+static void test_equal_integer_weights_multiply_once(void **state)
+{
+    check_body(*state, "cast<float>(sum($i = -2..2 : (3 - $i * $i) * K@[0,$i]:clamp))", FP_STRICT,
+               "cast<float>(2 * (K@[0,-1]:clamp + K@[0,1]:clamp) + 3 * K - (K@[0,-2]:clamp + "
+               "K@[0,2]:clamp))");
 }
 
 static void test_rounding(void **state)
@@ -75,18 +144,18 @@ static void test_rounding(void **state)
     check_body(*state, "X / 0.0f", FP_DEFAULT, "X / 0.0f");
     check_body(*state, "X / 3e38f", FP_DEFAULT, "X / 3e+38f");
     check_body(*state, "X / scalar(t)", FP_DEFAULT, "X / scalar(t)");
-    check_body(*state, "sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
-               "fused_sum($i = -20..20 : scalar(t) * X@[$i,0]:clamp)");
+    check_body(*state, "sum($i = -70..70 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
+               "fused_sum($i = -70..70 : scalar(t) * X@[$i,0]:clamp)");
     check_body(*state, "sum($i = 0..2 : scalar(t) * X@[$i,0]:clamp)", FP_DEFAULT,
                "scalar(t) * X + [scalar(t) * X@[1,0]:clamp] + [scalar(t) * X@[2,0]:clamp]");
 }
 
 static void test_weights_become_tables(void **state)
 {
-    Graph *g = simplified(
-        *state,
-        "sum($i = -9..9, $j = -9..9 : exp(cast<float>(-($i * $i)) / 8.0f) * X@[$i,$j]:clamp)",
-        FP_DEFAULT);
+    Graph *g = simplified(*state,
+                          "sum($i = -9..9, $j = -9..9 : exp(cast<float>(-($i * $i)) / 8.0f) * "
+                          "X@[$i,$j]:clamp where X < 1.0f)",
+                          FP_DEFAULT);
     assert_int_equal(g->tables.n, 2); /* number 0 is unused */
     const Table *t = tessi_table(g, (TableId){ 1 });
     assert_int_equal(t->n, 19);
@@ -94,9 +163,8 @@ static void test_weights_become_tables(void **state)
         Value x = tessi_value_real((double)((float)(-i * i) / 8.0f));
         assert_true(tessi_value_same(TYPE_F32, t->at[i + 9], tessi_eval(OP_EXP, TYPE_F32, &x)));
     }
-    assert_non_null(
-        strstr(testing_printed(*state, g),
-               "fused_sum($i = -9..9, $j = -9..9 : weights[$i + 9] * X@[$i,$j]:clamp)"));
+    assert_non_null(strstr(testing_printed(*state, g),
+                           "fused_sum($i = -9..9, $j = -9..9 : weights[$i + 9] * X@[$i,$j]:clamp"));
 }
 
 static void test_reductions_of_constants(void **state)
@@ -145,6 +213,11 @@ static const char *const bodies[] = {
     "cast<float>(K / 7 + K % 5 - K * 1 + (K + 3 - 5) + (K ^ K) + (K & -1))",
     "sum($i = 0..3 : 0.0f * X@[$i,0]:clamp)",
     "sum($i = 0..63 : -0.0f * X@[$i,0]:clamp)",
+    "cast<float>(sum($i = -2..3, $j = -4..1 : ($i - 1) * ($j * $j - 7) * K@[$i,2*$j]:mirror))",
+    "cast<float>(sum($i = -2..3, $j = -4..1 : ($i * $j - 2) * K@[$i,$j]:reflect))",
+    "cast<float>(sum($i = -2..2, $j = -2..2 : K@[$j,-3*$i + 1]:[constant,wrap](5)))",
+    "cast<float>(min($i = -5..5, $j = -9..9 : K@[($i,2),(2*$j,1)]:[clamp,constant](5)))",
+    "select(any($i = -1..1, $j = -2..2 : K@[$i,$j]:constant(-1) < -2000000000), X, -X)",
 };
 
 static void run_both(Arena *a, const Graph *g, const Graph *s, const char *body)
@@ -190,10 +263,17 @@ static void test_default_is_decided_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GRAPH_TEST(test_windows_unroll_in_order), GRAPH_TEST(test_rules_of_reads_inside_go),
-        GRAPH_TEST(test_large_windows_stay),      GRAPH_TEST(test_rounding),
-        GRAPH_TEST(test_weights_become_tables),   GRAPH_TEST(test_reductions_of_constants),
-        GRAPH_TEST(test_dead_stages_go),          GRAPH_TEST(test_strict_changes_no_bit),
+        GRAPH_TEST(test_windows_unroll_in_order),
+        GRAPH_TEST(test_rules_of_reads_inside_go),
+        GRAPH_TEST(test_large_windows_stay),
+        GRAPH_TEST(test_rounding),
+        GRAPH_TEST(test_masks_of_rank_one_are_split),
+        GRAPH_TEST(test_other_windows_are_not_split),
+        GRAPH_TEST(test_equal_integer_weights_multiply_once),
+        GRAPH_TEST(test_weights_become_tables),
+        GRAPH_TEST(test_reductions_of_constants),
+        GRAPH_TEST(test_dead_stages_go),
+        GRAPH_TEST(test_strict_changes_no_bit),
         GRAPH_TEST(test_default_is_decided_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,11 @@ static const GraphCase CASES[] = {
       "fp default\n"
       "param N\n"
       "image X[N] uint8\n"
+      "table m[3] int32 = { 1, 0, -1 }\n"
+      "table m.taps[3] bool = { 1, 0, 1 }\n"
       "stage X[N] uint8 = image X\n"
-      "stage t[N] int32 = cast<int32>(X@[-2]:wrap) + -1 * cast<int32>(X@[2]:wrap)\n"
+      "stage t[N] int32 = sum($i = -1..1 : let %1 = $i + 1; m[%1] * cast<int32>(X@[2*$i]:wrap) "
+      "where m.taps[%1])\n"
       "output t[N] int32 = t\n" },
     { "float16 is rounded where it is made", false,
       "parameter N;\n"

@@ -1,0 +1,529 @@
+/* Masks: windows that combine a value at constant distances, the sums with weights known when compiling. What the user wrote as a sum
+ * over a mask (not as a chain of +) may be added up in another order (docs/decisions/015-masks.md):
+ *
+ *   - a mask of rank one is split: a stage adds up along the inner variables, the rest adds up values of that stage. The border rules
+ *     act in each dimension by themselves, so reading the stage under the rule of the outer dimension gives what reading the image
+ *     gave. Under strict rounding only integers are split, which is exact; minima, maxima, any and all lose nothing either;
+ *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights. */
+#include <math.h>
+
+#include "graph/graph_masks.h"
+#include "graph/graph_passes.h"
+
+enum { MAX_POINTS = 1 << 14, MAX_SIMPLE_TAPS = 121, MAX_SIMPLE_NODES = 4 };
+
+static const ExprId none = { 0 };
+
+/* Where the expression at hand is computed. */
+typedef struct Domain {
+    const char *name;
+    Span span;
+    uint8_t n_dims;
+    SizeId count[MAX_DIMS];
+} Domain;
+
+typedef struct Masks {
+    Graph *to;
+    FpMode fp;
+    ExprWalk walk;
+    Domain domain;
+    VEC(StageId) made; /* in the order made; looked through for equals */
+} Masks;
+
+/* A reduction over a window: weights (SUM only; 0 where `used` is false) times a value. */
+typedef struct Taps {
+    Reduction reduction;
+    WindowId window;
+    ExprId value;
+    ScalarType type;
+    Matrix weights; /* as many variables as the window */
+} Taps;
+
+static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise);
+
+/* ---- Looking at windows ------------------------------------------------------------------------------------------------ */
+
+/* Known when compiling, once the window's variables are. */
+static bool is_weight(Masks *m, ExprId id)
+{
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &id, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        ExprKind kind = tessi_expr(m->to, *it)->kind;
+        if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_SIZE || kind == EXPR_INDEX
+            || kind == EXPR_WINDOW)
+            return false;
+    }
+    return true;
+}
+
+/* Depends on the window by the distances of its reads alone, and on no other window. */
+static bool is_value(Masks *m, ExprId id, WindowId w)
+{
+    bool reads = false;
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &id, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *e = tessi_expr(m->to, *it);
+        if (e->kind == EXPR_WINVAR || e->kind == EXPR_WINDOW || e->kind == EXPR_INDEX)
+            return false;
+        if (e->kind != EXPR_LOAD)
+            continue;
+        const Access *a = tessi_access(m->to, e->access);
+        for (uint32_t d = 0; d < a->n_dims; d++) {
+            if (a->dim[d].absolute)
+                return false;
+            for (uint32_t k = 0; k < a->dim[d].n_terms; k++)
+                if (a->dim[d].term[k].window.v != w.v)
+                    return false;
+        }
+        reads = true;
+    }
+    return reads;
+}
+
+/* The weights of all points; false when one is not known or not finite. */
+static bool find_weights(Masks *m, const Expr *e, ExprId weight, Taps *t)
+{
+    Graph *g = m->to;
+    const Window *w = tessi_window(g, e->window);
+    ExprId roots[2] = { weight, e->n_args > 1 ? e->arg[1] : none };
+    int32_t point[MAX_WINDOW_VARS];
+    Value x;
+    if (!tessi_matrix_init(&t->weights, g->arena, w))
+        return false;
+    for (uint32_t k = 0; k < MAX_WINDOW_VARS; k++)
+        point[k] = w->lo[k];
+    tessi_subst_begin(g, roots, 2, e->window);
+    uint32_t n = 0;
+    do {
+        x = tessi_value_int(1);
+        if (roots[1].v && !tessi_expr_is_const(g, tessi_subst_at(g, roots[1], point), &x))
+            return false;
+        t->weights.used[n] = x.i != 0;
+        t->weights.at[n] = tessi_is_real(t->type) ? tessi_value_real(1) : tessi_value_int(1);
+        if (weight.v && x.i && !tessi_expr_is_const(g, tessi_subst_at(g, weight, point), &x))
+            return false;
+        if (weight.v && t->weights.used[n])
+            t->weights.at[n] = x;
+        if (tessi_is_real(t->type) && !isfinite(t->weights.at[n].f))
+            return false;
+        n++;
+    } while (tessi_window_step(w, point));
+    return true;
+}
+
+static bool keeps_bits_in_any_order(Reduction r, ScalarType t)
+{
+    return r == REDUCE_ANY || r == REDUCE_ALL
+           || (!tessi_is_real(t) && (r == REDUCE_MIN || r == REDUCE_MAX));
+}
+
+static bool find_taps(Masks *m, const Expr *e, Taps *t)
+{
+    *t = (Taps){ .reduction = e->reduction, .window = e->window, .type = e->type };
+    const Expr body = *tessi_expr(m->to, e->arg[0]);
+    ExprId weight = none;
+    bool is_sum = e->reduction == REDUCE_SUM;
+    int64_t points = tessi_window_points(tessi_window(m->to, e->window));
+    t->value = e->arg[0];
+    if (points <= 0 || points > MAX_POINTS || e->fused
+        || !(is_sum || keeps_bits_in_any_order(e->reduction, e->type)))
+        return false;
+    if (is_sum && body.kind == EXPR_OP && body.op == OP_MUL) {
+        bool first = is_weight(m, body.arg[0]);
+        if (first || is_weight(m, body.arg[1])) {
+            weight = body.arg[!first];
+            t->value = body.arg[first];
+        }
+    }
+    if (!is_value(m, t->value, e->window) || (e->n_args > 1 && !is_weight(m, e->arg[1])))
+        return false;
+    return find_weights(m, e, weight, t);
+}
+
+/* ---- Splitting ----------------------------------------------------------------------------------------------------------- */
+
+/* One variable of a window moves all reads along one dimension of the stage in the same way. */
+typedef struct Axis {
+    uint32_t var;
+    AccessDim dim; /* as all reads have it */
+    SizeId size;   /* of what is read, there */
+} Axis;
+
+/* The dimension of the access that variable `var` moves; -1 when there is not exactly one, or it moves by others too. */
+static int moved_dim(const Access *a, uint32_t var)
+{
+    int found = -1;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        for (uint32_t k = 0; k < a->dim[d].n_terms; k++) {
+            if (a->dim[d].term[k].var != var)
+                continue;
+            if (found >= 0 || a->dim[d].n_terms != 1)
+                return -1;
+            found = (int)d;
+        }
+    return found;
+}
+
+static bool find_axis(Masks *m, ExprId value, uint32_t var, Axis *axis)
+{
+    *axis = (Axis){ .var = var };
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &value, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *e = tessi_expr(m->to, *it);
+        if (e->kind != EXPR_LOAD)
+            continue;
+        const Access *a = tessi_access(m->to, e->access);
+        int d = moved_dim(a, var);
+        if (d < 0)
+            return false;
+        const AccessDim *dim = &a->dim[d];
+        SizeId size = tessi_stage(m->to, a->producer)->size[d];
+        if (!axis->size.v) {
+            axis->dim = *dim;
+            axis->size = size;
+        }
+        if (dim->src < 0 || dim->src != axis->dim.src || dim->scale != axis->dim.scale
+            || dim->add.v != axis->dim.add.v || dim->rule != axis->dim.rule
+            || dim->term[0].coef != axis->dim.term[0].coef || size.v != axis->size.v)
+            return false;
+        for (uint32_t other = 0; other < a->n_dims; other++)
+            if ((int)other != d && a->dim[other].src == dim->src)
+                return false;
+    }
+    return axis->size.v != 0;
+}
+
+/* The value at a line of the axis, the other variables in a window of their own. */
+typedef struct Line {
+    const Axis *axis;
+    WindowId from, to;
+} Line;
+
+static ExprId read_on_line(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    const Line *line = r->user;
+    if (e->kind != EXPR_LOAD)
+        return tessi_rewrite_rebuild(r, e);
+    Access a = *tessi_access(r->to, e->access);
+    int moved = moved_dim(&a, line->axis->var);
+    for (uint32_t d = 0; d < a.n_dims; d++) {
+        AccessDim *dim = &a.dim[d];
+        if ((int)d == moved) {
+            *dim = (AccessDim){ .rule = BORDER_INSIDE, .src = dim->src, .scale = 1 };
+            continue;
+        }
+        for (uint32_t k = 0; k < dim->n_terms; k++) {
+            dim->term[k].window = line->to;
+            dim->term[k].var = (uint8_t)(dim->term[k].var - (dim->term[k].var > line->axis->var));
+        }
+    }
+    return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
+}
+
+/* Every read answers with what lies outside. */
+static ExprId read_outside(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    if (e->kind == EXPR_LOAD)
+        return tessi_access(r->to, e->access)->outside;
+    return tessi_rewrite_rebuild(r, e);
+}
+
+static ExprId rewritten(Masks *m, ExprId value, ExprId (*change)(Rewrite *, ExprId, const Expr *),
+                        Line *line)
+{
+    Rewrite r;
+    tessi_rewrite_init(&r, m->to, m->to, m->to->arena);
+    r.change = change;
+    r.user = line;
+    return tessi_rewrite_expr(&r, value);
+}
+
+/* The stage with this body, made now or before. */
+static StageId stage_of(Masks *m, const Domain *at, const char *name, ScalarType t, ExprId body)
+{
+    enum { LOOK_BACK = 64 };
+    for (uint32_t k = m->made.n; k-- > 0 && m->made.n - k <= LOOK_BACK;) {
+        const Stage *s = tessi_stage(m->to, m->made.at[k]);
+        bool same = s->n_dims == at->n_dims && s->pieces.at[0].body.v == body.v;
+        for (uint8_t d = 0; d < s->n_dims && same; d++)
+            same = s->size[d].v == at->count[d].v;
+        if (same)
+            return m->made.at[k];
+    }
+    Stage s = { .name = tessi_sprintf(m->to->arena, "%s.%s", at->name, name),
+                .span = at->span,
+                .kind = STAGE_COMPUTE,
+                .type = t,
+                .n_dims = at->n_dims };
+    Piece piece = { .body = body };
+    for (uint8_t d = 0; d < s.n_dims; d++) {
+        s.size[d] = piece.count[d] = at->count[d];
+        piece.offset[d] = tessi_size_const(m->to, 0);
+        piece.step[d] = 1;
+    }
+    VEC_PUSH(m->to->arena, &s.pieces, piece);
+    StageId id = tessi_graph_stage(m->to, &s);
+    VEC_PUSH(m->to->arena, &m->made, id);
+    return id;
+}
+
+/* The window without one of its variables, or with that one only. */
+static WindowId part_of_window(Masks *m, WindowId id, uint32_t var, bool only)
+{
+    const Window from = *tessi_window(m->to, id);
+    Window w = { .level = from.level };
+    for (uint32_t k = 0; k < from.n_vars; k++) {
+        if ((k == var) != only)
+            continue;
+        w.lo[w.n_vars] = from.lo[k];
+        w.hi[w.n_vars++] = from.hi[k];
+    }
+    return tessi_graph_window(m->to, &w);
+}
+
+/* What a line gives that lies outside altogether; none when it is not a constant. */
+static ExprId line_outside(Masks *m, const Taps *line, ExprId value)
+{
+    Graph *g = m->to;
+    ExprId outside = rewritten(m, value, read_outside, NULL), sum = none;
+    Value v;
+    if (!tessi_expr_is_const(g, outside, &v))
+        return none;
+    if (line->reduction != REDUCE_SUM)
+        return outside;
+    for (uint32_t k = 0; k < line->weights.n; k++) {
+        if (!line->weights.used[k])
+            continue;
+        ExprId c = tessi_expr_const(g, line->type, line->weights.at[k]);
+        ExprId x = tessi_expr_op(g, OP_MUL, c, outside, none);
+        sum = sum.v ? tessi_expr_op(g, OP_ADD, sum, x, none) : x;
+    }
+    return sum;
+}
+
+/* combine(t) by way of a stage of lines, if variable `var` can be taken apart. */
+static ExprId split(Masks *m, const Domain *at, const Taps *t, uint32_t var, ExprId otherwise)
+{
+    Graph *g = m->to;
+    Axis axis;
+    Taps line = *t, across = *t;
+    if (!find_axis(m, t->value, var, &axis)
+        || !tessi_matrix_factor(&t->weights, g->arena, t->type, var, &across.weights,
+                                &line.weights))
+        return none;
+    line.window = part_of_window(m, t->window, var, false);
+    across.window = part_of_window(m, t->window, var, true);
+    Line by = { &axis, t->window, line.window };
+    line.value = rewritten(m, t->value, read_on_line, &by);
+    Access read = { .n_dims = at->n_dims };
+    if (axis.dim.rule == BORDER_CONSTANT) {
+        read.outside = line_outside(m, &line, t->value);
+        if (!read.outside.v)
+            return none;
+    }
+    Domain lines = *at;
+    lines.count[axis.dim.src] = axis.size;
+    ExprId body = combine(m, &lines, &line, none);
+    if (!body.v)
+        return none;
+    read.producer = stage_of(m, &lines, "lines", t->type, body);
+    for (uint8_t d = 0; d < at->n_dims; d++)
+        read.dim[d] = (AccessDim){ .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1 };
+    read.dim[axis.dim.src] = axis.dim;
+    read.dim[axis.dim.src].term[0].window = across.window;
+    read.dim[axis.dim.src].term[0].var = 0;
+    across.value = tessi_expr_load(g, tessi_graph_access(g, &read));
+    return combine(m, at, &across, otherwise);
+}
+
+/* Splits off the outermost dimension that can be. */
+static ExprId split_any(Masks *m, const Domain *at, const Taps *t, ExprId otherwise)
+{
+    const Window *w = tessi_window(m->to, t->window);
+    bool exact = !tessi_is_real(t->type) || t->reduction != REDUCE_SUM;
+    if (w->n_vars < 2 || (m->fp == FP_STRICT && !exact))
+        return none;
+    for (uint8_t d = 0; d + 1 < at->n_dims; d++) {
+        for (uint32_t var = 0; var < tessi_window(m->to, t->window)->n_vars; var++) {
+            Axis axis;
+            if (!find_axis(m, t->value, var, &axis) || axis.dim.src != d)
+                continue;
+            ExprId done = split(m, at, t, var, otherwise);
+            if (done.v)
+                return done;
+        }
+    }
+    return none;
+}
+
+/* ---- Writing out --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t count_used(const Taps *t)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->weights.n; k++)
+        n += t->weights.used[k];
+    return n;
+}
+
+static bool is_small(Masks *m, const Taps *t)
+{
+    uint32_t n = count_used(t), nodes = tessi_expr_walk(&m->walk, m->to, &t->value, 1)->n;
+    return n <= UNROLL_TAPS ? n * nodes <= UNROLL_NODES
+                            : n <= MAX_SIMPLE_TAPS && nodes <= MAX_SIMPLE_NODES;
+}
+
+static ExprId plus(Graph *g, ExprId sum, ExprId x)
+{
+    return sum.v ? tessi_expr_op(g, OP_ADD, sum, x, none) : x;
+}
+
+static ExprId minus(Graph *g, ExprId sum, ExprId x)
+{
+    return sum.v ? tessi_expr_op(g, OP_SUB, sum, x, none) : tessi_expr_op(g, OP_NEG, x, none, none);
+}
+
+/* One row of integer taps: each weight multiplies the sum of what it is the weight of, negative weights what they are positive for. */
+static ExprId integer_row(Graph *g, const Taps *t, const ExprId *value, const Value *weight,
+                          uint32_t n)
+{
+    ExprId sum = none;
+    bool *done = ARENA_NEW_ARRAY(g->arena, bool, n);
+    for (int pass = 0; pass < 2;
+         pass++) { /* what is added first: a sum that starts with - costs one more */
+        for (uint32_t k = 0; k < n; k++) {
+            if (done[k] || !value[k].v || (pass == 0 && weight[k].i < 0))
+                continue;
+            ExprId add = none, sub = none;
+            int64_t w = weight[k].i < 0 ? -weight[k].i : weight[k].i;
+            for (uint32_t i = k; i < n; i++) {
+                if (done[i] || !value[i].v || (weight[i].i != w && weight[i].i != -w))
+                    continue;
+                done[i] = true;
+                if (weight[i].i == w)
+                    add = plus(g, add, value[i]);
+                else
+                    sub = plus(g, sub, value[i]);
+            }
+            ExprId c = tessi_expr_int(g, t->type, w);
+            ExprId both = add.v && sub.v ? minus(g, add, sub) : add.v ? add : sub;
+            ExprId x = tessi_expr_op(g, OP_MUL, c, both, none);
+            sum = add.v ? plus(g, sum, x) : minus(g, sum, x);
+        }
+    }
+    return sum;
+}
+
+static ExprId write_out(Masks *m, const Taps *t)
+{
+    Graph *g = m->to;
+    const Window w = *tessi_window(g, t->window);
+    uint32_t row = (uint32_t)(w.hi[w.n_vars - 1] - w.lo[w.n_vars - 1] + 1), k = 0;
+    ExprId *value = ARENA_NEW_ARRAY(g->arena, ExprId, row), sum = none;
+    int32_t point[MAX_WINDOW_VARS];
+    bool real = tessi_is_real(t->type);
+    for (uint32_t i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = w.lo[i];
+    tessi_subst_begin(g, &t->value, 1, t->window);
+    do {
+        bool used = t->weights.used[k] && (real || t->weights.at[k].i);
+        ExprId x = used ? tessi_subst_at(g, t->value, point) : none;
+        value[k % row] = x;
+        if (used && real) {
+            ExprId c = tessi_expr_const(g, t->type, t->weights.at[k]);
+            sum = plus(g, sum, tessi_expr_op(g, OP_MUL, c, x, none));
+        }
+        k++;
+        if (!real && k % row == 0) {
+            x = integer_row(g, t, value, &t->weights.at[k - row], row);
+            sum = x.v ? plus(g, sum, x) : sum;
+        }
+    } while (tessi_window_step(&w, point));
+    Value zero = real ? tessi_value_real(0) : tessi_value_int(0);
+    return sum.v ? sum : tessi_expr_const(g, t->type, zero);
+}
+
+/* ---- Loops ------------------------------------------------------------------------------------------------------------------ */
+
+static ExprId flat_index(Graph *g, WindowId id)
+{
+    const Window w = *tessi_window(g, id);
+    ExprId flat = tessi_expr_int(g, TYPE_I32, 0);
+    for (uint32_t k = 0; k < w.n_vars; k++) {
+        ExprId n = tessi_expr_int(g, TYPE_I32, (int64_t)w.hi[k] - w.lo[k] + 1);
+        ExprId at = tessi_expr_op(g, OP_SUB, tessi_expr_winvar(g, id, k),
+                                  tessi_expr_int(g, TYPE_I32, w.lo[k]), none);
+        flat = tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, flat, n, none), at, none);
+    }
+    return flat;
+}
+
+static TableId weight_table(Graph *g, const Taps *t, ScalarType type, const char *name)
+{
+    const Window *w = tessi_window(g, t->window);
+    Table table = { .name = name, .type = type, .n = t->weights.n, .n_dims = w->n_vars };
+    table.at = ARENA_NEW_ARRAY(g->arena, Value, table.n);
+    for (uint32_t k = 0; k < table.n; k++)
+        table.at[k] = type == TYPE_BOOL ? tessi_value_int(t->weights.used[k]) : t->weights.at[k];
+    for (uint32_t k = 0; k < w->n_vars; k++)
+        table.dim[k] = (uint32_t)(w->hi[k] - w->lo[k] + 1);
+    return tessi_graph_table(g, &table);
+}
+
+static ExprId as_loop(Masks *m, const Domain *at, const Taps *t)
+{
+    Graph *g = m->to;
+    ExprId body = t->value, where = none, flat = flat_index(g, t->window);
+    if (t->reduction == REDUCE_SUM) {
+        TableId weights =
+            weight_table(g, t, t->type, tessi_sprintf(g->arena, "%s.weights", at->name));
+        body = tessi_expr_op(g, OP_MUL, tessi_expr_table(g, weights, flat), body, none);
+    }
+    if (count_used(t) < t->weights.n) {
+        TableId taps = weight_table(g, t, TYPE_BOOL, tessi_sprintf(g->arena, "%s.taps", at->name));
+        where = tessi_expr_table(g, taps, flat);
+    }
+    return tessi_expr_window(g, t->reduction, t->window, body, where);
+}
+
+/* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
+
+/* The reduction as an expression at the points of `at`: in parts, written out, as it was (`otherwise`, if there is one), or a loop. */
+static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise)
+{
+    ExprId parts = split_any(m, at, t, none);
+    if (parts.v)
+        return parts;
+    if (t->reduction == REDUCE_SUM && is_small(m, t))
+        return write_out(m, t);
+    return otherwise.v ? otherwise : as_loop(m, at, t);
+}
+
+static void enter(void *user, const Stage *s, const Piece *p)
+{
+    Masks *m = user;
+    m->domain = (Domain){ .name = s->name, .span = s->span, .n_dims = s->n_dims };
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        m->domain.count[d] = p->count[d];
+}
+
+static ExprId change(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    Masks *m = r->user;
+    Taps t;
+    m->to = r->to;
+    ExprId now = tessi_rewrite_rebuild(r, e);
+    const Expr window = *tessi_expr(r->to, now);
+    if (window.kind != EXPR_WINDOW || !find_taps(m, &window, &t))
+        return now;
+    return combine(m, &m->domain, &t, now);
+}
+
+Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp)
+{
+    Masks m = { .fp = fp, .walk = { .arena = a } };
+    return tessi_graph_copy(g, a, &(GraphChange){ change, enter, &m });
+}
