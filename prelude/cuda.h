@@ -75,6 +75,12 @@ typedef int32_t tess_idx;
 #define TESS_ATOMIC_ADD_I32(p, v) atomicAdd((unsigned *)(p), (unsigned)(v))
 #define TESS_ATOMIC_ADD_I64(p, v) atomicAdd((unsigned long long *)(p), (unsigned long long)(v))
 
+/* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
+#define TESS_PITCH_1(n) (((n) + 15) / 16 * 16)
+#define TESS_PITCH_2(n) (((n) + 7) / 8 * 8)
+#define TESS_PITCH_4(n) (((n) + 3) / 4 * 4)
+#define TESS_PITCH_8(n) (((n) + 1) / 2 * 2)
+
 /* ---- Bits of reals -------------------------------------------------------------------------- */
 TESS_FN uint32_t tess_bits_f32(float x)
 {
@@ -92,6 +98,49 @@ TESS_FN double tess_real_f64(uint64_t u)
 {
     return __longlong_as_double((long long)u);
 }
+
+/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned */
+template <typename V, typename T> __device__ __forceinline__ void tess_take_as(T *line, const T *at)
+{
+    const V v = *(const V *)at;
+    memcpy(line, &v, sizeof v);
+}
+template <typename V, typename T> __device__ __forceinline__ void tess_give_as(const T *line, T *at)
+{
+    V v;
+    memcpy(&v, line, sizeof v);
+    *(V *)at = v;
+}
+template <typename T, int n> __device__ __forceinline__ void tess_take(T (&line)[n], const T *at)
+{
+#ifdef TESS_ALIGNED_ROWS
+    if constexpr (sizeof(T) * n == 16)
+        tess_take_as<uint4>(line, at);
+    else if constexpr (sizeof(T) * n == 8)
+        tess_take_as<uint2>(line, at);
+    else if constexpr (sizeof(T) * n == 4)
+        tess_take_as<uint32_t>(line, at);
+    else
+#endif
+        for (int k = 0; k < n; k++)
+            line[k] = at[k];
+}
+template <typename T, int n> __device__ __forceinline__ void tess_give(const T (&line)[n], T *at)
+{
+#ifdef TESS_ALIGNED_ROWS
+    if constexpr (sizeof(T) * n == 16)
+        tess_give_as<uint4>(line, at);
+    else if constexpr (sizeof(T) * n == 8)
+        tess_give_as<uint2>(line, at);
+    else if constexpr (sizeof(T) * n == 4)
+        tess_give_as<uint32_t>(line, at);
+    else
+#endif
+        for (int k = 0; k < n; k++)
+            at[k] = line[k];
+}
+#define TESS_TAKE(element, n, line, at) tess_take(line, at)
+#define TESS_GIVE(element, n, line, at) tess_give(line, at)
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
 TESS_FN uint8_t tess_load_u8(const unsigned char *p)

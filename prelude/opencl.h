@@ -81,6 +81,12 @@ typedef int tess_idx;
 #define TESS_ATOMIC_ADD_I64(p, v) atom_add((volatile __global long *)(p), (long)(v))
 #endif
 
+/* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
+#define TESS_PITCH_1(n) (((n) + 15) / 16 * 16)
+#define TESS_PITCH_2(n) (((n) + 7) / 8 * 8)
+#define TESS_PITCH_4(n) (((n) + 3) / 4 * 4)
+#define TESS_PITCH_8(n) (((n) + 1) / 2 * 2)
+
 /* ---- Bits of reals -------------------------------------------------------------------------- */
 TESS_FN uint32_t tess_bits_f32(float x)
 {
@@ -98,6 +104,17 @@ TESS_FN double tess_real_f64(uint64_t u)
 {
     return as_double(u);
 }
+
+/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned */
+#ifdef TESS_ALIGNED_ROWS
+#define TESS_TAKE(element, n, line, at) \
+    vstore##n(*(__global const element##n *)(at), 0, (element *)(line))
+#define TESS_GIVE(element, n, line, at) \
+    *(__global element##n *)(at) = vload##n(0, (const element *)(line))
+#else
+#define TESS_TAKE(element, n, line, at) vstore##n(vload##n(0, at), 0, (element *)(line))
+#define TESS_GIVE(element, n, line, at) vstore##n(vload##n(0, (const element *)(line)), 0, at)
+#endif
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
 TESS_FN uint8_t tess_load_u8(__global const uchar *p)

@@ -121,7 +121,11 @@ static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
     for (int k = d + 1; k < b->n_dims; k++) {
         bool alone = one && k == d + 1;
         tessi_text_add(&w->line, alone ? "" : " * ");
-        if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
+        if (k == b->n_dims - 1 && w->gpu) {
+            tessi_text_addf(&w->line, "TESS_PITCH_%u(", tessi_type_info(b->type)->bytes);
+            tessi_c_expr(w, b->size[k], C_LOOSE);
+            tessi_text_add(&w->line, ")");
+        } else if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
             CPitch *pitch = &w->pitches.at[w->pitch_of[id.v] - 1];
             pitch->used = true;
             tessi_text_add(&w->line, pitch->name);

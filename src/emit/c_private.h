@@ -132,6 +132,8 @@ void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last);
 /* Any other loop begins: when it runs threads, those of the iteration before must have finished. */
 void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
 /* The LOCAL buffer is one that the threads of a block share. */
+/* The name of a stored type with which OpenCL makes vectors: "uchar" of "uchar16". */
+const char *tessi_gpu_vector_element(ScalarType t);
 bool tessi_gpu_is_shared(const CWriter *w, LBufferId b);
 /* Plans and writes the temporaries of a statement. */
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);

@@ -20,6 +20,7 @@ static bool has_effect(const CWriter *w, const LStmt *s)
     case LSTMT_SET: return w->needs.var[s->var.v];
     case LSTMT_STORE:
     case LSTMT_ADD:
+    case LSTMT_MOVE:
     case LSTMT_SORT: return w->needs.stored[s->buffer.v];
     case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
     case LSTMT_COMMENT: return false;
@@ -100,6 +101,8 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
                                       : "TESS_SIMD");
     else if (s->flags & LFOR_UNROLL)
         tessi_c_line(w, "TESS_UNROLL");
+    else if (s->flags & LFOR_ROLLED && w->gpu)
+        tessi_c_line(w, "TESS_NO_UNROLL");
     uint32_t mark = tessi_c_names_mark(w->names);
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
     const char *step =
@@ -271,6 +274,29 @@ static void local(CWriter *w, LBufferId id)
     tessi_c_local(w, id, "");
 }
 
+/* Moves between a line and consecutive elements: vectors on GPUs where rows are aligned. */
+static void move(CWriter *w, const LStmt *s)
+{
+    bool takes = w->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL;
+    LBufferId line = takes ? s->buffer : s->other, other = takes ? s->other : s->buffer;
+    const LBuffer *b = &w->p->buffers.at[line.v];
+    prepare(w, s->index, s->n_index);
+    if (w->gpu)
+        tessi_text_addf(&w->line, "TESS_%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
+                        tessi_gpu_vector_element(b->type),
+                        (long long)tessi_lexpr(w->p, b->size[0])->value.i, w->buffer[line.v]);
+    else if (takes)
+        tessi_text_addf(&w->line, "memcpy(%s, &", w->buffer[line.v]);
+    else
+        tessi_text_add(&w->line, "memcpy(&");
+    tessi_c_place(w, other, s->index);
+    if (!w->gpu)
+        tessi_text_addf(&w->line, "%s%s, sizeof %s", takes ? "" : ", ",
+                        takes ? "" : w->buffer[line.v], w->buffer[line.v]);
+    tessi_text_add(&w->line, ");");
+    tessi_c_end_line(w);
+}
+
 static void sort(CWriter *w, const LStmt *s)
 {
     tessi_c_prepare(w, &s->a, 1);
@@ -298,6 +324,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
     case LSTMT_STORE: store(w, s); break;
     case LSTMT_ADD: add(w, s); break;
     case LSTMT_LOCAL: local(w, s->buffer); break;
+    case LSTMT_MOVE: move(w, s); break;
     case LSTMT_SORT: sort(w, s); break;
     case LSTMT_COMMENT: break;
     }

@@ -49,8 +49,8 @@ const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
 
 /* ---- GPUs ------------------------------------------------------------------------------------------------------------- */
 /* A program whose functions are kernels becomes one text for NVRTC or for an OpenCL 1.2 compiler, and the list of its kernels in
- * the order of execution. Each kernel must have finished before the next begins. Launchers make the TEMP buffers, row-major and without
- * padding, at addresses divisible by 256. */
+ * the order of execution. Each kernel must have finished before the next begins. Launchers make the TEMP buffers, of as many bytes as
+ * tessi_emit_gpu_temp_bytes says (rows are padded to multiples of 16), at addresses divisible by 256. */
 typedef enum GpuLanguage { GPU_CUDA, GPU_OPENCL, N_GPU_LANGUAGES } GpuLanguage;
 
 typedef enum GpuArgKind {
@@ -89,9 +89,14 @@ typedef struct GpuEmitOptions {
     const char *source_name; /* shown in the head; NULL = not shown */
     bool
         wide_index; /* coordinates have 64 bits; needed unless tessi_loop_fits_32 says otherwise of a run */
+    bool
+        aligned_rows; /* all rows of all images begin at addresses divisible by 16; needed for vectors */
 } GpuEmitOptions;
 void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
                     Text *out, GpuModule *module);
+/* The bytes of a TEMP buffer in a run; false when they are too many. */
+bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
+                               size_t *bytes);
 /* The options of the compiler without which the bits are not ours, separated by blanks. */
 const char *tessi_emit_gpu_flags(GpuLanguage language);
 

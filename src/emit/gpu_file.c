@@ -9,6 +9,22 @@ const char *tessi_emit_gpu_flags(GpuLanguage language)
                                 : "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
 }
 
+bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
+                               size_t *bytes)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    *bytes = tessi_type_info(b->type)->bytes;
+    for (int d = b->n_dims - 1; d >= 0; d--) {
+        int64_t n;
+        if (!tessi_loop_eval_size(p, b->size[d], params, &n)
+            || !tessi_mul_size(*bytes, n > 0 ? (size_t)n : 0, bytes) || *bytes > SIZE_MAX - 15)
+            return false;
+        if (d > 0 && d == b->n_dims - 1)
+            *bytes = (*bytes + 15) / 16 * 16;
+    }
+    return true;
+}
+
 static void head(CWriter *w, const GpuEmitOptions *o)
 {
     Text text;
@@ -23,6 +39,8 @@ static void head(CWriter *w, const GpuEmitOptions *o)
     tessi_c_comment(w, tessi_text_str(&text));
     if (o->wide_index)
         tessi_text_add(w->out, "\n#define TESS_WIDE_INDEX\n");
+    if (o->aligned_rows)
+        tessi_text_addf(w->out, "%s#define TESS_ALIGNED_ROWS\n", o->wide_index ? "" : "\n");
     if (o->prelude)
         tessi_text_addf(w->out, "\n%s", o->prelude);
 }

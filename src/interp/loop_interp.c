@@ -251,6 +251,37 @@ static bool run_store(Run *r, const LStmt *s)
     return true;
 }
 
+/* Elements from `from` on into `to`, one after another; one of them is a line. */
+static bool run_move(Run *r, const LStmt *s)
+{
+    LoopBuffer *to = &r->buffers[s->buffer.v], *from = &r->buffers[s->other.v];
+    int64_t index[LOOP_MAX_DIMS], k;
+    const bool takes = to->buffer->kind == LBUF_LOCAL;
+    const int64_t n = (takes ? to : from)->size[0];
+    const size_t bytes = tessi_type_info(to->buffer->type)->bytes;
+    const int64_t *at = takes ? &k : index, *source = takes ? index : &k;
+    r->stamp++;
+    if (!read_index(r, s->index, s->n_index, index))
+        return false;
+    for (k = 0; k < n; k++, index[s->n_index - 1]++) {
+        int64_t read = tessi_loop_buffer_element(from, source);
+        int64_t written = tessi_loop_buffer_element(to, at);
+        if (read < 0 || written < 0)
+            return fail_outside(r, takes ? from : to, index, "the move of");
+        if (from->stored) {
+            if (from->stored[read] != from->life)
+                return fail_at(r, from, source, "the move of", "comes before any store to it");
+            if (!touch(r, from, read, source, TOUCH_READ))
+                return false;
+        }
+        if (!touch(r, to, written, at, TOUCH_WRITE))
+            return false;
+        memcpy(tessi_loop_buffer_address(to, at), tessi_loop_buffer_address(from, source), bytes);
+        to->stored[written] = to->life;
+    }
+    return true;
+}
+
 typedef struct SortItem {
     int64_t key;
     Value value;
@@ -314,6 +345,7 @@ static bool run_stmt(Run *r, const LStmt *s)
     case LSTMT_STORE:
     case LSTMT_ADD: return run_store(r, s);
     case LSTMT_LOCAL: r->buffers[s->buffer.v].life++; return true;
+    case LSTMT_MOVE: return run_move(r, s);
     case LSTMT_SORT: return run_sort(r, s);
     case LSTMT_COMMENT: return true;
     }

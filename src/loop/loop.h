@@ -85,13 +85,17 @@ typedef enum LStmtKind {
     LSTMT_STORE, /* buffer[index] = a */
     LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
     LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
-    LSTMT_SORT,   /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
+    LSTMT_MOVE, /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, the whole of which is moved, the
+                  * other begins at `index`. Bits are moved: types are the same. On GPUs, where rows are aligned, so is the first
+                  * element to the bytes moved, or to 16 */
+    LSTMT_SORT, /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
     LSTMT_COMMENT /* text */
 } LStmtKind;
 enum {
     LFOR_PARALLEL = 1, /* iterations touch no common element (the interpreter checks) */
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
+    LFOR_ROLLED = 32, /* seldom executed: not worth unrolling */
     LFOR_GRID =
         8, /* parallel, of kernels: each iteration belongs to blocks of its own, along `axis` of the grid */
     LFOR_THREAD =
@@ -104,7 +108,7 @@ struct LStmt {
     uint8_t flags;
     bool atomic;
     LVarId var;
-    LBufferId buffer;
+    LBufferId buffer, other;
     uint8_t n_index;
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;

@@ -164,6 +164,7 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
                    : NULL;
     case LSTMT_STORE:
     case LSTMT_ADD:
+    case LSTMT_MOVE:
     case LSTMT_SORT: return covers_block(c) ? NULL : fault(c, "several threads execute one store");
     case LSTMT_LOCAL:
     case LSTMT_COMMENT: return NULL;

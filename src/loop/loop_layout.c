@@ -41,6 +41,8 @@ static void find_in_block(LifeFinder *f, const LBlock *block)
             find_in_expr(f, s->index[k]);
         if (s->buffer.v)
             touch(f, s->buffer);
+        if (s->other.v)
+            touch(f, s->other);
         find_in_block(f, &s->body);
         find_in_block(f, &s->orelse);
     }

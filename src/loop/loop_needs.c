@@ -62,11 +62,14 @@ static bool mark_stmt(Marker *m, const LStmt *s)
         return true;
     case LSTMT_STORE:
     case LSTMT_ADD:
+    case LSTMT_MOVE:
     case LSTMT_SORT:
         if (!has_effect(m, s->buffer))
             return false;
         mark(m, &m->needs->buffer[s->buffer.v]);
         mark(m, &m->needs->stored[s->buffer.v]);
+        if (s->other.v)
+            mark(m, &m->needs->buffer[s->other.v]);
         mark_expr(m, s->a);
         for (int i = 0; i < s->n_index; i++)
             mark_expr(m, s->index[i]);

@@ -294,10 +294,10 @@ static void print_for(Printer *pr, const LStmt *s)
     bool of_kernel = s->flags & (LFOR_GRID | LFOR_THREAD);
     if (of_kernel)
         tessi_text_addf(pr->out, "%s %u ", s->flags & LFOR_GRID ? "grid" : "thread", s->axis);
-    tessi_text_addf(pr->out, "%s%s%sfor %s in ",
+    tessi_text_addf(pr->out, "%s%s%s%sfor %s in ",
                     s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "",
                     s->flags & LFOR_SIMD ? "simd " : "", s->flags & LFOR_UNROLL ? "unroll " : "",
-                    var_key(pr, s->var));
+                    s->flags & LFOR_ROLLED ? "rolled " : "", var_key(pr, s->var));
     print_expr(pr, s->a, 0);
     tessi_text_add(pr->out, " .. ");
     print_expr(pr, s->b, 0);
@@ -309,6 +309,17 @@ static void print_for(Printer *pr, const LStmt *s)
 static void print_place(Printer *pr, const LStmt *s)
 {
     tessi_text_addf(pr->out, "%s[", pr->buffer[s->buffer.v]);
+    print_list(pr, s->index, s->n_index);
+    tessi_text_add(pr->out, "]");
+}
+
+/* One side of a move: the line by name, the other with the index where it begins. */
+static void print_moved(Printer *pr, const LStmt *s, LBufferId b, bool with_index)
+{
+    tessi_text_add(pr->out, pr->buffer[b.v]);
+    if (!with_index)
+        return;
+    tessi_text_add(pr->out, "[");
     print_list(pr, s->index, s->n_index);
     tessi_text_add(pr->out, "]");
 }
@@ -356,6 +367,14 @@ static void print_stmt(Printer *pr, const LStmt *s)
         print_expr(pr, s->a, 0);
         break;
     case LSTMT_LOCAL: tessi_text_addf(pr->out, "local %s", pr->buffer[s->buffer.v]); break;
+    case LSTMT_MOVE: {
+        bool takes = pr->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL;
+        tessi_text_add(pr->out, "move ");
+        print_moved(pr, s, s->buffer, !takes);
+        tessi_text_add(pr->out, " = ");
+        print_moved(pr, s, s->other, takes);
+        break;
+    }
     case LSTMT_SORT:
         tessi_text_addf(pr->out, "sort %s, ", pr->buffer[s->buffer.v]);
         print_expr(pr, s->a, 0);

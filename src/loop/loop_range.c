@@ -123,6 +123,7 @@ static void block_ranges(Ranges *r, const LBlock *block)
 }
 
 /* The distance of the last element of a row, or of an intermediate image, from its first. */
+enum { PITCH = 15 }; /* by which rows of intermediate images are longer, at most */
 static void buffer_ranges(Ranges *r, const LBuffer *b)
 {
     int64_t n = 1;
@@ -134,7 +135,7 @@ static void buffer_ranges(Ranges *r, const LBuffer *b)
     for (int d = 0; d < b->n_dims; d++) {
         int64_t size = range_now(r, b->size[d]).hi;
         if (b->kind == LBUF_TEMP || d == b->n_dims - 1)
-            n = checked(r, 0, n * most(size, 1)).hi;
+            n = checked(r, 0, n * (most(size, 1) + PITCH)).hi;
     }
 }
 

@@ -211,6 +211,23 @@ static bool read_store(LoopReader *r, LStmt *s, const char *sign)
     return s->a.v != 0;
 }
 
+static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
+{
+    if (!read_buffer_name(r, b))
+        return false;
+    if (r->p->buffers.at[b->v].kind == LBUF_LOCAL)
+        return true;
+    int n = tessi_loop_read_indices(r, s->index);
+    s->n_index = n < 0 ? 0 : (uint8_t)n;
+    return n >= 0;
+}
+
+/* line = buffer[indices], or the other way round */
+static bool read_move(LoopReader *r, LStmt *s)
+{
+    return read_moved(r, s, &s->buffer) && tessi_loop_expect(r, "=") && read_moved(r, s, &s->other);
+}
+
 static bool read_sort(LoopReader *r, LStmt *s)
 {
     if (!read_buffer_name(r, &s->buffer) || !tessi_loop_expect(r, ","))
@@ -236,6 +253,7 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
     *flags |= accept_word(r, "simd") ? LFOR_SIMD : 0;
     *flags |= accept_word(r, "unroll") ? LFOR_UNROLL : 0;
+    *flags |= accept_word(r, "rolled") ? LFOR_ROLLED : 0;
     return *flags != 0;
 }
 
@@ -288,6 +306,8 @@ static bool read_stmt(LoopReader *r, LBlock *block)
     }
     if (accept_word(r, "local"))
         return read_buffer_name(r, &tessi_lstmt(r->p, block, LSTMT_LOCAL)->buffer);
+    if (accept_word(r, "move"))
+        return read_move(r, tessi_lstmt(r->p, block, LSTMT_MOVE));
     if (accept_word(r, "sort"))
         return read_sort(r, tessi_lstmt(r->p, block, LSTMT_SORT));
     return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);

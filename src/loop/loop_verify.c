@@ -408,6 +408,26 @@ static bool check_local(Verifier *v, const LStmt *s)
     return true;
 }
 
+static bool check_move(Verifier *v, const LStmt *s)
+{
+    if (!check_target(v, s))
+        return false;
+    if (!s->other.v || s->other.v >= v->p->buffers.n)
+        return fault(v, "a move names no buffer");
+    const LBuffer *to = &v->p->buffers.at[s->buffer.v], *from = &v->p->buffers.at[s->other.v];
+    const LBuffer *line = to->kind == LBUF_LOCAL ? to : from;
+    const LBuffer *other = to->kind == LBUF_LOCAL ? from : to;
+    if (line->kind != LBUF_LOCAL || other->kind == LBUF_LOCAL || line->n_dims != 1
+        || line->type != other->type || !other->n_dims || s->n_index != other->n_dims)
+        return fault(v, "a move is not between a local line and another buffer of its type");
+    if (from->kind == LBUF_LOCAL && !v->local_alive[s->other.v])
+        return fault(v, "'%s' is moved where it does not exist", shown(from->name));
+    for (int i = 0; i < s->n_index; i++)
+        if (!check_expr(v, s->index[i], TYPE_INDEX))
+            return false;
+    return true;
+}
+
 static bool check_sort(Verifier *v, const LStmt *s)
 {
     if (!check_target(v, s))
@@ -431,6 +451,7 @@ static bool check_stmt(Verifier *v, const LStmt *s)
     case LSTMT_STORE:
     case LSTMT_ADD: return check_store(v, s);
     case LSTMT_LOCAL: return check_local(v, s);
+    case LSTMT_MOVE: return check_move(v, s);
     case LSTMT_SORT: return check_sort(v, s);
     case LSTMT_COMMENT: return true;
     }

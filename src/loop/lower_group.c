@@ -83,6 +83,25 @@ static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint
     tessi_scope_place_in_turns(l, place, n * rows, n, store_row, &all);
 }
 
+/* A tile of columns and rows in a kernel. */
+static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
+                     uint32_t columns)
+{
+    const Job *job = nest->user;
+    const uint32_t n = job->n + nest->n_dims, points = rows * columns;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * points);
+    for (uint32_t k = 0; k < points; k++)
+        job_values(l, nest, coord[k], job_eval(l, nest, coord[k]), place + (size_t)n * k);
+    tessi_tile_takes(l, place, n * points, coord[0][nest->n_dims - 1].e, columns);
+    tessi_scope_place(l, place, n * points);
+    for (uint32_t r = 0; r < rows; r++) {
+        const LExprId *row = place + (size_t)n * columns * r;
+        for (uint32_t i = 0; i < job->n; i++)
+            tessi_tile_gives(l, l->buffer[job->stage[i].v], row + job->n, nest->n_dims, row + i, n,
+                             columns);
+    }
+}
+
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)
 {
     nest->n_dims = s->n_dims;
@@ -186,7 +205,10 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     const uint16_t *block = nest->n_dims ? group->block : one;
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), block[0], block[1]);
-    tessi_kernel_points(l, nest, block);
+    if (group->kernel == KERNEL_REGISTER)
+        tessi_kernel_register(l, nest, group);
+    else
+        tessi_kernel_points(l, nest, block);
     tessi_scope_close(l);
 }
 
@@ -200,6 +222,7 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
     nest->rows = rows;
     nest->body = job_body;
     nest->block = job_block;
+    nest->tile = job_tile;
     nest->user = job;
     if (l->plan->gpu)
         run_kernel(l, group, nest, job->part);

@@ -10,6 +10,7 @@
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
+ *   lower_register.c several points a thread, in registers
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -73,6 +74,7 @@ typedef struct Coord {
     Lin rest;
     SizeId count;
     bool beyond; /* may lie outside [0, count), where everything wraps around */
+    int64_t less; /* v < count - less: so many points are computed together */
 } Coord;
 
 typedef struct WindowVars {
@@ -160,10 +162,16 @@ LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int
 /* A loop over the blocks of the grid along an axis; its bound is left as it is. */
 LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks);
 void tessi_scope_if(Lower *l, LExprId condition);
+void tessi_scope_else(Lower *l); /* the innermost scope is an IF; on to what is done otherwise */
 void tessi_scope_close(Lower *l);
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
 LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start); /* mutable */
 LExprId tessi_scope_let(Lower *l, const char *name, LExprId value);
+/* `original` is computed here, as `value`; its users find the LET. */
+void tessi_scope_define(Lower *l, LExprId original, LExprId value);
+typedef VEC(LExprId) LExprList;
+/* What the roots are made of, down to what has its LET already; operands before their users. */
+LExprList tessi_scope_reach(Lower *l, const LExprId *root, uint32_t n);
 void tessi_scope_remember(Lower *l, uint32_t *cell); /* forget *cell with the innermost scope */
 /* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the outermost scope
  * that can have it. */
@@ -228,6 +236,9 @@ struct Nest {
     void (*body)(Lower *l, const Nest *nest, const Coord *coord, Eval *ev);
     /* The same for `rows` rows at once, coord[r] being those of row r; only when rows > 1. */
     void (*block)(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows);
+    /* Kernels: the same for `rows` x `columns` points at once, coord[r * columns + c]; moves are in vectors. */
+    void (*tile)(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
+                 uint32_t columns);
     const void *user;
 };
 void tessi_lower_nest(Lower *l, const Nest *nest);
@@ -251,6 +262,15 @@ LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n
 LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
 /* Every point of the nest by a thread of its own, all reads tested; block[0] threads along the last dimension. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block);
+/* ---- lower_register.c ---- */
+/* Several columns and rows of points a thread, straight-line. */
+void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
+/* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines; `x` is the first column, which a
+ * multiple of the tile's columns lies before. */
+void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, LExprId x, uint32_t columns);
+/* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
+void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
+                      const LExprId *value, uint32_t stride, uint32_t columns);
 /* ---- lower_strip.c ---- */
 /* The bodies have window loops that gain from being run for a strip of points at a time. */
 bool tessi_wants_strips(Lower *l, const Nest *nest);

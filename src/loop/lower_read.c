@@ -20,6 +20,7 @@ static Coord affine_coord(const Lower *l, const Coord *coord, const AccessDim *d
         c.dim = base->dim;
         c.count = base->count;
         c.beyond = base->beyond;
+        c.less = base->less;
         c.rest = tessi_lin_add_scaled(&c.rest, &base->rest, d->scale);
         ok = ok && c.rest.ok && tessi_mul_i64(base->scale, d->scale, &c.scale)
              && tessi_mul_i64(at_lo, d->scale, &x) && tessi_add_i64(lo, x, &lo)
@@ -70,7 +71,7 @@ static bool proved_inside(const Lower *l, const Coord *c, SizeId size)
         return false;
     if (c->scale) {
         Lin count = tessi_lin_size(l->g, c->count);
-        count.ok = count.ok && tessi_sub_i64(count.constant, 1, &count.constant);
+        count.ok = count.ok && tessi_sub_i64(count.constant, 1 + c->less, &count.constant);
         Lin *moved = c->scale > 0 ? &last : &first;
         *moved = tessi_lin_add_scaled(moved, &count, c->scale);
     }

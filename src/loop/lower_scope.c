@@ -104,7 +104,8 @@ void tessi_scope_if(Lower *l, LExprId condition)
     open_scope(l, s, &s->body);
 }
 
-void tessi_scope_close(Lower *l)
+/* Forgets what is known in the innermost scope only. */
+static void forget(Lower *l)
 {
     Scope *s = &l->scopes.at[l->scopes.n - 1];
     for (uint32_t i = 0; i < s->undo.n; i++) {
@@ -113,6 +114,20 @@ void tessi_scope_close(Lower *l)
         else
             l->known.at[s->undo.at[i].expr].let = 0;
     }
+    s->undo.n = 0;
+}
+
+void tessi_scope_else(Lower *l)
+{
+    Scope *s = &l->scopes.at[l->scopes.n - 1];
+    forget(l);
+    s->block = &s->stmt->orelse;
+}
+
+void tessi_scope_close(Lower *l)
+{
+    Scope *s = &l->scopes.at[l->scopes.n - 1];
+    forget(l);
     LStmt *stmt = s->stmt;
     l->scopes.n--;
     if (stmt)
@@ -175,8 +190,6 @@ static bool is_trivial(const LoopProgram *p, const LExpr *e)
         return false;
     return is_leaf(tessi_lexpr(p, e->arg[0])) && is_leaf(tessi_lexpr(p, e->arg[1]));
 }
-
-typedef VEC(LExprId) LExprList;
 
 static void gather(Lower *l, LExprId id, LExprList *list)
 {
@@ -254,8 +267,13 @@ static uint32_t let_at(Lower *l, LExprId original, LExprId value, uint32_t level
     return var.v;
 }
 
-/* Everything below the roots that has no LET yet, operands before their users. */
-static LExprList gather_all(Lower *l, const LExprId *root, uint32_t n)
+void tessi_scope_define(Lower *l, LExprId original, LExprId value)
+{
+    tessi_known(l, original);
+    let_at(l, original, value, tessi_scope_depth(l));
+}
+
+LExprList tessi_scope_reach(Lower *l, const LExprId *root, uint32_t n)
 {
     LExprList list = { 0 };
     l->generation++;
@@ -310,7 +328,7 @@ static void place_one(Lower *l, LExprId id)
 void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t per_turn,
                                 void (*then)(void *user, LExprId *turn), void *user)
 {
-    LExprList list = gather_all(l, root, n), later = { 0 };
+    LExprList list = tessi_scope_reach(l, root, n), later = { 0 };
     for (uint32_t next = 0; next < list.n; next++)
         l->known.at[list.at[next].v].level = home(l, level_of(l, list.at[next]));
     count_uses(l, &list, root, n, per_turn);

@@ -213,6 +213,7 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 void tessi_plan_point_kernel(PlanGroup *group)
 {
     group->kernel = KERNEL_POINT;
+    group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;
     group->rows = 1;

@@ -34,7 +34,12 @@ static void draw_kernel(const PlanFacts *f, PlanGroup *group, Random *r)
     group->block[0] = widths[draw(r, 4)];
     if (group->n_dims >= 2)
         group->block[1] = (uint16_t)(1 + draw(r, 5));
-    (void)f;
+    if (!tessi_plan_can_block_rows(f, group->members.at[0]) || draw(r, 2))
+        return;
+    group->kernel = KERNEL_REGISTER;
+    group->outputs[0] = (uint8_t)(1 << draw(r, 4));
+    group->outputs[1] = (uint8_t)(1 + draw(r, 4));
+    group->split = draw(r, 2) ? SPLIT_INTERIOR : SPLIT_NONE;
 }
 
 /* Joins two groups when that leaves an order of execution. */
@@ -57,6 +62,8 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
         PlanGroup *target = &joined.groups.at[i - (k < i)];
         const PlanGroup old = *target;
         target->rows = old.rows < from->rows ? old.rows : from->rows;
+        if (from->kernel != old.kernel)
+            tessi_plan_point_kernel(target);
         target->members.at = NULL;
         target->members.n = target->members.cap = 0;
         VEC_FOREACH (const StageId, s, &old.members)
