@@ -57,6 +57,9 @@ typedef struct OffsetSet {
  * the plane. */
 bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out);
 void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o);
+/* What reading a producer at each place of `from` adds to the places of the producer. */
+void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,
+                       OffsetSet *to);
 /* Evaluations a point when each of `rows` rows evaluates the set and equal places are computed once. */
 double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows);
 typedef struct RowCost {
@@ -74,6 +77,26 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+
+/* ---- plan_gpu.c: plans of kernels */
+Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
+/* ---- plan_gpu_cost.c */
+/* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
+typedef struct KernelCost {
+    double instructions; /* issued for a point, all kinds */
+    double dram_seconds, issue_seconds;
+    double seconds; /* of one point */
+    double nodes;   /* of the code */
+    double
+        rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
+    bool
+        chain; /* some stage computed again is read beyond the tile and reads beyond the point itself */
+    int64_t registers; /* of a thread */
+    int64_t threads;   /* on a multiprocessor at once */
+    bool feasible;
+} KernelCost;
+KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                  const Plan *p, const PlanGroup *group);
 
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Stage *s);

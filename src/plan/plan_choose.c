@@ -251,6 +251,8 @@ static void add_to_groups(Chooser *c, StageId id)
 
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
+    if (tessi_machine_is_gpu(m))
+        return tessi_plan_choose_gpu(a, g, an, m);
     PlanFacts *f = tessi_plan_facts(a, g);
     uint32_t n = g->stages.n;
     Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
@@ -270,15 +272,9 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);
-    c.p->gpu = tessi_machine_is_gpu(m);
-    if (!c.p->gpu)
-        tessi_plan_fuse(f, an, m, c.p);
+    tessi_plan_fuse(f, an, m, c.p);
     tessi_plan_order(c.p, f);
-    if (c.p->gpu)
-        VEC_FOREACH (PlanGroup, group, &c.p->groups)
-            tessi_plan_point_kernel(group);
-    else
-        tessi_plan_choose_rows(f, an, m, c.p);
+    tessi_plan_choose_rows(f, an, m, c.p);
     return c.p;
 }
 

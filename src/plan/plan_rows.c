@@ -53,9 +53,8 @@ double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows
 
 /* ---- Stages that share a loop -------------------------------------------------------------------------------------- */
 
-/* What reading a producer at each place of `from` adds to the places of the producer. */
-static void spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,
-                   OffsetSet *to)
+void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,
+                       OffsetSet *to)
 {
     Offset o;
     if (!tessi_plan_read_offset(g, r, &o)) {
@@ -132,7 +131,7 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
         cost.nodes += n * (double)f->nodes[v];
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            spread(f->arena, g, r, &places[i], places_of(&list, places, r->producer));
+            tessi_plan_spread(f->arena, g, r, &places[i], places_of(&list, places, r->producer));
     }
     cost.seconds /= rows;
     return cost;

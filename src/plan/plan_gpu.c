@@ -1,0 +1,266 @@
+/* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory, compute together
+ * what shares a domain and reads the same images, and choose for each group the kernel that the cost model likes best. */
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 1500, MAX_SHARED_NODES = 400 };
+enum {
+    TILE = 4
+}; /* columns and rows that a thread is supposed to compute when stages are placed */
+
+typedef struct Chooser {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+    double *seconds;     /* by StageId: computing one point, inlined stages included */
+    double *evaluations; /* by StageId: a point, were it inlined: in tiles that share */
+    int64_t *nodes;      /* by StageId: of the code of one evaluation */
+    const char **why;    /* by StageId: why it must be in memory; NULL = it need not */
+} Chooser;
+
+/* ---- Placement -------------------------------------------------------------------------------------------------------------- */
+
+/* Evaluations of `producer` a point of a tile of `consumer`. */
+static double evaluations_by(const Chooser *c, StageId consumer, StageId producer)
+{
+    OffsetSet tile = { 0 }, places = { 0 };
+    const bool tiles = tessi_plan_can_block_rows(c->f, consumer);
+    const int64_t n = tiles ? TILE : 1;
+    for (int64_t y = 0; y < n; y++)
+        for (int64_t x = 0; x < n; x++)
+            tessi_plan_add_offset(c->f->arena, &tile, (Offset){ y, x });
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[consumer.v])
+        if (r->producer.v == producer.v)
+            tessi_plan_spread(c->f->arena, c->f->g, r, &tile, &places);
+    return (places.at.n + places.loose) / (double)(n * n);
+}
+
+static void find_uses(Chooser *c)
+{
+    const Graph *g = c->f->g;
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        StageId last = { 0 };
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+            uint32_t p = r->producer.v;
+            if (p != last.v) /* reads of one producer stand together */
+                c->evaluations[p] += evaluations_by(c, id, r->producer);
+            last = r->producer;
+            if (s->kind != STAGE_COMPUTE && !c->f->pointwise[p])
+                c->why[p] = "reductions read their source from memory unless it is point-wise";
+            if (r->dynamic && tessi_stage(g, r->producer)->n_dims)
+                c->why[p] = "read at computed places";
+        }
+    }
+}
+
+static long long femtoseconds(double seconds)
+{
+    double fs = seconds * 1e15 + 0.5;
+    return fs > 9e15 ? (long long)9e15 : (long long)fs;
+}
+
+static void place(Chooser *c, StageId id)
+{
+    const Stage *s = tessi_stage(c->f->g, id);
+    PlanStage *at = &c->p->stage[id.v];
+    const StageCost *cost = &c->an->cost[id.v];
+    c->seconds[id.v] = tessi_plan_op_seconds(c->m, cost, s->type);
+    c->nodes[id.v] = c->f->nodes[id.v];
+    StageId last = { 0 };
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+        const bool inlined = c->p->stage[r->producer.v].placement == PLACE_INLINE;
+        if (inlined && r->producer.v != last.v)
+            c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
+        if (inlined)
+            c->nodes[id.v] += c->nodes[r->producer.v];
+        last = r->producer;
+    }
+    const double n = c->evaluations[id.v];
+    const double again = n > 1 ? (n - 1) * c->seconds[id.v] : 0;
+    const double trip = tessi_plan_trip_seconds(c->m, s->type);
+    const bool small =
+        c->nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
+    if (c->f->returned[id.v])
+        at->reason = "a result";
+    else if (s->kind != STAGE_COMPUTE)
+        at->reason = "a reduction is computed once";
+    else if (!tessi_stage_is_plain(s))
+        at->reason = "made of parts, which are written one over the other";
+    else if (c->why[id.v])
+        at->reason = c->why[id.v];
+    else if (c->f->has_window[id.v])
+        at->reason = "has a window loop, which is run once a point";
+    else if (!small)
+        at->reason = tessi_sprintf(c->f->arena, "too large to repeat (%lld nodes)",
+                                   (long long)c->nodes[id.v]);
+    else if (s->n_dims && again > trip)
+        at->reason = tessi_sprintf(c->f->arena,
+                                   "computing it again would cost %lld fs a point, the trip "
+                                   "through memory %lld fs",
+                                   femtoseconds(again), femtoseconds(trip));
+    else
+        *at = (PlanStage){ PLACE_INLINE,
+                           tessi_sprintf(c->f->arena,
+                                         "computing it again costs %lld fs a point, a trip through "
+                                         "memory would cost %lld fs",
+                                         femtoseconds(again), femtoseconds(trip)) };
+}
+
+/* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
+
+/* "temp.r" and "temp.g": channels of one image. */
+static bool same_pixel(const Stage *a, const Stage *b)
+{
+    const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');
+    return dot_a && dot_b && dot_a - a->name == dot_b - b->name
+           && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
+}
+
+static bool share_reads(Chooser *c, const PlanGroup *group, StageId id)
+{
+    StageList a = { 0 }, b = { 0 };
+    tessi_plan_stored_reads(c->f, c->p, group->members.at[0], &a);
+    tessi_plan_stored_reads(c->f, c->p, id, &b);
+    for (uint32_t i = 0; i < a.n; i++)
+        for (uint32_t k = 0; k < b.n; k++)
+            if (a.at[i].v == b.at[k].v
+                || same_pixel(tessi_stage(c->f->g, a.at[i]), tessi_stage(c->f->g, b.at[k])))
+                return true;
+    return same_pixel(tessi_stage(c->f->g, group->members.at[0]), tessi_stage(c->f->g, id));
+}
+
+/* Adds the stage to a group when everything can still be computed in some order. */
+static bool join(Chooser *c, uint32_t at, StageId id)
+{
+    PlanGroup *group = &c->p->groups.at[at];
+    const PlanGroup before = *group;
+    group->members.at = NULL;
+    group->members.n = group->members.cap = 0;
+    VEC_FOREACH (const StageId, s, &before.members)
+        VEC_PUSH(c->f->arena, &group->members, *s);
+    VEC_PUSH(c->f->arena, &group->members, id);
+    Plan tried = *c->p;
+    if (tessi_plan_order(&tried, c->f))
+        return true;
+    *group = before;
+    return false;
+}
+
+static void add_to_groups(Chooser *c, StageId id)
+{
+    enum { LOOK_BACK = 8 };
+    const Stage *s = tessi_stage(c->f->g, id);
+    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0;
+    for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
+        const PlanGroup *group = &c->p->groups.at[i];
+        const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
+        int64_t nodes = c->nodes[id.v];
+        VEC_FOREACH (const StageId, member, &group->members)
+            nodes += c->nodes[member->v];
+        if (!tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t) || nodes > MAX_SHARED_NODES
+            || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
+            || !share_reads(c, group, id))
+            continue;
+        if (join(c, i, id)) {
+            c->p->groups.at[i].reason = "computed together: same domain, same images read";
+            return;
+        }
+    }
+    tessi_plan_add_group(c->p, c->f->g, id);
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------------------------------------------- */
+
+static const char *described(Chooser *c, const PlanGroup *group, const KernelCost *cost)
+{
+    const char *kind = group->kernel == KERNEL_REGISTER
+                           ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
+                                           group->outputs[0], group->outputs[1])
+                           : "one output a thread";
+    return tessi_sprintf(c->f->arena,
+                         "%s: %lld fs a point (memory %lld, %lld instructions %lld), about %lld "
+                         "registers, %lld threads a multiprocessor",
+                         kind, femtoseconds(cost->seconds), femtoseconds(cost->dram_seconds),
+                         (long long)(cost->instructions + 0.5), femtoseconds(cost->issue_seconds),
+                         (long long)cost->registers, (long long)cost->threads);
+}
+
+/* Whether blocks inside are to be told from those at the edges: the gain is what rules cost a tile over what the question costs; a
+ * stage that is computed again and itself reads by a rule loses what it shares with its neighbours there, which costs most. */
+static const char *choose_split(Chooser *c, PlanGroup *group, const KernelCost *cost)
+{
+    enum { QUESTION = 12 };
+    const double gain = cost->rule_instructions / QUESTION;
+    const bool split = cost->chain || gain > 1.5;
+    group->split = split ? SPLIT_INTERIOR : SPLIT_NONE;
+    return tessi_sprintf(
+        c->f->arena,
+        "%s: rules cost %lld instructions a tile, asking costs %d (gain %lld.%02lld%s)",
+        split ? "blocks inside without rules" : "rules everywhere",
+        (long long)cost->rule_instructions, QUESTION, (long long)gain,
+        (long long)(gain * 100) % 100,
+        cost->chain ? "), and stages computed again lose what they share at edges" : ")");
+}
+
+static void choose_kernel(Chooser *c, PlanGroup *group)
+{
+    static const uint8_t rows[] = { 1, 2, 4, 8 };
+    tessi_plan_point_kernel(group);
+    bool tiles = true;
+    uint32_t bytes = 1;
+    VEC_FOREACH (const StageId, member, &group->members) {
+        const uint32_t size = tessi_type_info(tessi_stage(c->f->g, *member)->type)->bytes;
+        tiles = tiles && tessi_plan_can_block_rows(c->f, *member);
+        bytes = size > bytes ? size : bytes;
+    }
+    PlanGroup best = *group;
+    KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
+    const KernelCost point = least;
+    for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
+        for (size_t i = 0; i < sizeof rows; i++) {
+            PlanGroup tried = *group;
+            tried.kernel = KERNEL_REGISTER;
+            tried.outputs[0] = (uint8_t)columns;
+            tried.outputs[1] = rows[i];
+            tried.block[0] = 32;
+            tried.block[1] = 4;
+            KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
+            if (!cost.feasible || cost.seconds > 0.99 * least.seconds)
+                continue;
+            best = tried;
+            least = cost;
+        }
+    }
+    const char *why = described(c, &best, &least);
+    if (best.kernel == KERNEL_REGISTER)
+        why = tessi_sprintf(c->f->arena, "%s\n%s\n%s", why, described(c, group, &point),
+                            choose_split(c, &best, &least));
+    best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
+    *group = best;
+}
+
+Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+{
+    PlanFacts *f = tessi_plan_facts(a, g);
+    const uint32_t n = g->stages.n;
+    Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
+    c.p->gpu = true;
+    c.seconds = ARENA_NEW_ARRAY(a, double, n);
+    c.evaluations = ARENA_NEW_ARRAY(a, double, n);
+    c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
+    c.why = ARENA_NEW_ARRAY(a, const char *, n);
+    find_uses(&c);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_plan_computes(f, id))
+            place(&c, id);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
+            add_to_groups(&c, id);
+    tessi_plan_order(c.p, f);
+    VEC_FOREACH (PlanGroup, group, &c.p->groups)
+        choose_kernel(&c, group);
+    return c.p;
+}

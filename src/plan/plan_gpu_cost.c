@@ -1,0 +1,186 @@
+/* What a kernel costs on a GPU, without running it: instructions issued, bytes through the memory, registers, and how many bytes the
+ * threads that fit a multiprocessor keep on their way. Places of evaluation are counted exactly, as for rows on a CPU, over the
+ * columns and rows that a thread computes together. */
+#include "plan/plan_base.h"
+
+enum {
+    BASE_REGISTERS = 28,    /* addresses, sizes, coordinates */
+    BASE_INSTRUCTIONS = 40, /* of a thread: coordinates, ends, leaving */
+    GPU_MAX_NODES = 3000    /* of straight-line code: beyond it compiling takes seconds */
+};
+
+typedef struct Rules {
+    double instructions[2]; /* for one row, for one column */
+} Rules;
+
+typedef struct Counter {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    const Plan *p;
+    const PlanGroup *group;
+    int64_t columns, rows;
+    OffsetSet *places; /* by StageId */
+    Rules *rules;      /* by StageId: of the reads of it */
+    bool *is_member;
+    KernelCost cost;
+} Counter;
+
+static double lanes(const Machine *m)
+{
+    return (double)m->vector_bytes / 4;
+}
+
+/* Instructions of one evaluation: operations by how long they keep the issue slots of their class. */
+static double instructions_of(const Counter *c, StageId id)
+{
+    const StageCost *cost = &c->an->cost[id.v];
+    return tessi_plan_op_seconds(c->m, cost, tessi_stage(c->f->g, id)->type) * c->m->ghz * 1e9
+           * (double)c->m->cores * lanes(c->m);
+}
+
+/* Loads of a stored stage: rows of whole tiles move as vectors, everything else one by one. */
+static double load_instructions(const Counter *c, StageId id)
+{
+    const OffsetSet *s = &c->places[id.v];
+    const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+    const int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
+    double in_tile = 0;
+    VEC_FOREACH (const Offset, o, &s->at)
+        in_tile += o->dx >= 0 && o->dx < c->columns;
+    return s->loose + s->at.n - in_tile + in_tile / (double)width;
+}
+
+/* Instructions that answer one coordinate by its rule. */
+static double rule_instructions(Border rule)
+{
+    switch (rule) {
+    case BORDER_CLAMP: return 2;
+    case BORDER_CONSTANT: return 6;
+    case BORDER_MIRROR:
+    case BORDER_REFLECT:
+    case BORDER_WRAP: return 24; /* a division */
+    default: return 0;
+    }
+}
+
+/* Notes by which rules the producer of a read is answered. */
+static void note_rules(Counter *c, const PlanRead *r)
+{
+    if (!r->access.v || r->dynamic)
+        return;
+    const Access *access = tessi_access(c->f->g, r->access);
+    for (int d = 0; d < 2 && access->n_dims == 2; d++) {
+        double *most = &c->rules[r->producer.v].instructions[d];
+        const double n = rule_instructions(access->dim[d].rule);
+        *most = n > *most ? n : *most;
+    }
+}
+
+/* Some read of the stage is not at the point itself in dimension d. */
+static bool reaches(const Counter *c, StageId id, int d)
+{
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+        Offset o;
+        if (!tessi_plan_read_offset(c->f->g, r, &o)) {
+            if (!r->same_point && !r->dynamic)
+                return true;
+        } else if (d == 0 ? o.dy : o.dx) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The rows and columns beyond the tile at which a stage is read: each is answered once a tile. */
+static void count_rules(Counter *c, StageId id)
+{
+    const OffsetSet *s = &c->places[id.v];
+    const int64_t tile[2] = { c->rows, c->columns };
+    int64_t lo[2] = { 0, 0 }, hi[2] = { 0, 0 };
+    VEC_FOREACH (const Offset, o, &s->at) {
+        const int64_t at[2] = { o->dy, o->dx };
+        for (int d = 0; d < 2; d++) {
+            lo[d] = at[d] < lo[d] ? at[d] : lo[d];
+            hi[d] = at[d] - tile[d] + 1 > hi[d] ? at[d] - tile[d] + 1 : hi[d];
+        }
+    }
+    for (int d = 0; d < 2; d++)
+        c->cost.rule_instructions += (double)(hi[d] - lo[d]) * c->rules[id.v].instructions[d];
+    for (int d = 0; d < 2; d++)
+        if (hi[d] > lo[d] && c->p->stage[id.v].placement == PLACE_INLINE && reaches(c, id, d))
+            c->cost.chain = true;
+}
+
+static void count(Counter *c)
+{
+    const Graph *g = c->f->g;
+    double places = 0, loads = 0, bytes = 0;
+    for (uint32_t v = g->stages.n; v-- > 1;) { /* readers before what they read */
+        StageId id = { v };
+        double n = c->places[v].at.n + c->places[v].loose;
+        if (n <= 0)
+            continue;
+        count_rules(c, id);
+        if (!c->is_member[v] && c->p->stage[v].placement != PLACE_INLINE) {
+            const double size = tessi_type_info(tessi_stage(g, id)->type)->bytes;
+            loads += load_instructions(c, id);
+            places += n * (size > 4 ? 2 : 1);
+            bytes += size;
+            c->cost.nodes += n;
+            continue;
+        }
+        c->cost.instructions += n * instructions_of(c, id);
+        c->cost.nodes += n * (double)c->f->nodes[v];
+        if (c->is_member[v])
+            bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
+            tessi_plan_spread(c->f->arena, g, r, &c->places[v], &c->places[r->producer.v]);
+            note_rules(c, r);
+        }
+    }
+    c->cost.instructions += loads;
+    c->cost.dram_seconds = bytes / (c->m->memory_gbs * 1e9);
+    c->cost.registers = BASE_REGISTERS + (int64_t)places;
+}
+
+KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                  const Plan *p, const PlanGroup *group)
+{
+    Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
+    c.columns = group->outputs[0];
+    c.rows = group->outputs[1];
+    c.places = ARENA_NEW_ARRAY(f->arena, OffsetSet, f->g->stages.n);
+    c.rules = ARENA_NEW_ARRAY(f->arena, Rules, f->g->stages.n);
+    c.is_member = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
+    VEC_FOREACH (const StageId, member, &group->members) {
+        c.is_member[member->v] = true;
+        for (int64_t r = 0; r < c.rows; r++)
+            for (int64_t k = 0; k < c.columns; k++)
+                tessi_plan_add_offset(f->arena, &c.places[member->v], (Offset){ r, k });
+    }
+    count(&c);
+    KernelCost *cost = &c.cost;
+    const double points = (double)(c.rows * c.columns);
+    const bool split = group->split == SPLIT_INTERIOR;
+    cost->instructions += BASE_INSTRUCTIONS + (split ? 12 : cost->rule_instructions);
+    cost->instructions /= points;
+    cost->issue_seconds = cost->instructions / (lanes(m) * m->ghz * 1e9 * (double)m->cores);
+    const int64_t most =
+        cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
+    cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
+    /* Bytes that must be on their way to keep the memory busy, and that the threads have on their way. */
+    const double wanted = m->memory_gbs * m->latency_us * 1e3 / (double)m->cores;
+    double in_flight =
+        (double)cost->threads * points * cost->dram_seconds * m->memory_gbs * 1e9 / 2;
+    if (in_flight < wanted)
+        cost->dram_seconds *= wanted / in_flight;
+    const double long_one =
+        cost->dram_seconds > cost->issue_seconds ? cost->dram_seconds : cost->issue_seconds;
+    const double short_one = cost->dram_seconds + cost->issue_seconds - long_one;
+    cost->seconds = long_one + 0.1 * short_one;
+    /* What does not fit spills to memory: not for us. */
+    cost->feasible = group->kernel != KERNEL_REGISTER
+                     || (cost->registers <= m->registers_a_thread && cost->nodes <= GPU_MAX_NODES);
+    return *cost;
+}
