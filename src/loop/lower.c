@@ -176,7 +176,7 @@ static void add_copies(Lower *l)
             tessi_nest_whole(l, s, &nest);
             if (l->plan->gpu) {
                 tessi_kernel_open(l, name, comment, COPY_BLOCK, 1);
-                tessi_kernel_points(l, &nest, (uint16_t[]){ COPY_BLOCK, 1 });
+                tessi_kernel_points(l, &nest, (uint16_t[]){ COPY_BLOCK, 1 }, SPLIT_NONE);
             } else {
                 tessi_lower_function(l, name, comment);
                 tessi_lower_nest(l, &nest);

@@ -208,7 +208,7 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     if (group->kernel == KERNEL_REGISTER)
         tessi_kernel_register(l, nest, group);
     else
-        tessi_kernel_points(l, nest, block);
+        tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE);
     tessi_scope_close(l);
 }
 
@@ -216,7 +216,7 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
 {
     nest->parallel = group->parallel >= 0 && !nest->tiled;
     nest->vector = group->vector >= 0;
-    nest->split = group->split == SPLIT_INTERIOR && job->roots;
+    nest->split = group->split != SPLIT_NONE && job->roots;
     nest->roots = job->roots;
     nest->n_roots = job->roots ? job->n : 0;
     nest->rows = rows;

@@ -36,7 +36,40 @@ LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size)
     return tessi_l_op(l, OP_FLOORDIV, up, tessi_l_int(l, size));
 }
 
+/* ---- Borders by blocks and warps ---------------------------------------------------------------------------------------------- */
+
+LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach)
+{
+    Coord coord[MAX_DIMS];
+    GuardList guards = { 0 };
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        coord[d] = tessi_nest_coord(nest, d, (LExprId){ 0 });
+        coord[d].hi = coord[d].less = reach[d];
+    }
+    l->inside_last = l->inside_rows = true;
+    tessi_read_guards(l, nest->roots, nest->n_roots, coord, &guards);
+    l->inside_last = l->inside_rows = false;
+    LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        LExprId from = nest->from[d];
+        LExprId to = tessi_l_op(l, OP_SUB, nest->to[d], tessi_l_int(l, reach[d]));
+        to = tessi_l_op(l, OP_MAX, to, from);
+        tessi_guard_range(l, &guards, (int8_t)d, &from, &to);
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from, first[d]));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, first[d], to));
+    }
+    return in;
+}
+
 /* ---- One point a thread ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Points {
+    Lower *l;
+    const Nest *nest;
+    const uint16_t *block;
+    LExprId first[2]; /* of the block, in the dimension before the last and in the last */
+    Coord coord[MAX_DIMS];
+} Points;
 
 static LExprId extent(Lower *l, const Nest *nest, uint8_t d)
 {
@@ -63,41 +96,118 @@ static void outer_dimensions(Lower *l, const Nest *nest, Coord *coord)
     }
 }
 
-/* The thread's point along dimension d, in an IF that it is there. */
-static void thread_point(Lower *l, const Nest *nest, Coord *coord, uint8_t d, LExprId block,
-                         uint8_t axis, int64_t threads)
+/* Opens the threads along an axis, each with its point there. */
+static void open_points(Points *p, uint8_t axis)
 {
-    LExprId first = tessi_l_op(l, OP_MUL, block, tessi_l_int(l, threads));
-    LExprId thread = tessi_kernel_threads(l, axis, axis ? "thread_y" : "thread_x", threads);
-    LExprId at = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_ADD, first, nest->from[d]), thread);
-    at = tessi_scope_let(l, tessi_dim_name(nest->n_dims, d), at);
-    coord[d] = tessi_nest_coord(nest, d, at);
-    tessi_scope_if(l, tessi_l_op(l, OP_LT, at, nest->to[d]));
+    Lower *l = p->l;
+    uint8_t d = (uint8_t)(p->nest->n_dims - 1 - axis);
+    LExprId thread = tessi_kernel_threads(l, axis, axis ? "thread_y" : "thread_x", p->block[axis]);
+    LExprId at = tessi_l_op(l, OP_ADD, p->first[axis], thread);
+    at = tessi_scope_let(l, tessi_dim_name(p->nest->n_dims, d), at);
+    p->coord[d] = tessi_nest_coord(p->nest, d, at);
 }
 
-void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block)
+/* What lies beyond the edge is left out. */
+static void leave_out(Points *p, uint8_t axis)
 {
-    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    uint8_t d = (uint8_t)(p->nest->n_dims - 1 - axis);
+    tessi_scope_if(p->l, tessi_l_op(p->l, OP_LT, p->coord[d].e, p->nest->to[d]));
+}
+
+static void body(Points *p, bool inside)
+{
+    Lower *l = p->l;
+    l->inside_last = l->inside_rows = inside;
+    p->nest->body(l, p->nest, p->coord, NULL);
+    l->inside_last = l->inside_rows = false;
+}
+
+static void close_down_to(Lower *l, uint32_t depth)
+{
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+}
+
+/* The points of one line of threads, or of the whole block, that may lie at the edge. */
+static void points_anywhere(Points *p, bool rows)
+{
+    uint32_t depth = tessi_scope_depth(p->l);
+    if (rows) {
+        open_points(p, 1);
+        leave_out(p, 1);
+    }
+    open_points(p, 0);
+    leave_out(p, 0);
+    body(p, false);
+    close_down_to(p->l, depth);
+}
+
+static void points_inside(Points *p, bool rows)
+{
+    Lower *l = p->l;
+    uint32_t depth = tessi_scope_depth(l);
+    l->guard_depth = depth;
+    if (rows)
+        open_points(p, 1);
+    open_points(p, 0);
+    body(p, true);
+    close_down_to(l, depth);
+}
+
+/* Where a block (or, with the row of threads open, a warp) lies inside with all it reads, without rules; else with them. */
+static void split_points(Points *p, bool rows)
+{
+    Lower *l = p->l;
+    const uint8_t n = p->nest->n_dims;
+    LExprId first[MAX_DIMS];
+    int64_t reach[MAX_DIMS] = { 0 };
+    for (uint8_t d = 0; d < n; d++)
+        first[d] = p->coord[d].e;
+    first[n - 1] = p->first[0];
+    reach[n - 1] = p->block[0] - 1;
+    if (rows) {
+        first[n - 2] = p->first[1];
+        reach[n - 2] = p->block[1] - 1;
+    }
+    tessi_scope_if(l, tessi_kernel_inside(l, p->nest, first, reach));
+    points_inside(p, rows);
+    tessi_scope_else(l);
+    points_anywhere(p, rows);
+    tessi_scope_close(l);
+}
+
+void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split)
+{
+    Points p = { .l = l, .nest = nest, .block = block, .coord = { { .dim = -1 } } };
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     if (nest->n_dims == 0) {
-        nest->body(l, nest, coord, NULL);
+        nest->body(l, nest, p.coord, NULL);
         return;
     }
     uint32_t depth = tessi_scope_depth(l);
     uint8_t x = (uint8_t)(nest->n_dims - 1);
-    LExprId block_y = { 0 };
+    const bool rows = nest->n_dims > 1;
+    LExprId number[2] = { { 0 } };
     if (nest->n_dims > 2)
-        outer_dimensions(l, nest, coord);
-    if (nest->n_dims > 1)
-        block_y = tessi_kernel_grid(
+        outer_dimensions(l, nest, p.coord);
+    if (rows)
+        number[1] = tessi_kernel_grid(
             l, 1, "block_y", tessi_kernel_blocks(l, extent(l, nest, (uint8_t)(x - 1)), block[1]));
-    LExprId block_x =
+    number[0] =
         tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, extent(l, nest, x), block[0]));
-    if (nest->n_dims > 1)
-        thread_point(l, nest, coord, (uint8_t)(x - 1), block_y, 1, block[1]);
-    thread_point(l, nest, coord, x, block_x, 0, block[0]);
-    nest->body(l, nest, coord, NULL);
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    for (uint8_t axis = 0; axis < 1 + rows; axis++) {
+        LExprId at = tessi_l_op(l, OP_MUL, number[axis], tessi_l_int(l, block[axis]));
+        p.first[axis] = tessi_l_op(l, OP_ADD, at, nest->from[x - axis]);
+    }
+    if (split == SPLIT_WARP && rows) {
+        open_points(&p, 1);
+        leave_out(&p, 1);
+        split_points(&p, false);
+    } else if (split != SPLIT_NONE) {
+        split_points(&p, rows);
+    } else {
+        points_anywhere(&p, rows);
+    }
+    close_down_to(l, depth);
 }

@@ -73,7 +73,7 @@ typedef struct Coord {
     int64_t scale, lo, hi;
     Lin rest;
     SizeId count;
-    bool beyond; /* may lie outside [0, count), where everything wraps around */
+    bool beyond;  /* may lie outside [0, count), where everything wraps around */
     int64_t less; /* v < count - less: so many points are computed together */
 } Coord;
 
@@ -260,8 +260,11 @@ LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId bloc
 LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n);
 /* The number of blocks of a size that cover an extent. */
 LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
-/* Every point of the nest by a thread of its own, all reads tested; block[0] threads along the last dimension. */
-void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block);
+/* Points first .. first + reach (in each dimension) are there, and all they read lies inside. */
+LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach);
+/* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested everywhere, or only
+ * in blocks or warps that do not lie inside. */
+void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split);
 /* ---- lower_register.c ---- */
 /* Several columns and rows of points a thread, straight-line. */
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);

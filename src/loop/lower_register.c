@@ -106,34 +106,6 @@ static void tiles_anywhere(const Tiles *t)
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The whole block and all that its points read lie inside. */
-static LExprId block_is_inside(const Tiles *t)
-{
-    Lower *l = t->l;
-    const LExprId first[2] = { t->block_y, t->block_x };
-    Coord coord[MAX_DIMS];
-    GuardList guards = { 0 };
-    int64_t reach[2];
-    for (uint8_t d = 0; d < 2; d++) {
-        reach[d] = (int64_t)t->group->block[d == 0] * (d ? t->columns : t->rows) - 1;
-        coord[d] = tessi_nest_coord(t->nest, d, (LExprId){ 0 });
-        coord[d].hi = coord[d].less = reach[d];
-    }
-    l->inside_last = l->inside_rows = true;
-    tessi_read_guards(l, t->nest->roots, t->nest->n_roots, coord, &guards);
-    l->inside_last = l->inside_rows = false;
-    LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
-    for (uint8_t d = 0; d < 2; d++) {
-        LExprId from = t->nest->from[d];
-        LExprId to = tessi_l_op(l, OP_SUB, t->nest->to[d], tessi_l_int(l, reach[d]));
-        to = tessi_l_op(l, OP_MAX, to, from);
-        tessi_guard_range(l, &guards, (int8_t)d, &from, &to);
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from, first[d]));
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, first[d], to));
-    }
-    return in;
-}
-
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     Tiles t = { .l = l,
@@ -150,8 +122,9 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     t.block_y = tessi_l_op(l, OP_MUL, y, tessi_l_int(l, height));
     t.block_x = tessi_l_op(l, OP_MUL, x, tessi_l_int(l, width));
     if (group->split == SPLIT_INTERIOR) {
-        LExprId inside = tessi_scope_let(l, "inside", block_is_inside(&t));
-        tessi_scope_if(l, inside);
+        const LExprId first[2] = { t.block_y, t.block_x };
+        const int64_t reach[2] = { height - 1, width - 1 };
+        tessi_scope_if(l, tessi_kernel_inside(l, nest, first, reach));
         tiles_inside(&t);
         tessi_scope_else(l);
         tiles_anywhere(&t);

@@ -43,8 +43,9 @@ bool tessi_placement_by_name(const char *name, Placement *out);
 enum { PLAN_MAX_ROWS = 16, PLAN_MAX_TILE = 1 << 20, PLAN_MAX_SCRATCH_BYTES = 1 << 20 };
 
 typedef enum Split {
-    SPLIT_NONE,    /* every read is answered by its rule, everywhere */
-    SPLIT_INTERIOR /* points whose reads are all inside are computed without tests */
+    SPLIT_NONE, /* every read is answered by its rule, everywhere */
+    SPLIT_INTERIOR, /* points (of kernels: blocks) whose reads are all inside are computed without tests */
+    SPLIT_WARP /* of kernels of points: warps whose reads are all inside */
 } Split;
 
 /* How a group becomes a kernel of a GPU. */

@@ -83,7 +83,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
 /* ---- plan_gpu_cost.c */
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
-    double instructions; /* issued for a point, all kinds */
+    double instructions, plain_instructions; /* issued for a point, all kinds; without rules */
     double dram_seconds, issue_seconds;
     double seconds; /* of one point */
     double nodes;   /* of the code */
@@ -91,12 +91,17 @@ typedef struct KernelCost {
         rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
     bool
         chain; /* some stage computed again is read beyond the tile and reads beyond the point itself */
+    int64_t halo[2];   /* how far rows and columns are read beyond the tile */
     int64_t registers; /* of a thread */
     int64_t threads;   /* on a multiprocessor at once */
     bool feasible;
 } KernelCost;
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                   const Plan *p, const PlanGroup *group);
+/* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of 2048 x 2048: the
+ * model of the paper on borders by index-set splitting, with the time of the memory beside that of instructions. */
+double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
+                             Split split);
 
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Stage *s);

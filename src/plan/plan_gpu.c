@@ -188,21 +188,36 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
                          (long long)cost->registers, (long long)cost->threads);
 }
 
-/* Whether blocks inside are to be told from those at the edges: the gain is what rules cost a tile over what the question costs; a
- * stage that is computed again and itself reads by a rule loses what it shares with its neighbours there, which costs most. */
-static const char *choose_split(Chooser *c, PlanGroup *group, const KernelCost *cost)
+static const char *gain_text(Chooser *c, double gain)
 {
-    enum { QUESTION = 12 };
-    const double gain = cost->rule_instructions / QUESTION;
-    const bool split = cost->chain || gain > 1.5;
-    group->split = split ? SPLIT_INTERIOR : SPLIT_NONE;
+    const long long hundredths = (long long)(gain * 100 + 0.5);
+    return tessi_sprintf(c->f->arena, "%lld.%02lld", hundredths / 100, hundredths % 100);
+}
+
+/* Whether blocks or warps inside are to be told from those at the edges. */
+static const char *choose_split(Chooser *c, PlanGroup *group)
+{
+    enum { WARP = 32 };
+    group->split = SPLIT_NONE;
+    const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
+    const double blocks = tessi_plan_split_gain(c->m, group, &cost, SPLIT_INTERIOR);
+    double warps = 0;
+    if (group->kernel == KERNEL_POINT && group->block[0] == WARP && group->n_dims >= 2)
+        warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
+    if (blocks > 1.02 || warps > 1.02)
+        group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
+    const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
+                       : group->split == SPLIT_WARP ? "warps inside without rules"
+                                                    : "blocks inside without rules";
+    const char *text = tessi_sprintf(c->f->arena, "%s: gain of splitting by blocks G = %s", what,
+                                     gain_text(c, blocks));
+    if (warps > 0)
+        text = tessi_sprintf(c->f->arena, "%s, by warps G = %s", text, gain_text(c, warps));
     return tessi_sprintf(
-        c->f->arena,
-        "%s: rules cost %lld instructions a tile, asking costs %d (gain %lld.%02lld%s)",
-        split ? "blocks inside without rules" : "rules everywhere",
-        (long long)cost->rule_instructions, QUESTION, (long long)gain,
-        (long long)(gain * 100) % 100,
-        cost->chain ? "), and stages computed again lose what they share at edges" : ")");
+        c->f->arena, "%s (rules: %lld instructions a thread of %lld%s)", text,
+        (long long)(cost.rule_instructions + 0.5),
+        (long long)(cost.plain_instructions * group->outputs[0] * group->outputs[1] + 0.5),
+        cost.chain ? "; stages computed again share less at edges" : "");
 }
 
 static void choose_kernel(Chooser *c, PlanGroup *group)
@@ -236,8 +251,9 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     }
     const char *why = described(c, &best, &least);
     if (best.kernel == KERNEL_REGISTER)
-        why = tessi_sprintf(c->f->arena, "%s\n%s\n%s", why, described(c, group, &point),
-                            choose_split(c, &best, &least));
+        why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
+    if (tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
+        why = tessi_sprintf(c->f->arena, "%s\n%s", why, choose_split(c, &best));
     best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
     *group = best;
 }

@@ -64,12 +64,19 @@ static double rule_instructions(Border rule)
     }
 }
 
-/* Notes by which rules the producer of a read is answered. */
-static void note_rules(Counter *c, const PlanRead *r)
+/* Notes by which rules the producer of a read is answered; reads in window loops are answered each time. */
+static void note_rules(Counter *c, StageId reader, const PlanRead *r)
 {
+    Offset o;
     if (!r->access.v || r->dynamic)
         return;
     const Access *access = tessi_access(c->f->g, r->access);
+    if (!tessi_plan_read_offset(c->f->g, r, &o)) {
+        const double n = (c->places[reader.v].at.n + c->places[reader.v].loose) * r->times;
+        for (int d = 0; d < access->n_dims && !r->same_point; d++)
+            c->cost.rule_instructions += n * rule_instructions(access->dim[d].rule);
+        return;
+    }
     for (int d = 0; d < 2 && access->n_dims == 2; d++) {
         double *most = &c->rules[r->producer.v].instructions[d];
         const double n = rule_instructions(access->dim[d].rule);
@@ -105,6 +112,10 @@ static void count_rules(Counter *c, StageId id)
             hi[d] = at[d] - tile[d] + 1 > hi[d] ? at[d] - tile[d] + 1 : hi[d];
         }
     }
+    for (int d = 0; d < 2; d++) {
+        const int64_t far = hi[d] > -lo[d] ? hi[d] : -lo[d];
+        c->cost.halo[d] = far > c->cost.halo[d] ? far : c->cost.halo[d];
+    }
     for (int d = 0; d < 2; d++)
         c->cost.rule_instructions += (double)(hi[d] - lo[d]) * c->rules[id.v].instructions[d];
     for (int d = 0; d < 2; d++)
@@ -136,12 +147,66 @@ static void count(Counter *c)
             bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
         VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
             tessi_plan_spread(c->f->arena, g, r, &c->places[v], &c->places[r->producer.v]);
-            note_rules(c, r);
+            note_rules(c, id, r);
         }
     }
     c->cost.instructions += loads;
     c->cost.dram_seconds = bytes / (c->m->memory_gbs * 1e9);
     c->cost.registers = BASE_REGISTERS + (int64_t)places;
+}
+
+/* Halos of window loops, which have no constant offsets. */
+static void window_halos(Counter *c)
+{
+    VEC_FOREACH (const Footprint, fp, &c->an->footprints) {
+        if (!c->is_member[fp->consumer.v] || !c->f->has_window[fp->consumer.v])
+            continue;
+        for (int k = 0; k < 2 && fp->n_dims >= 2; k++) {
+            const FootprintDim *d = &fp->dim[fp->n_dims - 2 + k];
+            const int64_t far = d->hi > -d->lo ? d->hi : -d->lo;
+            if (!d->dynamic && far > c->cost.halo[k])
+                c->cost.halo[k] = far;
+        }
+    }
+}
+
+static double seconds_of(const Machine *m, double dram_seconds, double instructions)
+{
+    const double issue = instructions / (lanes(m) * m->ghz * 1e9 * (double)m->cores);
+    const double most = dram_seconds > issue ? dram_seconds : issue;
+    return most + 0.1 * (dram_seconds + issue - most);
+}
+
+/* The share of blocks of a 2048 x 2048 image that lie inside with their halos: those with borders are counted from each side,
+ * rounded up. */
+static double inside_share(const KernelCost *cost, const int64_t *tile)
+{
+    enum { SIDE = 2048 };
+    double share = 1;
+    for (int d = 0; d < 2; d++) {
+        const int64_t n = (SIDE + tile[d] - 1) / tile[d];
+        const int64_t before = (cost->halo[d] + tile[d] - 1) / tile[d];
+        const int64_t last = (SIDE - cost->halo[d]) / tile[d]; /* the first not wholly inside */
+        const int64_t inside = last > before ? last - before : 0;
+        share *= (double)inside / (double)n;
+    }
+    return share;
+}
+
+double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
+                             Split split)
+{
+    enum { QUESTION = 12 }; /* instructions that tell whether a block lies inside */
+    const double points = (double)group->outputs[0] * group->outputs[1];
+    const int64_t tile[2] = { (split == SPLIT_WARP ? 1 : group->block[1]) * group->outputs[1],
+                              (int64_t)group->block[0] * group->outputs[0] };
+    const double share = inside_share(cost, tile);
+    const double plain = cost->plain_instructions;
+    /* A stage computed again at places that rules move is no longer shared with its neighbours. */
+    double rules = plain * (cost->chain ? 1.5 : 1) + cost->rule_instructions / points;
+    const double everywhere = seconds_of(m, cost->dram_seconds, rules);
+    const double asked = share * plain + (1 - share) * rules + QUESTION / points;
+    return everywhere / seconds_of(m, cost->dram_seconds, asked);
 }
 
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -162,8 +227,11 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     count(&c);
     KernelCost *cost = &c.cost;
     const double points = (double)(c.rows * c.columns);
-    const bool split = group->split == SPLIT_INTERIOR;
-    cost->instructions += BASE_INSTRUCTIONS + (split ? 12 : cost->rule_instructions);
+    window_halos(&c);
+    cost->instructions += BASE_INSTRUCTIONS;
+    cost->plain_instructions = cost->instructions / points;
+    if (group->split == SPLIT_NONE)
+        cost->instructions += cost->rule_instructions;
     cost->instructions /= points;
     cost->issue_seconds = cost->instructions / (lanes(m) * m->ghz * 1e9 * (double)m->cores);
     const int64_t most =

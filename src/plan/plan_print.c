@@ -48,6 +48,8 @@ static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where
         add_reason(out, tessi_sprintf(p->arena, "    %s", indent), p->stage[id.v].reason);
 }
 
+static const char *const split_names[] = { "none", "interior", "warp" };
+
 static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
     tessi_text_add(out, "\ngroup ");
@@ -89,7 +91,7 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
     }
     if (group->stream)
         tessi_text_add(out, "    stream\n");
-    tessi_text_addf(out, "    split %s\n", group->split == SPLIT_INTERIOR ? "interior" : "none");
+    tessi_text_addf(out, "    split %s\n", split_names[group->split]);
 }
 
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out)

@@ -2,7 +2,7 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   rows N   split interior|none   tile N...   stream
+ *   group NAME           loops D...   parallel D   vector D   rows N   split interior|warp|none   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
@@ -191,12 +191,14 @@ static bool read_loops(PlanReader *r)
 
 static bool read_split(PlanReader *r)
 {
-    const char *w = needed_word(r, "'interior' or 'none'");
+    const char *w = needed_word(r, "'interior', 'warp' or 'none'");
     if (!w)
         return false;
-    if (!tessi_streq(w, "interior") && !tessi_streq(w, "none"))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is 'interior' or 'none', not '%s'", w);
-    r->group->split = tessi_streq(w, "interior") ? SPLIT_INTERIOR : SPLIT_NONE;
+    if (!tessi_streq(w, "interior") && !tessi_streq(w, "warp") && !tessi_streq(w, "none"))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is 'interior', 'warp' or 'none', not '%s'", w);
+    r->group->split = tessi_streq(w, "interior") ? SPLIT_INTERIOR
+                      : tessi_streq(w, "warp")   ? SPLIT_WARP
+                                                 : SPLIT_NONE;
     return line_ends(r);
 }
 

@@ -112,6 +112,8 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     return NULL;
 }
 
+enum { WARP = 32 };
+
 /* Kernels: in GPU plans every group is one, in others none. */
 static const char *check_kernel(Check *c, const PlanGroup *group)
 {
@@ -119,6 +121,12 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     if (c->p->gpu != (group->kernel != KERNEL_NONE))
         return tessi_sprintf(a, "group '%s' is %s kernel, and the plan %s for a GPU", group->name,
                              c->p->gpu ? "no" : "a", c->p->gpu ? "is" : "is not");
+    if (group->split == SPLIT_WARP
+        && (group->kernel != KERNEL_POINT || group->block[0] != WARP || group->n_dims < 2))
+        return tessi_sprintf(a,
+                             "group '%s': splitting by warps is for kernels of points with blocks "
+                             "as wide as a warp, %d",
+                             group->name, WARP);
     if (!c->p->gpu)
         return NULL;
     if (group->block[0] * group->block[1] > PLAN_MAX_BLOCK || !group->block[0] || !group->block[1])
