@@ -105,15 +105,42 @@ TESS_FN double tess_real_f64(uint64_t u)
     return as_double(u);
 }
 
-/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned */
+/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
+ * together by element: what a compiler knows of their type stays true. */
+#define TESS_SPREAD_2(line, v) (line)[0] = (v).s0, (line)[1] = (v).s1
+#define TESS_JOIN_2(line)      (line)[0], (line)[1]
+#define TESS_SPREAD_4(line, v) \
+    (line)[0] = (v).s0, (line)[1] = (v).s1, (line)[2] = (v).s2, (line)[3] = (v).s3
+#define TESS_JOIN_4(line) (line)[0], (line)[1], (line)[2], (line)[3]
+#define TESS_SPREAD_8(line, v)                                                      \
+    (line)[0] = (v).s0, (line)[1] = (v).s1, (line)[2] = (v).s2, (line)[3] = (v).s3, \
+    (line)[4] = (v).s4, (line)[5] = (v).s5, (line)[6] = (v).s6, (line)[7] = (v).s7
+#define TESS_JOIN_8(line) \
+    (line)[0], (line)[1], (line)[2], (line)[3], (line)[4], (line)[5], (line)[6], (line)[7]
+#define TESS_SPREAD_16(line, v)                                                       \
+    (line)[0] = (v).s0, (line)[1] = (v).s1, (line)[2] = (v).s2, (line)[3] = (v).s3,   \
+    (line)[4] = (v).s4, (line)[5] = (v).s5, (line)[6] = (v).s6, (line)[7] = (v).s7,   \
+    (line)[8] = (v).s8, (line)[9] = (v).s9, (line)[10] = (v).sa, (line)[11] = (v).sb, \
+    (line)[12] = (v).sc, (line)[13] = (v).sd, (line)[14] = (v).se, (line)[15] = (v).sf
+#define TESS_JOIN_16(line)                                                                  \
+    (line)[0], (line)[1], (line)[2], (line)[3], (line)[4], (line)[5], (line)[6], (line)[7], \
+        (line)[8], (line)[9], (line)[10], (line)[11], (line)[12], (line)[13], (line)[14],   \
+        (line)[15]
 #ifdef TESS_ALIGNED_ROWS
-#define TESS_TAKE(element, n, line, at) \
-    vstore##n(*(__global const element##n *)(at), 0, (element *)(line))
+#define TESS_TAKE(element, n, line, at)                               \
+    do {                                                              \
+        const element##n tess_v = *(__global const element##n *)(at); \
+        TESS_SPREAD_##n(line, tess_v);                                \
+    } while (0)
 #define TESS_GIVE(element, n, line, at) \
-    *(__global element##n *)(at) = vload##n(0, (const element *)(line))
+    *(__global element##n *)(at) = (element##n)(TESS_JOIN_##n(line))
 #else
-#define TESS_TAKE(element, n, line, at) vstore##n(vload##n(0, at), 0, (element *)(line))
-#define TESS_GIVE(element, n, line, at) vstore##n(vload##n(0, (const element *)(line)), 0, at)
+#define TESS_TAKE(element, n, line, at)        \
+    for (int tess_k = 0; tess_k < n; tess_k++) \
+    (line)[tess_k] = (at)[tess_k]
+#define TESS_GIVE(element, n, line, at)        \
+    for (int tess_k = 0; tess_k < n; tess_k++) \
+    (at)[tess_k] = (line)[tess_k]
 #endif
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */

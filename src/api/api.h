@@ -67,7 +67,7 @@ struct Variant {
     RtModule module;
     ModuleEntry entry;
     bool module_cached;
-    GpuText gpu_text[2]; /* with 32-bit and 64-bit coordinates */
+    GpuText gpu_text[4]; /* by GpuForm */
     GpuCode *code;       /* of each context it was run in */
     int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;

@@ -44,11 +44,16 @@ void tessi_gpu_hold(GpuContext *c);
 void tessi_gpu_release(GpuContext *c); /* NULL is fine */
 
 /* ---- gpu_code.c ---- */
+/* What kernels may rely on in a run, as bits. */
+enum {
+    GPU_WIDE = 1,   /* coordinates need 64 bits */
+    GPU_ALIGNED = 2 /* all rows of all images begin at multiples of 16 bytes */
+};
 /* The kernels of a variant, compiled for one context. */
 struct GpuCode {
     GpuCode *next;
     GpuContext *context;
-    bool wide; /* 64-bit coordinates */
+    unsigned form;
     bool cached;
     double compile_ms;
     const GpuModule *emitted;
@@ -56,9 +61,10 @@ struct GpuCode {
     DeviceKernel **kernels; /* one for each of emitted->kernels */
 };
 /* Made on first use; the lock must be held. */
-const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, bool wide, Failure *f);
+const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form,
+                              Failure *f);
 /* The text for the program's target; the lock must be held. */
-const char *tessi_gpu_text(const tess_program *p, Variant *v, bool wide);
+const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form);
 void tessi_gpu_code_free(GpuCode *code);
 
 /* ---- gpu_image.c ---- */
@@ -74,6 +80,8 @@ typedef struct GpuImage {
 } GpuImage;
 GpuImage tessi_gpu_image(const Image *image, const BoundImage *b);
 bool tessi_on_device(const DLTensor *t);
+/* Rows begin at multiples of 16 bytes, as the kernels will see them. */
+bool tessi_gpu_is_aligned(const GpuImage *im, DeviceKind kind);
 /* First and one-past-last byte, counted from `base`. */
 void tessi_gpu_extent(const GpuImage *im, int64_t *begin, int64_t *end);
 /* The layout of an image on the device: rows start at multiples of 64 bytes. Returns its bytes. */

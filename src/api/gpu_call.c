@@ -150,28 +150,16 @@ static bool place_image(Device *d, SlotImage *s, const GpuImage *given, const Gp
     return true;
 }
 
-static bool temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params, size_t *bytes,
-                       Failure *f)
-{
-    const LBuffer *b = &p->buffers.at[id.v];
-    *bytes = tessi_type_info(b->type)->bytes;
-    for (int k = 0; k < b->n_dims; k++) {
-        int64_t n;
-        if (!tessi_loop_eval_size(p, b->size[k], params, &n)
-            || !tessi_mul_size(*bytes, n > 0 ? (size_t)n : 0, bytes))
-            return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                               "the size of the intermediate image '%s' is too large", b->name);
-    }
-    return true;
-}
-
 static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
 {
     const GpuModule *m = s->code->emitted;
     for (uint32_t i = 0; i < m->temps.n; i++) {
         size_t bytes;
-        if (!temp_bytes(s->loops, m->temps.at[i], params, &bytes, f)
-            || !need_buffer(s->code->context->device, &s->temps[i], bytes, f))
+        if (!tessi_emit_gpu_temp_bytes(s->loops, m->temps.at[i], params, &bytes))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "the size of the intermediate image '%s' is too large",
+                               s->loops->buffers.at[m->temps.at[i].v].name);
+        if (!need_buffer(s->code->context->device, &s->temps[i], bytes, f))
             return false;
     }
     return true;
@@ -231,7 +219,7 @@ static size_t put_arg(const GpuSlot *s, const GpuArg *arg, const GpuCall *call, 
         return sizeof(int64_t);
     }
     case GPU_ARG_PARAM: {
-        const size_t size = s->code->wide ? sizeof(int64_t) : sizeof(int32_t);
+        const size_t size = s->code->form & GPU_WIDE ? sizeof(int64_t) : sizeof(int32_t);
         put_integer(call->params[arg->index], size, slot);
         return size;
     }

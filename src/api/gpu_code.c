@@ -6,15 +6,16 @@
 
 #include "rt/clock.h"
 
-const char *tessi_gpu_text(const tess_program *p, Variant *v, bool wide)
+const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
 {
-    GpuText *t = &v->gpu_text[wide];
+    GpuText *t = &v->gpu_text[form];
     if (t->text)
         return t->text;
     const GpuLanguage language = p->options.target == TESS_TARGET_CUDA ? GPU_CUDA : GPU_OPENCL;
     GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
                                .source_name = p->name,
-                               .wide_index = wide };
+                               .wide_index = (form & GPU_WIDE) != 0,
+                               .aligned_rows = (form & GPU_ALIGNED) != 0 };
     Text text;
     tessi_text_init(&text, &v->arena);
     tessi_emit_gpu(v->loops, language, &options, &text, &t->module);
@@ -54,13 +55,13 @@ static bool load(tess_program *p, const char *text, GpuCode *code, Failure *f)
     return ok;
 }
 
-const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, bool wide, Failure *f)
+const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form, Failure *f)
 {
     for (GpuCode *code = v->code; code; code = code->next)
-        if (code->context == c && code->wide == wide)
+        if (code->context == c && code->form == form)
             return code;
     const double start = tessi_clock_ms();
-    const char *text = tessi_gpu_text(p, v, wide);
+    const char *text = tessi_gpu_text(p, v, form);
     GpuCode *code = calloc(1, sizeof *code);
     if (!code) {
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -68,8 +69,8 @@ const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, bool w
     }
     code->context = c;
     tessi_gpu_hold(c);
-    code->wide = wide;
-    code->emitted = &v->gpu_text[wide].module;
+    code->form = form;
+    code->emitted = &v->gpu_text[form].module;
     if (!load(p, text, code, f)) {
         tessi_gpu_code_free(code);
         return NULL;

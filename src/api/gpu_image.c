@@ -22,6 +22,19 @@ GpuImage tessi_gpu_image(const Image *image, const BoundImage *b)
     return im;
 }
 
+bool tessi_gpu_is_aligned(const GpuImage *im, DeviceKind kind)
+{
+    enum { VECTOR_BYTES = 16 };
+    if (!im->on_device)
+        return true; /* its copy will be */
+    /* Buffers of OpenCL are no addresses, and begin at aligned ones. */
+    uintptr_t first = im->offset + (kind == DEVICE_CUDA ? (uintptr_t)im->base : 0);
+    bool aligned = first % VECTOR_BYTES == 0;
+    for (int d = 0; d + 1 < im->n_dims; d++)
+        aligned = aligned && im->stride_bytes[d] % VECTOR_BYTES == 0;
+    return aligned;
+}
+
 void tessi_gpu_extent(const GpuImage *im, int64_t *begin, int64_t *end)
 {
     int64_t lo = (int64_t)im->offset, hi = lo;

@@ -39,21 +39,33 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
     return s->slot ? s : NULL;
 }
 
-static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c,
-                                   const int64_t *params, Failure *f)
+/* What kernels may rely on in this run. */
+static unsigned form_of(const Variant *v, const GpuContext *c, const GpuCall *call)
+{
+    const DeviceKind kind = tessi_device_info(c->device)->kind;
+    unsigned form =
+        tessi_loop_fits_32(v->loops, call->params) ? GPU_ALIGNED : GPU_ALIGNED | GPU_WIDE;
+    for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
+        if (!tessi_gpu_is_aligned(&call->images[i], kind))
+            form &= ~(unsigned)GPU_ALIGNED;
+    return form;
+}
+
+static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c, const GpuCall *call,
+                                   Failure *f)
 {
     Guard guard;
     if (GUARDED(&guard, &v->arena))
-        return tessi_gpu_code(p, v, c, !tessi_loop_fits_32(v->loops, params), f);
+        return tessi_gpu_code(p, v, c, form_of(v, c, call), f);
     tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     return NULL;
 }
 
 static const GpuCode *code_for(tess_program *p, Variant *v, tess_args *a, GpuContext *c,
-                               const int64_t *params)
+                               const GpuCall *call)
 {
     mtx_lock(&p->lock);
-    const GpuCode *code = guarded_code(p, v, c, params, &a->failure);
+    const GpuCode *code = guarded_code(p, v, c, call, &a->failure);
     mtx_unlock(&p->lock);
     if (code) {
         a->timing.compile_ms = code->compile_ms;
@@ -150,7 +162,7 @@ bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *contex
                      .images = list_images(p, v, a, arena) };
     if (!check_contexts(v->graph, call.images, context, f))
         return false;
-    const GpuCode *code = code_for(p, v, a, context, b.params);
+    const GpuCode *code = code_for(p, v, a, context, &call);
     if (!code)
         return false;
     GpuState *s = state_for(p, a, v, code);

@@ -22,6 +22,11 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
         tessi_text_addf(out, "cores = %d\n", info->compute_units);
     if (info->cache_bytes > 0)
         tessi_text_addf(out, "l2_bytes = %" PRIu64 "\n", info->cache_bytes);
+    /* What drivers do not say, as it is on the GPUs of the last ten years: 128 lanes, an instruction of each a cycle. */
+    tessi_text_add(out,
+                   "vector_bytes = 512\nl3_bytes = 0\nsimple_per_cycle = 1\nmul_per_cycle = 1\n"
+                   "fma_per_cycle = 1\ndiv_per_cycle = 0.08\nsqrt_per_cycle = 0.08\n"
+                   "math_per_cycle = 0.04\nload_per_cycle = 0.25\n");
     add_real(out, "ghz", info->ghz);
     add_real(out, "memory_gbs", info->memory_gbs);
 }

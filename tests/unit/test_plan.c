@@ -241,7 +241,7 @@ static void illegal_plans_are_refused(void **state)
         { "group o\nstage out memory\nloops 0 0\n", "dimension 0 has two loops" },
         { "group o\nstage out memory\nloops 0 7\n", "a dimension is a number from 0 to 3" },
         { "group o\nstage out memory\nsplit maybe\n",
-          "a split is 'interior' or 'none', not 'maybe'" },
+          "a split is 'interior', 'warp' or 'none', not 'maybe'" },
         { "stage out memory\n", "stage 'out' is in no group" },
         { "stage out nowhere\n", "'nowhere' is no placement" },
         { "why not\n", "a reason belongs to a stage or a group" },
