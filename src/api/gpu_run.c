@@ -42,11 +42,14 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
 /* What kernels may rely on in this run. */
 static unsigned form_of(const Variant *v, const GpuContext *c, const GpuCall *call)
 {
-    const DeviceKind kind = tessi_device_info(c->device)->kind;
+    const DeviceInfo *device = tessi_device_info(c->device);
     unsigned form =
         tessi_loop_fits_32(v->loops, call->params) ? GPU_ALIGNED : GPU_ALIGNED | GPU_WIDE;
+    if (device
+            ->is_cpu) /* its compiler makes the vectors; PoCL 3.1 miscompiles ours in large kernels */
+        form &= ~(unsigned)GPU_ALIGNED;
     for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
-        if (!tessi_gpu_is_aligned(&call->images[i], kind))
+        if (!tessi_gpu_is_aligned(&call->images[i], device->kind))
             form &= ~(unsigned)GPU_ALIGNED;
     return form;
 }

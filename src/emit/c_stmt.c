@@ -280,7 +280,7 @@ static void move(CWriter *w, const LStmt *s)
     bool takes = w->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL;
     LBufferId line = takes ? s->buffer : s->other, other = takes ? s->other : s->buffer;
     const LBuffer *b = &w->p->buffers.at[line.v];
-    prepare(w, s->index, s->n_index);
+    tessi_c_prepare(w, s->index, s->n_index);
     if (w->gpu)
         tessi_text_addf(&w->line, "TESS_%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
                         tessi_gpu_vector_element(b->type),

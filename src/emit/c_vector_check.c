@@ -232,6 +232,7 @@ static bool check_block(Check *c, const LBlock *block)
         case LSTMT_COMMENT: good = true; break;
         case LSTMT_ADD:
         case LSTMT_LOCAL:
+        case LSTMT_MOVE:
         case LSTMT_SORT: break;
         }
         if (!good)

@@ -184,6 +184,11 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
     return p;
 }
 
+bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
+{
+    return tessi_stage(f->g, s)->n_dims == 2 && tessi_plan_can_block_rows(f, s);
+}
+
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)
 {
     const Stage *stage = tessi_stage(f->g, s);

@@ -114,6 +114,8 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
 /* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window loops itself (those of
  * inlined stages are the planner's to see to). */
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
+/* Threads of a GPU can compute several columns and rows of it in registers. */
+bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */
 void tessi_plan_point_kernel(PlanGroup *group);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */

@@ -26,7 +26,7 @@ typedef struct Chooser {
 static double evaluations_by(const Chooser *c, StageId consumer, StageId producer)
 {
     OffsetSet tile = { 0 }, places = { 0 };
-    const bool tiles = tessi_plan_can_block_rows(c->f, consumer);
+    const bool tiles = tessi_plan_can_tile(c->f, consumer);
     const int64_t n = tiles ? TILE : 1;
     for (int64_t y = 0; y < n; y++)
         for (int64_t x = 0; x < n; x++)
@@ -228,7 +228,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     uint32_t bytes = 1;
     VEC_FOREACH (const StageId, member, &group->members) {
         const uint32_t size = tessi_type_info(tessi_stage(c->f->g, *member)->type)->bytes;
-        tiles = tiles && tessi_plan_can_block_rows(c->f, *member);
+        tiles = tiles && tessi_plan_can_tile(c->f, *member);
         bytes = size > bytes ? size : bytes;
     }
     PlanGroup best = *group;

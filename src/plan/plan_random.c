@@ -38,7 +38,7 @@ static void draw_kernel(const PlanFacts *f, PlanGroup *group, Random *r)
         group->split = SPLIT_INTERIOR;
     if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
-    if (!tessi_plan_can_block_rows(f, group->members.at[0]) || draw(r, 2))
+    if (!tessi_plan_can_tile(f, group->members.at[0]) || draw(r, 2))
         return;
     group->kernel = KERNEL_REGISTER;
     group->outputs[0] = (uint8_t)(1 << draw(r, 4));

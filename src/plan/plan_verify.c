@@ -141,8 +141,7 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
     VEC_FOREACH (const StageId, id, &group->members)
-        if (group->kernel == KERNEL_REGISTER
-            && (group->n_dims != 2 || !tessi_plan_can_block_rows(c->f, *id)))
+        if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_tile(c->f, *id))
             return tessi_sprintf(a,
                                  "group '%s': register tiles are for whole two-dimensional stages "
                                  "without window loops",
