@@ -287,7 +287,9 @@ bool tessi_c_vector_begin(CWriter *w, const LStmt *loop)
     if (!qualifies(w, loop))
         return false;
     w->vector.loop = loop;
-    w->vector.copies = 1;
+    w->vector.copies = loop->vectors < 1               ? 1
+                       : loop->vectors > C_MOST_COPIES ? C_MOST_COPIES
+                                                       : loop->vectors;
     w->vector.copy = 0;
     return true;
 }

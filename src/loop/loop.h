@@ -113,6 +113,8 @@ struct LStmt {
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
     int64_t step; /* FOR: > 0 */
+    uint8_t
+        vectors; /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
     uint8_t axis; /* FOR with GRID or THREAD: 0 = x, 1 = y, 2 = z */
     LBlock body, orelse;
     const char *text;

@@ -294,9 +294,11 @@ static void print_for(Printer *pr, const LStmt *s)
     bool of_kernel = s->flags & (LFOR_GRID | LFOR_THREAD);
     if (of_kernel)
         tessi_text_addf(pr->out, "%s %u ", s->flags & LFOR_GRID ? "grid" : "thread", s->axis);
-    tessi_text_addf(pr->out, "%s%s%s%sfor %s in ",
-                    s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "",
-                    s->flags & LFOR_SIMD ? "simd " : "", s->flags & LFOR_UNROLL ? "unroll " : "",
+    tessi_text_add(pr->out, s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "");
+    tessi_text_add(pr->out, s->flags & LFOR_SIMD ? "simd " : "");
+    if (s->flags & LFOR_SIMD && s->vectors > 1)
+        tessi_text_addf(pr->out, "%d ", s->vectors);
+    tessi_text_addf(pr->out, "%s%sfor %s in ", s->flags & LFOR_UNROLL ? "unroll " : "",
                     s->flags & LFOR_ROLLED ? "rolled " : "", var_key(pr, s->var));
     print_expr(pr, s->a, 0);
     tessi_text_add(pr->out, " .. ");

@@ -251,7 +251,13 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     }
     s->axis = (uint8_t)axis;
     *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
-    *flags |= accept_word(r, "simd") ? LFOR_SIMD : 0;
+    if (accept_word(r, "simd")) {
+        uint32_t vectors = 1;
+        *flags |= LFOR_SIMD;
+        if (r->token.kind == LTOK_NUMBER && (!read_natural(r, &vectors) || vectors > UINT8_MAX))
+            tessi_loop_fault(r, "the vectors of a loop are 1 to 255");
+        s->vectors = (uint8_t)vectors;
+    }
     *flags |= accept_word(r, "unroll") ? LFOR_UNROLL : 0;
     *flags |= accept_word(r, "rolled") ? LFOR_ROLLED : 0;
     return *flags != 0;
@@ -282,6 +288,7 @@ static bool read_stmt(LoopReader *r, LBlock *block)
         LStmt *s = tessi_lstmt(r->p, block, LSTMT_FOR);
         s->flags = loop.flags;
         s->axis = loop.axis;
+        s->vectors = loop.vectors;
         return accept_word(r, "for") ? read_for(r, s) : tessi_loop_fault(r, "expected 'for'");
     }
     if (accept_word(r, "for"))

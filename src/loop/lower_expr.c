@@ -157,6 +157,9 @@ static LExprId eval_load(Lower *l, const Eval *ev, const Expr *load)
     const Access *access = tessi_access(l->g, load->access);
     ExprId outside = access->outside;
     Read r;
+    LExprId patched = tessi_patch_load(l, ev, access);
+    if (patched.v)
+        return patched;
     tessi_read(l, ev, access, &r);
     LExprId value = tessi_eval_stage(l, access->producer, r.at, r.guarded);
     return r.in.v ? tessi_l_select(l, r.in, value, value_of(ev, outside)) : value;

@@ -1,13 +1,19 @@
 /* Computed stages: what the loops of a group evaluate, and where it is stored. */
 #include "loop/lower_parts.h"
 
+/* The stage stands in scratch memory already. */
+static bool is_copied(const Lower *l, const Job *job, uint32_t i)
+{
+    return !job->to_scratch && l->place[job->stage[i].v].scratch.v;
+}
+
 /* What one row (or one point) of a job comes to: the values, then the indices to store them at. */
 static void job_values(Lower *l, const Nest *nest, const Coord *coord, Eval *ev, LExprId *place)
 {
     const Job *job = nest->user;
     for (uint32_t i = 0; i < job->n; i++) {
         ScalarType t = tessi_stage(l->g, job->stage[i])->type;
-        if (!job->to_scratch && l->place[job->stage[i].v].scratch.v) {
+        if (is_copied(l, job, i)) {
             place[i] = tessi_eval_stage(l, job->stage[i], coord, false);
             continue;
         }
@@ -77,8 +83,16 @@ static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint
     const Job *job = nest->user;
     uint32_t n = job->n + nest->n_dims;
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * rows);
+    Eval **ev = ARENA_NEW_ARRAY(l->arena, Eval *, rows);
     for (uint32_t r = 0; r < rows; r++)
-        job_values(l, nest, coord[r], job_eval(l, nest, coord[r]), place + (size_t)n * r);
+        ev[r] = job_eval(l, nest, coord[r]);
+    ExprList wanted = { 0 };
+    for (uint32_t i = 0; i < job->n; i++)
+        if (job->roots && !is_copied(l, job, i))
+            VEC_PUSH(l->arena, &wanted, job->roots[i]);
+    tessi_eval_rows(l, ev, rows, wanted.at, wanted.n);
+    for (uint32_t r = 0; r < rows; r++)
+        job_values(l, nest, coord[r], ev[r], place + (size_t)n * r);
     Rows all = { l, nest };
     tessi_scope_place_in_turns(l, place, n * rows, n, store_row, &all);
 }
@@ -212,6 +226,15 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     tessi_scope_close(l);
 }
 
+static bool has_window(Lower *l, const Nest *nest)
+{
+    ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
+    for (uint32_t i = 0; i < list.n; i++)
+        if (tessi_expr(l->g, list.at[i])->kind == EXPR_WINDOW)
+            return true;
+    return false;
+}
+
 void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
     nest->parallel = group->parallel >= 0 && !nest->tiled;
@@ -220,6 +243,8 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
     nest->roots = job->roots;
     nest->n_roots = job->roots ? job->n : 0;
     nest->rows = rows;
+    nest->windows = nest->roots && has_window(l, nest);
+    nest->columns = nest->windows || !nest->tiled ? group->columns : 1;
     nest->body = job_body;
     nest->block = job_block;
     nest->tile = job_tile;

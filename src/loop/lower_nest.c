@@ -28,6 +28,9 @@ typedef struct Bounds {
     bool rows;        /* outer dimensions are guarded */
     LExprId from, to; /* of the interior in the last dimension */
     GuardList guards;
+    PatchList
+        patches; /* of a block with windows: edges are computed from these, in steps of `columns` */
+    uint32_t columns;
 } Bounds;
 
 static Bounds find_bounds(Lower *l, const Nest *nest, bool all_rows)
@@ -83,7 +86,7 @@ static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId
     l->inside_last = inside;
     l->inside_rows = inside && rows;
     l->has_sort = false;
-    if ((flags & LFOR_SIMD) && tessi_wants_strips(l, nest)) {
+    if ((flags & LFOR_SIMD) && nest->columns <= 1 && tessi_wants_strips(l, nest)) {
         tessi_lower_strips(l, nest, coord, from, to);
         l->inside_rows = rows;
         l->has_sort = had_sort;
@@ -91,6 +94,8 @@ static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId
     }
     LVarId var = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), from, to, 1, flags);
     l->guard_depth = tessi_scope_depth(l);
+    if (flags & LFOR_SIMD)
+        l->scopes.at[l->guard_depth].stmt->vectors = nest->columns;
     coord[last] = tessi_nest_coord(nest, last, tessi_lexpr_var(l->p, var));
     nest->body(l, nest, coord, NULL);
     if (l->has_sort) /* no vector executes a sort */
@@ -100,14 +105,21 @@ static void line(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId
     l->has_sort = had_sort;
 }
 
-/* The two ranges around the interior. */
-static void edges(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to)
+/* Opens a loop over the two ranges around the interior. */
+static void open_sides(Lower *l, const Nest *nest, LExprId from, LExprId to, LExprId *begin,
+                       LExprId *end)
 {
     uint8_t last = (uint8_t)(nest->n_dims - 1);
     LVarId side = tessi_scope_for(l, "side", tessi_l_int(l, 0), tessi_l_int(l, 2), 1, 0);
     LExprId is_first = tessi_l_op(l, OP_EQ, tessi_lexpr_var(l->p, side), tessi_l_int(l, 0));
-    LExprId begin = tessi_l_select(l, is_first, nest->from[last], to);
-    LExprId end = tessi_l_select(l, is_first, from, nest->to[last]);
+    *begin = tessi_l_select(l, is_first, nest->from[last], to);
+    *end = tessi_l_select(l, is_first, from, nest->to[last]);
+}
+
+static void edges(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to)
+{
+    LExprId begin, end;
+    open_sides(l, nest, from, to, &begin, &end);
     line(l, nest, coord, begin, end, 0, false);
     tessi_scope_close(l);
 }
@@ -228,17 +240,19 @@ static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, cons
     return tessi_l_op(l, OP_AND, in, plane_is_inside(l, nest, b, coord, row));
 }
 
-/* The interior of `rows` rows, in one loop whose body computes them all. */
-static void block_line(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer, LExprId y)
+/* The columns [from, to) of `rows` rows, in one loop whose body computes them all. */
+static void block_line(Lower *l, const Nest *nest, const Coord *outer, LExprId y, LExprId from,
+                       LExprId to, uint8_t flags, bool inside)
 {
     Coord coord[PLAN_MAX_ROWS][MAX_DIMS];
     uint8_t row = row_dim(nest), last = (uint8_t)(nest->n_dims - 1);
-    LVarId x = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), b->from, b->to, 1,
-                               nest->vector ? LFOR_SIMD : 0);
+    LVarId x = tessi_scope_for(l, tessi_dim_name(nest->n_dims, last), from, to, 1, flags);
     bool had_sort = l->has_sort;
     l->has_sort = false;
-    l->inside_last = l->inside_rows = true;
+    l->inside_last = inside;
     l->guard_depth = tessi_scope_depth(l);
+    if (flags & LFOR_SIMD)
+        l->scopes.at[l->guard_depth].stmt->vectors = nest->columns;
     for (uint32_t r = 0; r < nest->rows; r++) {
         for (uint8_t d = 0; d < row; d++)
             coord[r][d] = outer[d];
@@ -250,6 +264,15 @@ static void block_line(Lower *l, const Nest *nest, const Bounds *b, const Coord 
         l->scopes.at[l->guard_depth].stmt->flags &= (uint8_t)~LFOR_SIMD;
     tessi_scope_close(l);
     l->has_sort = had_sort;
+}
+
+/* The two ranges around the interior, for `rows` rows. */
+static void block_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer, LExprId y)
+{
+    LExprId begin, end;
+    open_sides(l, nest, b->from, b->to, &begin, &end);
+    block_line(l, nest, outer, y, begin, end, 0, false);
+    tessi_scope_close(l);
 }
 
 /* Opens a loop over the rows from y on, before `end`. */
@@ -289,13 +312,85 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
     return tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
 }
 
+/* The same from patches. */
+static void patched_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer,
+                          LExprId y)
+{
+    LExprId begin, end;
+    PatchList patches = b->patches;
+    open_sides(l, nest, b->from, b->to, &begin, &end);
+    end = tessi_scope_let(l, "edge_to", end);
+    LVarId edge = tessi_scope_for(l, "edge", begin, end, b->columns, 0);
+    LExprId from = tessi_lexpr_var(l->p, edge);
+    LExprId points =
+        tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_SUB, end, from), tessi_l_int(l, b->columns));
+    points = tessi_scope_let(l, "points", points);
+    tessi_patches_fill(l, nest, &patches, y, from, points, b->columns);
+    l->patches = &patches;
+    block_line(l, nest, outer, y, from, tessi_l_op(l, OP_ADD, from, points), LFOR_SIMD, false);
+    l->patches = NULL;
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* Edges of blocks with windows are widened to whole steps of vectors, and computed from patches where that can be. */
+static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
+{
+    enum { WIDEST_VECTOR = 64 }; /* bytes */
+    uint32_t widest = 1, columns = nest->columns ? nest->columns : 1;
+    ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
+    for (uint32_t i = 0; i < list.n; i++) {
+        uint32_t bytes = tessi_type_info(tessi_expr(l->g, list.at[i])->type)->bytes;
+        widest = bytes > widest ? bytes : widest;
+    }
+    b->columns = columns * (WIDEST_VECTOR / widest);
+    if (!b->any || !nest->vector || nest->n_dims != 2
+        || !tessi_patches_find(l, nest, b->columns, &b->patches)) {
+        b->patches.n = 0;
+        return;
+    }
+    LExprId step = tessi_l_int(l, b->columns), up = tessi_l_int(l, b->columns - 1);
+    LExprId left = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_SUB, b->from, nest->from[1]), up);
+    left = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, left, step), step);
+    LExprId right = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_SUB, nest->to[1], b->to), up);
+    right = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, right, step), step);
+    LExprId from = tessi_l_op(l, OP_ADD, nest->from[1], left);
+    LExprId to = tessi_l_op(l, OP_SUB, nest->to[1], right);
+    b->from = tessi_l_op(l, OP_MIN, from, nest->to[1]);
+    b->to = tessi_l_op(l, OP_MAX, to, b->from);
+}
+
+/* What stands left and right of the interior of a block. */
+static void edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
+                           LExprId end)
+{
+    l->inside_rows = false;
+    if (nest->tiled)
+        tessi_scope_if(l, has_edges(l, nest, b));
+    if (b->patches.n) {
+        patched_edges(l, nest, b, coord, y);
+    } else if (nest->windows) {
+        block_edges(l, nest, b, coord, y);
+    } else {
+        open_single_rows(l, nest, coord, y, end);
+        edges(l, nest, coord, b->from, b->to);
+        tessi_scope_close(l);
+    }
+    if (nest->tiled)
+        tessi_scope_close(l);
+}
+
 /* Rows in blocks. Where a block lies wholly inside, its interior is computed together and only its edges row by row; any other
- * block is computed row by row. */
+ * block is computed row by row. With windows blocks may touch the first and last rows (where that needs an index answered for each
+ * step only), and the edges are computed together too: the loops are long enough to make up for it. */
 static void blocks_of_rows(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
     uint8_t row = row_dim(nest);
-    const Bounds inside = find_bounds(l, nest, true), single = find_bounds(l, nest, false);
+    Bounds inside = find_bounds(l, nest, !nest->windows);
+    const Bounds single = find_bounds(l, nest, false);
+    if (nest->windows)
+        widen_edges(l, nest, &inside);
     LExprId y = open_blocks(l, nest, coord);
     if (nest->tiled) { /* the last block takes some rows again */
         LExprId last = tessi_l_op(l, OP_SUB, nest->to[row], tessi_l_int(l, nest->rows));
@@ -307,17 +402,11 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
         tessi_scope_let(l, "whole", block_is_inside(l, nest, &inside, coord, y, nest->rows));
 
     tessi_scope_if(l, whole);
-    if (inside.any) {
-        l->inside_rows = false;
-        if (nest->tiled)
-            tessi_scope_if(l, has_edges(l, nest, &inside));
-        open_single_rows(l, nest, coord, y, end);
-        edges(l, nest, coord, inside.from, inside.to);
-        tessi_scope_close(l);
-        if (nest->tiled)
-            tessi_scope_close(l);
-    }
-    block_line(l, nest, &inside, coord, y);
+    l->inside_rows = !nest->windows || inside.rows;
+    if (inside.any)
+        edges_of_block(l, nest, &inside, coord, y, end);
+    l->inside_rows = !nest->windows || inside.rows;
+    block_line(l, nest, coord, y, inside.from, inside.to, nest->vector ? LFOR_SIMD : 0, true);
     tessi_scope_close(l);
 
     tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));

@@ -6,6 +6,8 @@
  *   lower_tile.c   groups computed tile by tile through scratch memory
  *   lower_expr.c   graph expressions to loop expressions
  *   lower_window.c windows to loops with accumulators
+ *   lower_rows.c   windows for several rows at once
+ *   lower_patch.c  the edges of windows, from copies of what they read
  *   lower_median.c medians as networks
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
@@ -117,6 +119,17 @@ typedef struct Place {
     bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
 } Place;
 
+/* A copy of part of an image, all reads answered, from which the points at the edges of windows are computed. */
+typedef struct Patch {
+    StageId producer;
+    Border rule[2];
+    ExprId outside;
+    int64_t lo[2], hi[2]; /* how far from a point it is read */
+    LBufferId buffer;
+    LExprId origin[2]; /* the coordinates of its first element */
+} Patch;
+typedef VEC(Patch) PatchList;
+
 typedef struct Lower {
     Arena *arena;
     const Graph *g;
@@ -138,7 +151,8 @@ typedef struct Lower {
     bool inside_last, inside_rows; /* the guards of the last / the outer dimensions hold here */
     uint8_t n_loop_dims;
     uint32_t guard_depth;
-    bool has_sort; /* the nest being built sorts: vectors are useless */
+    const PatchList *patches; /* to read from instead of the images; NULL = none */
+    bool has_sort;            /* the nest being built sorts: vectors are useless */
     IdMap inline_map;
     VEC(InlineUse *) inline_uses;
 } Lower;
@@ -163,6 +177,8 @@ LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int
 LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks);
 void tessi_scope_if(Lower *l, LExprId condition);
 void tessi_scope_else(Lower *l); /* the innermost scope is an IF; on to what is done otherwise */
+/* A scope of names only, whose statements go where those of the scope around it go. */
+void tessi_scope_names(Lower *l);
 void tessi_scope_close(Lower *l);
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
 LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start); /* mutable */
@@ -199,8 +215,10 @@ uint32_t *tessi_eval_cell(const Eval *ev, ExprId id);
 /* Records a value; forgotten with the innermost scope. */
 void tessi_eval_set(Lower *l, Eval *ev, ExprId id, LExprId value);
 
-/* ---- lower_window.c ---- */
+/* ---- lower_window.c, lower_rows.c ---- */
 void tessi_eval_window(Lower *l, Eval *ev, ExprId id);
+/* The windows that `roots` need, of n evaluations of the same expressions at points above one another. */
+void tessi_eval_rows(Lower *l, Eval **ev, uint32_t n, const ExprId *roots, uint32_t n_roots);
 
 /* ---- lower_read.c ---- */
 /* What the reads of one evaluation come to. */
@@ -212,6 +230,8 @@ typedef struct Read {
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out);
 /* Index i of a line of n points answered by the rule; for CONSTANT some point inside. */
 LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n);
+/* The index of a read, as if there were no border. */
+LExprId tessi_read_affine(Lower *l, const Eval *ev, const AccessDim *d);
 /* The guards under which the bodies need no rules. */
 void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *coord,
                        GuardList *out);
@@ -230,6 +250,9 @@ struct Nest {
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
         rows; /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
+    uint8_t columns; /* vectors that a step of the last dimension takes; 0 and 1 = one */
+    bool
+        windows; /* the roots have windows, whose accumulators stay in variables where `rows` or `columns` say so */
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
     /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */
@@ -279,6 +302,14 @@ void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
 bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
+/* ---- lower_patch.c ---- */
+/* The patches for blocks of `columns` points of all rows of the nest; false when they would not do. */
+bool tessi_patches_find(Lower *l, const Nest *nest, uint32_t columns, PatchList *list);
+/* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
+void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
+                        LExprId points, uint32_t columns);
+/* What a read finds in the patches in force; none when there are none. */
+LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access);
 void tessi_lower_group(Lower *l, const PlanGroup *group);
 /* ---- lower_group.c ---- */
 /* Computes stages, or one piece of a stage, in a nest with its ranges set. */

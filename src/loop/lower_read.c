@@ -47,7 +47,7 @@ static LExprId window_var(const Eval *ev, const AccessTerm *t)
     return (LExprId){ 0 };
 }
 
-static LExprId affine_expr(Lower *l, const Eval *ev, const AccessDim *d)
+LExprId tessi_read_affine(Lower *l, const Eval *ev, const AccessDim *d)
 {
     LExprId e = tessi_l_int(l, 0);
     if (d->src >= 0)
@@ -157,7 +157,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
             }
         } else {
             c = affine_coord(l, ev->coord, dim);
-            c.e = affine_expr(l, ev, dim);
+            c.e = tessi_read_affine(l, ev, dim);
             if (place->scratch.v
                 || place->wraps[d]) { /* holds, or is evaluated at, what the rule answers */
                 c.beyond = place->wraps[d];

@@ -104,6 +104,11 @@ void tessi_scope_if(Lower *l, LExprId condition)
     open_scope(l, s, &s->body);
 }
 
+void tessi_scope_names(Lower *l)
+{
+    open_scope(l, NULL, l->scopes.at[l->scopes.n - 1].block);
+}
+
 /* Forgets what is known in the innermost scope only. */
 static void forget(Lower *l)
 {
@@ -170,7 +175,8 @@ void tessi_scope_remember(Lower *l, uint32_t *cell)
 /* Where a value of this level can stand: an IF is not left behind, so that what it guards is not computed in vain. */
 static uint32_t home(const Lower *l, uint32_t level)
 {
-    while (level < tessi_scope_depth(l) && l->scopes.at[level + 1].stmt->kind == LSTMT_IF)
+    while (level < tessi_scope_depth(l) && l->scopes.at[level + 1].stmt
+           && l->scopes.at[level + 1].stmt->kind == LSTMT_IF)
         level++;
     return level;
 }

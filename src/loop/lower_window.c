@@ -156,7 +156,7 @@ static Op step_op(Reduction r)
     }
 }
 
-static void declare(Lower *l, Member *m)
+void tessi_window_declare(Lower *l, Member *m)
 {
     const Expr *e = tessi_expr(l->g, m->id);
     const char *name = tessi_reduction_name(e->reduction);
@@ -312,7 +312,7 @@ static LExprId median_of(Lower *l, const Member *m)
     return tessi_lexpr_var(l->p, result);
 }
 
-static LExprId result_of(Lower *l, const Member *m)
+LExprId tessi_window_result(Lower *l, const Member *m)
 {
     const Expr *e = tessi_expr(l->g, m->id);
     if (m->cond == COND_NEVER)
@@ -358,7 +358,7 @@ void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
     bool any = false;
     VEC_FOREACH (Member, m, &f.members) {
         if (m->cond != COND_NEVER)
-            declare(l, m);
+            tessi_window_declare(l, m);
         any = any || m->cond != COND_NEVER;
     }
     if (any) {
@@ -367,5 +367,5 @@ void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
         tessi_window_close(l, ev, f.window);
     }
     VEC_FOREACH (const Member, m, &f.members)
-        tessi_eval_set(l, ev, m->id, result_of(l, m));
+        tessi_eval_set(l, ev, m->id, tessi_window_result(l, m));
 }

@@ -33,6 +33,9 @@ Condition tessi_window_condition(Lower *l, const Expr *e);
 /* What an accumulator starts from, and what an empty window gives. */
 LExprId tessi_window_start(Lower *l, const Expr *e, Condition cond);
 LExprId tessi_window_empty(Lower *l, const Expr *e);
+/* Declares the accumulator of a member; what it comes to in the end. */
+void tessi_window_declare(Lower *l, Member *m);
+LExprId tessi_window_result(Lower *l, const Member *m);
 /* The operands of one step, not placed yet: x (and y when fused), and the condition when it depends on data. */
 enum { WINDOW_OPERANDS = 3 };
 void tessi_window_operands(Lower *l, Eval *ev, const Member *m, LExprId *operand);

@@ -40,7 +40,12 @@ typedef enum Placement {
 const char *tessi_placement_name(Placement p);
 bool tessi_placement_by_name(const char *name, Placement *out);
 
-enum { PLAN_MAX_ROWS = 16, PLAN_MAX_TILE = 1 << 20, PLAN_MAX_SCRATCH_BYTES = 1 << 20 };
+enum {
+    PLAN_MAX_ROWS = 16,
+    PLAN_MAX_TILE = 1 << 20,
+    PLAN_MAX_SCRATCH_BYTES = 1 << 20,
+    PLAN_MAX_COLUMNS = 8
+};
 
 typedef enum Split {
     SPLIT_NONE, /* every read is answered by its rule, everywhere */
@@ -82,6 +87,7 @@ typedef struct PlanGroup {
     int8_t vector;           /* dimension executed in vectors; -1 = none */
     uint8_t
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
+    uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
     Split split;
     KernelKind kernel;    /* NONE on CPUs */
     uint16_t block[2];    /* threads of a block along the last dimension and the one before */

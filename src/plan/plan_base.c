@@ -125,6 +125,7 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
             const Expr *x = tessi_expr(f->g, *e);
             if (x->kind == EXPR_WINDOW) {
                 f->has_window[id.v] = true;
+                f->sorts[id.v] = f->sorts[id.v] || x->reduction == REDUCE_MEDIAN;
                 f->pointwise[id.v] = false;
             }
             if (x->kind != EXPR_LOAD)
@@ -147,6 +148,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->can_inline = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->pointwise = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->has_window = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
     ExprWalk walk = { .arena = a };
@@ -196,6 +198,13 @@ bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)
            && !f->has_window[s.v];
 }
 
+bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s)
+{
+    const Stage *stage = tessi_stage(f->g, s);
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
+           && !f->sorts[s.v];
+}
+
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 {
     const Stage *s = tessi_stage(g, first);
@@ -207,7 +216,7 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
         group.order[d] = d;
     group.parallel = s->n_dims ? 0 : -1;
     group.vector = (int8_t)(s->n_dims - 1);
-    group.rows = 1;
+    group.rows = group.columns = 1;
     group.block[0] = group.block[1] = group.outputs[0] = group.outputs[1] = 1;
     group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
     VEC_PUSH(p->arena, &group.members, first);
@@ -221,7 +230,7 @@ void tessi_plan_point_kernel(PlanGroup *group)
     group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;
-    group->rows = 1;
+    group->rows = group->columns = 1;
     group->split = SPLIT_NONE;
 }
 

@@ -32,6 +32,7 @@ struct PlanFacts {
     bool *
         pointwise; /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *has_window;
+    bool *sorts;      /* has a median that stayed a window */
     int64_t *nodes;   /* expressions in its bodies */
     PlanReads *reads; /* what it reads */
 };
@@ -74,6 +75,11 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
                              const Plan *p, const StageList *stages, bool may_block, RowCost *best);
 /* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_window.c */
+/* Rows (and vectors side by side) of stages with windows, so that their accumulators fill the registers; 1 when vectors would not
+ * find their elements side by side. */
+uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
+                               uint8_t *columns);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
@@ -114,6 +120,8 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
 /* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window loops itself (those of
  * inlined stages are the planner's to see to). */
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
+/* The same with window loops, whose accumulators the rows keep side by side; not with medians, which are sorted. */
+bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
 /* Threads of a GPU can compute several columns and rows of it in registers. */
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */

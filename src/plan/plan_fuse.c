@@ -168,6 +168,14 @@ static double settle(const Fuse *c, PlanGroup *group, Tile *tile)
         nodes += cost[i].nodes;
     }
     group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, may_block, &members);
+    group->columns = 1;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        if (pass->rows > 1)
+            tessi_plan_window_rows(c->f, c->m, &stages, &group->columns);
+    }
+    if (group->rows > 1)
+        tessi_plan_window_rows(c->f, c->m, &list, &group->columns);
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
     if (nodes + members.nodes > MAX_GROUP_NODES)
         return -1;

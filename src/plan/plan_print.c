@@ -83,6 +83,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         tessi_text_addf(out, "    vector %d\n", group->vector);
     if (group->rows > 1)
         tessi_text_addf(out, "    rows %d\n", group->rows);
+    if (group->columns > 1)
+        tessi_text_addf(out, "    columns %d\n", group->columns);
     if (group->kernel != KERNEL_NONE) {
         tessi_text_addf(out, "    kernel %s\n    block %u %u\n", tessi_kernel_name(group->kernel),
                         group->block[0], group->block[1]);

@@ -189,8 +189,10 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             draw_kernel(f, group, &r);
             continue;
         }
-        if (tessi_plan_can_block_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
+        if (tessi_plan_can_join_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
             group->rows = (uint8_t)(2 + draw(&r, 4));
+        if (draw(&r, 3) == 0)
+            group->columns = (uint8_t)(1 + draw(&r, 3));
     }
     join_some(f, p, &r);
     return p->groups.n ? tile_some(f, p, &r) : p;

@@ -2,7 +2,7 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   rows N   split interior|warp|none   tile N...   stream
+ *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split interior|warp|none   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
@@ -226,6 +226,15 @@ static bool read_rows(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_columns(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "columns", PLAN_MAX_COLUMNS, &n))
+        return false;
+    r->group->columns = (uint8_t)n;
+    return line_ends(r);
+}
+
 static bool read_tile(PlanReader *r)
 {
     for (uint8_t d = 0; d < MAX_DIMS; d++) {
@@ -320,6 +329,7 @@ static bool read_group(PlanReader *r)
                         .parallel = -1,
                         .vector = -1,
                         .rows = 1,
+                        .columns = 1,
                         .reason = "",
                         .block = { 1, 1 },
                         .outputs = { 1, 1 } };
@@ -373,10 +383,10 @@ static bool read_line(PlanReader *r)
     bool of_pass = r->pass && tessi_streq(key, "rows");
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
-                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
-                    || tessi_streq(key, "split") || tessi_streq(key, "kernel")
-                    || tessi_streq(key, "block") || tessi_streq(key, "outputs");
+    bool of_group =
+        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
+        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
+        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -387,6 +397,8 @@ static bool read_line(PlanReader *r)
         return read_dimension_of(r, &r->group->vector);
     if (tessi_streq(key, "rows"))
         return read_rows(r);
+    if (tessi_streq(key, "columns"))
+        return read_columns(r);
     if (tessi_streq(key, "split"))
         return read_split(r);
     if (tessi_streq(key, "kernel"))

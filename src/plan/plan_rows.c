@@ -144,6 +144,9 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
     uint8_t rows = 1;
     *best = tessi_plan_cost_of_rows(f, an, m, p, stages, 1);
     VEC_FOREACH (const StageId, s, stages)
+        if (f->has_window[s->v])
+            return may_block ? tessi_plan_window_rows(f, m, stages, NULL) : 1;
+    VEC_FOREACH (const StageId, s, stages)
         may_block = may_block && tessi_plan_can_block_rows(f, *s);
     for (size_t i = 0; i < sizeof candidates && may_block; i++) {
         RowCost cost = tessi_plan_cost_of_rows(f, an, m, p, stages, candidates[i]);
@@ -166,6 +169,14 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
         group->rows = tessi_plan_best_rows(f, an, m, p, &members, true, &best);
         if (group->rows == 1)
             continue;
+        if (tessi_plan_window_rows(f, m, &members, &group->columns) > 1) {
+            const char *why = tessi_sprintf(
+                f->arena, "the sums of %d rows, %d vectors of each, stay in registers", group->rows,
+                group->columns);
+            group->reason =
+                *group->reason ? tessi_sprintf(f->arena, "%s\n%s", group->reason, why) : why;
+            continue;
+        }
         const char *why = tessi_sprintf(
             f->arena, "%d rows at once cost %lld ps a point, one at a time %lld ps", group->rows,
             (long long)(best.seconds * 1e12 + 0.5), (long long)(one.seconds * 1e12 + 0.5));

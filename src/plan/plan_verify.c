@@ -101,12 +101,16 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     if (group->rows < 1 || group->rows > PLAN_MAX_ROWS)
         return tessi_sprintf(a, "group '%s' has %d rows; there can be 1 to %d", group->name,
                              group->rows, PLAN_MAX_ROWS);
+    if (group->columns < 1 || group->columns > PLAN_MAX_COLUMNS)
+        return tessi_sprintf(a, "group '%s' has %d columns; there can be 1 to %d", group->name,
+                             group->columns, PLAN_MAX_COLUMNS);
     VEC_FOREACH (const StageId, id, &group->members) {
-        if (group->rows > 1
-            && (group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, *id)))
+        bool copied = group->tile[0] && tessi_plan_in_passes(group, *id);
+        if (group->rows > 1 && !copied
+            && (group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, *id)))
             return tessi_sprintf(a,
                                  "group '%s': several rows at once are for split loops over whole "
-                                 "stages of two dimensions or more without window loops",
+                                 "stages of two dimensions or more that sort nothing",
                                  group->name);
     }
     return NULL;

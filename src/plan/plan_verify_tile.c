@@ -56,10 +56,10 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
         return tessi_sprintf(a, "the stages '%s' and '%s' of a pass have different sizes", s->name,
                              name_of(c, pass->stages.at[0]));
     if (pass->rows > 1
-        && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_block_rows(c->f, id)))
+        && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, id)))
         return tessi_sprintf(a,
                              "pass of stage '%s': several rows at once are for split loops over "
-                             "whole stages of two dimensions or more without window loops",
+                             "whole stages of two dimensions or more that sort nothing",
                              s->name);
     return NULL;
 }

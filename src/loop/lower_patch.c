@@ -1,0 +1,213 @@
+/* The edges of windows in vectors. A block of rows near the edge of its image first copies what its windows read there into patches, small
+ * arrays in which every read has been answered by its rule; then its points are computed from the patches as in the interior. Costs a
+ * copy of a few hundred elements, and saves a test at each of the many steps.
+ *
+ * One patch for each image and rule that is read; nothing when some read is not simply at a constant distance (give or take the
+ * window), or goes to a stage that is not stored. */
+#include "loop/lower_parts.h"
+
+/* ---- What is read ------------------------------------------------------------------------------------------------------------ */
+
+/* The least and greatest distance of a read from the point in one dimension; false when it has none. */
+static bool reach_of(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
+{
+    Lin add = tessi_lin_size(l->g, dim->add);
+    if (dim->absolute || dim->src != d || dim->scale != 1 || !add.ok || add.n)
+        return false;
+    *lo = *hi = add.constant;
+    for (int t = 0; t < dim->n_terms; t++) {
+        const Window *w = tessi_window(l->g, dim->term[t].window);
+        int64_t a = (int64_t)w->lo[dim->term[t].var] * dim->term[t].coef;
+        int64_t b = (int64_t)w->hi[dim->term[t].var] * dim->term[t].coef;
+        *lo += a < b ? a : b;
+        *hi += a < b ? b : a;
+    }
+    return true;
+}
+
+/* The read does not move with the point: a mask, a table. */
+static bool stays(const Access *access)
+{
+    for (int d = 0; d < access->n_dims; d++)
+        if (!access->dim[d].absolute && access->dim[d].src >= 0)
+            return false;
+    return true;
+}
+
+static bool same_rules(const Patch *p, const Access *access)
+{
+    return p->producer.v == access->producer.v && p->rule[0] == access->dim[0].rule
+           && p->rule[1] == access->dim[1].rule && p->outside.v == access->outside.v;
+}
+
+static Patch *patch_of(const PatchList *list, const Access *access)
+{
+    VEC_FOREACH (Patch, p, list)
+        if (access->n_dims == 2 && same_rules(p, access))
+            return p;
+    return NULL;
+}
+
+static bool is_stored(const Lower *l, StageId id)
+{
+    const Stage *s = tessi_stage(l->g, id);
+    bool inlined = s->kind == STAGE_COMPUTE && l->plan->stage[id.v].placement == PLACE_INLINE;
+    return !inlined && !l->place[id.v].scratch.v && s->type != TYPE_F16;
+}
+
+static bool add_read(Lower *l, PatchList *list, const Access *access)
+{
+    int64_t lo[2], hi[2];
+    if (access->n_dims != 2 || !is_stored(l, access->producer))
+        return false;
+    for (int d = 0; d < 2; d++)
+        if (!reach_of(l, &access->dim[d], d, &lo[d], &hi[d]))
+            return false;
+    Patch *p = patch_of(list, access);
+    if (!p) {
+        Patch fresh = { .producer = access->producer, .outside = access->outside };
+        for (int d = 0; d < 2; d++) {
+            fresh.rule[d] = access->dim[d].rule;
+            fresh.lo[d] = lo[d];
+            fresh.hi[d] = hi[d];
+        }
+        VEC_PUSH(l->arena, list, fresh);
+        return true;
+    }
+    for (int d = 0; d < 2; d++) {
+        p->lo[d] = lo[d] < p->lo[d] ? lo[d] : p->lo[d];
+        p->hi[d] = hi[d] > p->hi[d] ? hi[d] : p->hi[d];
+    }
+    return true;
+}
+
+bool tessi_patches_find(Lower *l, const Nest *nest, uint32_t columns, PatchList *list)
+{
+    list->n = 0;
+    ExprList reads = tessi_reach(l, nest->roots, nest->n_roots);
+    for (uint32_t i = 0; i < reads.n; i++) {
+        const Expr *e = tessi_expr(l->g, reads.at[i]);
+        const Access *access = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
+        if (access && !stays(access) && !add_read(l, list, access))
+            return false;
+    }
+    int64_t bytes = 0;
+    VEC_FOREACH (const Patch, p, list)
+        bytes += (nest->rows + p->hi[0] - p->lo[0]) * (columns + p->hi[1] - p->lo[1])
+                 * tessi_type_info(tessi_stage(l->g, p->producer)->type)->bytes;
+    return list->n > 0 && bytes <= LOOP_MAX_LOCAL_BYTES / 4;
+}
+
+/* ---- Filling ------------------------------------------------------------------------------------------------------------------- */
+
+/* A patch while it is filled. */
+typedef struct Fill {
+    Lower *l;
+    const Patch *p;
+    LExprId row; /* of the patch */
+    LExprId y,
+        row_inside; /* the row of the image that answers it; for CONSTANT whether it is inside */
+    LExprId outside;
+} Fill;
+
+static LExprId is_inside(Lower *l, LExprId i, LExprId n)
+{
+    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), i),
+                      tessi_l_op(l, OP_LT, i, n));
+}
+
+static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
+{
+    return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
+}
+
+/* The columns [from, to) of a row of the patch; all of them inside the image, or none. */
+static void fill_columns(const Fill *f, LExprId from, LExprId to, bool inside)
+{
+    Lower *l = f->l;
+    const Patch *p = f->p;
+    const Stage *s = tessi_stage(l->g, p->producer);
+    LExprId n = tessi_lower_size(l, s->size[1]), in = f->row_inside;
+    LVarId k = tessi_scope_for(l, "k", from, to, 1, inside ? LFOR_SIMD : 0);
+    LExprId column = tessi_lexpr_var(l->p, k), x = tessi_l_op(l, OP_ADD, p->origin[1], column);
+    LExprId at[2] = { f->y, inside ? x : answered(l, p->rule[1], x, n) };
+    LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
+    if (!inside && p->rule[1] == BORDER_CONSTANT)
+        in = in.v ? tessi_l_op(l, OP_AND, in, is_inside(l, x, n)) : is_inside(l, x, n);
+    if (in.v)
+        value = tessi_l_select(l, in, value, f->outside);
+    LExprId placed[2] = { value, column };
+    tessi_pin(l, value, tessi_scope_depth(l));
+    tessi_scope_place(l, placed, 2);
+    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
+    store->buffer = p->buffer;
+    store->n_index = 2;
+    store->index[0] = f->row;
+    store->index[1] = column;
+    store->a = placed[0];
+    tessi_scope_close(l);
+}
+
+static void fill(Lower *l, const Nest *nest, const Patch *p, LExprId points)
+{
+    const Stage *s = tessi_stage(l->g, p->producer);
+    LExprId zero = tessi_l_int(l, 0), width = tessi_lower_size(l, s->size[1]);
+    LExprId height = tessi_lower_size(l, s->size[0]);
+    LExprId count = tessi_l_op(l, OP_ADD, points, tessi_l_int(l, p->hi[1] - p->lo[1]));
+    LExprId left = tessi_l_op(l, OP_SUB, zero, p->origin[1]);
+    LExprId right = tessi_l_op(l, OP_SUB, width, p->origin[1]);
+    LExprId from = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, left, zero), count);
+    LExprId to = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_MIN, right, count), from);
+    count = tessi_scope_let(l, "columns", count);
+    from = tessi_scope_let(l, "inside_from", from);
+    to = tessi_scope_let(l, "inside_to", to);
+    LVarId row =
+        tessi_scope_for(l, "row", zero, tessi_l_int(l, nest->rows + p->hi[0] - p->lo[0]), 1, 0);
+    Fill f = { .l = l, .p = p, .row = tessi_lexpr_var(l->p, row) };
+    LExprId y = tessi_l_op(l, OP_ADD, p->origin[0], f.row);
+    f.y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
+    if (p->rule[0] == BORDER_CONSTANT)
+        f.row_inside = is_inside(l, y, height);
+    if (p->outside.v) {
+        Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
+        f.outside = tessi_eval_expr(l, ev, p->outside);
+    }
+    fill_columns(&f, zero, from, false);
+    fill_columns(&f, from, to, true);
+    fill_columns(&f, to, count, false);
+    tessi_scope_close(l);
+}
+
+void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
+                        LExprId points, uint32_t columns)
+{
+    VEC_FOREACH (Patch, p, list) {
+        const Stage *s = tessi_stage(l->g, p->producer);
+        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_edge", s->name),
+                      .kind = LBUF_LOCAL,
+                      .type = s->type,
+                      .n_dims = 2 };
+        b.size[0] = tessi_l_int(l, nest->rows + p->hi[0] - p->lo[0]);
+        b.size[1] = tessi_l_int(l, (int64_t)columns + p->hi[1] - p->lo[1]);
+        p->buffer = tessi_loop_buffer(l->p, &b);
+        tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = p->buffer;
+        p->origin[0] = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, p->lo[0]));
+        p->origin[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, p->lo[1]));
+        fill(l, nest, p, points);
+    }
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------------------------ */
+
+LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access)
+{
+    const Patch *p = l->patches ? patch_of(l->patches, access) : NULL;
+    LExprId index[2];
+    if (!p || stays(access))
+        return (LExprId){ 0 };
+    for (int d = 0; d < 2; d++)
+        index[d] = tessi_l_op(l, OP_SUB, tessi_read_affine(l, ev, &access->dim[d]), p->origin[d]);
+    LExprId load = tessi_lexpr_load(l->p, p->buffer, index, 2);
+    tessi_hint(l, load, tessi_stage(l->g, p->producer)->name);
+    return load;
+}
