@@ -131,6 +131,13 @@ void tessi_c_local(CWriter *w, LBufferId id, const char *before);
 void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last);
 /* Any other loop begins: when it runs threads, those of the iteration before must have finished. */
 void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
+/* Branches are alternatives: each begins with the threads as they were before all of them. */
+typedef struct GpuBranches {
+    bool threads_to_finish;
+} GpuBranches;
+GpuBranches tessi_gpu_enter_branches(const CWriter *w);
+void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after);
+void tessi_gpu_leave_branches(CWriter *w, GpuBranches after);
 /* The LOCAL buffer is one that the threads of a block share. */
 /* The name of a stored type with which OpenCL makes vectors: "uchar" of "uchar16". */
 const char *tessi_gpu_vector_element(ScalarType t);

@@ -136,9 +136,12 @@ static const LStmt *else_if(CWriter *w, const LBlock *orelse)
 static void branch(CWriter *w, const LStmt *s)
 {
     tessi_c_prepare(w, &s->a, 1);
+    const GpuBranches branches = tessi_gpu_enter_branches(w);
+    GpuBranches after = branches;
     condition(w, s, "if (");
     while (block_has_effect(w, &s->orelse)) {
         const LStmt *next = else_if(w, &s->orelse);
+        tessi_gpu_next_branch(w, branches, &after);
         if (!next) {
             tessi_c_line(w, "} else {");
             inner_block(w, &s->orelse);
@@ -147,6 +150,7 @@ static void branch(CWriter *w, const LStmt *s)
         condition(w, next, "} else if (");
         s = next;
     }
+    tessi_gpu_leave_branches(w, after);
     tessi_c_line(w, "}");
 }
 

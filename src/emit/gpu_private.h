@@ -10,13 +10,12 @@ typedef struct GpuWriter {
     const LFunction *kernel;
     bool *shared; /* by LBufferId: LOCAL buffers that its blocks share */
     uint32_t shared_bytes;
-    uint32_t nests;         /* nests of thread loops in the whole kernel */
     bool in_threads;        /* inside one of them */
     bool threads_to_finish; /* a barrier is due before the next */
 } GpuWriter;
 
 /* ---- gpu_stmt.c ---- */
-/* Looks a kernel over before it is printed: which buffers are shared, how many nests there are. */
+/* Looks a kernel over before it is printed: which buffers are shared. */
 void tessi_gpu_begin(CWriter *w, const LFunction *kernel);
 /* Declares what the block shares. */
 void tessi_gpu_declare_shared(CWriter *w);

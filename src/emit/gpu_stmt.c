@@ -11,7 +11,6 @@ static void look_over(CWriter *w, const LBlock *block, bool in_threads)
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
         bool thread = s->kind == LSTMT_FOR && (s->flags & LFOR_THREAD);
-        w->gpu->nests += thread && !in_threads;
         if (s->kind == LSTMT_LOCAL && !in_threads && w->needs.buffer[s->buffer.v])
             w->gpu->shared[s->buffer.v] = true;
         look_over(w, &s->body, in_threads || thread);
@@ -81,6 +80,25 @@ void tessi_gpu_enter_loop(CWriter *w, const LStmt *s)
         w->gpu->threads_to_finish = true;
 }
 
+GpuBranches tessi_gpu_enter_branches(const CWriter *w)
+{
+    return (GpuBranches){ w->gpu && w->gpu->threads_to_finish };
+}
+
+void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after)
+{
+    if (!w->gpu)
+        return;
+    after->threads_to_finish = after->threads_to_finish || w->gpu->threads_to_finish;
+    w->gpu->threads_to_finish = before.threads_to_finish;
+}
+
+void tessi_gpu_leave_branches(CWriter *w, GpuBranches after)
+{
+    if (w->gpu)
+        w->gpu->threads_to_finish = w->gpu->threads_to_finish || after.threads_to_finish;
+}
+
 static void body(CWriter *w, const LBlock *block, bool braces)
 {
     w->indent += braces;
@@ -100,7 +118,7 @@ static void grid_loop(CWriter *w, const LStmt *s)
         body(w, &s->body, false);
         return;
     }
-    w->gpu->threads_to_finish = w->gpu->nests > 1;
+    w->gpu->threads_to_finish = w->gpu->shared_bytes > 0; /* used by the block before */
     tessi_text_addf(&w->line, "for (tess_idx %s = TESS_BLOCK_%c; %s < ", v, axis, v);
     tessi_c_expr(w, s->b, C_SUM);
     tessi_text_addf(&w->line, "; %s += TESS_BLOCKS_%c) {", v, axis);
