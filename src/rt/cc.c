@@ -22,9 +22,10 @@ static const char *const common_flags[] = {
     "-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
 };
 #if defined(__x86_64__) || defined(__i386__)
-static const char native_flag[] = "-march=native";
+/* Some processors make compilers prefer half of their vectors; generated code is made for whole ones. */
+static const char *const native_flags[] = { "-march=native", "-mprefer-vector-width=512" };
 #else
-static const char native_flag[] = "-mcpu=native";
+static const char *const native_flags[] = { "-mcpu=native" };
 #endif
 
 typedef struct Argv {
@@ -42,8 +43,9 @@ static void push_flags(Argv *argv, const CcTool *tool, bool portable, const char
 {
     for (size_t i = 0; i < sizeof common_flags / sizeof *common_flags; i++)
         push(argv, common_flags[i]);
-    if (tool->native && !portable)
-        push(argv, native_flag);
+    for (size_t i = 0; tool->native && !portable && i < sizeof native_flags / sizeof *native_flags;
+         i++)
+        push(argv, native_flags[i]);
     /* Without the OpenMP runtime its pragmas for vectors still count. */
     push(argv, tool->openmp ? "-fopenmp" : "-fopenmp-simd");
     for (; more && *more; more++)
