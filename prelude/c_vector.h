@@ -50,6 +50,38 @@
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int i = 0; i < TESS_LANES_##V; i++)
 #endif
 
+/* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after TESS_STREAM_END. */
+#if defined(__clang__)
+#define TESS_PAST_CACHES(V, p, x) __builtin_nontemporal_store(x, (V *)(p))
+#elif TESS_GCC_X86
+TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
+{
+    typedef float tess_line16 __attribute__((vector_size(16), may_alias));
+    if (bytes == 16)
+        __builtin_ia32_movntps((float *)p, *(const tess_line16 *)x);
+#if TESS_GCC_X86 >= 32
+    typedef float tess_line32 __attribute__((vector_size(32), may_alias));
+    if (bytes == 32)
+        __builtin_ia32_movntps256((float *)p, *(const tess_line32 *)x);
+#endif
+#if TESS_GCC_X86 >= 64
+    typedef float tess_line64 __attribute__((vector_size(64), may_alias));
+    if (bytes == 64)
+        __builtin_ia32_movntps512((float *)p, *(const tess_line64 *)x);
+#endif
+    if (bytes < 16)
+        __builtin_memcpy(p, x, bytes);
+}
+#define TESS_PAST_CACHES(V, p, x) tess_past_caches(p, &(x), sizeof(x))
+#else
+#define TESS_PAST_CACHES(V, p, x) (void)(*(V *)(p) = (x))
+#endif
+#if defined(__x86_64__) || defined(__i386__)
+#define TESS_STREAM_END() __builtin_ia32_sfence()
+#else
+#define TESS_STREAM_END() __sync_synchronize()
+#endif
+
 /* Truth values in lanes of type I. */
 #define TESS_VECTOR_TRUTH(V, I)                  \
     TESS_LANE_ARRAY(V, I, tess_b##V);            \
@@ -72,6 +104,13 @@
     TESS_FN void tess_store_##s##V(T *p, tess_##s##V x)                                          \
     {                                                                                            \
         *(tess_##s##V##_any *)p = x;                                                             \
+    }                                                                                            \
+    TESS_FN void tess_stream_##s##V(T *p, tess_##s##V x, bool stream)                            \
+    {                                                                                            \
+        if (stream && (uintptr_t)p % sizeof x == 0)                                              \
+            TESS_PAST_CACHES(tess_##s##V, p, x);                                                 \
+        else                                                                                     \
+            *(tess_##s##V##_any *)p = x;                                                         \
     }                                                                                            \
     TESS_FN tess_##s##V tess_splat_##s##V(T x)                                                   \
     {                                                                                            \

@@ -92,6 +92,7 @@ typedef struct CWriter {
     uint32_t vector_bytes; /* 0 = no explicit vectors */
     CVector vector;
     CLines vector_types, vector_operators; /* what vector loops used so far */
+    bool streamed;                         /* stores past the caches are not ended yet */
 } CWriter;
 
 /* ---- c_text.c ---- */

@@ -32,6 +32,9 @@ static void group(CWriter *w, const LFunction *f, const char *name, Groups *grou
     w->out = &body; /* the body first: it says which parameters the function needs */
     w->indent++;
     tessi_c_block(w, &f->body);
+    if (w->streamed)
+        tessi_c_line(w, "TESS_STREAM_END();");
+    w->streamed = false;
     w->indent--;
     w->out = out;
 

@@ -109,7 +109,16 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
         s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
     tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin, v,
                  end, v, step);
+    const bool streamed = w->streamed;
+    w->streamed = false;
     inner_block(w, &s->body);
+    if (parallel && w->streamed) {
+        w->indent++;
+        tessi_c_line(w, "TESS_STREAM_END();");
+        w->indent--;
+        w->streamed = false;
+    }
+    w->streamed = w->streamed || streamed;
     tessi_c_line(w, "}");
     tessi_c_names_leave(w->names, mark);
 }

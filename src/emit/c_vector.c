@@ -37,8 +37,9 @@ static void store(CWriter *w, const LStmt *s)
     roots[s->n_index] = s->a;
     tessi_c_prepare(w, roots, s->n_index + 1u);
     tessi_c_use_type(w, element);
-    tessi_text_addf(&w->line, "tess_store_%s%s(&", tessi_type_info(element)->brief,
-                    tessi_c_lanes(w));
+    w->streamed = w->streamed || s->b.v;
+    tessi_text_addf(&w->line, "tess_%s_%s%s(&", s->b.v ? "stream" : "store",
+                    tessi_type_info(element)->brief, tessi_c_lanes(w));
     tessi_c_place(w, s->buffer, s->index);
     tessi_text_add(&w->line, ", ");
     if (t == TYPE_BOOL) {
@@ -46,7 +47,12 @@ static void store(CWriter *w, const LStmt *s)
         tessi_text_addf(&w->line, "tess_u8%s_from_b(", tessi_c_lanes(w));
     }
     tessi_c_vector_value(w, s->a, C_LOOSE);
-    tessi_text_add(&w->line, t == TYPE_BOOL ? "));" : ");");
+    tessi_text_add(&w->line, t == TYPE_BOOL ? ")" : "");
+    if (s->b.v) {
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, s->b, C_LOOSE);
+    }
+    tessi_text_add(&w->line, ");");
     tessi_c_end_line(w);
 }
 
@@ -119,7 +125,18 @@ static const char *extent(CWriter *w, const char *begin, const char *end)
     return tessi_streq(begin, "0") ? end : tessi_sprintf(w->arena, "%s - %s", end, begin);
 }
 
-/* x = begin, begin + step, ...; the last one is end - step. */
+static bool streams(const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if ((s->kind == LSTMT_STORE && s->b.v) || streams(&s->body) || streams(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* x = begin, begin + step, ...; the last one is end - step. Where stores bypass the caches all but the first and the last stand at
+ * whole vectors of a row. */
 static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end,
                         const char *step)
 {
@@ -128,9 +145,18 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
     w->indent++;
     const char *at = tessi_c_name(w->names, "at");
     const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
-    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", at, begin, at, end, at, step);
-    w->indent++;
-    tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s - %s);", x, at, end, step);
+    if (streams(&loop->body)) {
+        tessi_c_line(w, "for (ptrdiff_t %s = %s - %s %% TESS_LANES_%s; %s < %s; %s += %s) {", at,
+                     begin, begin, tessi_c_lanes(w), at, end, at, step);
+        w->indent++;
+        tessi_c_line(w, "const ptrdiff_t %s = tess_max_idx(tess_min_idx(%s, %s - %s), %s);", x, at,
+                     end, step, begin);
+    } else {
+        tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", at, begin, at, end, at,
+                     step);
+        w->indent++;
+        tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s - %s);", x, at, end, step);
+    }
     w->indent--;
     vectors(w, loop, x);
     tessi_c_names_leave(w->names, mark);

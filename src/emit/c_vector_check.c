@@ -209,6 +209,8 @@ static bool check_store(Check *c, const LStmt *s)
         note_loads(c, s->index[i]);
     widen(c, c->w->p->buffers.at[s->buffer.v].type);
     c->stored[s->buffer.v] = true;
+    if (s->b.v && !check_uniform(c, s->b))
+        return false;
     return is_side_by_side(c->w, s->buffer, s->index) && check_value(c, s->a);
 }
 

@@ -82,7 +82,7 @@ typedef enum LStmtKind {
     LSTMT_LET,   /* var = a, once */
     LSTMT_VAR,   /* mutable var, starts as a */
     LSTMT_SET,   /* mutable var = a */
-    LSTMT_STORE, /* buffer[index] = a */
+    LSTMT_STORE, /* buffer[index] = a; past the caches where b holds (none: never) */
     LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
     LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
     LSTMT_MOVE, /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, the whole of which is moved, the

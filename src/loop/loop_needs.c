@@ -71,6 +71,8 @@ static bool mark_stmt(Marker *m, const LStmt *s)
         if (s->other.v)
             mark(m, &m->needs->buffer[s->other.v]);
         mark_expr(m, s->a);
+        if (s->b.v)
+            mark_expr(m, s->b);
         for (int i = 0; i < s->n_index; i++)
             mark_expr(m, s->index[i]);
         return true;

@@ -361,6 +361,10 @@ static void print_stmt(Printer *pr, const LStmt *s)
         print_place(pr, s);
         tessi_text_add(pr->out, " = ");
         print_expr(pr, s->a, 0);
+        if (s->b.v) {
+            tessi_text_add(pr->out, " stream if ");
+            print_expr(pr, s->b, 0);
+        }
         break;
     case LSTMT_ADD:
         tessi_text_add(pr->out, s->atomic ? "atomic add " : "add ");

@@ -208,6 +208,14 @@ static bool read_store(LoopReader *r, LStmt *s, const char *sign)
         return false;
     s->n_index = (uint8_t)n;
     s->a = tessi_loop_read_typed(r, tessi_loop_value_type(r->p->buffers.at[s->buffer.v].type));
+    if (s->a.v && s->kind == LSTMT_STORE && accept_word(r, "stream")) {
+        if (!accept_word(r, "if")) {
+            tessi_loop_fault(r, "expected 'if' after 'stream'");
+            return false;
+        }
+        s->b = tessi_loop_read_typed(r, TYPE_BOOL);
+        return s->b.v != 0;
+    }
     return s->a.v != 0;
 }
 

@@ -393,6 +393,8 @@ static bool check_store(Verifier *v, const LStmt *s)
     if (s->kind == LSTMT_ADD && s->atomic && b->kind == LBUF_OUTPUT
         && !v->p->outputs.at[b->image].uniform)
         return fault(v, "'%s' is added to atomically but need not be aligned", shown(b->name));
+    if (s->b.v && (s->kind != LSTMT_STORE || !check_expr(v, s->b, TYPE_BOOL)))
+        return v->fault || fault(v, "'%s' is added to past the caches", shown(b->name));
     return check_expr(v, s->a, tessi_loop_value_type(b->type));
 }
 

@@ -203,11 +203,11 @@ static void add_positive_sizes(Lower *l)
 
 LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m)
 {
-    (void)m; /* this version's loops do not depend on it */
     Lower *l = ARENA_NEW(a, Lower);
     l->arena = a;
     l->g = g;
     l->plan = plan;
+    l->machine = m;
     l->p = tessi_loop_new(a, g->name);
     l->walk.arena = a;
     l->deps = tessi_expr_deps(g, a);

@@ -134,6 +134,8 @@ typedef struct Lower {
     Arena *arena;
     const Graph *g;
     const Plan *plan;
+    const Machine *machine;
+    LExprId stream; /* BOOL: the results of the group in hand bypass the caches; none = never */
     LoopProgram *p;
     ExprWalk walk;
     ExprDeps *deps;         /* by ExprId */

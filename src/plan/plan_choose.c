@@ -249,6 +249,17 @@ static void add_to_groups(Chooser *c, StageId id)
     c->group_of[id.v] = c->p->groups.n;
 }
 
+/* Results that no cache can keep had better not pass through one, where the machine is faster so. */
+static void choose_streams(const Chooser *c)
+{
+    if (c->m->memory_stream_gbs <= 1.02 * c->m->memory_gbs)
+        return;
+    VEC_FOREACH (PlanGroup, group, &c->p->groups) {
+        const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
+        group->stream = s->n_dims && group->vector >= 0 && tessi_stage_is_plain(s);
+    }
+}
+
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
     if (tessi_machine_is_gpu(m))
@@ -275,6 +286,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     tessi_plan_fuse(f, an, m, c.p);
     tessi_plan_order(c.p, f);
     tessi_plan_choose_rows(f, an, m, c.p);
+    choose_streams(&c);
     return c.p;
 }
 

@@ -115,8 +115,8 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     TileCheck c = { .f = f, .p = p, .group = group, .regions = regions };
     Arena *a = f->arena;
     if (!group->tile[0])
-        return group->passes.n || group->stream
-                   ? tessi_sprintf(a, "group '%s' has passes or streams, and no tiles", group->name)
+        return group->passes.n
+                   ? tessi_sprintf(a, "group '%s' has passes, and no tiles", group->name)
                    : NULL;
     if (p->gpu)
         return tessi_sprintf(a, "group '%s': tiles and passes are for CPUs", group->name);

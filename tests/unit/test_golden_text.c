@@ -68,7 +68,12 @@ static void check_program(Golden *t)
     tessi_loop_print(loops, &now);
     must_match(t, "loops", &now, text);
 
-    loops = tessi_lower_loops(&t->arena, g, plan, tessi_machine_default(&t->arena));
+    text = support_read_file(&t->arena,
+                             tessi_sprintf(&t->arena, "machines/%s.machine", plan->machine), &n);
+    Machine *machine = tessi_machine_read(&t->arena, t->diags, text, n);
+    must_read(t, "machine", machine);
+    text = text_of(t, "loops", &n);
+    loops = tessi_lower_loops(&t->arena, g, plan, machine);
     tessi_loop_simplify(loops);
     tessi_loop_print(loops, &now);
     must_match(t, "loops", &now, text);

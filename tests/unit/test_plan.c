@@ -249,7 +249,7 @@ static void illegal_plans_are_refused(void **state)
         { "group o p\n", "there is something after the end of the line" },
         { "stage\n", "expected the name of a stage" },
         { "stage square inline\ngroup o\npass\nstage temp tile\nstage out memory\n",
-          "group 'o' has passes or streams, and no tiles" },
+          "group 'o' has passes, and no tiles" },
         { "stage square inline\ngroup o\ntile 4\npass\nstage temp tile\nstage out memory\n",
           "group 'o': a tile has 1 to 1048576 points in each dimension" },
         { "stage square inline\ngroup o\ntile 0 4\n",
