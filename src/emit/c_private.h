@@ -92,7 +92,9 @@ typedef struct CWriter {
     uint32_t vector_bytes; /* 0 = no explicit vectors */
     CVector vector;
     CLines vector_types, vector_operators; /* what vector loops used so far */
-    bool streamed;                         /* stores past the caches are not ended yet */
+    LVarId
+        stream_if; /* the condition of the function's stores past the caches; none when it has none */
+    bool streamed; /* stores past the caches are not ended yet */
 } CWriter;
 
 /* ---- c_text.c ---- */

@@ -22,6 +22,22 @@ static const char *call_of(CWriter *w, const char *name, const CParameters *list
     return tessi_text_str(&call);
 }
 
+/* The variable that decides whether the stores of a block bypass the caches, or none. */
+static LVarId stream_condition(const CWriter *w, const LBlock *block)
+{
+    LVarId found = { 0 };
+    for (uint32_t i = 0; i < block->n && !found.v; i++) {
+        const LStmt *s = block->at[i];
+        const LExpr *condition = tessi_lexpr(w->p, s->kind == LSTMT_STORE ? s->b : (LExprId){ 0 });
+        if (s->kind == LSTMT_STORE && s->b.v && condition->kind == LEXPR_VAR)
+            return condition->var;
+        found = stream_condition(w, &s->body);
+        if (!found.v)
+            found = stream_condition(w, &s->orelse);
+    }
+    return found;
+}
+
 /* Writes one group as a static function. */
 static void group(CWriter *w, const LFunction *f, const char *name, Groups *groups)
 {
@@ -31,6 +47,7 @@ static void group(CWriter *w, const LFunction *f, const char *name, Groups *grou
     tessi_text_init(&body, w->arena);
     w->out = &body; /* the body first: it says which parameters the function needs */
     w->indent++;
+    w->stream_if = stream_condition(w, &f->body);
     tessi_c_block(w, &f->body);
     if (w->streamed)
         tessi_c_line(w, "TESS_STREAM_END();");

@@ -176,6 +176,8 @@ static void definition(CWriter *w, const LStmt *s)
     }
     tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
     tessi_c_end_line(w);
+    if (s->var.v == w->stream_if.v && s->var.v) /* only loops in vectors use it */
+        tessi_c_line(w, "(void)%s;", w->var[s->var.v]);
 }
 
 static void plan_store(CWriter *w, const LStmt *s)

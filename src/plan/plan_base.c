@@ -151,7 +151,9 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
-    ExprWalk walk = { .arena = a };
+    f->mark = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    f->walk = ARENA_NEW(a, ExprWalk);
+    f->walk->arena = a;
     const ExprDeps *deps = tessi_expr_deps(g, a);
     for (uint32_t i = 0; i < g->outputs.n; i++) {
         VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
@@ -160,7 +162,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     for (uint32_t v = g->stages.n; v-- > 1;) { /* readers stand after what they read */
         if (!f->needed[v])
             continue;
-        find_reads(f, &walk, deps, (StageId){ v });
+        find_reads(f, f->walk, deps, (StageId){ v });
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
             f->needed[r->producer.v] = true;
     }
@@ -257,17 +259,16 @@ bool tessi_plan_in_passes(const PlanGroup *group, StageId id)
 
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)
 {
-    bool *seen =
-        ARENA_NEW_ARRAY(f->arena, bool, (size_t)s.v + 1); /* a stage reads only stages before it */
+    uint32_t *seen = f->mark, now = ++f->mark[0];
     StageList stack = { 0 };
     out->n = 0;
     VEC_PUSH(f->arena, &stack, s);
     while (stack.n) {
         StageId at = stack.at[--stack.n];
         VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
-            if (seen[r->producer.v])
+            if (seen[r->producer.v] == now)
                 continue;
-            seen[r->producer.v] = true;
+            seen[r->producer.v] = now;
             if (p->stage[r->producer.v].placement == PLACE_INLINE)
                 VEC_PUSH(f->arena, &stack, r->producer);
             else

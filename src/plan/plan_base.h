@@ -32,9 +32,12 @@ struct PlanFacts {
     bool *
         pointwise; /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *has_window;
-    bool *sorts;      /* has a median that stayed a window */
-    int64_t *nodes;   /* expressions in its bodies */
+    bool *sorts;    /* has a median that stayed a window */
+    int64_t *nodes; /* expressions in its bodies */
+    ExprWalk *walk;
     PlanReads *reads; /* what it reads */
+    uint32_t *
+        mark; /* for walks: a stage is marked when it has the number in [0], which each walk makes greater */
 };
 
 /* ---- plan_cost.c: what arithmetic and loads cost, all cores at work */

@@ -177,7 +177,7 @@ static double settle(const Fuse *c, PlanGroup *group, Tile *tile)
     if (group->rows > 1)
         tessi_plan_window_rows(c->f, c->m, &list, &group->columns);
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
-    if (nodes + members.nodes > MAX_GROUP_NODES)
+    if (nodes + members.nodes > MAX_GROUP_NODES || group->passes.n > MAX_PASSES)
         return -1;
     if (!group->passes.n)
         return together(members.seconds, memory_seconds(c, group));

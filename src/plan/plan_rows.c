@@ -1,6 +1,8 @@
 /* How many rows are computed in one pass. Rows that are computed together share every place at which a stage is evaluated or an
  * image is read: three rows above one another, read by each of eight rows, are ten places and not twenty-four. The number of
  * distinct places is counted exactly; more rows always share more, until the code grows too large. */
+#include <stdlib.h>
+
 #include "plan/plan_base.h"
 
 enum { MAX_OFFSETS = 1024 };
@@ -66,32 +68,33 @@ void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const Offset
         tessi_plan_add_offset(a, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
 }
 
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const StageId *)a)->v, y = ((const StageId *)b)->v;
+    return (x > y) - (x < y);
+}
+
 /* The stages that evaluating `stages` evaluates or loads, in ascending order. */
 static void reach(const PlanFacts *f, const Plan *p, const StageList *stages, StageList *out)
 {
-    StageList stack = { 0 };
-    uint32_t most = 0;
-    VEC_FOREACH (const StageId, s, stages)
-        most = s->v > most ? s->v : most;
-    bool *seen = ARENA_NEW_ARRAY(f->arena, bool, (size_t)most + 1);
+    uint32_t now = ++f->mark[0];
     VEC_FOREACH (const StageId, s, stages) {
-        seen[s->v] = true;
-        VEC_PUSH(f->arena, &stack, *s);
+        f->mark[s->v] = now;
+        VEC_PUSH(f->arena, out, *s);
     }
-    while (stack.n) {
-        StageId id = stack.at[--stack.n];
+    for (uint32_t next = 0; next < out->n; next++) {
+        StageId id = out->at[next];
+        if (next >= stages->n && p->stage[id.v].placement != PLACE_INLINE)
+            continue;
         VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
-            StageId to = r->producer;
-            if (seen[to.v])
+            if (f->mark[r->producer.v] == now)
                 continue;
-            seen[to.v] = true;
-            if (p->stage[to.v].placement == PLACE_INLINE)
-                VEC_PUSH(f->arena, &stack, to);
+            f->mark[r->producer.v] = now;
+            VEC_PUSH(f->arena, out, r->producer);
         }
     }
-    for (uint32_t v = 1; v <= most; v++)
-        if (seen[v])
-            VEC_PUSH(f->arena, out, (StageId){ v });
+    if (out->n)
+        qsort(out->at, out->n, sizeof *out->at, by_id);
 }
 
 static OffsetSet *places_of(const StageList *list, OffsetSet *places, StageId id)

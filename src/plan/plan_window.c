@@ -29,10 +29,9 @@ static bool reads_side_by_side(const Graph *g, const Stage *reader, const Access
 static bool fits(const PlanFacts *f, StageId id, uint32_t *windows)
 {
     const Stage *s = tessi_stage(f->g, id);
-    ExprWalk walk = { .arena = f->arena };
     if (!tessi_plan_can_join_rows(f, id) || s->type == TYPE_F16)
         return false;
-    const ExprList *list = tessi_expr_walk(&walk, f->g, &s->pieces.at[0].body, 1);
+    const ExprList *list = tessi_expr_walk(f->walk, f->g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, e, list) {
         const Expr *x = tessi_expr(f->g, *e);
         if (x->kind == EXPR_LOAD && !reads_side_by_side(f->g, s, tessi_access(f->g, x->access)))
@@ -46,6 +45,11 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
                                uint8_t *columns)
 {
     uint32_t windows = 0;
+    bool any = false;
+    VEC_FOREACH (const StageId, s, stages)
+        any = any || f->has_window[s->v];
+    if (!any)
+        return 1;
     VEC_FOREACH (const StageId, s, stages)
         if (!fits(f, *s, &windows))
             return 1;
