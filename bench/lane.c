@@ -8,7 +8,7 @@
 #include <time.h>
 
 enum { PAGE = 4096, MOST_RUNS = 100000, MOST_IN_A_BATCH = 1000 };
-static const double WARM_UP_MS = 2.0;
+static const double WARM_UP_MS = 20.0;
 
 double lane_now_ms(void)
 {

@@ -29,7 +29,7 @@ from jobs import BORDERS, BY_NAME, JOBS, WITH_BASELINES, WITH_BORDERS, weights_o
 HERE = pathlib.Path(__file__).resolve().parent
 FAST = (("blur", 0), ("sobel", 0), ("harris", 0), ("canny", 0), ("conv2d", 5), ("conv2d", 17), ("separable", 9), ("blur_u8", 0))
 PATIENCE = 8
-REST_S = 0.006  # so that threads which wait by spinning are asleep when the next lane runs
+REST_S = 0.01  # so that threads which wait by spinning are asleep when the next lane runs
 
 
 class Lane:
