@@ -100,21 +100,23 @@ static void bind_inputs(const Lane *lane, Job *job, int64_t shape[3], int64_t ma
         lane_fail(tess_args_error(job->args));
 }
 
-/* The result in memory of our own; its shape is what a first run made. */
-static size_t bind_output(Job *job, DLTensor *out, int64_t shape[5])
+/* The result in memory of our own: its shape is what a first run made, its rows begin at whole cache lines. */
+static size_t bind_output(Job *job, DLTensor *out, int64_t shape[5], int64_t strides[5])
 {
     const DLTensor *made;
     if (tess_run(job->program, job->args, NULL) != TESS_OK
         || tess_args_result(job->args, 0, &made) != TESS_OK)
         lane_fail(tess_args_error(job->args));
-    size_t bytes = made->dtype.bits / 8u;
+    int64_t element = made->dtype.bits / 8, line = 64 / element, stride = 1;
     *out = *made;
-    for (int d = 0; d < made->ndim; d++) {
+    for (int d = made->ndim - 1; d >= 0; d--) {
         shape[d] = made->shape[d];
-        bytes *= (size_t)shape[d];
+        strides[d] = stride;
+        stride *= d == made->ndim - 1 ? (shape[d] + line - 1) / line * line : shape[d];
     }
+    size_t bytes = (size_t)(stride * element);
     out->shape = shape;
-    out->strides = NULL;
+    out->strides = strides;
     out->byte_offset = 0;
     out->data = lane_memory(bytes);
     if (tess_args_output(job->args, 0, out) != TESS_OK)
@@ -127,12 +129,12 @@ int main(int argc, char **argv)
     Lane lane;
     lane_open(&lane, argc, argv);
     Job job = { 0 };
-    int64_t shape[3], mask_shape[2], out_shape[5];
+    int64_t shape[3], mask_shape[2], out_shape[5], out_strides[5];
     DLTensor tensors[2], out;
     double start = lane_now_ms();
     compile(&lane, &job);
     bind_inputs(&lane, &job, shape, mask_shape, tensors);
-    size_t bytes = bind_output(&job, &out, out_shape);
+    size_t bytes = bind_output(&job, &out, out_shape, out_strides);
     double compile_ms = lane_now_ms() - start;
     int status = lane_serve(&lane, run, &job, out.data, bytes, compile_ms);
     tess_args_free(job.args);

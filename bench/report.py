@@ -10,6 +10,7 @@ import re
 import sys
 
 import results
+from jobs import JOBS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -31,14 +32,19 @@ def machine_lines(book, source):
             f"{rivals}; Tessera at {', '.join(commits)}.\n")
 
 
+def label(row):
+    return results.name_of(row) + (" *" if results.disturbed(row) else "")
+
+
 def table(book, words):
     kind, *rest = words
-    rows = [row for row in book["rows"] if row["table"] == kind]
+    order = {job.name: i for i, job in enumerate(JOBS)}
+    rows = sorted((row for row in book["rows"] if row["table"] == kind), key=lambda row: (order[row["job"]], row["k"]))
     if kind == "rivals":
         size, threads = map(int, rest)
         rows = [row for row in rows if (row["width"], row["threads"]) == (size, threads)]
-        return markdown(("job", *results.COLUMNS[kind]), [(results.name_of(row), *results.cells(row)) for row in rows])
-    return markdown(("job", "size", *results.COLUMNS[kind]), [(results.name_of(row), str(row["width"]), *results.cells(row)) for row in rows])
+        return markdown(("job", *results.COLUMNS[kind]), [(label(row), *results.cells(row)) for row in rows])
+    return markdown(("job", "size", *results.COLUMNS[kind]), [(label(row), str(row["width"]), *results.cells(row)) for row in rows])
 
 
 def page_text(text, source):

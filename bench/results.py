@@ -19,7 +19,8 @@ def output_of(*command):
 
 
 def commit():
-    text = output_of("git", "rev-parse", "--short=10", "HEAD")
+    """The last commit that changed what is measured; + when there are changes since."""
+    text = output_of("git", "log", "-1", "--format=%h", "--", "../src", "../prelude", "../lib")
     return text + ("+" if text and output_of("git", "status", "--porcelain", "--untracked-files=no", "--", "../src", "../prelude", "../lib") else "")
 
 
@@ -97,6 +98,11 @@ def name_of(row):
     return f"{row['job']} {row['k']}" if row["k"] else row["job"]
 
 
+def disturbed(row):
+    """Whether other processes took a core while a lane ran, each time it was tried."""
+    return any(lane["disturbed"] for lane in row["lanes"].values())
+
+
 COLUMNS = {
     "rivals": ("tessera ms", "copy ms", "halide ms", "opencv ms", "strips ms", "scipy ms", "of copy %", "/halide", "/opencv"),
     "fusion": ("chosen ms", "unfused ms", "tiles ms", "copy ms", "chosen %", "tiles %"),
@@ -124,5 +130,4 @@ def heading(table):
 
 def line(row):
     """A row as text; '*' when other processes disturbed a part of it."""
-    disturbed = any(lane["disturbed"] for lane in row["lanes"].values())
-    return f"{name_of(row):<16}{row['width']:>6}{row['threads']:>4} " + "".join(f"{text:>12}" for text in cells(row)) + (" *" if disturbed else "")
+    return f"{name_of(row):<16}{row['width']:>6}{row['threads']:>4} " + "".join(f"{text:>12}" for text in cells(row)) + (" *" if disturbed(row) else "")
