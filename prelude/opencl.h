@@ -57,25 +57,26 @@ typedef int tess_idx;
 #endif
 
 /* How kernels are written in both languages. */
-#define TESS_KERNEL(threads)      __kernel void
-#define TESS_GLOBAL               __global
-#define TESS_CONST_GLOBAL         __global const
-#define TESS_RESTRICT             restrict
-#define TESS_CONSTANT             __constant
-#define TESS_SHARED               __local
-#define TESS_BARRIER              barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define TESS_UNROLL               _Pragma("unroll")
-#define TESS_NO_UNROLL            _Pragma("unroll 1")
-#define TESS_BLOCK_X              ((tess_idx)get_group_id(0))
-#define TESS_BLOCK_Y              ((tess_idx)get_group_id(1))
-#define TESS_BLOCK_Z              ((tess_idx)get_group_id(2))
-#define TESS_BLOCKS_Y             ((tess_idx)get_num_groups(1))
-#define TESS_BLOCKS_Z             ((tess_idx)get_num_groups(2))
-#define TESS_THREAD_X             ((tess_idx)get_local_id(0))
-#define TESS_THREAD_Y             ((tess_idx)get_local_id(1))
-#define TESS_THREAD_Z             ((tess_idx)get_local_id(2))
-#define TESS_ATOMIC_ADD_U32(p, v) atomic_add((volatile __global uint *)(p), (uint)(v))
-#define TESS_ATOMIC_ADD_I32(p, v) atomic_add((volatile __global int *)(p), (int)(v))
+#define TESS_KERNEL(threads)                  __kernel void
+#define TESS_KERNEL_RESIDENT(threads, blocks) TESS_KERNEL(threads)
+#define TESS_GLOBAL                           __global
+#define TESS_CONST_GLOBAL                     __global const
+#define TESS_RESTRICT                         restrict
+#define TESS_CONSTANT                         __constant
+#define TESS_SHARED                           __local
+#define TESS_BARRIER                          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define TESS_UNROLL                           _Pragma("unroll")
+#define TESS_NO_UNROLL                        _Pragma("unroll 1")
+#define TESS_BLOCK_X                          ((tess_idx)get_group_id(0))
+#define TESS_BLOCK_Y                          ((tess_idx)get_group_id(1))
+#define TESS_BLOCK_Z                          ((tess_idx)get_group_id(2))
+#define TESS_BLOCKS_Y                         ((tess_idx)get_num_groups(1))
+#define TESS_BLOCKS_Z                         ((tess_idx)get_num_groups(2))
+#define TESS_THREAD_X                         ((tess_idx)get_local_id(0))
+#define TESS_THREAD_Y                         ((tess_idx)get_local_id(1))
+#define TESS_THREAD_Z                         ((tess_idx)get_local_id(2))
+#define TESS_ATOMIC_ADD_U32(p, v)             atomic_add((volatile __global uint *)(p), (uint)(v))
+#define TESS_ATOMIC_ADD_I32(p, v)             atomic_add((volatile __global int *)(p), (int)(v))
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define TESS_ATOMIC_ADD_I64(p, v) atom_add((volatile __global long *)(p), (long)(v))

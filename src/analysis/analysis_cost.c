@@ -82,6 +82,17 @@ static void add_window(const Graph *g, const ExprDeps *deps, const Expr *e, doub
     }
 }
 
+/* Compilers divide integers by constants with a multiplication and a shift. */
+static void add_operation(const Graph *g, const Expr *e, double n, StageCost *c)
+{
+    OpClass k = tessi_op_class(e->op);
+    if (k == OPC_DIV && tessi_is_integer(e->type) && tessi_expr(g, e->arg[1])->kind == EXPR_CONST) {
+        k = OPC_MUL;
+        c->ops[OPC_SIMPLE] += n;
+    }
+    c->ops[k] += n;
+}
+
 static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps, ExprId body)
 {
     StageCost c = { 0 };
@@ -92,7 +103,7 @@ static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps
         switch (e->kind) {
         case EXPR_OP:
             if (deps[id->v].point || deps[id->v].level >= 0) /* else it is computed once */
-                c.ops[tessi_op_class(e->op)] += n;
+                add_operation(g, e, n, &c);
             break;
         case EXPR_CAST:
         case EXPR_SAT: c.ops[OPC_SIMPLE] += n; break;

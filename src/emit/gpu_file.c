@@ -65,7 +65,7 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     if (body.n == declared)
         return false;
 
-    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes };
+    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes, .beside = f->beside };
     uint32_t threads = 1;
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         out->grid[axis] = f->grid[axis];
@@ -76,7 +76,10 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     tessi_text_add(all, "\n");
     if (f->comment && *f->comment)
         tessi_c_comment(w, f->comment);
-    tessi_text_addf(&w->line, "TESS_KERNEL(%u) %s(", threads, name);
+    if (f->resident)
+        tessi_text_addf(&w->line, "TESS_KERNEL_RESIDENT(%u, %u) %s(", threads, f->resident, name);
+    else
+        tessi_text_addf(&w->line, "TESS_KERNEL(%u) %s(", threads, name);
     tessi_c_declare(w, &list);
     tessi_text_add(&w->line, ")");
     tessi_c_end_line(w);

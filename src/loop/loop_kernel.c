@@ -207,6 +207,8 @@ const char *tessi_loop_verify_kernel(const LoopProgram *p, const LFunction *f)
     }
     if (threads > MOST_THREADS)
         return fault(&c, "a block has more than 1024 threads");
+    if (threads * f->resident > 2 * MOST_THREADS)
+        return fault(&c, "more than 2048 threads are to fit a multiprocessor");
     c.one_thread = threads == 1;
     return check_kernel_block(&c, &f->body);
 }

@@ -475,7 +475,12 @@ static bool read_launch(LoopReader *r, LFunction *f)
         if ((axis && !tessi_loop_expect(r, ",")) || !read_natural(r, &f->block[axis]))
             return false;
     }
-    return tessi_loop_expect(r, "]");
+    if (!tessi_loop_expect(r, "]"))
+        return false;
+    if (accept_word(r, "resident") && !read_natural(r, &f->resident))
+        return false;
+    f->beside = accept_word(r, "beside");
+    return true;
 }
 
 static bool read_function(LoopReader *r, const char *comment, bool is_kernel)

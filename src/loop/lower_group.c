@@ -220,11 +220,20 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     uint16_t one[2] = { 1, 1 };
     const uint16_t *block = nest->n_dims ? group->block : one;
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
-                      tessi_group_comment(l, group), block[0], block[1]);
+                      tessi_group_comment(l, group), block[0], block[1])
+        ->resident = group->resident;
     if (group->kernel == KERNEL_REGISTER)
         tessi_kernel_register(l, nest, group);
     else
         tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE);
+    tessi_scope_close(l);
+    if (group->split != SPLIT_EDGES)
+        return;
+    const char *comment = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), comment,
+                      block[0], block[1])
+        ->beside = true;
+    tessi_kernel_register_edges(l, nest, group);
     tessi_scope_close(l);
 }
 

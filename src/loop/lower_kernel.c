@@ -6,14 +6,15 @@
 
 /* ---- Functions ------------------------------------------------------------------------------------------------------------ */
 
-void tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
-                       uint32_t block_y)
+LFunction *tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
+                             uint32_t block_y)
 {
     LFunction *f = tessi_lower_function(l, name, comment);
     f->is_kernel = true;
     f->block[0] = block_x;
     f->block[1] = block_y;
     f->block[2] = 1;
+    return f;
 }
 
 LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId blocks)
@@ -38,7 +39,8 @@ LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size)
 
 /* ---- Borders by blocks and warps ---------------------------------------------------------------------------------------------- */
 
-LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach)
+void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
+                               LExprId *to)
 {
     Coord coord[MAX_DIMS];
     GuardList guards = { 0 };
@@ -49,14 +51,22 @@ LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, co
     l->inside_last = l->inside_rows = true;
     tessi_read_guards(l, nest->roots, nest->n_roots, coord, &guards);
     l->inside_last = l->inside_rows = false;
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        from[d] = nest->from[d];
+        to[d] = tessi_l_op(l, OP_SUB, nest->to[d], tessi_l_int(l, reach[d]));
+        to[d] = tessi_l_op(l, OP_MAX, to[d], from[d]);
+        tessi_guard_range(l, &guards, (int8_t)d, &from[d], &to[d]);
+    }
+}
+
+LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach)
+{
+    LExprId from[MAX_DIMS], to[MAX_DIMS];
+    tessi_kernel_inside_range(l, nest, reach, from, to);
     LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
     for (uint8_t d = 0; d < nest->n_dims; d++) {
-        LExprId from = nest->from[d];
-        LExprId to = tessi_l_op(l, OP_SUB, nest->to[d], tessi_l_int(l, reach[d]));
-        to = tessi_l_op(l, OP_MAX, to, from);
-        tessi_guard_range(l, &guards, (int8_t)d, &from, &to);
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from, first[d]));
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, first[d], to));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], first[d]));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, first[d], to[d]));
     }
     return in;
 }
@@ -76,8 +86,7 @@ static LExprId extent(Lower *l, const Nest *nest, uint8_t d)
     return tessi_l_op(l, OP_SUB, nest->to[d], nest->from[d]);
 }
 
-/* Dimensions before the last two: their points are the blocks along z. */
-static void outer_dimensions(Lower *l, const Nest *nest, Coord *coord)
+void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
 {
     uint8_t n = (uint8_t)(nest->n_dims - 2);
     LExprId total = tessi_l_int(l, 1);
@@ -190,7 +199,7 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
     const bool rows = nest->n_dims > 1;
     LExprId number[2] = { { 0 } };
     if (nest->n_dims > 2)
-        outer_dimensions(l, nest, p.coord);
+        tessi_kernel_outer(l, nest, p.coord);
     if (rows)
         number[1] = tessi_kernel_grid(
             l, 1, "block_y", tessi_kernel_blocks(l, extent(l, nest, (uint8_t)(x - 1)), block[1]));

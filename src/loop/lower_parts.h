@@ -277,22 +277,27 @@ void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *co
 LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
 /* ---- lower_kernel.c ---- */
+/* Opens blocks along z, one for each point of the dimensions before the last two, and gives their coordinates. */
+void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord);
 /* Opens a kernel with blocks of so many threads; tessi_scope_close ends it. */
-void tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
-                       uint32_t block_y);
+LFunction *tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
+                             uint32_t block_y);
 /* Opens a loop over the blocks along an axis, or over n iterations shared out among the threads along it; its variable. */
 LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId blocks);
 LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n);
 /* The number of blocks of a size that cover an extent. */
 LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
-/* Points first .. first + reach (in each dimension) are there, and all they read lies inside. */
+/* Where, in each dimension, points first .. first + reach are there and all they read lies inside: from <= first < to. */
+void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
+                               LExprId *to);
 LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach);
 /* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested everywhere, or only
  * in blocks or warps that do not lie inside. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split);
 /* ---- lower_register.c ---- */
-/* Several columns and rows of points a thread, straight-line. */
+/* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a second kernel. */
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
+void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group);
 /* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines; `x` is the first column, which a
  * multiple of the tile's columns lies before. */
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, LExprId x, uint32_t columns);

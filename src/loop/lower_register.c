@@ -1,5 +1,5 @@
 /* Register tiles: each thread computes several columns and rows of points, straight-line, so that neighbours share what they read and
- * rows move as vectors.
+ * rows move as vectors. Of more than two dimensions, the last two are tiled.
  *
  *   for blocks: if the block with its halo lies inside (split interior): tiles without border rules
  *               else, by thread: if its tile is whole: the tile, halo columns and rows answered by their rules once a tile
@@ -10,8 +10,11 @@ typedef struct Tiles {
     Lower *l;
     const Nest *nest;
     const PlanGroup *group;
+    uint8_t y, x;             /* the dimensions of rows and columns */
     LExprId block_y, block_x; /* first row and column of the block */
     uint32_t rows, columns;   /* of a thread's tile */
+    int64_t height, width;    /* points of a block */
+    Coord outer[MAX_DIMS];    /* the coordinates before these two */
 } Tiles;
 
 /* ---- Points of a tile ------------------------------------------------------------------------------------------------------- */
@@ -35,8 +38,11 @@ static void whole_tile(const Tiles *t, LExprId y, LExprId x, bool inside)
     Point *coord = ARENA_NEW_ARRAY(l->arena, Point, t->rows * t->columns);
     for (uint32_t r = 0; r < t->rows; r++) {
         for (uint32_t c = 0; c < t->columns; c++) {
-            coord[r * t->columns + c][0] = tile_coord(t, 0, y, r, t->rows);
-            coord[r * t->columns + c][1] = tile_coord(t, 1, x, c, t->columns);
+            Coord *point = coord[r * t->columns + c];
+            for (uint8_t d = 0; d < t->y; d++)
+                point[d] = t->outer[d];
+            point[t->y] = tile_coord(t, t->y, y, r, t->rows);
+            point[t->x] = tile_coord(t, t->x, x, c, t->columns);
         }
     }
     t->nest->tile(l, t->nest, coord, t->rows, t->columns);
@@ -50,10 +56,14 @@ static void points_of_tile(const Tiles *t, LExprId y, LExprId x)
     LExprId first[2] = { y, x };
     const uint32_t n[2] = { t->rows, t->columns };
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
-    for (uint8_t d = 0; d < 2; d++) {
-        LExprId end = tessi_l_op(l, OP_ADD, first[d], tessi_l_int(l, n[d]));
+    for (uint8_t d = 0; d < t->y; d++)
+        coord[d] = t->outer[d];
+    for (uint8_t k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        LExprId end = tessi_l_op(l, OP_ADD, first[k], tessi_l_int(l, n[k]));
         end = tessi_l_op(l, OP_MIN, end, t->nest->to[d]);
-        LVarId v = tessi_scope_for(l, tessi_dim_name(2, d), first[d], end, 1, LFOR_ROLLED);
+        const char *name = tessi_dim_name(t->nest->n_dims, d);
+        LVarId v = tessi_scope_for(l, name, first[k], end, 1, LFOR_ROLLED);
         coord[d] = tessi_nest_coord(t->nest, d, tessi_lexpr_var(l->p, v));
     }
     t->nest->body(l, t->nest, coord, NULL);
@@ -67,17 +77,17 @@ static void points_of_tile(const Tiles *t, LExprId y, LExprId x)
 static LExprId open_threads(const Tiles *t, uint8_t d, LExprId block)
 {
     Lower *l = t->l;
-    uint8_t axis = d == 0;
-    uint32_t n = d == 0 ? t->rows : t->columns;
+    uint8_t axis = d == t->y;
+    uint32_t n = axis ? t->rows : t->columns;
     LExprId thread =
         tessi_kernel_threads(l, axis, axis ? "thread_y" : "thread_x", t->group->block[axis]);
     LExprId at = tessi_l_op(l, OP_MUL, thread, tessi_l_int(l, n));
-    return tessi_scope_let(l, tessi_dim_name(2, d), tessi_l_op(l, OP_ADD, block, at));
+    return tessi_scope_let(l, tessi_dim_name(t->nest->n_dims, d), tessi_l_op(l, OP_ADD, block, at));
 }
 
 static void tiles_inside(const Tiles *t)
 {
-    LExprId y = open_threads(t, 0, t->block_y), x = open_threads(t, 1, t->block_x);
+    LExprId y = open_threads(t, t->y, t->block_y), x = open_threads(t, t->x, t->block_x);
     whole_tile(t, y, x, true);
     tessi_scope_close(t->l);
     tessi_scope_close(t->l);
@@ -85,15 +95,16 @@ static void tiles_inside(const Tiles *t)
 
 static LExprId is_whole(const Tiles *t, uint8_t d, LExprId first)
 {
-    LExprId end = tessi_l_op(t->l, OP_ADD, first, tessi_l_int(t->l, d ? t->columns : t->rows));
+    const uint32_t n = d == t->x ? t->columns : t->rows;
+    LExprId end = tessi_l_op(t->l, OP_ADD, first, tessi_l_int(t->l, n));
     return tessi_l_op(t->l, OP_LE, end, t->nest->to[d]);
 }
 
 static void tiles_anywhere(const Tiles *t)
 {
     Lower *l = t->l;
-    LExprId y = open_threads(t, 0, t->block_y), x = open_threads(t, 1, t->block_x);
-    LExprId whole = tessi_l_op(l, OP_AND, is_whole(t, 0, y), is_whole(t, 1, x));
+    LExprId y = open_threads(t, t->y, t->block_y), x = open_threads(t, t->x, t->block_x);
+    LExprId whole = tessi_l_op(l, OP_AND, is_whole(t, t->y, y), is_whole(t, t->x, x));
     whole = tessi_scope_let(l, "whole", whole);
     tessi_scope_if(l, whole);
     whole_tile(t, y, x, false);
@@ -106,24 +117,137 @@ static void tiles_anywhere(const Tiles *t)
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
 
-void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
+static Tiles new_tiles(Lower *l, const Nest *nest, const PlanGroup *group)
 {
-    Tiles t = { .l = l,
-                .nest = nest,
-                .group = group,
-                .rows = group->outputs[1],
-                .columns = group->outputs[0] };
-    const int64_t height = (int64_t)group->block[1] * t.rows;
-    const int64_t width = (int64_t)group->block[0] * t.columns;
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
-    LExprId y = tessi_kernel_grid(l, 1, "block_y", tessi_kernel_blocks(l, nest->to[0], height));
-    LExprId x = tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, nest->to[1], width));
-    t.block_y = tessi_l_op(l, OP_MUL, y, tessi_l_int(l, height));
-    t.block_x = tessi_l_op(l, OP_MUL, x, tessi_l_int(l, width));
+    return (Tiles){ .l = l,
+                    .nest = nest,
+                    .group = group,
+                    .y = (uint8_t)(nest->n_dims - 2),
+                    .x = (uint8_t)(nest->n_dims - 1),
+                    .rows = group->outputs[1],
+                    .columns = group->outputs[0],
+                    .height = (int64_t)group->block[1] * group->outputs[1],
+                    .width = (int64_t)group->block[0] * group->outputs[0] };
+}
+
+static void close_down_to(Lower *l, uint32_t depth)
+{
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+}
+
+/* How far a block reaches from its first point. Vectors may hold some columns more than are read. */
+static void block_reach(const Tiles *t, int64_t *reach)
+{
+    for (uint8_t d = 0; d < t->y; d++)
+        reach[d] = 0;
+    reach[t->y] = t->height - 1;
+    reach[t->x] = t->width - 1 + t->columns - 1;
+}
+
+static LExprId blocks_along(const Tiles *t, uint8_t d)
+{
+    return tessi_kernel_blocks(t->l, t->nest->to[d], d == t->y ? t->height : t->width);
+}
+
+static LExprId block_start(const Tiles *t, uint8_t d, LExprId number)
+{
+    return tessi_l_op(t->l, OP_MUL, number, tessi_l_int(t->l, d == t->y ? t->height : t->width));
+}
+
+/* Blocks [from, to) along the dimension lie inside. */
+static void inside_blocks(const Tiles *t, uint8_t d, LExprId *from, LExprId *to)
+{
+    Lower *l = t->l;
+    LExprId first[MAX_DIMS], end[MAX_DIMS];
+    int64_t reach[MAX_DIMS];
+    block_reach(t, reach);
+    tessi_kernel_inside_range(l, t->nest, reach, first, end);
+    const int64_t size = d == t->y ? t->height : t->width;
+    *from = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, first[d], size), blocks_along(t, d));
+    *to = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, end[d], size), blocks_along(t, d));
+    *to = tessi_l_op(l, OP_MAX, *to, *from);
+}
+
+/* The blocks inside alone. */
+static void inside_grid(Tiles *t)
+{
+    Lower *l = t->l;
+    LExprId from, to;
+    for (uint8_t d = t->y; d <= t->x; d++) {
+        const uint8_t axis = d == t->y;
+        inside_blocks(t, d, &from, &to);
+        LExprId n = tessi_l_op(l, OP_SUB, to, from);
+        LExprId k = tessi_kernel_grid(l, axis, axis ? "block_y" : "block_x", n);
+        *(axis ? &t->block_y : &t->block_x) = block_start(t, d, tessi_l_op(l, OP_ADD, from, k));
+    }
+    tiles_inside(t);
+}
+
+/* k, or beyond the blocks inside, which are left out. */
+static LExprId around(Lower *l, LExprId k, LExprId from, LExprId to)
+{
+    LExprId beyond = tessi_l_op(l, OP_ADD, k, tessi_l_op(l, OP_SUB, to, from));
+    return tessi_l_select(l, tessi_l_op(l, OP_LT, k, from), k, beyond);
+}
+
+void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group)
+{
+    Tiles t = new_tiles(l, nest, group);
+    const uint32_t depth = tessi_scope_depth(l);
+    LExprId y_from, y_to, x_from, x_to;
+    inside_blocks(&t, t.y, &y_from, &y_to);
+    inside_blocks(&t, t.x, &x_from, &x_to);
+    LExprId columns = blocks_along(&t, t.x), rows = blocks_along(&t, t.y);
+    LExprId inner_rows = tessi_l_op(l, OP_SUB, y_to, y_from);
+    LExprId inner_columns = tessi_l_op(l, OP_SUB, x_to, x_from);
+    /* First the blocks above and below those inside, row by row; then those left and right of them. */
+    LExprId in_rows = tessi_l_op(l, OP_MUL, columns, tessi_l_op(l, OP_SUB, rows, inner_rows));
+    LExprId sides = tessi_l_op(l, OP_SUB, columns, inner_columns);
+    LExprId all = tessi_l_op(l, OP_ADD, in_rows, tessi_l_op(l, OP_MUL, inner_rows, sides));
+    if (t.y)
+        tessi_kernel_outer(l, nest, t.outer);
+    LExprId k = tessi_kernel_grid(l, 0, "block", all);
+    LExprId in_row = tessi_scope_let(l, "in_row", tessi_l_op(l, OP_LT, k, in_rows));
+    LExprId n = tessi_l_select(l, in_row, columns, sides);
+    LExprId at = tessi_l_select(l, in_row, k, tessi_l_op(l, OP_SUB, k, in_rows));
+    n = tessi_scope_let(l, "n", tessi_l_op(l, OP_MAX, n, tessi_l_int(l, 1)));
+    LExprId row = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, at, n));
+    LExprId column = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, at, n));
+    row =
+        tessi_l_select(l, in_row, around(l, row, y_from, y_to), tessi_l_op(l, OP_ADD, row, y_from));
+    column = tessi_l_select(l, in_row, column, around(l, column, x_from, x_to));
+    t.block_y = tessi_scope_let(l, "block_y", block_start(&t, t.y, row));
+    t.block_x = tessi_scope_let(l, "block_x", block_start(&t, t.x, column));
+    tiles_anywhere(&t);
+    close_down_to(l, depth);
+}
+
+void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
+{
+    Tiles t = new_tiles(l, nest, group);
+    const uint32_t depth = tessi_scope_depth(l);
+    if (t.y)
+        tessi_kernel_outer(l, nest, t.outer);
+    if (group->split == SPLIT_EDGES) {
+        inside_grid(&t);
+        close_down_to(l, depth);
+        return;
+    }
+    LExprId y = tessi_kernel_grid(l, 1, "block_y", blocks_along(&t, t.y));
+    LExprId x = tessi_kernel_grid(l, 0, "block_x", blocks_along(&t, t.x));
+    t.block_y = block_start(&t, t.y, y);
+    t.block_x = block_start(&t, t.x, x);
     if (group->split == SPLIT_INTERIOR) {
-        const LExprId first[2] = { t.block_y, t.block_x };
-        const int64_t reach[2] = { height - 1, width - 1 };
+        LExprId first[MAX_DIMS];
+        int64_t reach[MAX_DIMS];
+        for (uint8_t d = 0; d < t.y; d++)
+            first[d] = t.outer[d].e;
+        first[t.y] = t.block_y;
+        first[t.x] = t.block_x;
+        block_reach(&t, reach);
         tessi_scope_if(l, tessi_kernel_inside(l, nest, first, reach));
         tiles_inside(&t);
         tessi_scope_else(l);
@@ -132,8 +256,7 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     } else {
         tiles_anywhere(&t);
     }
-    tessi_scope_close(l);
-    tessi_scope_close(l);
+    close_down_to(l, depth);
 }
 
 /* ---- Vectors ------------------------------------------------------------------------------------------------------------------------ */
@@ -158,8 +281,9 @@ static uint32_t vector_elements(const Lower *l, LBufferId id, uint32_t columns)
     return n;
 }
 
-/* index = x + c with 0 <= c < columns. */
-static bool column_of(const Lower *l, LExprId index, LExprId x, uint32_t columns, uint32_t *c)
+/* index = x + c with from <= c < to. */
+static bool column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to,
+                      int64_t *c)
 {
     *c = 0;
     if (index.v == x.v)
@@ -168,16 +292,17 @@ static bool column_of(const Lower *l, LExprId index, LExprId x, uint32_t columns
     if (e->kind != LEXPR_OP || e->op != OP_ADD || e->arg[0].v != x.v)
         return false;
     const LExpr *k = tessi_lexpr(l->p, e->arg[1]);
-    if (k->kind != LEXPR_CONST || k->value.i < 0 || k->value.i >= columns)
+    if (k->kind != LEXPR_CONST || k->value.i < from || k->value.i >= to)
         return false;
-    *c = (uint32_t)k->value.i;
+    *c = k->value.i;
     return true;
 }
 
 /* Loads of one vector: of a buffer, in a row, from column `first` on. */
 typedef struct VectorUse {
     LBufferId buffer;
-    uint32_t first, n, n_found;
+    int64_t first;
+    uint32_t n, n_found;
     LExprId load[VECTOR_BYTES]; /* by element; none = not loaded */
 } VectorUse;
 typedef VEC(VectorUse) VectorUses;
@@ -191,14 +316,19 @@ static bool same_row(const Lower *l, LExprId a, LExprId b)
     return true;
 }
 
-static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, uint32_t first, uint32_t n)
+static LExprId some_load(const VectorUse *u)
+{
+    uint32_t k = 0;
+    while (!u->load[k].v)
+        k++;
+    return u->load[k];
+}
+
+static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, int64_t first, uint32_t n)
 {
     const LExpr *e = tessi_lexpr(l->p, load);
     VEC_FOREACH (VectorUse, u, uses) {
-        LExprId some = { 0 };
-        for (uint32_t k = 0; k < u->n && !some.v; k++)
-            some = u->load[k];
-        if (u->buffer.v == e->buffer.v && u->first == first && same_row(l, some, load))
+        if (u->buffer.v == e->buffer.v && u->first == first && same_row(l, some_load(u), load))
             return u;
     }
     VEC_PUSH(l->arena, uses, ((VectorUse){ .buffer = e->buffer, .first = first, .n = n }));
@@ -214,13 +344,14 @@ static LBufferId new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
     return id;
 }
 
-static void take(Lower *l, const VectorUse *u)
+static void take(Lower *l, const VectorUse *u, LExprId x)
 {
-    const LExpr load = *tessi_lexpr(l->p, u->load[0]);
+    const LExpr load = *tessi_lexpr(l->p, some_load(u));
     const LBuffer b = l->p->buffers.at[u->buffer.v];
     LExprId index[MAX_DIMS];
-    for (int d = 0; d < load.n_args; d++)
+    for (int d = 0; d + 1 < load.n_args; d++)
         index[d] = load.arg[d];
+    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, u->first));
     tessi_scope_place(l, index, load.n_args);
     LBufferId line = new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
     LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
@@ -231,30 +362,35 @@ static void take(Lower *l, const VectorUse *u)
         s->index[d] = index[d];
     for (uint32_t k = 0; k < u->n; k++) {
         LExprId at = tessi_l_int(l, k);
-        tessi_scope_define(l, u->load[k], tessi_lexpr_load(l->p, line, &at, 1));
+        if (u->load[k].v)
+            tessi_scope_define(l, u->load[k], tessi_lexpr_load(l->p, line, &at, 1));
     }
 }
 
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, LExprId x, uint32_t columns)
 {
+    enum { WORTH = 2 }; /* elements of a vector beside the tile that are read */
+    const bool beside = l->inside_last;
     VectorUses uses = { 0 };
     LExprList list = tessi_scope_reach(l, root, n);
     for (uint32_t i = 0; i < list.n; i++) {
         const LExpr *e = tessi_lexpr(l->p, list.at[i]);
-        uint32_t c;
+        const int64_t from = beside ? -(int64_t)columns : 0;
+        int64_t c;
         if (e->kind != LEXPR_LOAD || !e->n_args
-            || !column_of(l, e->arg[e->n_args - 1], x, columns, &c))
+            || !column_of(l, e->arg[e->n_args - 1], x, from, columns - from, &c))
             continue;
-        uint32_t width = vector_elements(l, e->buffer, columns);
+        const uint32_t width = vector_elements(l, e->buffer, columns);
         if (width < 2)
             continue;
-        VectorUse *u = vector_use(l, &uses, list.at[i], c / width * width, width);
-        u->load[c % width] = list.at[i];
+        const int64_t k = tessi_floormod(c, width);
+        VectorUse *u = vector_use(l, &uses, list.at[i], c - k, width);
+        u->load[k] = list.at[i];
         u->n_found++;
     }
     VEC_FOREACH (const VectorUse, u, &uses)
-        if (u->n_found == u->n)
-            take(l, u);
+        if (u->n_found == u->n || (beside && u->n_found >= WORTH))
+            take(l, u, x);
 }
 
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,

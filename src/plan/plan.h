@@ -50,8 +50,11 @@ enum {
 typedef enum Split {
     SPLIT_NONE, /* every read is answered by its rule, everywhere */
     SPLIT_INTERIOR, /* points (of kernels: blocks) whose reads are all inside are computed without tests */
-    SPLIT_WARP /* of kernels of points: warps whose reads are all inside */
+    SPLIT_WARP, /* of kernels of points: warps whose reads are all inside */
+    SPLIT_EDGES /* of kernels of register tiles: as INTERIOR, the blocks at the edges by a kernel of their own */
 } Split;
+const char *tessi_split_name(Split s);
+bool tessi_split_by_name(const char *name, Split *out);
 
 /* How a group becomes a kernel of a GPU. */
 typedef enum KernelKind {
@@ -62,7 +65,12 @@ typedef enum KernelKind {
 } KernelKind;
 const char *tessi_kernel_name(KernelKind k);
 bool tessi_kernel_by_name(const char *name, KernelKind *out);
-enum { PLAN_MAX_BLOCK = 1024, PLAN_MAX_OUTPUTS = 16 };
+enum {
+    PLAN_MAX_BLOCK = 1024,
+    PLAN_MAX_OUTPUTS = 16,
+    PLAN_MAX_RESIDENT = 32,
+    PLAN_MAX_THREADS = 2048
+};
 
 typedef struct PlanStage {
     Placement placement;
@@ -89,9 +97,11 @@ typedef struct PlanGroup {
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
     Split split;
-    KernelKind kernel;    /* NONE on CPUs */
-    uint16_t block[2];    /* threads of a block along the last dimension and the one before */
-    uint8_t outputs[2];   /* points that each of them computes along these dimensions */
+    KernelKind kernel;  /* NONE on CPUs */
+    uint16_t block[2];  /* threads of a block along the last dimension and the one before */
+    uint8_t outputs[2]; /* points that each of them computes along these dimensions */
+    uint8_t
+        resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     VEC(PlanPass) passes; /* in order of execution; none without tiles */
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */

@@ -43,6 +43,24 @@ bool tessi_kernel_by_name(const char *name, KernelKind *out)
     return false;
 }
 
+static const char *const split_names[] = { "none", "interior", "warp", "edges" };
+
+const char *tessi_split_name(Split s)
+{
+    return split_names[s];
+}
+
+bool tessi_split_by_name(const char *name, Split *out)
+{
+    for (size_t s = 0; s < sizeof split_names / sizeof *split_names; s++) {
+        if (tessi_streq(name, split_names[s])) {
+            *out = (Split)s;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tessi_machine_is_gpu(const Machine *m)
 {
     return tessi_streq(m->target, "gpu");
@@ -190,7 +208,30 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
 
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
 {
-    return tessi_stage(f->g, s)->n_dims == 2 && tessi_plan_can_block_rows(f, s);
+    return tessi_plan_can_block_rows(f, s);
+}
+
+bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    uint32_t *seen = f->mark, now = ++f->mark[0];
+    StageList stack = { 0 };
+    if (group->n_dims == 2)
+        return true;
+    VEC_FOREACH (const StageId, member, &group->members)
+        VEC_PUSH(f->arena, &stack, *member);
+    while (stack.n) {
+        StageId at = stack.at[--stack.n];
+        VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
+            Offset o;
+            if (!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
+                return false;
+            if (p->stage[r->producer.v].placement != PLACE_INLINE || seen[r->producer.v] == now)
+                continue;
+            seen[r->producer.v] = now;
+            VEC_PUSH(f->arena, &stack, r->producer);
+        }
+    }
+    return true;
 }
 
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)

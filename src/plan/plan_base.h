@@ -94,8 +94,10 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
 typedef struct KernelCost {
     double instructions, plain_instructions; /* issued for a point, all kinds; without rules */
     double dram_seconds, issue_seconds;
-    double seconds; /* of one point */
-    double nodes;   /* of the code */
+    double cache_seconds,
+        rule_cache_seconds; /* loads that hit near caches; with reads beside the tile one by one */
+    double seconds;         /* of one point */
+    double nodes;           /* of the code */
     double
         rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
     bool
@@ -127,6 +129,8 @@ bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
 /* Threads of a GPU can compute several columns and rows of it in registers. */
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
+/* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions) alone. */
+bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */
 void tessi_plan_point_kernel(PlanGroup *group);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */

@@ -18,6 +18,7 @@ typedef struct Chooser {
     double *evaluations; /* by StageId: a point, were it inlined: in tiles that share */
     int64_t *nodes;      /* by StageId: of the code of one evaluation */
     const char **why;    /* by StageId: why it must be in memory; NULL = it need not */
+    double total;        /* of the kernels chosen so far: a point of each group */
 } Chooser;
 
 /* ---- Placement -------------------------------------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static const char *gain_text(Chooser *c, double gain)
 /* Whether blocks or warps inside are to be told from those at the edges. */
 static const char *choose_split(Chooser *c, PlanGroup *group)
 {
-    enum { WARP = 32 };
+    enum { WARP = 32, EDGE_ROWS = 4 };
     group->split = SPLIT_NONE;
     const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     const double blocks = tessi_plan_split_gain(c->m, group, &cost, SPLIT_INTERIOR);
@@ -206,9 +207,18 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
         warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
     if (blocks > 1.02 || warps > 1.02)
         group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
+    if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER
+        && tessi_plan_stays_in_plane(c->f, c->p, group)) {
+        group->split = SPLIT_EDGES;
+        group->block[0] = WARP; /* narrow ones leave the least for the edges */
+        group->block[1] = EDGE_ROWS;
+    }
     const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
                        : group->split == SPLIT_WARP ? "warps inside without rules"
-                                                    : "blocks inside without rules";
+                       : group->split == SPLIT_EDGES
+                           ? "blocks inside without rules, those at the "
+                             "edges by a kernel that has its own registers"
+                           : "blocks inside without rules";
     const char *text = tessi_sprintf(c->f->arena, "%s: gain of splitting by blocks G = %s", what,
                                      gain_text(c, blocks));
     if (warps > 0)
@@ -220,9 +230,29 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
         cost.chain ? "; stages computed again share less at edges" : "");
 }
 
+/* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds once. */
+static void shape_block(PlanGroup *group)
+{
+    enum { THREADS = 128, ROWS = 8 };
+    const int rows = group->outputs[1] < ROWS ? ROWS / group->outputs[1] : 1;
+    group->block[1] = (uint16_t)(rows < 4 ? rows : 4);
+    group->block[0] = (uint16_t)(THREADS / group->block[1]);
+}
+
+/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. */
+static uint8_t choose_resident(const PlanGroup *group, const KernelCost *cost)
+{
+    enum {
+        ENOUGH = 1024
+    }; /* threads: more of them have too few registers for what is on its way */
+    const int64_t threads = cost->threads < ENOUGH ? cost->threads : ENOUGH;
+    return (uint8_t)(threads / (group->block[0] * group->block[1]));
+}
+
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
-    static const uint8_t rows[] = { 1, 2, 4, 8 };
+    enum { LONG_CODE = 3000 };                    /* instructions: compiling takes a second */
+    static const uint8_t rows[] = { 4, 2, 1, 8 }; /* the first unless others are clearly better */
     tessi_plan_point_kernel(group);
     bool tiles = true;
     uint32_t bytes = 1;
@@ -240,15 +270,19 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
             tried.kernel = KERNEL_REGISTER;
             tried.outputs[0] = (uint8_t)columns;
             tried.outputs[1] = rows[i];
-            tried.block[0] = 32;
-            tried.block[1] = 4;
+            shape_block(&tried);
             KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            if (!cost.feasible || cost.seconds > 0.99 * least.seconds)
+            const double length = cost.instructions * tried.outputs[0] * tried.outputs[1];
+            const double worth = length > LONG_CODE ? 0.8 : 0.99;
+            if (!cost.feasible || cost.seconds > worth * least.seconds)
                 continue;
             best = tried;
             least = cost;
         }
     }
+    c->total += least.seconds;
+    if (best.kernel == KERNEL_REGISTER)
+        best.resident = choose_resident(&best, &least);
     const char *why = described(c, &best, &least);
     if (best.kernel == KERNEL_REGISTER)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
@@ -256,6 +290,100 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, choose_split(c, &best));
     best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
     *group = best;
+}
+
+/* ---- Search --------------------------------------------------------------------------------------------------------------------- */
+
+/* The groups and kernels of a choice of placements, and what a point of all groups costs. */
+static double complete(Chooser *c)
+{
+    const Graph *g = c->f->g;
+    c->p->groups.at = NULL;
+    c->p->groups.n = c->p->groups.cap = 0;
+    c->total = 0;
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_plan_computes(c->f, id) && c->p->stage[id.v].placement == PLACE_MEMORY)
+            add_to_groups(c, id);
+    tessi_plan_order(c->p, c->f);
+    VEC_FOREACH (PlanGroup, group, &c->p->groups)
+        choose_kernel(c, group);
+    return c->total;
+}
+
+/* The stage may be in memory or computed again, whichever costs less. */
+static bool is_free(const Chooser *c, StageId id)
+{
+    const Stage *s = tessi_stage(c->f->g, id);
+    return tessi_plan_computes(c->f, id) && !c->f->returned[id.v] && s->n_dims >= 2
+           && tessi_stage_is_plain(s) && !c->why[id.v] && !c->f->has_window[id.v];
+}
+
+/* No function grows beyond what compilers take in a second or two. */
+static bool code_fits(Chooser *c)
+{
+    c->nodes = tessi_plan_code_nodes(c->f, c->p);
+    GRAPH_FOREACH_STAGE (c->f->g, id) {
+        const int64_t most = c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES;
+        if (tessi_plan_computes(c->f, id) && c->nodes[id.v] > most
+            && c->nodes[id.v] > c->f->nodes[id.v])
+            return false;
+    }
+    return true;
+}
+
+static void turn(Chooser *c, StageId id)
+{
+    PlanStage *at = &c->p->stage[id.v];
+    at->placement = at->placement == PLACE_INLINE ? PLACE_MEMORY : PLACE_INLINE;
+}
+
+/* Places `a`, and `b` if it is one, the other way; undone unless the whole becomes faster. */
+static bool try_turns(Chooser *c, StageId a, StageId b, double *best)
+{
+    turn(c, a);
+    if (b.v)
+        turn(c, b);
+    const double cost = code_fits(c) ? complete(c) : 2 * *best;
+    if (cost > 0.97 * *best) {
+        turn(c, a);
+        if (b.v)
+            turn(c, b);
+        return false;
+    }
+    const char *why = tessi_sprintf(c->f->arena,
+                                    "all groups together cost %lld fs a point, and cost %lld fs "
+                                    "with it the other way",
+                                    femtoseconds(cost), femtoseconds(*best));
+    c->p->stage[a.v].reason = why;
+    if (b.v)
+        c->p->stage[b.v].reason = why;
+    *best = cost;
+    return true;
+}
+
+/* A stage alone can be cheap to compute again where a chain of such is not, and the other way round: places each stage the other way,
+ * alone and in turn with one in memory, and keeps what makes the whole faster. */
+static void improve(Chooser *c)
+{
+    enum { MOST_STAGES = 48, MOST_TRIES = 400 };
+    const Graph *g = c->f->g;
+    double best = complete(c);
+    int tries = g->stages.n > MOST_STAGES ? MOST_TRIES : 0;
+    for (bool better = true; better && tries < MOST_TRIES;) {
+        better = false;
+        GRAPH_FOREACH_STAGE (g, a) {
+            if (!is_free(c, a) || tries++ >= MOST_TRIES)
+                continue;
+            better = try_turns(c, a, (StageId){ 0 }, &best) || better;
+            GRAPH_FOREACH_STAGE (g, b) {
+                if (c->p->stage[a.v].placement == PLACE_INLINE && is_free(c, b)
+                    && c->p->stage[b.v].placement == PLACE_MEMORY && tries++ < MOST_TRIES)
+                    better = try_turns(c, a, b, &best) || better;
+            }
+        }
+    }
+    code_fits(c);
+    complete(c);
 }
 
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
@@ -272,11 +400,6 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id))
             place(&c, id);
-    GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
-            add_to_groups(&c, id);
-    tessi_plan_order(c.p, f);
-    VEC_FOREACH (PlanGroup, group, &c.p->groups)
-        choose_kernel(&c, group);
+    improve(&c);
     return c.p;
 }

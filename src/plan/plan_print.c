@@ -48,8 +48,6 @@ static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where
         add_reason(out, tessi_sprintf(p->arena, "    %s", indent), p->stage[id.v].reason);
 }
 
-static const char *const split_names[] = { "none", "interior", "warp" };
-
 static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
     tessi_text_add(out, "\ngroup ");
@@ -90,10 +88,12 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
                         group->block[0], group->block[1]);
         if (group->outputs[0] > 1 || group->outputs[1] > 1)
             tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
+        if (group->resident)
+            tessi_text_addf(out, "    resident %u\n", group->resident);
     }
     if (group->stream)
         tessi_text_add(out, "    stream\n");
-    tessi_text_addf(out, "    split %s\n", split_names[group->split]);
+    tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split));
 }
 
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out)

@@ -27,7 +27,7 @@ static void inline_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
-static void draw_kernel(const PlanFacts *f, PlanGroup *group, Random *r)
+static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     static const uint16_t widths[] = { 32, 64, 1, 7 };
     tessi_plan_point_kernel(group);
@@ -44,6 +44,9 @@ static void draw_kernel(const PlanFacts *f, PlanGroup *group, Random *r)
     group->outputs[0] = (uint8_t)(1 << draw(r, 4));
     group->outputs[1] = (uint8_t)(1 + draw(r, 4));
     group->split = draw(r, 2) ? SPLIT_INTERIOR : SPLIT_NONE;
+    if (draw(r, 2) && tessi_plan_stays_in_plane(f, p, group))
+        group->split = SPLIT_EDGES;
+    group->resident = (uint8_t)draw(r, 3);
 }
 
 /* Joins two groups when that leaves an order of execution. */
@@ -74,6 +77,8 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
             VEC_PUSH(f->arena, &target->members, *s);
         VEC_FOREACH (const StageId, s, &from->members)
             VEC_PUSH(f->arena, &target->members, *s);
+        if (target->split == SPLIT_EDGES && !tessi_plan_stays_in_plane(f, p, target))
+            target->split = SPLIT_INTERIOR;
         if (tessi_plan_order(&joined, f))
             *p = joined;
     }
@@ -186,7 +191,7 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
         if (draw(&r, 3) == 0)
             group->split = SPLIT_NONE;
         if (p->gpu) {
-            draw_kernel(f, group, &r);
+            draw_kernel(f, p, group, &r);
             continue;
         }
         if (tessi_plan_can_join_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))

@@ -2,8 +2,8 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split interior|warp|none   tile N...   stream
- *                        kernel KIND  block X Y    outputs X Y (of GPUs)
+ *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
+ *                        kernel KIND  block X Y    outputs X Y   resident N (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
  *
@@ -191,14 +191,12 @@ static bool read_loops(PlanReader *r)
 
 static bool read_split(PlanReader *r)
 {
-    const char *w = needed_word(r, "'interior', 'warp' or 'none'");
+    static const char kinds[] = "'none', 'interior', 'warp' or 'edges'";
+    const char *w = needed_word(r, kinds);
     if (!w)
         return false;
-    if (!tessi_streq(w, "interior") && !tessi_streq(w, "warp") && !tessi_streq(w, "none"))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is 'interior', 'warp' or 'none', not '%s'", w);
-    r->group->split = tessi_streq(w, "interior") ? SPLIT_INTERIOR
-                      : tessi_streq(w, "warp")   ? SPLIT_WARP
-                                                 : SPLIT_NONE;
+    if (!tessi_split_by_name(w, &r->group->split))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is %s, not '%s'", kinds, w);
     return line_ends(r);
 }
 
@@ -297,6 +295,15 @@ static bool read_outputs(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_resident(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "blocks", PLAN_MAX_RESIDENT, &n))
+        return false;
+    r->group->resident = (uint8_t)n;
+    return line_ends(r);
+}
+
 static bool read_target(PlanReader *r)
 {
     const char *w = needed_word(r, "'cpu' or 'gpu'");
@@ -383,10 +390,11 @@ static bool read_line(PlanReader *r)
     bool of_pass = r->pass && tessi_streq(key, "rows");
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group =
-        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
-        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
-        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs");
+    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
+                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
+                    || tessi_streq(key, "columns") || tessi_streq(key, "split")
+                    || tessi_streq(key, "kernel") || tessi_streq(key, "block")
+                    || tessi_streq(key, "outputs") || tessi_streq(key, "resident");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -407,6 +415,8 @@ static bool read_line(PlanReader *r)
         return read_block(r);
     if (tessi_streq(key, "outputs"))
         return read_outputs(r);
+    if (tessi_streq(key, "resident"))
+        return read_resident(r);
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 

@@ -131,11 +131,22 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "group '%s': splitting by warps is for kernels of points with blocks "
                              "as wide as a warp, %d",
                              group->name, WARP);
+    if (group->split == SPLIT_EDGES
+        && (group->kernel != KERNEL_REGISTER || !tessi_plan_stays_in_plane(c->f, c->p, group)))
+        return tessi_sprintf(a,
+                             "group '%s': kernels of their own for edges are for register tiles of "
+                             "stages that read only their own plane",
+                             group->name);
+    if (group->resident && !c->p->gpu)
+        return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
     if (!c->p->gpu)
         return NULL;
     if (group->block[0] * group->block[1] > PLAN_MAX_BLOCK || !group->block[0] || !group->block[1])
         return tessi_sprintf(a, "group '%s': blocks have 1 to %d threads", group->name,
                              PLAN_MAX_BLOCK);
+    if (group->block[0] * group->block[1] * group->resident > PLAN_MAX_THREADS)
+        return tessi_sprintf(a, "group '%s': no more than %d threads fit a multiprocessor",
+                             group->name, PLAN_MAX_THREADS);
     if (group->n_dims < 2 && group->block[1] != 1)
         return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
     if (group->rows > 1)
@@ -146,10 +157,11 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name);
     VEC_FOREACH (const StageId, id, &group->members)
         if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_tile(c->f, *id))
-            return tessi_sprintf(a,
-                                 "group '%s': register tiles are for whole two-dimensional stages "
-                                 "without window loops",
-                                 group->name);
+            return tessi_sprintf(
+                a,
+                "group '%s': register tiles are for whole stages of two dimensions or "
+                "more without window loops",
+                group->name);
     return NULL;
 }
 

@@ -241,7 +241,7 @@ static void illegal_plans_are_refused(void **state)
         { "group o\nstage out memory\nloops 0 0\n", "dimension 0 has two loops" },
         { "group o\nstage out memory\nloops 0 7\n", "a dimension is a number from 0 to 3" },
         { "group o\nstage out memory\nsplit maybe\n",
-          "a split is 'interior', 'warp' or 'none', not 'maybe'" },
+          "a split is 'none', 'interior', 'warp' or 'edges', not 'maybe'" },
         { "stage out memory\n", "stage 'out' is in no group" },
         { "stage out nowhere\n", "'nowhere' is no placement" },
         { "why not\n", "a reason belongs to a stage or a group" },
@@ -272,6 +272,13 @@ static void illegal_plans_are_refused(void **state)
           "a pass of group 'o' has no stages" },
         { "pass\n", "a pass belongs to a group" },
         { "stream\n", "'stream' belongs to a group" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nsplit edges\n",
+          "kernels of their own for edges are for register tiles" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nresident 2\n",
+          "resident blocks are for GPUs" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel register\nblock 32 32\nresident 3\n",
+          "no more than 2048 threads fit a multiprocessor" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
