@@ -477,6 +477,16 @@ TESS_FN int64_t tess_order_f64(double x)
     uint64_t u = tess_bits_f64(x);
     return x != x ? INT64_MAX : (int64_t)(u ^ ((u >> 63) * 0x7fffffffffffffffu));
 }
+TESS_FN float tess_at_order_i32(int32_t k)
+{
+    uint32_t u = (uint32_t)k;
+    return tess_real_f32(u ^ ((u >> 31) * 0x7fffffffu));
+}
+TESS_FN double tess_at_order_i64(int64_t k)
+{
+    uint64_t u = (uint64_t)k;
+    return tess_real_f64(u ^ ((u >> 63) * 0x7fffffffffffffffu));
+}
 /* Shell's sort: insertion sort for a handful of elements, n^(4/3) or so for many; no recursion, no memory. */
 #define TESS_SORT(T, s, K, KEY)                                     \
     TESS_BIG_FN void tess_sort_##s(T *v, tess_idx n)                \

@@ -182,6 +182,22 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
         const truth x = (truth)(a != a);               \
         return steps;                                  \
     }
+#define TESS_MAX_i32 INT32_MAX
+#define TESS_MAX_i64 INT64_MAX
+/* Places in order: the bits of a real but the sign, turned over where it is negative; k is an integer of type I. */
+#define TESS_VECTOR_ORDER(V, s, k, I)                                                        \
+    TESS_FN tess_##k##V tess_order_##s##V(tess_##s##V a)                                     \
+    {                                                                                        \
+        const tess_##k##V bits = (tess_##k##V)a, nan = (tess_##k##V)(a != a);                \
+        const tess_##k##V most = TESS_MAX_##k - (tess_##k##V){ 0 };                          \
+        return (~nan & (bits ^ (most & (bits >> (8 * (int)sizeof(I) - 1))))) | (nan & most); \
+    }
+#define TESS_VECTOR_AT_ORDER(V, k, s, I)                                    \
+    TESS_FN tess_##s##V tess_at_order_##k##V(tess_##k##V a)                 \
+    {                                                                       \
+        const tess_##k##V most = TESS_MAX_##k - (tess_##k##V){ 0 };         \
+        return (tess_##s##V)(a ^ (most & (a >> (8 * (int)sizeof(I) - 1)))); \
+    }
 /* `steps` leads from the truth values x in lanes to truth values m as wide as s. */
 #define TESS_VECTOR_SELECT(V, s, I, steps)                                            \
     TESS_FN tess_##s##V tess_select_##s##V(tess_b##V x, tess_##s##V a, tess_##s##V b) \

@@ -285,6 +285,29 @@ static ValueRange table_range(const Table *t)
     return r;
 }
 
+/* Orders grow with what they are orders of; the least zero is -0. */
+static ValueRange order_range(ScalarType t, const ValueRange *a)
+{
+    ScalarType to = tessi_op_result(OP_ORDER, t);
+    Value lo = { .f = a->lo == 0 ? -0.0 : a->lo }, hi = { .f = a->hi == 0 ? 0.0 : a->hi };
+    int64_t last = tessi_type_range(to).hi;
+    return (ValueRange){ .i = { tessi_eval(OP_ORDER, t, &lo).i,
+                                a->maybe_nan ? last : tessi_eval(OP_ORDER, t, &hi).i } };
+}
+
+static ValueRange at_order_range(ScalarType t, const ValueRange *a)
+{
+    ScalarType to = tessi_op_result(OP_AT_ORDER, t);
+    Value lo = { .i = a->i.lo }, hi = { .i = a->i.hi };
+    lo = tessi_eval(OP_AT_ORDER, t, &lo);
+    hi = tessi_eval(OP_AT_ORDER, t, &hi);
+    if (isnan(lo.f))
+        return whole(to);
+    return (ValueRange){ .lo = lo.f,
+                         .hi = isnan(hi.f) ? (double)INFINITY : hi.f,
+                         .maybe_nan = isnan(hi.f) };
+}
+
 static ValueRange op_range(const Graph *g, const Expr *e, const ValueRange *range)
 {
     ValueRange a[3] = { { .maybe_nan = false } };
@@ -295,6 +318,10 @@ static ValueRange op_range(const Graph *g, const Expr *e, const ValueRange *rang
     if (e->type == TYPE_BOOL)
         return whole(TYPE_BOOL);
     ScalarType t = tessi_expr(g, e->arg[0])->type;
+    if (e->op == OP_ORDER)
+        return order_range(t, a);
+    if (e->op == OP_AT_ORDER)
+        return at_order_range(t, a);
     return tessi_is_real(t) ? real_op(e->op, t, a) : int_op(e->op, t, a[0].i, a[1].i);
 }
 

@@ -143,6 +143,7 @@ static Value eval_b(Op op, const Value *v)
         case OP_LT: return tessi_value_int(x < y);                                             \
         case OP_LE: return tessi_value_int(x <= y);                                            \
         case OP_ISNAN: return tessi_value_int(tess_isnan_##s(x));                              \
+        case OP_ORDER: return tessi_value_int(tess_order_##s(x));                              \
         default: return tessi_value_real(0);                                                   \
         }                                                                                      \
     }
@@ -167,9 +168,13 @@ Value tessi_eval(Op op, ScalarType t, const Value *args)
     case TYPE_U8: return eval_u8(op, v);
     case TYPE_I16: return eval_i16(op, v);
     case TYPE_U16: return eval_u16(op, v);
-    case TYPE_I32: return eval_i32(op, v);
+    case TYPE_I32:
+        if (op == OP_AT_ORDER)
+            return tessi_value_real((double)tess_at_order_i32((int32_t)v[0].i));
+        return eval_i32(op, v);
     case TYPE_U32: return eval_u32(op, v);
-    case TYPE_I64: return eval_i64(op, v);
+    case TYPE_I64:
+        return op == OP_AT_ORDER ? tessi_value_real(tess_at_order_i64(v[0].i)) : eval_i64(op, v);
     case TYPE_F16: /* computed as F32 */
     case TYPE_F32: return eval_float(op, v);
     case TYPE_F64: return eval_f64(op, v);

@@ -86,6 +86,17 @@ bool tessi_op_by_name(const char *name, Op *out)
     return false;
 }
 
+ScalarType tessi_op_result(Op op, ScalarType t)
+{
+    bool wide = tessi_type_info(t)->bytes == 8;
+    switch (tessi_op_info(op)->result) {
+    case 'B': return TYPE_BOOL;
+    case 'K': return wide ? TYPE_I64 : TYPE_I32;
+    case 'R': return wide ? TYPE_F64 : TYPE_F32;
+    default: return t;
+    }
+}
+
 bool tessi_is_real(ScalarType t)
 {
     return type_infos[t].cls == 'R';

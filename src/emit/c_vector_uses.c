@@ -133,6 +133,11 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
     case OP_ISNAN:
         return tessi_sprintf(w->arena, "TESS_VECTOR_ISNAN(%s, %s, %s, %s)", v, s,
                              integer(bytes, false), resized(w, "x", bytes, lane, false));
+    case OP_ORDER:
+    case OP_AT_ORDER:
+        return tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s, %s, %s, %s)",
+                             op == OP_ORDER ? "ORDER" : "AT_ORDER", v, s,
+                             brief(tessi_op_result(op, t)), integer(bytes, false));
     case OP_SELECT:
         return tessi_sprintf(w->arena, "TESS_VECTOR_SELECT(%s, %s, %s, %s)", v, s,
                              integer(bytes, false), resized(w, "x", lane, bytes, false));
@@ -148,10 +153,11 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
 {
-    const OpInfo *info = tessi_op_info(op);
     tessi_c_use_type(w, t);
-    if (info->result == 'B' || op == OP_SELECT)
+    if (op == OP_SELECT)
         tessi_c_use_type(w, TYPE_BOOL);
+    else
+        tessi_c_use_type(w, tessi_op_result(op, t));
     const char *line = is_plain(op, t) ? NULL : operator_line(w, op, t, by);
     if (line)
         use(w, &w->vector_operators, line);

@@ -105,6 +105,7 @@ bool tessi_op_accepts(Op op, ScalarType t)
     case 'I': return tessi_is_integer(t) || t == TYPE_BOOL;
     case 'R': return t == TYPE_F32 || t == TYPE_F64;
     case 'A': return t != TYPE_F16;
+    case 'K': return t == TYPE_I32 || t == TYPE_I64;
     default: return false; /* index arithmetic belongs to the loops */
     }
 }
@@ -134,7 +135,7 @@ ExprId tessi_expr_op(Graph *g, Op op, ExprId a, ExprId b, ExprId c)
     e.n_args = tessi_op_info(op)->n_args;
     for (uint32_t k = e.n_args; k < 3; k++)
         e.arg[k] = (ExprId){ 0 };
-    e.type = tessi_op_info(op)->result == 'B' ? TYPE_BOOL : operand_type(g, &e);
+    e.type = tessi_op_result(op, operand_type(g, &e));
     if (!tessi_op_well_typed(g, &e)) /* misuse: the verifier reports it */
         return intern_expr(g, &e);
     ExprId folded = tessi_fold_op(g, &e);

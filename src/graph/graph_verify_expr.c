@@ -105,8 +105,8 @@ static bool verify_kind(Verify *v, uint32_t id)
         if ((unsigned)e->op >= N_OPS || !tessi_op_well_typed(g, e))
             return bad(v, id, "an operator on values of the wrong type");
         ScalarType operand = tessi_expr(g, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
-        ScalarType want = tessi_op_info(e->op)->result == 'B' ? TYPE_BOOL : operand;
-        return e->type == want || bad(v, id, "an operator with the wrong type of result");
+        return e->type == tessi_op_result(e->op, operand)
+               || bad(v, id, "an operator with the wrong type of result");
     }
     case EXPR_CAST:
     case EXPR_SAT: return e->n_args == 1 || bad(v, id, "a conversion of nothing");

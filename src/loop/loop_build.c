@@ -202,7 +202,7 @@ LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c)
     LExprId args[3] = { a, b, c };
     int n = tessi_op_info(op)->n_args;
     ScalarType operands = tessi_lexpr(p, op == OP_SELECT ? b : a)->type;
-    ScalarType type = tessi_op_info(op)->result == 'B' ? TYPE_BOOL : operands;
+    ScalarType type = tessi_op_result(op, operands);
 
     if (op == OP_SELECT) {
         bool taken;

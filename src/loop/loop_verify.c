@@ -43,7 +43,7 @@ static bool check_op(Verifier *v, const LExpr *e)
     for (int i = 0; i < e->n_args; i++)
         types[i] = tessi_lexpr(v->p, e->arg[i])->type;
     const OpInfo *info = tessi_op_info(e->op);
-    ScalarType result = info->result == 'B' ? TYPE_BOOL : types[e->op == OP_SELECT ? 1 : 0];
+    ScalarType result = tessi_op_result(e->op, types[e->op == OP_SELECT]);
     if (!tessi_loop_op_fits(e->op, types) || e->type != result)
         return fault(v, "operator '%s' does not fit the types of its arguments", info->name);
     return true;

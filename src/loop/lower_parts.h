@@ -8,7 +8,6 @@
  *   lower_window.c windows to loops with accumulators
  *   lower_rows.c   windows for several rows at once
  *   lower_patch.c  the edges of windows, from copies of what they read
- *   lower_median.c medians as networks
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs

@@ -99,8 +99,8 @@ Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
         ExprId other = ev->exprs.at[i];
         const Expr *e = tessi_expr(l->g, other);
         if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v
-            && !is_made(ev, other) && !tessi_median_is_network(l, other)
-            && can_stand_here(l, ev, other) && !inner_windows(l, ev, other, false))
+            && !is_made(ev, other) && can_stand_here(l, ev, other)
+            && !inner_windows(l, ev, other, false))
             add_member(l, &f, other);
     }
     return f;
@@ -347,10 +347,6 @@ void tessi_window_close(Lower *l, Eval *ev, WindowId id)
 
 void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
 {
-    if (tessi_median_is_network(l, id)) {
-        tessi_eval_set(l, ev, id, tessi_median_network(l, ev, id));
-        return;
-    }
     inner_windows(l, ev, id, true);
     if (*tessi_eval_cell(ev, id))
         return; /* made together with an inner one */

@@ -48,9 +48,6 @@ void tessi_window_close(Lower *l, Eval *ev, WindowId id);
 ExprId tessi_window_if(const Lower *l, const Member *m);
 /* Steps through the different conditions of a family, from *i = 0 on. */
 bool tessi_window_next_if(const Lower *l, const Family *f, uint32_t *i, ExprId *where);
-/* ---- lower_median.c ---- */
-bool tessi_median_is_network(Lower *l, ExprId id);
-LExprId tessi_median_network(Lower *l, Eval *ev, ExprId id);
 void tessi_lower_set(Lower *l, LVarId var, LExprId value);
 LExprId tessi_lower_bool(Lower *l, bool b);
 

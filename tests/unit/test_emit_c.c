@@ -301,6 +301,8 @@ static bool applies(Op op, ScalarType t)
     bool integer = tessi_is_integer(t) || t == TYPE_BOOL;
     if (op == OP_ROUND16)
         return t == TYPE_F32;
+    if (info->domain == 'K')
+        return t == TYPE_I32 || t == TYPE_I64;
     return info->domain == 'A' || (info->domain == 'N' && t != TYPE_BOOL)
            || (info->domain == 'I' && integer) || (info->domain == 'R' && tessi_is_real(t));
 }

@@ -263,14 +263,33 @@ static void no_operator_on_any_type_leaves_its_type(void **state)
                 if (o == OP_SELECT)
                     v[0] = integer(n % 2);
                 Value r = tessi_eval((Op)o, t, v);
-                if (tessi_op_info((Op)o)->result == 'B' || t == TYPE_BOOL)
-                    assert_true(r.i == 0 || r.i == 1);
-                else if (!tessi_is_real(t))
-                    assert_true(r.i >= range.lo && r.i <= range.hi);
-                else if (t != TYPE_F64)
+                ScalarType of = tessi_op_result((Op)o, t);
+                Interval room = tessi_is_real(of) ? range : tessi_type_range(of);
+                if (!tessi_is_real(of))
+                    assert_true(r.i >= room.lo && r.i <= room.hi);
+                else if (of != TYPE_F64)
                     assert_true(isnan(r.f) || r.f == (double)(float)r.f);
             }
         }
+}
+
+/* ---- Orders ------------------------------------------------------------------------------------------ */
+static void orders_grow_with_reals_and_lead_back_to_them(void **state)
+{
+    (void)state;
+    static const double values[] = { -INFINITY, -1e30, -1,   -1e-45,   -0.0, 0,
+                                     1e-45,     2,     1e30, INFINITY, NAN };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        for (unsigned k = 0; k < 2; k++) {
+            ScalarType t = k ? TYPE_F64 : TYPE_F32, of = tessi_op_result(OP_ORDER, t);
+            Value v = real(k ? values[i] : (double)(float)values[i]);
+            Value before = real(i && k ? values[i - 1] : i ? (double)(float)values[i - 1] : 0);
+            Value order = tessi_eval(OP_ORDER, t, &v);
+            assert_true(tessi_value_same(t, tessi_eval(OP_AT_ORDER, of, &order), v));
+            assert_true(!i || tessi_eval(OP_ORDER, t, &before).i < order.i);
+        }
+    Value nan = real(-(double)NAN);
+    assert_true(tessi_eval(OP_ORDER, TYPE_F32, &nan).i == INT32_MAX);
 }
 
 /* ---- Reals: eval is the prelude, with one rounding to the type ---------------------------------------- */
@@ -588,6 +607,7 @@ int main(void)
         cmocka_unit_test(index_division_rounds_down),
         cmocka_unit_test(bool_operators_are_logical),
         cmocka_unit_test(no_operator_on_any_type_leaves_its_type),
+        cmocka_unit_test(orders_grow_with_reals_and_lead_back_to_them),
         cmocka_unit_test(real_operators_are_those_of_the_prelude),
         cmocka_unit_test(infix_spelling_means_the_same),
         cmocka_unit_test(casts_wrap_integers_and_saturate_reals),

@@ -103,6 +103,17 @@ static void test_windows(void **state)
           "int32", "stage y[M, N] int32 = cast<int32>(max($i = -50..50 : P@[0,$i]:clamp))\n");
 }
 
+static void test_medians_of_few_values_are_networks(void **state)
+{
+    check(*state, "stage y[M, N] uint8 = median($i = -1..1 : P@[0,$i]:clamp)\n", "uint8",
+          "stage y[M, N] uint8 = min(max(P@[0,-1]:clamp, P), max(min(P@[0,-1]:clamp, P), "
+          "P@[0,1]:clamp))\n");
+    check(*state, "stage y[M, N] float = median($i = 0..1 : X@[0,$i]:clamp)\n", "float",
+          "stage y[M, N] float = at_order(max(order(X), order(X@[0,1]:clamp)))\n");
+    check(*state, "stage y[M, N] float = median($i = 0..7, $j = 0..7 : X@[$i,$j]:clamp)\n", "float",
+          "stage y[M, N] float = median($i = 0..7, $j = 0..7 : X@[$i,$j]:clamp)\n");
+}
+
 /* ---- Bits ------------------------------------------------------------------------------------------------------------- */
 
 static const char *const bodies[] = {
@@ -114,6 +125,9 @@ static const char *const bodies[] = {
     "select(cast<int32>(P) < cast<int32>(S), cast<int32>(P) | 256, -cast<int32>(P))",
     "cast<int32>(cast<float>(cast<int32>(P) * 100) / 7.0f) + cast<int32>(sat<uint8>(X))",
     "median($i = -2..2 : cast<int32>(P@[0,$i]:mirror) - 100)",
+    "median($i = -2..2, $j = -3..3 : K@[$i,$j]:mirror where $i * $j < 3)",
+    "cast<int32>(median($i = 0..5, $j = -2..1 : sqrt(X@[$i,$j]:wrap)) * 99.0f)",
+    "cast<int32>(1.0f / median($i = -1..1, $j = -1..1 : trunc(X@[$i,$j]:wrap / 64.0f)))",
     "sum($i = -20..20 : cast<int32>(P@[$i,0]:reflect) where cast<int32>(P@[$i,0]:reflect) < 99)",
     "max($i = -20..20 : cast<int32>(P@[$i,0]:reflect) - 9 where cast<int32>(P@[$i,0]:reflect) < 2)",
     "min($i = -20..20 : cast<int32>(S@[$i,0]:clamp))",
@@ -191,6 +205,7 @@ int main(void)
         GRAPH_TEST(test_minima_and_choices_in_bytes),
         GRAPH_TEST(test_stages_are_stored_narrow),
         GRAPH_TEST(test_windows),
+        GRAPH_TEST(test_medians_of_few_values_are_networks),
         GRAPH_TEST(test_bodies_keep_their_bits),
         GRAPH_TEST(test_random_graphs_keep_their_bits),
     };

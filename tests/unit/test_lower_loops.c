@@ -234,24 +234,6 @@ static void large_windows_run_over_strips(void **state)
     run_all(*state, g, 3);
 }
 
-/* No sorting in memory for few integers; reals are sorted in total order. */
-static void medians_of_integers_are_networks(void **state)
-{
-    Graph *g = testing_read(
-        *state,
-        "graph t param M, N scalar k float image X[M, N] uint8 stage X[M, N] uint8 = image X "
-        "stage m[M, N] uint8 = median($i = -1..1, $j = -1..1 : X@[$i,$j]:mirror) "
-        "stage c[M, N] uint8 = median($i = -2..2, $j = -2..2 : X@[$i,$j]:wrap where $i * $j == 0) "
-        "stage f[M, N] float = median($i = -1..1, $j = -1..1 : cast<float>(X@[$i,$j]:mirror)) "
-        "output a[M, N] uint8 = m output b[M, N] uint8 = c output d[M, N] float = f",
-        NULL);
-    const char *text = loops_text(
-        *state, lowered(*state, g, tessi_plan_naive(*state, g, tessi_machine_default(*state))));
-    assert_int_equal(count(text, "sort "), 1);
-    for (uint64_t seed = 0; seed < 10; seed++)
-        run_all(*state, g, seed);
-}
-
 static void histograms_count_in_parts(void **state)
 {
     Graph *g = testing_read(*state,
@@ -293,7 +275,6 @@ int main(void)
                                         GRAPH_TEST(shared_values_are_computed_once),
                                         GRAPH_TEST(windows_over_one_range_share_a_loop),
                                         GRAPH_TEST(large_windows_run_over_strips),
-                                        GRAPH_TEST(medians_of_integers_are_networks),
                                         GRAPH_TEST(histograms_count_in_parts),
                                         GRAPH_TEST(functions_name_their_stages) };
     return cmocka_run_group_tests(tests, NULL, NULL);
