@@ -102,7 +102,8 @@ static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps
         double n = times(g, &deps[id->v]);
         switch (e->kind) {
         case EXPR_OP:
-            if (deps[id->v].point || deps[id->v].level >= 0) /* else it is computed once */
+            if (deps[id->v].point
+                || deps[id->v].data) /* else it is computed once, or once a window */
                 add_operation(g, e, n, &c);
             break;
         case EXPR_CAST:

@@ -10,7 +10,7 @@
 #include "graph/graph_masks.h"
 #include "graph/graph_passes.h"
 
-enum { MAX_POINTS = 1 << 14, MAX_SIMPLE_TAPS = 121, MAX_SIMPLE_NODES = 4 };
+enum { MAX_POINTS = 1 << 14 };
 
 static const ExprId none = { 0 };
 
@@ -371,8 +371,7 @@ static uint32_t count_used(const Taps *t)
 static bool is_small(Masks *m, const Taps *t)
 {
     uint32_t n = count_used(t), nodes = tessi_expr_walk(&m->walk, m->to, &t->value, 1)->n;
-    return n <= UNROLL_TAPS ? n * nodes <= UNROLL_NODES
-                            : n <= MAX_SIMPLE_TAPS && nodes <= MAX_SIMPLE_NODES;
+    return n <= UNROLL_TAPS && n * nodes <= UNROLL_NODES;
 }
 
 static ExprId plus(Graph *g, ExprId sum, ExprId x)

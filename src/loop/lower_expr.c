@@ -197,6 +197,10 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
     case EXPR_WINVAR: return tessi_lexpr_cast(l->p, e->type, window_var(ev, e));
     case EXPR_TABLE: {
         LExprId at = tessi_lexpr_cast(l->p, TYPE_INDEX, a);
+        const Table *table = tessi_table(l->g, e->table);
+        const LExpr *known = tessi_lexpr(l->p, at);
+        if (known->kind == LEXPR_CONST && known->value.i >= 0 && known->value.i < table->n)
+            return tessi_lexpr_const(l->p, table->type, table->at[known->value.i]);
         return tessi_lexpr_load(l->p, tessi_lower_table(l, e->table), &at, 1);
     }
     case EXPR_WINDOW: break; /* made by tessi_eval_window */

@@ -345,7 +345,8 @@ static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
     }
     b->columns = columns * (WIDEST_VECTOR / widest);
     if (!b->any || !nest->vector || nest->n_dims != 2
-        || !tessi_patches_find(l, nest, b->columns, &b->patches)) {
+        || !tessi_patches_find(l, nest, nest->rows, b->columns, LOOP_MAX_LOCAL_BYTES / 4,
+                               &b->patches)) {
         b->patches.n = 0;
         return;
     }

@@ -81,6 +81,7 @@ typedef struct Coord {
 typedef struct WindowVars {
     WindowId window;
     LExprId var[MAX_WINDOW_VARS]; /* INDEX */
+    bool is_point;                /* all are constants: one point of a window written out */
 } WindowVars;
 
 /* One evaluation of bodies at given coordinates: a piece in its loops, or an inlined stage at one of its uses. */
@@ -153,6 +154,7 @@ typedef struct Lower {
     uint8_t n_loop_dims;
     uint32_t guard_depth;
     const PatchList *patches; /* to read from instead of the images; NULL = none */
+    bool unroll_windows;      /* windows are written out, point by point */
     bool has_sort;            /* the nest being built sorts: vectors are useless */
     IdMap inline_map;
     VEC(InlineUse *) inline_uses;
@@ -309,8 +311,12 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_patch.c ---- */
-/* The patches for blocks of `columns` points of all rows of the nest; false when they would not do. */
-bool tessi_patches_find(Lower *l, const Nest *nest, uint32_t columns, PatchList *list);
+/* The patches for tiles of rows x columns points; false when they would not do, or have more than most_bytes. */
+bool tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
+                        int64_t most_bytes, PatchList *list);
+/* Brings them into being and fills them, each thread of a block its elements, for a tile of points from (y, x) on. */
+void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
+                                   int64_t columns);
 /* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
                         LExprId points, uint32_t columns);

@@ -81,7 +81,8 @@ static bool add_read(Lower *l, PatchList *list, const Access *access)
     return true;
 }
 
-bool tessi_patches_find(Lower *l, const Nest *nest, uint32_t columns, PatchList *list)
+bool tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
+                        int64_t most_bytes, PatchList *list)
 {
     list->n = 0;
     ExprList reads = tessi_reach(l, nest->roots, nest->n_roots);
@@ -93,9 +94,9 @@ bool tessi_patches_find(Lower *l, const Nest *nest, uint32_t columns, PatchList 
     }
     int64_t bytes = 0;
     VEC_FOREACH (const Patch, p, list)
-        bytes += (nest->rows + p->hi[0] - p->lo[0]) * (columns + p->hi[1] - p->lo[1])
+        bytes += (rows + p->hi[0] - p->lo[0]) * (columns + p->hi[1] - p->lo[1])
                  * tessi_type_info(tessi_stage(l->g, p->producer)->type)->bytes;
-    return list->n > 0 && bytes <= LOOP_MAX_LOCAL_BYTES / 4;
+    return list->n > 0 && bytes <= most_bytes;
 }
 
 /* ---- Filling ------------------------------------------------------------------------------------------------------------------- */
@@ -121,15 +122,14 @@ static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
     return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
 }
 
-/* The columns [from, to) of a row of the patch; all of them inside the image, or none. */
-static void fill_columns(const Fill *f, LExprId from, LExprId to, bool inside)
+/* One element of a row of the patch; `inside` where its column is certainly inside the image. */
+static void fill_element(const Fill *f, LExprId column, bool inside)
 {
     Lower *l = f->l;
     const Patch *p = f->p;
     const Stage *s = tessi_stage(l->g, p->producer);
     LExprId n = tessi_lower_size(l, s->size[1]), in = f->row_inside;
-    LVarId k = tessi_scope_for(l, "k", from, to, 1, inside ? LFOR_SIMD : 0);
-    LExprId column = tessi_lexpr_var(l->p, k), x = tessi_l_op(l, OP_ADD, p->origin[1], column);
+    LExprId x = tessi_l_op(l, OP_ADD, p->origin[1], column);
     LExprId at[2] = { f->y, inside ? x : answered(l, p->rule[1], x, n) };
     LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
     if (!inside && p->rule[1] == BORDER_CONSTANT)
@@ -145,7 +145,29 @@ static void fill_columns(const Fill *f, LExprId from, LExprId to, bool inside)
     store->index[0] = f->row;
     store->index[1] = column;
     store->a = placed[0];
-    tessi_scope_close(l);
+}
+
+/* The columns [from, to) of a row of the patch; all of them inside the image, or none. */
+static void fill_columns(const Fill *f, LExprId from, LExprId to, bool inside)
+{
+    LVarId k = tessi_scope_for(f->l, "k", from, to, 1, inside ? LFOR_SIMD : 0);
+    fill_element(f, tessi_lexpr_var(f->l->p, k), inside);
+    tessi_scope_close(f->l);
+}
+
+/* What a row of the patch is answered by. */
+static void fill_row(Fill *f, LExprId height)
+{
+    Lower *l = f->l;
+    const Patch *p = f->p;
+    LExprId y = tessi_l_op(l, OP_ADD, p->origin[0], f->row);
+    f->y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
+    if (p->rule[0] == BORDER_CONSTANT)
+        f->row_inside = is_inside(l, y, height);
+    if (p->outside.v) {
+        Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
+        f->outside = tessi_eval_expr(l, ev, p->outside);
+    }
 }
 
 static void fill(Lower *l, const Nest *nest, const Patch *p, LExprId points)
@@ -164,36 +186,52 @@ static void fill(Lower *l, const Nest *nest, const Patch *p, LExprId points)
     LVarId row =
         tessi_scope_for(l, "row", zero, tessi_l_int(l, nest->rows + p->hi[0] - p->lo[0]), 1, 0);
     Fill f = { .l = l, .p = p, .row = tessi_lexpr_var(l->p, row) };
-    LExprId y = tessi_l_op(l, OP_ADD, p->origin[0], f.row);
-    f.y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
-    if (p->rule[0] == BORDER_CONSTANT)
-        f.row_inside = is_inside(l, y, height);
-    if (p->outside.v) {
-        Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
-        f.outside = tessi_eval_expr(l, ev, p->outside);
-    }
+    fill_row(&f, height);
     fill_columns(&f, zero, from, false);
     fill_columns(&f, from, to, true);
     fill_columns(&f, to, count, false);
     tessi_scope_close(l);
 }
 
+static void declare(Lower *l, Patch *p, LExprId y, LExprId x, int64_t rows, int64_t columns)
+{
+    const Stage *s = tessi_stage(l->g, p->producer);
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_edge", s->name),
+                  .kind = LBUF_LOCAL,
+                  .type = s->type,
+                  .n_dims = 2 };
+    b.size[0] = tessi_l_int(l, rows + p->hi[0] - p->lo[0]);
+    b.size[1] = tessi_l_int(l, columns + p->hi[1] - p->lo[1]);
+    p->buffer = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = p->buffer;
+    p->origin[0] = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, p->lo[0]));
+    p->origin[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, p->lo[1]));
+}
+
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
                         LExprId points, uint32_t columns)
 {
     VEC_FOREACH (Patch, p, list) {
-        const Stage *s = tessi_stage(l->g, p->producer);
-        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_edge", s->name),
-                      .kind = LBUF_LOCAL,
-                      .type = s->type,
-                      .n_dims = 2 };
-        b.size[0] = tessi_l_int(l, nest->rows + p->hi[0] - p->lo[0]);
-        b.size[1] = tessi_l_int(l, (int64_t)columns + p->hi[1] - p->lo[1]);
-        p->buffer = tessi_loop_buffer(l->p, &b);
-        tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = p->buffer;
-        p->origin[0] = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, p->lo[0]));
-        p->origin[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, p->lo[1]));
+        declare(l, p, y, x, nest->rows, columns);
         fill(l, nest, p, points);
+    }
+}
+
+void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
+                                   int64_t columns)
+{
+    VEC_FOREACH (Patch, p, list)
+        declare(l, p, y, x, rows, columns);
+    VEC_FOREACH (Patch, p, list) {
+        const Stage *s = tessi_stage(l->g, p->producer);
+        Fill f = { .l = l, .p = p };
+        const uint32_t depth = tessi_scope_depth(l);
+        f.row = tessi_kernel_threads(l, 1, "row", rows + p->hi[0] - p->lo[0]);
+        fill_row(&f, tessi_lower_size(l, s->size[0]));
+        LExprId column = tessi_kernel_threads(l, 0, "k", columns + p->hi[1] - p->lo[1]);
+        fill_element(&f, column, false);
+        while (tessi_scope_depth(l) > depth)
+            tessi_scope_close(l);
     }
 }
 

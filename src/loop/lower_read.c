@@ -6,8 +6,21 @@
 
 /* ---- Coordinates --------------------------------------------------------------------------------------------------- */
 
-/* The coordinate of an affine read, without its expression. */
-static Coord affine_coord(const Lower *l, const Coord *coord, const AccessDim *d)
+/* The variable of an open window that is written out point by point is a constant. */
+static bool at_point(const Lower *l, const Eval *ev, const AccessTerm *t, int64_t *at)
+{
+    for (uint32_t i = ev ? ev->open.n : 0; i-- > 0;) {
+        if (ev->open.at[i].window.v != t->window.v)
+            continue;
+        if (ev->open.at[i].is_point)
+            *at = tessi_lexpr(l->p, ev->open.at[i].var[t->var])->value.i;
+        return ev->open.at[i].is_point;
+    }
+    return false;
+}
+
+/* The coordinate of an affine read, without its expression; for all points of windows where `ev` is NULL. */
+static Coord affine_coord(const Lower *l, const Eval *ev, const Coord *coord, const AccessDim *d)
 {
     Coord c = { .dim = -1, .rest = tessi_lin_size(l->g, d->add) };
     int64_t lo = c.rest.constant, hi = c.rest.constant, x;
@@ -29,8 +42,10 @@ static Coord affine_coord(const Lower *l, const Coord *coord, const AccessDim *d
     for (int t = 0; t < d->n_terms; t++) {
         const AccessTerm *term = &d->term[t];
         const Window *w = tessi_window(l->g, term->window);
-        int64_t a = (int64_t)w->lo[term->var] * term->coef,
-                b = (int64_t)w->hi[term->var] * term->coef;
+        int64_t from = w->lo[term->var], to = w->hi[term->var];
+        if (at_point(l, ev, term, &from))
+            to = from;
+        const int64_t a = from * term->coef, b = to * term->coef;
         ok = ok && tessi_add_i64(lo, a < b ? a : b, &lo) && tessi_add_i64(hi, a < b ? b : a, &hi);
     }
     c.lo = lo;
@@ -156,7 +171,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 continue;
             }
         } else {
-            c = affine_coord(l, ev->coord, dim);
+            c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
             if (place->scratch.v
                 || place->wraps[d]) { /* holds, or is evaluated at, what the rule answers */
@@ -223,7 +238,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
         at[d] = opaque_coord((LExprId){ 0 }, producer->size[d]);
         if (dim->absolute)
             continue;
-        Coord c = affine_coord(l, coord, dim);
+        Coord c = affine_coord(l, NULL, coord, dim);
         if (place->wraps[d]) {
             c.beyond = true;
             at[d] = c;

@@ -34,6 +34,7 @@ static void whole_tile(const Tiles *t, LExprId y, LExprId x, bool inside)
     Lower *l = t->l;
     l->inside_last = l->inside_rows = inside;
     l->guard_depth = tessi_scope_depth(l);
+    l->unroll_windows = true;
     typedef Coord Point[MAX_DIMS];
     Point *coord = ARENA_NEW_ARRAY(l->arena, Point, t->rows * t->columns);
     for (uint32_t r = 0; r < t->rows; r++) {
@@ -46,6 +47,7 @@ static void whole_tile(const Tiles *t, LExprId y, LExprId x, bool inside)
         }
     }
     t->nest->tile(l, t->nest, coord, t->rows, t->columns);
+    l->unroll_windows = false;
     l->inside_last = l->inside_rows = false;
 }
 
@@ -195,6 +197,7 @@ static LExprId around(Lower *l, LExprId k, LExprId from, LExprId to)
 
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group)
 {
+    enum { MOST_PATCH_BYTES = 40 << 10 };
     Tiles t = new_tiles(l, nest, group);
     const uint32_t depth = tessi_scope_depth(l);
     LExprId y_from, y_to, x_from, x_to;
@@ -221,7 +224,15 @@ void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *gr
     column = tessi_l_select(l, in_row, column, around(l, column, x_from, x_to));
     t.block_y = tessi_scope_let(l, "block_y", block_start(&t, t.y, row));
     t.block_x = tessi_scope_let(l, "block_x", block_start(&t, t.x, column));
+    PatchList patches = { 0 };
+    /* A window has more rows and columns beyond the tile than registers can hold the places of: the block copies what it reads. */
+    if (nest->windows
+        && tessi_patches_find(l, nest, t.height, t.width, MOST_PATCH_BYTES, &patches)) {
+        tessi_patches_fill_by_threads(l, &patches, t.block_y, t.block_x, t.height, t.width);
+        l->patches = &patches;
+    }
     tiles_anywhere(&t);
+    l->patches = NULL;
     close_down_to(l, depth);
 }
 

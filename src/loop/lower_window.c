@@ -345,8 +345,65 @@ void tessi_window_close(Lower *l, Eval *ev, WindowId id)
         tessi_scope_close(l);
 }
 
+/* ---- Written out --------------------------------------------------------------------------------------------------------- */
+
+/* What depends on the window's variables has no value any more. */
+static void forget_point(const Lower *l, const Eval *ev, WindowId id)
+{
+    for (uint32_t i = 0; i < ev->exprs.n; i++)
+        for (int level = 0; level < MAX_WINDOW_LEVELS; level++)
+            if (l->deps[ev->exprs.at[i].v].window[level].v == id.v)
+                ev->value[i] = 0;
+}
+
+/* The steps of one window, one after the other, without a loop. */
+static LExprId written_out(Lower *l, Eval *ev, ExprId id)
+{
+    const Expr *e = tessi_expr(l->g, id);
+    const Window *w = tessi_window(l->g, e->window);
+    Member m = { .id = id, .cond = tessi_window_condition(l, e) };
+    if (m.cond == COND_NEVER)
+        return tessi_window_empty(l, e);
+    LExprId acc = tessi_window_start(l, e, m.cond);
+    ConstEval eval;
+    const ExprId where = tessi_window_if(l, &m);
+    if (where.v)
+        tessi_const_eval_init(&eval, l->g, l->arena, &l->walk, where, e->window);
+    int32_t point[MAX_WINDOW_VARS];
+    for (int i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = w->lo[i];
+    do {
+        WindowVars vars = { .window = e->window, .is_point = true };
+        for (int i = 0; i < w->n_vars; i++)
+            vars.var[i] = tessi_l_int(l, point[i]);
+        VEC_PUSH(l->arena, &ev->open, vars);
+        Value holds = tessi_value_int(1);
+        if (where.v)
+            tessi_const_eval(&eval, point, &holds); /* known, or it would be COND_STATIC */
+        if (holds.i) {
+            LExprId operand[WINDOW_OPERANDS];
+            tessi_window_operands(l, ev, &m, operand);
+            acc = tessi_window_step_expr(l, &m, operand, acc);
+        }
+        ev->open.n--;
+        forget_point(l, ev, e->window);
+    } while (tessi_window_step(w, point));
+    return acc;
+}
+
+/* Its conditions are known point by point, and nothing in it needs a loop. */
+static bool can_write_out(Lower *l, const Expr *e)
+{
+    const Condition cond = tessi_window_condition(l, e);
+    return e->reduction != REDUCE_MEDIAN && cond != COND_STATIC;
+}
+
 void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
 {
+    if (l->unroll_windows && can_write_out(l, tessi_expr(l->g, id))) {
+        tessi_eval_set(l, ev, id, written_out(l, ev, id));
+        return;
+    }
     inner_windows(l, ev, id, true);
     if (*tessi_eval_cell(ev, id))
         return; /* made together with an inner one */

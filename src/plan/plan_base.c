@@ -126,6 +126,23 @@ static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
     return r;
 }
 
+/* The points at which the bodies of windows are computed, those of windows around them multiplied in. */
+static void add_points(PlanFacts *f, const ExprDeps *deps, StageId id, const Expr *window)
+{
+    int64_t points = tessi_window_points(tessi_window(f->g, window->window));
+    for (int level = 0; level < MAX_WINDOW_LEVELS && points > 0; level++) {
+        if (!deps->window[level].v)
+            continue;
+        const int64_t around = tessi_window_points(tessi_window(f->g, deps->window[level]));
+        if (around < 0 || points > PLAN_MANY_POINTS || around > PLAN_MANY_POINTS)
+            points = -1;
+        else
+            points *= around;
+    }
+    int64_t *sum = &f->window_points[id.v];
+    *sum = points < 0 || *sum + points > PLAN_MANY_POINTS ? PLAN_MANY_POINTS : *sum + points;
+}
+
 static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, StageId id)
 {
     const Stage *s = tessi_stage(f->g, id);
@@ -143,6 +160,7 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
             const Expr *x = tessi_expr(f->g, *e);
             if (x->kind == EXPR_WINDOW) {
                 f->has_window[id.v] = true;
+                add_points(f, &deps[e->v], id, x);
                 f->sorts[id.v] = f->sorts[id.v] || x->reduction == REDUCE_MEDIAN;
                 f->pointwise[id.v] = false;
             }
@@ -167,6 +185,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->pointwise = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->has_window = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
+    f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
     f->mark = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
@@ -208,7 +227,9 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
 
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
 {
-    return tessi_plan_can_block_rows(f, s);
+    const Stage *stage = tessi_stage(f->g, s);
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
+           && !f->sorts[s.v] && f->window_points[s.v] < PLAN_MAX_WRITTEN_OUT;
 }
 
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group)

@@ -8,6 +8,7 @@
 /* Functions larger than this (in expression nodes, inlined stages multiplied out) would take a C compiler too long. */
 /* A block of rows with more nodes than this takes a C compiler longer than it saves. */
 enum { PLAN_BLOCK_NODES = 800, PLAN_BLOCK_ROWS = 8 };
+enum { PLAN_MANY_POINTS = 1 << 20, PLAN_MAX_WRITTEN_OUT = 8192 };
 enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
 
 /* One read of a producer in the bodies of a stage; of a reduction, its source. */
@@ -32,7 +33,9 @@ struct PlanFacts {
     bool *
         pointwise; /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *has_window;
-    bool *sorts;    /* has a median that stayed a window */
+    bool *sorts; /* has a median that stayed a window */
+    int64_t *
+        window_points; /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
     int64_t *nodes; /* expressions in its bodies */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
@@ -102,6 +105,10 @@ typedef struct KernelCost {
         rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
     bool
         chain; /* some stage computed again is read beyond the tile and reads beyond the point itself */
+    bool windows; /* some are written out */
+    bool
+        narrow; /* elements of less than 4 bytes, which need registers of their own when they are used */
+    bool long_code;    /* does not stay in the cache of instructions */
     int64_t halo[2];   /* how far rows and columns are read beyond the tile */
     int64_t registers; /* of a thread */
     int64_t threads;   /* on a multiprocessor at once */
@@ -127,7 +134,7 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 /* The same with window loops, whose accumulators the rows keep side by side; not with medians, which are sorted. */
 bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
-/* Threads of a GPU can compute several columns and rows of it in registers. */
+/* Threads of a GPU can compute several columns and rows of it in registers; windows are written out. */
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
 /* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions) alone. */
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);

@@ -198,7 +198,7 @@ static const char *gain_text(Chooser *c, double gain)
 /* Whether blocks or warps inside are to be told from those at the edges. */
 static const char *choose_split(Chooser *c, PlanGroup *group)
 {
-    enum { WARP = 32, EDGE_ROWS = 4 };
+    enum { WARP = 32 };
     group->split = SPLIT_NONE;
     const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     const double blocks = tessi_plan_split_gain(c->m, group, &cost, SPLIT_INTERIOR);
@@ -210,8 +210,9 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER
         && tessi_plan_stays_in_plane(c->f, c->p, group)) {
         group->split = SPLIT_EDGES;
+        const int threads = group->block[0] * group->block[1];
         group->block[0] = WARP; /* narrow ones leave the least for the edges */
-        group->block[1] = EDGE_ROWS;
+        group->block[1] = (uint16_t)(threads / WARP);
     }
     const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
                        : group->split == SPLIT_WARP ? "warps inside without rules"
@@ -239,9 +240,17 @@ static void shape_block(PlanGroup *group)
     group->block[0] = (uint16_t)(THREADS / group->block[1]);
 }
 
-/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. */
-static uint8_t choose_resident(const PlanGroup *group, const KernelCost *cost)
+/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Sums of windows load little
+ * ahead; where their code is long, many warps that run through it together ask for each instruction once. */
+static uint8_t choose_resident(PlanGroup *group, const KernelCost *cost)
 {
+    if (cost->narrow || (cost->windows && !cost->long_code))
+        return 0;
+    if (cost->windows) {
+        group->block[0] = 32;
+        group->block[1] = 8;
+        return 2;
+    }
     enum {
         ENOUGH = 1024
     }; /* threads: more of them have too few registers for what is on its way */
@@ -251,7 +260,6 @@ static uint8_t choose_resident(const PlanGroup *group, const KernelCost *cost)
 
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
-    enum { LONG_CODE = 3000 };                    /* instructions: compiling takes a second */
     static const uint8_t rows[] = { 4, 2, 1, 8 }; /* the first unless others are clearly better */
     tessi_plan_point_kernel(group);
     bool tiles = true;
@@ -261,6 +269,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         tiles = tiles && tessi_plan_can_tile(c->f, *member);
         bytes = size > bytes ? size : bytes;
     }
+    const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     PlanGroup best = *group;
     KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
     const KernelCost point = least;
@@ -268,13 +277,13 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         for (size_t i = 0; i < sizeof rows; i++) {
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
+            if (in_plane) /* rules at the edges alone, if at all */
+                tried.split = SPLIT_EDGES;
             tried.outputs[0] = (uint8_t)columns;
             tried.outputs[1] = rows[i];
             shape_block(&tried);
             KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            const double length = cost.instructions * tried.outputs[0] * tried.outputs[1];
-            const double worth = length > LONG_CODE ? 0.8 : 0.99;
-            if (!cost.feasible || cost.seconds > worth * least.seconds)
+            if (!cost.feasible || cost.seconds > 0.99 * least.seconds)
                 continue;
             best = tried;
             least = cost;

@@ -8,7 +8,9 @@
 enum {
     BASE_REGISTERS = 28,    /* addresses, sizes, coordinates */
     BASE_INSTRUCTIONS = 40, /* of a thread: coordinates, ends, leaving */
-    GPU_MAX_NODES = 5000    /* of straight-line code: beyond it compiling takes seconds */
+    ROWS_ALIVE = 3,         /* of what a window reads */
+    SMALL_CODE = 2900,      /* instructions of straight-line code */
+    MOST_CODE = 4600        /* the same: compiling takes three seconds */
 };
 
 typedef struct Rules {
@@ -97,6 +99,67 @@ static double rule_instructions(Border rule)
     }
 }
 
+/* The offset of a read for one point of the window it stands in; false when it has none, or leaves the plane. */
+static bool offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out)
+{
+    int64_t offset[MAX_DIMS];
+    const int n = a->n_dims;
+    for (int d = 0; d < n; d++) {
+        const AccessDim *dim = &a->dim[d];
+        if (dim->absolute || dim->src != d || dim->scale != 1
+            || !tessi_size_is_const(g, dim->add, &offset[d]))
+            return false;
+        for (int t = 0; t < dim->n_terms; t++)
+            offset[d] += (int64_t)dim->term[t].coef * point[dim->term[t].var];
+        if (d < n - 2 && offset[d])
+            return false;
+    }
+    *out = (Offset){ offset[n - 2], offset[n - 1] };
+    return true;
+}
+
+/* The window that a read stands in, when tiles write it out: one of constant size, read at constant offsets. */
+static const Window *written_out(const Counter *c, const PlanRead *r)
+{
+    WindowId id = { 0 };
+    if (!r->access.v || r->dynamic || c->group->kernel != KERNEL_REGISTER)
+        return NULL;
+    const Access *a = tessi_access(c->f->g, r->access);
+    for (int d = 0; d < a->n_dims; d++) {
+        for (int t = 0; t < a->dim[d].n_terms; t++) {
+            if (id.v && id.v != a->dim[d].term[t].window.v)
+                return NULL;
+            id = a->dim[d].term[t].window;
+        }
+    }
+    const Window *w = id.v ? tessi_window(c->f->g, id) : NULL;
+    Offset o;
+    return w && a->n_dims >= 2 && tessi_window_points(w) > 0 && offset_at(c->f->g, a, w->lo, &o)
+               ? w
+               : NULL;
+}
+
+/* Spreads a read in a window that tiles write out. */
+static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *from, OffsetSet *to)
+{
+    const Graph *g = c->f->g;
+    const Window *w = written_out(c, r);
+    if (!w)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    int32_t point[MAX_WINDOW_VARS];
+    for (int i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = w->lo[i];
+    Offset o;
+    do {
+        offset_at(g, a, point, &o);
+        VEC_FOREACH (const Offset, at, &from->at)
+            tessi_plan_add_offset(c->f->arena, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
+    } while (tessi_window_step(w, point));
+    to->loose += from->loose * r->times;
+    return true;
+}
+
 /* Notes by which rules the producer of a read is answered; reads in window loops are answered each time. */
 static void note_rules(Counter *c, StageId reader, const PlanRead *r)
 {
@@ -104,7 +167,7 @@ static void note_rules(Counter *c, StageId reader, const PlanRead *r)
     if (!r->access.v || r->dynamic)
         return;
     const Access *access = tessi_access(c->f->g, r->access);
-    if (!tessi_plan_read_offset(c->f->g, r, &o)) {
+    if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader.v].at.n + c->places[reader.v].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
             c->cost.rule_instructions += n * rule_instructions(access->dim[d].rule);
@@ -156,6 +219,12 @@ static void count_rules(Counter *c, StageId id)
             c->cost.chain = true;
 }
 
+static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, OffsetSet *to)
+{
+    if (!spread_window(c, r, from, to))
+        tessi_plan_spread(c->f->arena, c->f->g, r, from, to);
+}
+
 static void count(Counter *c)
 {
     const Graph *g = c->f->g;
@@ -169,6 +238,7 @@ static void count(Counter *c)
         if (!c->is_member[v] && c->p->stage[v].placement != PLACE_INLINE) {
             const double size = tessi_type_info(tessi_stage(g, id)->type)->bytes;
             double apart;
+            c->cost.narrow = c->cost.narrow || size < 4;
             const double together = load_instructions(c, id, &apart);
             loads += together;
             c->cost.rule_instructions += apart;
@@ -181,16 +251,22 @@ static void count(Counter *c)
             continue;
         }
         c->cost.instructions += n * instructions_of(c, id);
-        c->cost.nodes += n * (double)c->f->nodes[v];
+        c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
         if (c->is_member[v])
             bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
         VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
-            tessi_plan_spread(c->f->arena, g, r, &c->places[v], &c->places[r->producer.v]);
+            spread(c, r, &c->places[v], &c->places[r->producer.v]);
             note_rules(c, id, r);
         }
     }
     c->cost.instructions += loads;
     c->cost.dram_seconds = bytes / (c->m->memory_gbs * 1e9);
+    if (c->cost
+            .windows) { /* sums step by step: they and some rows of what they read are alive at once */
+        const double alive =
+            (double)(c->rows * c->columns) + ROWS_ALIVE * (double)(c->columns + c->cost.halo[1]);
+        places = places < alive ? places : alive;
+    }
     c->cost.registers = BASE_REGISTERS + (int64_t)places;
 }
 
@@ -260,6 +336,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     c.rules = ARENA_NEW_ARRAY(f->arena, Rules, f->g->stages.n);
     c.is_member = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
     VEC_FOREACH (const StageId, member, &group->members) {
+        c.cost.windows =
+            c.cost.windows || (f->has_window[member->v] && group->kernel == KERNEL_REGISTER);
         c.is_member[member->v] = true;
         for (int64_t r = 0; r < c.rows; r++)
             for (int64_t k = 0; k < c.columns; k++)
@@ -275,6 +353,9 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
         cost->instructions += cost->rule_instructions;
     cost->instructions /= points;
     cost->issue_seconds = issue_seconds(m, cost->instructions);
+    cost->long_code = cost->instructions * points > SMALL_CODE;
+    if (cost->long_code)
+        cost->issue_seconds *= 1.2;
     const int64_t most =
         cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
@@ -289,7 +370,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     /* What does not fit spills to memory: not for us. */
-    cost->feasible = group->kernel != KERNEL_REGISTER
-                     || (cost->registers <= m->registers_a_thread && cost->nodes <= GPU_MAX_NODES);
+    cost->feasible =
+        group->kernel != KERNEL_REGISTER
+        || (cost->registers <= m->registers_a_thread && cost->instructions * points <= MOST_CODE);
     return *cost;
 }

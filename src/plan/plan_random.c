@@ -29,6 +29,7 @@ static void inline_some(const PlanFacts *f, Plan *p, Random *r)
 
 static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
+    enum { MOST_POINTS = 1000 }; /* of windows written out */
     static const uint16_t widths[] = { 32, 64, 1, 7 };
     tessi_plan_point_kernel(group);
     group->block[0] = widths[draw(r, 4)];
@@ -38,11 +39,14 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         group->split = SPLIT_INTERIOR;
     if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
-    if (!tessi_plan_can_tile(f, group->members.at[0]) || draw(r, 2))
+    const StageId first = group->members.at[0];
+    const uint8_t columns = (uint8_t)(1 << draw(r, 4)), rows = (uint8_t)(1 + draw(r, 4));
+    if (!tessi_plan_can_tile(f, first) || f->window_points[first.v] * columns * rows > MOST_POINTS
+        || draw(r, 2))
         return;
     group->kernel = KERNEL_REGISTER;
-    group->outputs[0] = (uint8_t)(1 << draw(r, 4));
-    group->outputs[1] = (uint8_t)(1 + draw(r, 4));
+    group->outputs[0] = columns;
+    group->outputs[1] = rows;
     group->split = draw(r, 2) ? SPLIT_INTERIOR : SPLIT_NONE;
     if (draw(r, 2) && tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_EDGES;
@@ -69,7 +73,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
         PlanGroup *target = &joined.groups.at[i - (k < i)];
         const PlanGroup old = *target;
         target->rows = old.rows < from->rows ? old.rows : from->rows;
-        if (from->kernel != old.kernel)
+        if (p->gpu && (from->kernel != old.kernel || f->has_window[from->members.at[0].v]))
             tessi_plan_point_kernel(target);
         target->members.at = NULL;
         target->members.n = target->members.cap = 0;

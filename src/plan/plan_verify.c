@@ -156,11 +156,20 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
     VEC_FOREACH (const StageId, id, &group->members)
+        if (group->kernel == KERNEL_REGISTER && tessi_plan_can_tile(c->f, *id)
+            && c->f->window_points[id->v] * group->outputs[0] * group->outputs[1]
+                   > PLAN_MAX_WRITTEN_OUT)
+            return tessi_sprintf(
+                a,
+                "group '%s': the windows of all outputs of a thread have more than "
+                "%d points to be written out",
+                group->name, PLAN_MAX_WRITTEN_OUT);
+    VEC_FOREACH (const StageId, id, &group->members)
         if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_tile(c->f, *id))
             return tessi_sprintf(
                 a,
                 "group '%s': register tiles are for whole stages of two dimensions or "
-                "more without window loops",
+                "more that sort nothing, with windows of constant size",
                 group->name);
     return NULL;
 }
