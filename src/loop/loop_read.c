@@ -477,10 +477,7 @@ static bool read_launch(LoopReader *r, LFunction *f)
     }
     if (!tessi_loop_expect(r, "]"))
         return false;
-    if (accept_word(r, "resident") && !read_natural(r, &f->resident))
-        return false;
-    f->beside = accept_word(r, "beside");
-    return true;
+    return !accept_word(r, "resident") || read_natural(r, &f->resident);
 }
 
 static bool read_function(LoopReader *r, const char *comment, bool is_kernel)
