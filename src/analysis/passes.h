@@ -8,6 +8,8 @@
 /* A new graph with the same results, cheaper to compute, for every target alike. */
 Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
 
+/* What is computed at several places of a piece becomes a stage. Returns `g` itself when there is none. */
+Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */
 void tessi_pass_median(Graph *g, Arena *scratch);
 /* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In place. */

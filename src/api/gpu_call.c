@@ -319,27 +319,73 @@ bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f)
     return true;
 }
 
-static bool put_kernels(void *user, DeviceStream stream, Failure *f)
+static bool put_kernel(GpuSlot *s, uint32_t i, DeviceStream stream, Failure *f)
 {
-    GpuSlot *s = user;
+    return s->launches[i].is_empty
+           || tessi_device_launch(s->code->context->device, &s->launches[i].launch, stream, f);
+}
+
+static bool put_kernels(GpuSlot *s, DeviceStream stream, Failure *f)
+{
     for (uint32_t i = 0; i < s->code->emitted->kernels.n; i++)
-        if (!s->launches[i].is_empty
-            && !tessi_device_launch(s->code->context->device, &s->launches[i].launch, stream, f))
+        if (!put_kernel(s, i, stream, f))
             return false;
     return true;
 }
 
+/* ---- Graphs ---- */
+typedef struct Recording {
+    GpuSlot *slot;
+    DeviceStream side; /* for kernels beside others */
+    DeviceEvent fork, join;
+} Recording;
+
+/* Kernels i and i + 1, at the same time. */
+static bool record_pair(Recording *r, uint32_t i, DeviceStream stream, Failure *f)
+{
+    Device *d = r->slot->code->context->device;
+    return tessi_device_record(d, stream, &r->fork, f) && tessi_device_await(d, r->side, r->fork, f)
+           && put_kernel(r->slot, i, stream, f) && put_kernel(r->slot, i + 1, r->side, f)
+           && tessi_device_record(d, r->side, &r->join, f)
+           && tessi_device_await(d, stream, r->join, f);
+}
+
+static bool record(void *user, DeviceStream stream, Failure *f)
+{
+    Recording *r = user;
+    const GpuModule *m = r->slot->code->emitted;
+    for (uint32_t i = 0; i < m->kernels.n; i++) {
+        const bool pair = i + 1 < m->kernels.n && m->kernels.at[i + 1].beside;
+        if (!(pair ? record_pair(r, i, stream, f) : put_kernel(r->slot, i, stream, f)))
+            return false;
+        i += pair;
+    }
+    return true;
+}
+
+static bool record_graph(GpuSlot *s, Failure *f)
+{
+    Device *d = s->code->context->device;
+    Recording r = { .slot = s };
+    const bool ok = tessi_device_stream_new(d, &r.side, f)
+                    && tessi_device_graph_new(d, record, &r, &s->graph, f);
+    tessi_device_event_free(d, r.fork);
+    tessi_device_event_free(d, r.join);
+    if (r.side)
+        tessi_device_stream_free(d, r.side);
+    return ok;
+}
+
 /* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less time between
- * them. To start one or two kernels costs less than to start a graph. */
+ * them. */
 bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f)
 {
-    enum { FEW = 2 };
     Device *d = s->code->context->device;
-    if (!s->launched || !tessi_device_info(d)->has_graphs || s->code->emitted->kernels.n <= FEW) {
+    if (!s->launched || !tessi_device_info(d)->has_graphs) {
         s->launched = true;
         return put_kernels(s, stream, f);
     }
-    if (!s->graph && !tessi_device_graph_new(d, put_kernels, s, &s->graph, f))
+    if (!s->graph && !record_graph(s, f))
         return false;
     return tessi_device_graph_launch(d, s->graph, stream, f);
 }

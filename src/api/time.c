@@ -102,7 +102,6 @@ typedef struct Copier {
     size_t n;    /* pairs */
     int runs;
     bool by_driver; /* not by our kernel */
-    bool as_graph;
     DeviceBuffer from[MOST_PAIRS], to[MOST_PAIRS];
     DeviceModule *module;
     DeviceKernel *kernel;
@@ -147,12 +146,13 @@ static bool do_copies(void *user, Failure *f)
     return true;
 }
 
+/* As graphs where runs are graphs. */
 static bool record_copies(Copier *c, Failure *f)
 {
     for (c->pair = 0; c->pair < c->n; c->pair++) {
         tessi_device_graph_free(c->d, c->graph[c->pair]);
         c->graph[c->pair] = NULL;
-        if (c->as_graph && tessi_device_info(c->d)->has_graphs
+        if (tessi_device_info(c->d)->has_graphs
             && !tessi_device_graph_new(c->d, put_copy, c, &c->graph[c->pair], f))
             return false;
     }
@@ -173,9 +173,8 @@ static bool best_copy(Copier *c, tess_program *p, double *ms, Failure *f)
             || !tessi_device_fill(c->d, c->from[i].handle, 0, c->half, 1, NULL, f))
             return false;
     *ms = 1e300;
-    for (int way = 0; way < 4; way++) { /* short ones are bound by how they are started */
-        c->by_driver = way & 1;
-        c->as_graph = way & 2;
+    for (int way = 0; way < 2; way++) {
+        c->by_driver = way == 1;
         double all = 0;
         if (!record_copies(c, f))
             return false;

@@ -65,7 +65,7 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     if (body.n == declared)
         return false;
 
-    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes };
+    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes, .beside = f->beside };
     uint32_t threads = 1;
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         out->grid[axis] = f->grid[axis];

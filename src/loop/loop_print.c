@@ -466,7 +466,7 @@ static void print_declarations(Printer *pr)
         print_buffer(pr, i);
 }
 
-/* grid [X, Y, Z] block [X, Y, Z] resident N */
+/* grid [X, Y, Z] block [X, Y, Z] resident N beside */
 static void print_launch(Printer *pr, const LFunction *f)
 {
     tessi_text_add(pr->out, " grid [");
@@ -480,6 +480,8 @@ static void print_launch(Printer *pr, const LFunction *f)
     tessi_text_addf(pr->out, "] block [%u, %u, %u]", f->block[0], f->block[1], f->block[2]);
     if (f->resident)
         tessi_text_addf(pr->out, " resident %u", f->resident);
+    if (f->beside)
+        tessi_text_add(pr->out, " beside");
 }
 
 void tessi_loop_print(const LoopProgram *p, Text *out)

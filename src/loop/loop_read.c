@@ -477,7 +477,10 @@ static bool read_launch(LoopReader *r, LFunction *f)
     }
     if (!tessi_loop_expect(r, "]"))
         return false;
-    return !accept_word(r, "resident") || read_natural(r, &f->resident);
+    if (accept_word(r, "resident") && !read_natural(r, &f->resident))
+        return false;
+    f->beside = accept_word(r, "beside");
+    return true;
 }
 
 static bool read_function(LoopReader *r, const char *comment, bool is_kernel)

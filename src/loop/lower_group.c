@@ -231,7 +231,8 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
         return;
     const char *comment = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), comment,
-                      block[0], block[1]);
+                      block[0], block[1])
+        ->beside = true;
     tessi_kernel_register_edges(l, nest, group);
     tessi_scope_close(l);
 }

@@ -6,6 +6,10 @@
 
 /* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
+/* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and passes that
+ * wait for memory while one loop over everything would have computed. */
+#define TILE_BURDEN 3.5
+#define LOOK_AGAIN  4.0
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -16,6 +20,7 @@ typedef struct Chooser {
         *seconds; /* by StageId: computing one point, inlined stages included, all cores at work */
     double *taps; /* by StageId: how often a point is read */
     OffsetSet *reads;    /* by StageId: from where */
+    StageList *readers;  /* by StageId: each once */
     int64_t *nodes;      /* by StageId: code of one evaluation */
     bool *for_reduction; /* read by a reduction or histogram */
     bool *dynamic;       /* read by computed index */
@@ -75,6 +80,8 @@ static void find_uses(Chooser *c)
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
             c->taps[p] += r->times;
+            if (!c->readers[p].n || c->readers[p].at[c->readers[p].n - 1].v != id.v)
+                VEC_PUSH(c->f->arena, &c->readers[p], id);
             add_read(c, id, r, &c->reads[p]);
             c->for_reduction[p] = c->for_reduction[p] || reduces;
             c->dynamic[p] = c->dynamic[p] || r->dynamic;
@@ -99,6 +106,22 @@ static const char *count(Arena *a, double x)
     return tessi_sprintf(a, "%lld.%02lld", hundredths / 100, hundredths % 100);
 }
 
+/* What repeating a stage costs its readers a point, beyond computing it once. They may need what it is computed from anyway: this looks at
+ * all of them together. */
+static double cost_of_repeating(const Chooser *c, StageId id)
+{
+    StageList self = { 0 };
+    RowCost repeated, shared, once;
+    PlanStage *at = &c->p->stage[id.v];
+    VEC_PUSH(c->f->arena, &self, id);
+    at->placement = PLACE_INLINE;
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], true, &repeated);
+    at->placement = PLACE_MEMORY;
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], true, &shared);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, true, &once);
+    return repeated.seconds - shared.seconds - once.seconds;
+}
+
 static void place(Chooser *c, StageId id)
 {
     Arena *a = c->f->arena;
@@ -107,9 +130,11 @@ static void place(Chooser *c, StageId id)
     c->seconds[id.v] = own_seconds(c, id);
     c->nodes[id.v] = c->f->nodes[id.v];
     StageId last = { 0 };
+    bool computed_from_inlined = false;
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
         if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
             continue;
+        computed_from_inlined = true;
         if (r->producer.v != last.v) /* reads of one producer stand together */
             c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
         last = r->producer;
@@ -121,8 +146,12 @@ static void place(Chooser *c, StageId id)
     bool scratch =
         s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(s) && !tessi_machine_is_gpu(c->m);
     double trip = tessi_plan_trip_seconds(c->m, s->type);
-    if (scratch) /* written and read in a tile, some of it twice */
+    if (scratch) { /* written and read in a tile, some of it twice */
         trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type) + 0.1 * c->seconds[id.v];
+        trip *= TILE_BURDEN;
+    }
+    if (scratch && again > trip && again < LOOK_AGAIN * trip && computed_from_inlined)
+        again = cost_of_repeating(c, id);
     const char *where = scratch ? "scratch memory" : "memory";
     bool small =
         c->nodes[id.v]
@@ -270,6 +299,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     c.seconds = ARENA_NEW_ARRAY(a, double, n);
     c.taps = ARENA_NEW_ARRAY(a, double, n);
     c.reads = ARENA_NEW_ARRAY(a, OffsetSet, n);
+    c.readers = ARENA_NEW_ARRAY(a, StageList, n);
     c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
     c.for_reduction = ARENA_NEW_ARRAY(a, bool, n);
     c.dynamic = ARENA_NEW_ARRAY(a, bool, n);

@@ -13,7 +13,9 @@
 static Graph *passed(Arena *a, const char *text)
 {
     Graph *g = tessi_graph_exact_passes(testing_read(a, text, NULL), a);
-    assert_null(tessi_graph_verify(g));
+    const char *fault = tessi_graph_verify(g);
+    if (fault)
+        fail_msg("%s\n%s", fault, text);
     return g;
 }
 
@@ -114,6 +116,37 @@ static void test_medians_of_few_values_are_networks(void **state)
           "stage y[M, N] float = median($i = 0..7, $j = 0..7 : X@[$i,$j]:clamp)\n");
 }
 
+static void test_common_windows_are_stages(void **state)
+{
+    /* The stage is larger by as much as its uses are apart; a read that was inside has the rule of the others. */
+    check(*state,
+          "stage y[M, N] float = let %1 = X@[0,1]:mirror - X; let %2 = X - X@[0,-1]:mirror; "
+          "%1 * abs(%1) - %2 * abs(%2)\n",
+          "float",
+          "stage y.common[M, N + 1] float =\n"
+          "    let %1 = X:[inside,mirror] - X@[0,-1]:mirror;\n"
+          "    %1 * abs(%1)\n"
+          "stage y[M, N] float = y.common@[0,1] - y.common\n");
+    /* Large ones first, then small ones inside and outside of them. */
+    check(*state,
+          "stage y[M, N] float = sqrt(sqrt(abs(X@[0,1]:clamp)) + X@[0,2]:clamp) "
+          "- sqrt(sqrt(abs(X@[3,1]:clamp)) + X@[3,2]:clamp) * sqrt(abs(X@[0,-1]:[clamp,clamp]))\n",
+          "float",
+          "stage y.common[M + 3, N + 2] float = sqrt(abs(X@[0,-1]:[clamp,clamp]))\n"
+          "stage y.common_2[M + 3, N] float = sqrt(y.common@[0,2] + X@[0,2]:[clamp,clamp])\n"
+          "stage y[M, N] float = y.common_2 - y.common_2@[3,0] * y.common\n");
+    /* Not: little work, coordinates, other rules, too far apart. */
+    static const char *const kept[] = {
+        "stage y[M, N] float = (X - X@[0,1]:clamp) * (X@[1,0]:clamp - X@[1,1]:clamp)\n",
+        "stage y[M, N] float =\n    let %1 = cast<float>(index(1)) * 2.5f;\n"
+        "    (%1 - X) * (%1 - X@[0,1]:clamp)\n",
+        "stage y[M, N] float = sqrt(abs(X@[0,1]:clamp)) - sqrt(abs(X@[0,2]:wrap))\n",
+        "stage y[M, N] float = sqrt(abs(X@[0,1]:clamp)) - sqrt(abs(X@[0,99]:clamp))\n",
+    };
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+        check(*state, kept[k], "float", kept[k]);
+}
+
 /* ---- Bits ------------------------------------------------------------------------------------------------------------- */
 
 static const char *const bodies[] = {
@@ -168,6 +201,59 @@ static void test_bodies_keep_their_bits(void **state)
     }
 }
 
+/* An expression over X and P, drawn by `seed`, moved by (dy, dx). */
+static void draw_moved(Text *t, uint64_t seed, int depth, int dy, int dx, const char *const *rule)
+{
+    uint64_t h = tessi_hash_u64(seed, (uint64_t)depth);
+    int y = dy + (int)(h >> 8) % 3 - 1, x = dx + (int)(h >> 16) % 3 - 1;
+    if (depth == 0 || h % 7 == 0) {
+        tessi_text_addf(t, "%s@[%d,%d]:%s", h & 64 ? "X" : "sqrt(cast<float>(P", y, x,
+                        rule[(h & 64) != 0]);
+        tessi_text_add(t, h & 64 ? "" : "))");
+        return;
+    }
+    static const char *const form[] = { "(", "abs(", "sqrt(", "max(1.5f, " };
+    tessi_text_add(t, form[h % 4]);
+    draw_moved(t, h, depth - 1, y, x, rule);
+    if (h % 4 == 0) {
+        tessi_text_add(t, h & 32 ? " - " : " * ");
+        draw_moved(t, ~h, depth - 1, y, x, rule);
+    }
+    tessi_text_add(t, ")");
+}
+
+static void test_shifted_copies_keep_their_bits(void **state)
+{
+    static const char *const rules[] = { "clamp", "mirror", "reflect", "wrap", "constant(3.0f)" };
+    uint32_t hoists = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        Arena *a = *state;
+        Text t;
+        uint64_t h = tessi_hash_u64(seed, 1);
+        const char *const rule[2] = { h % 5 == 4 ? "constant(3u8)" : rules[h % 5],
+                                      rules[h / 5 % 5] };
+        tessi_text_init(&t, a);
+        tessi_text_add(&t, HEAD "stage y[M, N] float = ");
+        for (uint64_t k = 0; k < 4; k++) {
+            uint64_t at = tessi_hash_u64(h, k);
+            tessi_text_add(&t, k ? " + " : "");
+            draw_moved(&t, h + (k == 3), 1 + (int)(h % 5), (int)(at % 7) - 3, (int)(at / 7 % 9) - 4,
+                       rule);
+        }
+        tessi_text_add(&t, "\n" TAIL("float"));
+        const char *text = tessi_text_str(&t), *complaint = "";
+        Graph *g = testing_read(a, text, &complaint);
+        if (!g)
+            fail_msg("%s: %s", text, complaint);
+        Graph *s = passed(a, text);
+        hoists += s->stages.n - g->stages.n;
+        run_both(a, g, s, text);
+        tessi_arena_dispose(a);
+        tessi_arena_init(a, testing_out_of_memory, NULL);
+    }
+    assert_true(hoists > 400);
+}
+
 static void run_random(Arena *a, const Graph *g, const Graph *s, uint64_t seed)
 {
     RandomRun want = random_run(a, g, seed), got = random_run(a, g, seed);
@@ -206,7 +292,9 @@ int main(void)
         GRAPH_TEST(test_stages_are_stored_narrow),
         GRAPH_TEST(test_windows),
         GRAPH_TEST(test_medians_of_few_values_are_networks),
+        GRAPH_TEST(test_common_windows_are_stages),
         GRAPH_TEST(test_bodies_keep_their_bits),
+        GRAPH_TEST(test_shifted_copies_keep_their_bits),
         GRAPH_TEST(test_random_graphs_keep_their_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
