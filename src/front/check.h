@@ -121,6 +121,8 @@ Sym *tessi_scope_find_here(const Scope *s, const char *name); /* NULL when not i
 Sym *tessi_scope_add(Checker *c, Name name, SymKind kind);
 void tessi_check_unknown_name(Checker *c, Name name);
 const AstFunction *tessi_check_function_named(const Checker *c, const char *name);
+/* Definitions stand before their uses: says so where call `e` of function `f` does not. */
+bool tessi_check_is_defined(Checker *c, const AstExpr *e, const AstFunction *f);
 const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name);
 const char *tessi_check_nearest_function(const Checker *c, const char *name);
 void tessi_check_warn_unused(Checker *c, const Scope *s);

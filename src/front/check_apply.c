@@ -130,7 +130,8 @@ static Operand stencil_call(Checker *c, const AstExpr *e, const AstFunction *f)
 {
     VEC_PUSH(c->a, &c->called, f);
     Operand *operands = check_arguments(c, e, f);
-    TInstance *inst = operands ? tessi_check_instance(c, f, operands, e->span) : NULL;
+    bool may = operands && tessi_check_is_defined(c, e, f);
+    TInstance *inst = may ? tessi_check_instance(c, f, operands, e->span) : NULL;
     if (!inst)
         return tessi_operand_error(e->span);
     TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, e->span);
@@ -230,6 +231,8 @@ static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, Bo
 
 static bool may_call(Checker *c, const AstExpr *e, const AstFunction *f)
 {
+    if (!tessi_check_is_defined(c, e, f))
+        return false;
     for (const CallFrame *frame = c->frame; frame; frame = frame->outer) {
         if (frame->function == f) {
             CHECK_DIAG(c, DIAG_RECURSION, e->span, f->name.text);

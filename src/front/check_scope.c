@@ -125,6 +125,15 @@ const AstFunction *tessi_check_function_named(const Checker *c, const char *name
     return NULL;
 }
 
+bool tessi_check_is_defined(Checker *c, const AstExpr *e, const AstFunction *f)
+{
+    if (f->name.span.file != e->name.span.file || f->name.span.begin <= e->name.span.begin)
+        return true;
+    Diag *d = CHECK_DIAG(c, DIAG_USED_EARLY, e->name.span, f->name.text);
+    tessi_diag_note(c->d, d, f->name.span, "'%s' is defined here", f->name.text);
+    return false;
+}
+
 const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name)
 {
     VEC_FOREACH (AstStructDef *const, s, &c->ast->structs) {

@@ -85,8 +85,11 @@ static void names_in_ranges(Checker *c, const AstRanges *ranges, const AstOffset
 static void name_of_call(Checker *c, const AstExpr *e)
 {
     const char *name = e->name.text;
-    if (!name || tessi_check_function_named(c, name) || tessi_is_builtin(name)
-        || tessi_is_reduction(name) || tessi_streq(name, "flip"))
+    const AstFunction *f = tessi_check_function_named(c, name);
+    if (f)
+        tessi_check_is_defined(c, e, f);
+    if (!name || f || tessi_is_builtin(name) || tessi_is_reduction(name)
+        || tessi_streq(name, "flip"))
         return;
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, name);
     const char *near = tessi_check_nearest_function(c, name);
