@@ -152,6 +152,19 @@ static double own_work(const Graph *g, const Expr *e)
     return e->kind == EXPR_OP ? cost[tessi_op_class(e->op)] : e->n_args ? 1 : 0;
 }
 
+/* More than that of its parts, computed indices among them. */
+static uint32_t depth_of(const Shapes *s, const Expr *e)
+{
+    const Access *a = tessi_access(s->g, e->access);
+    uint32_t n = e->kind == EXPR_LOAD ? a->n_dims : e->n_args, depth = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        ExprId part = e->kind == EXPR_LOAD ? a->dim[k].index : e->arg[k];
+        uint32_t least = part.v ? s->depth[s->of[part.v].shape.v] + 1 : 0;
+        depth = least > depth ? least : depth;
+    }
+    return depth;
+}
+
 static void find_instance(Finder *f, ExprId id)
 {
     Shapes *s = f->shapes;
@@ -190,14 +203,11 @@ Shapes *tessi_shapes(Graph *g, Arena *a)
     for (uint32_t v = 1; v < n; v++) {
         find_instance(&f, (ExprId){ v });
         const Expr *e = tessi_expr(g, (ExprId){ v });
-        uint32_t depth = 0, shape = s->of[v].shape.v;
+        uint32_t shape = s->of[v].shape.v;
         double work = own_work(g, e);
-        for (uint32_t k = 0; k < e->n_args; k++) {
-            uint32_t part = s->of[e->arg[k].v].shape.v;
-            depth = s->depth[part] >= depth ? s->depth[part] + 1 : depth;
-            work += s->work[part];
-        }
-        s->depth[shape] = depth;
+        for (uint32_t k = 0; k < e->n_args; k++)
+            work += s->work[s->of[e->arg[k].v].shape.v];
+        s->depth[shape] = depth_of(s, e);
         s->work[shape] = work;
     }
     s->n = f.keys.n - 1;

@@ -154,6 +154,10 @@ static void choose_mask(GenStage *s, uint64_t *rng, int n_dims)
     }
     if (s->mask_divisor && s->mask[0] <= 0)
         s->mask[0] = 1;
+    s->mask_computed = (s->mask_real || !shrinks) && gen_chance(rng, 30);
+    s->konst = gen_chance(rng, 25);
+    s->konst_input = gen_chance(rng, 40);
+    s->konst_value = gen_between(rng, -1, 3);
 }
 
 static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
@@ -346,7 +350,7 @@ void gen_program(GenProgram *p, uint64_t seed)
     enum { MAX_WORK = 400000 };
     uint64_t rng = seed;
     do {
-        *p = (GenProgram){ .seed = seed };
+        *p = (GenProgram){ .seed = seed, .forma = seed % 7 == 0 };
         choose_header(p, &rng);
     } while (!gen_analyze(p));
     int wanted = gen_between(&rng, 1, 8);

@@ -123,6 +123,9 @@ typedef struct GenStage {
     int n_args;
     GenArg arg[GEN_ARGS];
     /* stencil */
+    bool konst; /* has an argument `const int k`, part of offsets, ranges and sizes of masks */
+    bool konst_input; /* which is a const input of the program */
+    int konst_value;
     int n_scalars, scalar[GEN_SCALARS]; /* scalar input number, or GEN_INPUTS + reducing stage */
     GenType scalar_type[GEN_SCALARS];
     int n_roots, root[GEN_FIELDS]; /* one, or one for each field of `strukt` */
@@ -134,6 +137,7 @@ typedef struct GenStage {
     int mask_input; /* id of the run-time mask, or -1 */
     int mask_dims, mask_size[GEN_DIMS], mask_divisor;
     bool mask_real;
+    bool mask_computed; /* from its indices; with mask_real a bell, divided by its sum */
     double mask[GEN_TAPS];
     int n_nodes;
     GenNode node[GEN_NODES];
@@ -172,6 +176,7 @@ typedef struct GenImage {
 
 typedef struct GenProgram {
     uint64_t seed;
+    bool forma; /* in the original dialect */
     int n_params, param[GEN_DIMS];
     GenRule border; /* GEN_UNNAMED: none written */
     int outside;

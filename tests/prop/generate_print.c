@@ -1,4 +1,5 @@
-/* generate_print: the text of a random program. Names say what they are: in0 x3 f3 S0 P0 s0. */
+/* generate_print: the text of a random program. Names say what they are: in0 x3 f3 S0 P0 s0. In the original dialect, what it
+ * lacks is written as something near: its types, one value for a window, + for an operator on bits. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 typedef struct Out {
     char *at;
     size_t n, used;
-    bool full;
+    bool full, forma;
 } Out;
 
 static void put(Out *o, const char *format, ...)
@@ -31,17 +32,28 @@ const char *gen_type_name(GenType t)
                                          "uint32", "int64", "float16", "float", "double", "any" };
     return names[t];
 }
+/* The original has five types. */
+static const char *type_name(const Out *o, GenType t)
+{
+    static const GenType in_forma[] = { GEN_I32, GEN_I8,  GEN_I8,  GEN_I16, GEN_I16, GEN_I32,
+                                        GEN_I32, GEN_I32, GEN_F32, GEN_F32, GEN_F64, GEN_F32 };
+    return gen_type_name(o->forma ? in_forma[t] : t);
+}
 static const char *const rule_names[] = { "clamp",    "mirror", "reflect", "wrap",
                                           "constant", "none",   "" };
 
 static void put_rule(Out *o, GenRule rule, int outside)
 {
-    put(o, rule == GEN_CONSTANT ? "%s(%d)" : "%s", rule_names[rule], outside);
+    const char *name = rule_names[rule];
+    if (o->forma)
+        name = rule == GEN_CLAMP ? "clamped" : rule == GEN_REFLECT ? "mirror" : name;
+    put(o, rule == GEN_CONSTANT ? "%s(%d)" : "%s", name, outside);
 }
 
 static void put_real(Out *o, double value, char suffix)
 {
     char text[40];
+    suffix = o->forma && suffix == 'd' ? 0 : suffix;
     snprintf(text, sizeof text, "%.9g", value);
     if (!strpbrk(text, ".e"))
         strncat(text, ".0", sizeof text - strlen(text) - 1);
@@ -82,6 +94,18 @@ static void put_window_name(Out *o, int level, int k)
     put(o, "%c%d", "ijkl"[k], level);
 }
 
+/* A number that is known when compiling, by way of the const argument if there is one. */
+static void put_known(Out *o, const GenStage *s, int value)
+{
+    int rest = value - s->konst_value;
+    if (!s->konst || value == 0 || o->forma)
+        put(o, "%d", value);
+    else if (rest == 0)
+        put(o, "k");
+    else
+        put(o, "k %c %d", rest < 0 ? '-' : '+', rest < 0 ? -rest : rest);
+}
+
 static void put_read(Body *b, const GenNode *node)
 {
     const GenArg *a = &b->s->arg[node->slot];
@@ -96,7 +120,7 @@ static void put_read(Body *b, const GenNode *node)
             put(b->o, d ? "," : "");
             if (a->scale[d] != 1)
                 put(b->o, "(");
-            if (node->coef[d]) {
+            if (node->coef[d] && !b->o->forma) {
                 if (node->coef[d] == -1)
                     put(b->o, "-");
                 else if (node->coef[d] != 1)
@@ -106,7 +130,7 @@ static void put_read(Body *b, const GenNode *node)
                     put(b->o, " %c %d", node->offset[d] < 0 ? '-' : '+',
                         node->offset[d] < 0 ? -node->offset[d] : node->offset[d]);
             } else {
-                put(b->o, "%d", node->offset[d]);
+                put_known(b->o, b->s, node->offset[d]);
             }
             if (a->scale[d] != 1)
                 put(b->o, ",%d)", a->scale[d]);
@@ -146,6 +170,43 @@ static void put_list(Body *b, const GenNode *node)
     }
 }
 
+/* What the original dialect has no form for; false for all else. */
+static bool put_in_forma(Body *b, const GenNode *node)
+{
+    switch (node->kind) {
+    case NODE_INDEX:
+    case NODE_SIZE:
+    case NODE_WINVAR: put(b->o, "%d", node->slot + 1); return true;
+    case NODE_CONVOLVE: put(b->o, "A%d", node->slot); return true;
+    case NODE_WINDOW: put_expr(b, node->child[0], true); return true;
+    case NODE_UNARY:
+        put(b->o, "(-");
+        put_expr(b, node->child[0], true);
+        put(b->o, ")");
+        return true;
+    case NODE_CALL:
+        if (strcmp(node->text, "isnan") != 0 && strcmp(node->text, "select") != 0)
+            return false;
+        put(b->o, "(");
+        for (int i = 0; i < node->n_children; i++) {
+            put(b->o, i == 1 ? " > 0 ? " : i ? " : " : "");
+            put_expr(b, node->child[i], true);
+        }
+        put(b->o, node->n_children == 1 ? " > 0)" : ")");
+        return true;
+    default: return false;
+    }
+}
+
+static const char *operator_name(const Out *o, const char *text)
+{
+    static const char *const known[] = { "+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=" };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i], text) == 0)
+            return text;
+    return o->forma ? "+" : text;
+}
+
 static void put_expr(Body *b, int id, bool may_name)
 {
     const GenNode *node = &b->s->node[id];
@@ -153,6 +214,8 @@ static void put_expr(Body *b, int id, bool may_name)
         put(b->o, "l%d", id);
         return;
     }
+    if (b->o->forma && put_in_forma(b, node))
+        return;
     switch (node->kind) {
     case NODE_INT: put(b->o, node->value < 0 ? "(%d)" : "%d", (int)node->value); break;
     case NODE_REAL: put_real(b->o, node->value, node->suffix); break;
@@ -175,7 +238,7 @@ static void put_expr(Body *b, int id, bool may_name)
     case NODE_BINARY:
         put(b->o, "(");
         put_expr(b, node->child[0], true);
-        put(b->o, " %s ", node->text);
+        put(b->o, " %s ", operator_name(b->o, node->text));
         put_expr(b, node->child[1], true);
         put(b->o, ")");
         break;
@@ -194,7 +257,8 @@ static void put_expr(Body *b, int id, bool may_name)
         put(b->o, ")");
         break;
     case NODE_CAST:
-        put(b->o, "%s<%s>(", node->sat ? "sat" : "cast", gen_type_name(node->type));
+        put(b->o, "%s<%s>(", node->sat && !b->o->forma ? "sat" : "cast",
+            type_name(b->o, node->type));
         put_list(b, node);
         put(b->o, ")");
         break;
@@ -203,7 +267,10 @@ static void put_expr(Body *b, int id, bool may_name)
         for (int k = 0; k < node->n_vars; k++) {
             put(b->o, k ? ", " : "");
             put_window_name(b->o, node->level, k);
-            put(b->o, " = %d..%d", node->lo[k], node->hi[k]);
+            put(b->o, " = ");
+            put_known(b->o, b->s, node->lo[k]);
+            put(b->o, "..");
+            put_known(b->o, b->s, node->hi[k]);
         }
         if (node->has_where) {
             put(b->o, " where ");
@@ -219,8 +286,8 @@ static void put_expr(Body *b, int id, bool may_name)
 static void put_locals(Body *b, int id, bool in_window)
 {
     const GenNode *node = &b->s->node[id];
-    in_window |= node->kind == NODE_WINDOW;
-    if (!in_window || node->kind != NODE_WINDOW)
+    in_window |= node->kind == NODE_WINDOW && !b->o->forma;
+    if (!in_window || node->kind != NODE_WINDOW) /* in the original a window is its body */
         for (int i = 0; i < node->n_children; i++)
             put_locals(b, node->child[i], in_window);
     if (node->local) {
@@ -247,12 +314,43 @@ static bool stage_uses_mask(const GenStage *s)
     return false;
 }
 
+/* A mask computed from its indices: a bell divided by its sum, or a plane. */
+static void put_computed_mask(Out *o, const GenStage *s)
+{
+    static const char *const times[] = { "2 * ", "", "3 * ", "5 * " };
+    put(o, "    mask m[");
+    for (int d = 0; d < s->mask_dims; d++) {
+        int lo, hi;
+        gen_mask_range(s->mask_size[d], &lo, &hi);
+        put(o, d ? ", %c0 = " : "%c0 = ", "ijkl"[d]);
+        put_known(o, s, lo);
+        put(o, "..");
+        put_known(o, s, hi);
+    }
+    put(o, s->mask_real ? "] = exp(-(" : "] = (%d", (int)s->mask[0]);
+    for (int d = 0; d < s->mask_dims; d++) {
+        char i = "ijkl"[d];
+        if (s->mask_real)
+            put(o, "%s%c0 * %c0", d ? " + " : "", i, i);
+        else
+            put(o, " + %s%c0", times[d], i);
+    }
+    put(o, s->mask_real ? ") / 5.0) normalized;\n" : ")");
+    if (!s->mask_real)
+        put(o, s->mask_divisor ? " / %d.0;\n" : ";\n", s->mask_divisor);
+}
+
 static void put_mask(Out *o, const GenStage *s)
 {
     int n = 1;
+    if (s->mask_computed) {
+        put_computed_mask(o, s);
+        return;
+    }
     put(o, "    mask m[");
     for (int d = 0; d < s->mask_dims; d++) {
-        put(o, d ? ",%d" : "%d", s->mask_size[d]);
+        put(o, d ? "," : "");
+        put_known(o, s, s->mask_size[d]);
         n *= s->mask_size[d];
     }
     put(o, "] = { ");
@@ -274,27 +372,46 @@ static void put_mask(Out *o, const GenStage *s)
 static void put_signature(Out *o, const GenProgram *p, const GenStage *s, bool with_mask)
 {
     put(o, "(");
-    for (int i = 0; i < s->n_args; i++)
-        put(o, "%svector#%d %s A%d", i ? ", " : "", p->image[s->arg[i].image].n_dims,
-            gen_type_name(s->arg[i].declared), i);
+    for (int i = 0; i < s->n_args; i++) {
+        const GenArg *a = &s->arg[i];
+        const GenImage *image = &p->image[a->image];
+        put(o, "%svector#%d ", i ? ", " : "", image->n_dims);
+        if (!o->forma || a->declared != GEN_UNKNOWN)
+            put(o, "%s A%d", type_name(o, a->declared), i);
+        else if (image->strukt >= 0 && a->field < 0)
+            put(o, "S%d A%d", image->strukt, i);
+        else
+            put(o, "%s A%d", type_name(o, image->type), i);
+    }
     if (with_mask)
         put(o, ", mask#%d %s m", s->mask_dims, gen_type_name(p->input[s->mask_input].type));
     for (int i = 0; i < s->n_scalars; i++)
-        put(o, ", %s s%d", gen_type_name(s->scalar_type[i]), i);
-    put(o, ") ");
+        put(o, ", %s s%d", type_name(o, s->scalar_type[i]), i);
+    put(o, s->konst && !o->forma ? ", const int k) " : ") ");
 }
 
 static void put_arg_rules(Out *o, const GenProgram *p, const GenArg *a)
 {
-    if (a->rule[0] == GEN_UNNAMED)
+    bool each = a->per_dimension && !o->forma;
+    if (a->rule[0] == GEN_UNNAMED || (o->forma && a->rule[0] == GEN_NONE))
         return;
-    put(o, a->per_dimension ? ":[" : ":");
-    for (int d = 0; d < (a->per_dimension ? p->image[a->image].n_dims : 1); d++) {
+    put(o, each ? ":[" : ":");
+    for (int d = 0; d < (each ? p->image[a->image].n_dims : 1); d++) {
         put(o, d ? ", " : "");
         put_rule(o, a->rule[d], a->outside);
     }
-    if (a->per_dimension)
+    if (each)
         put(o, "]");
+}
+
+static void put_konst(Out *o, const GenStage *s, int k)
+{
+    if (o->forma)
+        return;
+    if (s->konst && s->konst_input)
+        put(o, ", h%d", k);
+    else if (s->konst)
+        put(o, ", %d", s->konst_value);
 }
 
 /* The arguments of a call of f: images named by `first` (NULL = as in the program) and by the function's own names. */
@@ -319,18 +436,24 @@ static void put_call(Out *o, const GenProgram *p, const GenStage *s, int k, cons
     for (int i = 0; i < s->n_scalars; i++) {
         if (inside)
             put(o, ", s%d", i);
+        else if (o->forma)
+            put(o, ", %d", i + 2);
         else if (s->scalar[i] < GEN_INPUTS)
             put(o, ", g%d", s->scalar[i]);
         else
             put(o, ", x%d", s->scalar[i] - GEN_INPUTS);
     }
+    if (s->konst && inside && !o->forma)
+        put(o, ", k");
+    else
+        put_konst(o, s, k);
     put(o, ")");
 }
 
 static void put_functions(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
-    bool mask = stage_uses_mask(s), mask_argument = mask && s->mask_input >= 0;
+    bool mask = stage_uses_mask(s) && !o->forma, mask_argument = mask && s->mask_input >= 0;
     put(o, "stencil f%d", k);
     put_signature(o, p, s, mask_argument);
     put(o, "{\n");
@@ -349,7 +472,7 @@ static void put_functions(Out *o, const GenProgram *p, int k)
         put(o, ")");
     } else {
         if (s->type != GEN_UNKNOWN)
-            put(o, "%s<%s>(", s->sat ? "sat" : "cast", gen_type_name(s->type));
+            put(o, "%s<%s>(", s->sat && !o->forma ? "sat" : "cast", type_name(o, s->type));
         put_expr(&b, s->root[0], true);
         if (s->type != GEN_UNKNOWN)
             put(o, ")");
@@ -374,7 +497,7 @@ static void put_functions(Out *o, const GenProgram *p, int k)
 static void put_stencil_call(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
-    bool mask = stage_uses_mask(s) && s->mask_input >= 0;
+    bool mask = stage_uses_mask(s) && s->mask_input >= 0 && !o->forma;
     if (s->repeat == REPEAT_FOR) {
         char before[24];
         put(o, "x%d<1> = ", k);
@@ -397,8 +520,12 @@ static void put_stencil_call(Out *o, const GenProgram *p, int k)
         if (mask)
             put(o, ", in%d", s->mask_input);
         for (int i = 0; i < s->n_scalars; i++)
-            put(o, s->scalar[i] < GEN_INPUTS ? ", g%d" : ", x%d",
+            put(o,
+                o->forma                    ? ", %d"
+                : s->scalar[i] < GEN_INPUTS ? ", g%d"
+                                            : ", x%d",
                 s->scalar[i] < GEN_INPUTS ? s->scalar[i] : s->scalar[i] - GEN_INPUTS);
+        put_konst(o, s, k);
         put(o, ")");
     }
     put(o, ";\n");
@@ -501,11 +628,13 @@ static void put_inputs(Out *o, const GenProgram *p)
     put(o, ";\n");
     for (int i = 0; i < p->n_inputs; i++) {
         const GenInput *in = &p->input[i];
+        if (o->forma && in->is_mask)
+            continue;
         put(o, "%s#%d ", in->is_mask ? "mask" : "vector", in->n_dims);
         if (in->strukt >= 0)
             put(o, "S%d", in->strukt);
         else
-            put(o, "%s", gen_type_name(in->type));
+            put(o, "%s", type_name(o, in->type));
         put(o, " in%d[", i);
         for (int d = 0; d < in->n_dims; d++) {
             put(o, d ? ", " : "");
@@ -521,17 +650,21 @@ static void put_inputs(Out *o, const GenProgram *p)
         }
         put(o, "];\n");
     }
-    for (int i = 0; i < p->n_scalars; i++) {
+    for (int i = 0; i < p->n_scalars && !o->forma; i++) {
         const GenScalar *g = &p->scalar[i];
         put(o, "%s g%d = %g", gen_type_name(g->type), i, g->value);
         put(o, g->ranged ? " in -50..50;\n" : ";\n");
     }
+    for (int k = 0; k < p->n_stages && !o->forma; k++)
+        if (p->stage[k].alive && p->stage[k].kind == MAKE_STENCIL && p->stage[k].konst
+            && p->stage[k].konst_input)
+            put(o, "const int h%d = %d;\n", k, p->stage[k].konst_value);
 }
 
 bool gen_print(const GenProgram *p, char *text, size_t n)
 {
-    Out out = { .at = text, .n = n }, *o = &out;
-    if (p->border != GEN_UNNAMED) {
+    Out out = { .at = text, .n = n, .forma = p->forma }, *o = &out;
+    if (p->border != GEN_UNNAMED && !o->forma) {
         put(o, "border ");
         put_rule(o, p->border, p->outside);
         put(o, ";\n");
@@ -539,7 +672,7 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
     for (int i = 0; i < p->n_structs; i++) {
         put(o, "struct S%d {", i);
         for (int f = 0; f < p->strukt[i].n_fields; f++)
-            put(o, " %s c%d;", gen_type_name(p->strukt[i].type[f]), f);
+            put(o, " %s c%d;", type_name(o, p->strukt[i].type[f]), f);
         put(o, " }\n");
     }
     for (int k = 0; k < p->n_stages; k++)
@@ -550,7 +683,7 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
         if (p->stage[k].alive)
             put_statement(o, p, k);
     put(o, "return ");
-    for (int i = 0; i < p->n_results; i++) {
+    for (int i = 0; i < (o->forma ? 1 : p->n_results); i++) {
         put(o, i ? ", " : "");
         put_image(o, p, p->result[i]);
     }

@@ -235,6 +235,14 @@ static void shrink_stencil(Shrinker *s, int k)
             gen_drop_arg(&start(s)->stage[k], i);
             keep(s);
         }
+    if (s->best->stage[k].konst) {
+        start(s)->stage[k].konst = false;
+        keep(s);
+    }
+    if (s->best->stage[k].mask_computed) {
+        start(s)->stage[k].mask_computed = false;
+        keep(s);
+    }
     if (s->best->stage[k].mask_input >= 0) {
         start(s)->stage[k].mask_input = -1;
         keep(s);
@@ -257,6 +265,10 @@ static void shrink_header(Shrinker *s)
             if (keep(s))
                 break;
         }
+    }
+    if (s->best->forma) {
+        start(s)->forma = false;
+        keep(s);
     }
     if (s->best->border != GEN_UNNAMED) {
         start(s)->border = GEN_UNNAMED;
