@@ -150,8 +150,8 @@ TESS_FN float tess_pow_f32(float x, float y)
     l = tess_select_f64(a < (double)INFINITY, l, a);
 
     double w = d * l;
-    w = w < -300.0 ? -300.0 : w;
-    w = w > 300.0 ? 300.0 : w;
+    w = tess_select_f64(w < -300.0, -300.0, w); /* branches would keep GCC from vectors */
+    w = tess_select_f64(w > 300.0, 300.0, w);
     double t = w + TESS_ROUNDER_F64, r = w - (t - TESS_ROUNDER_F64);
     double p = fma(0x1.e2aa289e90a4ep-17, r, 0x1.446bd945bb2a6p-13);
     p = fma(p, r, 0x1.5da249c76e413p-10);

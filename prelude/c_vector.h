@@ -143,7 +143,7 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
         r[i] = tess_##op##_##s(a[i], b[i]);                              \
         return r;                                                        \
     }
-/* With the same second operand in all lanes, by which compilers divide and shift faster. */
+/* With the same second operand in all lanes, by which compilers divide and shift faster and find more vectors. */
 #define TESS_VECTOR_BY(V, op, T, s)                                 \
     TESS_FN tess_##s##V tess_##op##_##s##V##_by(tess_##s##V a, T b) \
     {                                                               \
