@@ -29,14 +29,6 @@ TESS_FN uint64_t tess_sign_f64(double x)
     return tess_bits_f64(x) & 0x8000000000000000u;
 }
 
-/* 2^k * x for |k| < 2 * 126; two steps, so that subnormal results are rounded once. */
-TESS_FN float tess_scale_f32(float x, int32_t k)
-{
-    int32_t halved = k >> 1;
-    float a = tess_real_f32((uint32_t)(halved + 127) << 23);
-    float b = tess_real_f32((uint32_t)(k - halved + 127) << 23);
-    return x * a * b;
-}
 TESS_FN double tess_scale_f64(double x, int64_t k)
 {
     int64_t halved = k >> 1;
@@ -48,24 +40,34 @@ TESS_FN double tess_scale_f64(double x, int64_t k)
 /* Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits: total, also for NaN. */
 #define TESS_ROUNDER_F32 0x1.8p23f
 #define TESS_ROUNDER_F64 0x1.8p52
-TESS_FN int32_t tess_rounded_f32(float t)
+/* 2^n * x for the n that stands in the low bits of u, |n| < 2 * 126; in two steps, so that subnormal results are rounded once. */
+TESS_FN float tess_scale_f32(float x, uint32_t u)
 {
-    return (int32_t)(tess_bits_f32(t) << 9) >> 9; /* the low 23 bits, as a signed number */
+    uint32_t first = u << 22 & 0xff800000u;
+    return x * tess_real_f32(first + 0x3f800000u) * tess_real_f32((u << 23) - first + 0x3f800000u);
 }
+
+/* e^r for the x = n * log(2) + r, n integer and |r| small, as p + 1; t has n in its low bits. `fma` and `same` (a number in all lanes)
+ * are those of T. */
+#define TESS_EXP_STEPS_F32(T, fma, same, x)                                               \
+    T t = fma(x, same(0x1.715476p+0f), same(TESS_ROUNDER_F32)), n = t - TESS_ROUNDER_F32; \
+    T r = fma(-n, same(-0x1.05c61p-29f), fma(-n, same(0x1.62e43p-1f), x));                \
+    T p = fma(same(0x1.6acbcap-10f), r, same(0x1.123edap-7f));                            \
+    p = fma(p, r, same(0x1.55584ep-5f));                                                  \
+    p = fma(p, r, same(0x1.55548ap-3f));                                                  \
+    p = fma(p, r, same(0x1.fffffcp-2f));                                                  \
+    p = fma(p, r * r, r)
+#define TESS_EXP_LEAST_F32 (-104.0f) /* smaller ones give 0, larger than the most infinity */
+#define TESS_EXP_MOST_F32  90.0f
+#define TESS_SAME_F32(x)   (x)
 
 /* 2^k * e^x */
 TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
 {
-    x = x < -104.0f ? -104.0f : x;
-    x = x > 90.0f ? 90.0f : x;
-    float t = fmaf(x, 0x1.715476p+0f, TESS_ROUNDER_F32), n = t - TESS_ROUNDER_F32;
-    float r = fmaf(-n, -0x1.05c61p-29f, fmaf(-n, 0x1.62e43p-1f, x));
-    float p = fmaf(0x1.6acbcap-10f, r, 0x1.123edap-7f);
-    p = fmaf(p, r, 0x1.55584ep-5f);
-    p = fmaf(p, r, 0x1.55548ap-3f);
-    p = fmaf(p, r, 0x1.fffffcp-2f);
-    p = fmaf(p, r * r, r);
-    return tess_scale_f32(p + 1.0f, tess_rounded_f32(t) + k);
+    x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
+    x = x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x;
+    TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
+    return tess_scale_f32(p + 1.0f, tess_bits_f32(t) + (uint32_t)k);
 }
 TESS_FN float tess_exp_f32(float x)
 {
@@ -82,7 +84,7 @@ TESS_FN float tess_exp2_f32(float x)
     p = fmaf(p, r, 0x1.c6ada8p-5f);
     p = fmaf(p, r, 0x1.ebfbe6p-3f);
     p = fmaf(p, r, 0x1.62e432p-1f);
-    return tess_scale_f32(fmaf(p, r, 1.0f), tess_rounded_f32(t));
+    return tess_scale_f32(fmaf(p, r, 1.0f), tess_bits_f32(t));
 }
 
 /* x = 2^e * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f + g. Any value for x that is not positive and finite. */

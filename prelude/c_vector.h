@@ -238,6 +238,31 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
         TESS_FMA_##V##_##s(a, b, c);                                                 \
     }
 
+/* e^x. Where one instruction multiplies by powers of two and rounds once, it replaces eight. */
+#if TESS_GCC_X86 == 64
+#define TESS_FMA_16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define TESS_SAME_16(x)      ((x) - (tess_f32v){ 0 })
+#define TESS_EXP_v(x)                                                                              \
+    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP_LEAST_F32), x, (tess_f32v){ 0 }, -1,    \
+                                     4);                                                           \
+    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP_MOST_F32), x, (tess_f32v){ 0 }, -1, 4); \
+    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                   \
+    return __builtin_ia32_scalefps512_mask(p + 1.0f, n, (tess_f32v){ 0 }, -1, 4)
+#else
+#define TESS_EXP_v(x) TESS_EXP_LANES(v, x)
+#endif
+#define TESS_EXP_v64(x) TESS_EXP_LANES(v64, x)
+#define TESS_EXP_LANES(V, x)   \
+    tess_f32##V r = { 0 };     \
+    TESS_EACH_LANE(V)          \
+    r[i] = tess_exp_f32(x[i]); \
+    return r
+#define TESS_VECTOR_EXP(V)                             \
+    TESS_FN tess_f32##V tess_exp_f32##V(tess_f32##V x) \
+    {                                                  \
+        TESS_EXP_##V(x);                               \
+    }
+
 /* ---- Conversions ------------------------------------------------------------------------------------- */
 /* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go step by step. */
 #define TESS_AS(V, T, x) \

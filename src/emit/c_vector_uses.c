@@ -145,6 +145,10 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
         return tessi_sprintf(w->arena, "TESS_VECTOR_SELECT(%s, %s, %s, %s)", v, s,
                              integer(bytes, false), resized(w, "x", lane, bytes, false));
     case OP_FMA: return tessi_sprintf(w->arena, "TESS_VECTOR_FMA(%s, %s)", v, s);
+    case OP_EXP:
+        if (t == TYPE_F32)
+            return tessi_sprintf(w->arena, "TESS_VECTOR_EXP(%s)", v);
+        return tessi_sprintf(w->arena, "TESS_VECTOR_1(%s, %s, %s)", v, name, s);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:

@@ -301,10 +301,11 @@ def test_too_large(folder):
                                       "stencil g(vector#1 double X) { return median(i = -1..1 : X@[i]); }\n"
                                       "parameter N;\nvector#1 uint8 a[N];\n"
                                       "t<0> = f(a);\nfor i = 1..29\n    t<i> = g(t<i-1>);\nendfor\n"
-                                      f"return {' + '.join(f't<{i}>' for i in range(30))};\n") # all needed at the same time
+                                      f"return {', '.join(f't<{i}>' for i in range(30))};\n")
+    results = [argument for i in range(30) for argument in ("-o", folder / f"w{i}.npy")]
     for target in ("interp", "c"):
-        one_sentence(f"too large for {target}", run("run", folder / "long.tess", "zero:400000000", "-o", folder / "w.npy",
-                                                    f"--target={target}"), ["memory"])
+        one_sentence(f"too large for {target}", run("run", folder / "long.tess", "zero:400000000", *results, f"--target={target}"),
+                     ["memory"])
 
 
 def test_without_compiler(folder):
