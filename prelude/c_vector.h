@@ -206,6 +206,11 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
         const truth m = steps;                                                        \
         return (tess_##s##V)((m & (truth)a) | (~m & (truth)b));                       \
     }
+#define TESS_VECTOR_TRUTHS(V, op, result)                        \
+    TESS_FN tess_b##V tess_##op##_b##V(tess_b##V a, tess_b##V b) \
+    {                                                            \
+        return result;                                           \
+    }
 #define TESS_VECTOR_SELECT_TRUTH(V)                                           \
     TESS_FN tess_b##V tess_select_b##V(tess_b##V c, tess_b##V a, tess_b##V b) \
     {                                                                         \

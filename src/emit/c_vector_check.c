@@ -108,7 +108,8 @@ static bool has_vector_form(const LExpr *e, ScalarType operands)
     if (operands != TYPE_BOOL)
         return true;
     return e->op == OP_AND || e->op == OP_OR || e->op == OP_XOR || e->op == OP_NOT
-           || e->op == OP_SELECT;
+           || e->op == OP_SELECT || e->op == OP_EQ || e->op == OP_NE || e->op == OP_LT
+           || e->op == OP_LE;
 }
 
 static bool check_value(Check *c, LExprId id);

@@ -115,13 +115,27 @@ bool tessi_c_vector_by(Op op, ScalarType t)
     return tessi_is_integer(t) && (op == OP_DIV || op == OP_MOD || op == OP_SHL || op == OP_SHR);
 }
 
+/* On truth values, which are 0 and -1. */
+static const char *truth_operator_line(const CWriter *w, Op op)
+{
+    const char *v = tessi_c_lanes(w), *name = tessi_op_info(op)->name;
+    switch (op) {
+    case OP_SELECT: return tessi_sprintf(w->arena, "TESS_VECTOR_SELECT_TRUTH(%s)", v);
+    case OP_EQ: return tessi_sprintf(w->arena, "TESS_VECTOR_TRUTHS(%s, %s, ~(a ^ b))", v, name);
+    case OP_NE: return tessi_sprintf(w->arena, "TESS_VECTOR_TRUTHS(%s, %s, a ^ b)", v, name);
+    case OP_LT: return tessi_sprintf(w->arena, "TESS_VECTOR_TRUTHS(%s, %s, ~a & b)", v, name);
+    case OP_LE: return tessi_sprintf(w->arena, "TESS_VECTOR_TRUTHS(%s, %s, ~a | b)", v, name);
+    default: return NULL; /* written as in C */
+    }
+}
+
 static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 {
     const OpInfo *info = tessi_op_info(op);
     const char *v = tessi_c_lanes(w), *s = brief(t), *name = info->name;
     uint32_t bytes = bytes_of(t), lane = w->vector.lane_bytes;
     if (t == TYPE_BOOL)
-        return op == OP_SELECT ? tessi_sprintf(w->arena, "TESS_VECTOR_SELECT_TRUTH(%s)", v) : NULL;
+        return truth_operator_line(w, op);
     if (by)
         return tessi_sprintf(w->arena, "TESS_VECTOR_BY(%s, %s, %s, %s)", v, name,
                              tessi_c_element(t), s);
