@@ -272,7 +272,7 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
 /* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go step by step. */
 #define TESS_AS(V, T, x) \
     __builtin_convertvector(x, T __attribute__((vector_size(TESS_LANES_##V * sizeof(T)))))
-/* Between 8 or 16 bits and lanes of 32, as integers of C's type T. */
+/* Between 8 or 16 bits and lanes of 32, and between 8 bits and lanes of 16, as integers of C's type T. */
 #if TESS_GCC_X86 == 64
 typedef char tess_16_i8 __attribute__((vector_size(16)));
 typedef int16_t tess_16_i16 __attribute__((vector_size(32)));
@@ -288,28 +288,58 @@ typedef int32_t tess_16_i32 __attribute__((vector_size(64)));
 #define TESS_TO_int8_t(x) __builtin_ia32_pmovdb512_mask((tess_16_i32)(x), (tess_16_i8){ 0 }, 0xffff)
 #define TESS_TO_int16_t(x) \
     __builtin_ia32_pmovdw512_mask((tess_16_i32)(x), (tess_16_i16){ 0 }, 0xffff)
+typedef char tess_32_i8 __attribute__((vector_size(32)));
+typedef int16_t tess_32_i16 __attribute__((vector_size(64)));
+#define TESS_HALVES_v16_uint8_t(x) \
+    __builtin_ia32_pmovzxbw512_mask((tess_32_i8)(x), (tess_32_i16){ 0 }, -1)
+#define TESS_HALVES_v16_int8_t(x) \
+    __builtin_ia32_pmovsxbw512_mask((tess_32_i8)(x), (tess_32_i16){ 0 }, -1)
+#define TESS_BYTES_v16(x) __builtin_ia32_pmovwb512_mask((tess_32_i16)(x), (tess_32_i8){ 0 }, -1)
+#define TESS_HALVES_v_uint8_t(x) \
+    __builtin_ia32_pmovzxbw256_mask((tess_16_i8)(x), (tess_16_i16){ 0 }, -1)
+#define TESS_HALVES_v_int8_t(x) \
+    __builtin_ia32_pmovsxbw256_mask((tess_16_i8)(x), (tess_16_i16){ 0 }, -1)
+#define TESS_BYTES_v(x) __builtin_ia32_pmovwb256_mask((tess_16_i16)(x), (tess_16_i8){ 0 }, -1)
 #elif TESS_GCC_X86 == 32
 typedef char tess_8_i8 __attribute__((vector_size(16)));
 typedef long long tess_8_low __attribute__((vector_size(16)));
-#define TESS_LOW(x)           ((tess_8_low){ (long long)(x), 0 })
+#define TESS_LOW(x)                ((tess_8_low){ (long long)(x), 0 })
 typedef int16_t tess_8_i16 __attribute__((vector_size(16)));
-#define TESS_FROM_uint8_t(x)  __builtin_ia32_pmovzxbd256((tess_8_i8)TESS_LOW(x))
-#define TESS_FROM_int8_t(x)   __builtin_ia32_pmovsxbd256((tess_8_i8)TESS_LOW(x))
-#define TESS_FROM_uint16_t(x) __builtin_ia32_pmovzxwd256((tess_8_i16)(x))
-#define TESS_FROM_int16_t(x)  __builtin_ia32_pmovsxwd256((tess_8_i16)(x))
-#define TESS_TO_int8_t(x)     TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
-#define TESS_TO_int16_t(x)    TESS_AS(v, int16_t, x)
+#define TESS_FROM_uint8_t(x)       __builtin_ia32_pmovzxbd256((tess_8_i8)TESS_LOW(x))
+#define TESS_FROM_int8_t(x)        __builtin_ia32_pmovsxbd256((tess_8_i8)TESS_LOW(x))
+#define TESS_FROM_uint16_t(x)      __builtin_ia32_pmovzxwd256((tess_8_i16)(x))
+#define TESS_FROM_int16_t(x)       __builtin_ia32_pmovsxwd256((tess_8_i16)(x))
+#define TESS_TO_int8_t(x)          TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
+#define TESS_TO_int16_t(x)         TESS_AS(v, int16_t, x)
+typedef char tess_16_i8 __attribute__((vector_size(16)));
+#define TESS_HALVES_v16_uint8_t(x) __builtin_ia32_pmovzxbw256((tess_16_i8)(x))
+#define TESS_HALVES_v16_int8_t(x)  __builtin_ia32_pmovsxbw256((tess_16_i8)(x))
+#define TESS_BYTES_v16(x)          TESS_AS(v16, int8_t, x)
+#define TESS_HALVES_v_uint8_t(x)   __builtin_ia32_pmovzxbw128((tess_8_i8)TESS_LOW(x))
+#define TESS_HALVES_v_int8_t(x)    __builtin_ia32_pmovsxbw128((tess_8_i8)TESS_LOW(x))
+#define TESS_BYTES_v(x)            TESS_AS(v, int8_t, x)
 #else
-#define TESS_FROM_uint8_t(x)  TESS_AS(v, uint32_t, TESS_AS(v, uint16_t, x))
-#define TESS_FROM_int8_t(x)   TESS_AS(v, int32_t, TESS_AS(v, int16_t, x))
-#define TESS_FROM_uint16_t(x) TESS_AS(v, uint32_t, x)
-#define TESS_FROM_int16_t(x)  TESS_AS(v, int32_t, x)
-#define TESS_TO_int8_t(x)     TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
-#define TESS_TO_int16_t(x)    TESS_AS(v, int16_t, x)
+#define TESS_HALVES_v_uint8_t(x)   TESS_AS(v, uint16_t, x)
+#define TESS_HALVES_v_int8_t(x)    TESS_AS(v, int16_t, x)
+#define TESS_BYTES_v(x)            TESS_AS(v, int8_t, x)
+#define TESS_FROM_uint8_t(x)       TESS_AS(v, uint32_t, TESS_AS(v, uint16_t, x))
+#define TESS_FROM_int8_t(x)        TESS_AS(v, int32_t, TESS_AS(v, int16_t, x))
+#define TESS_FROM_uint16_t(x)      TESS_AS(v, uint32_t, x)
+#define TESS_FROM_int16_t(x)       TESS_AS(v, int32_t, x)
+#define TESS_TO_int8_t(x)          TESS_AS(v, int8_t, TESS_AS(v, int16_t, x))
+#define TESS_TO_int16_t(x)         TESS_AS(v, int16_t, x)
+#define TESS_HALVES_v16_uint8_t(x) TESS_AS(v16, uint16_t, x)
+#define TESS_HALVES_v16_int8_t(x)  TESS_AS(v16, int16_t, x)
+#define TESS_BYTES_v16(x)          TESS_AS(v16, int8_t, x)
 #endif
 #define TESS_WIDEN(T, x) ((int32_t __attribute__((vector_size(TESS_VECTOR_BYTES))))TESS_FROM_##T(x))
 #define TESS_NARROW(T, x) \
     ((T __attribute__((vector_size(TESS_LANES_v * sizeof(T))))) TESS_TO_##T(x))
+#define TESS_HALVES(V, T, x)                                                  \
+    ((int16_t __attribute__((vector_size(TESS_LANES_##V * sizeof(int16_t))))) \
+         TESS_HALVES_##V##_##T(x))
+#define TESS_BYTES(V, T, x) \
+    ((T __attribute__((vector_size(TESS_LANES_##V * sizeof(T))))) TESS_BYTES_##V(x))
 /* `steps` leads from x to the result; `sat_` or nothing stands in front of the name. */
 #define TESS_VECTOR_CAST(V, sat, s, from, steps)                         \
     TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V x) \
@@ -323,6 +353,17 @@ typedef int16_t tess_8_i16 __attribute__((vector_size(16)));
         tess_##from##V x = { 0 };                                        \
         TESS_EACH_LANE(V)                                                \
         x[i] = limit;                                                    \
+        return steps;                                                    \
+    }
+/* The same from 0 to `most`, NaN as 0. In two loops, each of which is one instruction: compilers see through both in one. */
+#define TESS_VECTOR_POSITIVE(V, sat, s, from, most, steps)               \
+    TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V a) \
+    {                                                                    \
+        tess_##from##V t = { 0 }, x = { 0 };                             \
+        TESS_EACH_LANE(V)                                                \
+        t[i] = 0 < a[i] ? a[i] : 0;                                      \
+        TESS_EACH_LANE(V)                                                \
+        x[i] = t[i] < most ? t[i] : most;                                \
         return steps;                                                    \
     }
 /* Whether an element is not 0; `steps` leads from the truth values x to lanes. */
@@ -342,6 +383,9 @@ typedef int16_t tess_8_i16 __attribute__((vector_size(16)));
         r[i] = tess_##sat##s##_from_##from(x[i]);                        \
         return r;                                                        \
     }
+/* Reals of at most 16 bits before the point, rounded, as integers whose low 16 bits count. */
+#define TESS_ROUNDED_v(x) \
+    ((int32_t __attribute__((vector_size(TESS_VECTOR_BYTES))))((x) + TESS_ROUNDER_F32))
 #define TESS_LIMIT(T, s)                      \
     TESS_FN T tess_limit_##s(T x, T lo, T hi) \
     {                                         \

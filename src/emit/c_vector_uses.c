@@ -67,15 +67,20 @@ void tessi_c_use_ramp(CWriter *w, ScalarType t)
 static const char *resized(const CWriter *w, const char *x, uint32_t from, uint32_t to,
                            bool is_unsigned)
 {
-    bool lanes_of_32 = w->vector.lane_bytes == 4;
-    if (lanes_of_32 && from < to && to == 4)
+    const char *lanes = tessi_c_lanes(w);
+    if (w->vector.lane_bytes == 4 && from < to && to == 4)
         return tessi_sprintf(w->arena, "TESS_WIDEN(%s, %s)", integer(from, is_unsigned), x);
-    if (lanes_of_32 && from > to && from == 4)
+    if (w->vector.lane_bytes == 4 && from > to && from == 4)
         return tessi_sprintf(w->arena, "TESS_NARROW(%s, %s)", integer(to, false), x);
+    bool known = w->vector.lane_bytes == 2 || w->vector.lane_bytes == 4;
+    if (known && from == 1 && to == 2)
+        return tessi_sprintf(w->arena, "TESS_HALVES(%s, %s, %s)", lanes, integer(1, is_unsigned),
+                             x);
+    if (known && from == 2 && to == 1)
+        return tessi_sprintf(w->arena, "TESS_BYTES(%s, int8_t, %s)", lanes, x);
     while (from != to) {
         from = from < to ? from * 2 : from / 2;
-        x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", tessi_c_lanes(w),
-                          integer(from, is_unsigned), x);
+        x = tessi_sprintf(w->arena, "TESS_AS(%s, %s, %s)", lanes, integer(from, is_unsigned), x);
     }
     return x;
 }
@@ -225,12 +230,19 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
     tessi_text_init(&hi, w->arena);
     tessi_c_constant(&lo, real ? TYPE_I32 : from, tessi_value_int(range.lo));
     tessi_c_constant(&hi, real ? TYPE_I32 : from, tessi_value_int(range.hi));
-    if (real)
+    bool rounds = real && saturates,
+         small = rounds && from == TYPE_F32 && bytes_of(to) <= 2 && w->vector.lane_bytes == 4;
+    if (small)
+        steps = from_integers(w, to, "TESS_ROUNDED_v(x)", 4, false);
+    else if (real)
         steps = from_integers(w, to, as(w, TYPE_I32, "x"), 4, false);
     else
         steps = from_integers(w, to, "x", bytes_of(from), tessi_is_unsigned(from));
     const char *x =
-        real && saturates ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
+        rounds && !small ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
+    if (small && range.lo == 0)
+        return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, sat_, %s, f32, %s, %s)", v,
+                             brief(to), tessi_text_str(&hi), steps);
     const char *limit = tessi_sprintf(w->arena, "tess_limit_%s(%s, %s, %s)", brief(from), x,
                                       tessi_text_str(&lo), tessi_text_str(&hi));
     return tessi_sprintf(w->arena, "TESS_VECTOR_LIMITED(%s, %s, %s, %s, %s, %s)", v,
