@@ -171,6 +171,34 @@ TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_esti
  * TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
 TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
 
+/* ---- Convolutions without a program ------------------------------------------------------------------------------------- */
+/* A convolver turns each kind of convolution into a program when it is first asked for, compiles it, and keeps it: what was asked before
+ * runs at once. It may be used from several threads at once. `options` are those of tess_compile (NULL: the defaults); `border`, `plan` and
+ * `constants` are not used. */
+typedef struct tess_convolver tess_convolver;
+TESS_API tess_status tess_convolver_new(const tess_options *options, tess_convolver **c);
+TESS_API void tess_convolver_free(tess_convolver *c);
+/* By default a program is made for the coefficients of a mask, which then are constants of its code: zeros cost nothing, and masks that are
+ * products of a column and a row are applied as such. With varying != 0 calls from now on use programs that take coefficients as they
+ * come, one for each extent of a mask: for masks that change from call to call. */
+TESS_API void tess_convolver_vary(tess_convolver *c, int varying);
+/* The sentence about the last call that failed; "" when none did. Borrowed. */
+TESS_API const char *tess_convolver_error(const tess_convolver *c);
+/* out(x) = sum over i of mask(i) * image(x + i - n/2), n the extents of the mask: correlation, not flipped. The mask has 1 to 4 dimensions
+ * and lies in host memory; the image has as many, or one more for its channels (at most 16), each of which is convolved. `border` is a rule
+ * or a list of rules as in programs: "clamp" (also for NULL), "[wrap, mirror]", "constant(7)" ...; under "none" `out` is smaller.
+ *
+ * All element types can be mixed. Integers are added up exactly, in 32 bits or in 64 where 32 could overflow; with reals the sum is
+ * a float, or a double where the image has integers of 32 bits or doubles or `out` has doubles. Storing into integers rounds to nearest
+ * even and saturates. Memory and `stream` are as for tess_args_image and tess_run. */
+TESS_API tess_status tess_convolve(tess_convolver *c, const DLTensor *image, const DLTensor *mask,
+                                   const char *border, const DLTensor *out, void *stream);
+/* The same with a mask that is the product of one-dimensional masks: masks[d] goes along dimension d (NULL: nothing does). Sums along
+ * the last dimension come first. */
+TESS_API tess_status tess_separable(tess_convolver *c, const DLTensor *image,
+                                    const DLTensor *const *masks, size_t n_masks,
+                                    const char *border, const DLTensor *out, void *stream);
+
 /* ---- Devices ------------------------------------------------------------------------------------------------------------ */
 /* An uninitialised image in the memory of the program's device, rows without gaps; freed with tess_image_free, also after the program. */
 TESS_API tess_status tess_device_image(tess_program *p, DLDataType type, int ndim,

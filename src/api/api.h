@@ -139,6 +139,7 @@ const char *tessi_dl_type_text(DLDataType d, char buffer[32]);
 
 /* ---- compile.c: text to graph, and the signature */
 tess_diags *tessi_diags_new(void);
+void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o); /* texts too */
 int64_t tessi_input_number(const tess_program *p, const char *name); /* -1 when there is none */
 /* Parses, checks, lowers and simplifies into `v` (arena ready, constants set). False with diagnostics in `d`. */
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);

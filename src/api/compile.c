@@ -270,22 +270,21 @@ static const char *copy_text(Arena *a, const char *s)
     return s ? tessi_strdup(a, s) : NULL;
 }
 
-static void copy_options(tess_program *p, const tess_options *from)
+void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o)
 {
-    tess_options *o = &p->options;
     tess_options_init(o);
     if (from)
         memcpy(o, from, from->struct_size < sizeof *o ? from->struct_size : sizeof *o);
-    o->border = copy_text(&p->arena, o->border);
-    o->plan = copy_text(&p->arena, o->plan);
-    o->machine = copy_text(&p->arena, o->machine);
-    o->library = copy_text(&p->arena, o->library);
-    o->cache = copy_text(&p->arena, o->cache);
-    o->cc = copy_text(&p->arena, o->cc);
-    tess_constant *constants = ARENA_NEW_ARRAY(&p->arena, tess_constant, o->n_constants);
+    o->border = copy_text(a, o->border);
+    o->plan = copy_text(a, o->plan);
+    o->machine = copy_text(a, o->machine);
+    o->library = copy_text(a, o->library);
+    o->cache = copy_text(a, o->cache);
+    o->cc = copy_text(a, o->cc);
+    tess_constant *constants = ARENA_NEW_ARRAY(a, tess_constant, o->n_constants);
     for (size_t i = 0; i < o->n_constants; i++)
-        constants[i] = (tess_constant){ tessi_strdup(&p->arena, from->constants[i].name),
-                                        from->constants[i].value };
+        constants[i] =
+            (tess_constant){ tessi_strdup(a, from->constants[i].name), from->constants[i].value };
     o->constants = constants;
 }
 
@@ -344,7 +343,7 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     p->text = tessi_strndup(&p->arena, text, n);
     p->n_text = n;
     p->name = tessi_strdup(&p->arena, name ? name : "program");
-    copy_options(p, options);
+    tessi_options_copy(&p->arena, options, &p->options);
     if (has_suffix(p->name, ".idsl"))
         p->options.forma = 1;
     tessi_gpu_open_early(p);

@@ -1,4 +1,4 @@
-"""The installed library from outside: `cmake --install` into an empty prefix, then the example of docs/api.md compiled with nothing but what
+"""The installed library from outside: `cmake --install` into an empty prefix, then the examples of docs/api.md compiled with nothing but what
 pkg-config says, linked against the shared and the static library, and run; and the installed tool finds its standard library."""
 import os
 import pathlib
@@ -39,13 +39,14 @@ with tool.workspace() as place:
     _, flags, errors = command("pkg-config", "--cflags", "--libs", "tessera", env=env)
     flags = shlex.split(flags)
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    example = tool.ROOT / "examples" / "api" / "edges.c"
-    program = pathlib.Path(place) / "edges"
-    code, _, errors = command(compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", example, "-o", program,
-                              *flags, *link_flags(), env=env)
-    tool.check("the example compiles", code == 0, errors)
-    code, out, errors = command(program, env=env)
-    tool.check("the example runs", code == 0 and out == "beside the edge 0.0, on it 40.0\n", out + errors)
+    for name, expected in (("edges", "beside the edge 0.0, on it 40.0\n"), ("smooth", "smoothed 28.12, sharpened 66\n")):
+        example = tool.ROOT / "examples" / "api" / f"{name}.c"
+        program = pathlib.Path(place) / name
+        code, _, errors = command(compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", example, "-o", program,
+                                  *flags, *link_flags(), env=env)
+        tool.check(f"the example {name}.c compiles", code == 0, errors)
+        code, out, errors = command(program, env=env)
+        tool.check(f"the example {name}.c runs", code == 0 and out == expected, out + errors)
     code, out, errors = command(prefix / "bin" / "tessera", "run", tool.ROOT / "examples" / "edges.tess", "random:1:20x30", "-o",
                                 pathlib.Path(place) / "e.npy")
     tool.check("the installed tool runs", code == 0, errors)
