@@ -37,12 +37,15 @@ def workspace():
     return tempfile.TemporaryDirectory(prefix="tessera-test-")
 
 
+NPY_KINDS = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q",
+             "|b1": "B", "<f2": "H"}  # array's codes for NumPy's
+
+
 def write_npy(path, shape, code, values):
     """code: NumPy's type string, such as '<f4'."""
-    kinds = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q"}
     header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
-    data = array.array(kinds[code], values).tobytes()
+    data = array.array(NPY_KINDS[code], values).tobytes()
     pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
 
 
@@ -51,8 +54,6 @@ def read_npy(path):
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack("<H", data[8:10])
     header = eval(data[10:10 + length].decode())
-    kinds = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q",
-             "|b1": "B", "<f2": "H"}
-    values = array.array(kinds[header["descr"]])
+    values = array.array(NPY_KINDS[header["descr"]])
     values.frombytes(data[10 + length:])
     return header["shape"], header["descr"], values.tolist()

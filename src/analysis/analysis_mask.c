@@ -230,7 +230,7 @@ static void factor(Arena *a, MaskInfo *m)
 static bool to_matrix(Arena *a, const Recogniser *r, uint32_t n_dims, MaskInfo *m)
 {
     uint32_t last = n_dims - 1, row_dim = n_dims > 1 ? n_dims - 2 : 0;
-    int64_t lo[2], hi[2];
+    int64_t lo[2] = { 0 }, hi[2] = { 0 };
     for (uint32_t i = 0; i < r->taps.n; i++) {
         const Tap *tap = &r->taps.at[i];
         int64_t at[2] = { n_dims > 1 ? tap->at[row_dim] : 0, tap->at[last] };

@@ -13,9 +13,11 @@ PROGRAMS = ["blur.tess", "sobel.tess", "harris.tess", "bilateral.tess"]
 FLAGS = ["-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
 X86 = [c for c in ("gcc", "clang") if shutil.which(c)]
 ARM = [c for c in ("aarch64-linux-gnu-gcc",) if shutil.which(c)]
+ARM_CLANG = ["clang"] if ARM and shutil.which("clang") else []  # with the headers of the other
 TARGETS = [("generic-avx512", X86, ["-march=skylake-avx512", "-mprefer-vector-width=512"], r"%zmm\d"),
            ("generic-avx2", X86, ["-mavx2", "-mfma"], r"%ymm\d"),
-           ("generic-neon", ARM, [], r"\bv\d+\.(4s|2d|8h|16b)")]
+           ("generic-neon", ARM, [], r"\bv\d+\.(4s|2d|8h|16b)"),
+           ("generic-neon", ARM_CLANG, ["--target=aarch64-linux-gnu"], r"\bv\d+\.(4s|2d|8h|16b)")]
 MOVES = re.compile(r"^v?(mov|broadcast|pbroadcast|insert|extract|perm|pxor|xor|zero|ld|st|dup)")
 LOOP = re.compile(r"for \(ptrdiff_t (\w+) = .*; \1 \+= (\d+ \* )?TESS_LANES_\w+\) \{$")
 ARITHMETIC = re.compile(r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* ")
@@ -47,22 +49,70 @@ def vector_loops(text):
     return count
 
 
-def wide_loops(assembly, register):
-    """How many innermost loops of the assembly have arithmetic on wide registers."""
-    label_at, instructions, jumps = {}, [], []
+def graph_of(assembly):
+    """The instructions, and for each the numbers of those that may follow."""
+    label_at, instructions = {}, []
     for line in assembly.splitlines():
         label = re.match(r"^(\.?L\w+):", line)
         if label:
             label_at[label.group(1)] = len(instructions)
         elif re.match(r"^\t[a-z]", line):
             instructions.append(line.strip())
-            target = re.search(r"^(j\w+|b\.\w+|b|cbn?z|tbn?z)\t.*?(\.?L\w+)$", line.strip())
-            if target and target.group(2) in label_at:
-                jumps.append((label_at[target.group(2)], len(instructions)))
-    inner = {j for j in jumps if not any(k != j and j[0] <= k[0] and k[1] <= j[1] for k in jumps)}
-    wide = [j for j in inner
-            if any(re.search(register, x) and not MOVES.match(x) for x in instructions[j[0]:j[1]])]
-    return len(wide)
+    follow = []
+    for i, x in enumerate(instructions):
+        jump = re.search(r"^(j\w+|b\.?\w*|cbn?z|tbn?z)\t(?:.*, )?(\.?L\w+)$", x)
+        ends = re.match(r"(jmp|b|br|ret\w*)(\t|$)", x)
+        follow.append([i + 1] * (not ends and i + 1 < len(instructions)) + ([label_at[jump.group(2)]] if jump else []))
+    return instructions, follow
+
+
+def cycles(nodes, follow):
+    """The strongly connected parts that are loops (Tarjan's algorithm)."""
+    number, low, stack, found = {}, {}, [], []
+    for root in nodes:
+        work = [] if root in number else [(root, iter(follow[root]))]
+        while work:
+            n, rest = work[-1]
+            if n not in number:
+                number[n] = low[n] = len(number)
+                stack.append(n)
+            step = next((m for m in rest if m in nodes and (m not in number or m in low)), None)
+            if step is not None:
+                if step in number:
+                    low[n] = min(low[n], number[step])
+                else:
+                    work.append((step, iter(follow[step])))
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[n])
+            if low[n] == number[n]:
+                part = set(stack[stack.index(n):])
+                del stack[stack.index(n):]
+                for m in part:
+                    low.pop(m)
+                if len(part) > 1 or n in follow[n]:
+                    found.append(part)
+    return found
+
+
+def innermost(nodes, follow, before):
+    """Loops that have no loop in them: one that has falls apart without the instructions where it is entered."""
+    for loop in cycles(nodes, follow):
+        entries = {n for n in loop if any(m not in loop for m in before[n])} or {min(loop)}
+        inner = list(innermost(loop - entries, follow, before))
+        yield from inner or [loop]
+
+
+def wide_loops(assembly, register):
+    """How many innermost loops of the assembly have arithmetic on wide registers."""
+    instructions, follow = graph_of(assembly)
+    before = [[] for _ in instructions]
+    for i, targets in enumerate(follow):
+        for j in targets:
+            before[j].append(i)
+    return sum(any(re.search(register, instructions[i]) and not MOVES.match(instructions[i]) for i in loop)
+               for loop in innermost(set(range(len(instructions))), follow, before))
 
 
 with tool.workspace() as place:
