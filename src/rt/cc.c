@@ -24,8 +24,12 @@ static const char *const common_flags[] = {
 #if defined(__x86_64__) || defined(__i386__)
 /* Some processors make compilers prefer half of their vectors; generated code is made for whole ones. */
 static const char *const native_flags[] = { "-march=native", "-mprefer-vector-width=512" };
+/* Older than the processor, GCC takes it for the nearest one that it knows, and may then think that wide loads cost so little that
+ * it repeats them. */
+static const char wide_tuning[] = "-mtune=skylake-avx512";
 #else
 static const char *const native_flags[] = { "-mcpu=native" };
+static const char wide_tuning[] = "";
 #endif
 
 typedef struct Argv {
@@ -46,6 +50,8 @@ static void push_flags(Argv *argv, const CcTool *tool, bool portable, const char
     for (size_t i = 0; tool->native && !portable && i < sizeof native_flags / sizeof *native_flags;
          i++)
         push(argv, native_flags[i]);
+    if (tool->native && !portable && tool->mistuned)
+        push(argv, wide_tuning);
     /* Without the OpenMP runtime its pragmas for vectors still count. */
     push(argv, tool->openmp ? "-fopenmp" : "-fopenmp-simd");
     for (; more && *more; more++)
@@ -261,6 +267,22 @@ static const char probe_text[] =
     "    for (ptrdiff_t i = 0; i < n; i++)\n        b[i] = fmaf(a[i], 2.0f, floorf(a[i]));\n"
     "    return 0;\n}\n";
 
+/* Compiles where 512-bit vectors are found by a compiler that tunes for AMD's Zen 1 to 3, which have none. */
+static const char mistuned_text[] =
+    "#if !defined(__AVX512F__)"
+    " || !(defined(__tune_znver1__) || defined(__tune_znver2__) || defined(__tune_znver3__))\n"
+    "#error tuned well enough\n#endif\nint tess_probe(void) { return 0; }\n";
+
+static bool compiles(const CcTool *tool, const char *dir, const char *text)
+{
+    char *made = NULL, *log = NULL;
+    CcJob job = { .tool = tool, .c_text = text, .kind = CC_OBJECT };
+    bool ok = compile_in(dir, &job, &made, &log, NULL);
+    free(made);
+    free(log);
+    return ok;
+}
+
 /* Finds the most that the compiler takes: one try when it takes everything. */
 static bool probe(CcTool *tool, Failure *f)
 {
@@ -282,23 +304,25 @@ static bool probe(CcTool *tool, Failure *f)
         free(made);
         free(log);
     }
+    tool->mistuned = ok && tool->native && *wide_tuning && compiles(tool, dir, mistuned_text);
     tessi_temp_dir_remove(dir);
     free(dir);
     return ok;
 }
 
-/* What was found is kept as "native openmp version". */
+/* What was found is kept as "native openmp mistuned version". */
 static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 {
     size_t n, ignored;
     char *path = tessi_cache_find(cache, key, ".cc", &n);
     uint8_t *text = NULL;
-    bool ok = path && tessi_file_read(path, 1 << 16, &text, &ignored, NULL) && n > 4 && n < ignored;
+    bool ok = path && tessi_file_read(path, 1 << 16, &text, &ignored, NULL) && n > 6 && n < ignored;
     if (ok) {
         text[n] = 0;
         tool->native = text[0] == '1';
         tool->openmp = text[2] == '1';
-        tool->version = strdup((const char *)text + 4);
+        tool->mistuned = text[4] == '1';
+        tool->version = strdup((const char *)text + 6);
         ok = tool->version != NULL;
     }
     free(text);
@@ -308,11 +332,12 @@ static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 
 static void remember(const RtCache *cache, CacheKey key, const CcTool *tool)
 {
-    size_t room = strlen(tool->version) + 8;
+    size_t room = strlen(tool->version) + 10;
     char *text = malloc(room);
     if (!text)
         return;
-    int n = snprintf(text, room, "%d %d %s", tool->native, tool->openmp, tool->version);
+    int n = snprintf(text, room, "%d %d %d %s", tool->native, tool->openmp, tool->mistuned,
+                     tool->version);
     free(tessi_cache_insert(cache, key, ".cc", text, (size_t)n));
     free(text);
 }
@@ -327,6 +352,7 @@ static bool try_tool(char *path, const RtCache *cache, CcTool *tool, Failure *f)
     }
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, probe_text);
+    tessi_cache_key_add_text(&key, mistuned_text);
     tessi_cache_key_add(&key, &tool->identity, sizeof tool->identity);
     bool known = recall(cache, key, tool);
     if (!known && !(read_version(tool, f) && probe(tool, f))) {

@@ -11,6 +11,7 @@ typedef struct CcTool {
     uint64_t identity; /* of the program and of this CPU, which -march=native means */
     bool native;       /* takes -march=native */
     bool openmp;       /* compiles and links -fopenmp */
+    bool mistuned;     /* -march=native finds 512-bit vectors, but tunes for a processor without */
 } CcTool;
 
 /* Finds `name`, or when it is NULL what TESSERA_CC names, or else cc, gcc or clang on PATH, and
