@@ -61,7 +61,7 @@ typedef int32_t tess_idx;
 #define TESS_CONST_GLOBAL         const
 #define TESS_RESTRICT             __restrict__
 #define TESS_CONSTANT             static __constant__ const
-#define TESS_SHARED               __shared__
+#define TESS_SHARED               __shared__ __align__(16)
 #define TESS_BARRIER              __syncthreads()
 #define TESS_UNROLL               _Pragma("unroll")
 #define TESS_NO_UNROLL            _Pragma("unroll 1")
@@ -101,7 +101,7 @@ TESS_FN double tess_real_f64(uint64_t u)
     return __longlong_as_double((long long)u);
 }
 
-/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned */
+/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */
 template <typename V, typename T> __device__ __forceinline__ void tess_take_as(T *line, const T *at)
 {
     const V v = *(const V *)at;
@@ -113,36 +113,41 @@ template <typename V, typename T> __device__ __forceinline__ void tess_give_as(c
     memcpy(&v, line, sizeof v);
     *(V *)at = v;
 }
-template <typename T, int n> __device__ __forceinline__ void tess_take(T (&line)[n], const T *at)
+template <bool aligned, typename T, int n>
+__device__ __forceinline__ void tess_take(T (&line)[n], const T *at)
 {
-#ifdef TESS_ALIGNED_ROWS
-    if constexpr (sizeof(T) * n == 16)
+    if constexpr (aligned && sizeof(T) * n == 16)
         tess_take_as<uint4>(line, at);
-    else if constexpr (sizeof(T) * n == 8)
+    else if constexpr (aligned && sizeof(T) * n == 8)
         tess_take_as<uint2>(line, at);
-    else if constexpr (sizeof(T) * n == 4)
+    else if constexpr (aligned && sizeof(T) * n == 4)
         tess_take_as<uint32_t>(line, at);
     else
-#endif
         for (int k = 0; k < n; k++)
             line[k] = at[k];
 }
-template <typename T, int n> __device__ __forceinline__ void tess_give(const T (&line)[n], T *at)
+template <bool aligned, typename T, int n>
+__device__ __forceinline__ void tess_give(const T (&line)[n], T *at)
 {
-#ifdef TESS_ALIGNED_ROWS
-    if constexpr (sizeof(T) * n == 16)
+    if constexpr (aligned && sizeof(T) * n == 16)
         tess_give_as<uint4>(line, at);
-    else if constexpr (sizeof(T) * n == 8)
+    else if constexpr (aligned && sizeof(T) * n == 8)
         tess_give_as<uint2>(line, at);
-    else if constexpr (sizeof(T) * n == 4)
+    else if constexpr (aligned && sizeof(T) * n == 4)
         tess_give_as<uint32_t>(line, at);
     else
-#endif
         for (int k = 0; k < n; k++)
             at[k] = line[k];
 }
-#define TESS_TAKE(element, n, line, at) tess_take(line, at)
-#define TESS_GIVE(element, n, line, at) tess_give(line, at)
+#ifdef TESS_ALIGNED_ROWS
+#define TESS_TAKE(element, n, line, at) tess_take<true>(line, at)
+#define TESS_GIVE(element, n, line, at) tess_give<true>(line, at)
+#else
+#define TESS_TAKE(element, n, line, at) tess_take<false>(line, at)
+#define TESS_GIVE(element, n, line, at) tess_give<false>(line, at)
+#endif
+#define TESS_TAKE_SHARED(element, n, line, at) tess_take<true>(line, at)
+#define TESS_GIVE_SHARED(element, n, line, at) tess_give<true>(line, at)
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
 TESS_FN uint8_t tess_load_u8(const unsigned char *p)

@@ -63,7 +63,7 @@ typedef int tess_idx;
 #define TESS_CONST_GLOBAL                     __global const
 #define TESS_RESTRICT                         restrict
 #define TESS_CONSTANT                         __constant
-#define TESS_SHARED                           __local
+#define TESS_SHARED                           __local __attribute__((aligned(16)))
 #define TESS_BARRIER                          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_NO_UNROLL                        _Pragma("unroll 1")
@@ -127,14 +127,18 @@ TESS_FN double tess_real_f64(uint64_t u)
     (line)[0], (line)[1], (line)[2], (line)[3], (line)[4], (line)[5], (line)[6], (line)[7], \
         (line)[8], (line)[9], (line)[10], (line)[11], (line)[12], (line)[13], (line)[14],   \
         (line)[15]
-#ifdef TESS_ALIGNED_ROWS
-#define TESS_TAKE(element, n, line, at)                               \
-    do {                                                              \
-        const element##n tess_v = *(__global const element##n *)(at); \
-        TESS_SPREAD_##n(line, tess_v);                                \
+#define TESS_TAKE_VECTOR(space, element, n, line, at)              \
+    do {                                                           \
+        const element##n tess_v = *(space const element##n *)(at); \
+        TESS_SPREAD_##n(line, tess_v);                             \
     } while (0)
-#define TESS_GIVE(element, n, line, at) \
-    *(__global element##n *)(at) = (element##n)(TESS_JOIN_##n(line))
+#define TESS_GIVE_VECTOR(space, element, n, line, at) \
+    *(space element##n *)(at) = (element##n)(TESS_JOIN_##n(line))
+#define TESS_TAKE_SHARED(element, n, line, at) TESS_TAKE_VECTOR(__local, element, n, line, at)
+#define TESS_GIVE_SHARED(element, n, line, at) TESS_GIVE_VECTOR(__local, element, n, line, at)
+#ifdef TESS_ALIGNED_ROWS
+#define TESS_TAKE(element, n, line, at) TESS_TAKE_VECTOR(__global, element, n, line, at)
+#define TESS_GIVE(element, n, line, at) TESS_GIVE_VECTOR(__global, element, n, line, at)
 #else
 #define TESS_TAKE(element, n, line, at)        \
     for (int tess_k = 0; tess_k < n; tess_k++) \

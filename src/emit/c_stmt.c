@@ -292,12 +292,13 @@ static void local(CWriter *w, LBufferId id)
 /* Moves between a line and consecutive elements: vectors on GPUs where rows are aligned. */
 static void move(CWriter *w, const LStmt *s)
 {
-    bool takes = w->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL;
+    bool takes = tessi_loop_is_line(w->p, s->buffer);
     LBufferId line = takes ? s->buffer : s->other, other = takes ? s->other : s->buffer;
     const LBuffer *b = &w->p->buffers.at[line.v];
     tessi_c_prepare(w, s->index, s->n_index);
     if (w->gpu)
-        tessi_text_addf(&w->line, "TESS_%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
+        tessi_text_addf(&w->line, "TESS_%s%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
+                        tessi_gpu_is_shared(w, other) ? "_SHARED" : "",
                         tessi_gpu_vector_element(b->type),
                         (long long)tessi_lexpr(w->p, b->size[0])->value.i, w->buffer[line.v]);
     else if (takes)

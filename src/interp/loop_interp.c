@@ -256,7 +256,7 @@ static bool run_move(Run *r, const LStmt *s)
 {
     LoopBuffer *to = &r->buffers[s->buffer.v], *from = &r->buffers[s->other.v];
     int64_t index[LOOP_MAX_DIMS], k;
-    const bool takes = to->buffer->kind == LBUF_LOCAL;
+    const bool takes = tessi_loop_is_line(r->p, s->buffer);
     const int64_t n = (takes ? to : from)->size[0];
     const size_t bytes = tessi_type_info(to->buffer->type)->bytes;
     const int64_t *at = takes ? &k : index, *source = takes ? index : &k;

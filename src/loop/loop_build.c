@@ -35,6 +35,11 @@ LBufferId tessi_loop_buffer(LoopProgram *p, const LBuffer *b)
     return (LBufferId){ p->buffers.n - 1 };
 }
 
+bool tessi_loop_is_line(const LoopProgram *p, LBufferId b)
+{
+    return p->buffers.at[b.v].kind == LBUF_LOCAL && p->buffers.at[b.v].n_dims == 1;
+}
+
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind)
 {
     LStmt *s = ARENA_NEW(p->arena, LStmt);

@@ -374,7 +374,7 @@ static void print_stmt(Printer *pr, const LStmt *s)
         break;
     case LSTMT_LOCAL: tessi_text_addf(pr->out, "local %s", pr->buffer[s->buffer.v]); break;
     case LSTMT_MOVE: {
-        bool takes = pr->p->buffers.at[s->buffer.v].kind == LBUF_LOCAL;
+        bool takes = tessi_loop_is_line(pr->p, s->buffer);
         tessi_text_add(pr->out, "move ");
         print_moved(pr, s, s->buffer, !takes);
         tessi_text_add(pr->out, " = ");

@@ -223,7 +223,7 @@ static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
 {
     if (!read_buffer_name(r, b))
         return false;
-    if (r->p->buffers.at[b->v].kind == LBUF_LOCAL)
+    if (tessi_loop_is_line(r->p, *b))
         return true;
     int n = tessi_loop_read_indices(r, s->index);
     s->n_index = n < 0 ? 0 : (uint8_t)n;

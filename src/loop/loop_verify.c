@@ -417,10 +417,10 @@ static bool check_move(Verifier *v, const LStmt *s)
     if (!s->other.v || s->other.v >= v->p->buffers.n)
         return fault(v, "a move names no buffer");
     const LBuffer *to = &v->p->buffers.at[s->buffer.v], *from = &v->p->buffers.at[s->other.v];
-    const LBuffer *line = to->kind == LBUF_LOCAL ? to : from;
-    const LBuffer *other = to->kind == LBUF_LOCAL ? from : to;
-    if (line->kind != LBUF_LOCAL || other->kind == LBUF_LOCAL || line->n_dims != 1
-        || line->type != other->type || !other->n_dims || s->n_index != other->n_dims)
+    const bool takes = tessi_loop_is_line(v->p, s->buffer);
+    const LBuffer *other = takes ? from : to;
+    if (tessi_loop_is_line(v->p, s->other) == takes || to->type != from->type || !other->n_dims
+        || s->n_index != other->n_dims)
         return fault(v, "a move is not between a local line and another buffer of its type");
     if (from->kind == LBUF_LOCAL && !v->local_alive[s->other.v])
         return fault(v, "'%s' is moved where it does not exist", shown(from->name));

@@ -105,16 +105,28 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
 {
     const Job *job = nest->user;
     const uint32_t n = job->n + nest->n_dims, points = rows * columns;
+    const Place *first = &l->place[job->stage[0].v];
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * points);
-    for (uint32_t k = 0; k < points; k++)
-        job_values(l, nest, coord[k], job_eval(l, nest, coord[k]), place + (size_t)n * k);
-    tessi_tile_takes(l, place, n * points, coord[0][nest->n_dims - 1].e, columns);
+    for (uint32_t k = 0; k < points; k++) {
+        LExprId *values = place + (size_t)n * k;
+        job_values(l, nest, coord[k], job_eval(l, nest, coord[k]), values);
+        for (uint8_t d = 0; d < nest->n_dims && job->to_scratch; d++)
+            values[job->n + d] = tessi_l_op(l, OP_SUB, values[job->n + d], first->origin[d]);
+    }
+    const int64_t beside = l->inside_last ? columns : 0;
+    const TileColumns own = { .x = coord[0][nest->n_dims - 1].e,
+                              .aligned = columns,
+                              .from = -beside,
+                              .to = columns + beside };
+    tessi_tile_takes(l, place, n * points, nest->tile_columns ? nest->tile_columns : &own);
     tessi_scope_place(l, place, n * points);
     for (uint32_t r = 0; r < rows; r++) {
         const LExprId *row = place + (size_t)n * columns * r;
-        for (uint32_t i = 0; i < job->n; i++)
-            tessi_tile_gives(l, l->buffer[job->stage[i].v], row + job->n, nest->n_dims, row + i, n,
-                             columns);
+        for (uint32_t i = 0; i < job->n; i++) {
+            const StageId id = job->stage[i];
+            tessi_tile_gives(l, job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v],
+                             row + job->n, nest->n_dims, row + i, n, columns);
+        }
     }
 }
 
@@ -246,7 +258,7 @@ static bool has_window(Lower *l, const Nest *nest)
     return false;
 }
 
-void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
+void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
     nest->parallel = group->parallel >= 0 && !nest->tiled;
     nest->vector = group->vector >= 0;
@@ -260,6 +272,11 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
     nest->block = job_block;
     nest->tile = job_tile;
     nest->user = job;
+}
+
+void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
+{
+    tessi_job_nest(l, group, rows, nest, job);
     if (l->plan->gpu)
         run_kernel(l, group, nest, job->part);
     else
@@ -288,7 +305,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
     if (group->tile[0]) {
-        tessi_lower_tiles(l, group);
+        (l->plan->gpu ? tessi_kernel_tiles : tessi_lower_tiles)(l, group);
         return;
     }
     if (is_plain(first)) {

@@ -11,7 +11,9 @@
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
+ *   lower_blocks.c which blocks of an image a kernel computes
  *   lower_register.c several points a thread, in registers
+ *   lower_shared.c tiles of a block, computed in passes through shared memory
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -116,6 +118,7 @@ typedef struct InlineUse {
 typedef struct Place {
     LBufferId scratch;        /* none: not in scratch memory */
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
+    int64_t columns;          /* of a row that hold values; kernels only */
     bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
 } Place;
 
@@ -242,6 +245,15 @@ void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *c
 void tessi_guard_range(Lower *l, const GuardList *guards, int8_t dim, LExprId *from, LExprId *to);
 
 /* ---- lower_nest.c, lower_reduce.c ---- */
+/* The columns that a thread computes, for moves in vectors: in images `x` and in shared memory `shared_x` are multiples of so many
+ * elements. */
+typedef struct TileColumns {
+    LExprId x, shared_x;
+    uint32_t aligned, shared_aligned;
+    int64_t from, to;    /* vectors of images are looked for at x + c, from <= c < to */
+    int64_t shared_last; /* the greatest value of shared_x */
+} TileColumns;
+
 /* The loops over a range per dimension; `body` fills the innermost one and is called for the edges and for the interior. */
 typedef struct Nest Nest;
 struct Nest {
@@ -265,6 +277,7 @@ struct Nest {
     /* Kernels: the same for `rows` x `columns` points at once, coord[r * columns + c]; moves are in vectors. */
     void (*tile)(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
                  uint32_t columns);
+    const TileColumns *tile_columns; /* NULL: those of the coordinates */
     const void *user;
 };
 void tessi_lower_nest(Lower *l, const Nest *nest);
@@ -295,16 +308,29 @@ LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, co
 /* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested everywhere, or only
  * in blocks or warps that do not lie inside. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split);
+/* ---- lower_blocks.c ---- */
+/* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from, to) lies inside with
+ * all it reads. Each function opens the grid of some of them and sets `first`, the first point of the block in hand. */
+typedef struct Blocks {
+    Lower *l;
+    int64_t size[2];
+    LExprId end[2], from[2], to[2], first[2];
+} Blocks;
+void tessi_blocks_all(Blocks *b);
+void tessi_blocks_inside(Blocks *b);
+void tessi_blocks_edges(Blocks *b);
 /* ---- lower_register.c ---- */
 /* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a second kernel. */
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group);
-/* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines; `x` is the first column, which a
- * multiple of the tile's columns lies before. */
-void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, LExprId x, uint32_t columns);
+/* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines. */
+void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns);
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns);
+/* ---- lower_shared.c ---- */
+/* A block computes a tile of the members after its passes, which are in shared memory. */
+void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
 /* ---- lower_strip.c ---- */
 /* The bodies have window loops that gain from being run for a strip of points at a time. */
 bool tessi_wants_strips(Lower *l, const Nest *nest);
@@ -333,6 +359,8 @@ typedef struct Job {
     bool to_scratch;
     const char *part; /* distinguishes the kernels of a group; "" when there is one */
 } Job;
+/* Fills in how the nest computes the job. */
+void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
 void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
 /* ---- lower_tile.c ---- */
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);

@@ -149,50 +149,20 @@ static void block_reach(const Tiles *t, int64_t *reach)
     reach[t->x] = t->width - 1 + t->columns - 1;
 }
 
-static LExprId blocks_along(const Tiles *t, uint8_t d)
-{
-    return tessi_kernel_blocks(t->l, t->nest->to[d], d == t->y ? t->height : t->width);
-}
-
-static LExprId block_start(const Tiles *t, uint8_t d, LExprId number)
-{
-    return tessi_l_op(t->l, OP_MUL, number, tessi_l_int(t->l, d == t->y ? t->height : t->width));
-}
-
-/* Blocks [from, to) along the dimension lie inside. */
-static void inside_blocks(const Tiles *t, uint8_t d, LExprId *from, LExprId *to)
+static Blocks blocks_of(const Tiles *t)
 {
     Lower *l = t->l;
     LExprId first[MAX_DIMS], end[MAX_DIMS];
     int64_t reach[MAX_DIMS];
+    Blocks b = { .l = l, .size = { t->height, t->width } };
     block_reach(t, reach);
     tessi_kernel_inside_range(l, t->nest, reach, first, end);
-    const int64_t size = d == t->y ? t->height : t->width;
-    *from = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, first[d], size), blocks_along(t, d));
-    *to = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, end[d], size), blocks_along(t, d));
-    *to = tessi_l_op(l, OP_MAX, *to, *from);
-}
-
-/* The blocks inside alone. */
-static void inside_grid(Tiles *t)
-{
-    Lower *l = t->l;
-    LExprId from, to;
-    for (uint8_t d = t->y; d <= t->x; d++) {
-        const uint8_t axis = d == t->y;
-        inside_blocks(t, d, &from, &to);
-        LExprId n = tessi_l_op(l, OP_SUB, to, from);
-        LExprId k = tessi_kernel_grid(l, axis, axis ? "block_y" : "block_x", n);
-        *(axis ? &t->block_y : &t->block_x) = block_start(t, d, tessi_l_op(l, OP_ADD, from, k));
+    for (int k = 0; k < 2; k++) {
+        b.end[k] = t->nest->to[t->y + k];
+        b.from[k] = first[t->y + k];
+        b.to[k] = end[t->y + k];
     }
-    tiles_inside(t);
-}
-
-/* k, or beyond the blocks inside, which are left out. */
-static LExprId around(Lower *l, LExprId k, LExprId from, LExprId to)
-{
-    LExprId beyond = tessi_l_op(l, OP_ADD, k, tessi_l_op(l, OP_SUB, to, from));
-    return tessi_l_select(l, tessi_l_op(l, OP_LT, k, from), k, beyond);
+    return b;
 }
 
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group)
@@ -200,30 +170,12 @@ void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *gr
     enum { MOST_PATCH_BYTES = 40 << 10 };
     Tiles t = new_tiles(l, nest, group);
     const uint32_t depth = tessi_scope_depth(l);
-    LExprId y_from, y_to, x_from, x_to;
-    inside_blocks(&t, t.y, &y_from, &y_to);
-    inside_blocks(&t, t.x, &x_from, &x_to);
-    LExprId columns = blocks_along(&t, t.x), rows = blocks_along(&t, t.y);
-    LExprId inner_rows = tessi_l_op(l, OP_SUB, y_to, y_from);
-    LExprId inner_columns = tessi_l_op(l, OP_SUB, x_to, x_from);
-    /* First the blocks above and below those inside, row by row; then those left and right of them. */
-    LExprId in_rows = tessi_l_op(l, OP_MUL, columns, tessi_l_op(l, OP_SUB, rows, inner_rows));
-    LExprId sides = tessi_l_op(l, OP_SUB, columns, inner_columns);
-    LExprId all = tessi_l_op(l, OP_ADD, in_rows, tessi_l_op(l, OP_MUL, inner_rows, sides));
+    Blocks blocks = blocks_of(&t);
     if (t.y)
         tessi_kernel_outer(l, nest, t.outer);
-    LExprId k = tessi_kernel_grid(l, 0, "block", all);
-    LExprId in_row = tessi_scope_let(l, "in_row", tessi_l_op(l, OP_LT, k, in_rows));
-    LExprId n = tessi_l_select(l, in_row, columns, sides);
-    LExprId at = tessi_l_select(l, in_row, k, tessi_l_op(l, OP_SUB, k, in_rows));
-    n = tessi_scope_let(l, "n", tessi_l_op(l, OP_MAX, n, tessi_l_int(l, 1)));
-    LExprId row = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, at, n));
-    LExprId column = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, at, n));
-    row =
-        tessi_l_select(l, in_row, around(l, row, y_from, y_to), tessi_l_op(l, OP_ADD, row, y_from));
-    column = tessi_l_select(l, in_row, column, around(l, column, x_from, x_to));
-    t.block_y = tessi_scope_let(l, "block_y", block_start(&t, t.y, row));
-    t.block_x = tessi_scope_let(l, "block_x", block_start(&t, t.x, column));
+    tessi_blocks_edges(&blocks);
+    t.block_y = blocks.first[0];
+    t.block_x = blocks.first[1];
     PatchList patches = { 0 };
     /* A window has more rows and columns beyond the tile than registers can hold the places of: the block copies what it reads. */
     if (nest->windows
@@ -242,16 +194,16 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     const uint32_t depth = tessi_scope_depth(l);
     if (t.y)
         tessi_kernel_outer(l, nest, t.outer);
+    Blocks blocks = blocks_of(&t);
+    if (group->split == SPLIT_EDGES)
+        tessi_blocks_inside(&blocks);
+    else
+        tessi_blocks_all(&blocks);
+    t.block_y = blocks.first[0];
+    t.block_x = blocks.first[1];
     if (group->split == SPLIT_EDGES) {
-        inside_grid(&t);
-        close_down_to(l, depth);
-        return;
-    }
-    LExprId y = tessi_kernel_grid(l, 1, "block_y", blocks_along(&t, t.y));
-    LExprId x = tessi_kernel_grid(l, 0, "block_x", blocks_along(&t, t.x));
-    t.block_y = block_start(&t, t.y, y);
-    t.block_x = block_start(&t, t.x, x);
-    if (group->split == SPLIT_INTERIOR) {
+        tiles_inside(&t);
+    } else if (group->split == SPLIT_INTERIOR) {
         LExprId first[MAX_DIMS];
         int64_t reach[MAX_DIMS];
         for (uint8_t d = 0; d < t.y; d++)
@@ -279,7 +231,7 @@ static uint32_t vector_elements(const Lower *l, LBufferId id, uint32_t columns)
 {
     const LBuffer *b = &l->p->buffers.at[id.v];
     uint32_t bytes = tessi_type_info(b->type)->bytes, n = VECTOR_BYTES / bytes;
-    bool rows = b->kind == LBUF_TEMP;
+    bool rows = b->kind == LBUF_TEMP || b->kind == LBUF_LOCAL;
     if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT) {
         const LImage *im =
             b->kind == LBUF_INPUT ? &l->p->inputs.at[b->image] : &l->p->outputs.at[b->image];
@@ -312,6 +264,7 @@ static bool column_of(const Lower *l, LExprId index, LExprId x, int64_t from, in
 /* Loads of one vector: of a buffer, in a row, from column `first` on. */
 typedef struct VectorUse {
     LBufferId buffer;
+    LExprId x; /* `first` is counted from here */
     int64_t first;
     uint32_t n, n_found;
     LExprId load[VECTOR_BYTES]; /* by element; none = not loaded */
@@ -335,14 +288,15 @@ static LExprId some_load(const VectorUse *u)
     return u->load[k];
 }
 
-static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, int64_t first, uint32_t n)
+static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x, int64_t first,
+                             uint32_t n)
 {
     const LExpr *e = tessi_lexpr(l->p, load);
     VEC_FOREACH (VectorUse, u, uses) {
         if (u->buffer.v == e->buffer.v && u->first == first && same_row(l, some_load(u), load))
             return u;
     }
-    VEC_PUSH(l->arena, uses, ((VectorUse){ .buffer = e->buffer, .first = first, .n = n }));
+    VEC_PUSH(l->arena, uses, ((VectorUse){ .buffer = e->buffer, .x = x, .first = first, .n = n }));
     return &uses->at[uses->n - 1];
 }
 
@@ -355,14 +309,14 @@ static LBufferId new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
     return id;
 }
 
-static void take(Lower *l, const VectorUse *u, LExprId x)
+static void take(Lower *l, const VectorUse *u)
 {
     const LExpr load = *tessi_lexpr(l->p, some_load(u));
     const LBuffer b = l->p->buffers.at[u->buffer.v];
     LExprId index[MAX_DIMS];
     for (int d = 0; d + 1 < load.n_args; d++)
         index[d] = load.arg[d];
-    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, u->first));
+    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, u->x, tessi_l_int(l, u->first));
     tessi_scope_place(l, index, load.n_args);
     LBufferId line = new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
     LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
@@ -378,30 +332,47 @@ static void take(Lower *l, const VectorUse *u, LExprId x)
     }
 }
 
-void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, LExprId x, uint32_t columns)
+/* The columns of a buffer in shared memory that hold values. */
+static int64_t shared_columns(const Lower *l, LBufferId id)
+{
+    GRAPH_FOREACH_STAGE (l->g, s)
+        if (l->place[s.v].scratch.v == id.v)
+            return l->place[s.v].columns;
+    return 0;
+}
+
+/* Notes the vector that a load is part of, if there are some. */
+static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses *uses)
+{
+    const LExpr *e = tessi_lexpr(l->p, load);
+    if (e->kind != LEXPR_LOAD || !e->n_args)
+        return;
+    const bool shared = l->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL;
+    const LExprId x = shared ? at->shared_x : at->x;
+    int64_t c, from = shared ? INT64_MIN : at->from, to = shared ? INT64_MAX : at->to;
+    if (!x.v || !column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
+        return;
+    const uint32_t width = vector_elements(l, e->buffer, shared ? at->shared_aligned : at->aligned);
+    const int64_t k = tessi_floormod(c, width);
+    if (width < 2 || (shared && at->shared_last + c - k + width > shared_columns(l, e->buffer)))
+        return;
+    VectorUse *u = vector_use(l, uses, load, x, c - k, width);
+    u->load[k] = load;
+    u->n_found++;
+}
+
+void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns)
 {
     enum { WORTH = 2 }; /* elements of a vector beside the tile that are read */
-    const bool beside = l->inside_last;
     VectorUses uses = { 0 };
     LExprList list = tessi_scope_reach(l, root, n);
-    for (uint32_t i = 0; i < list.n; i++) {
-        const LExpr *e = tessi_lexpr(l->p, list.at[i]);
-        const int64_t from = beside ? -(int64_t)columns : 0;
-        int64_t c;
-        if (e->kind != LEXPR_LOAD || !e->n_args
-            || !column_of(l, e->arg[e->n_args - 1], x, from, columns - from, &c))
-            continue;
-        const uint32_t width = vector_elements(l, e->buffer, columns);
-        if (width < 2)
-            continue;
-        const int64_t k = tessi_floormod(c, width);
-        VectorUse *u = vector_use(l, &uses, list.at[i], c - k, width);
-        u->load[k] = list.at[i];
-        u->n_found++;
-    }
-    VEC_FOREACH (const VectorUse, u, &uses)
+    for (uint32_t i = 0; i < list.n; i++)
+        note_load(l, list.at[i], columns, &uses);
+    VEC_FOREACH (const VectorUse, u, &uses) {
+        const bool beside = l->inside_last || u->x.v == columns->shared_x.v;
         if (u->n_found == u->n || (beside && u->n_found >= WORTH))
-            take(l, u, x);
+            take(l, u);
+    }
 }
 
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,

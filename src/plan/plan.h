@@ -51,7 +51,7 @@ typedef enum Split {
     SPLIT_NONE, /* every read is answered by its rule, everywhere */
     SPLIT_INTERIOR, /* points (of kernels: blocks) whose reads are all inside are computed without tests */
     SPLIT_WARP, /* of kernels of points: warps whose reads are all inside */
-    SPLIT_EDGES /* of kernels of register tiles: as INTERIOR, the blocks at the edges by a kernel of their own */
+    SPLIT_EDGES /* of kernels of register tiles and of tiles: as INTERIOR, the blocks at the edges by a kernel of their own */
 } Split;
 const char *tessi_split_name(Split s);
 bool tessi_split_by_name(const char *name, Split *out);
@@ -69,7 +69,8 @@ enum {
     PLAN_MAX_BLOCK = 1024,
     PLAN_MAX_OUTPUTS = 16,
     PLAN_MAX_RESIDENT = 32,
-    PLAN_MAX_THREADS = 2048
+    PLAN_MAX_THREADS = 2048,
+    PLAN_MAX_SHARED_BYTES = 48 << 10 /* of a block: what every device has */
 };
 
 typedef struct PlanStage {
@@ -81,7 +82,8 @@ typedef struct PlanStage {
  * read each other. */
 typedef struct PlanPass {
     VEC(StageId) stages;
-    uint8_t rows; /* as PlanGroup.rows */
+    uint8_t rows;       /* as PlanGroup.rows */
+    uint8_t outputs[2]; /* as PlanGroup.outputs: of kernels of tiles */
 } PlanPass;
 
 /* Stages computed by one function. Several members share their domain and do not read each other. With tiles, the passes run one
@@ -156,6 +158,16 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
  * first point. */
 void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
                               int64_t *before, int64_t *size);
+
+/* What a block of a kernel of tiles computes of a pass in one of the last two dimensions (0: rows), relative to the first point of its
+ * tile: [lo, lo + n), a whole number of times what a thread computes, and all that the passes after it compute from. */
+typedef struct PlanExtent {
+    int64_t lo[2], n[2];
+} PlanExtent;
+/* Of all passes; `out` has one for each. */
+void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out);
+/* Elements from row to row of a stage of the pass in shared memory. */
+int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent);
 
 /* What the cost model expects of a run with these size parameters. */
 typedef struct PlanEstimate {

@@ -238,8 +238,7 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
     StageList stack = { 0 };
     if (group->n_dims == 2)
         return true;
-    VEC_FOREACH (const StageId, member, &group->members)
-        VEC_PUSH(f->arena, &stack, *member);
+    tessi_plan_group_stages(f, group, &stack);
     while (stack.n) {
         StageId at = stack.at[--stack.n];
         VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {

@@ -246,7 +246,7 @@ static void make_passes(const Fuse *c, PlanGroup *group, const StageList *stages
                 join = pass;
         }
         if (!join) {
-            PlanPass pass = { .rows = 1 };
+            PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
             VEC_PUSH(c->f->arena, &group->passes, pass);
             join = &group->passes.at[group->passes.n - 1];
         }
@@ -340,7 +340,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     }
     /* every stage a pass, to ask whether it can be; then those that go together */
     VEC_FOREACH (const StageId, id, &stages) {
-        PlanPass pass = { .rows = 1 };
+        PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
         VEC_PUSH(a, &pass.stages, *id);
         VEC_PUSH(a, &fused.passes, pass);
     }

@@ -29,7 +29,8 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
         VEC_FOREACH (const StageId, s, &group->members)
             VEC_PUSH(a, &g.members, *s);
         VEC_FOREACH (const PlanPass, pass, &group->passes) {
-            PlanPass own = { .rows = pass->rows };
+            PlanPass own = { .rows = pass->rows,
+                             .outputs = { pass->outputs[0], pass->outputs[1] } };
             VEC_FOREACH (const StageId, s, &pass->stages)
                 VEC_PUSH(a, &own.stages, *s);
             VEC_PUSH(a, &g.passes, own);
@@ -135,7 +136,7 @@ static void place_in_pass(Editor *e, uint32_t i, StageId s)
     for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
         PlanGroup *group = &p->groups.at[i];
-        PlanPass pass = { .rows = 1 };
+        PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
         VEC_PUSH(e->arena, &pass.stages, s);
         VEC_PUSH(e->arena, &group->passes, pass);
         for (uint32_t k = group->passes.n - 1; k > at; k--)
@@ -315,7 +316,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     VEC(PlanPass) passes = { 0 };
     VEC_FOREACH (const PlanPass, pass, &from.passes)
         VEC_PUSH(e->arena, &passes, *pass);
-    PlanPass own = { .rows = into->split == SPLIT_INTERIOR ? from.rows : 1 };
+    PlanPass own = { .rows = into->split == SPLIT_INTERIOR ? from.rows : 1, .outputs = { 1, 1 } };
     VEC_FOREACH (const StageId, s, &from.members) {
         VEC_PUSH(e->arena, &own.stages, *s);
         if (e->f->returned[s->v]) /* copied out as well */

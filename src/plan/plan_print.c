@@ -66,6 +66,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
             add_stage(p, g, *id, PLACE_TILE, out);
         if (pass->rows > 1)
             tessi_text_addf(out, "        rows %d\n", pass->rows);
+        if (pass->outputs[0] > 1 || pass->outputs[1] > 1)
+            tessi_text_addf(out, "        outputs %u %u\n", pass->outputs[0], pass->outputs[1]);
     }
     VEC_FOREACH (const StageId, id, &group->members)
         add_stage(p, g, *id, PLACE_MEMORY, out);

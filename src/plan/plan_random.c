@@ -99,7 +99,7 @@ static PlanGroup copy_group(Arena *a, const PlanGroup *from)
     VEC_FOREACH (const StageId, s, &from->members)
         VEC_PUSH(a, &to.members, *s);
     VEC_FOREACH (const PlanPass, pass, &from->passes) {
-        PlanPass copy = { .rows = pass->rows };
+        PlanPass copy = { .rows = pass->rows, .outputs = { pass->outputs[0], pass->outputs[1] } };
         VEC_FOREACH (const StageId, s, &pass->stages)
             VEC_PUSH(a, &copy.stages, *s);
         VEC_PUSH(a, &to.passes, copy);
@@ -110,6 +110,7 @@ static PlanGroup copy_group(Arena *a, const PlanGroup *from)
 static Plan *copy_plan(const PlanFacts *f, const Plan *from)
 {
     Plan *to = tessi_plan_empty(f, from->machine);
+    to->gpu = from->gpu;
     for (uint32_t v = 0; v < from->n_stages; v++)
         to->stage[v] = from->stage[v];
     VEC_FOREACH (const PlanGroup, group, &from->groups)
@@ -117,11 +118,32 @@ static Plan *copy_plan(const PlanFacts *f, const Plan *from)
     return to;
 }
 
-static void draw_tile(PlanGroup *group, Random *r)
+/* Columns and rows that a thread of a kernel of tiles computes. */
+static void draw_outputs(uint8_t *outputs, Random *r)
+{
+    static const uint8_t columns[] = { 1, 4, 2, 3 };
+    outputs[0] = columns[draw(r, 4)];
+    outputs[1] = (uint8_t)(1 + draw(r, 3));
+}
+
+static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
 {
     static const uint8_t sizes[] = { 1, 2, 3, 5, 8, 16, 33 };
+    static const uint16_t threads[] = { 32, 64, 7, 1 };
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2);
+    if (!p->gpu || group->n_dims < 2)
+        return;
+    group->kernel = KERNEL_TILE;
+    group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
+    group->block[0] = threads[draw(r, 4)];
+    group->block[1] = 1;
+    draw_outputs(group->outputs, r);
+    group->resident = 0;
+    for (uint8_t d = 0; d + 2 < group->n_dims; d++)
+        group->tile[d] = 1;
+    for (uint8_t k = 0; k < 2; k++)
+        group->tile[group->n_dims - 1 - k] *= group->outputs[k];
 }
 
 /* Has group `k` computed by passes of group `i`: as a pass of its own, or in an earlier one. */
@@ -130,8 +152,10 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
     PlanGroup *into = &p->groups.at[i];
     const PlanGroup *from = &p->groups.at[k];
     if (!into->tile[0])
-        draw_tile(into, r);
-    PlanPass pass = { .rows = into->split == SPLIT_INTERIOR ? from->rows : 1 };
+        draw_tile(p, into, r);
+    PlanPass pass = { .rows = into->split == SPLIT_INTERIOR ? from->rows : 1, .outputs = { 1, 1 } };
+    if (p->gpu)
+        draw_outputs(pass.outputs, r);
     VEC_FOREACH (const StageId, s, &from->members) {
         VEC_PUSH(f->arena, &pass.stages, *s);
         if (f->returned[s->v]) /* copied out as well */
@@ -165,8 +189,8 @@ static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
         uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
         Plan *tiled = copy_plan(f, p);
         if (i == k) {
-            draw_tile(&tiled->groups.at[i], r);
-            tiled->groups.at[i].stream = draw(r, 2);
+            draw_tile(p, &tiled->groups.at[i], r);
+            tiled->groups.at[i].stream = !p->gpu && draw(r, 2);
         } else {
             absorb(f, tiled, i, k, r);
         }

@@ -255,7 +255,7 @@ static bool read_tile(PlanReader *r)
 
 static bool read_pass(PlanReader *r)
 {
-    PlanPass pass = { .rows = 1 };
+    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
     if (!r->group)
         return bad(r, DIAG_BAD_PLAN_TEXT, "a pass belongs to a group");
     VEC_PUSH(r->arena, &r->group->passes, pass);
@@ -290,8 +290,9 @@ static bool read_outputs(PlanReader *r)
     if (!read_number(r, "outputs", PLAN_MAX_OUTPUTS, &x)
         || !read_number(r, "outputs", PLAN_MAX_OUTPUTS, &y))
         return false;
-    r->group->outputs[0] = (uint8_t)x;
-    r->group->outputs[1] = (uint8_t)y;
+    uint8_t *outputs = r->pass ? r->pass->outputs : r->group->outputs;
+    outputs[0] = (uint8_t)x;
+    outputs[1] = (uint8_t)y;
     return line_ends(r);
 }
 
@@ -387,7 +388,7 @@ static bool read_line(PlanReader *r)
         r->group->stream = true;
         return line_ends(r);
     }
-    bool of_pass = r->pass && tessi_streq(key, "rows");
+    bool of_pass = r->pass && (tessi_streq(key, "rows") || tessi_streq(key, "outputs"));
     if (tessi_streq(key, "target"))
         return read_target(r);
     bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")

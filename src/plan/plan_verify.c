@@ -118,6 +118,24 @@ static const char *check_loops(Check *c, const PlanGroup *group)
 
 enum { WARP = 32 };
 
+/* Can a thread compute several points of the stage? */
+static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
+                                 const uint8_t *outputs)
+{
+    Arena *a = c->f->arena;
+    if (!tessi_plan_can_tile(c->f, id))
+        return tessi_sprintf(a,
+                             "group '%s': several outputs a thread are for whole stages of two "
+                             "dimensions or more that sort nothing, with windows of constant size",
+                             group->name);
+    if (c->f->window_points[id.v] * outputs[0] * outputs[1] > PLAN_MAX_WRITTEN_OUT)
+        return tessi_sprintf(a,
+                             "group '%s': the windows of all outputs of a thread have more than "
+                             "%d points to be written out",
+                             group->name, PLAN_MAX_WRITTEN_OUT);
+    return NULL;
+}
+
 /* Kernels: in GPU plans every group is one, in others none. */
 static const char *check_kernel(Check *c, const PlanGroup *group)
 {
@@ -132,10 +150,11 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "as wide as a warp, %d",
                              group->name, WARP);
     if (group->split == SPLIT_EDGES
-        && (group->kernel != KERNEL_REGISTER || !tessi_plan_stays_in_plane(c->f, c->p, group)))
+        && ((group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE)
+            || !tessi_plan_stays_in_plane(c->f, c->p, group)))
         return tessi_sprintf(a,
-                             "group '%s': kernels of their own for edges are for register tiles of "
-                             "stages that read only their own plane",
+                             "group '%s': kernels of their own for edges are for register tiles "
+                             "and tiles of stages that read only their own plane",
                              group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
@@ -155,22 +174,29 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     if (group->kernel == KERNEL_POINT && several)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (group->kernel == KERNEL_REGISTER && tessi_plan_can_tile(c->f, *id)
-            && c->f->window_points[id->v] * group->outputs[0] * group->outputs[1]
-                   > PLAN_MAX_WRITTEN_OUT)
-            return tessi_sprintf(
-                a,
-                "group '%s': the windows of all outputs of a thread have more than "
-                "%d points to be written out",
-                group->name, PLAN_MAX_WRITTEN_OUT);
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (group->kernel == KERNEL_REGISTER && !tessi_plan_can_tile(c->f, *id))
-            return tessi_sprintf(
-                a,
-                "group '%s': register tiles are for whole stages of two dimensions or "
-                "more that sort nothing, with windows of constant size",
-                group->name);
+    if ((group->kernel == KERNEL_TILE) != (group->tile[0] > 0))
+        return tessi_sprintf(a, "group '%s': tiles on GPUs are those of kernels of tiles",
+                             group->name);
+    if (group->kernel == KERNEL_TILE && (group->n_dims < 2 || group->block[1] != 1))
+        return tessi_sprintf(a,
+                             "group '%s': kernels of tiles are for stages of two dimensions or "
+                             "more, their blocks one line of threads",
+                             group->name);
+    if (group->kernel == KERNEL_REGISTER || several)
+        VEC_FOREACH (const StageId, id, &group->members)
+            if (!tessi_plan_in_passes(group, *id)) {
+                const char *fault = check_outputs(c, group, *id, group->outputs);
+                if (fault)
+                    return fault;
+            }
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const char *fault = pass->outputs[0] > 1 || pass->outputs[1] > 1
+                                    ? check_outputs(c, group, *id, pass->outputs)
+                                    : NULL;
+            if (fault)
+                return fault;
+        }
     return NULL;
 }
 

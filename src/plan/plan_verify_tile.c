@@ -52,6 +52,8 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
         return tessi_sprintf(a, "stage '%s' of a pass of group '%s' is placed in %s", s->name,
                              group, tessi_placement_name(c->p->stage[id.v].placement));
     const PlanPass *pass = &c->group->passes.at[i];
+    if (c->p->gpu ? pass->rows > 1 : pass->outputs[0] > 1 || pass->outputs[1] > 1)
+        return tessi_sprintf(a, "pass of stage '%s': rows are for CPUs, outputs for GPUs", s->name);
     if (!tessi_stage_same_domain(s, tessi_stage(g, pass->stages.at[0])))
         return tessi_sprintf(a, "the stages '%s' and '%s' of a pass have different sizes", s->name,
                              name_of(c, pass->stages.at[0]));
@@ -78,35 +80,89 @@ static const char *check_reads(TileCheck *c, uint32_t i, StageId id)
     return NULL;
 }
 
-static const char *check_bytes(TileCheck *c)
+/* The stages of a pass are computed by one nest of loops. */
+static const char *check_same_regions(TileCheck *c)
 {
-    int64_t total = 0;
     VEC_FOREACH (const PlanPass, pass, &c->group->passes) {
-        const PlanRegion *first = &c->regions->at[pass->stages.at[0].v];
+        const StageId lead = pass->stages.at[0];
+        const PlanRegion *first = &c->regions->at[lead.v];
         VEC_FOREACH (const StageId, id, &pass->stages) {
-            const Stage *s = tessi_stage(c->f->g, *id);
             const PlanRegion *region = &c->regions->at[id->v];
-            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
-            for (uint8_t d = 0; d < s->n_dims; d++)
+            for (uint8_t d = 0; d < c->group->n_dims; d++)
                 if (region->lo[d] != first->lo[d] || region->hi[d] != first->hi[d]
-                    || c->regions->wraps[id->v][d] != c->regions->wraps[pass->stages.at[0].v][d])
+                    || c->regions->wraps[id->v][d] != c->regions->wraps[lead.v][d])
                     return tessi_sprintf(c->f->arena,
                                          "the stages '%s' and '%s' of a pass are needed in "
                                          "different regions",
-                                         s->name, name_of(c, pass->stages.at[0]));
-            tessi_plan_scratch_shape(s, region, c->group->tile, before, size);
-            for (uint8_t d = 0; d < s->n_dims; d++)
-                if (!tessi_mul_i64(bytes, size[d], &bytes))
-                    bytes = INT64_MAX;
-            if (!tessi_add_i64(total, bytes, &total))
-                total = INT64_MAX;
+                                         name_of(c, *id), name_of(c, lead));
         }
     }
-    if (total > PLAN_MAX_SCRATCH_BYTES)
-        return tessi_sprintf(
-            c->f->arena, "the tiles of group '%s' need %lld bytes of scratch memory; there are %d",
-            c->group->name, (long long)total, PLAN_MAX_SCRATCH_BYTES);
     return NULL;
+}
+
+/* Adds `bytes` of scratch memory, `n` elements in each of `dims` dimensions. */
+static void add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims)
+{
+    for (int d = 0; d < dims; d++)
+        if (!tessi_mul_i64(bytes, n[d], &bytes))
+            bytes = INT64_MAX;
+    if (!tessi_add_i64(*total, bytes, total))
+        *total = INT64_MAX;
+}
+
+static const char *check_total(TileCheck *c, int64_t total, int64_t most, const char *memory)
+{
+    if (total <= most)
+        return NULL;
+    return tessi_sprintf(c->f->arena,
+                         "the tiles of group '%s' need %lld bytes of %s memory; there are %lld",
+                         c->group->name, (long long)total, memory, (long long)most);
+}
+
+static const char *check_bytes(TileCheck *c)
+{
+    int64_t total = 0;
+    VEC_FOREACH (const PlanPass, pass, &c->group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const Stage *s = tessi_stage(c->f->g, *id);
+            int64_t before[MAX_DIMS], size[MAX_DIMS];
+            tessi_plan_scratch_shape(s, &c->regions->at[id->v], c->group->tile, before, size);
+            add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
+        }
+    return check_total(c, total, PLAN_MAX_SCRATCH_BYTES, "scratch");
+}
+
+/* A block computes a tile of one plane. */
+static const char *check_kernel_tiles(TileCheck *c)
+{
+    const PlanGroup *group = c->group;
+    Arena *a = c->f->arena;
+    const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
+    if (group->tile[x] % group->outputs[0] || group->tile[y] % group->outputs[1])
+        return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
+                             group->name);
+    for (uint8_t d = 0; d < y; d++) {
+        bool in_plane = group->tile[d] == 1;
+        VEC_FOREACH (const PlanPass, pass, &group->passes) {
+            const PlanRegion *region = &c->regions->at[pass->stages.at[0].v];
+            in_plane = in_plane && !region->lo[d] && !region->hi[d];
+        }
+        if (!in_plane)
+            return tessi_sprintf(a,
+                                 "group '%s': a kernel of tiles computes one plane at a time, "
+                                 "from stages that are read in their own plane",
+                                 group->name);
+    }
+    PlanExtent *extent = ARENA_NEW_ARRAY(a, PlanExtent, group->passes.n + 1);
+    tessi_plan_extents(group, c->regions, extent);
+    int64_t total = 0;
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages) {
+            const Stage *s = tessi_stage(c->f->g, *id);
+            const int64_t n[2] = { extent[i].n[0], tessi_plan_shared_pitch(s, &extent[i]) };
+            add_bytes(&total, tessi_type_info(s->type)->bytes, n, 2);
+        }
+    return check_total(c, total, PLAN_MAX_SHARED_BYTES, "shared");
 }
 
 const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group,
@@ -118,8 +174,6 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
         return group->passes.n
                    ? tessi_sprintf(a, "group '%s' has passes, and no tiles", group->name)
                    : NULL;
-    if (p->gpu)
-        return tessi_sprintf(a, "group '%s': tiles and passes are for CPUs", group->name);
     for (uint8_t d = 0; d < MAX_DIMS; d++)
         if (group->tile[d] < (d < group->n_dims) || group->tile[d] > PLAN_MAX_TILE
             || (d >= group->n_dims && group->tile[d]))
@@ -146,5 +200,9 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
                 fault = check_reads(&c, i, *id);
     if (!fault)
         fault = tessi_plan_regions(f, p, group, c.regions);
-    return fault ? fault : check_bytes(&c);
+    if (!fault)
+        fault = check_same_regions(&c);
+    if (!fault)
+        fault = p->gpu ? check_kernel_tiles(&c) : check_bytes(&c);
+    return fault;
 }

@@ -14,7 +14,7 @@
 #include "diff/corpus.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, RANDOM_PLANS = 3 };
+enum { MOST_CASES = 2000, RANDOM_PLANS = 5 };
 
 static char **given;
 static int n_given;

@@ -279,6 +279,24 @@ static void illegal_plans_are_refused(void **state)
         { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
           "kernel register\nblock 32 32\nresident 3\n",
           "no more than 2048 threads fit a multiprocessor" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\n"
+          "stage out memory\nkernel point\n",
+          "tiles on GPUs are those of kernels of tiles" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\n"
+          "stage out memory\nkernel tile\nblock 8 8\n",
+          "their blocks one line of threads" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 9\npass\nstage temp tile\n"
+          "stage out memory\nkernel tile\nblock 64 1\noutputs 4 1\n",
+          "a tile is a multiple of the outputs of a thread" },
+        { "target gpu\nstage square inline\ngroup o\ntile 128 128\npass\nstage temp tile\n"
+          "stage out memory\nkernel tile\nblock 64 1\n",
+          "bytes of shared memory; there are 49152" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\nrows 2\n"
+          "stage out memory\nkernel tile\nblock 64 1\n",
+          "rows are for CPUs, outputs for GPUs" },
+        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\noutputs 4 2\n"
+          "stage out memory\n",
+          "rows are for CPUs, outputs for GPUs" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);

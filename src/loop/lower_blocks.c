@@ -1,0 +1,77 @@
+/* The blocks of a kernel over the rows and columns of an image: all of them, those that lie inside with all they read, or the others. */
+#include "loop/lower_parts.h"
+
+static LExprId along(const Blocks *b, int k)
+{
+    return tessi_kernel_blocks(b->l, b->end[k], b->size[k]);
+}
+
+static LExprId start(const Blocks *b, int k, LExprId number)
+{
+    return tessi_l_op(b->l, OP_MUL, number, tessi_l_int(b->l, b->size[k]));
+}
+
+/* Blocks [from, to) lie inside. */
+static void inside(const Blocks *b, int k, LExprId *from, LExprId *to)
+{
+    Lower *l = b->l;
+    *from = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, b->from[k], b->size[k]), along(b, k));
+    *to = tessi_l_op(l, OP_MIN, tessi_kernel_blocks(l, b->to[k], b->size[k]), along(b, k));
+    *to = tessi_l_op(l, OP_MAX, *to, *from);
+}
+
+static LExprId open_grid(Blocks *b, int k, LExprId n)
+{
+    return tessi_kernel_grid(b->l, k == 0, k == 0 ? "block_y" : "block_x", n);
+}
+
+void tessi_blocks_all(Blocks *b)
+{
+    for (int k = 0; k < 2; k++)
+        b->first[k] = start(b, k, open_grid(b, k, along(b, k)));
+}
+
+void tessi_blocks_inside(Blocks *b)
+{
+    Lower *l = b->l;
+    LExprId from, to;
+    for (int k = 0; k < 2; k++) {
+        inside(b, k, &from, &to);
+        LExprId number = open_grid(b, k, tessi_l_op(l, OP_SUB, to, from));
+        b->first[k] = start(b, k, tessi_l_op(l, OP_ADD, from, number));
+    }
+}
+
+/* k, or beyond the blocks inside, which are left out. */
+static LExprId around(Lower *l, LExprId k, LExprId from, LExprId to)
+{
+    LExprId beyond = tessi_l_op(l, OP_ADD, k, tessi_l_op(l, OP_SUB, to, from));
+    return tessi_l_select(l, tessi_l_op(l, OP_LT, k, from), k, beyond);
+}
+
+void tessi_blocks_edges(Blocks *b)
+{
+    Lower *l = b->l;
+    LExprId y_from, y_to, x_from, x_to;
+    inside(b, 0, &y_from, &y_to);
+    inside(b, 1, &x_from, &x_to);
+    LExprId columns = along(b, 1), rows = along(b, 0);
+    LExprId inner_rows = tessi_l_op(l, OP_SUB, y_to, y_from);
+    LExprId inner_columns = tessi_l_op(l, OP_SUB, x_to, x_from);
+    /* First the blocks above and below those inside, row by row; then those left and right of them. */
+    LExprId in_rows = tessi_l_op(l, OP_MUL, columns, tessi_l_op(l, OP_SUB, rows, inner_rows));
+    LExprId sides = tessi_l_op(l, OP_SUB, columns, inner_columns);
+    LExprId all = tessi_l_op(l, OP_ADD, in_rows, tessi_l_op(l, OP_MUL, inner_rows, sides));
+    LExprId k = tessi_kernel_grid(l, 0, "block", all);
+    LExprId in_row = tessi_scope_let(l, "in_row", tessi_l_op(l, OP_LT, k, in_rows));
+    LExprId n = tessi_l_select(l, in_row, columns, sides);
+    LExprId at = tessi_l_select(l, in_row, k, tessi_l_op(l, OP_SUB, k, in_rows));
+    n = tessi_scope_let(l, "n", tessi_l_op(l, OP_MAX, n, tessi_l_int(l, 1)));
+    LExprId row = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, at, n));
+    LExprId column = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, at, n));
+    row =
+        tessi_l_select(l, in_row, around(l, row, y_from, y_to), tessi_l_op(l, OP_ADD, row, y_from));
+    column = tessi_l_select(l, in_row, column, around(l, column, x_from, x_to));
+    b->first[0] = tessi_scope_let(l, "block_y", start(b, 0, row));
+    b->first[1] = tessi_scope_let(l, "block_x", start(b, 1, column));
+}

@@ -1,0 +1,477 @@
+/* Kernels of tiles: a block computes a tile of the members, after its passes have computed what the tile needs of their stages into
+ * shared memory, with overlap.
+ *
+ *   for blocks: for each pass, then the members:
+ *                   for threads: `outputs` columns and rows of points, straight-line
+ *
+ * Threads are one line, dealt out over the rows and columns of a pass: those without work stand together in whole warps. Blocks that lie
+ * inside with all they read answer no rules. In others threads compute the points that there are, reads of images answered by their
+ * rules; what a stage holds beyond its own edges is then filled in as its readers' rule answers it (see plan_region.c). */
+#include "loop/lower_parts.h"
+
+/* What threads compute between two barriers: a pass, or the members. */
+typedef struct Part {
+    Nest nest;
+    Job job;
+    const uint8_t *outputs;
+    PlanExtent extent;
+} Part;
+
+typedef struct Tiles {
+    Lower *l;
+    const PlanGroup *group;
+    PlanRegions regions;
+    PlanExtent *extent; /* by pass */
+    uint8_t n_dims, y;  /* y: the dimension of rows */
+    LExprId first[2];   /* of the tile in hand: its row and column */
+    Coord outer[MAX_DIMS];
+} Tiles;
+
+/* ---- Parts ------------------------------------------------------------------------------------------------------------------ */
+
+static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
+{
+    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
+    for (uint32_t i = 0; i < n; i++)
+        roots[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
+    return roots;
+}
+
+/* Pass number i; the members come after the last. */
+static Part part_of(const Tiles *t, uint32_t i)
+{
+    const PlanGroup *group = t->group;
+    const bool members = i == group->passes.n;
+    Part part = { .outputs = members ? group->outputs : group->passes.at[i].outputs };
+    part.job.stage = members ? group->members.at : group->passes.at[i].stages.at;
+    part.job.n = members ? group->members.n : group->passes.at[i].stages.n;
+    part.job.to_scratch = !members;
+    part.job.roots = bodies(t->l, part.job.stage, part.job.n);
+    for (int k = 0; k < 2; k++) {
+        part.extent.lo[k] = members ? 0 : t->extent[i].lo[k];
+        part.extent.n[k] = members ? group->tile[t->y + k] : t->extent[i].n[k];
+    }
+    tessi_nest_whole(t->l, tessi_stage(t->l->g, part.job.stage[0]), &part.nest);
+    for (uint8_t d = 0; d < t->n_dims; d++)
+        part.nest.beyond[d] = !members && t->regions.wraps[part.job.stage[0].v][d];
+    return part;
+}
+
+static void comment(Lower *l, const Job *job)
+{
+    Text text;
+    tessi_text_init(&text, l->arena);
+    for (uint32_t i = 0; i < job->n; i++)
+        tessi_text_addf(&text, "%s%s", i ? ", " : "", tessi_stage(l->g, job->stage[i])->name);
+    tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&text);
+}
+
+/* ---- Shared memory ------------------------------------------------------------------------------------------------------------ */
+
+static void find_places(const Tiles *t)
+{
+    Lower *l = t->l;
+    for (uint32_t i = 0; i < t->group->passes.n; i++) {
+        VEC_FOREACH (const StageId, id, &t->group->passes.at[i].stages) {
+            const Stage *s = tessi_stage(l->g, *id);
+            LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .type = s->type };
+            b.n_dims = s->n_dims;
+            for (uint8_t d = 0; d < t->y; d++)
+                b.size[d] = tessi_l_int(l, 1);
+            b.size[t->y] = tessi_l_int(l, t->extent[i].n[0]);
+            b.size[t->y + 1] = tessi_l_int(l, tessi_plan_shared_pitch(s, &t->extent[i]));
+            l->place[id->v].scratch = tessi_loop_buffer(l->p, &b);
+            l->place[id->v].columns = t->extent[i].n[1];
+        }
+    }
+    GRAPH_FOREACH_STAGE (l->g, id)
+        for (int d = 0; d < MAX_DIMS; d++)
+            l->place[id.v].wraps[d] = t->regions.wraps[id.v][d];
+}
+
+static void bring_into_being(const Tiles *t)
+{
+    Lower *l = t->l;
+    for (uint32_t i = 0; i < t->group->passes.n; i++) {
+        VEC_FOREACH (const StageId, id, &t->group->passes.at[i].stages) {
+            Place *place = &l->place[id->v];
+            for (uint8_t d = 0; d < t->y; d++)
+                place->origin[d] = t->outer[d].e;
+            for (int k = 0; k < 2; k++)
+                place->origin[t->y + k] =
+                    tessi_l_op(l, OP_ADD, t->first[k], tessi_l_int(l, t->extent[i].lo[k]));
+            tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = place->scratch;
+        }
+    }
+}
+
+/* ---- Points of a thread --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+    while (b) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A thread among those of a part. */
+typedef struct Thread {
+    LExprId at[2];    /* its first row and column, were the part where the tile is */
+    LExprId first[2]; /* its first point */
+    LExprId column;   /* its first column in shared memory */
+} Thread;
+
+/* All its points, which are there. */
+static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside)
+{
+    Lower *l = t->l;
+    const uint32_t columns = part->outputs[0], rows = part->outputs[1];
+    typedef Coord Point[MAX_DIMS];
+    Point *coord = ARENA_NEW_ARRAY(l->arena, Point, rows * columns);
+    for (uint32_t i = 0; i < rows * columns; i++) {
+        const uint32_t at[2] = { i / columns, i % columns };
+        for (uint8_t d = 0; d < t->y; d++)
+            coord[i][d] = t->outer[d];
+        for (int k = 0; k < 2; k++) {
+            const uint8_t d = (uint8_t)(t->y + k);
+            LExprId e = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, at[k]));
+            coord[i][d] = tessi_nest_coord(&part->nest, d, e);
+            coord[i][d].lo = coord[i][d].hi = at[k];
+            coord[i][d].less = part->outputs[1 - k] - 1;
+        }
+    }
+    const TileColumns vectors = {
+        .x = thread->at[1],
+        .shared_x = thread->column,
+        .aligned = gcd(columns, (uint32_t)t->group->tile[t->y + 1]),
+        .shared_aligned = columns,
+        .from = INT64_MIN,
+        .to = INT64_MAX,
+        .shared_last = part->extent.n[1] - columns,
+    };
+    part->nest.tile_columns = &vectors;
+    l->inside_last = l->inside_rows = inside;
+    if (columns * rows > 1) {
+        l->unroll_windows = true;
+        part->nest.tile(l, &part->nest, coord, rows, columns);
+        l->unroll_windows = false;
+    } else {
+        part->nest.body(l, &part->nest, coord[0], NULL);
+    }
+    l->inside_last = l->inside_rows = false;
+    part->nest.tile_columns = NULL;
+}
+
+/* Where the points of a thread that are there begin and end. */
+static void clipped(const Tiles *t, const Part *part, const Thread *thread, int k, LExprId *from,
+                    LExprId *to)
+{
+    Lower *l = t->l;
+    const uint8_t d = (uint8_t)(t->y + k);
+    *from = thread->first[k];
+    *to = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, part->outputs[1 - k]));
+    if (part->nest.beyond[d])
+        return;
+    if (part->extent.lo[k] < 0)
+        *from = tessi_l_op(l, OP_MAX, *from, tessi_l_int(l, 0));
+    *to = tessi_l_op(l, OP_MIN, *to, part->nest.to[d]);
+}
+
+/* All of the thread's points are there. */
+static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
+{
+    Lower *l = t->l;
+    LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, part->outputs[1 - k]));
+        if (part->nest.beyond[d])
+            continue;
+        if (part->extent.lo[k] < 0)
+            whole = tessi_l_op(l, OP_AND, whole,
+                               tessi_l_op(l, OP_LE, tessi_l_int(l, 0), thread->first[k]));
+        whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[d]));
+    }
+    return whole;
+}
+
+static void points_one_by_one(const Tiles *t, const Part *part, const Thread *thread)
+{
+    Lower *l = t->l;
+    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    for (uint8_t d = 0; d < t->y; d++)
+        coord[d] = t->outer[d];
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        LExprId from, to;
+        clipped(t, part, thread, k, &from, &to);
+        LVarId v = tessi_scope_for(l, tessi_dim_name(t->n_dims, d), from, to, 1, LFOR_ROLLED);
+        coord[d] = tessi_nest_coord(&part->nest, d, tessi_lexpr_var(l->p, v));
+    }
+    part->nest.body(l, &part->nest, coord, NULL);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Opens the threads of a part, in rows of so many. */
+static Thread open_threads(const Tiles *t, const Part *part)
+{
+    static const char *const names[] = { "row", "column" };
+    Lower *l = t->l;
+    Thread thread = { .column = { 0 } };
+    const int64_t across = part->extent.n[1] / part->outputs[0];
+    const int64_t n[2] = { part->extent.n[0] / part->outputs[1], across };
+    LExprId number = tessi_kernel_threads(l, 0, "patch", n[0] * n[1]);
+    for (int k = 0; k < 2; k++) {
+        LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
+        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs[1 - k]));
+        at = tessi_scope_let(l, names[k], at);
+        thread.column = at;
+        thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
+        tessi_hint(l, thread.at[k], tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)));
+        thread.first[k] = tessi_l_op(l, OP_ADD, thread.at[k], tessi_l_int(l, part->extent.lo[k]));
+    }
+    l->tile_depth = l->guard_depth = tessi_scope_depth(l);
+    return thread;
+}
+
+static void run_part(const Tiles *t, Part *part, bool inside)
+{
+    Lower *l = t->l;
+    comment(l, &part->job);
+    const Thread thread = open_threads(t, part);
+    if (inside) {
+        whole_patch(t, part, &thread, true);
+    } else {
+        tessi_scope_if(l, tessi_scope_let(l, "whole", is_whole(t, part, &thread)));
+        whole_patch(t, part, &thread, false);
+        if (part->outputs[0] > 1 || part->outputs[1] > 1) {
+            tessi_scope_else(l);
+            points_one_by_one(t, part, &thread);
+        }
+        tessi_scope_close(l);
+    }
+    tessi_scope_close(l);
+}
+
+/* ---- Borders of stages in shared memory ---------------------------------------------------------------------------------------------- */
+
+static LExprId is_outside(Lower *l, LExprId i, LExprId n)
+{
+    return tessi_l_op(l, OP_OR, tessi_l_op(l, OP_LT, i, tessi_l_int(l, 0)),
+                      tessi_l_op(l, OP_LE, n, i));
+}
+
+/* Where the element that answers for row (column) `at` stands in shared memory. What no reader needs may be answered by any. */
+static LExprId answering(const Tiles *t, const Part *part, Border rule, int k, LExprId at)
+{
+    Lower *l = t->l;
+    LExprId begin = tessi_l_op(l, OP_ADD, t->first[k], tessi_l_int(l, part->extent.lo[k]));
+    LExprId last = tessi_l_op(l, OP_ADD, begin, tessi_l_int(l, part->extent.n[k] - 1));
+    LExprId from = tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, at,
+                                     part->nest.to[t->y + k]);
+    from = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, from, begin), last);
+    return tessi_l_op(l, OP_SUB, from, begin);
+}
+
+static void fill_element(const Tiles *t, const Part *part, StageId id, const LExprId *element,
+                         const LExprId *at)
+{
+    Lower *l = t->l;
+    const PlanRegion *region = &t->regions.at[id.v];
+    LExprId root[MAX_DIMS + 1], constant = { 0 };
+    for (uint8_t d = 0; d < t->y; d++)
+        root[d] = tessi_l_int(l, 0);
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        root[d] = part->nest.beyond[d] ? element[k] : answering(t, part, region->rule[d], k, at[k]);
+        if (part->nest.beyond[d] || region->rule[d] != BORDER_CONSTANT)
+            continue;
+        LExprId out = is_outside(l, at[k], part->nest.to[d]);
+        constant = constant.v ? tessi_l_op(l, OP_OR, constant, out) : out;
+    }
+    LExprId value = tessi_lexpr_load(l->p, l->place[id.v].scratch, root, t->n_dims);
+    tessi_pin(l, value, tessi_scope_depth(l));
+    if (constant.v) {
+        Eval *ev = tessi_eval_new(l, &region->outside, 1, 0);
+        value = tessi_l_select(l, constant, tessi_eval_expr(l, ev, region->outside), value);
+    }
+    value = tessi_scope_place1(l, value);
+    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
+    store->buffer = l->place[id.v].scratch;
+    store->n_index = t->n_dims;
+    for (uint8_t d = 0; d < t->n_dims; d++)
+        store->index[d] = d < t->y ? root[d] : element[d - t->y];
+    store->a = value;
+}
+
+/* Some of what the part computes lies beyond the edge in dimension k. */
+static LExprId crosses(const Tiles *t, const Part *part, int k)
+{
+    Lower *l = t->l;
+    LExprId begin = tessi_l_op(l, OP_ADD, t->first[k], tessi_l_int(l, part->extent.lo[k]));
+    LExprId end = tessi_l_op(l, OP_ADD, begin, tessi_l_int(l, part->extent.n[k]));
+    return tessi_l_op(l, OP_OR, tessi_l_op(l, OP_LT, begin, tessi_l_int(l, 0)),
+                      tessi_l_op(l, OP_LT, part->nest.to[t->y + k], end));
+}
+
+static void fill_borders(const Tiles *t, const Part *part)
+{
+    Lower *l = t->l;
+    LExprId any = { 0 }, outside = { 0 }, element[2], at[2];
+    for (int k = 0; k < 2; k++)
+        if (!part->nest.beyond[t->y + k])
+            any = any.v ? tessi_l_op(l, OP_OR, any, crosses(t, part, k)) : crosses(t, part, k);
+    if (!any.v)
+        return;
+    tessi_scope_if(l, any);
+    LExprId number = tessi_kernel_threads(l, 0, "element", part->extent.n[0] * part->extent.n[1]);
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        LExprId across = tessi_l_int(l, part->extent.n[1]);
+        element[k] = tessi_scope_let(l, k ? "column" : "row",
+                                     tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, across));
+        at[k] = tessi_l_op(l, OP_ADD, t->first[k], element[k]);
+        at[k] = tessi_l_op(l, OP_ADD, at[k], tessi_l_int(l, part->extent.lo[k]));
+        at[k] = tessi_scope_let(l, tessi_dim_name(t->n_dims, d), at[k]);
+        if (part->nest.beyond[d])
+            continue;
+        LExprId out = is_outside(l, at[k], part->nest.to[d]);
+        outside = outside.v ? tessi_l_op(l, OP_OR, outside, out) : out;
+    }
+    tessi_scope_if(l, outside);
+    for (uint32_t i = 0; i < part->job.n; i++)
+        fill_element(t, part, part->job.stage[i], element, at);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------------------------------------------- */
+
+/* What holds of the first point of a tile where a part lies inside with all it reads. */
+static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
+{
+    Lower *l = t->l;
+    const Stage *s = tessi_stage(l->g, part->job.stage[0]);
+    const Stage *members = tessi_stage(l->g, t->group->members.at[0]);
+    Coord coord[MAX_DIMS];
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
+        coord[d].count = members->size[d];
+        if (d >= t->y) {
+            const int k = d - t->y;
+            const int64_t vector = k ? part->outputs[0] - 1 : 0; /* may hold more than is read */
+            coord[d].lo = part->extent.lo[k];
+            coord[d].hi = part->extent.lo[k] + part->extent.n[k] - 1 + vector;
+        }
+        if (d < t->y || part->nest.beyond[d])
+            continue;
+        Guard own = { .dim = (int8_t)d, .scale = 1, .lo = coord[d].lo, .hi = coord[d].hi };
+        own.rest = tessi_lin_const(0);
+        own.size = s->size[d];
+        VEC_PUSH(l->arena, guards, own);
+    }
+    l->inside_last = l->inside_rows = true;
+    tessi_read_guards(l, part->nest.roots, part->nest.n_roots, coord, guards);
+    l->inside_last = l->inside_rows = false;
+}
+
+static void run_parts(const Tiles *t, Part *part, bool inside)
+{
+    for (uint32_t i = 0; i <= t->group->passes.n; i++) {
+        run_part(t, &part[i], inside);
+        if (!inside && part[i].job.to_scratch)
+            fill_borders(t, &part[i]);
+    }
+}
+
+typedef enum Which { ALL_BLOCKS, BLOCKS_INSIDE, BLOCKS_AT_EDGES } Which;
+
+static void kernel(Tiles *t, Which which)
+{
+    Lower *l = t->l;
+    const uint32_t n = t->group->passes.n + 1, depth = tessi_scope_depth(l);
+    Part *part = ARENA_NEW_ARRAY(l->arena, Part, n);
+    Blocks blocks = { .l = l };
+    GuardList guards = { 0 };
+    LExprId from[MAX_DIMS], to[MAX_DIMS];
+    find_places(t);
+    l->n_loop_dims = t->n_dims;
+    l->inside_last = l->inside_rows = false;
+    for (uint32_t i = 0; i < n; i++) {
+        part[i] = part_of(t, i);
+        tessi_job_nest(l, t->group, 1, &part[i].nest, &part[i].job);
+        add_guards(t, &part[i], &guards);
+    }
+    const Nest *members = &part[n - 1].nest;
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        from[d] = members->from[d];
+        to[d] = members->to[d];
+        tessi_guard_range(l, &guards, (int8_t)d, &from[d], &to[d]);
+    }
+    for (int k = 0; k < 2; k++) {
+        blocks.size[k] = t->group->tile[t->y + k];
+        blocks.end[k] = members->to[t->y + k];
+        blocks.from[k] = from[t->y + k];
+        blocks.to[k] = to[t->y + k];
+    }
+    if (t->y)
+        tessi_kernel_outer(l, members, t->outer);
+    (which == ALL_BLOCKS      ? tessi_blocks_all
+     : which == BLOCKS_INSIDE ? tessi_blocks_inside
+                              : tessi_blocks_edges)(&blocks);
+    for (int k = 0; k < 2; k++)
+        t->first[k] = which == BLOCKS_AT_EDGES
+                          ? blocks.first[k]
+                          : tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
+    bring_into_being(t);
+    if (which == ALL_BLOCKS && t->group->split == SPLIT_INTERIOR) {
+        LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+        for (uint8_t d = 0; d < t->n_dims; d++) {
+            LExprId at = d < t->y ? t->outer[d].e : t->first[d - t->y];
+            in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], at));
+            in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, at, to[d]));
+        }
+        tessi_scope_if(l, in);
+        run_parts(t, part, true);
+        tessi_scope_else(l);
+        run_parts(t, part, false);
+        tessi_scope_close(l);
+    } else {
+        run_parts(t, part, which == BLOCKS_INSIDE);
+    }
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+    GRAPH_FOREACH_STAGE (l->g, id)
+        l->place[id.v] = (Place){ 0 };
+}
+
+void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
+{
+    const bool edges = group->split == SPLIT_EDGES;
+    Tiles t = { .l = l, .group = group, .n_dims = group->n_dims };
+    t.y = (uint8_t)(t.n_dims - 2);
+    t.extent = ARENA_NEW_ARRAY(l->arena, PlanExtent, group->passes.n + 1);
+    if (!l->facts)
+        l->facts = tessi_plan_facts(l->arena, l->g);
+    tessi_plan_regions(l->facts, l->plan, group, &t.regions);
+    tessi_plan_extents(group, &t.regions, t.extent);
+    tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
+        group->resident;
+    kernel(&t, edges ? BLOCKS_INSIDE : ALL_BLOCKS);
+    tessi_scope_close(l);
+    if (!edges)
+        return;
+    const char *about = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_edges", group->name), about, group->block[0],
+                      1)
+        ->beside = true;
+    kernel(&t, BLOCKS_AT_EDGES);
+    tessi_scope_close(l);
+}

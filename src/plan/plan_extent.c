@@ -1,0 +1,26 @@
+/* Kernels of tiles: how much of each pass a block computes. Threads compute whole patches of `outputs` points, so that a pass goes on
+ * beyond what its readers need, and the passes before it as much further. */
+#include "plan/plan_base.h"
+
+void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out)
+{
+    int64_t beyond[2] = { 0, 0 };
+    for (uint32_t i = group->passes.n; i-- > 0;) {
+        const PlanPass *pass = &group->passes.at[i];
+        const PlanRegion *region = &regions->at[pass->stages.at[0].v];
+        for (int k = 0; k < 2; k++) {
+            const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
+            const int64_t step = pass->outputs[1 - k];
+            const int64_t needed = group->tile[d] + region->hi[d] - region->lo[d];
+            out[i].lo[k] = region->lo[d];
+            out[i].n[k] = (needed + beyond[k] + step - 1) / step * step;
+            beyond[k] = out[i].n[k] - needed;
+        }
+    }
+}
+
+int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent)
+{
+    const int64_t vector = 16 / tessi_type_info(s->type)->bytes;
+    return (extent->n[1] + vector - 1) / vector * vector;
+}
