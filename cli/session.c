@@ -304,8 +304,6 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
     s->text = cli_read_text(line->program, &n);
     if (!s->text)
         return false;
-    if (options.fp == TESS_FP_FAST && !line->quiet)
-        fputs("tessera: --fp=fast does the same as the default mode in this version\n", stderr);
     tess_diags *diags = NULL;
     tess_status status = tess_compile(s->text, n, line->program, &options, &s->program, &diags);
     cli_show_diagnostics(line, diags, !line->quiet);

@@ -92,6 +92,21 @@ static bool verified(const Graph *g, const char *pass, tess_diags *d)
     return !fault;
 }
 
+/* What the program asks for, the simplifier could not always do. */
+static bool methods_possible(const Graph *g, tess_diags *d)
+{
+    Span last = { 0 };
+    VEC_FOREACH (const MaskForm, form, &g->forms) {
+        bool again = form->span.file == last.file && form->span.begin == last.begin;
+        if (!form->fault || again) /* the channels of a pixel have one request */
+            continue;
+        Diag *diag = tessi_diag(&d->diags, DIAG_NOT_SEPARABLE, form->span, form->fault);
+        tessi_diag_help(&d->diags, diag, "without 'method' the cheapest form is chosen");
+        last = form->span;
+    }
+    return d->diags.n_errors == 0;
+}
+
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
 {
     double start = tessi_clock_ms();
@@ -112,6 +127,8 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
         return false;
     v->meaning = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
     if (!verified(v->meaning, "simplify", d))
+        return false;
+    if (!methods_possible(v->meaning, d))
         return false;
     Analysis ranges = { .g = v->meaning };
     tessi_analyse_ranges(&ranges, &v->arena);

@@ -53,6 +53,22 @@ static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *
                : NULL;
 }
 
+/* The form of a mask was chosen before the plan; whoever asks for reasons finds it with the stage. */
+static void add_forms(const Graph *g, Plan *plan)
+{
+    VEC_FOREACH (const MaskForm, form, &g->forms) {
+        StageId id = tessi_graph_stage_by_name(g, form->stage);
+        Text reason;
+        tessi_text_init(&reason, plan->arena);
+        tessi_mask_form_print(form, &reason);
+        const char *rest = id.v ? plan->stage[id.v].reason : "";
+        if (rest && *rest)
+            tessi_text_addf(&reason, "\n%s", rest);
+        if (id.v)
+            plan->stage[id.v].reason = tessi_text_str(&reason);
+    }
+}
+
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (v->plan)
@@ -70,6 +86,8 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
         return p->options.plan
                    ? tessi_failf(f, TESS_ERROR_PROGRAM, "the plan cannot be used: %s", fault)
                    : internal(f, "plan", fault);
+    if (!p->options.plan)
+        add_forms(v->graph, plan);
     v->plan = plan;
     return true;
 }

@@ -227,7 +227,36 @@ static bool convolved_image(Checker *c, const AstArg *arg, uint32_t *slot, int32
     return true;
 }
 
-static bool dilation_of(Checker *c, const AstExpr *e, int32_t *dilation)
+static bool dilation_of(Checker *c, const AstArg *a, int32_t *dilation)
+{
+    if (!tessi_check_const_i32(c, a->value, "the dilation", dilation))
+        return false;
+    if (*dilation < 1 || *dilation > 1 << 14) {
+        CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)*dilation);
+        return false;
+    }
+    return true;
+}
+
+static bool method_of(Checker *c, const AstArg *a, MethodRequest *request)
+{
+    static const char *const names[] = { "auto", "direct", "separable" };
+    const char *name = a->value->kind == AST_NAME ? a->value->name.text : "";
+    if (tessi_method_by_name(name, &request->method)) {
+        request->span = a->value->span;
+        return true;
+    }
+    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_METHOD, a->value->span, name);
+    const char *near = tessi_nearest_word(name, names, sizeof names / sizeof *names);
+    if (near)
+        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+    else
+        tessi_diag_help(c->d, d, "the methods are auto, direct and separable");
+    return false;
+}
+
+/* What follows image and mask. */
+static bool keywords(Checker *c, const AstExpr *e, int32_t *dilation, MethodRequest *method)
 {
     *dilation = 1;
     for (uint32_t i = 2; i < e->args.n; i++) {
@@ -236,16 +265,18 @@ static bool dilation_of(Checker *c, const AstExpr *e, int32_t *dilation)
             CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, 2LL, (long long)e->args.n);
             return false;
         }
-        if (!tessi_streq(a->keyword.text, "dilation")) {
+        if (tessi_streq(a->keyword.text, "dilation")) {
+            if (!dilation_of(c, a, dilation))
+                return false;
+        } else if (tessi_streq(a->keyword.text, "method")) {
+            if (!method_of(c, a, method))
+                return false;
+        } else {
             Diag *d =
                 CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
-            tessi_diag_help(c->d, d, "it takes 'dilation = d', the distance between the taps");
-            return false;
-        }
-        if (!tessi_check_const_i32(c, a->value, "the dilation", dilation))
-            return false;
-        if (*dilation < 1 || *dilation > 1 << 14) {
-            CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)*dilation);
+            tessi_diag_help(c->d, d,
+                            "it takes 'dilation = d', the distance between the taps, and 'method "
+                            "= direct' or 'method = separable'");
             return false;
         }
     }
@@ -271,7 +302,8 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
     const TMask *m = tessi_check_mask_expr(c, e->args.at[1].value);
     tessi_check_no_borders(c, &e->args.at[1].borders, "a mask");
     bool ok = convolved_image(c, &e->args.at[0], &slot, &field);
-    if (!dilation_of(c, e, &dilation) || !ok || !m)
+    MethodRequest method = { .method = METHOD_AUTO };
+    if (!keywords(c, e, &dilation, &method) || !ok || !m)
         return tessi_te_error(c, e->span);
     const TArg arg = c->at.inst->args.at[slot];
     if (arg.n_dims != m->n_dims) {
@@ -295,6 +327,7 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
     n->field = field;
     n->mask = m;
     n->dilation = dilation;
+    n->method = method;
     c->at.inst->reads.at[c->at.inst->reads.n - 1] = n;
     return n;
 }

@@ -227,7 +227,7 @@ static ExprId taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarT
     ExprId pixel = tessi_lower_tap(l, b, e, at, image_channel(e, channel), t);
     b->windows = outer;
     ExprId product = tessi_expr_op(g, OP_MUL, coefficient, pixel, NONE);
-    return tessi_expr_window(g, REDUCE_SUM, here.window, product, where);
+    return tessi_expr_window_by(g, e->method, here.window, product, where);
 }
 
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel)

@@ -114,7 +114,8 @@ struct TExpr {
     uint32_t id;         /* number in the program, from 1 */
     uint32_t weight;     /* operations, shared parts counted at each use */
     uint32_t slot;
-    int32_t dilation; /* CONVOLVE */
+    int32_t dilation;     /* CONVOLVE */
+    MethodRequest method; /* CONVOLVE */
     Value value;
     TExpr **arg;
     TRead *read;

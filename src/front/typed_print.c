@@ -129,6 +129,8 @@ static void convolve(Printer *p, const TExpr *e)
     tessi_text_addf(p->out, ", %s", e->mask->name);
     if (e->dilation != 1)
         tessi_text_addf(p->out, ", dilation = %d", (int)e->dilation);
+    if (e->method.method != METHOD_AUTO)
+        tessi_text_addf(p->out, ", method = %s", tessi_method_name(e->method.method));
     tessi_text_add(p->out, ")");
 }
 

@@ -96,13 +96,28 @@ typedef enum ExprKind {
                   * its condition may use window variables and constants only. */
 } ExprKind;
 
+/* How a sum over a mask is to be computed. */
+typedef enum Method {
+    METHOD_AUTO,
+    METHOD_DIRECT,    /* tap by tap, as written */
+    METHOD_SEPARABLE, /* along one dimension after the other */
+    N_METHODS
+} Method;
+const char *tessi_method_name(Method m);
+bool tessi_method_by_name(const char *name, Method *m);
+/* A method that the program asks for, at `span`. */
+typedef struct MethodRequest {
+    Method method;
+    Span span;
+} MethodRequest;
+
 typedef struct Expr {
     ExprKind kind;
     ScalarType type;
     Op op;               /* EXPR_OP */
     Reduction reduction; /* EXPR_WINDOW */
     bool fused;   /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
-    uint32_t ref; /* SCALAR, INDEX, WINVAR */
+    uint32_t ref; /* SCALAR, INDEX, WINVAR; WINDOW: number of its request plus one, 0 = none */
     uint8_t n_args;
     ExprId arg[3];
     AccessId access;
@@ -211,6 +226,18 @@ typedef struct Scalar { /* an input scalar that is not const */
     Value value, lo, hi; /* lo, hi: of `type`, both included */
 } Scalar;
 
+/* How the simplifier computes a sum over a mask: for people, see tessi_mask_form_print. */
+typedef struct MaskForm {
+    const char *stage;
+    Method asked, method;        /* method: what is done; never AUTO */
+    Span span;                   /* of the request */
+    const char *fault;           /* why it cannot be done as asked; NULL: it can */
+    uint32_t taps, steps;        /* weights as written; weights applied at a point */
+    uint32_t terms;              /* products of a column and a row */
+    bool exact;                  /* integers */
+    double error_written, error; /* bounds, in units of the sum of |weight * value| */
+} MaskForm;
+
 typedef enum FpMode { FP_DEFAULT, FP_STRICT, FP_FAST } FpMode;
 
 typedef struct Graph {
@@ -226,6 +253,8 @@ typedef struct Graph {
     VEC(Access) accesses;
     VEC(Table) tables;
     VEC(Stage) stages;
+    VEC(MethodRequest) requests;
+    VEC(MaskForm) forms; /* of a simplified graph */
     IdMap size_map, window_map, expr_map, access_map, stage_map;
     struct GraphScratch *scratch; /* graph_rewrite.c: memory used again between calls */
 } Graph;
@@ -280,6 +309,8 @@ ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var);
 ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index);
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where);
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where); /* a SUM */
+/* A sum that is to be computed in a certain way; only in graphs that are not simplified yet. */
+ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where);
 bool tessi_expr_is_const(const Graph *g, ExprId id, Value *value);
 /* Rebuilds `root` with every window variable of `w` replaced by the constants `value[]` (used to unroll). */
 ExprId tessi_expr_subst_window(Graph *g, ExprId root, WindowId w, const int32_t *value);
@@ -288,6 +319,8 @@ ExprId tessi_expr_subst_window(Graph *g, ExprId root, WindowId w, const int32_t 
 void tessi_graph_print(const Graph *g, Text *out);
 Graph *tessi_graph_read(Arena *a, Diags *d, const char *text,
                         size_t n); /* NULL with a diagnostic */
+/* How a sum over a mask is computed, as a sentence. */
+void tessi_mask_form_print(const MaskForm *f, Text *out);
 /* NULL when sound, else one sentence about the first violation (allocated in the graph's arena). */
 const char *tessi_graph_verify(const Graph *g);
 /* A new graph with dead stages dropped, exact algebra applied, small windows unrolled, and (FP_DEFAULT) multiply-adds

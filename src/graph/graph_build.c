@@ -39,6 +39,24 @@ Stage *tessi_stage(const Graph *g, StageId id)
     return &g->stages.at[id.v < g->stages.n ? id.v : 0];
 }
 
+static const char *const methods[N_METHODS] = { "auto", "direct", "separable" };
+
+const char *tessi_method_name(Method m)
+{
+    return m < N_METHODS ? methods[m] : "?";
+}
+
+bool tessi_method_by_name(const char *name, Method *m)
+{
+    for (int k = 0; k < N_METHODS; k++) {
+        if (tessi_streq(name, methods[k])) {
+            *m = (Method)k;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *tessi_reduction_name(Reduction r)
 {
     static const char *const name[N_REDUCTIONS] = {

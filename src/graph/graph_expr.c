@@ -273,12 +273,14 @@ static bool window_is_empty(const Window *w)
     return false;
 }
 
-static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where, bool fused)
+static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where, bool fused,
+                         uint32_t request)
 {
     Expr e = { .kind = EXPR_WINDOW,
                .type = tessi_expr(g, body)->type,
                .reduction = r,
                .fused = fused,
+               .ref = request,
                .window = w,
                .n_args = 1,
                .arg = { body } };
@@ -295,12 +297,28 @@ static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId 
 
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where)
 {
-    return new_window(g, r, w, body, where, false);
+    return new_window(g, r, w, body, where, false, 0);
 }
 
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where)
 {
     const Expr *e = tessi_expr(g, product);
     bool is_product = e->kind == EXPR_OP && e->op == OP_MUL && tessi_is_real(e->type);
-    return new_window(g, REDUCE_SUM, w, product, where, is_product);
+    return new_window(g, REDUCE_SUM, w, product, where, is_product, 0);
+}
+
+ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where)
+{
+    uint32_t k = 0;
+    if (request.method == METHOD_AUTO)
+        return tessi_expr_window(g, REDUCE_SUM, w, body, where);
+    for (; k < g->requests.n; k++) {
+        const MethodRequest *have = &g->requests.at[k];
+        if (have->method == request.method && have->span.file == request.span.file
+            && have->span.begin == request.span.begin && have->span.end == request.span.end)
+            break;
+    }
+    if (k == g->requests.n)
+        VEC_PUSH(g->arena, &g->requests, request);
+    return new_window(g, REDUCE_SUM, w, body, where, false, k + 1);
 }

@@ -29,20 +29,34 @@ bool tessi_matrix_init(Matrix *m, Arena *a, const Window *w)
     return allocate(m, a);
 }
 
-/* ---- Seen as a table of rows (dimension d) and columns (all others) -------------------------------------------------------- */
-typedef struct View {
-    const Matrix *m;
-    uint32_t rows, cols, inner; /* elements between two rows */
-} View;
+/* ---- Rows and columns -------------------------------------------------------------------------------------------------------- */
+MatrixView tessi_matrix_view(const Matrix *m, uint32_t d)
+{
+    MatrixView v = { .m = m, .rows = m->dim[d], .cols = m->n / m->dim[d], .inner = 1 };
+    for (uint32_t k = d + 1; k < m->n_dims; k++)
+        v.inner *= m->dim[k];
+    return v;
+}
 
-static uint32_t place(const View *v, uint32_t row, uint32_t col)
+uint32_t tessi_matrix_place(const MatrixView *v, uint32_t row, uint32_t col)
 {
     return (col / v->inner * v->rows + row) * v->inner + col % v->inner;
 }
 
-static bool is_zero(const View *v, bool real, uint32_t row, uint32_t col)
+bool tessi_matrix_factors_init(const MatrixView *v, Arena *a, uint32_t d, Matrix *across,
+                               Matrix *line)
 {
-    uint32_t k = place(v, row, col);
+    *across = (Matrix){ .n_dims = 1, .dim = { v->rows } };
+    *line = (Matrix){ .n_dims = 0 };
+    for (uint32_t k = 0; k < v->m->n_dims; k++)
+        if (k != d)
+            line->dim[line->n_dims++] = v->m->dim[k];
+    return allocate(across, a) && allocate(line, a);
+}
+
+static bool is_zero(const MatrixView *v, bool real, uint32_t row, uint32_t col)
+{
+    uint32_t k = tessi_matrix_place(v, row, col);
     return !v->m->used[k] || (!real && v->m->at[k].i == 0);
 }
 
@@ -57,7 +71,7 @@ static int64_t gcd(int64_t a, int64_t b)
 }
 
 /* The taps are rows times columns, and fewer when taken apart. */
-static bool has_product_shape(const View *v, bool real, bool *row, bool *col)
+static bool has_product_shape(const MatrixView *v, bool real, bool always, bool *row, bool *col)
 {
     uint32_t taps = 0, rows = 0, cols = 0;
     for (uint32_t i = 0; i < v->rows; i++)
@@ -71,11 +85,11 @@ static bool has_product_shape(const View *v, bool real, bool *row, bool *col)
         rows += row[i];
     for (uint32_t j = 0; j < v->cols; j++)
         cols += col[j];
-    return taps == rows * cols && rows > 1 && cols > 1 && taps > rows + cols;
+    return taps == rows * cols && rows > 1 && cols > 1 && (always || taps > rows + cols);
 }
 
 /* ---- Integers ---------------------------------------------------------------------------------------------------------------- */
-static bool factor_integers(const View *v, const bool *row, const bool *col, Matrix *across,
+static bool factor_integers(const MatrixView *v, const bool *row, const bool *col, Matrix *across,
                             Matrix *line)
 {
     uint32_t first_row = 0, first_col = 0;
@@ -86,18 +100,18 @@ static bool factor_integers(const View *v, const bool *row, const bool *col, Mat
         first_col++;
     for (uint32_t j = 0; j < v->cols; j++)
         if (col[j])
-            common = gcd(v->m->at[place(v, first_row, j)].i, common);
+            common = gcd(v->m->at[tessi_matrix_place(v, first_row, j)].i, common);
     for (uint32_t j = 0; j < v->cols; j++)
-        line->at[j].i = col[j] ? v->m->at[place(v, first_row, j)].i / common : 0;
+        line->at[j].i = col[j] ? v->m->at[tessi_matrix_place(v, first_row, j)].i / common : 0;
     for (uint32_t i = 0; i < v->rows; i++) {
         if (!row[i])
             continue;
-        across->at[i].i = v->m->at[place(v, i, first_col)].i / line->at[first_col].i;
+        across->at[i].i = v->m->at[tessi_matrix_place(v, i, first_col)].i / line->at[first_col].i;
         for (uint32_t j = 0; j < v->cols; j++) {
             int64_t product;
             if (col[j]
                 && (!tessi_mul_i64(across->at[i].i, line->at[j].i, &product)
-                    || product != v->m->at[place(v, i, j)].i))
+                    || product != v->m->at[tessi_matrix_place(v, i, j)].i))
                 return false;
         }
     }
@@ -105,30 +119,31 @@ static bool factor_integers(const View *v, const bool *row, const bool *col, Mat
 }
 
 /* ---- Reals --------------------------------------------------------------------------------------------------------------------- */
-static double rounded(ScalarType t, double x)
+double tessi_matrix_rounded(ScalarType t, double x)
 {
     return tessi_eval_cast(t, TYPE_F64, tessi_value_real(x)).f;
 }
 
 /* Factors with row `pivot` as the line: the largest error of a product, in units of 2^-24 (double: 2^-53) of the weight; infinite when it
  * does not work. */
-static double factor_by(const View *v, ScalarType t, const bool *row, const bool *col,
+static double factor_by(const MatrixView *v, ScalarType t, const bool *row, const bool *col,
                         uint32_t pivot, Matrix *across, Matrix *line)
 {
     double unit = t == TYPE_F64 ? 0x1p-53 : 0x1p-24, worst = 0;
     uint32_t most = 0;
     for (uint32_t j = 0; j < v->cols; j++) {
-        line->at[j].f = col[j] ? v->m->at[place(v, pivot, j)].f : 0;
+        line->at[j].f = col[j] ? v->m->at[tessi_matrix_place(v, pivot, j)].f : 0;
         if (fabs(line->at[j].f) > fabs(line->at[most].f))
             most = j;
     }
     for (uint32_t i = 0; i < v->rows; i++) {
         if (!row[i])
             continue;
-        double scale = rounded(t, v->m->at[place(v, i, most)].f / line->at[most].f);
+        double scale =
+            tessi_matrix_rounded(t, v->m->at[tessi_matrix_place(v, i, most)].f / line->at[most].f);
         across->at[i].f = scale;
         for (uint32_t j = 0; j < v->cols; j++) {
-            double want = v->m->at[place(v, i, j)].f;
+            double want = v->m->at[tessi_matrix_place(v, i, j)].f;
             double error = fabs(fma(scale, line->at[j].f, -want));
             if (!col[j] || error == 0)
                 continue;
@@ -150,7 +165,7 @@ static uint32_t products(const Matrix *m)
 }
 
 /* Exact factors with few multiplications, else those with the largest line: small numbers might leave the normal range. */
-static bool factor_reals(const View *v, ScalarType t, const bool *row, const bool *col,
+static bool factor_reals(const MatrixView *v, ScalarType t, const bool *row, const bool *col,
                          Matrix *across, Matrix *line)
 {
     bool best_exact = false;
@@ -194,20 +209,13 @@ static void turn_positive(bool real, Matrix *across, Matrix *line)
             real ? tessi_value_real(-across->at[k].f) : tessi_value_int(-across->at[k].i);
 }
 
-bool tessi_matrix_factor(const Matrix *m, Arena *a, ScalarType t, uint32_t d, Matrix *across,
-                         Matrix *line)
+bool tessi_matrix_factor(const Matrix *m, Arena *a, ScalarType t, uint32_t d, bool always,
+                         Matrix *across, Matrix *line)
 {
-    View v = { .m = m, .rows = m->dim[d], .cols = m->n / m->dim[d], .inner = 1 };
+    const MatrixView v = tessi_matrix_view(m, d);
     bool real = tessi_is_real(t);
-    *across = (Matrix){ .n_dims = 1, .dim = { v.rows } };
-    *line = (Matrix){ .n_dims = 0 };
-    for (uint32_t k = 0; k < m->n_dims; k++) {
-        v.inner *= k > d ? m->dim[k] : 1;
-        if (k != d)
-            line->dim[line->n_dims++] = m->dim[k];
-    }
-    if (!allocate(across, a) || !allocate(line, a)
-        || !has_product_shape(&v, real, across->used, line->used))
+    if (!tessi_matrix_factors_init(&v, a, d, across, line)
+        || !has_product_shape(&v, real, always, across->used, line->used))
         return false;
     bool ok = real ? factor_reals(&v, t, across->used, line->used, across, line)
                    : factor_integers(&v, across->used, line->used, across, line);

@@ -4,13 +4,18 @@
  *   - a mask of rank one is split: a stage adds up along the inner variables, the rest adds up values of that stage. The border rules
  *     act in each dimension by themselves, so reading the stage under the rule of the outer dimension gives what reading the image
  *     gave. Under strict rounding only integers are split, which is exact; minima, maxima, any and all lose nothing either;
+ *   - under fast rounding a mask that is nearly a sum of few such products is split into that many;
  *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights. */
 #include <math.h>
 
 #include "graph/graph_masks.h"
 #include "graph/graph_passes.h"
 
-enum { MAX_POINTS = 1 << 14 };
+enum {
+    MAX_POINTS = 1 << 14,
+    LOW_RANK_UNITS = 16, /* half units that a mask of low rank may differ by from the one written */
+    MOST_PRODUCTS = 5
+};
 
 static const ExprId none = { 0 };
 
@@ -24,6 +29,7 @@ typedef struct Domain {
 
 typedef struct Masks {
     Graph *to;
+    MaskForm form; /* of the window at hand */
     FpMode fp;
     ExprWalk walk;
     Domain domain;
@@ -32,6 +38,7 @@ typedef struct Masks {
 
 /* A reduction over a window: weights (SUM only; 0 where `used` is false) times a value. */
 typedef struct Taps {
+    Method method;
     Reduction reduction;
     WindowId window;
     ExprId value;
@@ -40,6 +47,19 @@ typedef struct Taps {
 } Taps;
 
 static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise);
+
+static ExprId plus(Graph *g, ExprId sum, ExprId x)
+{
+    return sum.v ? tessi_expr_op(g, OP_ADD, sum, x, none) : x;
+}
+
+static uint32_t count_used(const Taps *t)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->weights.n; k++)
+        n += t->weights.used[k];
+    return n;
+}
 
 /* ---- Looking at windows ------------------------------------------------------------------------------------------------ */
 
@@ -303,80 +323,132 @@ static ExprId line_outside(Masks *m, const Taps *line, ExprId value)
     return sum;
 }
 
-/* combine(t) by way of a stage of lines, if variable `var` can be taken apart. */
-static ExprId split(Masks *m, const Domain *at, const Taps *t, uint32_t var, ExprId otherwise)
+/* Weights that are a product, by way of a stage of lines. */
+static ExprId by_lines(Masks *m, const Domain *at, const Taps *t, const Axis *axis,
+                       const Matrix *across_weights, const Matrix *line_weights)
 {
     Graph *g = m->to;
-    Axis axis;
     Taps line = *t, across = *t;
-    if (!find_axis(m, t->value, var, &axis)
-        || !tessi_matrix_factor(&t->weights, g->arena, t->type, var, &across.weights,
-                                &line.weights))
-        return none;
+    uint32_t var = axis->var;
+    line.weights = *line_weights;
+    across.weights = *across_weights;
     line.window = part_of_window(m, t->window, var, false);
     across.window = part_of_window(m, t->window, var, true);
-    Line by = { &axis, t->window, line.window };
+    Line by = { axis, t->window, line.window };
     line.value = rewritten(m, t->value, read_on_line, &by);
     Access read = { .n_dims = at->n_dims };
-    if (axis.dim.rule == BORDER_CONSTANT) {
+    if (axis->dim.rule == BORDER_CONSTANT) {
         read.outside = line_outside(m, &line, t->value);
         if (!read.outside.v)
             return none;
     }
     Domain lines = *at;
-    lines.count[axis.dim.src] = axis.size;
+    lines.count[axis->dim.src] = axis->size;
     ExprId body = combine(m, &lines, &line, none);
     if (!body.v)
         return none;
     read.producer = stage_of(m, &lines, "lines", t->type, body);
     for (uint8_t d = 0; d < at->n_dims; d++)
         read.dim[d] = (AccessDim){ .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1 };
-    read.dim[axis.dim.src] = axis.dim;
-    read.dim[axis.dim.src].term[0].window = across.window;
-    read.dim[axis.dim.src].term[0].var = 0;
+    read.dim[axis->dim.src] = axis->dim;
+    read.dim[axis->dim.src].term[0].window = across.window;
+    read.dim[axis->dim.src].term[0].var = 0;
     across.value = tessi_expr_load(g, tessi_graph_access(g, &read));
-    return combine(m, at, &across, otherwise);
+    return combine(m, at, &across, none);
 }
 
-/* Splits off the outermost dimension that can be. */
-static ExprId split_any(Masks *m, const Domain *at, const Taps *t, ExprId otherwise)
+static double half_unit(ScalarType t)
 {
-    const Window *w = tessi_window(m->to, t->window);
-    bool exact = !tessi_is_real(t->type) || t->reduction != REDUCE_SUM;
-    if (w->n_vars < 2 || (m->fp == FP_STRICT && !exact))
+    return t == TYPE_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+/* A mask of rank one along the axis. */
+static ExprId split(Masks *m, const Domain *at, const Taps *t, const Axis *axis)
+{
+    Matrix across, line;
+    bool always = t->method == METHOD_SEPARABLE;
+    if (!tessi_matrix_factor(&t->weights, m->to->arena, t->type, axis->var, always, &across, &line))
         return none;
+    ExprId done = by_lines(m, at, t, axis, &across, &line);
+    m->form.error += 4 * half_unit(t->type);
+    m->form.terms = m->form.terms ? m->form.terms : 1;
+    return done;
+}
+
+/* The largest number of products that is cheaper than so many taps. A tap of a line takes the time of two in a loop over the whole mask, as
+ * measured, and of three where the results of more lines are added up than registers hold. */
+static uint32_t most_products(uint32_t taps, uint32_t taps_of_product)
+{
+    uint32_t n = MOST_PRODUCTS;
+    while (n && n * taps_of_product * (n > 3 ? 3 : 2) >= taps)
+        n--;
+    return n;
+}
+
+/* A mask that is nearly a sum of few products, where that is cheaper. */
+static ExprId split_low_rank(Masks *m, const Domain *at, const Taps *t, const Axis *axis)
+{
+    const Matrix *w = &t->weights;
+    uint32_t rows = w->dim[axis->var], cols = w->n / rows;
+    uint32_t most = most_products(count_used(t), rows + cols);
+    LowRank low;
+    if (t->method == METHOD_SEPARABLE)
+        most = 1;
+    if (!most || rows == 1 || cols == 1
+        || !tessi_matrix_low_rank(w, m->to->arena, t->type, axis->var,
+                                  half_unit(t->type) * LOW_RANK_UNITS, most, &low)
+        || low.error > half_unit(t->type) * LOW_RANK_UNITS)
+        return none;
+    double before = m->form.error, worst = 0;
+    ExprId sum = none;
+    for (uint32_t k = 0; k < low.n; k++) {
+        m->form.error = 0;
+        ExprId x = by_lines(m, at, t, axis, &low.across[k], &low.line[k]);
+        if (!x.v)
+            return none;
+        sum = plus(m->to, sum, x);
+        worst = fmax(worst, m->form.error);
+    }
+    m->form.error = before + low.error + low.growth * (worst + (low.n - 1) * half_unit(t->type));
+    m->form.terms = m->form.terms > low.n ? m->form.terms : low.n;
+    return sum;
+}
+
+typedef ExprId Splitter(Masks *m, const Domain *at, const Taps *t, const Axis *axis);
+
+/* Splits off the outermost dimension that can be. */
+static ExprId split_by(Masks *m, const Domain *at, const Taps *t, Splitter *splitter)
+{
     for (uint8_t d = 0; d + 1 < at->n_dims; d++) {
         for (uint32_t var = 0; var < tessi_window(m->to, t->window)->n_vars; var++) {
             Axis axis;
             if (!find_axis(m, t->value, var, &axis) || axis.dim.src != d)
                 continue;
-            ExprId done = split(m, at, t, var, otherwise);
+            const MaskForm before = m->form;
+            ExprId done = splitter(m, at, t, &axis);
             if (done.v)
                 return done;
+            m->form = before;
         }
     }
     return none;
 }
 
-/* ---- Writing out --------------------------------------------------------------------------------------------------------- */
-
-static uint32_t count_used(const Taps *t)
+static ExprId split_any(Masks *m, const Domain *at, const Taps *t)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < t->weights.n; k++)
-        n += t->weights.used[k];
-    return n;
+    bool exact = !tessi_is_real(t->type) || t->reduction != REDUCE_SUM;
+    if (tessi_window(m->to, t->window)->n_vars < 2 || (m->fp == FP_STRICT && !exact))
+        return none;
+    ExprId done = split_by(m, at, t, split);
+    return done.v || exact || m->fp != FP_FAST ? done : split_by(m, at, t, split_low_rank);
 }
+
+/* ---- Writing out --------------------------------------------------------------------------------------------------------- */
 
 static bool is_small(Masks *m, const Taps *t)
 {
     uint32_t n = count_used(t), nodes = tessi_expr_walk(&m->walk, m->to, &t->value, 1)->n;
     return n <= UNROLL_TAPS && n * nodes <= UNROLL_NODES;
-}
-
-static ExprId plus(Graph *g, ExprId sum, ExprId x)
-{
-    return sum.v ? tessi_expr_op(g, OP_ADD, sum, x, none) : x;
 }
 
 static ExprId minus(Graph *g, ExprId sum, ExprId x)
@@ -487,18 +559,80 @@ static ExprId as_loop(Masks *m, const Domain *at, const Taps *t)
     return tessi_expr_window(g, t->reduction, t->window, body, where);
 }
 
-/* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
+/* ---- The cheapest form --------------------------------------------------------------------------------------------------------- */
 
-/* The reduction as an expression at the points of `at`: in parts, written out, as it was (`otherwise`, if there is one), or a loop. */
+/* Whether the weights lie along one variable. */
+static bool is_line(Masks *m, const Taps *t)
+{
+    const Window *w = tessi_window(m->to, t->window);
+    uint32_t wide = 0;
+    for (uint32_t k = 0; k < w->n_vars; k++)
+        wide += w->lo[k] < w->hi[k];
+    return wide < 2;
+}
+
+/* The reduction as an expression at the points of `at`: in parts, written out, as it was (`otherwise`, if there is one), or a loop. None when
+ * the method asked for does not do. */
 static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise)
 {
-    ExprId parts = split_any(m, at, t, none);
-    if (parts.v)
+    ExprId parts = t->method == METHOD_DIRECT ? none : split_any(m, at, t);
+    if (parts.v || (t->method == METHOD_SEPARABLE && !is_line(m, t)))
         return parts;
+    m->form.steps += count_used(t);
+    m->form.error += (count_used(t) + 1) * half_unit(t->type);
     if (t->reduction == REDUCE_SUM && is_small(m, t))
         return write_out(m, t);
     return otherwise.v ? otherwise : as_loop(m, at, t);
 }
+
+/* ---- What is asked for --------------------------------------------------------------------------------------------------------- */
+
+/* Why these weights are no product of lines. */
+static const char *not_separable(Masks *m, const Taps *t)
+{
+    Arena *a = m->to->arena;
+    Axis axis;
+    LowRank low;
+    if (tessi_is_real(t->type) && m->fp == FP_STRICT)
+        return "under strict rounding a sum of reals is added up as written";
+    if (!find_axis(m, t->value, 0, &axis))
+        return "the variables of the window do not each move the reads along one dimension";
+    bool flat = tessi_window(m->to, t->window)->n_vars == 2;
+    if (!flat || !tessi_is_real(t->type)
+        || !tessi_matrix_low_rank(&t->weights, a, t->type, 0, 0, 1, &low))
+        return "the mask is no product of one-dimensional masks";
+    if (low.rank == 1)
+        return "what lies outside the image is not known when compiling, or the mask has holes";
+    return tessi_sprintf(a,
+                         "the mask has rank %u; the nearest product of a column and a row is off "
+                         "by %.2g %% of its weights",
+                         (unsigned)low.rank, 100 * low.error);
+}
+
+static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
+{
+    const MaskForm start = { .stage = m->domain.name,
+                             .asked = asked.method,
+                             .span = asked.span,
+                             .taps = count_used(t),
+                             .exact = !tessi_is_real(t->type) };
+    m->form = start;
+    t->method = asked.method;
+    ExprId done = combine(m, &m->domain, t, now);
+    if (!done.v) {
+        m->form = start;
+        m->form.fault = not_separable(m, t);
+        t->method = METHOD_DIRECT;
+        done = combine(m, &m->domain, t, now);
+    }
+    m->form.method = m->form.terms ? METHOD_SEPARABLE : METHOD_DIRECT;
+    m->form.error_written = (m->form.taps + 1) * half_unit(t->type);
+    if (t->reduction == REDUCE_SUM && m->form.taps > 1)
+        VEC_PUSH(m->to->arena, &m->to->forms, m->form);
+    return done;
+}
+
+/* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
 
 static void enter(void *user, const Stage *s, const Piece *p)
 {
@@ -516,9 +650,23 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     m->to = r->to;
     ExprId now = tessi_rewrite_rebuild(r, e);
     const Expr window = *tessi_expr(r->to, now);
-    if (window.kind != EXPR_WINDOW || !find_taps(m, &window, &t))
+    if (window.kind != EXPR_WINDOW)
         return now;
-    return combine(m, &m->domain, &t, now);
+    MethodRequest asked = { .method = METHOD_AUTO };
+    if (window.ref) {
+        asked = r->to->requests.at[window.ref - 1];
+        now = tessi_expr_window(r->to, REDUCE_SUM, window.window, window.arg[0], window.arg[1]);
+    }
+    if (find_taps(m, &window, &t))
+        return as_asked(m, &t, asked, now);
+    if (asked.method == METHOD_SEPARABLE) {
+        MaskForm form = { .stage = m->domain.name,
+                          .asked = asked.method,
+                          .span = asked.span,
+                          .fault = "its weights are not known when compiling" };
+        VEC_PUSH(r->to->arena, &r->to->forms, form);
+    }
+    return now;
 }
 
 Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp)

@@ -328,6 +328,8 @@ static void print_let(BodyPrinter *p, ExprId id)
 static void print_window(BodyPrinter *p, ExprId id, const Expr *e)
 {
     const Window *w = tessi_window(p->g, e->window);
+    if (e->ref)
+        tessi_text_addf(p->out, "%s_", tessi_method_name(p->g->requests.at[e->ref - 1].method));
     tessi_text_addf(p->out, "%s%s(", e->fused ? "fused_" : "", tessi_reduction_name(e->reduction));
     for (uint32_t k = 0; k < w->n_vars; k++) {
         tessi_text_add(p->out, k ? ", " : "");

@@ -220,11 +220,23 @@ static void read_lets(Reader *r)
     }
 }
 
+/* The method of "direct_sum" and its like; AUTO when the name is another. */
+static Method read_method(const char *name)
+{
+    for (int k = METHOD_AUTO + 1; k < N_METHODS; k++) {
+        const char *method = tessi_method_name((Method)k);
+        size_t n = strlen(method);
+        if (strncmp(name, method, n) == 0 && tessi_streq(name + n, "_sum"))
+            return (Method)k;
+    }
+    return METHOD_AUTO;
+}
+
 static bool read_reduction(const char *name, Reduction *reduction, bool *fused)
 {
     *fused = tessi_streq(name, "fused_sum");
     *reduction = REDUCE_SUM;
-    if (*fused)
+    if (*fused || read_method(name) != METHOD_AUTO)
         return true;
     for (int k = 0; k <= REDUCE_ALL; k++)
         if (tessi_streq(name, tessi_reduction_name((Reduction)k))) {
@@ -278,6 +290,9 @@ static ExprId read_window(Reader *r, const char *name)
         tessi_graph_read_fail(r, "the condition of a window must be bool");
     if (r->failed)
         return nothing(r);
+    if (read_method(name) != METHOD_AUTO)
+        return tessi_expr_window_by(r->g, (MethodRequest){ .method = read_method(name) }, id, body,
+                                    where);
     return fused ? tessi_expr_window_fused(r->g, id, body, where)
                  : tessi_expr_window(r->g, reduction, id, body, where);
 }

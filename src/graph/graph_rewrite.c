@@ -97,6 +97,8 @@ ExprId tessi_rewrite_rebuild(Rewrite *r, const Expr *e)
         WindowId w = tessi_rewrite_window(r, e->window);
         if (e->fused)
             return tessi_expr_window_fused(to, w, arg[0], arg[1]);
+        if (e->ref)
+            return tessi_expr_window_by(to, r->from->requests.at[e->ref - 1], w, arg[0], arg[1]);
         return tessi_expr_window(to, e->reduction, w, arg[0], arg[1]);
     }
     }

@@ -133,5 +133,7 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
             stage[id.v] = copy_stage(&r, s, change);
     }
     copy_images(&r, true);
+    VEC_FOREACH (const MaskForm, form, &g->forms)
+        VEC_PUSH(a, &copy->forms, *form);
     return copy;
 }

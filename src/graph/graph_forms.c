@@ -1,0 +1,30 @@
+/* How sums over masks are computed, as text. */
+#include "graph/graph.h"
+
+static void add_error(Text *out, double error)
+{
+    tessi_text_addf(out, "%.1e", error);
+}
+
+void tessi_mask_form_print(const MaskForm *f, Text *out)
+{
+    tessi_text_addf(out, "%u weights", (unsigned)f->taps);
+    if (f->method == METHOD_SEPARABLE)
+        tessi_text_addf(out, " applied as %u in %u product%s of a column and a row",
+                        (unsigned)f->steps, (unsigned)f->terms, f->terms == 1 ? "" : "s");
+    else
+        tessi_text_add(out, " applied as written");
+    if (f->asked != METHOD_AUTO)
+        tessi_text_addf(out, ", as 'method = %s' asks", tessi_method_name(f->asked));
+    if (f->exact) {
+        tessi_text_add(out, "; exact");
+        return;
+    }
+    tessi_text_add(out, "; off by at most ");
+    add_error(out, f->error);
+    tessi_text_add(out, " of sum |weight * value|");
+    if (f->method == METHOD_SEPARABLE) {
+        tessi_text_add(out, ", as written by ");
+        add_error(out, f->error_written);
+    }
+}

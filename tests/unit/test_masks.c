@@ -1,0 +1,138 @@
+/* Masks of low rank: the products are as few as can be, off by what they say, and chosen only where the contract about rounding and the
+ * program allow. */
+#include <math.h>
+
+#include "graph/graph_masks.h"
+#include "interp_testing.h"
+
+/* A sum of `rank` products with pseudo-random factors. */
+static void fill(Arena *a, Matrix *m, uint32_t rows, uint32_t cols, uint32_t rank)
+{
+    Window w = { .n_vars = 2, .hi = { (int32_t)rows - 1, (int32_t)cols - 1 } };
+    uint32_t seed = 1;
+    assert_true(tessi_matrix_init(m, a, &w));
+    for (uint32_t k = 0; k < rank; k++) {
+        double *factor = ARENA_NEW_ARRAY(a, double, rows + cols);
+        for (uint32_t i = 0; i < rows + cols; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            factor[i] = (double)(seed >> 8) / (1 << 24) - 0.5;
+        }
+        for (uint32_t i = 0; i < m->n; i++) {
+            m->used[i] = true;
+            m->at[i].f += factor[i / cols] * factor[rows + i % cols];
+        }
+    }
+}
+
+static double error_of(const Matrix *m, const LowRank *low)
+{
+    double off = 0, all = 0;
+    uint32_t cols = m->dim[1];
+    for (uint32_t i = 0; i < m->n; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < low->n; k++)
+            sum += low->across[k].at[i / cols].f * low->line[k].at[i % cols].f;
+        off += fabs(sum - m->at[i].f);
+        all += fabs(m->at[i].f);
+    }
+    return off / all;
+}
+
+static void test_rank_is_found(void **state)
+{
+    static const uint32_t sizes[][2] = { { 9, 9 }, { 43, 5 }, { 4, 31 }, { 128, 20 } };
+    for (int s = 0; s < 4; s++)
+        for (uint32_t rank = 1; rank <= 4; rank++)
+            for (uint32_t dim = 0; dim < 2; dim++) {
+                Matrix m;
+                LowRank low, turned;
+                fill(*state, &m, sizes[s][0], sizes[s][1], rank);
+                assert_true(tessi_matrix_low_rank(&m, *state, TYPE_F64, 0, 0x1p-45, 100, &low));
+                assert_int_equal(low.n, rank);
+                assert_int_equal(low.rank, rank);
+                assert_true(low.error <= 0x1p-45 && low.growth > 1 - 1e-9);
+                assert_true(fabs(error_of(&m, &low) - low.error) < 1e-14);
+                /* Float factors, which lie along the other dimension in turn. */
+                assert_true(
+                    tessi_matrix_low_rank(&m, *state, TYPE_F32, dim, 0x1p-20, 100, &turned));
+                assert_int_equal(turned.n, rank);
+                assert_int_equal(turned.across[0].n, sizes[s][dim]);
+                /* Fewer than it has. */
+                assert_true(
+                    tessi_matrix_low_rank(&m, *state, TYPE_F32, 0, 0x1p-20, rank - 1, &low));
+                assert_int_equal(low.n, rank - 1);
+                assert_int_equal(low.rank, rank);
+                if (rank > 1)
+                    assert_true(fabs(error_of(&m, &low) - low.error) < 1e-12 && low.error > 1e-3);
+            }
+    Matrix large;
+    LowRank low;
+    fill(*state, &large, 129, 127, 1);
+    assert_true(tessi_matrix_low_rank(&large, *state, TYPE_F32, 0, 0x1p-20, 1, &low));
+}
+
+/* weight(i, j) * X[i, j] over a square, by `sum` of the text form. */
+static const Graph *simplified(Arena *a, const char *sum, const char *weight, const char *rule,
+                               FpMode fp)
+{
+    const char *text = tessi_sprintf(a,
+                                     "graph g\nfp strict\nparam M, N\nscalar t float\n"
+                                     "image X[M, N] float\nstage X[M, N] float = image X\n"
+                                     "stage y[M, N] float = %s($i = -5..5, $j = -5..5 : "
+                                     "%s * X@[$i,$j]:%s)\noutput y[M, N] float = y\n",
+                                     sum, weight, rule);
+    const Graph *g = testing_read(a, text, NULL);
+    assert_non_null(strstr(testing_printed(a, g), sum));
+    const Graph *s = tessi_graph_simplify(g, a, fp);
+    assert_null(tessi_graph_verify(s));
+    assert_int_equal(s->forms.n, 1);
+    assert_null(strstr(testing_printed(a, s), "direct_sum("));
+    assert_null(strstr(testing_printed(a, s), "separable_sum("));
+    return s;
+}
+
+#define RANK_TWO "cast<float>($i * $i + $j * $j)"
+#define RANK_ONE "cast<float>((6 - abs($i)) * (6 - abs($j)))"
+
+static void check_form(Arena *a, const char *sum, const char *weight, FpMode fp, const char *fault,
+                       uint32_t steps, uint32_t terms)
+{
+    const Graph *g = simplified(a, sum, weight, "mirror", fp);
+    const MaskForm *f = &g->forms.at[0];
+    if (fault)
+        assert_string_equal(f->fault, fault);
+    else
+        assert_null(f->fault);
+    assert_int_equal(f->steps, steps);
+    assert_int_equal(f->terms, terms);
+    assert_int_equal(f->method, terms ? METHOD_SEPARABLE : METHOD_DIRECT);
+}
+
+static void test_forms(void **state)
+{
+    static const char strict[] = "under strict rounding a sum of reals is added up as written";
+    static const char two[] = "the mask has rank 2; the nearest product of a column and a row is "
+                              "off by 14 % of its weights";
+    Arena *a = *state;
+    check_form(a, "sum", RANK_ONE, FP_DEFAULT, NULL, 22, 1);
+    check_form(a, "sum", RANK_ONE, FP_STRICT, NULL, 121, 0);
+    check_form(a, "sum", RANK_TWO, FP_DEFAULT, NULL, 121, 0);
+    check_form(a, "sum", RANK_TWO, FP_STRICT, NULL, 121, 0);
+    check_form(a, "sum", RANK_TWO, FP_FAST, NULL, 44, 2);
+    check_form(a, "direct_sum", RANK_TWO, FP_FAST, NULL, 121, 0);
+    check_form(a, "direct_sum", RANK_ONE, FP_DEFAULT, NULL, 121, 0);
+    check_form(a, "separable_sum", RANK_ONE, FP_DEFAULT, NULL, 22, 1);
+    check_form(a, "separable_sum", RANK_ONE, FP_STRICT, strict, 121, 0);
+    check_form(a, "separable_sum", RANK_TWO, FP_DEFAULT, two, 121, 0);
+    check_form(a, "separable_sum", RANK_TWO, FP_FAST, two, 121, 0);
+    const Graph *g = simplified(a, "separable_sum", RANK_ONE, "constant(scalar(t))", FP_DEFAULT);
+    assert_string_equal(
+        g->forms.at[0].fault,
+        "what lies outside the image is not known when compiling, or the mask has holes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
