@@ -175,8 +175,9 @@ static void add_copies(Lower *l)
             Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
             tessi_nest_whole(l, s, &nest);
             if (l->plan->gpu) {
-                tessi_kernel_open(l, name, comment, COPY_BLOCK, 1);
-                tessi_kernel_points(l, &nest, (uint16_t[]){ COPY_BLOCK, 1 }, SPLIT_NONE);
+                const uint16_t block[2] = { s->n_dims ? COPY_BLOCK : 1, 1 };
+                tessi_kernel_open(l, name, comment, block[0], block[1]);
+                tessi_kernel_points(l, &nest, block, SPLIT_NONE);
             } else {
                 tessi_lower_function(l, name, comment);
                 tessi_lower_nest(l, &nest);

@@ -52,6 +52,7 @@ static Eval *job_eval(Lower *l, const Nest *nest, const Coord *coord)
 {
     const Job *job = nest->user;
     Eval *ev = tessi_eval_new(l, job->roots, job->roots ? job->n : 0, nest->n_dims);
+    ev->pinned = nest->pinned;
     for (uint8_t d = 0; d < nest->n_dims; d++)
         ev->coord[d] = coord[d];
     return ev;
@@ -109,7 +110,9 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
     LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * points);
     for (uint32_t k = 0; k < points; k++) {
         LExprId *values = place + (size_t)n * k;
-        job_values(l, nest, coord[k], job_eval(l, nest, coord[k]), values);
+        Eval *ev = job_eval(l, nest, coord[k]);
+        ev->pinned = true; /* the tile is whole */
+        job_values(l, nest, coord[k], ev, values);
         for (uint8_t d = 0; d < nest->n_dims && job->to_scratch; d++)
             values[job->n + d] = tessi_l_op(l, OP_SUB, values[job->n + d], first->origin[d]);
     }

@@ -81,23 +81,18 @@ typedef struct Points {
     Coord coord[MAX_DIMS];
 } Points;
 
-static LExprId extent(Lower *l, const Nest *nest, uint8_t d)
-{
-    return tessi_l_op(l, OP_SUB, nest->to[d], nest->from[d]);
-}
-
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
 {
     uint8_t n = (uint8_t)(nest->n_dims - 2);
     LExprId total = tessi_l_int(l, 1);
     for (uint8_t d = 0; d < n; d++)
-        total = tessi_l_op(l, OP_MUL, total, extent(l, nest, d));
+        total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
     LExprId left = tessi_kernel_grid(l, 2, n == 1 ? "plane" : "planes", total);
     for (uint8_t d = n; d-- > 0;) {
         LExprId at = left;
         if (d) {
-            at = tessi_l_op(l, OP_FLOORMOD, left, extent(l, nest, d));
-            left = tessi_l_op(l, OP_FLOORDIV, left, extent(l, nest, d));
+            at = tessi_l_op(l, OP_FLOORMOD, left, tessi_nest_extent(l, nest, d));
+            left = tessi_l_op(l, OP_FLOORDIV, left, tessi_nest_extent(l, nest, d));
         }
         at = tessi_l_op(l, OP_ADD, at, nest->from[d]);
         coord[d] =
@@ -202,9 +197,10 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
         tessi_kernel_outer(l, nest, p.coord);
     if (rows)
         number[1] = tessi_kernel_grid(
-            l, 1, "block_y", tessi_kernel_blocks(l, extent(l, nest, (uint8_t)(x - 1)), block[1]));
-    number[0] =
-        tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, extent(l, nest, x), block[0]));
+            l, 1, "block_y",
+            tessi_kernel_blocks(l, tessi_nest_extent(l, nest, (uint8_t)(x - 1)), block[1]));
+    number[0] = tessi_kernel_grid(l, 0, "block_x",
+                                  tessi_kernel_blocks(l, tessi_nest_extent(l, nest, x), block[0]));
     for (uint8_t axis = 0; axis < 1 + rows; axis++) {
         LExprId at = tessi_l_op(l, OP_MUL, number[axis], tessi_l_int(l, block[axis]));
         p.first[axis] = tessi_l_op(l, OP_ADD, at, nest->from[x - axis]);

@@ -167,7 +167,7 @@ static void chunked_line(Lower *l, const Nest *nest, const Bounds *b)
     tessi_scope_close(l);
 }
 
-static LExprId row_extent(Lower *l, const Nest *nest, uint8_t d)
+LExprId tessi_nest_extent(Lower *l, const Nest *nest, uint8_t d)
 {
     LExprId extent = tessi_l_op(l, OP_SUB, nest->to[d], nest->from[d]);
     if (nest->to[d].v == tessi_lower_size(l, nest->count[d]).v)
@@ -179,7 +179,7 @@ LExprId tessi_nest_row_count(Lower *l, const Nest *nest)
 {
     LExprId total = tessi_l_int(l, 1);
     for (uint8_t d = 0; d + 1 < nest->n_dims; d++)
-        total = tessi_l_op(l, OP_MUL, total, row_extent(l, nest, d));
+        total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
     return total;
 }
 
@@ -205,7 +205,7 @@ static void outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, 
     for (uint8_t d = n; d-- > 0;) {
         LExprId at = left;
         if (d) {
-            LExprId extent = row_extent(l, nest, d);
+            LExprId extent = tessi_nest_extent(l, nest, d);
             at = tessi_l_op(l, OP_FLOORMOD, left, extent);
             left = tessi_l_op(l, OP_FLOORDIV, left, extent);
         }
@@ -299,11 +299,11 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
         return tessi_lexpr_var(
             l->p, tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows, flags));
     LExprId rows = tessi_l_int(l, nest->rows);
-    LExprId extent = tessi_l_op(l, OP_MAX, row_extent(l, nest, row), tessi_l_int(l, 0));
+    LExprId extent = tessi_l_op(l, OP_MAX, tessi_nest_extent(l, nest, row), tessi_l_int(l, 0));
     extent = tessi_l_op(l, OP_ADD, extent, tessi_l_int(l, nest->rows - 1));
     LExprId blocks = tessi_l_op(l, OP_FLOORDIV, extent, rows), total = blocks;
     for (uint8_t d = 0; d < row; d++)
-        total = tessi_l_op(l, OP_MUL, total, row_extent(l, nest, d));
+        total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
     LVarId block = tessi_scope_for(l, "block", tessi_l_int(l, 0), total, 1, flags);
     LExprId number = tessi_lexpr_var(l->p, block);
     LExprId first = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORMOD, number, blocks), rows);

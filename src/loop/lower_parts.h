@@ -261,7 +261,8 @@ struct Nest {
     LExprId from[MAX_DIMS], to[MAX_DIMS];
     SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
     bool parallel, vector, split;
-    bool tiled; /* part of a tile: points may be computed twice, and most have no edges */
+    bool tiled;  /* part of a tile: points may be computed twice, and most have no edges */
+    bool pinned; /* the coordinates are in the range only where the innermost scope is executed */
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
         rows; /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
@@ -289,6 +290,8 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
 void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord);
 /* The product of the extents of the outer dimensions. */
 LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
+/* The points of a dimension: none where a clipped piece is empty. */
+LExprId tessi_nest_extent(Lower *l, const Nest *nest, uint8_t d);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
 /* ---- lower_kernel.c ---- */
 /* Opens blocks along z, one for each point of the dimensions before the last two, and gives their coordinates. */

@@ -152,6 +152,8 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
         .to = INT64_MAX,
         .shared_last = part->extent.n[1] - columns,
     };
+    l->guard_depth = tessi_scope_depth(l);
+    part->nest.pinned = true;
     part->nest.tile_columns = &vectors;
     l->inside_last = l->inside_rows = inside;
     if (columns * rows > 1) {
@@ -163,6 +165,7 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
     }
     l->inside_last = l->inside_rows = false;
     part->nest.tile_columns = NULL;
+    part->nest.pinned = false;
 }
 
 /* Where the points of a thread that are there begin and end. */
@@ -236,7 +239,7 @@ static Thread open_threads(const Tiles *t, const Part *part)
         tessi_hint(l, thread.at[k], tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)));
         thread.first[k] = tessi_l_op(l, OP_ADD, thread.at[k], tessi_l_int(l, part->extent.lo[k]));
     }
-    l->tile_depth = l->guard_depth = tessi_scope_depth(l);
+    l->tile_depth = tessi_scope_depth(l);
     return thread;
 }
 

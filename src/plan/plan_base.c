@@ -232,6 +232,18 @@ bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
            && !f->sorts[s.v] && f->window_points[s.v] < PLAN_MAX_WRITTEN_OUT;
 }
 
+/* The planes of the reader, before the last two dimensions, are planes of what it reads: no rule answers for one. */
+static bool has_planes_of(const Graph *g, StageId reader, const PlanRead *r)
+{
+    const Stage *s = tessi_stage(g, reader), *t = tessi_stage(g, r->producer);
+    const Access *access = r->access.v ? tessi_access(g, r->access) : NULL;
+    for (uint8_t d = 0; access && d + 2 < access->n_dims; d++)
+        if (access->dim[d].rule != BORDER_INSIDE
+            && (s->n_dims <= d || s->size[d].v != t->size[d].v))
+            return false;
+    return true;
+}
+
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     uint32_t *seen = f->mark, now = ++f->mark[0];
@@ -243,7 +255,8 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
         StageId at = stack.at[--stack.n];
         VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
             Offset o;
-            if (!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
+            if ((!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
+                || !has_planes_of(f->g, at, r))
                 return false;
             if (p->stage[r->producer.v].placement != PLACE_INLINE || seen[r->producer.v] == now)
                 continue;

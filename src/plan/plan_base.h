@@ -101,6 +101,7 @@ typedef struct KernelCost {
         rule_cache_seconds; /* loads that hit near caches; with reads beside the tile one by one */
     double seconds;         /* of one point */
     double nodes;           /* of the code */
+    double code;            /* instructions of a thread in a straight line */
     double
         rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
     bool
@@ -116,6 +117,25 @@ typedef struct KernelCost {
 } KernelCost;
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                   const Plan *p, const PlanGroup *group);
+/* What part `i` of a kernel of tiles costs a thread with so many outputs: a pass, or after them the members. The bytes of images are those
+ * that `counted`, by StageId, does not say yet. */
+KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group, const PlanRegions *regions,
+                                uint32_t i, const uint8_t *outputs, bool *counted);
+/* Adds a part that so many threads' patches make of a tile of so many points; then the cost by the point of the whole. */
+void tessi_plan_add_part(const KernelCost *part, double patches, double points, KernelCost *cost);
+void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
+                            KernelCost *cost);
+/* ---- plan_extent.c */
+/* Adds n[0] * n[1] * ... times `bytes`; saturates. */
+void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);
+/* Shared memory of a block. */
+int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
+                                const PlanExtent *extent);
+/* ---- plan_gpu_tile.c */
+/* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative when it cannot be. */
+double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
+                              const Plan *p, PlanGroup *group, PlanRegions *regions);
 /* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of 2048 x 2048: the
  * model of the paper on borders by index-set splitting, with the time of the memory beside that of instructions. */
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,

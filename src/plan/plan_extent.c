@@ -24,3 +24,25 @@ int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent)
     const int64_t vector = 16 / tessi_type_info(s->type)->bytes;
     return (extent->n[1] + vector - 1) / vector * vector;
 }
+
+void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims)
+{
+    for (int d = 0; d < dims; d++)
+        if (!tessi_mul_i64(bytes, n[d], &bytes))
+            bytes = INT64_MAX;
+    if (!tessi_add_i64(*total, bytes, total))
+        *total = INT64_MAX;
+}
+
+int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
+                                const PlanExtent *extent)
+{
+    int64_t total = 0;
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages) {
+            const Stage *s = tessi_stage(f->g, *id);
+            const int64_t n[2] = { extent[i].n[0], tessi_plan_shared_pitch(s, &extent[i]) };
+            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, n, 2);
+        }
+    return total;
+}

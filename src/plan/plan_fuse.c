@@ -152,8 +152,11 @@ static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass
 }
 
 /* Sets rows and tile of a group with passes; its cost of a point, or negative when it cannot be. */
-static double settle(const Fuse *c, PlanGroup *group, Tile *tile)
+static double settle(Fuse *c, PlanGroup *group, Tile *tile)
 {
+    if (c->p->gpu)
+        return group->passes.n ? tessi_plan_settle_tile(c->f, c->an, c->m, c->p, group, &c->regions)
+                               : tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
     RowCost *cost = ARENA_NEW_ARRAY(c->f->arena, RowCost, group->passes.n), members;
     StageList list = { 0 };
     VEC_FOREACH (const StageId, id, &group->members)
@@ -290,10 +293,11 @@ static uint32_t only_reader(const Fuse *c, uint32_t h)
     return reader;
 }
 
-static long long picoseconds(double seconds)
+/* In picoseconds; of GPUs in femtoseconds. */
+static long long amount(const Fuse *c, double seconds)
 {
-    double ps = seconds * 1e12 + 0.5;
-    return ps > 9e15 ? (long long)9e15 : (long long)ps;
+    double n = seconds * (c->p->gpu ? 1e15 : 1e12) + 0.5;
+    return n > 9e15 ? (long long)9e15 : (long long)n;
 }
 
 static const char *tile_text(Arena *a, const PlanGroup *group)
@@ -308,6 +312,15 @@ static const char *tile_text(Arena *a, const PlanGroup *group)
 static void add_reason(Arena *a, const char **reason, const char *more)
 {
     *reason = **reason ? tessi_sprintf(a, "%s\n%s", *reason, more) : more;
+}
+
+static int64_t bytes_of_tile(const Fuse *c, const PlanGroup *group)
+{
+    if (!c->p->gpu)
+        return scratch_bytes(c, group, group->tile);
+    PlanExtent *extent = ARENA_NEW_ARRAY(c->f->arena, PlanExtent, group->passes.n + 1);
+    tessi_plan_extents(group, &c->regions, extent);
+    return tessi_plan_shared_bytes(c->f, group, extent);
 }
 
 /* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
@@ -354,6 +367,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     c->left -= 4 * (int64_t)c->f->g->stages.n;
     if (!fault)
         fault = tessi_plan_regions(c->f, c->p, &fused, &c->regions);
+    const double gain = c->p->gpu ? 0.95 : 1; /* kernels of tiles are known less well */
     double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
     Tile tile = { .again = 1 };
     if (!fault) {
@@ -362,14 +376,15 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         if (together_seconds >= 0)
             fault = tessi_plan_check_tiles(c->f, c->p, &fused, &c->regions);
     }
-    if (!fault && together_seconds >= 0 && together_seconds <= apart) {
+    const char *unit = c->p->gpu ? "fs" : "ps";
+    if (!fault && together_seconds >= 0 && together_seconds <= gain * apart) {
         fused.reason = tessi_sprintf(
             a,
-            "tiles of %s points, %lld KiB of scratch memory: %lld ps a point, %lld ps with '%s' in "
+            "tiles of %s points, %lld KiB of %s memory: %lld %s a point, %lld %s with '%s' in "
             "memory",
-            tile_text(a, &fused), (long long)(scratch_bytes(c, &fused, fused.tile) + 1023) / 1024,
-            picoseconds(together_seconds), picoseconds(apart),
-            tessi_stage(c->f->g, from->members.at[0])->name);
+            tile_text(a, &fused), (long long)(bytes_of_tile(c, &fused) + 1023) / 1024,
+            c->p->gpu ? "shared" : "scratch", amount(c, together_seconds), unit, amount(c, apart),
+            unit, tessi_stage(c->f->g, from->members.at[0])->name);
         *to = fused;
         c->seconds[into] = together_seconds;
         c->gone[h] = true;
@@ -379,13 +394,13 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     }
     VEC_FOREACH (const StageId, id, &from->members)
         c->p->stage[id->v].placement = PLACE_MEMORY;
-    add_reason(a, &from->reason,
-               fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)
-               : together_seconds < 0
-                   ? tessi_sprintf(a, "not fused with '%s': too large", to->name)
-                   : tessi_sprintf(a,
-                                   "not fused with '%s': %lld ps a point together, %lld ps apart",
-                                   to->name, picoseconds(together_seconds), picoseconds(apart)));
+    add_reason(
+        a, &from->reason,
+        fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)
+        : together_seconds < 0
+            ? tessi_sprintf(a, "not fused with '%s': too large", to->name)
+            : tessi_sprintf(a, "not fused with '%s': %lld %s a point together, %lld %s apart",
+                            to->name, amount(c, together_seconds), unit, amount(c, apart), unit));
 }
 
 static bool can_be_fused(const Fuse *c, const PlanGroup *group)

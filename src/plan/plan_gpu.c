@@ -410,5 +410,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
         if (tessi_plan_computes(f, id))
             place(&c, id);
     improve(&c);
+    tessi_plan_fuse(f, an, m, c.p);
+    tessi_plan_order(c.p, f);
     return c.p;
 }

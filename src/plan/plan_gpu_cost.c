@@ -24,9 +24,13 @@ typedef struct Counter {
     const Plan *p;
     const PlanGroup *group;
     int64_t columns, rows;
+    const PlanRegions *regions; /* of tiles; NULL = none */
+    int64_t shift;     /* of the first column that a thread computes, from where vectors begin */
     OffsetSet *places; /* by StageId */
     Rules *rules;      /* by StageId: of the reads of it */
     bool *is_member;
+    bool *counted; /* by StageId: its bytes are; NULL = none */
+    double words;  /* of a point of all stored stages that are read */
     KernelCost cost;
 } Counter;
 
@@ -66,6 +70,12 @@ static double instructions_of(const Counter *c, StageId id)
            * (double)c->m->cores * lanes(c->m);
 }
 
+/* The stage is read from shared memory. */
+static bool is_shared(const Counter *c, StageId id)
+{
+    return c->regions && c->regions->scratch[id.v];
+}
+
 /* Loads of a stored stage: inside the image, vectors that hold what is read, aligned as the tile is; near edges, where columns beside
  * the tile may be others, those one by one: *apart says how many more these are. */
 static double load_instructions(const Counter *c, StageId id, double *apart)
@@ -73,10 +83,13 @@ static double load_instructions(const Counter *c, StageId id, double *apart)
     const OffsetSet *s = &c->places[id.v];
     const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     const int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
+    int64_t shift = c->shift;
+    if (is_shared(c, id))
+        shift -= c->regions->at[id.v].lo[tessi_stage(c->f->g, id)->n_dims - 1];
     OffsetSet vectors = { 0 };
     double in_tile = 0;
     VEC_FOREACH (const Offset, o, &s->at) {
-        const int64_t k = (o->dx - tessi_floormod(o->dx, width)) / width;
+        const int64_t k = tessi_floordiv(o->dx + shift, width);
         tessi_plan_add_offset(c->f->arena, &vectors, (Offset){ o->dy, k });
         in_tile += o->dx >= 0 && o->dx < c->columns;
     }
@@ -118,11 +131,18 @@ static bool offset_at(const Graph *g, const Access *a, const int32_t *point, Off
     return true;
 }
 
+/* Windows are written out: a thread computes several points. */
+static bool straight_line(const Counter *c)
+{
+    return c->group->kernel == KERNEL_REGISTER
+           || (c->group->kernel == KERNEL_TILE && c->columns * c->rows > 1);
+}
+
 /* The window that a read stands in, when tiles write it out: one of constant size, read at constant offsets. */
 static const Window *written_out(const Counter *c, const PlanRead *r)
 {
     WindowId id = { 0 };
-    if (!r->access.v || r->dynamic || c->group->kernel != KERNEL_REGISTER)
+    if (!r->access.v || r->dynamic || !straight_line(c))
         return NULL;
     const Access *a = tessi_access(c->f->g, r->access);
     for (int d = 0; d < a->n_dims; d++) {
@@ -235,10 +255,11 @@ static void count(Counter *c)
         if (n <= 0)
             continue;
         count_rules(c, id);
-        if (!c->is_member[v] && c->p->stage[v].placement != PLACE_INLINE) {
+        if (!c->is_member[v] && (c->p->stage[v].placement != PLACE_INLINE || is_shared(c, id))) {
             const double size = tessi_type_info(tessi_stage(g, id)->type)->bytes;
             double apart;
             c->cost.narrow = c->cost.narrow || size < 4;
+            c->words += size / 4;
             const double together = load_instructions(c, id, &apart);
             loads += together;
             c->cost.rule_instructions += apart;
@@ -246,13 +267,16 @@ static void count(Counter *c)
             c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, c->columns);
             places +=
                 n * size / 4 + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
-            bytes += size;
+            if (!is_shared(c, id) && (!c->counted || !c->counted[v]))
+                bytes += size;
+            if (c->counted)
+                c->counted[v] = true;
             c->cost.nodes += n;
             continue;
         }
         c->cost.instructions += n * instructions_of(c, id);
         c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
-        if (c->is_member[v])
+        if (c->is_member[v] && !is_shared(c, id))
             bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
         VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
             spread(c, r, &c->places[v], &c->places[r->producer.v]);
@@ -326,52 +350,146 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
            / overlapped(cost->dram_seconds, issue_seconds(m, asked), cache);
 }
 
-KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                  const Plan *p, const PlanGroup *group)
+/* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
+static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
-    Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
-    c.columns = group->outputs[0];
-    c.rows = group->outputs[1];
-    c.places = ARENA_NEW_ARRAY(f->arena, OffsetSet, f->g->stages.n);
-    c.rules = ARENA_NEW_ARRAY(f->arena, Rules, f->g->stages.n);
-    c.is_member = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
-    VEC_FOREACH (const StageId, member, &group->members) {
-        c.cost.windows =
-            c.cost.windows || (f->has_window[member->v] && group->kernel == KERNEL_REGISTER);
-        c.is_member[member->v] = true;
-        for (int64_t r = 0; r < c.rows; r++)
-            for (int64_t k = 0; k < c.columns; k++)
-                tessi_plan_add_offset(f->arena, &c.places[member->v], (Offset){ r, k });
+    Arena *a = c->f->arena;
+    c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->f->g->stages.n);
+    c->rules = ARENA_NEW_ARRAY(a, Rules, c->f->g->stages.n);
+    c->is_member = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
+    for (uint32_t i = 0; i < n; i++) {
+        c->cost.windows = c->cost.windows || (c->f->has_window[stage[i].v] && straight_line(c));
+        c->is_member[stage[i].v] = true;
+        for (int64_t y = 0; y < c->rows; y++)
+            for (int64_t x = 0; x < c->columns; x++)
+                tessi_plan_add_offset(a, &c->places[stage[i].v], (Offset){ y, x });
     }
-    count(&c);
-    KernelCost *cost = &c.cost;
-    const double points = (double)(c.rows * c.columns);
-    window_halos(&c);
-    cost->instructions += BASE_INSTRUCTIONS;
-    cost->plain_instructions = cost->instructions / points;
-    if (group->split == SPLIT_NONE)
-        cost->instructions += cost->rule_instructions;
-    cost->instructions /= points;
-    cost->issue_seconds = issue_seconds(m, cost->instructions);
-    cost->long_code = cost->instructions * points > SMALL_CODE;
-    if (cost->long_code)
-        cost->issue_seconds *= 1.2;
-    const int64_t most =
-        cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
-    cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
+    count(c);
+    window_halos(c);
+    c->cost.instructions += BASE_INSTRUCTIONS;
+}
+
+/* The memory waits when too little is on its way. */
+static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
+{
     /* Bytes that must be on their way to keep the memory busy, and that the threads have on their way. */
     const double wanted = m->memory_gbs * m->latency_us * 1e3 / (double)m->cores;
     double in_flight =
         (double)cost->threads * points * cost->dram_seconds * m->memory_gbs * 1e9 / 2;
     if (in_flight < wanted)
         cost->dram_seconds *= wanted / in_flight;
+}
+
+static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
+{
+    return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
+}
+
+KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                  const Plan *p, const PlanGroup *group)
+{
+    Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
+    c.columns = group->outputs[0];
+    c.rows = group->outputs[1];
+    count_stages(&c, group->members.at, group->members.n);
+    KernelCost *cost = &c.cost;
+    const double points = (double)(c.rows * c.columns);
+    cost->plain_instructions = cost->instructions / points;
+    if (group->split == SPLIT_NONE)
+        cost->instructions += cost->rule_instructions;
+    cost->instructions /= points;
+    cost->issue_seconds = issue_seconds(m, cost->instructions);
+    cost->code = cost->instructions * points;
+    cost->long_code = cost->code > SMALL_CODE;
+    if (cost->long_code)
+        cost->issue_seconds *= 1.2;
+    const int64_t most = registers_for_threads(m, cost);
+    cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
+    wait_for_memory(m, cost, points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     /* What does not fit spills to memory: not for us. */
-    cost->feasible =
-        group->kernel != KERNEL_REGISTER
-        || (cost->registers <= m->registers_a_thread && cost->instructions * points <= MOST_CODE);
+    cost->feasible = group->kernel != KERNEL_REGISTER
+                     || (cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE);
     return *cost;
+}
+
+/* ---- Tiles through shared memory ----------------------------------------------------------------------------------------------- */
+
+/* Between barriers compilers load rows as they are used, from memory that is near: those of the reach and some more are alive. */
+static void limit_registers(Counter *c)
+{
+    enum { MORE_ROWS = 4 };
+    const double rows = 2.0 * (double)c->cost.halo[0] + MORE_ROWS;
+    const double alive = c->words * rows * (double)(c->columns + 2 * c->cost.halo[1]);
+    if (alive + BASE_REGISTERS < (double)c->cost.registers)
+        c->cost.registers = BASE_REGISTERS + (int64_t)alive;
+}
+
+KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group, const PlanRegions *regions,
+                                uint32_t i, const uint8_t *outputs, bool *counted)
+{
+    const bool pass = i < group->passes.n;
+    Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group, .regions = regions };
+    c.columns = outputs[0];
+    c.rows = outputs[1];
+    c.counted = counted;
+    if (!pass) {
+        count_stages(&c, group->members.at, group->members.n);
+        limit_registers(&c);
+        return c.cost;
+    }
+    const StageId *stage = group->passes.at[i].stages.at;
+    const uint32_t n = group->passes.at[i].stages.n;
+    c.shift = regions->at[stage[0].v].lo[group->n_dims - 1];
+    count_stages(&c, stage, n);
+    limit_registers(&c);
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t bytes = tessi_type_info(tessi_stage(f->g, stage[k])->type)->bytes;
+        const int64_t width = 16 / bytes < c.columns ? 16 / bytes : c.columns;
+        const double stores = (double)(c.rows * c.columns) / (double)width;
+        c.cost.instructions += stores;
+        c.cost.cache_seconds += cache_seconds(m, stores, bytes, c.columns);
+    }
+    return c.cost;
+}
+
+void tessi_plan_add_part(const KernelCost *part, double patches, double points, KernelCost *cost)
+{
+    enum { WARP = 32 };
+    const double dealt = ceil(patches / WARP) * WARP / points; /* those without work wait along */
+    cost->instructions += part->instructions * dealt;
+    cost->cache_seconds += part->cache_seconds * dealt;
+    cost->nodes += part->nodes;
+    cost->code += part->instructions;
+    cost->registers = part->registers > cost->registers ? part->registers : cost->registers;
+    cost->narrow = cost->narrow || part->narrow;
+}
+
+void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
+                            KernelCost *cost)
+{
+    enum { RESERVED = 1 << 10 }; /* shared memory that a block costs beside its own */
+    const double BARRIERS =
+        0.2; /* of the time of a block that is alone: its threads wait for each other */
+    const int64_t threads = group->block[0];
+    int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
+    const int64_t by_memory = m->shared_bytes / (shared_bytes + RESERVED);
+    blocks = blocks < by_memory ? blocks : by_memory;
+    blocks = blocks < m->threads / threads ? blocks : m->threads / threads;
+    cost->threads = blocks * threads;
+    cost->feasible =
+        blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE;
+    if (!cost->feasible)
+        return;
+    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + BARRIERS / (double)blocks);
+    if (cost->code > SMALL_CODE)
+        cost->issue_seconds *= 1.2;
+    const double points = (double)(group->outputs[0] * group->outputs[1]);
+    wait_for_memory(m, cost, points);
+    cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
+    cost->seconds = with_tail(m, cost, points);
 }

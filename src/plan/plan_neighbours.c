@@ -128,6 +128,12 @@ static void place(Editor *e, StageId s, Placement to)
     offer(e, p, s, to == PLACE_MEMORY ? "stored" : "inline");
 }
 
+/* What a thread computes of a new pass with this stage. */
+static void pass_outputs(const Editor *e, StageId s, uint8_t *outputs)
+{
+    outputs[0] = outputs[1] = e->from->gpu && tessi_plan_can_tile(e->f, s) ? 4 : 1;
+}
+
 /* An inlined stage in a pass of its own, where the tiles of group i read it. */
 static void place_in_pass(Editor *e, uint32_t i, StageId s)
 {
@@ -136,7 +142,8 @@ static void place_in_pass(Editor *e, uint32_t i, StageId s)
     for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
         PlanGroup *group = &p->groups.at[i];
-        PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
+        PlanPass pass = { .rows = 1 };
+        pass_outputs(e, s, pass.outputs);
         VEC_PUSH(e->arena, &pass.stages, s);
         VEC_PUSH(e->arena, &group->passes, pass);
         for (uint32_t k = group->passes.n - 1; k > at; k--)
@@ -212,12 +219,48 @@ static void change_loops(Editor *e, uint32_t i)
     offer(e, p, about_group(e, i), old->parallel < 0 ? "parallel 0" : "not parallel");
 }
 
+static const uint8_t outputs[][2] = { { 1, 1 }, { 4, 1 }, { 4, 2 }, { 4, 4 }, { 4, 8 } };
+
+/* Blocks and outputs of a kernel of tiles. */
+static void change_tile_kernel(Editor *e, uint32_t i)
+{
+    static const uint16_t threads[] = { 64, 128, 256, 512 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    Plan *p;
+    for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
+        PlanGroup *group = edit(e, i, &p);
+        group->block[0] = threads[k];
+        group->resident = 0;
+        if (old->block[0] != threads[k])
+            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "block %u 1", threads[k]));
+    }
+    for (uint8_t blocks = 1; blocks <= 8; blocks++) {
+        edit(e, i, &p)->resident = blocks;
+        if (old->resident != blocks)
+            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", blocks));
+    }
+    for (uint32_t k = 0; k <= old->passes.n; k++) {
+        const bool pass = k < old->passes.n;
+        const uint8_t *from = pass ? old->passes.at[k].outputs : old->outputs;
+        const StageId about = pass ? old->passes.at[k].stages.at[0] : about_group(e, i);
+        for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
+            PlanGroup *group = edit(e, i, &p);
+            uint8_t *to = pass ? group->passes.at[k].outputs : group->outputs;
+            to[0] = outputs[n][0];
+            to[1] = outputs[n][1];
+            if (from[0] != to[0] || from[1] != to[1])
+                offer(e, p, about, tessi_sprintf(e->arena, "outputs %u %u", to[0], to[1]));
+        }
+    }
+}
+
 static void change_kernel(Editor *e, uint32_t i)
 {
     static const uint16_t widths[] = { 32, 64, 128, 256 }, heights[] = { 1, 2, 4, 8 };
-    static const uint8_t outputs[][2] = { { 1, 1 }, { 4, 1 }, { 4, 2 }, { 4, 4 }, { 4, 8 } };
     const PlanGroup *old = &e->from->groups.at[i];
-    if (old->kernel == KERNEL_NONE)
+    if (old->kernel == KERNEL_TILE)
+        change_tile_kernel(e, i);
+    if (old->kernel == KERNEL_NONE || old->kernel == KERNEL_TILE)
         return;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         for (size_t h = 0; h < sizeof heights / sizeof *heights; h++) {
@@ -250,10 +293,21 @@ static void change_kernel(Editor *e, uint32_t i)
 
 enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles */
 
-static void give_tiles(PlanGroup *group)
+static void give_tiles(const Plan *p, PlanGroup *group)
 {
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS;
+    if (!p->gpu || group->n_dims < 2)
+        return;
+    for (uint8_t d = 0; d + 2 < group->n_dims; d++)
+        group->tile[d] = 1;
+    group->tile[group->n_dims - 1] = FIRST_COLUMNS / 2; /* shared memory is small */
+    group->kernel = KERNEL_TILE;
+    group->split = SPLIT_INTERIOR;
+    group->block[0] = 128;
+    group->block[1] = 1;
+    group->resident = 0;
+    group->outputs[0] = group->outputs[1] = 4;
 }
 
 static const char *tile_text(Arena *a, const PlanGroup *group)
@@ -271,12 +325,12 @@ static void change_tiles(Editor *e, uint32_t i)
 {
     const PlanGroup *old = &e->from->groups.at[i];
     Plan *p;
-    if (old->n_dims && (!old->tile[0] || !old->passes.n)) {
+    if (old->n_dims && !e->from->gpu && (!old->tile[0] || !old->passes.n)) {
         PlanGroup *group = edit(e, i, &p);
         if (old->tile[0])
             group->tile[0] = 0;
         else
-            give_tiles(group);
+            give_tiles(p, group);
         for (uint8_t d = 1; d < MAX_DIMS && !group->tile[0]; d++)
             group->tile[d] = 0;
         offer(e, p, about_group(e, i), group->tile[0] ? tile_text(e->arena, group) : "no tiles");
@@ -289,6 +343,8 @@ static void change_tiles(Editor *e, uint32_t i)
                 offer(e, p, about_group(e, i), tile_text(e->arena, group));
         }
     }
+    if (e->from->gpu)
+        return;
     PlanGroup *group = edit(e, i, &p);
     group->stream = !old->stream;
     offer(e, p, about_group(e, i), group->stream ? "stream" : "no stream");
@@ -330,7 +386,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     into->passes.at = passes.at;
     into->passes.n = into->passes.cap = passes.n;
     if (!into->tile[0])
-        give_tiles(into);
+        give_tiles(p, into);
     remove_group(p, k);
     offer(e, p, about_group(e, k),
           tessi_sprintf(e->arena, "in the tiles of %s", e->from->groups.at[i].name));
@@ -358,10 +414,9 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
         change_rows(&e, i);
         change_loops(&e, i);
         change_kernel(&e, i);
-        if (p->gpu)
-            continue;
         change_tiles(&e, i);
-        change_passes(&e, i);
+        if (!p->gpu)
+            change_passes(&e, i);
     }
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(e.f, id) || e.f->returned[id.v])
@@ -369,14 +424,14 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
         if (e.f->can_inline[id.v])
             place(&e, id, PLACE_INLINE);
         place(&e, id, PLACE_MEMORY);
-        for (uint32_t i = 0; i < p->groups.n && !p->gpu; i++)
+        for (uint32_t i = 0; i < p->groups.n; i++)
             place_in_pass(&e, i, id);
     }
     for (uint32_t i = 0; i < p->groups.n; i++) {
         separate(&e, i);
         for (uint32_t k = i + 1; k < p->groups.n; k++)
             join(&e, i, k);
-        for (uint32_t k = 0; k < i && !p->gpu; k++)
+        for (uint32_t k = 0; k < i; k++)
             if (reads_group(&e, i, k))
                 fuse(&e, i, k);
     }

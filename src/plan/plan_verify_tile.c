@@ -100,16 +100,6 @@ static const char *check_same_regions(TileCheck *c)
     return NULL;
 }
 
-/* Adds `bytes` of scratch memory, `n` elements in each of `dims` dimensions. */
-static void add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims)
-{
-    for (int d = 0; d < dims; d++)
-        if (!tessi_mul_i64(bytes, n[d], &bytes))
-            bytes = INT64_MAX;
-    if (!tessi_add_i64(*total, bytes, total))
-        *total = INT64_MAX;
-}
-
 static const char *check_total(TileCheck *c, int64_t total, int64_t most, const char *memory)
 {
     if (total <= most)
@@ -127,7 +117,7 @@ static const char *check_bytes(TileCheck *c)
             const Stage *s = tessi_stage(c->f->g, *id);
             int64_t before[MAX_DIMS], size[MAX_DIMS];
             tessi_plan_scratch_shape(s, &c->regions->at[id->v], c->group->tile, before, size);
-            add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
+            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
         }
     return check_total(c, total, PLAN_MAX_SCRATCH_BYTES, "scratch");
 }
@@ -155,14 +145,8 @@ static const char *check_kernel_tiles(TileCheck *c)
     }
     PlanExtent *extent = ARENA_NEW_ARRAY(a, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, c->regions, extent);
-    int64_t total = 0;
-    for (uint32_t i = 0; i < group->passes.n; i++)
-        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages) {
-            const Stage *s = tessi_stage(c->f->g, *id);
-            const int64_t n[2] = { extent[i].n[0], tessi_plan_shared_pitch(s, &extent[i]) };
-            add_bytes(&total, tessi_type_info(s->type)->bytes, n, 2);
-        }
-    return check_total(c, total, PLAN_MAX_SHARED_BYTES, "shared");
+    return check_total(c, tessi_plan_shared_bytes(c->f, group, extent), PLAN_MAX_SHARED_BYTES,
+                       "shared");
 }
 
 const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group,

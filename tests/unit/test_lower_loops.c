@@ -6,7 +6,7 @@
 #include "loop/lower.h"
 #include "support/random_graph.h"
 
-enum { N_PLANS = 5, N_RUNS = 3 };
+enum { N_PLANS = 7, GPU_PLANS = 5, N_RUNS = 3 }; /* the last ones are of kernels */
 
 static Plan *plan_number(Arena *a, const Graph *g, int number, uint64_t seed)
 {
@@ -15,6 +15,8 @@ static Plan *plan_number(Arena *a, const Graph *g, int number, uint64_t seed)
         return tessi_plan_naive(a, g, m);
     if (number == 1)
         return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
+    if (number >= GPU_PLANS)
+        m->target = "gpu";
     return tessi_plan_random(a, g, m, seed * 16 + (uint64_t)number);
 }
 

@@ -59,6 +59,23 @@ static void a_small_program_has_these(void **state)
     }
 }
 
+static void kernels_have_tiles_beside_them(void **state)
+{
+    Arena *a = *state;
+    Graph *g = testing_read(a, blur_text, NULL);
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    PlanNeighbours list = { 0 }, tiled = { 0 };
+    tessi_plan_neighbours(a, g, tessi_plan_naive(a, g, m), &list);
+    VEC_FOREACH (const PlanNeighbour, n, &list)
+        if (tessi_streq(n->change, "in the tiles of by"))
+            tessi_plan_neighbours(a, g, n->plan, &tiled);
+    assert_true(has_change(&tiled, g, "bx", "stored"));
+    assert_true(has_change(&tiled, g, "bx", "outputs 4 8"));
+    assert_true(has_change(&tiled, g, "by", "tile 64 128"));
+    assert_true(has_change(&tiled, g, "by", "block 256 1"));
+}
+
 static void a_copy_is_apart(void **state)
 {
     Arena *a = *state;
@@ -79,7 +96,9 @@ static void neighbours_are_plans(void **state)
     for (uint64_t seed = 1; seed <= 60; seed++) {
         Graph *g = random_graph(a, seed);
         if (!tessi_graph_verify(g)) {
-            Plan *p = tessi_plan_random(a, g, tessi_machine_default(a), seed);
+            Machine *m = tessi_machine_default(a);
+            m->target = seed % 2 ? "cpu" : "gpu";
+            Plan *p = tessi_plan_random(a, g, m, seed);
             const char *own = text_of(a, tessi_plan_copy(a, p), g);
             PlanNeighbours list = { 0 };
             tessi_plan_neighbours(a, g, p, &list);
@@ -108,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         GRAPH_TEST(a_small_program_has_these),
+        GRAPH_TEST(kernels_have_tiles_beside_them),
         GRAPH_TEST(a_copy_is_apart),
         GRAPH_TEST(neighbours_are_plans),
     };

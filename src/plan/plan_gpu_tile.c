@@ -1,0 +1,236 @@
+/* Kernels of tiles: which tile, how many points a thread, how many threads. What a thread of a pass costs does not depend on the tile, so
+ * that it is counted once for each number of rows; then tiles are weighed against each other by arithmetic alone. */
+#include "plan/plan_base.h"
+
+enum { MOST_ROWS = 10, MOST_PARTS = 33 };
+static const uint8_t pass_rows[] = { 4, 8, 2, 6, 1 };
+enum { N_PASS_ROWS = sizeof pass_rows / sizeof *pass_rows };
+
+typedef struct Search {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    const Plan *p;
+    PlanGroup *group;
+    const PlanRegions *regions;
+    uint32_t n_parts;
+    uint8_t columns[MOST_PARTS];
+    KernelCost cost[MOST_PARTS][MOST_ROWS + 1]; /* by rows of a thread; not feasible: not to be */
+    PlanExtent extent[MOST_PARTS];
+} Search;
+
+/* Columns of a thread: those of a vector of the widest elements; one where it can compute only one point. */
+static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
+{
+    uint32_t bytes = 1;
+    VEC_FOREACH (const StageId, id, stages) {
+        const uint32_t size = tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
+        bytes = size > bytes ? size : bytes;
+        if (!tessi_plan_can_tile(f, *id))
+            return 1;
+    }
+    return (uint8_t)(16 / bytes);
+}
+
+/* The stages of part i: a pass, or after them the members. */
+static StageList stages_of(const PlanGroup *group, uint32_t i)
+{
+    const bool pass = i < group->passes.n;
+    StageList list = { .at = pass ? group->passes.at[i].stages.at : group->members.at };
+    list.n = pass ? group->passes.at[i].stages.n : group->members.n;
+    return list;
+}
+
+static void count_parts(Search *s)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const StageList list = stages_of(s->group, i);
+        s->columns[i] = columns_of(s->f, &list);
+        for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
+            bool wanted = i == s->group->passes.n && rows >= 4;
+            for (size_t k = 0; k < N_PASS_ROWS; k++)
+                wanted = wanted || rows == pass_rows[k];
+            if (!wanted || (s->columns[i] == 1 && rows > 1))
+                continue;
+            const uint8_t outputs[2] = { s->columns[i], rows };
+            KernelCost *cost = &s->cost[i][rows];
+            *cost = tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs,
+                                         NULL);
+            cost->feasible = cost->registers <= s->m->registers_a_thread;
+            VEC_FOREACH (const StageId, id, &list)
+                cost->feasible =
+                    cost->feasible
+                    && s->f->window_points[id->v] * s->columns[i] * rows <= PLAN_MAX_WRITTEN_OUT;
+        }
+    }
+}
+
+static double patches(const PlanExtent *e, const uint8_t *outputs)
+{
+    return (double)(e->n[0] / outputs[1] * (e->n[1] / outputs[0]));
+}
+
+/* Rows that a thread of pass i computes so that the pass costs least. */
+static uint8_t best_rows(Search *s, uint32_t i)
+{
+    PlanPass *pass = &s->group->passes.at[i];
+    uint8_t best = 0;
+    double least = 0;
+    for (size_t k = 0; k < N_PASS_ROWS; k++) {
+        const uint8_t rows = pass_rows[k];
+        if (!s->cost[i][rows].feasible)
+            continue;
+        pass->outputs[1] = rows;
+        tessi_plan_extents(s->group, s->regions, s->extent);
+        KernelCost cost = { 0 };
+        tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs), 1, &cost);
+        if (best && cost.instructions >= 0.98 * least)
+            continue;
+        best = rows;
+        least = cost.instructions;
+    }
+    return best;
+}
+
+static KernelCost cost_of_tile(Search *s, double bytes_seconds)
+{
+    PlanGroup *group = s->group;
+    const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
+    const double points = (double)(group->tile[x] * group->tile[y]);
+    KernelCost cost = { .registers = 1 };
+    for (uint32_t i = group->passes.n; i-- > 0;) {
+        group->passes.at[i].outputs[1] = best_rows(s, i);
+        if (!group->passes.at[i].outputs[1])
+            return cost;
+    }
+    tessi_plan_extents(group, s->regions, s->extent);
+    const int64_t bytes = tessi_plan_shared_bytes(s->f, group, s->extent);
+    if (bytes > PLAN_MAX_SHARED_BYTES || bytes > s->m->shared_bytes)
+        return cost;
+    for (uint32_t i = 0; i < group->passes.n; i++) {
+        const uint8_t *outputs = group->passes.at[i].outputs;
+        tessi_plan_add_part(&s->cost[i][outputs[1]], patches(&s->extent[i], outputs), points,
+                            &cost);
+    }
+    tessi_plan_add_part(&s->cost[group->passes.n][group->outputs[1]],
+                        points / (group->outputs[0] * group->outputs[1]), points, &cost);
+    cost.dram_seconds = bytes_seconds;
+    tessi_plan_finish_tile(s->m, group, bytes, &cost);
+    return cost;
+}
+
+/* Images are read once, whichever part reads them. */
+static double bytes_seconds(Search *s)
+{
+    bool *counted = ARENA_NEW_ARRAY(s->f->arena, bool, s->f->g->stages.n);
+    const uint8_t one[2] = { 1, 1 };
+    double seconds = 0;
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        seconds +=
+            tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, one, counted)
+                .dram_seconds;
+    return seconds;
+}
+
+/* How far the passes reach beyond a tile, in whole vectors. */
+static int64_t halo(const Search *s, uint8_t d, int64_t step)
+{
+    int64_t most = 0;
+    VEC_FOREACH (const PlanPass, pass, &s->group->passes) {
+        const PlanRegion *r = &s->regions->at[pass->stages.at[0].v];
+        most = r->hi[d] - r->lo[d] > most ? r->hi[d] - r->lo[d] : most;
+    }
+    return (most + step - 1) / step * step;
+}
+
+/* What a search has found. */
+typedef struct Choice {
+    double seconds; /* of a point; negative: nothing */
+    int64_t tile[2];
+    uint16_t threads;
+    uint8_t resident;
+    uint8_t rows[MOST_PARTS]; /* of a thread */
+} Choice;
+
+/* Weighs the tile of the group, with all numbers of rows that divide it. */
+static void try_tile(Search *s, double bytes_seconds, Choice *best)
+{
+    enum { MOST_RESIDENT = 8, ENOUGH = 1024 }; /* threads that keep the memory busy */
+    PlanGroup *group = s->group;
+    const uint32_t members = group->passes.n;
+    const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
+    for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
+        if (!s->cost[members][rows].feasible || group->tile[y] % rows)
+            continue;
+        group->outputs[1] = rows;
+        const KernelCost cost = cost_of_tile(s, bytes_seconds);
+        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= 0.99 * best->seconds))
+            continue;
+        const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
+        const int64_t blocks = threads / group->block[0];
+        *best = (Choice){ .seconds = cost.seconds,
+                          .tile = { group->tile[y], group->tile[x] },
+                          .threads = group->block[0],
+                          .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
+        for (uint32_t i = 0; i < members; i++)
+            best->rows[i] = group->passes.at[i].outputs[1];
+        best->rows[members] = rows;
+    }
+}
+
+/* Tiles of round sizes, and those that are round with all that the passes reach beyond them. */
+static Choice best_tile(Search *s)
+{
+    static const int64_t rows[] = { 32, 16, 64 }, columns[] = { 128, 64, 256 };
+    static const uint16_t threads[] = { 128, 256 };
+    enum { SIZES = 3, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
+    PlanGroup *group = s->group;
+    Choice best = { .seconds = -1 };
+    const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
+    const int64_t over[2] = { halo(s, y, 1), halo(s, x, s->columns[group->passes.n]) };
+    const double bytes = bytes_seconds(s);
+    for (int k = 0; k < SIZES * SIZES * 8; k++) {
+        group->tile[y] = rows[k % SIZES] - (k / (SIZES * SIZES) % 2 ? over[0] : 0);
+        group->tile[x] = columns[k / SIZES % SIZES] - (k / (SIZES * SIZES * 2) % 2 ? over[1] : 0);
+        group->block[0] = threads[k / (SIZES * SIZES * 4)];
+        if (group->tile[y] >= LEAST_ROWS && group->tile[x] >= LEAST_COLUMNS)
+            try_tile(s, bytes, &best);
+    }
+    return best;
+}
+
+double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
+                              const Plan *p, PlanGroup *group, PlanRegions *regions)
+{
+    if (group->n_dims < 2 || group->passes.n >= MOST_PARTS)
+        return -1;
+    const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
+    group->kernel = KERNEL_TILE;
+    group->split = SPLIT_EDGES;
+    group->block[1] = 1;
+    for (uint8_t d = 0; d < group->n_dims; d++)
+        group->tile[d] = 1;
+    group->outputs[0] = group->outputs[1] = 1;
+    if (tessi_plan_regions(f, p, group, regions))
+        return -1;
+    if (!tessi_plan_stays_in_plane(f, p, group))
+        group->split = SPLIT_INTERIOR;
+    Search *s = ARENA_NEW(f->arena, Search);
+    *s = (Search){ .f = f, .an = an, .m = m, .p = p, .group = group, .regions = regions };
+    s->n_parts = group->passes.n + 1;
+    count_parts(s);
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        group->passes.at[i].outputs[0] = s->columns[i];
+    group->outputs[0] = s->columns[group->passes.n];
+    const Choice best = best_tile(s);
+    if (best.seconds < 0)
+        return -1;
+    group->tile[y] = best.tile[0];
+    group->tile[x] = best.tile[1];
+    group->block[0] = best.threads;
+    group->resident = best.resident;
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        group->passes.at[i].outputs[1] = best.rows[i];
+    group->outputs[1] = best.rows[group->passes.n];
+    return best.seconds;
+}
