@@ -1,7 +1,7 @@
-"""Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs under every plan beside the
-plain copy of the same run.
+"""Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs beside the plain copy of the same
+run, under the plans chosen and under the baselines of the papers, and writes a results file for bench/report.py.
 
-    python3 bench/gpu/run.py FOLDER [--seconds=520] [--target=cuda] [--only=JOB,JOB]
+    python3 bench/gpu/run.py FOLDER [--seconds=520] [--target=cuda] [--only=JOB,JOB] [--commit=ID] [--no-tests]
 
 Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
 last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, /tmp/tessera-gpu-build
@@ -22,11 +22,13 @@ K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
 STENCILS = ("blur", "sobel", "gauss3", "laplace5", "unsharp", "harris", "canny")
 HEAVY = ("bilateral", "night")
 BYTES = ("blur_u8", "box3_u8", "gauss5_u8", "sobel_u8")
-PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night")
+PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night") # as in the paper on borders
+FUSED = ("blur", "canny", "harris")                                 # as in the paper on fusion
 BORDERS = ("none", "clamp", "mirror", "wrap", "constant")
 TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
-STAGE = re.compile(r"^stage (\w+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
-GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split) .*\n", re.M)
+RUNS = 40
+STAGE = re.compile(r"^stage ([\w.]+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
+GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split|resident|tile|pass|rows|    stage|        rows) ?.*\n", re.M)
 
 
 def options():
@@ -35,6 +37,8 @@ def options():
     parser.add_argument("--seconds", type=float, default=520)
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--only", default="")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--no-tests", action="store_true")
     return parser.parse_args()
 
 
@@ -69,7 +73,7 @@ def run(command, seconds):
 
 def build():
     BUILD.mkdir(parents=True, exist_ok=True)
-    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", "test_gpu_api", "test_gpu_corpus"]):
+    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", *([] if OPTIONS.no_tests else ["test_gpu_api", "test_gpu_corpus"])]):
         code, output = run(command, 150)
         if code:
             sys.exit(f"{command[0]} failed:\n{output[-3000:]}")
@@ -136,7 +140,7 @@ def programs():
     for k in K:
         yield f"conv2d_{k}", PROGRAMS / "conv2d.tess", ["random:1:@", f"R={k // 2}"]
     for k in K:
-        yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", ["random:1:@", f"random:2:{k}x{k}"]
+        yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", ["random:1:@", f"random:2:{k}x{k}", f"K={k}", f"L={k}"]
 
 
 def explain(program, numbers, stop, target):
@@ -144,83 +148,67 @@ def explain(program, numbers, stop, target):
     return output if code == 0 else ""
 
 
-def with_kernel(plan, kernel, block, outputs, split):
-    """The same groups computed by other kernels."""
-    lines = f"    kernel {kernel}\n    block {block[0]} {block[1]}\n"
-    if outputs != (1, 1):
-        lines += f"    outputs {outputs[0]} {outputs[1]}\n"
-    lines += f"    split {split}\n"
-    plan = GROUP_LINE.sub("", plan)
-    return re.sub(r"^(    vector [^\n]*\n)", lambda m: m.group(1) + lines, plan, flags=re.M)
-
-
-def naive(graph):
-    """The papers' baseline: a kernel a stage, a thread a point, every read tested."""
-    text = "plan naive\ntarget gpu\n"
+def alone(graph, kernel, split):
+    """Every stage by itself, with the same kind of kernel."""
+    text = "plan alone\ntarget gpu\n"
     for name, sizes in STAGE.findall(graph):
         dims = sizes.count(",") + 1
         text += (f"\ngroup {name}\n    stage {name} memory\n    loops {' '.join(map(str, range(dims)))}\n    parallel 0\n    vector {dims - 1}\n"
-                 f"    kernel point\n    block 32 8\n    split none\n")
+                 f"    kernel {kernel}\n    split {split}\n")
     return text
 
 
+def by_points(chosen, split):
+    """What the plan chosen computes together, a thread a point."""
+    plan = GROUP_LINE.sub("", chosen)
+    return re.sub(r"^(    vector [^\n]*\n)", rf"\1    kernel point\n    block 32 8\n    split {split}\n", plan, flags=re.M)
+
+
 def plans(name, program, inputs):
-    """Names of the plans; their texts are in files, but for the one that the tool chooses."""
-    found = ["chosen"]
+    """Writes the texts of the plans that are not the tool's choice; their names."""
     numbers = [word for word in inputs if "=" in word]
-    if name.startswith("conv2d_given"):
-        return found
+    if name.startswith("conv2d"):
+        return
     chosen, graph = explain(program, numbers, "plan", OPTIONS.target), explain(program, numbers, "graph", OPTIONS.target)
     if not chosen or not graph:
-        return found
-    made = {"naive": naive(graph)}
+        return
+    made = {"naive": alone(graph, "point\n    block 32 8", "none"), "unfused": alone(graph, "register\n    block 32 4\n    outputs 4 4", "edges")}
     for split in ("none", "interior", "warp"):
-        made[f"point-{split}"] = with_kernel(chosen, "point", (32, 8), (1, 1), split)
-    shapes = [((32, 8), o) for o in ((4, 1), (4, 2), (4, 4), (4, 8), (2, 2), (8, 4))]
-    shapes += [(b, o) for b in ((32, 4), (64, 2), (128, 1)) for o in ((4, 2), (4, 4))]
-    for b, o in shapes if not name.startswith("conv2d") else shapes[1:4]:
-        made[f"register-{b[0]}x{b[1]}-{o[0]}x{o[1]}"] = with_kernel(chosen, "register", b, o, "none")
-    made["register-32x8-4x4-interior"] = with_kernel(chosen, "register", (32, 8), (4, 4), "interior")
+        made[f"point-{split}"] = by_points(chosen, split)
     folder = BUILD / "plans"
     folder.mkdir(exist_ok=True)
     for plan, text in made.items():
         (folder / f"{name}.{plan}.plan").write_text(text)
-        found.append(plan)
-    return found
 
 
 def points():
     """(job, program, inputs, size, plan, border, target) in the order in which they matter."""
     wanted = [p for p in programs() if not OPTIONS.only or p[0] in OPTIONS.only.split(",")]
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        found = dict(zip([p[0] for p in wanted], pool.map(lambda p: plans(*p), wanted)))
+        list(pool.map(lambda p: plans(*p), wanted))
     simple = [p for p in wanted if not p[0].startswith("conv2d")]
-    for size in (8192, 4096, 512, 2048):
-        for name, program, inputs in simple:
-            yield name, program, inputs, size, "chosen", "", OPTIONS.target
-    for size in (4096, 8192):
-        for name, program, inputs in wanted:
-            if name.startswith("conv2d") and (size == 4096 or "given" not in name):
-                yield name, program, inputs, size, "chosen", "", OPTIONS.target
-    for size in (8192, 512, 4096):
-        for name, program, inputs in simple:
-            for plan in found[name]:
-                if plan != "chosen" and (size == 8192 or not plan.startswith("register")):
-                    yield name, program, inputs, size, plan, "", OPTIONS.target
-    for name, program, inputs in simple:
-        if name in PARTITIONED:
-            for size in (4096, 512):
-                for border in BORDERS:
-                    for plan in ("chosen", "point-none", "point-interior", "point-warp"):
-                        yield name, program, inputs, size, plan, border, OPTIONS.target
-    if OPTIONS.target == "cuda":
-        for name, program, inputs in simple:
-            yield name, program, inputs, 8192, "chosen", "", "opencl"
-    for name, program, inputs in wanted:
-        if name.startswith("conv2d_") and "given" not in name:
-            for plan in found[name]:
-                if plan != "chosen":
-                    yield name, program, inputs, 4096, plan, "", OPTIONS.target
+    target = OPTIONS.target
+    for size in (8192, 4096, 512):
+        for p in simple:
+            yield *p, size, "chosen", "", target
+    for size in (8192, 4096):
+        for p in wanted:
+            if p[0].startswith("conv2d") and (size == 4096 or "given" not in p[0]):
+                yield *p, size, "chosen", "", target
+    for p in simple if target == "cuda" else []:
+        yield *p, 8192, "chosen", "", "opencl"
+    for p in simple:
+        for plan in ("unfused", "naive") if p[0] in FUSED else ():
+            yield *p, 8192, plan, "", target
+    for border in BORDERS:
+        for p in simple:
+            if p[0] in STENCILS:
+                yield *p, 4096, "chosen", border, target
+    for size in (512, 4096, 1024, 2048):
+        for p in simple:
+            for border in BORDERS[1:] if p[0] in PARTITIONED else ():
+                for plan in ("point-none", "point-interior", "point-warp"):
+                    yield *p, size, plan, border, target
 
 
 def command(point, verb, size):
@@ -259,10 +247,10 @@ def measure():
             if left() < 20:
                 say("out of time")
                 break
-            code, output = run(command(p, "bench", p[3]) + ["--json"], 30)
+            code, output = run(command(p, "bench", p[3]) + ["--json", f"--runs={RUNS}"], 30)
             if code == 124: # again next time
                 continue
-            record = {"key": key(p), "code": code}
+            record = {"key": key(p), "code": code, "commit": OPTIONS.commit}
             try:
                 record.update(json.loads(output.splitlines()[-1]))
             except (ValueError, IndexError):
@@ -294,6 +282,17 @@ def table(results):
         print(f"  {len(keys)} x {why}\n      {', '.join(keys[:3])}")
 
 
+def write_results(results, machine):
+    """For bench/report.py: one row a line."""
+    kept = ("median_ms", "copy_ms", "gflops")
+    rows = [dict(zip(("job", "size", "plan", "border", "target"), r["key"]), **{k: r[k] for k in kept}, commit=r.get("commit", ""))
+            for r in results if "median_ms" in r]
+    facts = next(({"device": r["device"], "driver": r["driver"]} for r in results if "device" in r), {})
+    head = {**facts, "machine": dict(line.split(" = ", 1) for line in machine.splitlines() if " = " in line)}
+    text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n"
+    (FOLDER / "results.json").write_text(text)
+
+
 FOLDER.mkdir(parents=True, exist_ok=True)
 build()
 code, text = run([TOOL, "machine", f"--target={OPTIONS.target}"], 60)
@@ -301,5 +300,8 @@ code, text = run([TOOL, "machine", f"--target={OPTIONS.target}"], 60)
 print(text)
 if code:
     sys.exit(1)
-tests()
-table(measure())
+if not OPTIONS.no_tests:
+    tests()
+measured = measure()
+table(measured)
+write_results(measured, text)

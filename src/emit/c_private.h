@@ -53,6 +53,8 @@ typedef enum CShape {
 
 enum { C_MOST_COPIES = 8 };
 /* A loop that is executed in vectors (c_vector_check.c), while it is printed. */
+typedef VEC(const char *) CLines;
+
 typedef struct CVector {
     const LStmt *loop;   /* NULL = none */
     uint32_t lane_bytes; /* of the widest value */
@@ -62,9 +64,9 @@ typedef struct CVector {
     uint32_t copies, copy; /* vectors that a step computes side by side, and the one in hand */
     const char **name;     /* of variables that are not uniform, by copy and LVarId */
     bool repeatable;       /* a point may be computed twice */
+    CLines *late;          /* stores put off to the end of the step; NULL = none are */
+    int late_indent;       /* of statements whose stores are */
 } CVector;
-
-typedef VEC(const char *) CLines;
 
 typedef struct CWriter {
     const LoopProgram *p;

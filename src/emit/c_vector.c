@@ -27,10 +27,22 @@ static void define(CWriter *w, const LStmt *s, CShape shape)
     tessi_c_end_line(w);
 }
 
+static void add_stored(CWriter *w, const LStmt *s, ScalarType element)
+{
+    bool truth = element != w->p->buffers.at[s->buffer.v].type;
+    if (truth) {
+        tessi_c_use_conversion(w, TYPE_U8, TYPE_BOOL, false);
+        tessi_text_addf(&w->line, "tess_u8%s_from_b(", tessi_c_lanes(w));
+    }
+    tessi_c_vector_value(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, truth ? ")" : "");
+}
+
+/* Late stores keep their value in a variable until the end of the step. */
 static void store(CWriter *w, const LStmt *s)
 {
-    ScalarType t = w->p->buffers.at[s->buffer.v].type;
-    ScalarType element = t == TYPE_BOOL ? TYPE_U8 : t;
+    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
+    ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
     LExprId roots[LOOP_MAX_DIMS + 1];
     for (int i = 0; i < s->n_index; i++)
         roots[i] = s->index[i];
@@ -38,22 +50,35 @@ static void store(CWriter *w, const LStmt *s)
     tessi_c_prepare(w, roots, s->n_index + 1u);
     tessi_c_use_type(w, element);
     w->streamed = w->streamed || s->b.v;
+    bool late = w->vector.late && w->indent == w->vector.late_indent;
+    const char *value = NULL;
+    if (late) {
+        value = tessi_c_name(w->names, b->name);
+        tessi_text_addf(&w->line, "const %s %s = ", tessi_c_vector_type(w, element), value);
+        add_stored(w, s, element);
+        tessi_text_add(&w->line, ";");
+        tessi_c_end_line(w);
+    }
     tessi_text_addf(&w->line, "tess_%s_%s%s(&", s->b.v ? "stream" : "store",
                     tessi_type_info(element)->brief, tessi_c_lanes(w));
     tessi_c_place(w, s->buffer, s->index);
     tessi_text_add(&w->line, ", ");
-    if (t == TYPE_BOOL) {
-        tessi_c_use_conversion(w, TYPE_U8, TYPE_BOOL, false);
-        tessi_text_addf(&w->line, "tess_u8%s_from_b(", tessi_c_lanes(w));
-    }
-    tessi_c_vector_value(w, s->a, C_LOOSE);
-    tessi_text_add(&w->line, t == TYPE_BOOL ? ")" : "");
+    if (late)
+        tessi_text_add(&w->line, value);
+    else
+        add_stored(w, s, element);
     if (s->b.v) {
         tessi_text_add(&w->line, ", ");
         tessi_c_expr(w, s->b, C_LOOSE);
     }
     tessi_text_add(&w->line, ");");
-    tessi_c_end_line(w);
+    if (!late) {
+        tessi_c_end_line(w);
+        return;
+    }
+    const char *line = tessi_sprintf(w->arena, "%s", tessi_text_str(&w->line));
+    VEC_PUSH(w->arena, w->vector.late, line);
+    w->line.n = 0;
 }
 
 bool tessi_c_vector_statement(CWriter *w, const LStmt *s)
@@ -95,12 +120,29 @@ static void name_coordinates(CWriter *w, const LStmt *loop, const char *x)
     }
 }
 
-/* The body on vectors, in braces. */
+static uint32_t count_stores(const LBlock *block)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->n; i++)
+        n += block->at[i]->kind == LSTMT_STORE;
+    return n;
+}
+
+/* The body on vectors, in braces. Where it stores several rows the stores come last: processors hold back loads from places that
+ * agree in the low 12 bits with a store still on its way, and rows of images are often a multiple of 4096 bytes apart. */
 static void vectors(CWriter *w, const LStmt *loop, const char *x)
 {
+    CLines late = { 0 };
     w->indent++;
     name_coordinates(w, loop, x);
+    if (w->vector.repeatable && count_stores(&loop->body) > 1) {
+        w->vector.late = &late;
+        w->vector.late_indent = w->indent;
+    }
     tessi_c_block(w, &loop->body);
+    w->vector.late = NULL;
+    VEC_FOREACH (const char *, line, &late)
+        tessi_c_line(w, "%s", *line);
     w->indent--;
     tessi_c_line(w, "}");
 }
