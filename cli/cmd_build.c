@@ -1,10 +1,10 @@
-/* tessera build: ahead of time, to C, an object, a shared library or an archive. */
+/* tessera build: ahead of time, to C, CUDA or OpenCL, an object, a shared library or an archive. */
 #include "cli/cli.h"
 
 int cmd_build(const CommandLine *line)
 {
     if (line->n_outputs == 0) {
-        fputs("tessera: say where the result goes: -o NAME.c (or .o, .so, .a)\n", stderr);
+        fputs("tessera: say where the result goes: -o NAME.c (or .cu, .cl, .o, .so, .a)\n", stderr);
         return EXIT_USAGE;
     }
     Session s;

@@ -233,7 +233,8 @@ TESS_API void tess_tuning_init(tess_tuning *t);
 TESS_API tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *t);
 
 /* ---- Ahead of time --------------------------------------------------------------------------------------------------- */
-/* Writes path (.c, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. */
+/* Writes path (.c, .cu, .cl, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. Kernels (.cu, .cl) are planned
+ * for options.machine, for the device when the target is one, else for a GPU as there are many. */
 TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **diags);
 
 /* ---- Images in files --------------------------------------------------------------------------------------------------- */

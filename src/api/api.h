@@ -151,8 +151,11 @@ bool tessi_pass_loops(Variant *v, Failure *f);
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
 const char *tessi_pass_gpu_prelude(GpuLanguage language);
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
-LoopProgram *tessi_pass_reference(const Variant *v, Arena *a,
-                                  Failure *f); /* the naive plan, lowered */
+/* The naive plan, lowered. */
+LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
+/* Kernels for a build ahead of time: for the machine described in the options, for the device when the program is for one, else for a
+ * GPU as there are many. The variant's own plan may be another. NULL with one sentence. */
+LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 
 /* Lowered, simplified and verified; NULL with one sentence. */
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,

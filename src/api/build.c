@@ -1,4 +1,5 @@
-/* tess_build: ahead of time, to C text with its header and self-test, or on to an object, a shared library or an archive. */
+/* tess_build: ahead of time, to text in C, CUDA C++ or OpenCL C with its header and self-test, or on to an object, a shared library or an
+ * archive. */
 #include <string.h>
 
 #include "api/api.h"
@@ -7,16 +8,16 @@
 #include "rt/cc.h"
 #include "rt/file.h"
 
+typedef enum ProductKind { PRODUCT_C, PRODUCT_BINARY, PRODUCT_CUDA, PRODUCT_OPENCL } ProductKind;
 typedef struct Product {
     const char *suffix;
-    CcKind kind;
-    bool is_text;
+    ProductKind kind;
+    CcKind binary;
 } Product;
 static const Product products[] = {
-    { ".c", CC_OBJECT, true },
-    { ".o", CC_OBJECT, false },
-    { ".so", CC_SHARED, false },
-    { ".a", CC_ARCHIVE, false },
+    { ".c", PRODUCT_C, CC_OBJECT },       { ".cu", PRODUCT_CUDA, CC_OBJECT },
+    { ".cl", PRODUCT_OPENCL, CC_OBJECT }, { ".o", PRODUCT_BINARY, CC_OBJECT },
+    { ".so", PRODUCT_BINARY, CC_SHARED }, { ".a", PRODUCT_BINARY, CC_ARCHIVE },
 };
 
 static const Product *product_of(const char *path, Failure *f)
@@ -25,11 +26,8 @@ static const Product *product_of(const char *path, Failure *f)
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (tessi_streq(products[i].suffix, suffix))
             return &products[i];
-    bool device = tessi_streq(suffix, ".cu") || tessi_streq(suffix, ".cl");
-    tessi_failf(f, device ? TESS_ERROR_UNSUPPORTED : TESS_ERROR_ARGUMENT,
-                device ? "this version writes no %s; it writes .c, .o, .so and .a"
-                       : "'%s': the name must end in .c, .o, .so or .a",
-                device ? suffix : path);
+    tessi_failf(f, TESS_ERROR_ARGUMENT, "'%s': the name must end in .c, .cu, .cl, .o, .so or .a",
+                path);
     return NULL;
 }
 
@@ -48,16 +46,64 @@ static bool write_product(tess_program *p, const char *path, const Product *prod
     if (!tessi_file_prepare(header_path, header, strlen(header), &pending, f))
         return false;
     bool ok;
-    if (product->is_text) {
+    if (product->kind != PRODUCT_BINARY) {
         ok = tessi_file_write(path, text, strlen(text), f);
     } else {
-        CcJob job = { .tool = &p->tool, .c_text = text, .kind = product->kind, .out = path };
+        CcJob job = { .tool = &p->tool, .c_text = text, .kind = product->binary, .out = path };
         ok = tessi_find_compiler(p, f) && tessi_cc_compile(&job, f);
     }
     if (ok)
         return tessi_file_commit(&pending, f);
     tessi_file_discard(&pending);
     return false;
+}
+
+/* C with OpenMP. The program shares everything but its name with the variant's. */
+static bool emit_c(tess_program *p, Variant *v, const char *name, tess_diags *d, Text *text,
+                   Text *header, Failure *f)
+{
+    if (!tessi_pass_plan(p, v, d, f) || !tessi_pass_loops(v, f))
+        return false;
+    LoopProgram named = *v->loops;
+    named.name = name;
+    LoopProgram *reference = tessi_pass_reference(v, v->machine, &v->arena, f);
+    if (!reference)
+        return false;
+    EmitOptions options = { .prelude = tessi_embedded_prelude_c,
+                            .vector_prelude = tessi_embedded_prelude_c_vector,
+                            .vector_bytes = (uint32_t)v->machine->vector_bytes,
+                            .source_name = p->name,
+                            .reference = reference };
+    tessi_emit_c(&named, &options, text);
+    tessi_emit_c_header(&named, &options, header);
+    return true;
+}
+
+static bool emit_kernels(tess_program *p, Variant *v, GpuLanguage language, const char *name,
+                         tess_diags *d, Text *text, Text *header, Failure *f)
+{
+    LoopProgram *kernels = tessi_pass_kernels_ahead(p, v, d, f);
+    LoopProgram *reference =
+        kernels ? tessi_pass_reference(v, tessi_machine_default(&v->arena), &v->arena, f) : NULL;
+    if (!reference)
+        return false;
+    kernels->name = name;
+    GpuProgramOptions options = { .gpu_prelude = tessi_pass_gpu_prelude(language),
+                                  .c_prelude = tessi_embedded_prelude_c,
+                                  .source_name = p->name,
+                                  .reference = reference };
+    tessi_emit_gpu_program(kernels, language, &options, text);
+    tessi_emit_gpu_header(kernels, language, &options, header);
+    return true;
+}
+
+static bool emit(tess_program *p, Variant *v, ProductKind kind, const char *name, tess_diags *d,
+                 Text *text, Text *header, Failure *f)
+{
+    if (kind == PRODUCT_CUDA || kind == PRODUCT_OPENCL)
+        return emit_kernels(p, v, kind == PRODUCT_CUDA ? GPU_CUDA : GPU_OPENCL, name, d, text,
+                            header, f);
+    return emit_c(p, v, name, d, text, header, f);
 }
 
 static bool build(tess_program *p, const char *path, tess_diags **d)
@@ -73,23 +119,12 @@ static bool build(tess_program *p, const char *path, tess_diags **d)
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     tessi_guard_arena(&guard, &(*d)->arena);
-    if (!tessi_pass_plan(p, v, *d, f) || !tessi_pass_loops(v, f))
-        return false;
-    LoopProgram named = *v->loops; /* shares everything but the name */
-    named.name = base_name(&v->arena, path, product->suffix);
-    LoopProgram *reference = tessi_pass_reference(v, &v->arena, f);
-    if (!reference)
-        return false;
-    EmitOptions options = { .prelude = tessi_embedded_prelude_c,
-                            .vector_prelude = tessi_embedded_prelude_c_vector,
-                            .vector_bytes = (uint32_t)v->machine->vector_bytes,
-                            .source_name = p->name,
-                            .reference = reference };
     Text text, header;
     tessi_text_init(&text, &v->arena);
     tessi_text_init(&header, &v->arena);
-    tessi_emit_c(&named, &options, &text);
-    tessi_emit_c_header(&named, &options, &header);
+    const char *name = base_name(&v->arena, path, product->suffix);
+    if (!emit(p, v, product->kind, name, *d, &text, &header, f))
+        return false;
     const char *header_path =
         tessi_sprintf(&v->arena, "%.*s.h", (int)(strlen(path) - strlen(product->suffix)), path);
     return write_product(p, path, product, tessi_text_str(&text), tessi_text_str(&header),

@@ -6,5 +6,6 @@ extern const char tessi_embedded_prelude_c[];
 extern const char tessi_embedded_prelude_c_vector[];
 extern const char tessi_embedded_prelude_cuda[], tessi_embedded_prelude_opencl[];
 extern const char tessi_embedded_filters[];
+extern const char tessi_embedded_generic_gpu[]; /* a machine description */
 
 #endif

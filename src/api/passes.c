@@ -69,6 +69,28 @@ static void add_forms(const Graph *g, Plan *plan)
     }
 }
 
+/* The given plan, or the best for this machine. NULL with one sentence. */
+static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
+{
+    Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
+                                                   strlen(p->options.plan))
+                                 : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);
+    if (!plan) {
+        first_error(d, f);
+        return NULL;
+    }
+    const char *fault = tessi_plan_verify(&v->arena, plan, v->graph);
+    if (!fault && !p->options.plan)
+        add_forms(v->graph, plan);
+    if (!fault)
+        return plan;
+    if (p->options.plan)
+        tessi_failf(f, TESS_ERROR_PROGRAM, "the plan cannot be used: %s", fault);
+    else
+        internal(f, "plan", fault);
+    return NULL;
+}
+
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (v->plan)
@@ -76,20 +98,8 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
     v->machine = machine_of(p, v, d, f);
     if (!v->machine)
         return f->status ? false : first_error(d, f);
-    Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
-                                                   strlen(p->options.plan))
-                                 : tessi_plan_choose(&v->arena, v->graph, v->analysis, v->machine);
-    if (!plan)
-        return first_error(d, f);
-    const char *fault = tessi_plan_verify(&v->arena, plan, v->graph);
-    if (fault)
-        return p->options.plan
-                   ? tessi_failf(f, TESS_ERROR_PROGRAM, "the plan cannot be used: %s", fault)
-                   : internal(f, "plan", fault);
-    if (!p->options.plan)
-        add_forms(v->graph, plan);
-    v->plan = plan;
-    return true;
+    v->plan = plan_for(p, v, v->machine, d, f);
+    return v->plan != NULL;
 }
 
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
@@ -117,20 +127,41 @@ bool tessi_pass_loops(Variant *v, Failure *f)
     return v->loops != NULL;
 }
 
-LoopProgram *tessi_pass_reference(const Variant *v, Arena *a, Failure *f)
+LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f)
 {
-    Plan *plan = tessi_plan_naive(a, v->graph, v->machine);
-    return tessi_pass_lower(a, v->graph, plan, v->machine, f);
+    Plan *plan = tessi_plan_naive(a, v->graph, m);
+    return tessi_pass_lower(a, v->graph, plan, m, f);
+}
+
+static bool check_is_gpu(const Plan *plan, Failure *f)
+{
+    return plan->gpu
+           || tessi_failf(f, TESS_ERROR_PROGRAM,
+                          "the plan is for a CPU, and kernels are for GPUs: name a machine whose "
+                          "description says `target = gpu`");
 }
 
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f)
 {
     (void)p;
-    if (!v->plan->gpu)
-        return tessi_failf(f, TESS_ERROR_PROGRAM,
-                           "the plan is for a CPU, and kernels are for GPUs: name a machine whose "
-                           "description says `target = gpu`");
-    return tessi_pass_loops(v, f);
+    return check_is_gpu(v->plan, f) && tessi_pass_loops(v, f);
+}
+
+LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d, Failure *f)
+{
+    const bool any = !p->options.machine && !tessi_is_gpu(p->options.target);
+    Machine *m = any ? tessi_machine_read(&v->arena, &d->diags, tessi_embedded_generic_gpu,
+                                          strlen(tessi_embedded_generic_gpu))
+                     : machine_of(p, v, d, f);
+    if (!m) {
+        if (!f->status)
+            first_error(d, f);
+        return NULL;
+    }
+    const Plan *plan = plan_for(p, v, m, d, f);
+    if (!plan || !check_is_gpu(plan, f))
+        return NULL;
+    return tessi_pass_lower(&v->arena, v->graph, plan, m, f);
 }
 
 const char *tessi_pass_gpu_prelude(GpuLanguage language)

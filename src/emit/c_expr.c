@@ -247,7 +247,12 @@ static void operation(CWriter *w, const LExpr *e, int around)
     const OpInfo *info = tessi_op_info(e->op);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
     if (!tessi_op_is_infix(e->op, operands)) {
-        tessi_text_addf(&w->line, "tess_%s_%s", info->name, tessi_type_info(operands)->brief);
+        if (w->functions) {
+            w->functions->used[e->op] = true;
+            tessi_text_add(&w->line, w->functions->name[e->op]);
+        } else {
+            tessi_text_addf(&w->line, "tess_%s_%s", info->name, tessi_type_info(operands)->brief);
+        }
         arguments(w, e);
         return;
     }

@@ -54,12 +54,21 @@ static bool is_library_function(const char *name)
     return false;
 }
 
+/* Functions of OpenCL and of the CUDA runtime: clFinish, cudaMalloc. */
+static bool is_device_function(const char *name)
+{
+    const size_t prefix = strncmp(name, "cuda", 4) == 0 ? 4 : strncmp(name, "cl", 2) == 0 ? 2 : 0;
+    return prefix && name[prefix] >= 'A' && name[prefix] <= 'Z';
+}
+
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
 {
     CNames names;
     tessi_c_names_init(&names, a);
     const char *name = tessi_c_name(&names, p->name);
-    return is_library_function(name) ? tessi_sprintf(a, "%s_program", name) : name;
+    return is_library_function(name) || is_device_function(name)
+               ? tessi_sprintf(a, "%s_program", name)
+               : name;
 }
 
 /* ---- Documentation ---------------------------------------------------------------------------------------------------------- */
@@ -92,12 +101,14 @@ static void describe_image(CWriter *w, Text *out, const LImage *im, const char *
                         im->uniform ? "elements" : "bytes");
 }
 
-void tessi_c_describe(CWriter *w)
+const char tessi_c_returns[] =
+    "Returns 0 when done, 1 when memory is short, 2 when a size is not positive.";
+
+void tessi_c_describe(CWriter *w, const char *returns)
 {
     Text text;
     tessi_text_init(&text, w->arena);
-    tessi_text_add(&text,
-                   "Returns 0 when done, 1 when memory is short, 2 when a size is not positive.");
+    tessi_text_add(&text, returns);
     for (uint32_t i = 0; i < w->p->inputs.n; i++)
         describe_image(w, &text, w->inputs[i].image, w->inputs[i].name, "in");
     for (uint32_t i = 0; i < w->p->outputs.n; i++)
@@ -165,6 +176,11 @@ static const char switches[] =
     "#else\n"
     "#define TESS_UNROLL\n"
     "#endif\n";
+
+void tessi_c_frame(Text *out)
+{
+    tessi_text_addf(out, "\n#include <stdlib.h>\n%s%s", diagnostics, switches);
+}
 
 /* ---- The entry ------------------------------------------------------------------------------------------------------------------ */
 
@@ -311,9 +327,7 @@ void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
         tessi_text_addf(out, "\n%s", options->prelude);
     if (w.vector_types.n)
         vector_prelude(&w, options);
-    tessi_text_add(out, "\n#include <stdlib.h>\n");
-    tessi_text_add(out, diagnostics);
-    tessi_text_add(out, switches);
+    tessi_c_frame(out);
     tessi_text_add(out, tessi_text_str(&program));
     if (!options->reference)
         return;
@@ -322,7 +336,7 @@ void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
     tessi_c_writer_init(&reference, options->reference, name, &names, out);
     tessi_text_add(out, "\n#ifdef TESSERA_SELFTEST\n");
     tessi_c_program(&reference, true);
-    tessi_c_selftest(&w, &reference);
+    tessi_c_selftest(&w, w.public_name, &reference);
     tessi_text_add(out, "#endif /* TESSERA_SELFTEST */\n");
 }
 
@@ -338,7 +352,7 @@ void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text 
                     "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                     w.public_name, w.public_name);
-    tessi_c_describe(&w);
+    tessi_c_describe(&w, tessi_c_returns);
     tessi_text_addf(&w.line, "int %s(", w.public_name);
     CParameters list = tessi_c_parameters(&w, C_DECLARED);
     tessi_c_declare(&w, &list);

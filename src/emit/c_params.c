@@ -98,7 +98,9 @@ static void image_parameters(CWriter *w, CParameters *list, const CImage *im, co
     const char *element =
         im->image->uniform ? tessi_c_element(im->image->channel_type[0]) : "unsigned char";
     const char *restricted = set == C_DECLARED ? "" : "restrict ";
-    parameter(w, list, tessi_sprintf(w->arena, "%s%s *%s", constant, element, restricted),
+    parameter(w, list,
+              set == C_BUFFERS ? "cl_mem "
+                               : tessi_sprintf(w->arena, "%s%s *%s", constant, element, restricted),
               im->name);
     for (int d = 0; d < im->image->n_dims - 1; d++)
         if (set != C_USED || im->stride_used[d])

@@ -68,6 +68,12 @@ typedef struct CVector {
     int late_indent;       /* of statements whose stores are */
 } CVector;
 
+/* Operators on indices in text that has no prelude: functions of the file's own. */
+typedef struct CIndexFunctions {
+    const char *name[N_OPS];
+    bool used[N_OPS];
+} CIndexFunctions;
+
 typedef struct CWriter {
     const LoopProgram *p;
     Arena *arena;
@@ -90,8 +96,9 @@ typedef struct CWriter {
     const char **temporary;
     uint32_t *uses, *weight, *level, *stamp_of, stamp;
     VEC(uint32_t) reached;
-    struct GpuWriter *gpu; /* gpu_private.h; NULL while C is printed */
-    uint32_t vector_bytes; /* 0 = no explicit vectors */
+    struct GpuWriter *gpu;      /* gpu_private.h; NULL while C is printed */
+    CIndexFunctions *functions; /* NULL: those of the prelude */
+    uint32_t vector_bytes;      /* 0 = no explicit vectors */
     CVector vector;
     CLines vector_types, vector_operators; /* what vector loops used so far */
     LVarId
@@ -196,6 +203,7 @@ typedef struct CParameter {
 typedef VEC(CParameter) CParameters;
 typedef enum CParameterSet {
     C_DECLARED, /* all of the public function, as headers show them */
+    C_BUFFERS,  /* the same for OpenCL: images are buffers */
     C_DEFINED,  /* the same with `restrict` */
     C_USED      /* those that were used since tessi_c_forget_uses, intermediate images too */
 } CParameterSet;
@@ -212,11 +220,14 @@ void tessi_c_check_sizes(CWriter *w, const char *otherwise);
 void tessi_c_used_tables(CWriter *w, const bool *used);
 
 /* ---- c_file.c ---- */
-/* The comment before the public function: its arguments and what it returns. */
-void tessi_c_describe(CWriter *w);
+/* The comment before the public function: what it returns, and its arguments. */
+extern const char tessi_c_returns[];
+void tessi_c_describe(CWriter *w, const char *returns);
+/* What stands between the prelude and a program in C: headers, pragmas, macros. */
+void tessi_c_frame(Text *out);
 
 /* ---- c_selftest.c ---- */
-/* A main that compares the program of w with that of `reference`. */
-void tessi_c_selftest(CWriter *w, CWriter *reference);
+/* A main that compares the function `tested`, with the parameters of the program of w, with the program of `reference`. */
+void tessi_c_selftest(CWriter *w, const char *tested, CWriter *reference);
 
 #endif

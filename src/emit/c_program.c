@@ -385,7 +385,7 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
     const char *status = tessi_c_name(w->names, "status");
     tessi_text_add(w->out, "\n");
     if (!is_static)
-        tessi_c_describe(w);
+        tessi_c_describe(w, tessi_c_returns);
     head(w, is_static ? "static " : "", w->public_name, "");
     tessi_text_add(w->out, "{\n");
     w->indent++;
@@ -447,7 +447,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     tessi_text_add(out, "\n");
     if (!w->run_name) {
         if (!is_static)
-            tessi_c_describe(w);
+            tessi_c_describe(w, tessi_c_returns);
         running_function(w, &groups, is_static, NULL);
         return;
     }

@@ -4,6 +4,7 @@
 
 typedef struct SelfTest {
     CWriter *w;
+    const char *tested;
     const char *random, *differ, *compare; /* functions */
     const char *seed, *result, *wrong, *i; /* variables of `compare` */
     const char **total;                    /* by image: elements (bytes when mixed), inputs first */
@@ -224,7 +225,7 @@ static void compare_function(SelfTest *t, const char *reference)
         fill_output(t, k, t->expected[k]);
     }
     tessi_text_addf(&w->line, "const int %s = ", t->result);
-    call(t, w->public_name, false);
+    call(t, t->tested, false);
     tessi_text_add(&w->line, ";");
     tessi_c_end_line(w);
     tessi_text_addf(&w->line, "%s = %s != ", t->wrong, t->result);
@@ -278,10 +279,10 @@ static void main_function(SelfTest *t)
         w->public_name);
 }
 
-void tessi_c_selftest(CWriter *w, CWriter *reference)
+void tessi_c_selftest(CWriter *w, const char *tested, CWriter *reference)
 {
     tessi_c_names_leave(w->names, reference->mark);
-    SelfTest t = { .w = w };
+    SelfTest t = { .w = w, .tested = tested };
     choose_names(&t);
     helpers(&t);
     compare_function(&t, reference->public_name);

@@ -88,6 +88,8 @@ typedef struct GpuModule {
 typedef struct GpuEmitOptions {
     const char *prelude;     /* text of prelude/cuda.h or opencl.h with what follows it */
     const char *source_name; /* shown in the head; NULL = not shown */
+    const char *usage;       /* how to compile it, in the head; NULL: with tessi_emit_gpu_flags */
+    const char *before;      /* stands between the head and the prelude; NULL: nothing */
     bool
         wide_index; /* coordinates have 64 bits; needed unless tessi_loop_fits_32 says otherwise of a run */
     bool
@@ -95,6 +97,24 @@ typedef struct GpuEmitOptions {
 } GpuEmitOptions;
 void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
                     Text *out, GpuModule *module);
+
+/* A file for a build ahead of time: the kernels and a function in C that launches them,
+ *
+ *   int NAME(inputs..., sizes..., scalars..., outputs..., cudaStream_t stream);
+ *   int NAME(inputs..., sizes..., scalars..., outputs..., cl_command_queue queue, cl_program program);
+ *
+ * with parameters as in C, images in memory of the device (OpenCL: cl_mem). It puts the work on the stream and returns. NAME.cu is C++ for
+ * nvcc; NAME.cl is at once the text for clBuildProgram and, for a C compiler, the launcher. Both have a self-test, whose reference is C. */
+typedef struct GpuProgramOptions {
+    const char *gpu_prelude, *c_prelude; /* as in GpuEmitOptions and EmitOptions */
+    const char *source_name;
+    const LoopProgram *reference; /* for a CPU; NULL = no self-test */
+} GpuProgramOptions;
+void tessi_emit_gpu_program(const LoopProgram *p, GpuLanguage language,
+                            const GpuProgramOptions *options, Text *out);
+/* The declaration of the launcher. */
+void tessi_emit_gpu_header(const LoopProgram *p, GpuLanguage language,
+                           const GpuProgramOptions *options, Text *out);
 /* The bytes of a TEMP buffer in a run; false when they are too many. */
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes);

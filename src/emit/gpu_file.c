@@ -32,11 +32,16 @@ static void head(CWriter *w, const GpuEmitOptions *o)
     tessi_text_addf(&text, "%s", w->p->name);
     if (o->source_name)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
-    tessi_text_addf(&text, " by Tessera, in %s.\nCompile with %s.", language_name[w->gpu->language],
-                    tessi_emit_gpu_flags(w->gpu->language));
+    tessi_text_addf(&text, " by Tessera, in %s.\n", language_name[w->gpu->language]);
+    if (o->usage)
+        tessi_text_add(&text, o->usage);
+    else
+        tessi_text_addf(&text, "Compile with %s.", tessi_emit_gpu_flags(w->gpu->language));
     if (w->p->comment && *w->p->comment)
         tessi_text_addf(&text, "\n\n%s", w->p->comment);
     tessi_c_comment(w, tessi_text_str(&text));
+    if (o->before)
+        tessi_text_addf(w->out, "\n%s", o->before);
     if (o->wide_index)
         tessi_text_add(w->out, "\n#define TESS_WIDE_INDEX\n");
     if (o->aligned_rows)
@@ -88,7 +93,7 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
 }
 
 /* Words of the languages that are none of C. */
-static void take_words(CNames *names)
+void tessi_gpu_take_words(CNames *names)
 {
     static const char *const words[] = {
         /* OpenCL C */
@@ -108,7 +113,13 @@ static void take_words(CNames *names)
         "uchar3", "uchar4", "short1", "short2", "short3", "short4", "ushort1", "ushort2", "ushort3",
         "ushort4", "long1", "long2", "long3", "long4", "ulong1", "ulong2", "ulong3", "ulong4",
         "longlong1", "longlong2", "longlong3", "longlong4", "atomicAdd", "surfaceReference",
-        "textureReference", "cudaTextureType1D", "clock", "min", "max", "assert", "trap"
+        "textureReference", "cudaTextureType1D", "clock", "min", "max", "assert", "trap",
+        /* of launchers */
+        "cudaStream_t", "cudaError_t", "cudaSuccess", "cudaErrorMemoryAllocation",
+        "cudaMallocAsync", "cudaFreeAsync", "cudaMalloc", "cudaFree", "cudaMemcpy",
+        "cudaGetLastError", "cudaGetErrorString", "cl_mem", "cl_int", "cl_uint", "cl_long",
+        "cl_uchar", "cl_kernel", "cl_program", "cl_context", "cl_device_id", "cl_platform_id",
+        "cl_command_queue"
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         tessi_c_name(names, words[i]);
@@ -128,7 +139,7 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
     CWriter w;
     GpuWriter gpu = { .language = language };
     tessi_c_names_init(&names, a);
-    take_words(&names);
+    tessi_gpu_take_words(&names);
     const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
     tessi_c_writer_init(&w, p, name, &names, out);
     w.gpu = &gpu;

@@ -196,6 +196,15 @@ LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);
 /* Whether all index arithmetic of a run with these parameters stays within 32 bits. */
 bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params);
+/* The same before the parameters are known: no index of a run that begins (all sizes are positive) is farther from 0 than the sum of
+ * these terms, each a factor times the magnitudes of some parameters. False: 32 bits would not do for any sizes. */
+typedef struct LoopBoundTerm {
+    double factor; /* positive */
+    uint8_t n_params;
+    uint32_t param[LOOP_MAX_DIMS]; /* sorted, with repetitions */
+} LoopBoundTerm;
+typedef VEC(LoopBoundTerm) LoopBound;
+bool tessi_loop_index_bound(const LoopProgram *p, Arena *a, LoopBound *bound);
 
 /* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c ------------------------------------------------------ */
 void tessi_loop_print(const LoopProgram *p, Text *out);

@@ -34,6 +34,19 @@ static int64_t most(int64_t a, int64_t b)
     return a < b ? b : a;
 }
 
+static int64_t divide_down(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+static Range quotient_range(const Range *a, const Range *b)
+{
+    if (b->lo < 1) /* which gives 0 */
+        return (Range){ least(a->lo, 0), most(a->hi, 0) };
+    return (Range){ divide_down(a->lo, a->lo < 0 ? b->lo : b->hi),
+                    divide_down(a->hi, a->hi < 0 ? b->hi : b->lo) };
+}
+
 /* Ranges have 32 bits, so nothing here overflows. */
 static Range op_range(Ranges *r, Op op, const Range *a, const Range *b, const Range *c)
 {
@@ -47,7 +60,7 @@ static Range op_range(Ranges *r, Op op, const Range *a, const Range *b, const Ra
     }
     case OP_MIN: return (Range){ least(a->lo, b->lo), least(a->hi, b->hi) };
     case OP_MAX: return (Range){ most(a->lo, b->lo), most(a->hi, b->hi) };
-    case OP_FLOORDIV: return (Range){ least(a->lo, 0), most(a->hi, 0) };
+    case OP_FLOORDIV: return quotient_range(a, b);
     case OP_FLOORMOD: return (Range){ 0, most(b->hi - 1, 0) };
     case OP_SELECT: return (Range){ least(b->lo, c->lo), most(b->hi, c->hi) };
     default: return (Range){ 0, 1 }; /* comparisons */
@@ -134,8 +147,9 @@ static void buffer_ranges(Ranges *r, const LBuffer *b)
     }
     for (int d = 0; d < b->n_dims; d++) {
         int64_t size = range_now(r, b->size[d]).hi;
-        if (b->kind == LBUF_TEMP || d == b->n_dims - 1)
-            n = checked(r, 0, n * (most(size, 1) + PITCH)).hi;
+        const bool last = d == b->n_dims - 1;
+        if (b->kind == LBUF_TEMP || last)
+            n = checked(r, 0, n * (most(size, 1) + (last ? PITCH : 0))).hi;
     }
 }
 

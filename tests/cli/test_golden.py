@@ -1,6 +1,6 @@
 """Every stop of the compiler prints for the programs of tests/golden/ what stands beside them: NAME.ast, .types, .graph, .analysis, .plan, .loops
 and .c.txt (its own part of the C text, without prelude and entry), planned for a machine described in machines/ so that the texts are the same
-everywhere. With --accept they are written anew; read the difference before you commit it. Plans are also fed back here, graphs and loops in
+everywhere. KERNELS has its files of kernels as well: .cu.txt and .cl.txt, without preludes and reference, and their headers. With --accept they are written anew; read the difference before you commit it. Plans are also fed back here, graphs and loops in
 test_golden_text.c."""
 import difflib
 import pathlib
@@ -12,6 +12,8 @@ import tool
 STOPS = ("ast", "types", "graph", "analysis", "plan", "loops", "c")
 MACHINE = "--machine=machines/generic-avx2.machine"
 FRAME_END, ENTRY = "#define TESS_UNROLL\n#endif\n", "\n#ifdef TESSERA_ENTRY\n"
+KERNELS, KERNEL_MACHINE = "kernels", "--machine=machines/generic-gpu.machine"
+PRELUDE = {language: "".join((tool.ROOT / "prelude" / name).read_text() for name in (f"{language}.h", "c.h", "c_math.h")) for language in ("cuda", "opencl")}
 accept = sys.argv[1:] == ["--accept"]
 
 
@@ -39,6 +41,18 @@ def compare(path, text):
     tool.check(path.name, expected == text, difference[:4000])
 
 
+def kernels_of(program, folder):
+    for suffix, language in ((".cu", "cuda"), (".cl", "opencl")):
+        path = folder / f"{program.stem}{suffix}"
+        code, _, errors = tool.run("build", program.relative_to(tool.ROOT), KERNEL_MACHINE, "-o", path)
+        tool.check(f"build {path.name}", code == 0, errors)
+        text = path.read_text() if code == 0 else ""
+        tool.check(f"{path.name}: the frame of the file", text.count(PRELUDE[language]) == 1 and text.count("TESSERA_SELFTEST") > 2, text[:300])
+        text = text.replace(PRELUDE[language], "")
+        compare(program.with_suffix(f"{suffix}.txt"), text[:text.rindex("/* The scalar operators of generated C") if language == "opencl" else text.index("#elif ")])
+        compare(program.with_suffix(f"{suffix}.h.txt"), path.with_suffix(".h").read_text() if code == 0 else "")
+
+
 programs = sorted(path for path in (tool.ROOT / "tests" / "golden").iterdir() if path.suffix in (".tess", ".idsl"))
 for program in programs:
     for stop in STOPS:
@@ -46,5 +60,8 @@ for program in programs:
     plan = program.with_suffix(".plan")
     again = explain(program, "plan", f"--plan={plan.relative_to(tool.ROOT)}")
     tool.check(f"{plan.name} reads back", again == plan.read_text(), again)
+    if program.stem == KERNELS:
+        with tool.workspace() as place:
+            kernels_of(program, pathlib.Path(place))
 tool.check("there are programs", len(programs) > 5)
 tool.finish()

@@ -42,6 +42,37 @@ static int gpu_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char *
     return 2 + RANDOM_PLANS;
 }
 
+/* Whether the bound that launchers compare with lets only runs through whose indices 32 bits hold, and all those of a usual size. */
+static bool bound_is_sound(Arena *a, const LoopProgram *loops, Text *why)
+{
+    static const int64_t sizes[] = { 3, 100, 4096, 46000, 1 << 20, INT64_C(1) << 30 };
+    enum { N = sizeof sizes / sizeof *sizes };
+    LoopBound bound;
+    if (!tessi_loop_index_bound(loops, a, &bound))
+        return true;
+    int64_t *params = ARENA_NEW_ARRAY(a, int64_t, loops->params.n + 1);
+    for (uint32_t k = 0; k < N * N; k++) {
+        double most = 0;
+        for (uint32_t i = 0; i < loops->params.n; i++)
+            params[i] = sizes[i % 2 ? k / N : k % N];
+        VEC_FOREACH (const LoopBoundTerm, t, &bound) {
+            double term = t->factor;
+            for (uint32_t i = 0; i < t->n_params; i++)
+                term *= (double)params[t->param[i]];
+            most += term;
+        }
+        const bool fits = tessi_loop_fits_32(loops, params);
+        const bool usual = sizes[k % N] <= 4096 && sizes[k / N] <= 4096;
+        if (most <= INT32_MAX ? !fits : fits && usual) {
+            tessi_text_addf(why, "for sizes %lld %lld the indices %s, but their bound is %.0f",
+                            (long long)sizes[k % N], (long long)sizes[k / N],
+                            fits ? "fit 32 bits" : "do not fit 32 bits", most);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, uint64_t seed,
                      Text *why)
 {
@@ -60,7 +91,8 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
         CorpusRun run;
         s.target = TESS_TARGET_LOOPS;
         s.plan = plans[i];
-        ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why);
+        ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why)
+             && bound_is_sound(&a, run.program->variants->loops, why);
         corpus_close(&run);
         if (!ok)
             tessi_text_addf(why, ", with this plan:\n%s", plans[i]);

@@ -30,7 +30,7 @@ static void compile_on(tess_program *p)
     Guard guard;
     Variant *v = p->variants;
     if (v->machine && GUARDED(&guard, &v->arena))
-        sound(tessi_pass_reference(v, &v->arena, &f) != NULL, "the naive plan", f.text);
+        sound(tessi_pass_reference(v, v->machine, &v->arena, &f) != NULL, "the naive plan", f.text);
 }
 
 static tess_program *compile(const char *text, size_t n, const tess_options *o)

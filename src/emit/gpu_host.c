@@ -1,0 +1,317 @@
+/* What the launchers in files of kernels have in common: names, checks, sizes of intermediate images, numbers of blocks. */
+#include <math.h>
+
+#include "emit/gpu_private.h"
+
+/* ---- Names ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *file_name(const GpuHost *h, const char *wanted)
+{
+    CWriter *w = h->w;
+    return tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted));
+}
+
+void tessi_gpu_host_begin(GpuHost *h)
+{
+    CWriter *w = h->w;
+    VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
+        tessi_c_name(w->names, k->name);
+    static const struct {
+        Op op;
+        const char *name;
+    } functions[] = { { OP_MIN, "least" },
+                      { OP_MAX, "most" },
+                      { OP_FLOORDIV, "divide" },
+                      { OP_FLOORMOD, "rest" },
+                      { OP_SELECT, "select" } };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        h->functions.name[functions[i].op] = file_name(h, functions[i].name);
+    w->functions = &h->functions;
+    h->index = h->language == GPU_CUDA ? "tess_idx" : file_name(h, "index");
+    h->end = file_name(h, "end");
+    h->launch = file_name(h, h->language == GPU_CUDA ? "grid" : "launch");
+    h->on_host = file_name(h, "on_host");
+    w->mark = tessi_c_names_mark(w->names);
+}
+
+void tessi_gpu_host_function(GpuHost *h)
+{
+    CWriter *w = h->w;
+    tessi_c_names_leave(w->names, w->mark);
+    tessi_c_name_parameters(w);
+    h->queue = tessi_c_name(w->names, h->language == GPU_CUDA ? "stream" : "queue");
+    h->program = tessi_c_name(w->names, "program");
+    h->error = tessi_c_name(w->names, "error");
+    h->memory = tessi_c_name(w->names, h->language == GPU_CUDA ? "workspace" : "context");
+}
+
+/* ---- Parameters --------------------------------------------------------------------------------------------------------------- */
+
+static void add(GpuHost *h, CParameters *list, const char *type, const char *name)
+{
+    CParameter parameter = { tessi_sprintf(h->w->arena, "%s %s", type, name), name };
+    VEC_PUSH(h->w->arena, list, parameter);
+}
+
+CParameters tessi_gpu_host_parameters(GpuHost *h)
+{
+    const bool cuda = h->language == GPU_CUDA;
+    CParameters list = tessi_c_parameters(h->w, cuda ? C_DECLARED : C_BUFFERS);
+    add(h, &list, cuda ? "cudaStream_t" : "cl_command_queue", h->queue);
+    if (!cuda)
+        add(h, &list, "cl_program", h->program);
+    return list;
+}
+
+const char *tessi_gpu_host_returns(GpuLanguage language)
+{
+    return language == GPU_CUDA
+               ? "Puts the work on the stream. Images are in memory of the device, pixels without "
+                 "gaps in their rows.\n"
+                 "Returns 0 when that is done, 1 when memory is short, 2 when a size is not "
+                 "positive, 3 when the\n"
+                 "sizes need -DTESS_WIDE_INDEX, 4 when -DTESS_ALIGNED_ROWS promised too much, else "
+                 "minus an error of\n"
+                 "CUDA. Intermediate images are made and freed on the stream."
+               : "Puts the work on the queue, which is in order. The program is this file, built "
+                 "with the options\n"
+                 "of the header. Images begin where their buffers begin, pixels without gaps in "
+                 "their rows.\n"
+                 "Returns 0 when that is done, 1 when memory is short, 2 when a size is not "
+                 "positive, 3 when the\n"
+                 "sizes need -DTESS_WIDE_INDEX, 4 when -DTESS_ALIGNED_ROWS promised too much, else "
+                 "an error of\n"
+                 "OpenCL. Intermediate images are made for the call.";
+}
+
+const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k)
+{
+    const CWriter *w = h->w;
+    return k < w->p->inputs.n ? &w->inputs[k] : &w->outputs[k - w->p->inputs.n];
+}
+
+static uint32_t unit_bytes(const LImage *im)
+{
+    return im->uniform ? tessi_type_info(im->channel_type[0])->bytes : 1;
+}
+
+const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k)
+{
+    const CImage *im = tessi_gpu_host_image(h, k);
+    const char *rows = tessi_c_printed(h->w, im->image->size[0], C_PRODUCT);
+    if (im->image->n_dims > 1)
+        return tessi_sprintf(h->w->arena, "%s * %s", rows, im->stride[0]);
+    return tessi_sprintf(h->w->arena, "%s * %u", rows,
+                         im->image->pixel_bytes / unit_bytes(im->image));
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_size(const CWriter *w, uint32_t param)
+{
+    for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++) {
+        const LImage *im =
+            k < w->p->inputs.n ? &w->p->inputs.at[k] : &w->p->outputs.at[k - w->p->inputs.n];
+        for (int d = 0; d < im->n_dims; d++) {
+            const LExpr *size = tessi_lexpr(w->p, im->size[d]);
+            if (size->kind == LEXPR_PARAM && size->ref == param)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The factor is rounded up to what is easy to read; sizes are known to be positive here. */
+static void add_term(CWriter *w, const LoopBoundTerm *t)
+{
+    if (t->factor != 1 || !t->n_params)
+        tessi_text_addf(&w->line,
+                        t->factor == floor(t->factor) && t->factor < 1e9 ? "%.0f." : "%.3g",
+                        t->factor == floor(t->factor) ? t->factor : t->factor * 1.005);
+    for (uint32_t k = 0; k < t->n_params; k++)
+        tessi_text_addf(&w->line, is_size(w, t->param[k]) ? "%s(double)%s" : "%sfabs((double)%s)",
+                        k || t->factor != 1 ? " * " : "", w->param[t->param[k]]);
+}
+
+static void check_indices(GpuHost *h)
+{
+    CWriter *w = h->w;
+    if (!h->bound || !w->p->params.n)
+        return;
+    bool first = true;
+    tessi_text_add(w->out, "#ifndef TESS_WIDE_INDEX\n");
+    tessi_text_add(&w->line, "if (");
+    for (int degree = LOOP_MAX_DIMS; degree >= 0; degree--)
+        VEC_FOREACH (const LoopBoundTerm, t, h->bound) {
+            if (t->n_params != degree)
+                continue;
+            tessi_text_add(&w->line, first ? "" : " + ");
+            add_term(w, t);
+            first = false;
+        }
+    tessi_text_add(&w->line, " > INT32_MAX)");
+    tessi_c_end_line(w);
+    tessi_c_line(w, "%*sreturn 3; /* the indices of the kernels have 32 bits */", C_INDENT, "");
+    tessi_text_add(w->out, "#endif\n");
+}
+
+static void check_rows(GpuHost *h)
+{
+    CWriter *w = h->w;
+    bool first = true;
+    tessi_text_add(w->out, "#ifdef TESS_ALIGNED_ROWS\n");
+    tessi_text_add(&w->line, "if (");
+    for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++) {
+        const CImage *im = tessi_gpu_host_image(h, k);
+        if (h->language == GPU_CUDA) {
+            tessi_text_addf(&w->line, "%s(uintptr_t)%s %% 16 != 0", first ? "" : " || ", im->name);
+            first = false;
+        }
+        for (int d = 0; d + 1 < im->image->n_dims; d++, first = false)
+            tessi_text_addf(&w->line, "%s%s * %u %% 16 != 0", first ? "" : " || ", im->stride[d],
+                            unit_bytes(im->image));
+    }
+    tessi_text_add(&w->line, first ? "false)" : ")");
+    tessi_c_end_line(w);
+    tessi_c_line(w, "%*sreturn 4;", C_INDENT, "");
+    tessi_text_add(w->out, "#endif\n");
+}
+
+static bool passes(const GpuHost *h, GpuArgKind kind, uint32_t index, uint8_t dim)
+{
+    VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
+        VEC_FOREACH (const GpuArg, arg, &k->args)
+            if (arg->kind == kind && arg->index == index && arg->dim == dim)
+                return true;
+    return false;
+}
+
+static void mention(GpuHost *h, bool used, const char *name)
+{
+    if (!used)
+        tessi_c_line(h->w, "(void)%s;", name);
+}
+
+/* Parameters that no kernel takes, so that compilers do not warn about them. */
+static void mention_unused(GpuHost *h)
+{
+    const CWriter *w = h->w;
+    for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++) {
+        const bool input = k < w->p->inputs.n;
+        const uint32_t index = input ? k : k - w->p->inputs.n;
+        const GpuArgKind stride = input ? GPU_ARG_INPUT_STRIDE : GPU_ARG_OUTPUT_STRIDE;
+        const CImage *im = tessi_gpu_host_image(h, k);
+        mention(h, passes(h, input ? GPU_ARG_INPUT : GPU_ARG_OUTPUT, index, 0), im->name);
+        for (uint8_t d = 0; d + 1 < im->image->n_dims; d++)
+            mention(h, passes(h, stride, index, d), im->stride[d]);
+    }
+    for (uint32_t i = 0; i < w->p->params.n; i++)
+        mention(h, passes(h, GPU_ARG_PARAM, i, 0), w->param[i]);
+    for (uint32_t i = 0; i < w->p->scalars.n; i++)
+        mention(h, passes(h, GPU_ARG_SCALAR, i, 0), w->scalar[i]);
+    mention(h, h->module->kernels.n, h->queue);
+    if (h->language == GPU_OPENCL)
+        mention(h, h->module->kernels.n, h->program);
+}
+
+void tessi_gpu_host_checks(GpuHost *h)
+{
+    mention_unused(h);
+    tessi_c_check_sizes(h->w, "return 2;");
+    check_indices(h);
+    check_rows(h);
+}
+
+/* ---- Sizes -------------------------------------------------------------------------------------------------------------------- */
+
+void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin)
+{
+    CWriter *w = h->w;
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    tessi_text_addf(&w->line, "%s(%s, sizeof(%s)", h->end, begin, tessi_c_element(b->type));
+    for (int d = b->n_dims - LOOP_MAX_DIMS; d < b->n_dims; d++) {
+        tessi_text_add(&w->line, ", ");
+        if (d < 0)
+            tessi_text_add(&w->line, "1");
+        else
+            tessi_c_expr(w, b->size[d], C_LOOSE);
+    }
+    tessi_text_add(&w->line, ")");
+}
+
+const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k)
+{
+    LExprId sizes[LOOP_MAX_AXES];
+    uint32_t n = 0;
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++)
+        if (k->grid[axis].v)
+            sizes[n++] = k->grid[axis];
+    tessi_c_prepare(h->w, sizes, n);
+    Text out;
+    tessi_text_init(&out, h->w->arena);
+    for (int axis = 0; axis < LOOP_MAX_AXES; axis++)
+        tessi_text_addf(&out, "%s%s", axis ? ", " : "",
+                        k->grid[axis].v ? tessi_c_printed(h->w, k->grid[axis], C_LOOSE) : "1");
+    h->w->stamp++; /* temporaries are not known outside the block */
+    return tessi_text_str(&out);
+}
+
+/* ---- Functions ---------------------------------------------------------------------------------------------------------------- */
+
+static void index_functions(const GpuHost *h, Text *out)
+{
+    static const struct {
+        Op op;
+        const char *parameters, *value;
+    } functions[] = {
+        { OP_MIN, "ptrdiff_t a, ptrdiff_t b", "a < b ? a : b" },
+        { OP_MAX, "ptrdiff_t a, ptrdiff_t b", "b < a ? a : b" },
+        { OP_FLOORDIV, "ptrdiff_t a, ptrdiff_t b", "b < 1 ? 0 : a / b - (a % b < 0)" },
+        { OP_FLOORMOD, "ptrdiff_t a, ptrdiff_t b", "b < 1 ? 0 : a % b + (a % b < 0 ? b : 0)" },
+        { OP_SELECT, "bool c, ptrdiff_t a, ptrdiff_t b", "c ? a : b" },
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (h->functions.used[functions[i].op])
+            tessi_text_addf(out,
+                            "\nstatic ptrdiff_t %s(%s)\n"
+                            "{\n"
+                            "    return %s;\n"
+                            "}\n",
+                            h->functions.name[functions[i].op], functions[i].parameters,
+                            functions[i].value);
+}
+
+static void end_function(GpuHost *h)
+{
+    CWriter *w = h->w;
+    tessi_text_add(w->out, "\n");
+    tessi_c_comment(w,
+                    "Where an intermediate image of n0 * n1 * n2 rows of n3 elements ends that "
+                    "begins at a byte: rows\n"
+                    "have multiples of 16 bytes, images of 256. SIZE_MAX when that is too many.");
+    tessi_c_line(w,
+                 "static size_t %s(size_t begin, size_t element, ptrdiff_t n0, ptrdiff_t n1, "
+                 "ptrdiff_t n2, ptrdiff_t n3)",
+                 h->end);
+    tessi_text_add(w->out,
+                   "{\n"
+                   "    const size_t most = SIZE_MAX / 4;\n"
+                   "    const size_t n[4] = { (size_t)n3, (size_t)n2, (size_t)n1, (size_t)n0 };\n"
+                   "    size_t bytes = element;\n"
+                   "    for (int d = 0; d < 4; d++) {\n"
+                   "        if (begin > most || bytes > most / n[d])\n"
+                   "            return SIZE_MAX;\n"
+                   "        bytes *= n[d];\n"
+                   "        if (d == 0)\n"
+                   "            bytes = (bytes + 15) / 16 * 16;\n"
+                   "    }\n"
+                   "    return begin + (bytes + 255) / 256 * 256;\n"
+                   "}\n");
+}
+
+void tessi_gpu_host_functions(GpuHost *h)
+{
+    index_functions(h, h->w->out);
+    if (h->module->temps.n)
+        end_function(h);
+}
