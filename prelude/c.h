@@ -35,7 +35,8 @@
 #endif
 #define TESS_TABLE static const
 /* A value of structure T. */
-#define TESS_MAKE(T, ...) ((T){ __VA_ARGS__ })
+#define TESS_MAKE_2(T, a, b)    ((T){ a, b })
+#define TESS_MAKE_3(T, a, b, c) ((T){ a, b, c })
 typedef ptrdiff_t tess_idx; /* of coordinates */
 #define TESS_IDX_MIN INT64_MIN
 #define TESS_IDX_MAX INT64_MAX

@@ -105,7 +105,7 @@ TESS_FN tess_log_parts_f32 tess_log_split_f32(float x)
     p = fmaf(p, f, 0x1.99a474p-3f);
     p = fmaf(p, f, -0x1.000008p-2f);
     p = fmaf(p, f, 0x1.555548p-2f);
-    return TESS_MAKE(tess_log_parts_f32, e, f, f * f * fmaf(p, f, -0.5f));
+    return TESS_MAKE_3(tess_log_parts_f32, e, f, f * f * fmaf(p, f, -0.5f));
 }
 /* The logarithm of x where it is not positive and finite, else `finite`. */
 TESS_FN float tess_log_limits_f32(float x, float finite)
@@ -193,8 +193,8 @@ TESS_FN tess_angle_f32 tess_reduce_huge_f32(float a)
     uint64_t fraction = turn - (quadrant << 62);
     double high = (double)(int32_t)(uint32_t)(fraction >> 32),
            low = (double)(int32_t)((uint32_t)fraction >> 1);
-    return TESS_MAKE(tess_angle_f32, fma(low, 0x1p-31, high) * (0x1.921fb54442d18p+0 * 0x1p-30),
-                     (uint32_t)quadrant);
+    return TESS_MAKE_2(tess_angle_f32, fma(low, 0x1p-31, high) * (0x1.921fb54442d18p+0 * 0x1p-30),
+                       (uint32_t)quadrant);
 }
 /* sin(|x| + shift * pi/2) */
 TESS_FN float tess_sin_of_quadrant_f32(float x, uint32_t shift)
@@ -290,7 +290,7 @@ TESS_FN tess_asin_parts_f32 tess_asin_split_f32(float a)
     p = fmaf(p, z, 0x1.747e76p-5f);
     p = fmaf(p, z, 0x1.3301fcp-4f);
     p = fmaf(p, z, 0x1.5555c8p-3f);
-    return TESS_MAKE(tess_asin_parts_f32, s, s * z * p);
+    return TESS_MAKE_2(tess_asin_parts_f32, s, s * z * p);
 }
 TESS_FN float tess_asin_f32(float x)
 {
@@ -366,12 +366,12 @@ typedef struct tess_pair {
 TESS_FN tess_pair tess_pair_sum(double a, double b) /* |a| >= |b| or a == 0 */
 {
     double s = a + b;
-    return TESS_MAKE(tess_pair, s, (a - s) + b);
+    return TESS_MAKE_2(tess_pair, s, (a - s) + b);
 }
 TESS_FN tess_pair tess_pair_product(double a, double b)
 {
     double p = a * b;
-    return TESS_MAKE(tess_pair, p, fma(a, b, -p));
+    return TESS_MAKE_2(tess_pair, p, fma(a, b, -p));
 }
 TESS_FN int64_t tess_rounded_f64(double t)
 {
@@ -401,7 +401,7 @@ TESS_FN tess_exp_parts_f64 tess_exp_split_f64(double hi, double lo)
     p = fma(p, r, 0x1.555555555555ep-3);
     p = fma(p, r, 0.5);
     p = fma(p, r * r, fma(tail, r, tail));
-    return TESS_MAKE(tess_exp_parts_f64, r, p, tess_rounded_f64(t));
+    return TESS_MAKE_3(tess_exp_parts_f64, r, p, tess_rounded_f64(t));
 }
 TESS_FN double tess_scaled_exp_f64(double hi, double lo, int64_t k)
 {
@@ -457,7 +457,7 @@ TESS_FN tess_log_parts_f64 tess_log_split_f64(double x)
     w.lo += fma(z.hi, c.lo, z.lo * c.hi);
     tess_pair p = tess_pair_product(s, w.hi), l = tess_pair_sum(s + s, p.hi);
     l.lo += p.lo + fma(s, w.lo, s_lo * w.hi) + (s_lo + s_lo);
-    return TESS_MAKE(tess_log_parts_f64, e, l);
+    return TESS_MAKE_2(tess_log_parts_f64, e, l);
 }
 TESS_FN double tess_log_limits_f64(double x, double finite)
 {
@@ -549,7 +549,7 @@ TESS_BIG_FN tess_angle_f64 tess_reduce_huge_f64(double a)
     double rest = (double)(((uint64_t)high & 0x7ffu) << 53 | low >> 11) * 0x1p-115;
     tess_pair f = tess_pair_sum(top, rest), r = tess_pair_product(f.hi, 0x1.921fb54442d18p+0);
     r.lo += fma(f.hi, 0x1.1a62633145c07p-54, f.lo * 0x1.921fb54442d18p+0);
-    return TESS_MAKE(tess_angle_f64, r, (uint32_t)quadrant);
+    return TESS_MAKE_2(tess_angle_f64, r, (uint32_t)quadrant);
 }
 TESS_FN tess_angle_f64 tess_reduce_f64(double a)
 {
@@ -561,7 +561,7 @@ TESS_FN tess_angle_f64 tess_reduce_f64(double a)
     double r = far - p.hi, b = far - r; /* r + error = far - p.hi */
     double error = (far - (r + b)) + (b - p.hi);
     double lo = error - fma(n, -0x1.f1976b7ed8fbcp-110, p.lo);
-    return TESS_MAKE(tess_angle_f64, tess_pair_sum(r, lo), (uint32_t)tess_bits_f64(t));
+    return TESS_MAKE_2(tess_angle_f64, tess_pair_sum(r, lo), (uint32_t)tess_bits_f64(t));
 }
 TESS_FN tess_pair tess_sin_pair(tess_pair r)
 {
@@ -678,7 +678,7 @@ TESS_FN tess_asin_parts_f64 tess_asin_split_f64(double a)
     p = fma(p, z, 0x1.6db6db7216cf2p-5);
     p = fma(p, z, 0x1.333333332e10bp-4);
     p = fma(p, z, 0x1.5555555555577p-3);
-    return TESS_MAKE(tess_asin_parts_f64, s, fma(s * z, p, s_lo));
+    return TESS_MAKE_2(tess_asin_parts_f64, s, fma(s * z, p, s_lo));
 }
 TESS_FN double tess_asin_f64(double x)
 {

@@ -35,10 +35,11 @@ typedef unsigned long long uint64_t;
 #include <string.h>
 #endif
 
-#define TESS_FN           __device__ __forceinline__
-#define TESS_BIG_FN       __device__ inline
-#define TESS_TABLE        static __constant__ const
-#define TESS_MAKE(T, ...) (T{ __VA_ARGS__ })
+#define TESS_FN                 __device__ __forceinline__
+#define TESS_BIG_FN             __device__ inline
+#define TESS_TABLE              static __constant__ const
+#define TESS_MAKE_2(T, a, b)    (T{ a, b })
+#define TESS_MAKE_3(T, a, b, c) (T{ a, b, c })
 
 /* Coordinates: 32 bits where every size and product of sizes fits. */
 #ifdef TESS_WIDE_INDEX

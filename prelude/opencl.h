@@ -38,10 +38,11 @@ typedef ulong uint64_t;
 #define rintf     rint
 #define copysignf copysign
 
-#define TESS_FN           static inline
-#define TESS_BIG_FN       static
-#define TESS_TABLE        __constant
-#define TESS_MAKE(T, ...) ((T){ __VA_ARGS__ })
+#define TESS_FN                 static inline
+#define TESS_BIG_FN             static
+#define TESS_TABLE              __constant
+#define TESS_MAKE_2(T, a, b)    ((T){ a, b })
+#define TESS_MAKE_3(T, a, b, c) ((T){ a, b, c })
 
 /* Coordinates: 32 bits where every size and product of sizes fits. */
 #ifdef TESS_WIDE_INDEX

@@ -94,6 +94,13 @@ def check_symbols():
                     problems.append(f"writable global {line.split()[-1]}")
 
 
+def check_opencl():
+    """NVIDIA's OpenCL refuses macros with any number of arguments; other compilers of it only warn."""
+    for path in sources("prelude/c.h", "prelude/c_math.h", "prelude/opencl.h"):
+        if "__VA_ARGS__" in path.read_text():
+            problems.append(f"{path.relative_to(ROOT)}: macros with any number of arguments are no OpenCL C")
+
+
 def check_format():
     tool = shutil.which("clang-format")
     version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout if tool else ""
@@ -110,6 +117,7 @@ check_includes()
 check_lengths()
 check_headers_alone()
 check_symbols()
+check_opencl()
 check_format()
 print("\n".join(problems) or "the layers, names, headers and formatting are in order")
 sys.exit(bool(problems))
