@@ -8,8 +8,7 @@
  *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights. */
 #include <math.h>
 
-#include "graph/graph_masks.h"
-#include "graph/graph_passes.h"
+#include "graph/graph_taps.h"
 
 enum {
     MAX_POINTS = 1 << 14,
@@ -18,33 +17,6 @@ enum {
 };
 
 static const ExprId none = { 0 };
-
-/* Where the expression at hand is computed. */
-typedef struct Domain {
-    const char *name;
-    Span span;
-    uint8_t n_dims;
-    SizeId count[MAX_DIMS];
-} Domain;
-
-typedef struct Masks {
-    Graph *to;
-    MaskForm form; /* of the window at hand */
-    FpMode fp;
-    ExprWalk walk;
-    Domain domain;
-    VEC(StageId) made; /* in the order made; looked through for equals */
-} Masks;
-
-/* A reduction over a window: weights (SUM only; 0 where `used` is false) times a value. */
-typedef struct Taps {
-    Method method;
-    Reduction reduction;
-    WindowId window;
-    ExprId value;
-    ScalarType type;
-    Matrix weights; /* as many variables as the window */
-} Taps;
 
 static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise);
 
@@ -131,10 +103,11 @@ static bool find_weights(Masks *m, const Expr *e, ExprId weight, Taps *t)
     return true;
 }
 
-static bool keeps_bits_in_any_order(Reduction r, ScalarType t)
+/* A minimum of reals depends on the order only where there is a NaN, or zeros of both signs. */
+static bool takes_any_order(Reduction r, ScalarType t, FpMode fp)
 {
     return r == REDUCE_ANY || r == REDUCE_ALL
-           || (!tessi_is_real(t) && (r == REDUCE_MIN || r == REDUCE_MAX));
+           || ((r == REDUCE_MIN || r == REDUCE_MAX) && (!tessi_is_real(t) || fp != FP_STRICT));
 }
 
 static bool find_taps(Masks *m, const Expr *e, Taps *t)
@@ -146,7 +119,7 @@ static bool find_taps(Masks *m, const Expr *e, Taps *t)
     int64_t points = tessi_window_points(tessi_window(m->to, e->window));
     t->value = e->arg[0];
     if (points <= 0 || points > MAX_POINTS || e->fused
-        || !(is_sum || keeps_bits_in_any_order(e->reduction, e->type)))
+        || !(is_sum || takes_any_order(e->reduction, e->type, m->fp)))
         return false;
     if (is_sum && body.kind == EXPR_OP && body.op == OP_MUL) {
         bool first = is_weight(m, body.arg[0]);
@@ -161,13 +134,6 @@ static bool find_taps(Masks *m, const Expr *e, Taps *t)
 }
 
 /* ---- Splitting ----------------------------------------------------------------------------------------------------------- */
-
-/* One variable of a window moves all reads along one dimension of the stage in the same way. */
-typedef struct Axis {
-    uint32_t var;
-    AccessDim dim; /* as all reads have it */
-    SizeId size;   /* of what is read, there */
-} Axis;
 
 /* The dimension of the access that variable `var` moves; -1 when there is not exactly one, or it moves by others too. */
 static int moved_dim(const Access *a, uint32_t var)
@@ -184,7 +150,7 @@ static int moved_dim(const Access *a, uint32_t var)
     return found;
 }
 
-static bool find_axis(Masks *m, ExprId value, uint32_t var, Axis *axis)
+bool tessi_taps_axis(Masks *m, ExprId value, uint32_t var, Axis *axis)
 {
     *axis = (Axis){ .var = var };
     const ExprList *list = tessi_expr_walk(&m->walk, m->to, &value, 1);
@@ -260,8 +226,7 @@ static ExprId rewritten(Masks *m, ExprId value, ExprId (*change)(Rewrite *, Expr
     return tessi_rewrite_expr(&r, value);
 }
 
-/* The stage with this body, made now or before. */
-static StageId stage_of(Masks *m, const Domain *at, const char *name, ScalarType t, ExprId body)
+StageId tessi_masks_stage(Masks *m, const Domain *at, const char *name, ScalarType t, ExprId body)
 {
     enum { LOOK_BACK = 64 };
     for (uint32_t k = m->made.n; k-- > 0 && m->made.n - k <= LOOK_BACK;) {
@@ -347,7 +312,7 @@ static ExprId by_lines(Masks *m, const Domain *at, const Taps *t, const Axis *ax
     ExprId body = combine(m, &lines, &line, none);
     if (!body.v)
         return none;
-    read.producer = stage_of(m, &lines, "lines", t->type, body);
+    read.producer = tessi_masks_stage(m, &lines, "lines", t->type, body);
     for (uint8_t d = 0; d < at->n_dims; d++)
         read.dim[d] = (AccessDim){ .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1 };
     read.dim[axis->dim.src] = axis->dim;
@@ -357,7 +322,7 @@ static ExprId by_lines(Masks *m, const Domain *at, const Taps *t, const Axis *ax
     return combine(m, at, &across, none);
 }
 
-static double half_unit(ScalarType t)
+double tessi_half_unit(ScalarType t)
 {
     return t == TYPE_F64 ? 0x1p-53 : 0x1p-24;
 }
@@ -370,7 +335,7 @@ static ExprId split(Masks *m, const Domain *at, const Taps *t, const Axis *axis)
     if (!tessi_matrix_factor(&t->weights, m->to->arena, t->type, axis->var, always, &across, &line))
         return none;
     ExprId done = by_lines(m, at, t, axis, &across, &line);
-    m->form.error += 4 * half_unit(t->type);
+    m->form.error += 4 * tessi_half_unit(t->type);
     m->form.terms = m->form.terms ? m->form.terms : 1;
     return done;
 }
@@ -396,8 +361,8 @@ static ExprId split_low_rank(Masks *m, const Domain *at, const Taps *t, const Ax
         most = 1;
     if (!most || rows == 1 || cols == 1
         || !tessi_matrix_low_rank(w, m->to->arena, t->type, axis->var,
-                                  half_unit(t->type) * LOW_RANK_UNITS, most, &low)
-        || low.error > half_unit(t->type) * LOW_RANK_UNITS)
+                                  tessi_half_unit(t->type) * LOW_RANK_UNITS, most, &low)
+        || low.error > tessi_half_unit(t->type) * LOW_RANK_UNITS)
         return none;
     double before = m->form.error, worst = 0;
     ExprId sum = none;
@@ -409,7 +374,8 @@ static ExprId split_low_rank(Masks *m, const Domain *at, const Taps *t, const Ax
         sum = plus(m->to, sum, x);
         worst = fmax(worst, m->form.error);
     }
-    m->form.error = before + low.error + low.growth * (worst + (low.n - 1) * half_unit(t->type));
+    m->form.error =
+        before + low.error + low.growth * (worst + (low.n - 1) * tessi_half_unit(t->type));
     m->form.terms = m->form.terms > low.n ? m->form.terms : low.n;
     return sum;
 }
@@ -422,7 +388,7 @@ static ExprId split_by(Masks *m, const Domain *at, const Taps *t, Splitter *spli
     for (uint8_t d = 0; d + 1 < at->n_dims; d++) {
         for (uint32_t var = 0; var < tessi_window(m->to, t->window)->n_vars; var++) {
             Axis axis;
-            if (!find_axis(m, t->value, var, &axis) || axis.dim.src != d)
+            if (!tessi_taps_axis(m, t->value, var, &axis) || axis.dim.src != d)
                 continue;
             const MaskForm before = m->form;
             ExprId done = splitter(m, at, t, &axis);
@@ -578,8 +544,12 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
     ExprId parts = t->method == METHOD_DIRECT ? none : split_any(m, at, t);
     if (parts.v || (t->method == METHOD_SEPARABLE && !is_line(m, t)))
         return parts;
+    if (t->method != METHOD_DIRECT)
+        parts = tessi_taps_in_parts(m, at, t);
+    if (parts.v)
+        return parts;
     m->form.steps += count_used(t);
-    m->form.error += (count_used(t) + 1) * half_unit(t->type);
+    m->form.error += (count_used(t) + 1) * tessi_half_unit(t->type);
     if (t->reduction == REDUCE_SUM && is_small(m, t))
         return write_out(m, t);
     return otherwise.v ? otherwise : as_loop(m, at, t);
@@ -595,7 +565,7 @@ static const char *not_separable(Masks *m, const Taps *t)
     LowRank low;
     if (tessi_is_real(t->type) && m->fp == FP_STRICT)
         return "under strict rounding a sum of reals is added up as written";
-    if (!find_axis(m, t->value, 0, &axis))
+    if (!tessi_taps_axis(m, t->value, 0, &axis))
         return "the variables of the window do not each move the reads along one dimension";
     bool flat = tessi_window(m->to, t->window)->n_vars == 2;
     if (!flat || !tessi_is_real(t->type)
@@ -626,7 +596,7 @@ static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
         done = combine(m, &m->domain, t, now);
     }
     m->form.method = m->form.terms ? METHOD_SEPARABLE : METHOD_DIRECT;
-    m->form.error_written = (m->form.taps + 1) * half_unit(t->type);
+    m->form.error_written = (m->form.taps + 1) * tessi_half_unit(t->type);
     if (t->reduction == REDUCE_SUM && m->form.taps > 1)
         VEC_PUSH(m->to->arena, &m->to->forms, m->form);
     return done;

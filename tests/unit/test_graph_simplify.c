@@ -104,6 +104,34 @@ static void test_masks_of_rank_one_are_split(void **state)
                  "y.lines@[1,0]:mirror))\n");
 }
 
+/* Extremes of reals: a NaN's place decides, so not under strict rounding. Parts that neighbours share reach as far as they are read. */
+static void test_extremes_are_taken_in_parts(void **state)
+{
+    const char *small = "stage y[M, N] float = min($i = 0..1, $j = 0..2 : X@[$i,$j]:wrap)";
+    check_stages(*state, small, FP_DEFAULT,
+                 "stage y.lines[M, N] float = min(min(X, X@[0,1]:wrap), X@[0,2]:wrap)\n"
+                 "stage y[M, N] float = min(y.lines, y.lines@[1,0]:wrap)\n");
+    assert_null(strstr(testing_printed(*state, simplified(*state, strstr(small, "min"), FP_STRICT)),
+                       "lines"));
+    check_stages(
+        *state, "stage y[M, N] float = max($i = 0..14 : X@[0,3 - 2*$i]:mirror)", FP_DEFAULT,
+        "stage y.part[M, N + 24] float = max(max(X@[0,-25]:mirror, X@[0,-23]:mirror), "
+        "X@[0,-21]:mirror)\n"
+        "stage y[M, N] float =\n    max(max(max(max(y.part, y.part@[0,6]), y.part@[0,12]), "
+        "y.part@[0,18]), y.part@[0,24])\n");
+    /* What is added twice changes a sum, so the rest are points; reals only under fast rounding. */
+    const char *sum = "stage y[M, N] float = cast<float>(sum($i = 0..16 : 2 * K@[$i,0]:clamp))";
+    check_stages(
+        *state, sum, FP_STRICT,
+        "stage y.part[M + 13, N] int32 = K:[clamp,inside] + K@[1,0]:clamp + K@[2,0]:clamp + "
+        "K@[3,0]:clamp\n"
+        "stage y[M, N] float =\n    cast<float>(2 * (y.part + y.part@[4,0] + y.part@[8,0] + "
+        "y.part@[12,0] + K@[16,0]:clamp))\n");
+    const char *real = "sum($i = 0..16 : 0.5f * X@[$i,0]:clamp)";
+    assert_null(strstr(testing_printed(*state, simplified(*state, real, FP_DEFAULT)), "part"));
+    assert_non_null(strstr(testing_printed(*state, simplified(*state, real, FP_FAST)), "part"));
+}
+
 /* Not of rank one; rules or distances that are not the same for all reads; weights or answers known only at run time. */
 static void test_other_windows_are_not_split(void **state)
 {
@@ -115,7 +143,7 @@ static void test_other_windows_are_not_split(void **state)
         "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp * X)",
         "sum($i = -1..1, $j = -1..1 : X@[$i + $j,$j]:clamp)",
         "sum($i = -1..1, $j = -1..1 : X@[$i,$j]:constant(scalar(t)))",
-        "max($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)",
+        "max($i = -1..1, $j = -1..1 : X@[$i + $j,$j]:clamp)",
         "sum($i = 0..1, $j = 0..1 : X@[$i,$j]:clamp)",
     };
     for (size_t k = 0; k < sizeof body / sizeof *body; k++)
@@ -268,6 +296,7 @@ int main(void)
         GRAPH_TEST(test_large_windows_stay),
         GRAPH_TEST(test_rounding),
         GRAPH_TEST(test_masks_of_rank_one_are_split),
+        GRAPH_TEST(test_extremes_are_taken_in_parts),
         GRAPH_TEST(test_other_windows_are_not_split),
         GRAPH_TEST(test_equal_integer_weights_multiply_once),
         GRAPH_TEST(test_weights_become_tables),

@@ -1,0 +1,52 @@
+/* What the parts of the masks pass share: windows as taps, and the stages that are made of them. */
+#ifndef TESSERA_GRAPH_GRAPH_TAPS_H
+#define TESSERA_GRAPH_GRAPH_TAPS_H
+
+#include "graph/graph_masks.h"
+#include "graph/graph_passes.h"
+
+/* Where the expression at hand is computed. */
+typedef struct Domain {
+    const char *name;
+    Span span;
+    uint8_t n_dims;
+    SizeId count[MAX_DIMS];
+} Domain;
+
+typedef struct Masks {
+    Graph *to;
+    MaskForm form; /* of the window at hand */
+    FpMode fp;
+    ExprWalk walk;
+    Domain domain;
+    VEC(StageId) made; /* in the order made; looked through for equals */
+} Masks;
+
+/* A reduction over a window: weights (SUM only; 0 where `used` is false) times a value. */
+typedef struct Taps {
+    Method method;
+    Reduction reduction;
+    WindowId window;
+    ExprId value;
+    ScalarType type;
+    Matrix weights; /* as many variables as the window */
+} Taps;
+
+/* One variable of a window moves all reads along one dimension of the stage in the same way. */
+typedef struct Axis {
+    uint32_t var;
+    AccessDim dim; /* as all reads have it */
+    SizeId size;   /* of what is read, there */
+} Axis;
+bool tessi_taps_axis(Masks *m, ExprId value, uint32_t var, Axis *axis);
+
+/* The stage with this body, made now or before. */
+StageId tessi_masks_stage(Masks *m, const Domain *at, const char *name, ScalarType t, ExprId body);
+/* Of the last place of a number. */
+double tessi_half_unit(ScalarType t);
+
+/* A line of equal weights (or none: minima, maxima, any, all) by way of stages of partial results, which neighbours share; none where that
+ * is not cheaper or the contract about rounding forbids it. */
+ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t);
+
+#endif
