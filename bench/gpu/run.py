@@ -17,6 +17,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import plans as baselines  # noqa: E402
 PROGRAMS = ROOT / "bench" / "programs"
 K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
 STENCILS = ("blur", "sobel", "gauss3", "laplace5", "unsharp", "harris", "canny")
@@ -173,6 +175,8 @@ def plans(name, program, inputs):
     if not chosen or not graph:
         return
     made = {"naive": alone(graph, "point\n    block 32 8", "none"), "unfused": alone(graph, "register\n    block 32 4\n    outputs 4 4", "edges")}
+    if name in FUSED:
+        made["overlapped"] = baselines.overlapped_kernel(graph)
     for split in ("none", "interior", "warp"):
         made[f"point-{split}"] = by_points(chosen, split)
     folder = BUILD / "plans"
@@ -198,7 +202,7 @@ def points():
     for p in simple if target == "cuda" else []:
         yield *p, 8192, "chosen", "", "opencl"
     for p in simple:
-        for plan in ("unfused", "naive") if p[0] in FUSED else ():
+        for plan in ("unfused", "naive", "overlapped") if p[0] in FUSED else ():
             yield *p, 8192, plan, "", target
     for border in BORDERS:
         for p in simple:
