@@ -147,7 +147,7 @@ void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
 typedef struct GpuBranches {
     bool threads_to_finish;
 } GpuBranches;
-GpuBranches tessi_gpu_enter_branches(const CWriter *w);
+GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s);
 void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after);
 void tessi_gpu_leave_branches(CWriter *w, GpuBranches after);
 /* The LOCAL buffer is one that the threads of a block share. */

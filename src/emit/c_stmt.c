@@ -145,7 +145,7 @@ static const LStmt *else_if(CWriter *w, const LBlock *orelse)
 static void branch(CWriter *w, const LStmt *s)
 {
     tessi_c_prepare(w, &s->a, 1);
-    const GpuBranches branches = tessi_gpu_enter_branches(w);
+    const GpuBranches branches = tessi_gpu_enter_branches(w, s);
     GpuBranches after = branches;
     condition(w, s, "if (");
     while (block_has_effect(w, &s->orelse)) {

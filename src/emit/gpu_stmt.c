@@ -80,8 +80,15 @@ void tessi_gpu_enter_loop(CWriter *w, const LStmt *s)
         w->gpu->threads_to_finish = true;
 }
 
-GpuBranches tessi_gpu_enter_branches(const CWriter *w)
+/* A barrier that some branch begins with stands before the condition: not every driver bears one inside. */
+GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s)
 {
+    GpuWriter *gpu = w->gpu;
+    if (gpu && !gpu->in_threads && gpu->threads_to_finish
+        && (runs_threads(&s->body) || runs_threads(&s->orelse))) {
+        tessi_c_line(w, "TESS_BARRIER;");
+        gpu->threads_to_finish = false;
+    }
     return (GpuBranches){ w->gpu && w->gpu->threads_to_finish };
 }
 

@@ -243,23 +243,25 @@ static Thread open_threads(const Tiles *t, const Part *part)
     return thread;
 }
 
-static void run_part(const Tiles *t, Part *part, bool inside)
+static void points_anywhere(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
-    comment(l, &part->job);
     const Thread thread = open_threads(t, part);
-    if (inside) {
-        whole_patch(t, part, &thread, true);
-    } else {
-        tessi_scope_if(l, tessi_scope_let(l, "whole", is_whole(t, part, &thread)));
-        whole_patch(t, part, &thread, false);
-        if (part->outputs[0] > 1 || part->outputs[1] > 1) {
-            tessi_scope_else(l);
-            points_one_by_one(t, part, &thread);
-        }
-        tessi_scope_close(l);
+    tessi_scope_if(l, tessi_scope_let(l, "whole", is_whole(t, part, &thread)));
+    whole_patch(t, part, &thread, false);
+    if (part->outputs[0] > 1 || part->outputs[1] > 1) {
+        tessi_scope_else(l);
+        points_one_by_one(t, part, &thread);
     }
     tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+static void points_inside(const Tiles *t, Part *part)
+{
+    const Thread thread = open_threads(t, part);
+    whole_patch(t, part, &thread, true);
+    tessi_scope_close(t->l);
 }
 
 /* ---- Borders of stages in shared memory ---------------------------------------------------------------------------------------------- */
@@ -385,16 +387,42 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
     l->inside_last = l->inside_rows = false;
 }
 
-static void run_parts(const Tiles *t, Part *part, bool inside)
+typedef enum Which { ALL_BLOCKS, BLOCKS_INSIDE, BLOCKS_AT_EDGES } Which;
+
+/* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
+static void run_parts(const Tiles *t, Part *part, Which which, LExprId inside)
 {
+    Lower *l = t->l;
     for (uint32_t i = 0; i <= t->group->passes.n; i++) {
-        run_part(t, &part[i], inside);
-        if (!inside && part[i].job.to_scratch)
+        comment(l, &part[i].job);
+        if (inside.v) {
+            tessi_scope_if(l, inside);
+            points_inside(t, &part[i]);
+            tessi_scope_else(l);
+        }
+        if (which == BLOCKS_INSIDE)
+            points_inside(t, &part[i]);
+        else
+            points_anywhere(t, &part[i]);
+        if (inside.v)
+            tessi_scope_close(l);
+        if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
             fill_borders(t, &part[i]);
     }
 }
 
-typedef enum Which { ALL_BLOCKS, BLOCKS_INSIDE, BLOCKS_AT_EDGES } Which;
+/* The tile in hand lies inside with all that is read for it. */
+static LExprId is_inside(const Tiles *t, const LExprId *from, const LExprId *to)
+{
+    Lower *l = t->l;
+    LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (uint8_t d = 0; d < t->n_dims; d++) {
+        LExprId at = d < t->y ? t->outer[d].e : t->first[d - t->y];
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], at));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, at, to[d]));
+    }
+    return tessi_scope_let(l, "inside", in);
+}
 
 static void kernel(Tiles *t, Which which)
 {
@@ -434,21 +462,10 @@ static void kernel(Tiles *t, Which which)
                           ? blocks.first[k]
                           : tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
     bring_into_being(t);
-    if (which == ALL_BLOCKS && t->group->split == SPLIT_INTERIOR) {
-        LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
-        for (uint8_t d = 0; d < t->n_dims; d++) {
-            LExprId at = d < t->y ? t->outer[d].e : t->first[d - t->y];
-            in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], at));
-            in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, at, to[d]));
-        }
-        tessi_scope_if(l, in);
-        run_parts(t, part, true);
-        tessi_scope_else(l);
-        run_parts(t, part, false);
-        tessi_scope_close(l);
-    } else {
-        run_parts(t, part, which == BLOCKS_INSIDE);
-    }
+    LExprId inside = { 0 };
+    if (t->group->split == SPLIT_INTERIOR)
+        inside = is_inside(t, from, to);
+    run_parts(t, part, which, inside);
     while (tessi_scope_depth(l) > depth)
         tessi_scope_close(l);
     GRAPH_FOREACH_STAGE (l->g, id)
