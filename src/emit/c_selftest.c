@@ -5,6 +5,7 @@
 typedef struct SelfTest {
     CWriter *w;
     const char *tested;
+    bool kernels;                          /* that is what it tests */
     const char *random, *differ, *compare; /* functions */
     const char *seed, *result, *wrong, *i; /* variables of `compare` */
     const char **total;                    /* by image: elements (bytes when mixed), inputs first */
@@ -74,6 +75,13 @@ static void helpers(SelfTest *t)
                     t->random, t->differ);
 }
 
+/* Kernels may have been promised that rows are aligned. */
+static const char kernel_strides[] = "\n#ifdef TESS_ALIGNED_ROWS\n"
+                                     "#define TESS_STRIDE(row) ((row) / 16 * 16 + 16)\n"
+                                     "#else\n"
+                                     "#define TESS_STRIDE(row) ((row) + 3)\n"
+                                     "#endif\n";
+
 /* Strides a little longer than rows, so that they count. */
 static void image_sizes(SelfTest *t, uint32_t k)
 {
@@ -83,12 +91,14 @@ static void image_sizes(SelfTest *t, uint32_t k)
     uint32_t unit = image->uniform ? tessi_type_info(image->channel_type[0])->bytes : 1;
     int last = image->n_dims - 1;
     for (int d = last - 1; d >= 0; d--) {
-        tessi_text_addf(&w->line, "const ptrdiff_t %s = ", im->stride[d]);
+        tessi_text_addf(&w->line, "const ptrdiff_t %s = %s", im->stride[d],
+                        t->kernels ? "TESS_STRIDE(" : "");
         tessi_c_expr(w, image->size[d + 1], C_PRODUCT);
         if (d == last - 1)
-            tessi_text_addf(&w->line, " * %u + 3;", image->pixel_bytes / unit);
+            tessi_text_addf(&w->line, " * %u%s;", image->pixel_bytes / unit,
+                            t->kernels ? ")" : " + 3");
         else
-            tessi_text_addf(&w->line, " * %s + 1;", im->stride[d + 1]);
+            tessi_text_addf(&w->line, " * %s%s;", im->stride[d + 1], t->kernels ? ")" : " + 1");
         tessi_c_end_line(w);
     }
     tessi_text_addf(&w->line, "const ptrdiff_t %s = ", t->total[k]);
@@ -282,7 +292,9 @@ static void main_function(SelfTest *t)
 void tessi_c_selftest(CWriter *w, const char *tested, CWriter *reference)
 {
     tessi_c_names_leave(w->names, reference->mark);
-    SelfTest t = { .w = w, .tested = tested };
+    SelfTest t = { .w = w, .tested = tested, .kernels = !tessi_streq(tested, w->public_name) };
+    if (t.kernels)
+        tessi_text_add(w->out, kernel_strides);
     choose_names(&t);
     helpers(&t);
     compare_function(&t, reference->public_name);

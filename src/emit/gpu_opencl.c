@@ -219,13 +219,16 @@ void tessi_gpu_opencl_launcher(GpuHost *h)
                  h->error, h->error, h->error);
     w->indent--;
     w->out = out;
-    tessi_text_addf(out,
-                    "\n#ifdef TESS_WIDE_INDEX\n"
-                    "typedef cl_long %s; /* of sizes in kernels */\n"
-                    "#else\n"
-                    "typedef cl_int %s; /* of sizes in kernels */\n"
-                    "#endif\n",
-                    h->index, h->index);
+    if (h->bound)
+        tessi_text_addf(out,
+                        "\n#ifdef TESS_WIDE_INDEX\n"
+                        "typedef cl_long %s; /* of sizes in kernels */\n"
+                        "#else\n"
+                        "typedef cl_int %s; /* of sizes in kernels */\n"
+                        "#endif\n",
+                        h->index, h->index);
+    else
+        tessi_text_addf(out, "\ntypedef cl_long %s; /* of sizes in kernels */\n", h->index);
     tessi_gpu_host_functions(h);
     if (h->module->kernels.n)
         launch_function(h);
@@ -247,7 +250,7 @@ static void open_function(const GpuHost *h, const char *open)
         "/* A queue on the first device, and this file as its program. */\n"
         "static cl_int %s(cl_command_queue *queue, cl_program *program)\n"
         "{\n"
-        "    static char text[1 << 22], log[1 << 16];\n"
+        "    static char text[1 << 26], log[1 << 16];\n"
         "    const char *start = text;\n"
         "    FILE *file = fopen(__FILE__, \"rb\");\n"
         "    const size_t bytes = file ? fread(text, 1, sizeof text, file) : 0;\n"

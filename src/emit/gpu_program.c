@@ -48,16 +48,10 @@ static const char *before_kernels(GpuLanguage language, bool wide, Arena *a)
                          wide ? wide_always : "");
 }
 
-static void opencl_headers(bool wide, Text *out)
-{
-    tessi_text_addf(out,
-                    "%s"
-                    "#ifndef CL_TARGET_OPENCL_VERSION\n"
-                    "#define CL_TARGET_OPENCL_VERSION 120\n"
-                    "#endif\n"
-                    "#include <CL/cl.h>\n",
-                    wide ? wide_always : "");
-}
+static const char opencl_header[] = "#ifndef CL_TARGET_OPENCL_VERSION\n"
+                                    "#define CL_TARGET_OPENCL_VERSION 120\n"
+                                    "#endif\n"
+                                    "#include <CL/cl.h>\n";
 
 /* ---- The program ---------------------------------------------------------------------------------------------------------------- */
 
@@ -92,11 +86,11 @@ static void declare_on_host(GpuHost *h)
 static void host(GpuHost *h, const GpuProgramOptions *o)
 {
     Text *out = h->w->out;
-    if (h->language == GPU_OPENCL) {
-        tessi_text_add(out, "\n#else /* the launcher, in C */\n#include <math.h>\n#include "
-                            "<stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n");
-        opencl_headers(!h->bound, out);
-    }
+    if (h->language == GPU_OPENCL)
+        tessi_text_addf(out,
+                        "\n#else /* the launcher, in C */\n#include <math.h>\n#include "
+                        "<stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n%s",
+                        opencl_header);
     if (h->language == GPU_CUDA)
         tessi_gpu_cuda_launcher(h);
     else
@@ -167,9 +161,7 @@ void tessi_emit_gpu_header(const LoopProgram *p, GpuLanguage language, const Gpu
     if (language == GPU_CUDA) {
         tessi_text_add(out, "#include <cuda_runtime_api.h>\n\n");
     } else {
-        LoopBound bound;
-        opencl_headers(!tessi_loop_index_bound(p, a, &bound), out);
-        tessi_text_add(out, "\n");
+        tessi_text_addf(out, "%s\n", opencl_header);
         tessi_gpu_opencl_options(name, out);
         tessi_text_add(out, "\n");
     }

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
 EXAMPLES = ["blur", "unsharp", "life", "equalize"]
-CORPUS = ["border_4d", "scalar_types", "struct_mixed_types", "type_f16_chain", "type_bool_stage", "histogram_small", "reduce_normalise", "window_median_2d",
+CORPUS = ["border_4d", "scalar_types", "struct_mixed_types", "type_f16_chain", "type_bool_stage", "histogram_small", "histogram_outside", "reduce_normalise", "window_median_2d",
           "sizes_expressions", "absolute_lookup", "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off"]
 STUB = ["-I", str(tool.ROOT / "tests" / "support" / "cuda")]
@@ -68,7 +68,7 @@ def check_cu(folder, program, *flags):
     path = build(folder, program, ".cu")
     reference, plain, out = folder / "reference.o", folder / f"{program.stem}.cc", folder / "cu"
     plain.write_text(on_processor(path.read_text()))
-    if compiled(f"{path.name} has its reference in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", "-DTESSERA_SELFTEST", "-c", path, "-o", reference) \
+    if compiled(f"{path.name} has its reference in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", *flags, "-DTESSERA_SELFTEST", "-c", path, "-o", reference) \
             and compiled(f"{path.name} is C++", "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-ffp-contract=off", "-O1",
                          *flags, *STUB, "-DTESSERA_SELFTEST", plain, reference, "-o", out, "-lm"):
         test_says_ok(f"{path.name} self-test {' '.join(flags)}", out)
@@ -121,6 +121,7 @@ with tool.workspace() as place:
             check_cu(folder, program)
     if with_cpp:
         check_cu(folder, programs[1], "-DTESS_WIDE_INDEX")
+        check_cu(folder, programs[1], "-DTESS_ALIGNED_ROWS")
         check_returns(folder)
     check_names(folder, with_opencl, with_cpp)
     if shutil.which("nvcc"):
