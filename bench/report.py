@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/performance.md from a results file: what stands between `<!-- bench NAME -->` and `<!-- end -->` is made anew.
-The page names its results file. --check: only says whether the page is what it would write.
+The page names its results files: one of a CPU and, for blocks `gpu ...`, one of a GPU. --check: only says whether the page is what it would write.
 
     bench/report.py [--check] [--results bench/results/FILE.json]"""
 import argparse
@@ -9,6 +9,7 @@ import pathlib
 import re
 import sys
 
+import gpu_tables
 import results
 from jobs import JOBS
 
@@ -47,10 +48,21 @@ def table(book, words):
     return markdown(("job", "size", *results.COLUMNS[kind]), [(label(row), str(row["width"]), *results.cells(row)) for row in rows])
 
 
+def gpu_block(text, words):
+    for name in SOURCE.findall(text):
+        book = json.loads((ROOT / name).read_text())
+        if "device" in book:
+            g = gpu_tables.GpuBook(book)
+            return f"[{name.split('/')[-1]}](../{name}): {gpu_tables.machine(g)}.\n" if words == ["machine"] else markdown(*gpu_tables.table(g, words))
+    sys.exit("report.py: the page names no results file of a GPU")
+
+
 def page_text(text, source):
     book = json.loads(source.read_text())
     def fill(block):
         words = block.group(1).split()
+        if words[0] == "gpu":
+            return f"<!-- bench {block.group(1)} -->\n{gpu_block(text, words[1:])}<!-- end -->"
         made = machine_lines(book, source) if words == ["machine"] else table(book, words)
         return f"<!-- bench {block.group(1)} -->\n{made}<!-- end -->"
     return BLOCK.sub(fill, text)

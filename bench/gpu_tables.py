@@ -1,0 +1,101 @@
+"""The tables of docs/performance.md about a GPU, from a results file of bench/gpu/run.py."""
+import math
+
+RULES = ("clamp", "mirror", "wrap", "constant")
+# What the papers report: fused over unfused as gain in per cent, partitioned over naive as geometric mean.
+PAPER_FUSED = {"blur": -5, "canny": 58, "harris": 44}
+PAPER_PARTITIONED = {"gauss3": 1.438, "laplace5": 1.422, "bilateral": 1.355, "sobel": 1.877, "night": 1.102}
+
+
+class GpuBook:
+    def __init__(self, book):
+        self.book = book
+        self.rows = {(r["job"], r["size"], r["plan"], r["border"], r["target"]): r for r in book["rows"]}
+        d = book["machine"]
+        self.peak = float(d["ghz"]) * float(d["cores"]) * float(d["vector_bytes"]) / 4 * 2  # GFLOP/s of multiply-adds
+
+    def find(self, job, size, plan="chosen", border="", target="cuda"):
+        return self.rows.get((job, size, plan, border, target))
+
+    def jobs(self, size):
+        return [job for (job, s, plan, border, target) in self.rows if (s, plan, border, target) == (size, "chosen", "", "cuda")]
+
+
+def number(x):
+    return f"{x:.4f}" if x < 1 else f"{x:.2f}"
+
+
+def share(row):
+    return f"{100 * row['copy_ms'] / row['median_ms']:.0f}"
+
+
+def machine(g):
+    commits = sorted({row["commit"] for row in g.book["rows"]})
+    return f"{g.book['device']}, driver of {g.book['driver']}; Tessera at {', '.join(commits)}"
+
+
+def jobs(g, size):
+    rows = []
+    for job in g.jobs(size):
+        if job.startswith("conv2d"):
+            continue
+        row, other = g.find(job, size), g.find(job, size, target="opencl")
+        ratio = f"{other['median_ms'] / row['median_ms']:.2f}" if other else "-"
+        rows.append((job, number(row["median_ms"]), number(row["copy_ms"]), share(row), ratio))
+    return ("job", "ms", "copy ms", "of copy %", "OpenCL/CUDA"), rows
+
+
+def masks(g, size):
+    rows = []
+    for job in g.jobs(size):
+        if not job.startswith("conv2d") or "given" in job:
+            continue
+        row, given = g.find(job, size), g.find(job.replace("conv2d", "conv2d_given"), size)
+        rows.append((job.split("_")[1], number(row["median_ms"]), share(row), f"{row['gflops'] / 1000:.1f}", f"{100 * row['gflops'] / g.peak:.0f}",
+                     number(given["median_ms"]) if given else "-"))
+    return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "given with the run, ms"), rows
+
+
+def fusion(g, size):
+    rows = []
+    for job, paper in PAPER_FUSED.items():
+        fused, unfused, naive = (g.find(job, size, plan) for plan in ("chosen", "unfused", "naive"))
+        if fused and unfused and naive:
+            gain = 100 * (unfused["median_ms"] / fused["median_ms"] - 1)
+            rows.append((job, *(number(row["median_ms"]) for row in (fused, unfused, naive)), f"{gain:+.0f}", f"{paper:+d}"))
+    return ("job", "fused ms", "a kernel a stage ms", "naive ms", "gain %", "paper %"), rows
+
+
+def gain(g, job, size, rule):
+    """Naive tests over the better way of partitioning, a thread a point."""
+    naive, blocks, warps = (g.find(job, size, f"point-{split}", rule) for split in ("none", "interior", "warp"))
+    return naive["median_ms"] / min(blocks["median_ms"], warps["median_ms"]) if naive and blocks and warps else None
+
+
+def partitioned(g, sizes):
+    rows = []
+    for job, paper in PAPER_PARTITIONED.items():
+        gains = {size: [x for rule in RULES if (x := gain(g, job, size, rule))] for size in sizes}
+        every = [x for xs in gains.values() for x in xs]
+        if every:
+            mean = math.exp(sum(map(math.log, every)) / len(every))
+            rows.append((job, *(f"{min(xs):.2f} .. {max(xs):.2f}" if xs else "-" for xs in gains.values()), f"{mean:.3f}", f"{paper:.3f}"))
+    return ("job", *map(str, sizes), "geometric mean", "paper"), rows
+
+
+def rules(g, size):
+    rows = []
+    for job in g.jobs(size):
+        times = [g.find(job, size, border=rule) for rule in RULES]
+        if all(times):
+            rows.append((job, *(number(row["median_ms"]) for row in times)))
+    return ("job", *(f"{rule} ms" for rule in RULES)), rows
+
+
+TABLES = {"jobs": jobs, "masks": masks, "fusion": fusion, "partitioned": partitioned, "rules": rules}
+
+
+def table(g, words):
+    """(head, rows) of the table that the words of a block name."""
+    kind, *sizes = words
+    return partitioned(g, list(map(int, sizes))) if kind == "partitioned" else TABLES[kind](g, int(sizes[0]))
