@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 
 #include <cmocka.h>
 
@@ -389,12 +390,68 @@ static void test_refusals(void **state)
     tess_convolver_free(NULL);
 }
 
+/* One convolver from several threads, with masks that some of them share. */
+enum { N_THREADS = 4, TURNS = 60, SIDE = 20 };
+typedef struct Work {
+    tess_convolver *c;
+    int number, wrong;
+} Work;
+
+static int convolve_often(void *user)
+{
+    Work *w = user;
+    float in[SIDE * SIDE], weights[9], result[SIDE * SIDE];
+    int64_t size[] = { SIDE, SIDE }, extent[] = { 3, 3 };
+    DLTensor t[3];
+    for (int k = 0; k < 3; k++)
+        t[k] = (DLTensor){ .data = k == 0   ? in
+                                   : k == 1 ? weights
+                                            : result,
+                           .device = { kDLCPU, 0 },
+                           .ndim = 2,
+                           .dtype = { kDLFloat, 32, 1 },
+                           .shape = k == 1 ? extent : size };
+    for (int turn = 0; turn < TURNS; turn++) {
+        float factor = (float)((turn + w->number) % 5), sum = 0;
+        for (int k = 0; k < SIDE * SIDE; k++)
+            in[k] = (float)w->number;
+        for (int k = 0; k < 9; k++) {
+            weights[k] = factor * (float)k;
+            sum += weights[k];
+        }
+        if (tess_convolve(w->c, &t[0], &t[1], "clamp", &t[2], NULL) != TESS_OK)
+            return 1;
+        for (int k = 0; k < SIDE * SIDE; k++)
+            w->wrong += result[k] != sum * (float)w->number;
+    }
+    return 0;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    tess_convolver *c = new_convolver(TESS_TARGET_INTERP);
+    thrd_t thread[N_THREADS];
+    Work work[N_THREADS];
+    for (int k = 0; k < N_THREADS; k++) {
+        work[k] = (Work){ c, k + 1, 0 };
+        assert_int_equal(thrd_create(&thread[k], convolve_often, &work[k]), thrd_success);
+    }
+    for (int k = 0; k < N_THREADS; k++) {
+        int failed = -1;
+        assert_int_equal(thrd_join(thread[k], &failed), thrd_success);
+        assert_int_equal(failed, 0);
+        assert_int_equal(work[k].wrong, 0);
+    }
+    tess_convolver_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_borders_and_dimensions),
         cmocka_unit_test(test_separable), cmocka_unit_test(test_compiled),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
