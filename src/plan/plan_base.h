@@ -103,6 +103,8 @@ typedef struct KernelCost {
     double nodes;           /* of the code */
     double code;            /* instructions of a thread in a straight line */
     double
+        in_rounds; /* of tiles: instructions for a point, were threads without work to compute along */
+    double
         rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
     bool
         chain; /* some stage computed again is read beyond the tile and reads beyond the point itself */
@@ -122,8 +124,10 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
 KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group, const PlanRegions *regions,
                                 uint32_t i, const uint8_t *outputs, bool *counted);
-/* Adds a part that so many threads' patches make of a tile of so many points; then the cost by the point of the whole. */
-void tessi_plan_add_part(const KernelCost *part, double patches, double points, KernelCost *cost);
+/* Adds a part that a block of so many threads computes in so many patches for a tile of so many points; then the cost by the point of the
+ * whole. */
+void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
+                         KernelCost *cost);
 void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
                             KernelCost *cost);
 /* ---- plan_extent.c */

@@ -457,11 +457,13 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     return c.cost;
 }
 
-void tessi_plan_add_part(const KernelCost *part, double patches, double points, KernelCost *cost)
+void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
+                         KernelCost *cost)
 {
     enum { WARP = 32 };
     const double dealt = ceil(patches / WARP) * WARP / points; /* those without work wait along */
     cost->instructions += part->instructions * dealt;
+    cost->in_rounds += part->instructions * ceil(patches / threads) * threads / points;
     cost->cache_seconds += part->cache_seconds * dealt;
     cost->nodes += part->nodes;
     cost->code += part->instructions;
@@ -473,8 +475,8 @@ void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t sh
                             KernelCost *cost)
 {
     enum { RESERVED = 1 << 10 }; /* shared memory that a block costs beside its own */
-    const double BARRIERS =
-        0.2; /* of the time of a block that is alone: its threads wait for each other */
+    const double BARRIERS = 0.2; /* of the time of a block alone: threads wait for each other */
+    const double idle = cost->in_rounds / cost->instructions - 1;
     const int64_t threads = group->block[0];
     int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
     const int64_t by_memory = m->shared_bytes / (shared_bytes + RESERVED);
@@ -485,7 +487,8 @@ void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t sh
         blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE;
     if (!cost->feasible)
         return;
-    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + BARRIERS / (double)blocks);
+    cost->issue_seconds =
+        issue_seconds(m, cost->instructions) * (1 + (BARRIERS + idle) / (double)blocks);
     if (cost->code > SMALL_CODE)
         cost->issue_seconds *= 1.2;
     const double points = (double)(group->outputs[0] * group->outputs[1]);

@@ -2,8 +2,8 @@
  * that it is counted once for each number of rows; then tiles are weighed against each other by arithmetic alone. */
 #include "plan/plan_base.h"
 
-enum { MOST_ROWS = 10, MOST_PARTS = 33 };
-static const uint8_t pass_rows[] = { 4, 8, 2, 6, 1 };
+enum { MOST_ROWS = 12, MOST_PARTS = 33 };
+static const uint8_t pass_rows[] = { 4, 8, 2, 6, 12, 1 };
 enum { N_PASS_ROWS = sizeof pass_rows / sizeof *pass_rows };
 
 typedef struct Search {
@@ -83,11 +83,13 @@ static uint8_t best_rows(Search *s, uint32_t i)
         pass->outputs[1] = rows;
         tessi_plan_extents(s->group, s->regions, s->extent);
         KernelCost cost = { 0 };
-        tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs), 1, &cost);
-        if (best && cost.instructions >= 0.98 * least)
+        tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs),
+                            s->group->block[0], 1, &cost);
+        const double busy = cost.instructions + 0.1 * cost.in_rounds;
+        if (best && busy >= 0.99 * least)
             continue;
         best = rows;
-        least = cost.instructions;
+        least = busy;
     }
     return best;
 }
@@ -109,11 +111,12 @@ static KernelCost cost_of_tile(Search *s, double bytes_seconds)
         return cost;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const uint8_t *outputs = group->passes.at[i].outputs;
-        tessi_plan_add_part(&s->cost[i][outputs[1]], patches(&s->extent[i], outputs), points,
-                            &cost);
+        tessi_plan_add_part(&s->cost[i][outputs[1]], patches(&s->extent[i], outputs),
+                            group->block[0], points, &cost);
     }
     tessi_plan_add_part(&s->cost[group->passes.n][group->outputs[1]],
-                        points / (group->outputs[0] * group->outputs[1]), points, &cost);
+                        points / (group->outputs[0] * group->outputs[1]), group->block[0], points,
+                        &cost);
     cost.dram_seconds = bytes_seconds;
     tessi_plan_finish_tile(s->m, group, bytes, &cost);
     return cost;
@@ -181,18 +184,18 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
 /* Tiles of round sizes, and those that are round with all that the passes reach beyond them. */
 static Choice best_tile(Search *s)
 {
-    static const int64_t rows[] = { 32, 16, 64 }, columns[] = { 128, 64, 256 };
+    static const int64_t rows[] = { 32, 16, 48, 64 }, columns[] = { 128, 64, 256 };
     static const uint16_t threads[] = { 128, 256 };
-    enum { SIZES = 3, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
+    enum { HEIGHTS = 4, SIZES = 12, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
     PlanGroup *group = s->group;
     Choice best = { .seconds = -1 };
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     const int64_t over[2] = { halo(s, y, 1), halo(s, x, s->columns[group->passes.n]) };
     const double bytes = bytes_seconds(s);
-    for (int k = 0; k < SIZES * SIZES * 8; k++) {
-        group->tile[y] = rows[k % SIZES] - (k / (SIZES * SIZES) % 2 ? over[0] : 0);
-        group->tile[x] = columns[k / SIZES % SIZES] - (k / (SIZES * SIZES * 2) % 2 ? over[1] : 0);
-        group->block[0] = threads[k / (SIZES * SIZES * 4)];
+    for (int k = 0; k < SIZES * 8; k++) {
+        group->tile[y] = rows[k % HEIGHTS] - (k / SIZES % 2 ? over[0] : 0);
+        group->tile[x] = columns[k % SIZES / HEIGHTS] - (k / SIZES / 2 % 2 ? over[1] : 0);
+        group->block[0] = threads[k / SIZES / 4];
         if (group->tile[y] >= LEAST_ROWS && group->tile[x] >= LEAST_COLUMNS)
             try_tile(s, bytes, &best);
     }
