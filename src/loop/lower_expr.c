@@ -177,8 +177,10 @@ static LExprId window_var(const Eval *ev, const Expr *e)
 
 static LExprId coordinate(Lower *l, const Coord *c)
 {
-    return c->beyond ? tessi_border_expr(l, BORDER_WRAP, c->e, tessi_lower_size(l, c->count))
-                     : c->e;
+    if (!c->beyond && !c->loose)
+        return c->e;
+    return tessi_border_expr(l, c->beyond ? BORDER_WRAP : BORDER_CLAMP, c->e,
+                             tessi_lower_size(l, c->count));
 }
 
 static LExprId make(Lower *l, const Eval *ev, const Expr *e)

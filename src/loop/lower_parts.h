@@ -77,6 +77,7 @@ typedef struct Coord {
     Lin rest;
     SizeId count;
     bool beyond;  /* may lie outside [0, count), where everything wraps around */
+    bool loose;   /* may lie outside [0, count), where any value will do */
     int64_t less; /* v < count - less: so many points are computed together */
 } Coord;
 

@@ -33,6 +33,7 @@ static Coord affine_coord(const Lower *l, const Eval *ev, const Coord *coord, co
         c.dim = base->dim;
         c.count = base->count;
         c.beyond = base->beyond;
+        c.loose = base->loose;
         c.less = base->less;
         c.rest = tessi_lin_add_scaled(&c.rest, &base->rest, d->scale);
         ok = ok && c.rest.ok && tessi_mul_i64(base->scale, d->scale, &c.scale)
@@ -82,7 +83,7 @@ LExprId tessi_read_affine(Lower *l, const Eval *ev, const AccessDim *d)
 static bool proved_inside(const Lower *l, const Coord *c, SizeId size)
 {
     Lin first = c->rest, last = c->rest; /* least and greatest value, less lo and hi */
-    if (!c->rest.ok || c->beyond)
+    if (!c->rest.ok || c->beyond || c->loose)
         return false;
     if (c->scale) {
         Lin count = tessi_lin_size(l->g, c->count);
@@ -154,6 +155,14 @@ static const char *index_name(Lower *l, const Coord *c)
                          (long long)(c->lo < 0 ? -c->lo : c->lo));
 }
 
+static bool is_loose(const Eval *ev)
+{
+    bool loose = false;
+    for (int d = 0; d < ev->n_dims; d++)
+        loose = loose || ev->coord[d].loose;
+    return loose;
+}
+
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
 {
     *out = (Read){ .guarded = ev->pinned };
@@ -166,7 +175,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         if (dim->absolute) {
             LExprId index = { *tessi_eval_cell(ev, dim->index) };
             c = opaque_coord(tessi_lexpr_cast(l->p, TYPE_INDEX, index), size);
-            if (dim->rule == BORDER_INSIDE) {
+            if (dim->rule == BORDER_INSIDE && !is_loose(ev)) {
                 out->at[d] = c;
                 continue;
             }
@@ -179,7 +188,8 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->at[d] = c;
                 continue;
             }
-            if ((dim->rule == BORDER_INSIDE && !c.beyond) || proved_inside(l, &c, size)) {
+            if ((dim->rule == BORDER_INSIDE && !c.beyond && !c.loose)
+                || proved_inside(l, &c, size)) {
                 out->at[d] = c;
                 continue;
             }
@@ -195,7 +205,8 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
             LExprId in = tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LT, c.e, n));
             out->in = out->in.v ? tessi_l_op(l, OP_AND, out->in, in) : in;
         }
-        LExprId e = tessi_border_expr(l, c.beyond ? BORDER_WRAP : dim->rule, c.e, n);
+        const Border rule = c.beyond ? BORDER_WRAP : dim->rule;
+        LExprId e = tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, c.e, n);
         tessi_hint(l, e, index_name(l, &c));
         if (out->in.v)
             tessi_hint(l, out->in, "in");

@@ -5,8 +5,8 @@
  *                   for threads: `outputs` columns and rows of points, straight-line
  *
  * Threads are one line, dealt out over the rows and columns of a pass: those without work stand together in whole warps. Blocks that lie
- * inside with all they read answer no rules. In others threads compute the points that there are, reads of images answered by their
- * rules; what a stage holds beyond its own edges is then filled in as its readers' rule answers it (see plan_region.c). */
+ * inside with all they read answer no rules. In others reads of images are answered by their rules; what a stage holds beyond its own
+ * edges, computed like all else, is then replaced by what its readers' rule answers (see plan_region.c). */
 #include "loop/lower_parts.h"
 
 /* What threads compute between two barriers: a pass, or the members. */
@@ -124,8 +124,8 @@ typedef struct Thread {
     LExprId column;   /* its first column in shared memory */
 } Thread;
 
-/* All its points, which are there. */
-static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside)
+/* All its points; `inside` with all they read, or `loose`: there or not. */
+static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside, bool loose)
 {
     Lower *l = t->l;
     const uint32_t columns = part->outputs[0], rows = part->outputs[1];
@@ -141,6 +141,7 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
             coord[i][d] = tessi_nest_coord(&part->nest, d, e);
             coord[i][d].lo = coord[i][d].hi = at[k];
             coord[i][d].less = part->outputs[1 - k] - 1;
+            coord[i][d].loose = loose && !coord[i][d].beyond;
         }
     }
     const TileColumns vectors = {
@@ -168,39 +169,20 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
     part->nest.pinned = false;
 }
 
-/* Where the points of a thread that are there begin and end. */
-static void clipped(const Tiles *t, const Part *part, const Thread *thread, int k, LExprId *from,
-                    LExprId *to)
-{
-    Lower *l = t->l;
-    const uint8_t d = (uint8_t)(t->y + k);
-    *from = thread->first[k];
-    *to = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, part->outputs[1 - k]));
-    if (part->nest.beyond[d])
-        return;
-    if (part->extent.lo[k] < 0)
-        *from = tessi_l_op(l, OP_MAX, *from, tessi_l_int(l, 0));
-    *to = tessi_l_op(l, OP_MIN, *to, part->nest.to[d]);
-}
-
-/* All of the thread's points are there. */
+/* All points of a thread of the members are there. */
 static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
 {
     Lower *l = t->l;
     LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
     for (int k = 0; k < 2; k++) {
-        const uint8_t d = (uint8_t)(t->y + k);
-        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, part->outputs[1 - k]));
-        if (part->nest.beyond[d])
-            continue;
-        if (part->extent.lo[k] < 0)
-            whole = tessi_l_op(l, OP_AND, whole,
-                               tessi_l_op(l, OP_LE, tessi_l_int(l, 0), thread->first[k]));
-        whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[d]));
+        LExprId n = tessi_l_int(l, part->outputs[1 - k]);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]));
     }
-    return whole;
+    return tessi_scope_let(l, "whole", whole);
 }
 
+/* The points of a thread of the members that are there. */
 static void points_one_by_one(const Tiles *t, const Part *part, const Thread *thread)
 {
     Lower *l = t->l;
@@ -209,9 +191,11 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
         coord[d] = t->outer[d];
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(t->y + k);
-        LExprId from, to;
-        clipped(t, part, thread, k, &from, &to);
-        LVarId v = tessi_scope_for(l, tessi_dim_name(t->n_dims, d), from, to, 1, LFOR_ROLLED);
+        LExprId n = tessi_l_int(l, part->outputs[1 - k]);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        end = tessi_l_op(l, OP_MIN, end, part->nest.to[d]);
+        LVarId v =
+            tessi_scope_for(l, tessi_dim_name(t->n_dims, d), thread->first[k], end, 1, LFOR_ROLLED);
         coord[d] = tessi_nest_coord(&part->nest, d, tessi_lexpr_var(l->p, v));
     }
     part->nest.body(l, &part->nest, coord, NULL);
@@ -243,12 +227,18 @@ static Thread open_threads(const Tiles *t, const Part *part)
     return thread;
 }
 
+/* In shared memory points that are not there do no harm: what holds there is filled in later. */
 static void points_anywhere(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const Thread thread = open_threads(t, part);
-    tessi_scope_if(l, tessi_scope_let(l, "whole", is_whole(t, part, &thread)));
-    whole_patch(t, part, &thread, false);
+    if (part->job.to_scratch) {
+        whole_patch(t, part, &thread, false, true);
+        tessi_scope_close(l);
+        return;
+    }
+    tessi_scope_if(l, is_whole(t, part, &thread));
+    whole_patch(t, part, &thread, false, false);
     if (part->outputs[0] > 1 || part->outputs[1] > 1) {
         tessi_scope_else(l);
         points_one_by_one(t, part, &thread);
@@ -260,7 +250,7 @@ static void points_anywhere(const Tiles *t, Part *part)
 static void points_inside(const Tiles *t, Part *part)
 {
     const Thread thread = open_threads(t, part);
-    whole_patch(t, part, &thread, true);
+    whole_patch(t, part, &thread, true, false);
     tessi_scope_close(t->l);
 }
 
