@@ -96,12 +96,12 @@ def tests():
     done = (FOLDER / "tests.txt").read_text() if (FOLDER / "tests.txt").exists() else ""
     corpus = sorted(p for p in (ROOT / "tests" / "corpus").iterdir() if p.suffix in (".tess", ".idsl"))
     parts = [corpus[i::WORKERS * 2] for i in range(WORKERS * 2)]
-    jobs = [(f"corpus part {i}", [BUILD / "tests" / "test_gpu_corpus", *part]) for i, part in enumerate(parts)]
-    jobs.insert(0, ("test_gpu_api", [BUILD / "tests" / "test_gpu_api"]))
+    jobs = [("test_gpu_api", [BUILD / "tests" / "test_gpu_api"])]
     for name, program, inputs in programs():
         for size in ((61, 83), (1, 7), (300, 517)):
             files = [text.replace("@", f"{size[0]}x{size[1]}") for text in inputs]
             jobs.append((f"verify {name} {size[0]}x{size[1]}", [TOOL, "run", program, *files, "-o", "RESULTS", f"--target={OPTIONS.target}", "--verify"]))
+    jobs += [(f"corpus part {i}", [BUILD / "tests" / "test_gpu_corpus", *part]) for i, part in enumerate(parts)]
     jobs = [job for job in jobs if f"{job[0]}: " not in done]
 
     def one(job):

@@ -29,6 +29,8 @@ typedef struct Counter {
     OffsetSet *places; /* by StageId */
     Rules *rules;      /* by StageId: of the reads of it */
     bool *is_member;
+    bool *
+        uniform; /* by StageId: read at the same places by all threads, as masks are that come with a run */
     bool *counted; /* by StageId: its bytes are; NULL = none */
     double words;  /* of a point of all stored stages that are read */
     KernelCost cost;
@@ -184,7 +186,7 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
 static void note_rules(Counter *c, StageId reader, const PlanRead *r)
 {
     Offset o;
-    if (!r->access.v || r->dynamic)
+    if (!r->access.v || r->dynamic || c->uniform[r->producer.v])
         return;
     const Access *access = tessi_access(c->f->g, r->access);
     if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
@@ -239,8 +241,25 @@ static void count_rules(Counter *c, StageId id)
             c->cost.chain = true;
 }
 
+/* The place does not depend on the point. */
+static bool is_uniform(const Graph *g, const PlanRead *r)
+{
+    if (!r->access.v || r->dynamic)
+        return false;
+    const Access *a = tessi_access(g, r->access);
+    bool uniform = true;
+    for (int d = 0; d < a->n_dims; d++)
+        uniform = uniform && !a->dim[d].absolute && a->dim[d].src < 0;
+    return uniform;
+}
+
 static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, OffsetSet *to)
 {
+    if (straight_line(c) && is_uniform(c->f->g, r)) { /* once for all points of a thread */
+        to->loose += r->times;
+        c->uniform[r->producer.v] = true;
+        return;
+    }
     if (!spread_window(c, r, from, to))
         tessi_plan_spread(c->f->arena, c->f->g, r, from, to);
 }
@@ -263,11 +282,12 @@ static void count(Counter *c)
             const double together = load_instructions(c, id, &apart);
             loads += together;
             c->cost.rule_instructions += apart;
-            c->cost.cache_seconds += cache_seconds(c->m, together, size, c->columns);
-            c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, c->columns);
-            places +=
-                n * size / 4 + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
-            if (!is_shared(c, id) && (!c->counted || !c->counted[v]))
+            const int64_t columns = c->uniform[v] ? 1 : c->columns; /* one line answers a warp */
+            c->cost.cache_seconds += cache_seconds(c->m, together, size, columns);
+            c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
+            places += (c->uniform[v] ? 1 : n) * size / 4
+                      + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
+            if (!is_shared(c, id) && !c->uniform[v] && (!c->counted || !c->counted[v]))
                 bytes += size;
             if (c->counted)
                 c->counted[v] = true;
@@ -357,6 +377,7 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->f->g->stages.n);
     c->rules = ARENA_NEW_ARRAY(a, Rules, c->f->g->stages.n);
     c->is_member = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
+    c->uniform = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
     for (uint32_t i = 0; i < n; i++) {
         c->cost.windows = c->cost.windows || (c->f->has_window[stage[i].v] && straight_line(c));
         c->is_member[stage[i].v] = true;
