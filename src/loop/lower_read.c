@@ -163,6 +163,17 @@ static bool is_loose(const Eval *ev)
     return loose;
 }
 
+/* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile holds. */
+static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
+{
+    if (dim->src < 0)
+        return tessi_read_affine(l, ev, dim);
+    Eval nearest = *ev;
+    Coord *c = &nearest.coord[dim->src];
+    c->e = tessi_border_expr(l, BORDER_CLAMP, c->e, tessi_lower_size(l, c->count));
+    return tessi_read_affine(l, &nearest, dim);
+}
+
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
 {
     *out = (Read){ .guarded = ev->pinned };
@@ -198,6 +209,8 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->guarded = true;
                 continue;
             }
+            if (c.loose)
+                c.e = affine_from_nearest(l, ev, dim);
         }
         LExprId n = tessi_lower_size(l, size);
         if (dim->rule == BORDER_CONSTANT && !c.beyond) {

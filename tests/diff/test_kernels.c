@@ -17,7 +17,7 @@
 enum { MOST_CASES = 2000, RANDOM_PLANS = 5 };
 
 static char **given;
-static int n_given;
+static int n_given, n_tiled;
 
 static const int64_t some_sizes[][4] = {
     { 1, 1, 1, 1 }, { 2, 3, 2, 1 }, { 7, 5, 3, 4 }, { 17, 37, 3, 2 }
@@ -102,6 +102,55 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     return ok;
 }
 
+/* A large device, for which plans have tiles through shared memory where the default one is given none. */
+static Machine *large_gpu(Arena *a)
+{
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    m->cores = 132;
+    m->vector_bytes = 512;
+    m->line_bytes = 128;
+    m->shared_bytes = 233472;
+    m->ghz = 1.87;
+    m->memory_gbs = 4170;
+    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
+    m->load_per_cycle = 0.25;
+    return m;
+}
+
+/* The plan chosen for it, when it has tiles, on an image whose last tile holds few rows. */
+static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
+{
+    static const int64_t rows_columns[] = { 66, 131, 5, 3 };
+    int64_t sizes[CORPUS_MOST_PARAMS];
+    for (int i = 0; i < n_params; i++)
+        sizes[i] = rows_columns[i % 4] < c->min_size ? c->min_size : rows_columns[i % 4];
+    CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 5, .padded = true };
+    CorpusRun truth, run;
+    bool ok = corpus_run(c, &s, &truth, why);
+    Arena a;
+    support_arena_init(&a);
+    if (ok) {
+        Variant *v = truth.program->variants;
+        Text text;
+        tessi_text_init(&text, &a);
+        tessi_plan_print(tessi_plan_choose(&a, v->graph, v->analysis, large_gpu(&a)), v->graph,
+                         &text);
+        s.target = TESS_TARGET_LOOPS;
+        s.plan = tessi_text_str(&text);
+        if (strstr(s.plan, "kernel tile")) {
+            ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why);
+            corpus_close(&run);
+            n_tiled++;
+        }
+        if (!ok)
+            tessi_text_addf(why, ", with this plan:\n%s", s.plan);
+    }
+    tessi_arena_dispose(&a);
+    corpus_close(&truth);
+    return ok;
+}
+
 static bool run_case(const char *path)
 {
     Arena a;
@@ -120,6 +169,7 @@ static bool run_case(const char *path)
             sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
         ok = run_size(&c, sizes, false, (uint64_t)k + 7, &why);
     }
+    ok = ok && (c.fixed_size || n_params == 0 || run_tiles(&c, n_params, &why));
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
     tessi_arena_dispose(&a);
@@ -139,10 +189,11 @@ static void test_kernels(void **state)
         n = corpus_list(&a, paths, MOST_CASES);
     for (int i = 0; i < n; i++)
         failed += !run_case(paths[i]);
-    printf("%d programs, %d failed\n", n, failed);
+    printf("%d programs, %d with tiles on a large device, %d failed\n", n, n_tiled, failed);
     tessi_arena_dispose(&a);
     assert_true(n > 0);
     assert_int_equal(failed, 0);
+    assert_true(n_given || n_tiled > 0);
 }
 
 int main(int argc, char **argv)
