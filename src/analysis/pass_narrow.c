@@ -179,8 +179,11 @@ static ExprId change_window(Rewrite *r, const Expr *e, Interval result, bool oft
     ScalarType to = e->type;
     Interval body = range_of(r, e->arg[0]);
     if (e->fused)
-        return tessi_expr_window_fused(r->to, e->window, tessi_expr_map_get(&r->map, e->arg[0]),
-                                       where);
+        return tessi_expr_asked(r->to,
+                                tessi_expr_window_fused(r->to, e->window,
+                                                        tessi_expr_map_get(&r->map, e->arg[0]),
+                                                        where),
+                                tessi_expr_request(r->from, e));
     if (tessi_is_integer(to) && often) {
         Interval both = tessi_interval_union(result, body);
         /* Under a condition minima and maxima start from the ends of their type. */

@@ -100,7 +100,9 @@ static bool methods_possible(const Graph *g, tess_diags *d)
         bool again = form->span.file == last.file && form->span.begin == last.begin;
         if (!form->fault || again) /* the channels of a pixel have one request */
             continue;
-        Diag *diag = tessi_diag(&d->diags, DIAG_NOT_SEPARABLE, form->span, form->fault);
+        const DiagCode code =
+            form->asked == METHOD_FFT ? DIAG_NOT_TRANSFORMABLE : DIAG_NOT_SEPARABLE;
+        Diag *diag = tessi_diag(&d->diags, code, form->span, form->fault);
         tessi_diag_help(&d->diags, diag, "without 'method' the cheapest form is chosen");
         last = form->span;
     }

@@ -7,6 +7,7 @@
 #include "api/embedded.h"
 #include "api/gpu.h"
 #include "emit/emit.h"
+#include "graph/graph_transform.h"
 #include "loop/lower.h"
 #include "rt/machine.h"
 
@@ -58,9 +59,17 @@ static void add_forms(const Graph *g, Plan *plan)
 {
     VEC_FOREACH (const MaskForm, form, &g->forms) {
         StageId id = tessi_graph_stage_by_name(g, form->stage);
+        WideSum sum;
+        bool must, as_written = true;
+        VEC_FOREACH (const PlanGroup, group, &plan->groups)
+            as_written = as_written && !(group->transform && group->members.at[0].v == id.v);
+        if (!as_written)
+            continue; /* its group has said how */
         Text reason;
         tessi_text_init(&reason, plan->arena);
         tessi_mask_form_print(form, &reason);
+        if (plan->gpu && tessi_stage_wide_sum(g, plan->arena, tessi_stage(g, id), &sum, &must))
+            tessi_text_add(&reason, "; this version has Fourier transforms on CPUs only");
         const char *rest = id.v ? plan->stage[id.v].reason : "";
         if (rest && *rest)
             tessi_text_addf(&reason, "\n%s", rest);
@@ -80,6 +89,11 @@ static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags 
         return NULL;
     }
     const char *fault = tessi_plan_verify(&v->arena, plan, v->graph);
+    const char *missing = fault ? NULL : tessi_plan_missing_transform(&v->arena, plan, v->graph);
+    if (missing) {
+        tessi_failf(f, TESS_ERROR_PROGRAM, "%s", missing);
+        return NULL;
+    }
     if (!fault && !p->options.plan)
         add_forms(v->graph, plan);
     if (!fault)
@@ -130,6 +144,8 @@ bool tessi_pass_loops(Variant *v, Failure *f)
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f)
 {
     Plan *plan = tessi_plan_naive(a, v->graph, m);
+    if (v->plan)
+        tessi_plan_take_transforms(plan, v->plan);
     return tessi_pass_lower(a, v->graph, plan, m, f);
 }
 

@@ -140,7 +140,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     Binding b;
     if (!tessi_bind(p, v, target == TESS_TARGET_INTERP ? NULL : v->loops, a, arena, &b, f))
         return false;
-    InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, arena };
+    InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, NULL, arena };
     double start = tessi_clock_ms();
     bool ok = target == TESS_TARGET_C       ? tessi_run_entry(p, v->graph, v->entry, &b, arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
@@ -303,6 +303,20 @@ bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, v
     return true;
 }
 
+/* The sums that the plan takes by Fourier transforms differ from those as written: the interpreter takes them so too, and holds one
+ * against the other. NULL when there are none. */
+static const uint16_t *transforms_of(const Variant *v, Arena *arena)
+{
+    uint16_t *rows = ARENA_NEW_ARRAY(arena, uint16_t, v->graph->stages.n);
+    bool any = false;
+    for (uint32_t i = 0; v->plan && i < v->plan->groups.n; i++) {
+        const PlanGroup *group = &v->plan->groups.at[i];
+        rows[group->members.at[0].v] = group->transform;
+        any = any || group->transform;
+    }
+    return any ? rows : NULL;
+}
+
 static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena, void **memory)
 {
     Failure *f = &a->failure;
@@ -317,8 +331,16 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
     InterpImage *again = ARENA_NEW_ARRAY(arena, InterpImage, g->outputs.n);
     if (!tessi_results_again(g, &b, again, memory, f))
         return false;
-    InterpArgs interp = { b.params, b.scalars, b.inputs, again, 0, arena };
-    if (!tessi_interpret_graph(v->meaning, &interp, f))
+    InterpArgs interp = { .params = b.params,
+                          .scalars = b.scalars,
+                          .inputs = b.inputs,
+                          .outputs = again,
+                          .transform =
+                              tessi_streq(a->timing.target, target_name(TESS_TARGET_INTERP))
+                                  ? NULL
+                                  : transforms_of(v, arena),
+                          .arena = arena };
+    if (!tessi_interpret_graph(interp.transform ? v->graph : v->meaning, &interp, f))
         return false;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!tessi_same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))

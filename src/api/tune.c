@@ -84,7 +84,7 @@ static uint32_t number_of(const Tuner *t, uint64_t hash)
 static bool enqueue(Tuner *t, Candidate c)
 {
     c.hash = hash_of(t, c.plan);
-    if (number_of(t, c.hash))
+    if (number_of(t, c.hash) || !tessi_plan_same_transforms(c.plan, t->v->plan))
         return false;
     c.p = t->p;
     c.predicted =

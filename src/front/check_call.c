@@ -240,7 +240,7 @@ static bool dilation_of(Checker *c, const AstArg *a, int32_t *dilation)
 
 static bool method_of(Checker *c, const AstArg *a, MethodRequest *request)
 {
-    static const char *const names[] = { "auto", "direct", "separable" };
+    static const char *const names[] = { "auto", "direct", "separable", "fft" };
     const char *name = a->value->kind == AST_NAME ? a->value->name.text : "";
     if (tessi_method_by_name(name, &request->method)) {
         request->span = a->value->span;
@@ -251,7 +251,7 @@ static bool method_of(Checker *c, const AstArg *a, MethodRequest *request)
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
     else
-        tessi_diag_help(c->d, d, "the methods are auto, direct and separable");
+        tessi_diag_help(c->d, d, "the methods are auto, direct, separable and fft");
     return false;
 }
 
@@ -276,7 +276,7 @@ static bool keywords(Checker *c, const AstExpr *e, int32_t *dilation, MethodRequ
                 CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
             tessi_diag_help(c->d, d,
                             "it takes 'dilation = d', the distance between the taps, and 'method "
-                            "= direct' or 'method = separable'");
+                            "= direct', 'separable' or 'fft'");
             return false;
         }
     }

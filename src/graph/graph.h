@@ -101,6 +101,7 @@ typedef enum Method {
     METHOD_AUTO,
     METHOD_DIRECT,    /* tap by tap, as written */
     METHOD_SEPARABLE, /* along one dimension after the other */
+    METHOD_FFT,       /* by Fourier transforms of blocks of rows (graph_transform.h) */
     N_METHODS
 } Method;
 const char *tessi_method_name(Method m);
@@ -116,8 +117,9 @@ typedef struct Expr {
     ScalarType type;
     Op op;               /* EXPR_OP */
     Reduction reduction; /* EXPR_WINDOW */
-    bool fused;   /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
-    uint32_t ref; /* SCALAR, INDEX, WINVAR; WINDOW: number of its request plus one, 0 = none */
+    bool fused; /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
+    uint32_t
+        ref; /* SCALAR, INDEX, WINVAR; WINDOW (SUM): number of its request plus one, 0 = none */
     uint8_t n_args;
     ExprId arg[3];
     AccessId access;
@@ -310,8 +312,12 @@ ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var);
 ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index);
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where);
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where); /* a SUM */
-/* A sum that is to be computed in a certain way; only in graphs that are not simplified yet. */
+/* A sum that is to be computed in a certain way. Simplifying does what is asked and forgets it, but for DIRECT and FFT, which are the
+ * planner's to see to. */
 ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where);
+/* The same of a window made otherwise; what is no sum over a window is returned as it is. */
+ExprId tessi_expr_asked(Graph *g, ExprId window, MethodRequest request);
+MethodRequest tessi_expr_request(const Graph *g, const Expr *window); /* AUTO: none */
 bool tessi_expr_is_const(const Graph *g, ExprId id, Value *value);
 /* Rebuilds `root` with every window variable of `w` replaced by the constants `value[]` (used to unroll). */
 ExprId tessi_expr_subst_window(Graph *g, ExprId root, WindowId w, const int32_t *value);

@@ -39,7 +39,7 @@ Stage *tessi_stage(const Graph *g, StageId id)
     return &g->stages.at[id.v < g->stages.n ? id.v : 0];
 }
 
-static const char *const methods[N_METHODS] = { "auto", "direct", "separable" };
+static const char *const methods[N_METHODS] = { "auto", "direct", "separable", "fft" };
 
 const char *tessi_method_name(Method m)
 {

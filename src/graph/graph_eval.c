@@ -36,11 +36,12 @@ Region tessi_point_region(const PointEval *p, Arena *a, ExprWalk *walk, ExprId r
     return copy_region(a, &mine);
 }
 
-static Region window_region(const PointEval *p, Arena *a, ExprWalk *walk, uint32_t id)
+/* What the last n arguments need. */
+static Region window_region(const PointEval *p, Arena *a, ExprWalk *walk, uint32_t id, uint32_t n)
 {
     const Expr *e = &p->g->exprs.at[id];
     ExprList mine = { 0 };
-    const ExprList *all = tessi_expr_walk(walk, p->g, e->arg, e->n_args);
+    const ExprList *all = tessi_expr_walk(walk, p->g, e->arg + e->n_args - n, n);
     VEC_FOREACH (const ExprId, inner, all) {
         if (tessi_expr_belongs(p->g, &p->deps[inner->v], e, &p->deps[id]))
             VEC_PUSH(a, &mine, *inner);
@@ -52,19 +53,23 @@ void tessi_point_init(PointEval *p, const Graph *g, Arena *a)
 {
     ExprWalk walk = { .arena = a };
     Region *body = ARENA_NEW_ARRAY(a, Region, g->exprs.n);
+    Region *where = ARENA_NEW_ARRAY(a, Region, g->exprs.n);
     int64_t most[MAX_WINDOW_LEVELS] = { 0 };
     *p = (PointEval){ .g = g, .deps = tessi_expr_deps(g, a) };
     for (uint32_t id = 1; id < p->g->exprs.n; id++) {
         const Expr *e = &p->g->exprs.at[id];
         if (e->kind != EXPR_WINDOW)
             continue;
-        body[id] = window_region(p, a, &walk, id);
+        body[id] = window_region(p, a, &walk, id, e->n_args);
+        if (e->n_args > 1)
+            where[id] = window_region(p, a, &walk, id, 1);
         const Window *w = tessi_window(p->g, e->window);
         int64_t points = tessi_window_points(w);
         if (e->reduction == REDUCE_MEDIAN && points > most[w->level])
             most[w->level] = points;
     }
     p->body = body;
+    p->where = where;
     p->value = ARENA_NEW_ARRAY(a, Value, p->g->exprs.n);
     for (int level = 0; level < MAX_WINDOW_LEVELS; level++)
         p->sorted[level] = ARENA_NEW_ARRAY(a, Value, (size_t)most[level]);
@@ -111,10 +116,13 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
                            : tessi_reduction_empty(e->reduction, e->type);
     memcpy(var, w->lo, sizeof w->lo);
     do {
-        if (!tessi_point_eval(p, body))
+        /* Reads where the condition does not hold may be of anywhere. */
+        if (where && !tessi_point_eval(p, &p->where[id]))
             return false;
         if (where && !p->value[e->arg[1].v].i)
             continue;
+        if (!tessi_point_eval(p, body))
+            return false;
         if (e->reduction == REDUCE_MEDIAN)
             sorted[n] = p->value[e->arg[0].v];
         else if (n == 0 && !varies)

@@ -17,6 +17,7 @@ struct PointEval {
     const Graph *g;
     const ExprDeps *deps; /* by expression */
     const Region *body;   /* by expression: what a WINDOW evaluates for each of its points */
+    const Region *where;  /* by expression: what its condition needs of that */
     Value *value;         /* by expression: the value at the current point */
     Value *sorted[MAX_WINDOW_LEVELS]; /* room for the points of the largest median of each level */
     int32_t window[MAX_WINDOW_LEVELS][MAX_WINDOW_VARS]; /* variables of the windows that are open */

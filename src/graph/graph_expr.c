@@ -273,14 +273,12 @@ static bool window_is_empty(const Window *w)
     return false;
 }
 
-static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where, bool fused,
-                         uint32_t request)
+static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where, bool fused)
 {
     Expr e = { .kind = EXPR_WINDOW,
                .type = tessi_expr(g, body)->type,
                .reduction = r,
                .fused = fused,
-               .ref = request,
                .window = w,
                .n_args = 1,
                .arg = { body } };
@@ -297,21 +295,22 @@ static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId 
 
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where)
 {
-    return new_window(g, r, w, body, where, false, 0);
+    return new_window(g, r, w, body, where, false);
 }
 
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where)
 {
     const Expr *e = tessi_expr(g, product);
     bool is_product = e->kind == EXPR_OP && e->op == OP_MUL && tessi_is_real(e->type);
-    return new_window(g, REDUCE_SUM, w, product, where, is_product, 0);
+    return new_window(g, REDUCE_SUM, w, product, where, is_product);
 }
 
-ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where)
+ExprId tessi_expr_asked(Graph *g, ExprId window, MethodRequest request)
 {
+    Expr e = *tessi_expr(g, window);
     uint32_t k = 0;
-    if (request.method == METHOD_AUTO)
-        return tessi_expr_window(g, REDUCE_SUM, w, body, where);
+    if (request.method == METHOD_AUTO || e.kind != EXPR_WINDOW || e.reduction != REDUCE_SUM)
+        return window;
     for (; k < g->requests.n; k++) {
         const MethodRequest *have = &g->requests.at[k];
         if (have->method == request.method && have->span.file == request.span.file
@@ -320,5 +319,18 @@ ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId 
     }
     if (k == g->requests.n)
         VEC_PUSH(g->arena, &g->requests, request);
-    return new_window(g, REDUCE_SUM, w, body, where, false, k + 1);
+    e.ref = k + 1;
+    return intern_expr(g, &e);
+}
+
+MethodRequest tessi_expr_request(const Graph *g, const Expr *window)
+{
+    if (window->kind != EXPR_WINDOW || !window->ref)
+        return (MethodRequest){ .method = METHOD_AUTO };
+    return g->requests.at[window->ref - 1];
+}
+
+ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where)
+{
+    return tessi_expr_asked(g, tessi_expr_window(g, REDUCE_SUM, w, body, where), request);
 }

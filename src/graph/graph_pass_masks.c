@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "graph/graph_taps.h"
+#include "graph/graph_transform.h"
 
 enum {
     MAX_POINTS = 1 << 14,
@@ -602,6 +603,19 @@ static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
     return done;
 }
 
+/* The planner sees to it, where it can be. */
+static ExprId by_transforms(Masks *m, MethodRequest asked, ExprId now)
+{
+    WideSum sum;
+    MaskForm form = { .stage = m->domain.name, .asked = METHOD_FFT, .span = asked.span };
+    if (m->fp == FP_STRICT)
+        form.fault = "under strict rounding a sum of reals is added up as written";
+    else if (tessi_wide_sum(m->to, m->to->arena, m->domain.n_dims, now, &sum, &form.fault))
+        return tessi_expr_asked(m->to, now, asked);
+    VEC_PUSH(m->to->arena, &m->to->forms, form);
+    return now;
+}
+
 /* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
 
 static void enter(void *user, const Stage *s, const Piece *p)
@@ -627,9 +641,14 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
         asked = r->to->requests.at[window.ref - 1];
         now = tessi_expr_window(r->to, REDUCE_SUM, window.window, window.arg[0], window.arg[1]);
     }
-    if (find_taps(m, &window, &t))
-        return as_asked(m, &t, asked, now);
-    if (asked.method == METHOD_SEPARABLE) {
+    if (asked.method == METHOD_FFT)
+        return by_transforms(m, asked, now);
+    const bool known = find_taps(m, &window, &t);
+    if (known)
+        now = as_asked(m, &t, asked, now);
+    if (asked.method == METHOD_DIRECT && m->fp == FP_FAST) /* planners would do otherwise */
+        return tessi_expr_asked(r->to, now, asked);
+    if (!known && asked.method == METHOD_SEPARABLE) {
         MaskForm form = { .stage = m->domain.name,
                           .asked = asked.method,
                           .span = asked.span,

@@ -73,7 +73,8 @@ static ExprId contract(Graph *g, ExprId id, FpMode fp)
     if (e.kind == EXPR_OP && (e.op == OP_ADD || e.op == OP_SUB))
         better = contract_sum(g, &e, fp);
     if (e.kind == EXPR_WINDOW && e.reduction == REDUCE_SUM && is_product(g, e.arg[0]))
-        better = tessi_expr_window_fused(g, e.window, e.arg[0], e.arg[1]);
+        better = tessi_expr_asked(g, tessi_expr_window_fused(g, e.window, e.arg[0], e.arg[1]),
+                                  tessi_expr_request(g, &e));
     return better.v ? better : id;
 }
 

@@ -108,7 +108,7 @@ static ExprId unroll_window(Unroll *u, ExprId id)
     const Expr e = *tessi_expr(g, id);
     const Window w = *tessi_window(g, e.window);
     Taps taps;
-    if (e.reduction == REDUCE_MEDIAN)
+    if (e.reduction == REDUCE_MEDIAN || tessi_expr_request(g, &e).method == METHOD_FFT)
         return id;
     ExprId roots[4] = { e.arg[0], e.arg[1] };
     uint32_t n_roots = e.n_args;

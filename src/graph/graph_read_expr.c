@@ -226,7 +226,8 @@ static Method read_method(const char *name)
     for (int k = METHOD_AUTO + 1; k < N_METHODS; k++) {
         const char *method = tessi_method_name((Method)k);
         size_t n = strlen(method);
-        if (strncmp(name, method, n) == 0 && tessi_streq(name + n, "_sum"))
+        if (strncmp(name, method, n) == 0
+            && (tessi_streq(name + n, "_sum") || tessi_streq(name + n, "_fused_sum")))
             return (Method)k;
     }
     return METHOD_AUTO;
@@ -234,7 +235,9 @@ static Method read_method(const char *name)
 
 static bool read_reduction(const char *name, Reduction *reduction, bool *fused)
 {
-    *fused = tessi_streq(name, "fused_sum");
+    const size_t n = strlen(name), most = strlen("fused_sum");
+    *fused = n >= most && tessi_streq(name + n - most, "fused_sum")
+             && (n == most || read_method(name) != METHOD_AUTO);
     *reduction = REDUCE_SUM;
     if (*fused || read_method(name) != METHOD_AUTO)
         return true;
@@ -290,11 +293,9 @@ static ExprId read_window(Reader *r, const char *name)
         tessi_graph_read_fail(r, "the condition of a window must be bool");
     if (r->failed)
         return nothing(r);
-    if (read_method(name) != METHOD_AUTO)
-        return tessi_expr_window_by(r->g, (MethodRequest){ .method = read_method(name) }, id, body,
-                                    where);
-    return fused ? tessi_expr_window_fused(r->g, id, body, where)
-                 : tessi_expr_window(r->g, reduction, id, body, where);
+    ExprId window = fused ? tessi_expr_window_fused(r->g, id, body, where)
+                          : tessi_expr_window(r->g, reduction, id, body, where);
+    return tessi_expr_asked(r->g, window, (MethodRequest){ .method = read_method(name) });
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------------- */

@@ -95,11 +95,9 @@ ExprId tessi_rewrite_rebuild(Rewrite *r, const Expr *e)
     }
     case EXPR_WINDOW: {
         WindowId w = tessi_rewrite_window(r, e->window);
-        if (e->fused)
-            return tessi_expr_window_fused(to, w, arg[0], arg[1]);
-        if (e->ref)
-            return tessi_expr_window_by(to, r->from->requests.at[e->ref - 1], w, arg[0], arg[1]);
-        return tessi_expr_window(to, e->reduction, w, arg[0], arg[1]);
+        ExprId sum = e->fused ? tessi_expr_window_fused(to, w, arg[0], arg[1])
+                              : tessi_expr_window(to, e->reduction, w, arg[0], arg[1]);
+        return tessi_expr_asked(to, sum, tessi_expr_request(r->from, e));
     }
     }
     return (ExprId){ 0 };

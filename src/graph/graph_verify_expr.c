@@ -68,7 +68,7 @@ static bool verify_window(Verify *v, uint32_t id)
         && (e->reduction != REDUCE_SUM || body->kind != EXPR_OP || body->op != OP_MUL
             || !tessi_is_real(e->type)))
         return bad(v, id, "a fused sum is not a sum of products of reals");
-    if (e->ref > g->requests.n || (e->ref && (e->fused || e->reduction != REDUCE_SUM)))
+    if (e->ref > g->requests.n || (e->ref && e->reduction != REDUCE_SUM))
         return bad(v, id, "a method for what is no sum");
     int level = tessi_window(g, e->window)->level;
     for (uint32_t k = 0; k < e->n_args; k++) {

@@ -2,6 +2,7 @@
  * so that every image can be freed on every path. */
 #include "interp/graph_interp.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ typedef struct Run {
     Region *region;      /* all pieces of all stages, in order */
     int64_t *size_value; /* by size */
     uint64_t used_bytes;
+    TransformedSum sum; /* of the stage at hand; window none = it has none */
     PointEval point;
 } Run;
 
@@ -162,6 +164,27 @@ static bool run_input(Run *r, const Stage *s, StageImage *image)
     return true;
 }
 
+/* The sum as written has been computed at the point; from here on it is the one by transforms. */
+static bool use_transformed(Run *r, const Region *region)
+{
+    PointEval *p = &r->point;
+    const TransformedSum *sum = &r->sum;
+    const double value = sum->at[p->x[0] * sum->cols + p->x[1]];
+    Value *written = &p->value[sum->window.v];
+    if (fabs(value - written->f) > sum->differs)
+        return tessi_failf(
+            r->failure, TESS_ERROR_INTERNAL,
+            "a sum by Fourier transforms at [%lld, %lld] is %.17g, as written %.17g; "
+            "they may differ by %.3g",
+            (long long)p->x[0], (long long)p->x[1], value, written->f, sum->differs);
+    written->f = value;
+    uint32_t first = 0;
+    while (first < region->n && region->at[first].v <= sum->window.v)
+        first++;
+    const Region later = { region->at + first, region->n - first };
+    return tessi_point_eval(p, &later);
+}
+
 static bool run_piece(Run *r, const StageImage *image, const Piece *piece, const Region *region)
 {
     int64_t count[MAX_DIMS], offset[MAX_DIMS];
@@ -184,7 +207,7 @@ static bool run_piece(Run *r, const StageImage *image, const Piece *piece, const
         }
         if (!inside)
             continue;
-        if (!tessi_point_eval(p, region))
+        if (!tessi_point_eval(p, region) || (r->sum.window.v && !use_transformed(r, region)))
             return false;
         tessi_store_element(image->type, image->at + at, p->value[piece->body.v]);
     } while (tessi_next_point(image->n_dims, count, p->x));
@@ -204,10 +227,14 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
     case STAGE_HISTOGRAM: tessi_histogram_image(&r->image[s->source.v], image); return true;
     default: break;
     }
-    for (uint32_t k = 0; k < s->pieces.n; k++)
-        if (!run_piece(r, image, &s->pieces.at[k], &region[k]))
-            return false;
-    return true;
+    const StageId id = tessi_graph_stage_by_name(r->g, s->name);
+    const uint32_t rows = r->args->transform ? r->args->transform[id.v] : 0;
+    r->sum = (TransformedSum){ .at = NULL };
+    bool ok = !rows || tessi_transform_stage(&r->point, r->args->arena, s, rows, &r->sum);
+    for (uint32_t k = 0; k < s->pieces.n && ok; k++)
+        ok = run_piece(r, image, &s->pieces.at[k], &region[k]);
+    free(r->sum.at);
+    return ok;
 }
 
 static bool run_stages(Run *r)

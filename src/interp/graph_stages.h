@@ -21,6 +21,17 @@ bool tessi_next_point(uint32_t n_dims, const int64_t *size, int64_t *index);
 /* PointEval.load over the stage images that PointEval.user points to. */
 bool tessi_stage_load(PointEval *p, const Access *a, Value *v);
 
+/* A sum taken by Fourier transforms of n rows at every point of a stage. */
+typedef struct TransformedSum {
+    ExprId window;
+    int64_t cols; /* of the stage */
+    double *at;   /* row-major; to be freed */
+    double
+        differs; /* from the sum as written by at most this; NaN = anything, since not all that is read is finite */
+} TransformedSum;
+bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_t n,
+                           TransformedSum *out);
+
 /* The value of a REDUCE stage (docs/internals/reductions.md), in the stage's type. */
 Value tessi_reduce_image(const Stage *s, const StageImage *source);
 /* Counts into `counts`, which is zero; a compact image of U32. */

@@ -22,7 +22,10 @@ typedef struct InterpArgs {
     const InterpImage *
         outputs; /* one for each output image; only its pixels are written, padding is left alone */
     uint64_t memory_limit_bytes; /* of intermediate images; 0 = no limit */
-    Arena *arena;                /* for side tables; the caller disposes of it after the run */
+    const uint16_t *
+        transform; /* of the graph interpreter, by stage: rows of the Fourier transforms by which its wide sum is taken, 0 = none
+                                * (graph_transform.h). The sum is computed as written too, and must not differ by more than is promised. NULL = no stage */
+    Arena *arena;  /* for side tables; the caller disposes of it after the run */
 } InterpArgs;
 
 #endif

@@ -307,6 +307,10 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         l->stream = tessi_scope_let(l, "stream", exceeds_caches(l, group));
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
+    if (group->transform) {
+        tessi_lower_transform(l, group);
+        return;
+    }
     if (group->tile[0]) {
         (l->plan->gpu ? tessi_kernel_tiles : tessi_lower_tiles)(l, group);
         return;

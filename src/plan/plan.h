@@ -44,7 +44,9 @@ enum {
     PLAN_MAX_ROWS = 16,
     PLAN_MAX_TILE = 1 << 20,
     PLAN_MAX_SCRATCH_BYTES = 1 << 20,
-    PLAN_MAX_COLUMNS = 8
+    PLAN_MAX_COLUMNS = 8,
+    PLAN_STRIP_STEP = 16, /* strips of transforms are multiples of it */
+    PLAN_MAX_STRIP = 1024
 };
 
 typedef enum Split {
@@ -108,6 +110,9 @@ typedef struct PlanGroup {
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
     bool stream; /* results bypass the caches when they are larger than the last one */
+    uint16_t
+        transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
+    uint16_t strip; /* columns that are transformed together */
     const char *reason;
 } PlanGroup;
 
@@ -159,6 +164,9 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
 void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
                               int64_t *before, int64_t *size);
 
+/* Elements of a row of scratch memory for a strip: with those that the taps of a mask of so many columns read beyond it. */
+int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols);
+
 /* What a block of a kernel of tiles computes of a pass in one of the last two dimensions (0: rows), relative to the first point of its
  * tile: [lo, lo + n), a whole number of times what a thread computes, and all that the passes after it compute from. */
 typedef struct PlanExtent {
@@ -181,6 +189,12 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out);
 /* Reads a plan for `g`; NULL with BAD_PLAN_TEXT, or PLAN_MISMATCH when it is no plan of this graph. */
 Plan *tessi_plan_read(Arena *a, Diags *d, const Graph *g, const char *text, size_t n);
+/* A sentence when the plan does not take a sum by transforms that the program asks to be taken so, else NULL. */
+const char *tessi_plan_missing_transform(Arena *a, const Plan *p, const Graph *g);
+/* Both take the same sums by transforms of as many rows, which gives the same bits. */
+bool tessi_plan_same_transforms(const Plan *a, const Plan *b);
+/* Has the naive plan `to` take sums as `from` does. */
+void tessi_plan_take_transforms(Plan *to, const Plan *from);
 /* NULL when the plan is legal for the graph and this version lowers it, else one sentence. */
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g);
 

@@ -86,6 +86,14 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
  * find their elements side by side. */
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns);
+/* ---- plan_transform.c: sums over wide masks by Fourier transforms */
+/* The fault of a group with transforms, or NULL. */
+const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* Gives the group of a stage with a wide sum transforms where that is expected to pay, or asked for, and says why or why not. */
+void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId id,
+                                 PlanGroup *group);
+/* What a point of a group with transforms costs; 0 without. */
+double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);

@@ -10,6 +10,7 @@
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
 #include <string.h>
 
+#include "graph/graph_transform.h"
 #include "plan/plan_base.h"
 
 enum { MAX_NAME = 4096 };
@@ -296,6 +297,17 @@ static bool read_outputs(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_transform(PlanReader *r)
+{
+    int rows, columns;
+    if (!read_number(r, "rows", MOST_TRANSFORM, &rows)
+        || !read_number(r, "columns", PLAN_MAX_STRIP, &columns))
+        return false;
+    r->group->transform = (uint16_t)rows;
+    r->group->strip = (uint16_t)columns;
+    return line_ends(r);
+}
+
 static bool read_resident(PlanReader *r)
 {
     int n;
@@ -391,11 +403,11 @@ static bool read_line(PlanReader *r)
     bool of_pass = r->pass && (tessi_streq(key, "rows") || tessi_streq(key, "outputs"));
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
-                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
-                    || tessi_streq(key, "columns") || tessi_streq(key, "split")
-                    || tessi_streq(key, "kernel") || tessi_streq(key, "block")
-                    || tessi_streq(key, "outputs") || tessi_streq(key, "resident");
+    bool of_group =
+        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
+        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
+        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
+        || tessi_streq(key, "resident") || tessi_streq(key, "transform");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -418,6 +430,8 @@ static bool read_line(PlanReader *r)
         return read_outputs(r);
     if (tessi_streq(key, "resident"))
         return read_resident(r);
+    if (tessi_streq(key, "transform"))
+        return read_transform(r);
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 

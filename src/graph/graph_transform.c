@@ -1,0 +1,159 @@
+/* Which sums can be taken by Fourier transforms, and what is fixed about these. */
+#include "graph/graph_transform.h"
+
+#include <math.h>
+
+/* ---- What can be ------------------------------------------------------------------------------------------------------- */
+
+/* The same at every point of the stage. */
+static bool is_same_everywhere(const Graph *g, ExprWalk *walk, ExprId id)
+{
+    const ExprList *list = tessi_expr_walk(walk, g, &id, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *e = tessi_expr(g, *it);
+        if (e->kind == EXPR_INDEX || e->kind == EXPR_WINDOW)
+            return false;
+        const Access *a = e->kind == EXPR_LOAD ? tessi_access(g, e->access) : NULL;
+        for (uint32_t d = 0; a && d < a->n_dims; d++)
+            if (!a->dim[d].absolute && a->dim[d].src >= 0)
+                return false;
+    }
+    return true;
+}
+
+/* X[y + i, x + j] of a plane, possibly cast. */
+static bool is_tap(const Graph *g, ExprId id, WindowId w, AccessId *read)
+{
+    const Expr *e = tessi_expr(g, id);
+    if (e->kind == EXPR_CAST)
+        e = tessi_expr(g, e->arg[0]);
+    if (e->kind != EXPR_LOAD)
+        return false;
+    const Access *a = tessi_access(g, e->access);
+    *read = e->access;
+    for (uint8_t d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        if (dim->absolute || dim->src != (int8_t)d || dim->scale != 1 || dim->n_terms != 1
+            || dim->term[0].window.v != w.v || dim->term[0].var != d || dim->term[0].coef != 1)
+            return false;
+    }
+    return a->n_dims == 2;
+}
+
+bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId window, WideSum *out,
+                    const char **why)
+{
+    const Expr *e = tessi_expr(g, window), *body = tessi_expr(g, e->arg[0]);
+    const Window *w = tessi_window(g, e->window);
+    ExprWalk walk = { .arena = scratch };
+    const char *ignored;
+    why = why ? why : &ignored;
+    *out = (WideSum){ .window = window };
+    if (e->n_args > 1)
+        out->where = e->arg[1];
+    *why = "only sums of reals are";
+    if (e->kind != EXPR_WINDOW || e->reduction != REDUCE_SUM || !tessi_is_real(e->type))
+        return false;
+    *why = "only masks of two dimensions on images of two are";
+    if (n_dims != 2 || w->n_vars != 2)
+        return false;
+    *why = "the mask has too many rows";
+    const int64_t rows = (int64_t)w->hi[0] - w->lo[0] + 1, cols = (int64_t)w->hi[1] - w->lo[1] + 1;
+    if (rows < 1 || cols < 1 || rows > MOST_TRANSFORM / 2)
+        return false;
+    out->rows = (uint32_t)rows;
+    out->cols = (uint32_t)cols;
+    *why = "its terms are not weights times what is read at the places of the mask";
+    if (body->kind != EXPR_OP || body->op != OP_MUL)
+        return false;
+    const uint32_t second = is_tap(g, body->arg[1], e->window, &out->read);
+    if (!second && !is_tap(g, body->arg[0], e->window, &out->read))
+        return false;
+    out->value = body->arg[second];
+    out->weight = body->arg[!second];
+    return is_same_everywhere(g, &walk, out->weight)
+           && (!out->where.v || is_same_everywhere(g, &walk, out->where));
+}
+
+static bool is_plain(const Stage *s)
+{
+    bool plain = s->kind == STAGE_COMPUTE && s->pieces.n == 1;
+    for (uint8_t d = 0; d < s->n_dims && plain; d++)
+        plain = s->pieces.at[0].step[d] == 1 && s->pieces.at[0].count[d].v == s->size[d].v;
+    return plain;
+}
+
+bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSum *out, bool *must)
+{
+    ExprWalk walk = { .arena = scratch };
+    uint32_t n = 0;
+    *must = false;
+    if (!is_plain(s))
+        return false;
+    const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(g, *id);
+        WideSum sum;
+        if (e->kind != EXPR_WINDOW)
+            continue;
+        n++;
+        const Method asked = tessi_expr_request(g, e).method;
+        const bool may = asked == METHOD_FFT || (asked == METHOD_AUTO && g->fp == FP_FAST);
+        if (!may || !tessi_wide_sum(g, scratch, s->n_dims, *id, &sum, NULL))
+            continue;
+        *out = sum;
+        *must = *must || asked == METHOD_FFT;
+    }
+    return n == 1 && out->window.v;
+}
+
+/* ---- What is fixed ------------------------------------------------------------------------------------------------------- */
+
+uint32_t tessi_transform_radices(uint32_t n, uint32_t radix[MAX_RADICES])
+{
+    uint32_t count = 0, fours = n == 32 || n == 256 ? 1 : n == 128 || n == 1024 ? 2 : 0;
+    while (n > (fours == 2 ? 16u : fours == 1 ? 4u : 1u)) {
+        radix[count++] = 8;
+        n /= 8;
+    }
+    while (fours--)
+        radix[count++] = 4;
+    return count;
+}
+
+uint32_t tessi_transform_frequency(uint32_t n, uint32_t row)
+{
+    uint32_t radix[MAX_RADICES], count = tessi_transform_radices(n, radix), f = 0, step = 1;
+    for (uint32_t k = 0; k < count; k++) {
+        n /= radix[k];
+        f += step * (row / n);
+        row %= n;
+        step *= radix[k];
+    }
+    return f;
+}
+
+/* From the first eighth of the circle, so that the wave is symmetric to the bit. */
+double tessi_transform_sine(uint32_t n, uint32_t k)
+{
+    const double turn = 6.283185307179586477;
+    const uint32_t quarter = n / 4, quarters = k / quarter % 4;
+    const uint32_t at = quarters & 1 ? quarter - k % quarter : k % quarter;
+    const double value = at > quarter / 2 ? cos(turn * (quarter - at) / n) : sin(turn * at / n);
+    return at && quarters >= 2 ? -value : value;
+}
+
+double tessi_transform_half(ScalarType t)
+{
+    return t == TYPE_F64 ? 0.70710678118654752440 : (double)0.70710678118654752440f;
+}
+
+/* Both transforms are off by 7 units a level of radix 2 in the norm of a column (Higham, Accuracy and Stability of Numerical Algorithms,
+ * section 24.1), the sums over L complex products by 3 L, the weights by 2; a column of two blocks has a norm of at most sqrt(2 N) times the
+ * greatest value. */
+double tessi_transform_error(ScalarType t, uint32_t n, uint32_t cols)
+{
+    const double unit = t == TYPE_F64 ? 0x1p-53 : 0x1p-24;
+    const double norm = sqrt(2.0 * n), levels = log2((double)n);
+    return 1.01 * norm * (14 * levels + 3.0 * cols + 2) * unit;
+}

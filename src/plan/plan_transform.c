@@ -1,0 +1,215 @@
+/* Sums over wide masks by Fourier transforms (graph_transform.h): which plans may, what it costs, and when it pays. */
+#include "graph/graph_transform.h"
+#include "plan/plan_base.h"
+
+enum { STRIP = 128 };
+#define NEAR_PEAK 0.9 /* of multiply-adds, which loops over taps reach, as measured */
+
+int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols)
+{
+    const int64_t step = PLAN_STRIP_STEP, steps = (strip + cols - 1 + step - 1) / step;
+    return (steps | 1)
+           * step; /* an odd number, so that rows above one another lie in different places of a cache */
+}
+
+/* Of one of the four arrays that a strip takes. */
+static int64_t scratch_bytes(ScalarType t, uint32_t n, uint32_t strip, uint32_t cols)
+{
+    return tessi_plan_transform_columns(strip, cols) * n * tessi_type_info(t)->bytes;
+}
+
+const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    Arena *a = f->arena;
+    const uint32_t n = group->transform;
+    const Stage *s = tessi_stage(f->g, group->members.at[0]);
+    WideSum sum;
+    bool must;
+    if (p->gpu || group->members.n != 1 || group->tile[0] || group->rows > 1
+        || !tessi_stage_wide_sum(f->g, a, s, &sum, &must))
+        return tessi_sprintf(a,
+                             "group '%s': transforms are for the only sum over a wide mask of one "
+                             "stage in two dimensions, where rounding may differ, on CPUs",
+                             group->name);
+    if (n < LEAST_TRANSFORM || n > MOST_TRANSFORM || (n & (n - 1)) || n < sum.rows)
+        return tessi_sprintf(a,
+                             "group '%s': transforms have %d, twice that, .. %d rows, and no "
+                             "fewer than the mask, which has %u",
+                             group->name, LEAST_TRANSFORM, MOST_TRANSFORM, (unsigned)sum.rows);
+    if (group->strip % PLAN_STRIP_STEP || group->strip < PLAN_STRIP_STEP
+        || scratch_bytes(tessi_expr(f->g, sum.window)->type, n, group->strip, sum.cols)
+               > PLAN_MAX_SCRATCH_BYTES)
+        return tessi_sprintf(a,
+                             "group '%s': strips of transforms have a multiple of %d columns, "
+                             "and no more than fit %d bytes",
+                             group->name, PLAN_STRIP_STEP, PLAN_MAX_SCRATCH_BYTES);
+    return NULL;
+}
+
+static uint16_t transform_of(const Plan *p, StageId id)
+{
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        if (group->transform && group->members.at[0].v == id.v)
+            return group->transform;
+    return 0;
+}
+
+const char *tessi_plan_missing_transform(Arena *a, const Plan *p, const Graph *g)
+{
+    ExprWalk walk = { .arena = a };
+    GRAPH_FOREACH_STAGE (g, id) {
+        bool asked = false, done;
+        VEC_FOREACH (const Piece, piece, &tessi_stage(g, id)->pieces) {
+            const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
+            VEC_FOREACH (const ExprId, e, list)
+                asked = asked || tessi_expr_request(g, tessi_expr(g, *e)).method == METHOD_FFT;
+        }
+        done = transform_of(p, id) != 0;
+        if (asked && !done && p->needed[id.v])
+            return tessi_sprintf(
+                a, "'%s' asks for 'method = fft', which %s", tessi_stage(g, id)->name,
+                p->gpu ? "kernels of GPUs do not have in this version"
+                       : "is for the only window of a stage computed in one piece, "
+                         "with masks that transforms of 1024 rows can hold");
+    }
+    return NULL;
+}
+
+bool tessi_plan_same_transforms(const Plan *a, const Plan *b)
+{
+    for (uint32_t v = 1; v < a->n_stages; v++)
+        if (transform_of(a, (StageId){ v }) != transform_of(b, (StageId){ v }))
+            return false;
+    return true;
+}
+
+void tessi_plan_take_transforms(Plan *to, const Plan *from)
+{
+    VEC_FOREACH (PlanGroup, group, &to->groups)
+        VEC_FOREACH (const PlanGroup, other, &from->groups) {
+            if (!other->transform || other->members.at[0].v != group->members.at[0].v)
+                continue;
+            group->transform = other->transform;
+            group->strip = other->strip;
+        }
+}
+
+/* ---- What it costs ------------------------------------------------------------------------------------------------------ */
+
+typedef struct TransformCost {
+    uint32_t n, strip;
+    double seconds; /* of one point, all cores at work */
+} TransformCost;
+
+static double per_second(const Machine *m, double per_cycle, ScalarType t)
+{
+    const double lanes = (double)m->vector_bytes / tessi_type_info(t)->bytes;
+    return per_cycle * (lanes < 1 ? 1 : lanes) * m->ghz * 1e9 * (double)m->cores;
+}
+
+/* Additions and multiply-adds of a pass for one element of two blocks; its loads and stores are four. */
+static double pass_operations(uint32_t radix, bool factors)
+{
+    return (radix == 8 ? 8.0 : 4.0) + (factors ? 4.0 * (radix - 1) / radix : 0);
+}
+
+static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
+                             uint32_t strip)
+{
+    uint32_t radix[MAX_RADICES], size = n, count = tessi_transform_radices(n, radix);
+    const double fma = 1 / per_second(m, m->fma_per_cycle, t);
+    const double simple = 1 / per_second(m, m->simple_per_cycle, t);
+    const double load = 1 / per_second(m, m->load_per_cycle, t);
+    const double wide = (double)tessi_plan_transform_columns(strip, sum->cols) / strip;
+    const double bytes = tessi_type_info(t)->bytes;
+    double passes = 0; /* there and back, for a column of the strip */
+    for (uint32_t k = 0; k < count; k++) {
+        passes += (1 + wide) * (pass_operations(radix[k], size > radix[k]) * simple + 4 * load);
+        size /= radix[k];
+    }
+    const double taps = sum->cols * 4 * fma / NEAR_PEAK;
+    const double memory = 2 * (wide + 1) * bytes / (m->memory_gbs * 1e9);
+    /* What the caches near a core do not hold comes from the next, pass by pass. */
+    const double held =
+        4.0 * (double)scratch_bytes(t, n, strip, sum->cols) / (double)m->l2_bytes - 0.4;
+    const double missed = held < 0 ? 0 : held > 1.5 ? 1.5 : held;
+    const double far = missed * (count + 1.0) * 4 * bytes / (m->l3_gbs * 1e9);
+    return (TransformCost){ n, strip,
+                            n * (passes + taps + memory + far) / (2.0 * (n - sum->rows + 1)) };
+}
+
+static TransformCost cheapest(const Machine *m, ScalarType t, const WideSum *sum)
+{
+    TransformCost best = { 0 };
+    for (uint32_t n = LEAST_TRANSFORM; n <= MOST_TRANSFORM; n *= 2) {
+        for (uint32_t strip = STRIP / 2; strip <= 2 * STRIP; strip *= 2) {
+            if (n < sum->rows || scratch_bytes(t, n, strip, sum->cols) > PLAN_MAX_SCRATCH_BYTES)
+                continue;
+            const TransformCost cost = cost_of(m, t, sum, n, strip);
+            if (!best.n || cost.seconds < best.seconds)
+                best = cost;
+        }
+    }
+    return best;
+}
+
+/* Tap by tap: rows and columns side by side share their loads, and little but the multiply-adds counts. */
+static double direct_seconds(const Machine *m, ScalarType t, const WideSum *sum)
+{
+    const double taps = (double)sum->rows * sum->cols;
+    return taps / (NEAR_PEAK * per_second(m, m->fma_per_cycle, t));
+}
+
+double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
+{
+    WideSum sum;
+    bool must;
+    const Stage *s = tessi_stage(f->g, group->members.at[0]);
+    if (!group->transform || !tessi_stage_wide_sum(f->g, f->arena, s, &sum, &must))
+        return 0;
+    const ScalarType t = tessi_expr(f->g, sum.window)->type;
+    return cost_of(m, t, &sum, group->transform, group->strip).seconds;
+}
+
+/* ---- Choosing --------------------------------------------------------------------------------------------------------------- */
+
+static const char *reason(Arena *a, const WideSum *sum, ScalarType t, const TransformCost *cost,
+                          double direct, bool chosen, bool asked)
+{
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_text_addf(
+        &text,
+        "the sum over %u x %u weights by Fourier transforms of %u rows, %u of them results, "
+        "%.0f ps a point; tap by tap %.0f",
+        (unsigned)sum->rows, (unsigned)sum->cols, (unsigned)cost->n,
+        (unsigned)(cost->n - sum->rows + 1), cost->seconds * 1e12, direct * 1e12);
+    if (!chosen) {
+        tessi_text_add(&text, ", which is done");
+        return tessi_text_str(&text);
+    }
+    tessi_text_addf(
+        &text, "%s\nit is off by at most %.1e of sum |weight| times the greatest |value|",
+        asked ? ", but 'method = fft' asks" : "", tessi_transform_error(t, cost->n, sum->cols));
+    return tessi_text_str(&text);
+}
+
+void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId id, PlanGroup *group)
+{
+    WideSum sum;
+    bool must;
+    if (!tessi_stage_wide_sum(f->g, f->arena, tessi_stage(f->g, id), &sum, &must))
+        return;
+    const ScalarType t = tessi_expr(f->g, sum.window)->type;
+    const TransformCost cost = cheapest(m, t, &sum);
+    const double direct = direct_seconds(m, t, &sum);
+    if (!cost.n)
+        return;
+    const bool chosen = must || cost.seconds < direct;
+    group->reason =
+        reason(f->arena, &sum, t, &cost, direct, chosen, must && cost.seconds >= direct);
+    if (!chosen)
+        return;
+    group->transform = (uint16_t)cost.n;
+    group->strip = (uint16_t)cost.strip;
+}

@@ -1,0 +1,104 @@
+"""Sums over wide masks by Fourier transforms: the compiled loops and the interpreted loops give the bits of the algorithm as the interpreter of
+graphs has it, which holds each sum against the one as written; for any border rule, size, mask, type, transform and strip."""
+import pathlib
+import random
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+RULES = ["clamp", "mirror", "reflect", "wrap", "constant(7)", "none", "[clamp, wrap]", "[constant(2), mirror]", "[wrap, constant(1)]"]
+MASKS = [(3, 3), (5, 9), (12, 7), (23, 1), (1, 23), (33, 5), (8, 40), (43, 2)]
+TYPES = ["float", "float", "uint8", "double", "float16", "int16"]
+CASES = 24
+MACHINE = ["--machine=machines/generic-avx2.machine"]
+
+
+def weights(rng, rows, cols, holes):
+    return ", ".join("0" if holes and rng.random() < 0.3 else f"{rng.uniform(-1, 1):.4f}" for _ in range(rows * cols))
+
+
+def program(rng, rule, kind):
+    """Its text, the sizes of its inputs."""
+    rows, cols = rng.choice(MASKS)
+    height, width = rng.choice([1, 2, 17, 64, 130]), rng.choice([1, 5, 16, 63, 150])
+    if rule == "none":
+        height, width = height + rows, width + cols
+    image = f"parameter M, N;\nvector#2 {rng.choice(TYPES)} X[M, N];\n"
+    if kind == "later":
+        text = (f"stencil f(vector#2 any X, mask#2 float m) {{ return convolve(X, m, method = fft); }}\n{image}"
+                f"mask#2 float w[{rows}, {cols}];\nreturn f(X:{rule}, w);\n")
+        return text, rows, [f"{height}x{width}", f"{rows}x{cols}"]
+    value = "convolve(X, m, method = fft)"
+    if kind == "inside":
+        value = f"X@[0,0] - 0.25 * abs({value}) + X@[1,-1]"
+    text = (f"mask m[{rows}, {cols}] = {{ {weights(rng, rows, cols, kind == 'holes')} }};\n"
+            f"stencil f(vector#2 any X) {{ return {value}; }}\n{image}return f(X:{rule});\n")
+    return text, rows, [f"{height}x{width}"]
+
+
+def check_case(folder, number):
+    rng = random.Random(number)
+    text, rows, sizes = program(rng, RULES[number % len(RULES)], ["known", "holes", "later", "inside"][number % 4])
+    source, plan = folder / "wide.tess", folder / "wide.plan"
+    source.write_text(text)
+    inputs = [f"random:{number}:{size}" for size in sizes]
+    options = [*MACHINE, "--fp=" + rng.choice(["fast", "default"])]
+    code, chosen, errors = tool.run("explain", source, *inputs, *options)
+    tool.check(f"case {number}: the plan has transforms", code == 0 and "transform" in chosen, text + errors)
+    n = rng.choice([n for n in (32, 64, 128, 256, 512, 1024) if n >= rows])
+    strip = 16 if n >= 512 else rng.choice([16, 32, 80, 128])
+    plan.write_text(re.sub(r"transform \d+ \d+", f"transform {n} {strip}", chosen))
+    for target in ("c", "loops") if number % 3 == 0 else ("loops",):
+        code, _, errors = tool.run("run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
+                                   folder / "out.npy")
+        tool.check(f"case {number}, {target}, transform {n} {strip}", code == 0, text + errors)
+
+
+def check_choice(folder):
+    source = folder / "choice.tess"
+    mask = weights(random.Random(1), 31, 31, False)
+    source.write_text(f"mask m[31, 31] = {{ {mask} }};\nstencil f(vector#2 float X) {{ return convolve(X, m); }}\n"
+                      "parameter M, N;\nvector#2 float X[M, N];\nreturn f(X:mirror);\n")
+    for fp, wanted in (("fast", True), ("default", False), ("strict", False)):
+        _, plan, errors = tool.run("explain", source, *MACHINE, f"--fp={fp}")
+        tool.check(f"a wide mask under {fp}", ("    transform " in plan) == wanted, plan + errors)
+    _, plan, _ = tool.run("explain", source, *MACHINE, "--fp=fast")
+    tool.check("its reason", "by Fourier transforms of" in plan and "off by at most" in plan, plan)
+    direct = folder / "direct.tess"
+    direct.write_text(source.read_text().replace("(X, m)", "(X, m, method = direct)"))
+    _, plan, _ = tool.run("explain", direct, *MACHINE, "--fp=fast")
+    tool.check("direct is asked for", "    transform " not in plan, plan)
+    asked = folder / "asked.tess"
+    asked.write_text(source.read_text().replace("(X, m)", "(X, m, method = fft)"))
+    code, _, errors = tool.run("explain", asked, "--machine=machines/generic-gpu.machine")
+    tool.check("kernels have none", code == 1 and "kernels of GPUs do not have" in errors, errors)
+    code, plan, errors = tool.run("explain", source, "--machine=machines/generic-gpu.machine", "--fp=fast")
+    tool.check("and say so", "Fourier transforms on CPUs only" in plan, plan + errors)
+    code, graph, errors = tool.run("explain", asked, *MACHINE, "--dump=graph")
+    tool.check("the request stays with the sum", "fft_fused_sum(" in graph, graph + errors)
+
+
+def check_refused(folder):
+    source, plan = folder / "refused.tess", folder / "refused.plan"
+    source.write_text("mask m[9, 9] = { " + weights(random.Random(2), 9, 9, False) + " };\n"
+                      "stencil f(vector#2 float X) { return convolve(X, m, method = fft); }\n"
+                      "parameter M, N;\nvector#2 float X[M, N];\nout = f(X:mirror);\nreturn out;\n")
+    _, chosen, _ = tool.run("explain", source, *MACHINE)
+    for wrong in ("48 128", "64 100", "1024 1024", "2048 16", "0 16", "64"):
+        plan.write_text(re.sub(r"transform \d+ \d+", f"transform {wrong}", chosen))
+        code, _, errors = tool.run("explain", source, *MACHINE, f"--plan={plan}")
+        tool.check(f"transform {wrong}", code == 1 and "error" in errors, errors)
+    plan.write_text(re.sub(r" *transform \d+ \d+\n", "", chosen))
+    code, _, errors = tool.run("explain", source, *MACHINE, f"--plan={plan}")
+    tool.check("a plan without what is asked for", code == 1 and "asks for 'method = fft'" in errors, errors)
+
+
+with tool.workspace() as place:
+    folder = pathlib.Path(place)
+    for number in range(CASES):
+        check_case(folder, number)
+    check_choice(folder)
+    check_refused(folder)
+tool.finish()
