@@ -325,14 +325,40 @@ TESS_FN float tess_round16_f32(float x)
     {                                                                                        \
         return tess_##s##_from_##f(tess_rint_##f(x));                                        \
     }
+#ifdef TESS_CUT_TO_I32 /* of floats, by what GPUs do at their full rate */
+#define TESS_SIGNED_FROM_F32(T, s, lo, hi, end, F, f)               \
+    TESS_FN T tess_##s##_from_##f(F x)                              \
+    {                                                               \
+        int32_t i = TESS_CUT_TO_I32(x);                             \
+        return (T)(i < (lo) ? (lo) : i > (int32_t)(hi) ? (hi) : i); \
+    }                                                               \
+    TESS_FN T tess_sat_##s##_from_##f(F x)                          \
+    {                                                               \
+        int32_t i = TESS_ROUND_TO_I32(x);                           \
+        return (T)(i < (lo) ? (lo) : i > (int32_t)(hi) ? (hi) : i); \
+    }
+/* Beside 2^23 the units of a float are the lowest bits. */
+#define TESS_UNSIGNED_FROM_F32(T, s, lo, hi, end, F, f)                         \
+    TESS_FN T tess_##s##_from_##f(F x)                                          \
+    {                                                                           \
+        return (T)tess_bits_f32(TESS_ADD_CUT(fminf(fmaxf(x, 0), hi), 0x1p23f)); \
+    }                                                                           \
+    TESS_FN T tess_sat_##s##_from_##f(F x)                                      \
+    {                                                                           \
+        return (T)tess_bits_f32(fminf(fmaxf(x, 0), hi) + 0x1p23f);              \
+    }
+#else
+#define TESS_SIGNED_FROM_F32   TESS_FROM_REAL
+#define TESS_UNSIGNED_FROM_F32 TESS_FROM_REAL
+#endif
 #define TESS_SAT_FROM_INTEGER(T, s, lo, hi, F, f)                                \
     TESS_FN T tess_sat_##s##_from_##f(F v)                                       \
     {                                                                            \
         int64_t x = (int64_t)v;                                                  \
         return x < (int64_t)(lo) ? (T)(lo) : x > (int64_t)(hi) ? (T)(hi) : (T)v; \
     }
-#define TESS_CONVERSIONS(T, s, lo, hi, end)            \
-    TESS_FROM_REAL(T, s, lo, hi, end, float, f32)      \
+#define TESS_CONVERSIONS(T, s, lo, hi, end, FROM_F32)  \
+    FROM_F32(T, s, lo, hi, end, float, f32)            \
     TESS_FROM_REAL(T, s, lo, hi, end, double, f64)     \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, bool, b)       \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, int8_t, i8)    \
@@ -351,14 +377,14 @@ TESS_FN double tess_rint_f64(double x)
 {
     return rint(x);
 }
-TESS_CONVERSIONS(int8_t, i8, INT8_MIN, INT8_MAX, 0x1p7)
-TESS_CONVERSIONS(uint8_t, u8, 0, UINT8_MAX, 0x1p8)
-TESS_CONVERSIONS(int16_t, i16, INT16_MIN, INT16_MAX, 0x1p15)
-TESS_CONVERSIONS(uint16_t, u16, 0, UINT16_MAX, 0x1p16)
-TESS_CONVERSIONS(int32_t, i32, INT32_MIN, INT32_MAX, 0x1p31)
-TESS_CONVERSIONS(uint32_t, u32, 0, UINT32_MAX, 0x1p32)
-TESS_CONVERSIONS(int64_t, i64, INT64_MIN, INT64_MAX, 0x1p63)
-TESS_CONVERSIONS(tess_idx, idx, TESS_IDX_MIN, TESS_IDX_MAX, TESS_IDX_END)
+TESS_CONVERSIONS(int8_t, i8, INT8_MIN, INT8_MAX, 0x1p7, TESS_SIGNED_FROM_F32)
+TESS_CONVERSIONS(uint8_t, u8, 0, UINT8_MAX, 0x1p8, TESS_UNSIGNED_FROM_F32)
+TESS_CONVERSIONS(int16_t, i16, INT16_MIN, INT16_MAX, 0x1p15, TESS_SIGNED_FROM_F32)
+TESS_CONVERSIONS(uint16_t, u16, 0, UINT16_MAX, 0x1p16, TESS_UNSIGNED_FROM_F32)
+TESS_CONVERSIONS(int32_t, i32, INT32_MIN, INT32_MAX, 0x1p31, TESS_FROM_REAL)
+TESS_CONVERSIONS(uint32_t, u32, 0, UINT32_MAX, 0x1p32, TESS_FROM_REAL)
+TESS_CONVERSIONS(int64_t, i64, INT64_MIN, INT64_MAX, 0x1p63, TESS_FROM_REAL)
+TESS_CONVERSIONS(tess_idx, idx, TESS_IDX_MIN, TESS_IDX_MAX, TESS_IDX_END, TESS_FROM_REAL)
 
 /* sat<bool> is true where the rounded value is at least 1; sat to a real type is the cast. */
 #define TESS_TO_OTHERS(F, f, middle)          \
@@ -395,6 +421,34 @@ TESS_FROM_INTEGER(int32_t, i32)
 TESS_FROM_INTEGER(uint32_t, u32)
 TESS_FROM_INTEGER(int64_t, i64)
 TESS_FROM_INTEGER(tess_idx, idx)
+
+#ifndef TESS_SQRT_WHOLE
+/* sqrt of a whole number. */
+TESS_FN float tess_sqrt_whole_f32(float x)
+{
+    return sqrtf(x);
+}
+#endif
+
+/* ---- Words ------------------------------------------------------------------------------------- */
+TESS_FN uint32_t tess_mulhi_u32(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((uint64_t)a * b >> 32);
+}
+/* Each of the four last digits of c, in base 16 and modulo 8, names a byte: 0 to 3 of a, 4 to 7 of b. */
+TESS_FN uint32_t tess_bytes_u32(uint32_t a, uint32_t b, uint32_t c)
+{
+#ifdef TESS_BYTES
+    return TESS_BYTES(a, b, c);
+#else
+    uint64_t both = (uint64_t)b << 32 | a;
+    uint32_t first = (uint32_t)(both >> (c & 7) * 8) & 255;
+    uint32_t second = (uint32_t)(both >> (c >> 4 & 7) * 8) & 255;
+    uint32_t third = (uint32_t)(both >> (c >> 8 & 7) * 8) & 255;
+    uint32_t fourth = (uint32_t)(both >> (c >> 12 & 7) * 8) & 255;
+    return first | second << 8 | third << 16 | fourth << 24;
+#endif
+}
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
 #ifndef TESSERA_PRELUDE_GPU

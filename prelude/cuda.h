@@ -102,6 +102,24 @@ TESS_FN double tess_real_f64(uint64_t u)
     return __longlong_as_double((long long)u);
 }
 
+/* The instructions for conversions round, saturate and take a NaN for 0. */
+#define TESS_CUT_TO_I32(x)   __float2int_rz(x)
+#define TESS_ROUND_TO_I32(x) __float2int_rn(x)
+#define TESS_ADD_CUT(a, b)   __fadd_rz(a, b)
+
+/* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of floats. */
+#define TESS_SQRT_WHOLE
+TESS_FN float tess_sqrt_whole_f32(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x + 0x1p-60f)); /* 0 gives no infinity */
+    const float root = x * y;
+    return fmaf(fmaf(-root, root, x), 0.5f * y, root);
+}
+
+/* A byte permutation is one instruction. */
+#define TESS_BYTES(a, b, c) __byte_perm(a, b, c)
+
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */
 template <typename V, typename T> __device__ __forceinline__ void tess_take_as(T *line, const T *at)
 {
@@ -140,12 +158,40 @@ __device__ __forceinline__ void tess_give(const T (&line)[n], T *at)
         for (int k = 0; k < n; k++)
             at[k] = line[k];
 }
+/* The same between elements and words of 32 bits that hold their bits. */
+template <bool aligned, typename T, int n>
+__device__ __forceinline__ void tess_take_words(uint32_t (&line)[n], const T *at)
+{
+    constexpr int in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+    if constexpr (aligned)
+        tess_take<true>(line, (const uint32_t *)at);
+    else
+        for (int k = 0; k < n; k++) {
+            line[k] = 0;
+            for (int i = 0; i < in_word; i++)
+                line[k] |= ((uint32_t)at[k * in_word + i] & ((1u << bits) - 1)) << bits * i;
+        }
+}
+template <bool aligned, typename T, int n>
+__device__ __forceinline__ void tess_give_words(const uint32_t (&line)[n], T *at)
+{
+    constexpr int in_word = 4 / sizeof(T), bits = 8 * sizeof(T);
+    if constexpr (aligned)
+        tess_give<true>(line, (uint32_t *)at);
+    else
+        for (int k = 0; k < n * in_word; k++)
+            at[k] = (T)(line[k / in_word] >> bits * (k % in_word));
+}
 #ifdef TESS_ALIGNED_ROWS
-#define TESS_TAKE(element, n, line, at) tess_take<true>(line, at)
-#define TESS_GIVE(element, n, line, at) tess_give<true>(line, at)
+#define TESS_TAKE_WORDS(element, n, line, at) tess_take_words<true>(line, at)
+#define TESS_GIVE_WORDS(element, n, line, at) tess_give_words<true>(line, at)
+#define TESS_TAKE(element, n, line, at)       tess_take<true>(line, at)
+#define TESS_GIVE(element, n, line, at)       tess_give<true>(line, at)
 #else
-#define TESS_TAKE(element, n, line, at) tess_take<false>(line, at)
-#define TESS_GIVE(element, n, line, at) tess_give<false>(line, at)
+#define TESS_TAKE_WORDS(element, n, line, at) tess_take_words<false>(line, at)
+#define TESS_GIVE_WORDS(element, n, line, at) tess_give_words<false>(line, at)
+#define TESS_TAKE(element, n, line, at)       tess_take<false>(line, at)
+#define TESS_GIVE(element, n, line, at)       tess_give<false>(line, at)
 #endif
 #define TESS_TAKE_SHARED(element, n, line, at) tess_take<true>(line, at)
 #define TESS_GIVE_SHARED(element, n, line, at) tess_give<true>(line, at)

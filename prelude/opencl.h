@@ -36,6 +36,8 @@ typedef ulong uint64_t;
 #define ceilf     ceil
 #define truncf    trunc
 #define rintf     rint
+#define fminf     fmin
+#define fmaxf     fmax
 #define copysignf copysign
 
 #define TESS_FN                 static inline
@@ -107,6 +109,11 @@ TESS_FN double tess_real_f64(uint64_t u)
     return as_double(u);
 }
 
+/* What converts floats to 32 bits rounds, saturates and takes a NaN for 0. */
+#define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
+#define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
+#define TESS_ADD_CUT(a, b)   (floor(a) + (b))
+
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
  * together by element: what a compiler knows of their type stays true. */
 #define TESS_SPREAD_2(line, v) (line)[0] = (v).s0, (line)[1] = (v).s1
@@ -137,6 +144,36 @@ TESS_FN double tess_real_f64(uint64_t u)
     *(space element##n *)(at) = (element##n)(TESS_JOIN_##n(line))
 #define TESS_TAKE_SHARED(element, n, line, at) TESS_TAKE_VECTOR(__local, element, n, line, at)
 #define TESS_GIVE_SHARED(element, n, line, at) TESS_GIVE_VECTOR(__local, element, n, line, at)
+/* The same between elements and words of 32 bits that hold their bits. */
+#ifdef TESS_ALIGNED_ROWS
+#define TESS_TAKE_WORDS_1(line, at)           (line)[0] = *(__global const uint *)(at)
+#define TESS_GIVE_WORDS_1(line, at)           *(__global uint *)(at) = (line)[0]
+#define TESS_TAKE_WORDS_2(line, at)           TESS_TAKE_VECTOR(__global, uint, 2, line, at)
+#define TESS_GIVE_WORDS_2(line, at)           TESS_GIVE_VECTOR(__global, uint, 2, line, at)
+#define TESS_TAKE_WORDS_4(line, at)           TESS_TAKE_VECTOR(__global, uint, 4, line, at)
+#define TESS_GIVE_WORDS_4(line, at)           TESS_GIVE_VECTOR(__global, uint, 4, line, at)
+#define TESS_TAKE_WORDS(element, n, line, at) TESS_TAKE_WORDS_##n(line, at)
+#define TESS_GIVE_WORDS(element, n, line, at) TESS_GIVE_WORDS_##n(line, at)
+#else
+#define TESS_TAKE_WORDS(element, n, line, at)                                              \
+    do {                                                                                   \
+        const int tess_in_word = 4 / sizeof(element), tess_bits = 8 * sizeof(element);     \
+        for (int tess_k = 0; tess_k < n; tess_k++) {                                       \
+            (line)[tess_k] = 0;                                                            \
+            for (int tess_i = 0; tess_i < tess_in_word; tess_i++)                          \
+                (line)[tess_k] |=                                                          \
+                    ((uint)(at)[tess_k * tess_in_word + tess_i] & ((1u << tess_bits) - 1)) \
+                    << tess_bits * tess_i;                                                 \
+        }                                                                                  \
+    } while (0)
+#define TESS_GIVE_WORDS(element, n, line, at)                                                    \
+    do {                                                                                         \
+        const int tess_in_word = 4 / sizeof(element), tess_bits = 8 * sizeof(element);           \
+        for (int tess_k = 0; tess_k < n * tess_in_word; tess_k++)                                \
+            (at)[tess_k] =                                                                       \
+                (element)((line)[tess_k / tess_in_word] >> tess_bits * (tess_k % tess_in_word)); \
+    } while (0)
+#endif
 #ifdef TESS_ALIGNED_ROWS
 #define TESS_TAKE(element, n, line, at) TESS_TAKE_VECTOR(__global, element, n, line, at)
 #define TESS_GIVE(element, n, line, at) TESS_GIVE_VECTOR(__global, element, n, line, at)

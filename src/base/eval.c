@@ -157,6 +157,16 @@ static Value eval_float(Op op, const Value *v)
     return eval_f32(op, v);
 }
 
+static Value eval_word(Op op, const Value *v)
+{
+    if (op == OP_MULHI)
+        return tessi_value_int(tess_mulhi_u32((uint32_t)v[0].i, (uint32_t)v[1].i));
+    if (op == OP_BYTES)
+        return tessi_value_int(
+            tess_bytes_u32((uint32_t)v[0].i, (uint32_t)v[1].i, (uint32_t)v[2].i));
+    return eval_u32(op, v);
+}
+
 Value tessi_eval(Op op, ScalarType t, const Value *args)
 {
     Value v[3] = { { 0 }, { 0 }, { 0 } };
@@ -172,7 +182,7 @@ Value tessi_eval(Op op, ScalarType t, const Value *args)
         if (op == OP_AT_ORDER)
             return tessi_value_real((double)tess_at_order_i32((int32_t)v[0].i));
         return eval_i32(op, v);
-    case TYPE_U32: return eval_u32(op, v);
+    case TYPE_U32: return eval_word(op, v);
     case TYPE_I64:
         return op == OP_AT_ORDER ? tessi_value_real(tess_at_order_i64(v[0].i)) : eval_i64(op, v);
     case TYPE_F16: /* computed as F32 */

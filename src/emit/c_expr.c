@@ -242,10 +242,24 @@ static void binary(CWriter *w, const LExpr *e, int around)
     tessi_text_add(&w->line, own < around ? ")" : "");
 }
 
+/* sqrt of what was a whole number: GPUs have a shorter form. */
+static bool is_whole_root(const CWriter *w, const LExpr *e)
+{
+    if (!w->gpu || e->op != OP_SQRT || e->type != TYPE_F32)
+        return false;
+    const LExpr *x = tessi_lexpr(w->p, e->arg[0]);
+    return x->kind == LEXPR_CAST && !x->ref && tessi_is_integer(tessi_lexpr(w->p, x->arg[0])->type);
+}
+
 static void operation(CWriter *w, const LExpr *e, int around)
 {
     const OpInfo *info = tessi_op_info(e->op);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
+    if (is_whole_root(w, e)) {
+        tessi_text_add(&w->line, "tess_sqrt_whole_f32");
+        arguments(w, e);
+        return;
+    }
     if (!tessi_op_is_infix(e->op, operands)) {
         if (w->functions) {
             w->functions->used[e->op] = true;

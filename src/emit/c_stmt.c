@@ -298,8 +298,10 @@ static void move(CWriter *w, const LStmt *s)
     tessi_c_prepare(w, s->index, s->n_index);
     if (w->gpu)
         tessi_text_addf(&w->line, "TESS_%s%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
-                        tessi_gpu_is_shared(w, other) ? "_SHARED" : "",
-                        tessi_gpu_vector_element(b->type),
+                        tessi_gpu_is_shared(w, other)               ? "_SHARED"
+                        : b->type != w->p->buffers.at[other.v].type ? "_WORDS"
+                                                                    : "",
+                        tessi_gpu_vector_element(w->p->buffers.at[other.v].type),
                         (long long)tessi_lexpr(w->p, b->size[0])->value.i, w->buffer[line.v]);
     else if (takes)
         tessi_text_addf(&w->line, "memcpy(%s, &", w->buffer[line.v]);

@@ -257,13 +257,18 @@ static bool run_move(Run *r, const LStmt *s)
     LoopBuffer *to = &r->buffers[s->buffer.v], *from = &r->buffers[s->other.v];
     int64_t index[LOOP_MAX_DIMS], k;
     const bool takes = tessi_loop_is_line(r->p, s->buffer);
-    const int64_t n = (takes ? to : from)->size[0];
-    const size_t bytes = tessi_type_info(to->buffer->type)->bytes;
-    const int64_t *at = takes ? &k : index, *source = takes ? index : &k;
+    const LBuffer *line = (takes ? to : from)->buffer, *other = (takes ? from : to)->buffer;
+    const uint32_t held = tessi_loop_line_holds(line->type, other->type); /* by one of the line */
+    const int64_t n = (takes ? to : from)->size[0] * held;
+    const size_t bytes = tessi_type_info(other->type)->bytes;
+    int64_t in_line;
+    const int64_t *at = takes ? &in_line : index, *source = takes ? index : &in_line;
     r->stamp++;
     if (!read_index(r, s->index, s->n_index, index))
         return false;
     for (k = 0; k < n; k++, index[s->n_index - 1]++) {
+        in_line = k / held;
+        const size_t part = (size_t)(k % held) * bytes;
         int64_t read = tessi_loop_buffer_element(from, source);
         int64_t written = tessi_loop_buffer_element(to, at);
         if (read < 0 || written < 0)
@@ -276,7 +281,8 @@ static bool run_move(Run *r, const LStmt *s)
         }
         if (!touch(r, to, written, at, TOUCH_WRITE))
             return false;
-        memcpy(tessi_loop_buffer_address(to, at), tessi_loop_buffer_address(from, source), bytes);
+        memcpy((char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0),
+               (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part), bytes);
         to->stored[written] = to->life;
     }
     return true;

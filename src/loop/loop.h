@@ -86,7 +86,8 @@ typedef enum LStmtKind {
     LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
     LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
     LSTMT_MOVE, /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, of one dimension, the whole of which
-                  * is moved, the other is none and begins at `index`. Bits are moved: types are the same. On GPUs, where rows are
+                  * is moved, the other is none and begins at `index`. Bits are moved: types are the same, or the line is of words (U32)
+                  * that hold two or four elements each, the first in the low bits. On GPUs, where rows are
                   * aligned (those of LOCAL buffers are), so is the first element to the bytes moved, or to 16 */
     LSTMT_SORT, /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
     LSTMT_COMMENT /* text */
@@ -191,6 +192,8 @@ LExprId tessi_lexpr_cast(LoopProgram *p, ScalarType to, LExprId a); /* also to a
 LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
 /* One of the buffers of a move that are moved as a whole. */
 bool tessi_loop_is_line(const LoopProgram *p, LBufferId b);
+/* Elements that one of a line holds of the other buffer of a move; 0 when there is no such move. */
+uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other);
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
 /* The value of a size (an expression over constants and parameters) for a run; false on overflow. */
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);

@@ -40,6 +40,14 @@ bool tessi_loop_is_line(const LoopProgram *p, LBufferId b)
     return p->buffers.at[b.v].kind == LBUF_LOCAL && p->buffers.at[b.v].n_dims == 1;
 }
 
+uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other)
+{
+    const uint32_t bytes = tessi_type_info(other)->bytes;
+    if (line == other)
+        return 1;
+    return line == TYPE_U32 && bytes < 4 ? 4 / bytes : 0;
+}
+
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind)
 {
     LStmt *s = ARENA_NEW(p->arena, LStmt);

@@ -45,6 +45,7 @@ bool tessi_loop_op_fits(Op op, const ScalarType *types)
     case 'R': return tessi_is_real(t);
     case 'A': return true;
     case 'K': return t == TYPE_I32 || t == TYPE_I64;
+    case 'W': return t == TYPE_U32;
     default: return false; /* X: INDEX only */
     }
 }

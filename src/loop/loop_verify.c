@@ -418,8 +418,9 @@ static bool check_move(Verifier *v, const LStmt *s)
         return fault(v, "a move names no buffer");
     const LBuffer *to = &v->p->buffers.at[s->buffer.v], *from = &v->p->buffers.at[s->other.v];
     const bool takes = tessi_loop_is_line(v->p, s->buffer);
-    const LBuffer *other = takes ? from : to;
-    if (tessi_loop_is_line(v->p, s->other) == takes || to->type != from->type || !other->n_dims
+    const LBuffer *other = takes ? from : to, *line = takes ? to : from;
+    if (tessi_loop_is_line(v->p, s->other) == takes
+        || !tessi_loop_line_holds(line->type, other->type) || !other->n_dims
         || s->n_index != other->n_dims)
         return fault(v, "a move is not between a local line and another buffer of its type");
     if (from->kind == LBUF_LOCAL && !v->local_alive[s->other.v])

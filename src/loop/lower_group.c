@@ -121,14 +121,23 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
                               .aligned = columns,
                               .from = -beside,
                               .to = columns + beside };
+    uint8_t *bytes = ARENA_NEW_ARRAY(l->arena, uint8_t, job->n); /* of what is stored as words */
+    if (nest->packed && columns % 2 == 0) {
+        for (uint32_t i = 0; i < job->n; i++)
+            if (tessi_words_hold(l, l->buffer[job->stage[i].v], columns))
+                bytes[i] = tessi_type_info(tessi_stage(l->g, job->stage[i])->type)->bytes;
+        PackTile t = { place, job->n, n, rows, columns, bytes, &own };
+        tessi_pack_tile(l, &t);
+    }
     tessi_tile_takes(l, place, n * points, nest->tile_columns ? nest->tile_columns : &own);
     tessi_scope_place(l, place, n * points);
     for (uint32_t r = 0; r < rows; r++) {
         const LExprId *row = place + (size_t)n * columns * r;
         for (uint32_t i = 0; i < job->n; i++) {
             const StageId id = job->stage[i];
-            tessi_tile_gives(l, job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v],
-                             row + job->n, nest->n_dims, row + i, n, columns);
+            (bytes[i] ? tessi_words_give : tessi_tile_gives)(
+                l, job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v], row + job->n,
+                nest->n_dims, row + i, n, columns);
         }
     }
 }
@@ -271,6 +280,7 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
     nest->rows = rows;
     nest->windows = nest->roots && has_window(l, nest);
     nest->columns = nest->windows || !nest->tiled ? group->columns : 1;
+    nest->packed = group->packed;
     nest->body = job_body;
     nest->block = job_block;
     nest->tile = job_tile;

@@ -14,6 +14,8 @@
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
  *   lower_register.c several points a thread, in registers
+ *   lower_pack.c   integers of 16 bits two in a word, in register tiles
+ *   lower_words.c  their loads and stores, as words
  *   lower_shared.c tiles of a block, computed in passes through shared memory
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
@@ -280,6 +282,7 @@ struct Nest {
     /* Kernels: the same for `rows` x `columns` points at once, coord[r * columns + c]; moves are in vectors. */
     void (*tile)(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
                  uint32_t columns);
+    bool packed; /* tiles: small integers of neighbours in a row are computed two in a word */
     const TileColumns *tile_columns; /* NULL: those of the coordinates */
     const void *user;
 };
@@ -333,6 +336,31 @@ void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColum
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns);
+/* Elements of a row that move at once; 1 when none do. */
+uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns);
+/* index = x + c with from <= c < to. */
+bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to,
+                     int64_t *c);
+/* Two loads of a buffer have the same indices but for the last. */
+bool tessi_same_row(const Lower *l, LExprId a, LExprId b);
+/* Brings a line of n elements into being. */
+LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n);
+/* ---- lower_pack.c, lower_words.c ---- */
+/* The values of a register tile, n of them at each point, `stride` cells from point to point of a row and rows one after the other.
+ * Integers are computed two in a word. Where bytes[i] is not 0, elements of so many bytes are wanted as words: they then stand in the
+ * cells of the first points of each row. */
+typedef struct PackTile {
+    LExprId *value;
+    uint32_t n, stride, rows, columns;
+    const uint8_t *bytes;
+    const TileColumns *at;
+} PackTile;
+void tessi_pack_tile(Lower *l, const PackTile *t);
+/* So many consecutive elements of the buffer can be stored as words. */
+bool tessi_words_hold(const Lower *l, LBufferId to, uint32_t columns);
+/* Stores them, words standing `stride` cells apart. */
+void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
+                      const LExprId *word, uint32_t stride, uint32_t columns);
 /* ---- lower_shared.c ---- */
 /* A block computes a tile of the members after its passes, which are in shared memory. */
 void tessi_kernel_tiles(Lower *l, const PlanGroup *group);

@@ -227,7 +227,7 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
 enum { VECTOR_BYTES = 16 };
 
 /* Elements that move at once; 1 when none do. */
-static uint32_t vector_elements(const Lower *l, LBufferId id, uint32_t columns)
+uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns)
 {
     const LBuffer *b = &l->p->buffers.at[id.v];
     uint32_t bytes = tessi_type_info(b->type)->bytes, n = VECTOR_BYTES / bytes;
@@ -245,8 +245,7 @@ static uint32_t vector_elements(const Lower *l, LBufferId id, uint32_t columns)
 }
 
 /* index = x + c with from <= c < to. */
-static bool column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to,
-                      int64_t *c)
+bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to, int64_t *c)
 {
     *c = 0;
     if (index.v == x.v)
@@ -271,7 +270,7 @@ typedef struct VectorUse {
 } VectorUse;
 typedef VEC(VectorUse) VectorUses;
 
-static bool same_row(const Lower *l, LExprId a, LExprId b)
+bool tessi_same_row(const Lower *l, LExprId a, LExprId b)
 {
     const LExpr *x = tessi_lexpr(l->p, a), *y = tessi_lexpr(l->p, b);
     for (int d = 0; d + 1 < x->n_args; d++)
@@ -293,14 +292,15 @@ static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x
 {
     const LExpr *e = tessi_lexpr(l->p, load);
     VEC_FOREACH (VectorUse, u, uses) {
-        if (u->buffer.v == e->buffer.v && u->first == first && same_row(l, some_load(u), load))
+        if (u->buffer.v == e->buffer.v && u->first == first
+            && tessi_same_row(l, some_load(u), load))
             return u;
     }
     VEC_PUSH(l->arena, uses, ((VectorUse){ .buffer = e->buffer, .x = x, .first = first, .n = n }));
     return &uses->at[uses->n - 1];
 }
 
-static LBufferId new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
+LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
 {
     LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = t, .n_dims = 1 };
     b.size[0] = tessi_l_int(l, n);
@@ -318,7 +318,7 @@ static void take(Lower *l, const VectorUse *u)
         index[d] = load.arg[d];
     index[load.n_args - 1] = tessi_l_op(l, OP_ADD, u->x, tessi_l_int(l, u->first));
     tessi_scope_place(l, index, load.n_args);
-    LBufferId line = new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
+    LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
     LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
     s->buffer = line;
     s->other = u->buffer;
@@ -350,9 +350,10 @@ static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses 
     const bool shared = l->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL;
     const LExprId x = shared ? at->shared_x : at->x;
     int64_t c, from = shared ? INT64_MIN : at->from, to = shared ? INT64_MAX : at->to;
-    if (!x.v || !column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
+    if (!x.v || !tessi_column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
         return;
-    const uint32_t width = vector_elements(l, e->buffer, shared ? at->shared_aligned : at->aligned);
+    const uint32_t width =
+        tessi_vector_elements(l, e->buffer, shared ? at->shared_aligned : at->aligned);
     const int64_t k = tessi_floormod(c, width);
     if (width < 2 || (shared && at->shared_last + c - k + width > shared_columns(l, e->buffer)))
         return;
@@ -379,12 +380,12 @@ void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
                       const LExprId *value, uint32_t stride, uint32_t columns)
 {
     const LBuffer b = l->p->buffers.at[to.v];
-    uint32_t width = vector_elements(l, to, columns);
+    uint32_t width = tessi_vector_elements(l, to, columns);
     LBufferId line = { 0 };
     for (uint32_t c = 0; c < columns; c++) {
         LExprId last = index[n_index - 1 + (size_t)c * stride];
         if (width > 1 && c % width == 0)
-            line = new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, width);
+            line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, width);
         LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
         s->a = value[(size_t)c * stride];
         s->buffer = width > 1 ? line : to;

@@ -104,6 +104,8 @@ typedef struct PlanGroup {
     KernelKind kernel;  /* NONE on CPUs */
     uint16_t block[2];  /* threads of a block along the last dimension and the one before */
     uint8_t outputs[2]; /* points that each of them computes along these dimensions */
+    bool
+        packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     VEC(PlanPass) passes; /* in order of execution; none without tiles */

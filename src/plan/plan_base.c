@@ -143,6 +143,37 @@ static void add_points(PlanFacts *f, const ExprDeps *deps, StageId id, const Exp
     *sum = points < 0 || *sum + points > PLAN_MANY_POINTS ? PLAN_MANY_POINTS : *sum + points;
 }
 
+/* Lowering has a form of it for pairs of small integers (lower_pack.c). */
+static bool is_small(const Graph *g, const Expr *e)
+{
+    const ScalarType t = e->type;
+    switch (e->op) {
+    case OP_NEG:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_SHL:
+    case OP_SHR:
+    case OP_DIV: break;
+    default: return false;
+    }
+    return tessi_is_integer(t) && tessi_type_info(t)->bytes <= 2
+           && (e->op != OP_DIV || tessi_expr(g, e->arg[1])->kind == EXPR_CONST);
+}
+
+static void count_small(PlanFacts *f, StageId id, const ExprList *list)
+{
+    double all = 0, small = 0;
+    VEC_FOREACH (const ExprId, at, list) {
+        const Expr *e = tessi_expr(f->g, *at);
+        if (e->kind != EXPR_OP)
+            continue;
+        all++;
+        small += is_small(f->g, e);
+    }
+    f->small[id.v] = all > 0 ? small / all : 0;
+}
+
 static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, StageId id)
 {
     const Stage *s = tessi_stage(f->g, id);
@@ -156,6 +187,7 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, f->g, &piece->body, 1);
         f->nodes[id.v] += list->n;
+        count_small(f, id, list);
         VEC_FOREACH (const ExprId, e, list) {
             const Expr *x = tessi_expr(f->g, *e);
             if (x->kind == EXPR_WINDOW) {
@@ -187,6 +219,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
+    f->small = ARENA_NEW_ARRAY(a, double, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
     f->mark = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     f->walk = ARENA_NEW(a, ExprWalk);
@@ -303,6 +336,7 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 void tessi_plan_point_kernel(PlanGroup *group)
 {
     group->kernel = KERNEL_POINT;
+    group->packed = false;
     group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;

@@ -37,6 +37,8 @@ struct PlanFacts {
     int64_t *
         window_points; /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
     int64_t *nodes; /* expressions in its bodies */
+    double *
+        small; /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     uint32_t *

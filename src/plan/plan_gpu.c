@@ -258,6 +258,23 @@ static uint8_t choose_resident(PlanGroup *group, const KernelCost *cost)
     return (uint8_t)(threads / (group->block[0] * group->block[1]));
 }
 
+/* Some of what a kernel computes are small integers. */
+static bool has_small(const Chooser *c, const PlanGroup *group)
+{
+    bool *seen = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
+    bool small = false;
+    VEC_FOREACH (const StageId, member, &group->members)
+        seen[member->v] = true;
+    for (uint32_t v = c->f->g->stages.n; v-- > 1;) {
+        small = small || (seen[v] && c->f->small[v] > 0);
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[v])
+            seen[r->producer.v] =
+                seen[r->producer.v]
+                || (seen[v] && c->p->stage[r->producer.v].placement == PLACE_INLINE);
+    }
+    return small;
+}
+
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
     static const uint8_t rows[] = { 4, 2, 1, 8 }; /* the first unless others are clearly better */
@@ -269,18 +286,22 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         tiles = tiles && tessi_plan_can_tile(c->f, *member);
         bytes = size > bytes ? size : bytes;
     }
+    const bool small = has_small(c, group);
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     PlanGroup best = *group;
     KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
     const KernelCost point = least;
     for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
-        for (size_t i = 0; i < sizeof rows; i++) {
+        for (size_t i = 0; i < 2 * sizeof rows; i++) {
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
             if (in_plane) /* rules at the edges alone, if at all */
                 tried.split = SPLIT_EDGES;
             tried.outputs[0] = (uint8_t)columns;
-            tried.outputs[1] = rows[i];
+            tried.outputs[1] = rows[i / 2];
+            tried.packed = i % 2;
+            if (tried.packed && !small)
+                continue;
             shape_block(&tried);
             KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
             if (!cost.feasible || cost.seconds > 0.99 * least.seconds)

@@ -287,6 +287,8 @@ static void count(Counter *c)
             c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
             places += (c->uniform[v] ? 1 : n) * size / 4
                       + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
+            if (size < 4 && c->group->packed) /* pairs, and those between them */
+                c->cost.instructions += 0.75 * n;
             if (!is_shared(c, id) && !c->uniform[v] && (!c->counted || !c->counted[v]))
                 bytes += size;
             if (c->counted)
@@ -294,7 +296,8 @@ static void count(Counter *c)
             c->cost.nodes += n;
             continue;
         }
-        c->cost.instructions += n * instructions_of(c, id);
+        c->cost.instructions +=
+            n * instructions_of(c, id) * (c->group->packed ? 1 - c->f->small[v] / 2 : 1);
         c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
         if (c->is_member[v] && !is_shared(c, id))
             bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;

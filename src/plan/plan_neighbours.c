@@ -282,6 +282,7 @@ static void change_kernel(Editor *e, uint32_t i)
         Plan *p;
         PlanGroup *group = edit(e, i, &p);
         group->kernel = kernel;
+        group->packed = group->packed && kernel == KERNEL_REGISTER;
         group->outputs[0] = outputs[k][0];
         group->outputs[1] = outputs[k][1];
         offer(e, p, about_group(e, i),
@@ -303,6 +304,7 @@ static void give_tiles(const Plan *p, PlanGroup *group)
         group->tile[d] = 1;
     group->tile[group->n_dims - 1] = FIRST_COLUMNS / 2; /* shared memory is small */
     group->kernel = KERNEL_TILE;
+    group->packed = false;
     group->split = SPLIT_INTERIOR;
     group->block[0] = 128;
     group->block[1] = 1;

@@ -90,6 +90,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
                         group->block[0], group->block[1]);
         if (group->outputs[0] > 1 || group->outputs[1] > 1)
             tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
+        if (group->packed)
+            tessi_text_add(out, "    packed\n");
         if (group->resident)
             tessi_text_addf(out, "    resident %u\n", group->resident);
     }

@@ -51,6 +51,7 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
     if (draw(r, 2) && tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_EDGES;
     group->resident = (uint8_t)draw(r, 3);
+    group->packed = draw(r, 3) > 0;
 }
 
 /* Joins two groups when that leaves an order of execution. */
@@ -140,6 +141,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     group->block[1] = 1;
     draw_outputs(group->outputs, r);
     group->resident = 0;
+    group->packed = false;
     for (uint8_t d = 0; d + 2 < group->n_dims; d++)
         group->tile[d] = 1;
     for (uint8_t k = 0; k < 2; k++)

@@ -3,7 +3,7 @@
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
  *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
- *                        kernel KIND  block X Y    outputs X Y   resident N (of GPUs)
+ *                        kernel KIND  block X Y    outputs X Y   resident N   packed (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
  *
@@ -403,11 +403,12 @@ static bool read_line(PlanReader *r)
     bool of_pass = r->pass && (tessi_streq(key, "rows") || tessi_streq(key, "outputs"));
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group =
-        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
-        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
-        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
-        || tessi_streq(key, "resident") || tessi_streq(key, "transform");
+    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
+                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
+                    || tessi_streq(key, "columns") || tessi_streq(key, "split")
+                    || tessi_streq(key, "kernel") || tessi_streq(key, "block")
+                    || tessi_streq(key, "outputs") || tessi_streq(key, "resident")
+                    || tessi_streq(key, "packed") || tessi_streq(key, "transform");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -432,6 +433,10 @@ static bool read_line(PlanReader *r)
         return read_resident(r);
     if (tessi_streq(key, "transform"))
         return read_transform(r);
+    if (tessi_streq(key, "packed")) {
+        r->group->packed = true;
+        return line_ends(r);
+    }
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 

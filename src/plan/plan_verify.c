@@ -158,6 +158,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
+    if (group->packed && group->kernel != KERNEL_REGISTER)
+        return tessi_sprintf(a, "group '%s': only register tiles are packed", group->name);
     if (!c->p->gpu)
         return NULL;
     if (group->block[0] * group->block[1] > PLAN_MAX_BLOCK || !group->block[0] || !group->block[1])

@@ -279,6 +279,9 @@ static void illegal_plans_are_refused(void **state)
         { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
           "kernel register\nblock 32 32\nresident 3\n",
           "no more than 2048 threads fit a multiprocessor" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel point\npacked\n",
+          "only register tiles are packed" },
         { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\n"
           "stage out memory\nkernel point\n",
           "tiles on GPUs are those of kernels of tiles" },
