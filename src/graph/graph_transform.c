@@ -107,6 +107,32 @@ bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSu
     return n == 1 && out->window.v;
 }
 
+bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, WideMedian *out)
+{
+    ExprWalk walk = { .arena = scratch };
+    uint32_t n = 0;
+    *out = (WideMedian){ .rows = 0 };
+    if (!is_plain(s) || s->n_dims != 2)
+        return false;
+    const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(g, *id);
+        if (e->kind != EXPR_WINDOW)
+            continue;
+        const Window *w = tessi_window(g, e->window);
+        const bool narrow = tessi_is_integer(e->type) && tessi_type_info(e->type)->bytes <= 2;
+        n++;
+        if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || !narrow || w->n_vars != 2
+            || !is_tap(g, e->arg[0], e->window, &out->read))
+            continue;
+        out->window = *id;
+        out->value = e->arg[0];
+        out->rows = (uint32_t)(w->hi[0] - w->lo[0] + 1);
+        out->cols = (uint32_t)(w->hi[1] - w->lo[1] + 1);
+    }
+    return n == 1 && out->window.v;
+}
+
 /* ---- What is fixed ------------------------------------------------------------------------------------------------------- */
 
 uint32_t tessi_transform_radices(uint32_t n, uint32_t radix[MAX_RADICES])

@@ -9,7 +9,9 @@
  *   lower_rows.c   windows for several rows at once
  *   lower_patch.c  the edges of windows, from copies of what they read
  *   lower_strip.c  windows over strips of points, for vectors
+ *   lower_gather.c copies of part of an image, answered by border rules
  *   lower_transform.c sums by Fourier transforms
+ *   lower_median.c medians by histograms
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
@@ -397,6 +399,8 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
 void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
 /* ---- lower_transform.c ---- */
 void tessi_lower_transform(Lower *l, const PlanGroup *group);
+/* ---- lower_median.c ---- */
+void tessi_lower_median(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);

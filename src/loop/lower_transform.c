@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "graph/graph_transform.h"
+#include "loop/lower_gather.h"
 #include "loop/lower_window.h"
 
 typedef struct Complex {
@@ -28,11 +29,8 @@ typedef struct Transform {
     int64_t width, wide; /* columns of a strip; with those that its taps read beyond it */
     LBufferId sine, frequency;
     Columns mask, in, out;
-    LExprId y, x;     /* the first point of the two blocks and the strip */
-    LExprId first[2]; /* the coordinates of the first element read */
-    LExprId size[2];  /* of what is read */
-    const Access *read;
-    LExprId outside; /* what lies outside, of rule CONSTANT */
+    LExprId y, x; /* the first point of the two blocks and the strip */
+    Gather read;
 } Transform;
 
 /* ---- Buffers ------------------------------------------------------------------------------------------------------------- */
@@ -250,22 +248,10 @@ static Complex times(const Transform *t, Complex a, Complex factor)
                   fma_of(t, a.re, factor.im, tessi_l_op(l, OP_MUL, a.im, factor.re)) };
 }
 
-/* Row k of block `part` as it is read: its coordinate, answered by the rule. */
+/* Row k of block `part` as it is read. */
 static LExprId row_read(const Transform *t, int part, LExprId k)
 {
-    Lower *l = t->l;
-    LExprId row = tessi_l_op(l, OP_ADD, t->first[0], add(t, k, part * (int64_t)t->rows));
-    Border rule = t->read->dim[0].rule;
-    return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, row, t->size[0]);
-}
-
-/* What is read at coordinates inside. */
-static LExprId value_at(const Transform *t, LExprId row, LExprId col)
-{
-    Lower *l = t->l;
-    const Coord at[2] = { { .e = row, .dim = -1 }, { .e = col, .dim = -1 } };
-    LExprId value = tessi_eval_stage(l, t->read->producer, at, false);
-    return tessi_lexpr_cast(l->p, t->type, value);
+    return tessi_gather_row(&t->read, add(t, k, part * (int64_t)t->rows));
 }
 
 /* One pass over blocks of `size` rows; the first one forward may read the image. */
@@ -294,11 +280,13 @@ static void pass(const Transform *t, Columns z, uint32_t size, uint32_t radix, b
     }
     LExprId x = loop(t, "x", width, LFOR_SIMD);
     for (uint32_t r = 0; r < radix; r++) {
-        LExprId col = tessi_l_op(l, OP_ADD, t->first[1], x);
-        v[r].re = tessi_scope_let(
-            l, "re", from_image ? value_at(t, source[r][0], col) : load(t, z.re, row[r], x));
-        v[r].im = tessi_scope_let(
-            l, "im", from_image ? value_at(t, source[r][1], col) : load(t, z.im, row[r], x));
+        LExprId col = tessi_l_op(l, OP_ADD, t->read.first[1], x);
+        v[r].re = tessi_scope_let(l, "re",
+                                  from_image ? tessi_gather_value(&t->read, source[r][0], col)
+                                             : load(t, z.re, row[r], x));
+        v[r].im = tessi_scope_let(l, "im",
+                                  from_image ? tessi_gather_value(&t->read, source[r][1], col)
+                                             : load(t, z.im, row[r], x));
         if (back && r && m > 1)
             v[r] = times(t, v[r], factor[r]);
     }
@@ -327,61 +315,20 @@ static void pass(const Transform *t, Columns z, uint32_t size, uint32_t radix, b
 
 /* ---- Input ------------------------------------------------------------------------------------------------------------------- */
 
-/* The columns [from, to) of a row to scratch memory. */
-static void gather_columns(const Transform *t, LBufferId to, LExprId k, LExprId row,
-                           LExprId in_rows, LExprId from, LExprId end, bool inside)
-{
-    Lower *l = t->l;
-    const Border rule = t->read->dim[1].rule;
-    LExprId x = tessi_lexpr_var(
-        l->p, tessi_scope_for(l, "x", from, end, 1, inside ? LFOR_SIMD : LFOR_ROLLED));
-    LExprId col = tessi_l_op(l, OP_ADD, t->first[1], x), at = col;
-    if (!inside)
-        at = tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, col, t->size[1]);
-    LExprId value = value_at(t, row, at);
-    if (in_rows.v)
-        value = tessi_l_select(l, in_rows, value, t->outside);
-    if (!inside && rule == BORDER_CONSTANT)
-        value = t->outside;
-    store(t, to, k, x, tessi_scope_place1(l, value));
-    tessi_scope_close(l);
-}
-
-static void gather(const Transform *t, int part, LBufferId to)
-{
-    Lower *l = t->l;
-    LExprId zero = tessi_l_int(l, 0), wide = tessi_l_int(l, t->wide), in_rows = { 0 };
-    LExprId before = tessi_l_op(l, OP_SUB, zero, t->first[1]);
-    LExprId after = tessi_l_op(l, OP_SUB, t->size[1], t->first[1]);
-    before = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, before, zero), wide);
-    after = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, after, before), wide);
-    before = tessi_scope_let(l, "inside_from", before);
-    after = tessi_scope_let(l, "inside_to", after);
-    LExprId k = loop(t, "k", t->n, 0);
-    LExprId row = tessi_scope_let(l, "row", row_read(t, part, k));
-    if (t->read->dim[0].rule == BORDER_CONSTANT) {
-        LExprId wanted = tessi_l_op(l, OP_ADD, t->first[0], add(t, k, part * (int64_t)t->rows));
-        in_rows = tessi_scope_let(l, "in", tessi_l_op(l, OP_EQ, row, wanted));
-    }
-    gather_columns(t, to, k, row, in_rows, zero, before, false);
-    gather_columns(t, to, k, row, in_rows, before, after, true);
-    gather_columns(t, to, k, row, in_rows, after, wide, false);
-    tessi_scope_close(l);
-}
-
 /* All that the two blocks read of the strip lies inside, or in rows that a rule answers with others. */
 static LExprId is_inside(const Transform *t)
 {
     Lower *l = t->l;
     LExprId zero = tessi_l_int(l, 0);
-    LExprId in = tessi_l_op(l, OP_LE, zero, t->first[1]);
-    in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, add(t, t->first[1], t->wide), t->size[1]));
-    if (t->read->dim[0].rule != BORDER_CONSTANT)
+    LExprId in = tessi_l_op(l, OP_LE, zero, t->read.first[1]);
+    in = tessi_l_op(l, OP_AND, in,
+                    tessi_l_op(l, OP_LE, add(t, t->read.first[1], t->wide), t->read.size[1]));
+    if (t->read.read->dim[0].rule != BORDER_CONSTANT)
         return in;
-    in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, zero, t->first[0]));
+    in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, zero, t->read.first[0]));
     return tessi_l_op(
         l, OP_AND, in,
-        tessi_l_op(l, OP_LE, add(t, t->first[0], (int64_t)t->n + t->rows), t->size[0]));
+        tessi_l_op(l, OP_LE, add(t, t->read.first[0], (int64_t)t->n + t->rows), t->read.size[0]));
 }
 
 static void forward(const Transform *t)
@@ -391,8 +338,9 @@ static void forward(const Transform *t)
     tessi_scope_if(l, is_inside(t));
     pass(t, t->in, size, radix[0], false, true, t->wide);
     tessi_scope_else(l);
-    gather(t, 0, t->in.re);
-    gather(t, 1, t->in.im);
+    LExprId rows = tessi_l_int(l, t->n), wide = tessi_l_int(l, t->wide);
+    tessi_gather_rows(&t->read, t->in.re, 0, rows, wide);
+    tessi_gather_rows(&t->read, t->in.im, t->rows, rows, wide);
     pass(t, t->in, size, radix[0], false, false, t->wide);
     tessi_scope_close(l);
     for (uint32_t k = 1; k < n; k++) {
@@ -450,32 +398,18 @@ static void backward(const Transform *t)
     }
 }
 
-/* The rows of one block: the body of the stage, in which the sum has its value. */
+/* The rows of one block. */
 static void give(const Transform *t, int part)
 {
     Lower *l = t->l;
-    const ExprId body = t->stage->pieces.at[0].body;
-    const LBufferId from = part ? t->out.im : t->out.re;
     LExprId first = tessi_scope_let(l, "y_from", add(t, t->y, part * (int64_t)t->rows)), size[2];
     for (uint8_t d = 0; d < 2; d++)
         size[d] = tessi_lower_size(l, t->stage->size[d]);
     LExprId end = tessi_l_op(l, OP_MIN, add(t, first, t->rows), size[0]);
     LExprId x_end = tessi_l_op(l, OP_MIN, add(t, t->x, t->width), size[1]);
-    Nest nest = { .n_dims = 2 };
-    tessi_nest_whole(l, t->stage, &nest);
     LExprId y = tessi_lexpr_var(l->p, tessi_scope_for(l, "y", first, end, 1, 0));
-    LExprId x = tessi_lexpr_var(
-        l->p, tessi_scope_for(l, "x", t->x, x_end, 1, t->group->vector >= 0 ? LFOR_SIMD : 0));
-    Eval *ev = tessi_eval_new(l, &body, 1, 2);
-    ev->coord[0] = tessi_nest_coord(&nest, 0, y);
-    ev->coord[1] = tessi_nest_coord(&nest, 1, x);
-    LExprId value = load(t, from, tessi_l_op(l, OP_SUB, y, first), tessi_l_op(l, OP_SUB, x, t->x));
-    tessi_eval_set(l, ev, t->sum.window, value);
-    value = tessi_scope_place1(l, tessi_eval_expr(l, ev, body));
-    store(t, l->buffer[t->group->members.at[0].v], y, x, value);
-    LBlock *block = l->scopes.at[tessi_scope_depth(l)].block;
-    block->at[block->n - 1]->b = l->stream;
-    tessi_scope_close(l);
+    tessi_give_row(l, t->group, t->sum.window, part ? t->out.im : t->out.re,
+                   tessi_l_op(l, OP_SUB, y, first), y, t->x, x_end);
     tessi_scope_close(l);
 }
 
@@ -491,7 +425,6 @@ static void open_tasks(Transform *t)
 {
     Lower *l = t->l;
     const int64_t step[2] = { 2 * (int64_t)t->rows, t->width };
-    const WindowId id = tessi_expr(l->g, t->sum.window)->window;
     LExprId count[2];
     for (uint8_t d = 0; d < 2; d++) {
         LExprId size = tessi_lower_size(l, t->stage->size[d]);
@@ -508,11 +441,7 @@ static void open_tasks(Transform *t)
                                 tessi_l_op(l, OP_MUL, at[d], tessi_l_int(l, step[d])));
     t->y = at[0];
     t->x = at[1];
-    for (uint8_t d = 0; d < 2; d++) {
-        LExprId first = tessi_l_op(l, OP_ADD, at[d], tessi_lower_size(l, t->read->dim[d].add));
-        first = add(t, first, tessi_window(l->g, id)->lo[d]);
-        t->first[d] = tessi_scope_let(l, d ? "x_first" : "y_first", first);
-    }
+    tessi_gather_at(&t->read, tessi_expr(l->g, t->sum.window)->window, t->y, t->x);
 }
 
 void tessi_lower_transform(Lower *l, const PlanGroup *group)
@@ -522,20 +451,13 @@ void tessi_lower_transform(Lower *l, const PlanGroup *group)
     t.stage = tessi_stage(l->g, group->members.at[0]);
     tessi_stage_wide_sum(l->g, l->arena, t.stage, &t.sum, &must);
     t.type = tessi_expr(l->g, t.sum.window)->type;
-    t.read = tessi_access(l->g, t.sum.read);
     t.n = group->transform;
     t.rows = t.n - t.sum.rows + 1;
     t.width = group->strip;
     t.wide = tessi_plan_transform_columns(group->strip, t.sum.cols);
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
-    for (uint8_t d = 0; d < 2; d++)
-        t.size[d] = tessi_lower_size(l, tessi_stage(l->g, t.read->producer)->size[d]);
-    if (t.read->outside.v) {
-        Eval *ev = tessi_eval_new(l, &t.read->outside, 1, 0);
-        LExprId outside = tessi_eval_expr(l, ev, t.read->outside);
-        t.outside = tessi_scope_let(l, "outside", tessi_lexpr_cast(l->p, t.type, outside));
-    }
+    t.read = tessi_gather_new(l, tessi_access(l->g, t.sum.read), t.type);
     make_tables(&t);
     comment(&t, "the mask at each frequency");
     transform_weights(&t, lay_out_weights(&t));

@@ -114,7 +114,9 @@ typedef struct PlanGroup {
     bool stream; /* results bypass the caches when they are larger than the last one */
     uint16_t
         transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
-    uint16_t strip; /* columns that are transformed together */
+    uint16_t
+        histogram; /* the one median of its stage is found by histograms that slide along strips of so many rows; 0 = as written */
+    uint16_t strip; /* columns of a strip that is transformed, or slid along */
     const char *reason;
 } PlanGroup;
 

@@ -248,7 +248,7 @@ static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *rea
         const PlanGroup *group = &c->p->groups.at[i];
         StageId first = group->members.at[0];
         const Stage *t = tessi_stage(g, first);
-        if (group->transform || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t))
+        if (group->strip || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t))
             continue;
         int64_t nodes = c->nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
@@ -266,9 +266,10 @@ static void add_to_groups(Chooser *c, StageId id)
 {
     StageList reads = { 0 };
     tessi_plan_stored_reads(c->f, c->p, id, &reads);
-    PlanGroup transforms = { .reason = "" };
-    tessi_plan_choose_transform(c->f, c->m, id, &transforms);
-    uint32_t join = transforms.transform ? 0 : group_to_join(c, id, &reads);
+    PlanGroup alone = { .reason = "" };
+    tessi_plan_choose_transform(c->f, c->m, id, &alone);
+    tessi_plan_choose_histogram(c->f, c->an, c->m, id, &alone);
+    uint32_t join = alone.strip ? 0 : group_to_join(c, id, &reads);
     if (join) {
         PlanGroup *group = &c->p->groups.at[join - 1];
         VEC_PUSH(c->f->arena, &group->members, id);
@@ -277,9 +278,10 @@ static void add_to_groups(Chooser *c, StageId id)
         return;
     }
     PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
-    group->transform = transforms.transform;
-    group->strip = transforms.strip;
-    group->reason = transforms.reason;
+    group->transform = alone.transform;
+    group->histogram = alone.histogram;
+    group->strip = alone.strip;
+    group->reason = alone.reason;
     c->group_of[id.v] = c->p->groups.n;
 }
 
@@ -343,9 +345,11 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     PlanEstimate e = { 0 };
     PlanFacts *f = tessi_plan_facts(p->arena, g);
     double *evaluations = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
-    double *transforms = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
+    double *strips = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
     VEC_FOREACH (const PlanGroup, group, &p->groups)
-        transforms[group->members.at[0].v] = tessi_plan_transform_seconds(f, m, group);
+        strips[group->members.at[0].v] = group->transform
+                                             ? tessi_plan_transform_seconds(f, m, group)
+                                             : tessi_plan_histogram_seconds(f, m, group);
     for (uint32_t v = g->stages.n; v-- > 1;) {
         StageId id = { v };
         const Stage *s = tessi_stage(g, id);
@@ -358,8 +362,8 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
         double compute = points
                          * (tessi_plan_op_seconds(m, &an->cost[v], s->type)
                             + an->cost[v].loads * tessi_plan_load_seconds(m, s->type));
-        if (transforms[v] > 0)
-            compute = points * transforms[v];
+        if (strips[v] > 0)
+            compute = points * strips[v];
         double read = points * an->cost[v].distinct_bytes;
         double written = inlined || reduces ? 0 : points * an->cost[v].stored_bytes;
         VEC_FOREACH (const PlanRead, r, &f->reads[v])

@@ -17,10 +17,11 @@ double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t)
         [OPC_SQRT] = m->sqrt_per_cycle,     [OPC_MATH] = m->math_per_cycle,
         [OPC_SORT] = m->sort_per_cycle
     };
-    double divider = 0, others = 0; /* which work at the same time */
-    for (int k = 0; k < N_OP_CLASSES; k++)
+    const double scalars = m->ghz * 1e9 * (double)m->cores;
+    double divider = 0, others = 0;        /* which work at the same time */
+    for (int k = 0; k < N_OP_CLASSES; k++) /* sorting is done point by point, without vectors */
         *(k == OPC_DIV || k == OPC_SQRT ? &divider : &others) +=
-            c->ops[k] / per_second(m, per_cycle[k], t);
+            c->ops[k] / (k == OPC_SORT ? per_cycle[k] * scalars : per_second(m, per_cycle[k], t));
     return divider > others ? divider + 0.2 * others : others + 0.2 * divider;
 }
 

@@ -405,7 +405,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
 
 static bool can_be_fused(const Fuse *c, const PlanGroup *group)
 {
-    bool can = group->n_dims > 0 && group->vector >= 0 && !group->transform;
+    bool can = group->n_dims > 0 && group->vector >= 0 && !group->strip;
     VEC_FOREACH (const StageId, id, &group->members)
         can = can && tessi_stage_is_plain(tessi_stage(c->f->g, *id));
     return can;

@@ -190,8 +190,7 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        if (group->split != SPLIT_INTERIOR || group->vector < 0 || group->tile[0]
-            || group->transform)
+        if (group->split != SPLIT_INTERIOR || group->vector < 0 || group->tile[0] || group->strip)
             continue;
         StageList members = { group->members.at, group->members.n, group->members.n };
         const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, &members, 1);

@@ -1,0 +1,408 @@
+/* Medians of wide rectangles by histograms that slide along the rows of a strip, for integers of 8 and 16 bits. What is read is copied first,
+ * all borders answered; bins count from the least value of the type.
+ *
+ * 8 bits (Perreault and Hebert): each column keeps the histogram of its part of the window, which a step down changes by two values. A step to
+ * the right adds one column and takes one away: of the histogram of upper halves of values at once, of those of lower halves when a
+ * median has that upper half again. Histograms are kept added up, so that the place of the median is the number of bins that are not
+ * above its rank: a comparison of vectors. The work does not depend on the window.
+ *
+ * 16 bits: histograms of columns would not fit a cache. The window has one, and its sums over 16, 256 and 4096 bins; a step to the right adds
+ * a column of values and takes one away. */
+#include "graph/graph_transform.h"
+#include "loop/lower_gather.h"
+#include "loop/lower_window.h"
+
+enum { HALF = 4, BINS = 1 << HALF, LEVELS = 4 }; /* bits looked at a time */
+
+typedef struct Median {
+    Lower *l;
+    const PlanGroup *group;
+    const Stage *stage;
+    WideMedian what;
+    ScalarType type;
+    Gather read;
+    int64_t wide, rank;
+    LBufferId values, results;
+    LBufferId coarse, fine;       /* of columns, which have one of zeros before the first */
+    LBufferId of_coarse, of_fine; /* of the window */
+    LBufferId last;               /* the column at which of_fine has this upper half */
+    LBufferId level[LEVELS];      /* 16 bits: sums over 4096, 256, 16 and 1 bins */
+    LExprId y, x, columns;        /* first row and column of the strip; columns of it */
+} Median;
+
+/* ---- Short forms --------------------------------------------------------------------------------------------------------- */
+
+static LExprId number(const Median *m, ScalarType t, int64_t i)
+{
+    return tessi_lexpr_const(m->l->p, t, tessi_value_int(i));
+}
+
+static LExprId i32(const Median *m, int64_t i)
+{
+    return number(m, TYPE_I32, i);
+}
+
+static LExprId index_of(const Median *m, LExprId i)
+{
+    return tessi_lexpr_cast(m->l->p, TYPE_INDEX, i);
+}
+
+static LExprId op(const Median *m, Op o, LExprId a, LExprId b)
+{
+    return tessi_l_op(m->l, o, a, b);
+}
+
+static LExprId add(const Median *m, LExprId a, int64_t b)
+{
+    return op(m, OP_ADD, a, tessi_l_int(m->l, b));
+}
+
+static LExprId loop(const Median *m, const char *name, LExprId from, LExprId to, uint8_t flags)
+{
+    return tessi_lexpr_var(m->l->p, tessi_scope_for(m->l, name, from, to, 1, flags));
+}
+
+static LExprId bins(const Median *m, uint8_t flags)
+{
+    return loop(m, "k", tessi_l_int(m->l, 0), tessi_l_int(m->l, BINS), flags);
+}
+
+static LBufferId local(const Median *m, const char *name, ScalarType t, int64_t rows, int64_t cols)
+{
+    Lower *l = m->l;
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", m->stage->name, name),
+                  .kind = LBUF_LOCAL,
+                  .type = t,
+                  .n_dims = 2,
+                  .size = { tessi_l_int(l, rows), tessi_l_int(l, cols) } };
+    LBufferId id = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = id;
+    return id;
+}
+
+static LExprId load(const Median *m, LBufferId b, LExprId row, LExprId col)
+{
+    return tessi_lexpr_load(m->l->p, b, (LExprId[]){ row, col }, 2);
+}
+
+static LExprId load1(const Median *m, LBufferId b, LExprId col)
+{
+    return load(m, b, tessi_l_int(m->l, 0), col);
+}
+
+/* Stores, or for LSTMT_ADD adds. */
+static void put(const Median *m, LStmtKind kind, LBufferId b, LExprId row, LExprId col,
+                LExprId value)
+{
+    LStmt *s = tessi_scope_stmt(m->l, kind);
+    s->buffer = b;
+    s->n_index = 2;
+    s->index[0] = row;
+    s->index[1] = col;
+    s->a = value;
+}
+
+static void put1(const Median *m, LBufferId b, LExprId col, LExprId value)
+{
+    put(m, LSTMT_STORE, b, tessi_l_int(m->l, 0), col, value);
+}
+
+static void close(const Median *m, int n)
+{
+    while (n-- > 0)
+        tessi_scope_close(m->l);
+}
+
+/* A value that changes, read here and not earlier. */
+static LExprId now(const Median *m, const char *name, LExprId value)
+{
+    return tessi_scope_let(m->l, name, value);
+}
+
+static void clear(const Median *m, LBufferId b, int64_t rows, int64_t cols)
+{
+    Lower *l = m->l;
+    LExprId zero = tessi_l_int(l, 0);
+    LExprId row = loop(m, "j", zero, tessi_l_int(l, rows), 0);
+    LExprId col = loop(m, "k", zero, tessi_l_int(l, cols), LFOR_SIMD);
+    put(m, LSTMT_STORE, b, row, col, i32(m, 0));
+    close(m, 2);
+}
+
+/* The bin of the value at a place of what was copied. */
+static LExprId bin_at(const Median *m, LExprId row, LExprId col)
+{
+    Lower *l = m->l;
+    LExprId v = tessi_lexpr_cast(l->p, TYPE_I32, load(m, m->values, row, col));
+    const int64_t least = tessi_type_range(m->type).lo;
+    return now(m, "bin", op(m, OP_SUB, v, i32(m, least)));
+}
+
+/* ---- 8 bits ----------------------------------------------------------------------------------------------------------------- */
+
+/* sums[row][from + k] += by, for all k from `bin` on. */
+static void count_from(const Median *m, LBufferId sums, LExprId row, LExprId from, LExprId bin,
+                       int by)
+{
+    Lower *l = m->l;
+    LExprId k = bins(m, LFOR_SIMD);
+    LExprId at = op(m, OP_ADD, from, k);
+    LExprId had = now(m, "had", load(m, sums, row, at));
+    LExprId counts = op(m, OP_LE, bin, tessi_lexpr_cast(l->p, TYPE_I32, k));
+    LExprId next = tessi_l_select(l, counts, op(m, OP_ADD, had, i32(m, by)), had);
+    put(m, LSTMT_STORE, sums, row, at, next);
+    close(m, 1);
+}
+
+/* Row `row` of what was copied comes to the histograms of the columns, or leaves them. */
+static void change_columns(const Median *m, LExprId row, int by)
+{
+    Lower *l = m->l;
+    LExprId j = loop(m, "j", tessi_l_int(l, 0), tessi_l_int(l, m->wide), 0);
+    LExprId bin = bin_at(m, row, j), column = now(m, "column", add(m, j, 1));
+    LExprId upper = now(m, "upper", op(m, OP_SHR, bin, i32(m, HALF)));
+    LExprId lower = now(m, "lower", op(m, OP_AND, bin, i32(m, BINS - 1)));
+    LExprId from = now(m, "from", op(m, OP_MUL, index_of(m, upper), tessi_l_int(l, BINS)));
+    count_from(m, m->coarse, column, tessi_l_int(l, 0), upper, by);
+    count_from(m, m->fine, column, from, lower, by);
+    close(m, 1);
+}
+
+/* How many sums from `from` on are not above a rank: the bin of that rank. */
+static LExprId find_bin(const Median *m, const char *name, LBufferId sums, LExprId from,
+                        LExprId rank)
+{
+    Lower *l = m->l;
+    LVarId n = tessi_scope_var(l, name, TYPE_I32, i32(m, 0));
+    LExprId k = bins(m, 0);
+    LExprId below = op(m, OP_LE, load1(m, sums, op(m, OP_ADD, from, k)), rank);
+    LExprId one = tessi_l_select(l, below, i32(m, 1), i32(m, 0));
+    tessi_lower_set(l, n, op(m, OP_ADD, tessi_lexpr_var(l->p, n), one));
+    close(m, 1);
+    return tessi_lexpr_var(l->p, n);
+}
+
+/* The histogram of lower halves for the columns of x: from that of the column where it was up to date, or anew. */
+static void bring_up_to_date(const Median *m, LExprId upper, LExprId from, LExprId x)
+{
+    Lower *l = m->l;
+    const int64_t cols = m->what.cols;
+    LExprId last = now(m, "last", index_of(m, load1(m, m->last, upper)));
+    LExprId steps = op(m, OP_SUB, x, last);
+    LExprId far = op(m, OP_LT, tessi_l_int(l, cols), op(m, OP_MUL, steps, tessi_l_int(l, 2)));
+    for (int again = 1; again >= 0; again--) {
+        if (again)
+            tessi_scope_if(l, far);
+        else
+            tessi_scope_else(l);
+        LExprId k = bins(m, LFOR_SIMD), at = op(m, OP_ADD, from, k);
+        LVarId sum =
+            tessi_scope_var(l, "sum", TYPE_I32, again ? i32(m, 0) : load1(m, m->of_fine, at));
+        LExprId j = again ? loop(m, "j", add(m, x, 1), add(m, x, cols + 1), 0)
+                          : loop(m, "j", add(m, last, 1), add(m, x, 1), 0);
+        LExprId next = tessi_lexpr_var(l->p, sum);
+        if (again) {
+            next = op(m, OP_ADD, next, load(m, m->fine, j, at));
+        } else {
+            next = op(m, OP_ADD, next, load(m, m->fine, add(m, j, cols), at));
+            next = op(m, OP_SUB, next, load(m, m->fine, j, at));
+        }
+        tessi_lower_set(l, sum, next);
+        close(m, 1);
+        put1(m, m->of_fine, at, tessi_lexpr_var(l->p, sum));
+        close(m, 1);
+    }
+    close(m, 1);
+    put1(m, m->last, upper, tessi_lexpr_cast(l->p, TYPE_I32, x));
+}
+
+static void start_row_of_8(const Median *m)
+{
+    Lower *l = m->l;
+    LExprId k = bins(m, LFOR_SIMD);
+    LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(m, 0));
+    LExprId j = loop(m, "j", tessi_l_int(l, 1), tessi_l_int(l, m->what.cols), 0);
+    LExprId column = load(m, m->coarse, j, k);
+    tessi_lower_set(l, sum, op(m, OP_ADD, tessi_lexpr_var(l->p, sum), column));
+    close(m, 1);
+    put1(m, m->of_coarse, k, tessi_lexpr_var(l->p, sum));
+    put1(m, m->last, k, i32(m, -(int64_t)m->what.cols));
+    close(m, 1);
+}
+
+static LExprId median_of_8(const Median *m, LExprId x)
+{
+    Lower *l = m->l;
+    LExprId k = bins(m, LFOR_SIMD);
+    LExprId sum =
+        op(m, OP_ADD, load1(m, m->of_coarse, k), load(m, m->coarse, add(m, x, m->what.cols), k));
+    put1(m, m->of_coarse, k, now(m, "sum", op(m, OP_SUB, sum, load(m, m->coarse, x, k))));
+    close(m, 1);
+    LExprId upper = find_bin(m, "upper", m->of_coarse, tessi_l_int(l, 0), i32(m, m->rank));
+    upper = now(m, "half", index_of(m, upper));
+    LExprId from = now(m, "from", op(m, OP_MUL, upper, tessi_l_int(l, BINS)));
+    LExprId before = op(m, OP_MAX, add(m, upper, -1), tessi_l_int(l, 0));
+    LExprId below = tessi_l_select(l, op(m, OP_LT, tessi_l_int(l, 0), upper),
+                                   load1(m, m->of_coarse, before), i32(m, 0));
+    LExprId rank = now(m, "rank", op(m, OP_SUB, i32(m, m->rank), below));
+    bring_up_to_date(m, upper, from, x);
+    LExprId lower = find_bin(m, "lower", m->of_fine, from, rank);
+    return op(m, OP_ADD, tessi_lexpr_cast(l->p, TYPE_I32, from), lower);
+}
+
+/* ---- 16 bits ---------------------------------------------------------------------------------------------------------------- */
+
+/* The values of a column come to the histogram, or leave it. */
+static void change_window(const Median *m, LExprId row, LExprId column, int by)
+{
+    Lower *l = m->l;
+    LExprId i = loop(m, "i", tessi_l_int(l, 0), tessi_l_int(l, m->what.rows), 0);
+    LExprId bin = bin_at(m, op(m, OP_ADD, row, i), column);
+    for (int k = 0; k < LEVELS; k++) {
+        LExprId at = op(m, OP_SHR, bin, i32(m, HALF * (LEVELS - 1 - k)));
+        put(m, LSTMT_ADD, m->level[k], tessi_l_int(l, 0), now(m, "at", index_of(m, at)),
+            i32(m, by));
+    }
+    close(m, 1);
+}
+
+/* The columns [from, to), all at once. */
+static void change_columns_of_16(const Median *m, LExprId row, LExprId from, LExprId to, int by)
+{
+    LExprId j = loop(m, "j", from, to, 0);
+    change_window(m, row, j, by);
+    close(m, 1);
+}
+
+static LExprId median_of_16(const Median *m)
+{
+    Lower *l = m->l;
+    LVarId bin = tessi_scope_var(l, "bin", TYPE_I32, i32(m, 0));
+    LVarId rank = tessi_scope_var(l, "rank", TYPE_I32, i32(m, m->rank));
+    for (int level = 0; level < LEVELS; level++) {
+        LExprId from = op(m, OP_MUL, index_of(m, tessi_lexpr_var(l->p, bin)), tessi_l_int(l, BINS));
+        from = now(m, "from", from);
+        LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(m, 0));
+        LVarId below = tessi_scope_var(l, "below", TYPE_I32, i32(m, 0));
+        LVarId n = tessi_scope_var(l, "n", TYPE_I32, i32(m, 0));
+        LExprId k = bins(m, 0);
+        LExprId count = load1(m, m->level[level], op(m, OP_ADD, from, k));
+        LExprId next = now(m, "next", op(m, OP_ADD, tessi_lexpr_var(l->p, sum), count));
+        LExprId under = now(m, "under", op(m, OP_LE, next, tessi_lexpr_var(l->p, rank)));
+        LExprId one = tessi_l_select(l, under, i32(m, 1), i32(m, 0));
+        tessi_lower_set(l, sum, next);
+        tessi_lower_set(l, below, tessi_l_select(l, under, next, tessi_lexpr_var(l->p, below)));
+        tessi_lower_set(l, n, op(m, OP_ADD, tessi_lexpr_var(l->p, n), one));
+        close(m, 1);
+        LExprId upper = op(m, OP_MUL, tessi_lexpr_var(l->p, bin), i32(m, BINS));
+        tessi_lower_set(l, bin, op(m, OP_ADD, upper, tessi_lexpr_var(l->p, n)));
+        tessi_lower_set(l, rank,
+                        op(m, OP_SUB, tessi_lexpr_var(l->p, rank), tessi_lexpr_var(l->p, below)));
+    }
+    return tessi_lexpr_var(l->p, bin);
+}
+
+/* ---- Strips ----------------------------------------------------------------------------------------------------------------- */
+
+static void give(const Median *m, LExprId x, LExprId bin)
+{
+    LExprId value = op(m, OP_ADD, bin, i32(m, tessi_type_range(m->type).lo));
+    put1(m, m->results, x, tessi_lexpr_cast(m->l->p, m->type, value));
+}
+
+static void make_histograms(Median *m)
+{
+    Lower *l = m->l;
+    if (tessi_type_info(m->type)->bytes == 1) {
+        m->coarse = local(m, "coarse", TYPE_I32, m->wide + 1, BINS);
+        m->fine = local(m, "fine", TYPE_I32, m->wide + 1, BINS * BINS);
+        m->of_coarse = local(m, "of_coarse", TYPE_I32, 1, BINS);
+        m->of_fine = local(m, "of_fine", TYPE_I32, 1, BINS * BINS);
+        m->last = local(m, "last", TYPE_I32, 1, BINS);
+        clear(m, m->coarse, m->wide + 1, BINS);
+        clear(m, m->fine, m->wide + 1, BINS * BINS);
+        LExprId i = loop(m, "i", tessi_l_int(l, 0), tessi_l_int(l, m->what.rows - 1), 0);
+        change_columns(m, i, 1);
+        close(m, 1);
+        return;
+    }
+    for (int k = 0, n = BINS; k < LEVELS; k++, n *= BINS) {
+        m->level[k] = local(m, tessi_sprintf(l->arena, "bins%d", k), TYPE_I32, 1, n);
+        clear(m, m->level[k], 1, n);
+    }
+}
+
+/* Row `row` of the strip, whose values stand from that row of what was copied on. */
+static void run_row(const Median *m, LExprId row)
+{
+    Lower *l = m->l;
+    const bool bytes = tessi_type_info(m->type)->bytes == 1;
+    const LExprId zero = tessi_l_int(l, 0), cols = tessi_l_int(l, m->what.cols - 1);
+    if (bytes) {
+        change_columns(m, add(m, row, m->what.rows - 1), 1);
+        start_row_of_8(m);
+    } else {
+        change_columns_of_16(m, row, zero, cols, 1);
+    }
+    LExprId x = loop(m, "x", zero, m->columns, 0);
+    if (bytes) {
+        give(m, x, median_of_8(m, x));
+    } else {
+        change_window(m, row, add(m, x, m->what.cols - 1), 1);
+        give(m, x, median_of_16(m));
+        change_window(m, row, x, -1);
+    }
+    close(m, 1);
+    if (bytes)
+        change_columns(m, row, -1);
+    else
+        change_columns_of_16(m, row, m->columns, op(m, OP_ADD, m->columns, cols), -1);
+}
+
+/* Opens the loop over strips, and over parts of them of so many rows. */
+static void open_tasks(Median *m)
+{
+    Lower *l = m->l;
+    const int64_t step[2] = { m->group->histogram, m->group->strip };
+    LExprId count[2];
+    for (uint8_t d = 0; d < 2; d++) {
+        LExprId size = tessi_lower_size(l, m->stage->size[d]);
+        count[d] = op(m, OP_FLOORDIV, add(m, size, step[d] - 1), tessi_l_int(l, step[d]));
+    }
+    LExprId task = loop(m, "task", tessi_l_int(l, 0), op(m, OP_MUL, count[0], count[1]),
+                        m->group->parallel >= 0 ? LFOR_PARALLEL : 0);
+    LExprId at[2] = { op(m, OP_FLOORDIV, task, count[1]), op(m, OP_FLOORMOD, task, count[1]) };
+    m->y = now(m, "y_from", op(m, OP_MUL, at[0], tessi_l_int(l, step[0])));
+    m->x = now(m, "x_from", op(m, OP_MUL, at[1], tessi_l_int(l, step[1])));
+}
+
+void tessi_lower_median(Lower *l, const PlanGroup *group)
+{
+    Median m = { .l = l, .group = group };
+    m.stage = tessi_stage(l->g, group->members.at[0]);
+    tessi_stage_wide_median(l->g, l->arena, m.stage, &m.what);
+    m.type = tessi_expr(l->g, m.what.window)->type;
+    m.wide = (int64_t)group->strip + m.what.cols - 1;
+    m.rank = (int64_t)m.what.rows * m.what.cols / 2;
+    l->n_loop_dims = 2;
+    l->inside_last = l->inside_rows = false;
+    m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), m.type);
+    open_tasks(&m);
+    tessi_gather_at(&m.read, tessi_expr(l->g, m.what.window)->window, m.y, m.x);
+    LExprId end[2];
+    for (uint8_t d = 0; d < 2; d++)
+        end[d] = tessi_l_op(l, OP_SUB, tessi_lower_size(l, m.stage->size[d]), d ? m.x : m.y);
+    LExprId rows = tessi_l_op(l, OP_MIN, end[0], tessi_l_int(l, group->histogram));
+    rows = tessi_scope_let(l, "rows", rows);
+    m.columns = tessi_l_op(l, OP_MIN, end[1], tessi_l_int(l, group->strip));
+    m.columns = tessi_scope_let(l, "columns", m.columns);
+    m.values = local(&m, "values", m.type, (int64_t)group->histogram + m.what.rows - 1, m.wide);
+    m.results = local(&m, "results", m.type, 1, group->strip);
+    tessi_gather_rows(&m.read, m.values, 0, add(&m, rows, m.what.rows - 1), tessi_l_int(l, m.wide));
+    make_histograms(&m);
+    LExprId row = loop(&m, "row", tessi_l_int(l, 0), rows, 0);
+    run_row(&m, row);
+    tessi_give_row(l, group, m.what.window, m.results, tessi_l_int(l, 0),
+                   tessi_l_op(l, OP_ADD, m.y, row), m.x, tessi_l_op(l, OP_ADD, m.x, m.columns));
+    close(&m, 2);
+}
