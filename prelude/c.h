@@ -325,8 +325,8 @@ TESS_FN float tess_round16_f32(float x)
     {                                                                                        \
         return tess_##s##_from_##f(tess_rint_##f(x));                                        \
     }
-#ifdef TESS_CUT_TO_I32 /* of floats, by what GPUs do at their full rate */
-#define TESS_SIGNED_FROM_F32(T, s, lo, hi, end, F, f)               \
+#ifdef TESS_CUT_TO_I32 /* of floats, by what converts them to 32 bits */
+#define TESS_NARROW_FROM_REAL(T, s, lo, hi, end, F, f)              \
     TESS_FN T tess_##s##_from_##f(F x)                              \
     {                                                               \
         int32_t i = TESS_CUT_TO_I32(x);                             \
@@ -337,19 +337,8 @@ TESS_FN float tess_round16_f32(float x)
         int32_t i = TESS_ROUND_TO_I32(x);                           \
         return (T)(i < (lo) ? (lo) : i > (int32_t)(hi) ? (hi) : i); \
     }
-/* Beside 2^23 the units of a float are the lowest bits. */
-#define TESS_UNSIGNED_FROM_F32(T, s, lo, hi, end, F, f)                         \
-    TESS_FN T tess_##s##_from_##f(F x)                                          \
-    {                                                                           \
-        return (T)tess_bits_f32(TESS_ADD_CUT(fminf(fmaxf(x, 0), hi), 0x1p23f)); \
-    }                                                                           \
-    TESS_FN T tess_sat_##s##_from_##f(F x)                                      \
-    {                                                                           \
-        return (T)tess_bits_f32(fminf(fmaxf(x, 0), hi) + 0x1p23f);              \
-    }
 #else
-#define TESS_SIGNED_FROM_F32   TESS_FROM_REAL
-#define TESS_UNSIGNED_FROM_F32 TESS_FROM_REAL
+#define TESS_NARROW_FROM_REAL TESS_FROM_REAL
 #endif
 #define TESS_SAT_FROM_INTEGER(T, s, lo, hi, F, f)                                \
     TESS_FN T tess_sat_##s##_from_##f(F v)                                       \
@@ -377,10 +366,10 @@ TESS_FN double tess_rint_f64(double x)
 {
     return rint(x);
 }
-TESS_CONVERSIONS(int8_t, i8, INT8_MIN, INT8_MAX, 0x1p7, TESS_SIGNED_FROM_F32)
-TESS_CONVERSIONS(uint8_t, u8, 0, UINT8_MAX, 0x1p8, TESS_UNSIGNED_FROM_F32)
-TESS_CONVERSIONS(int16_t, i16, INT16_MIN, INT16_MAX, 0x1p15, TESS_SIGNED_FROM_F32)
-TESS_CONVERSIONS(uint16_t, u16, 0, UINT16_MAX, 0x1p16, TESS_UNSIGNED_FROM_F32)
+TESS_CONVERSIONS(int8_t, i8, INT8_MIN, INT8_MAX, 0x1p7, TESS_NARROW_FROM_REAL)
+TESS_CONVERSIONS(uint8_t, u8, 0, UINT8_MAX, 0x1p8, TESS_NARROW_FROM_REAL)
+TESS_CONVERSIONS(int16_t, i16, INT16_MIN, INT16_MAX, 0x1p15, TESS_NARROW_FROM_REAL)
+TESS_CONVERSIONS(uint16_t, u16, 0, UINT16_MAX, 0x1p16, TESS_NARROW_FROM_REAL)
 TESS_CONVERSIONS(int32_t, i32, INT32_MIN, INT32_MAX, 0x1p31, TESS_FROM_REAL)
 TESS_CONVERSIONS(uint32_t, u32, 0, UINT32_MAX, 0x1p32, TESS_FROM_REAL)
 TESS_CONVERSIONS(int64_t, i64, INT64_MIN, INT64_MAX, 0x1p63, TESS_FROM_REAL)
@@ -431,10 +420,6 @@ TESS_FN float tess_sqrt_whole_f32(float x)
 #endif
 
 /* ---- Words ------------------------------------------------------------------------------------- */
-TESS_FN uint32_t tess_mulhi_u32(uint32_t a, uint32_t b)
-{
-    return (uint32_t)((uint64_t)a * b >> 32);
-}
 /* Each of the four last digits of c, in base 16 and modulo 8, names a byte: 0 to 3 of a, 4 to 7 of b. */
 TESS_FN uint32_t tess_bytes_u32(uint32_t a, uint32_t b, uint32_t c)
 {

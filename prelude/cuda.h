@@ -105,7 +105,6 @@ TESS_FN double tess_real_f64(uint64_t u)
 /* The instructions for conversions round, saturate and take a NaN for 0. */
 #define TESS_CUT_TO_I32(x)   __float2int_rz(x)
 #define TESS_ROUND_TO_I32(x) __float2int_rn(x)
-#define TESS_ADD_CUT(a, b)   __fadd_rz(a, b)
 
 /* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of floats. */
 #define TESS_SQRT_WHOLE

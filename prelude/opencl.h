@@ -36,8 +36,6 @@ typedef ulong uint64_t;
 #define ceilf     ceil
 #define truncf    trunc
 #define rintf     rint
-#define fminf     fmin
-#define fmaxf     fmax
 #define copysignf copysign
 
 #define TESS_FN                 static inline
@@ -112,7 +110,6 @@ TESS_FN double tess_real_f64(uint64_t u)
 /* What converts floats to 32 bits rounds, saturates and takes a NaN for 0. */
 #define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
 #define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
-#define TESS_ADD_CUT(a, b)   (floor(a) + (b))
 
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
  * together by element: what a compiler knows of their type stays true. */

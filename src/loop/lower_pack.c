@@ -449,14 +449,9 @@ static Packed divided(const Pack *k, Packed v, int64_t most, int64_t d)
     int64_t factor = 0;
     int shift = 0;
     quotient(most, d, &factor, &shift);
-    LExprId a = op2(k, OP_AND, v.e, word(k, LANE - 1)), b;
+    LExprId a = op2(k, OP_AND, v.e, word(k, LANE - 1)), b = op2(k, OP_SHR, v.e, word(k, 16));
     a = op2(k, OP_MUL, a, word(k, factor));
-    /* The lower half adds less than 1 to the upper: no quotient changes where the factor is exact enough. */
-    if (shift == 16 && factor < LANE && most + (most + 1) * (factor * d - LANE) < LANE) {
-        b = op2(k, OP_MULHI, v.e, word(k, factor));
-        return (Packed){ .e = bytes(k, a, b, 0x5432) };
-    }
-    b = op2(k, OP_MUL, op2(k, OP_SHR, v.e, word(k, 16)), word(k, factor));
+    b = op2(k, OP_MUL, b, word(k, factor));
     if (shift == 16)
         return (Packed){ .e = bytes(k, a, b, 0x7632) };
     return (Packed){ .e = op2(k, OP_AND, bytes(k, a, b, 0x7733), word(k, 0xff00ff)) };

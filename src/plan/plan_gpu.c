@@ -213,6 +213,12 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
         const int threads = group->block[0] * group->block[1];
         group->block[0] = WARP; /* narrow ones leave the least for the edges */
         group->block[1] = (uint16_t)(threads / WARP);
+        /* Rows that neighbours read too had better be few of those of a block. */
+        if (12 * cost.halo[0] > group->block[1] * group->outputs[1]
+            && threads <= PLAN_MAX_BLOCK / 2) {
+            group->block[1] = (uint16_t)(2 * group->block[1]);
+            group->resident = (uint8_t)((group->resident + 1) / 2);
+        }
     }
     const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
                        : group->split == SPLIT_WARP ? "warps inside without rules"

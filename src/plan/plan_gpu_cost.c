@@ -10,6 +10,9 @@ enum {
     BASE_INSTRUCTIONS = 40, /* of a thread: coordinates, ends, leaving */
     ROWS_ALIVE = 3,         /* of what a window reads */
     SMALL_CODE = 2900,      /* instructions of straight-line code */
+    SMALL_TILE_CODE = 2500, /* the same of tiles, whose warps are in several parts at a time */
+    SMALL_PART_CODE = 1400, /* and of each of these */
+    AT_EDGES = 3,           /* how much more a point costs in tiles at the edges */
     MOST_CODE = 4600        /* the same: compiling takes three seconds */
 };
 
@@ -493,6 +496,15 @@ void tessi_plan_add_part(const KernelCost *part, double patches, double threads,
     cost->code += part->instructions;
     cost->registers = part->registers > cost->registers ? part->registers : cost->registers;
     cost->narrow = cost->narrow || part->narrow;
+    cost->long_code = cost->long_code || part->instructions > SMALL_PART_CODE;
+}
+
+/* Of a large image, the points in tiles at its edges. */
+static double share_of_edges(const PlanGroup *group)
+{
+    const double SIDE = 8192;
+    const uint8_t x = (uint8_t)(group->n_dims - 1);
+    return 2 * (double)(group->tile[x] + group->tile[x - 1]) / SIDE;
 }
 
 void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
@@ -513,10 +525,10 @@ void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t sh
         return;
     cost->issue_seconds =
         issue_seconds(m, cost->instructions) * (1 + (BARRIERS + idle) / (double)blocks);
-    if (cost->code > SMALL_CODE)
-        cost->issue_seconds *= 1.2;
+    if (cost->code > SMALL_TILE_CODE || cost->long_code)
+        cost->issue_seconds *= 1.3;
     const double points = (double)(group->outputs[0] * group->outputs[1]);
     wait_for_memory(m, cost, points);
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
-    cost->seconds = with_tail(m, cost, points);
+    cost->seconds = with_tail(m, cost, points) * (1 + AT_EDGES * share_of_edges(group));
 }

@@ -158,7 +158,7 @@ typedef struct Choice {
 /* Weighs the tile of the group, with all numbers of rows that divide it. */
 static void try_tile(Search *s, double bytes_seconds, Choice *best)
 {
-    enum { MOST_RESIDENT = 8, ENOUGH = 1024 }; /* threads that keep the memory busy */
+    enum { MOST_RESIDENT = 16, ENOUGH = 1024 }; /* threads that keep the memory busy */
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
@@ -185,14 +185,14 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
 static Choice best_tile(Search *s)
 {
     static const int64_t rows[] = { 32, 16, 48, 64 }, columns[] = { 128, 64, 256 };
-    static const uint16_t threads[] = { 128, 256 };
+    static const uint16_t threads[] = { 128, 256, 64 };
     enum { HEIGHTS = 4, SIZES = 12, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
     PlanGroup *group = s->group;
     Choice best = { .seconds = -1 };
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     const int64_t over[2] = { halo(s, y, 1), halo(s, x, s->columns[group->passes.n]) };
     const double bytes = bytes_seconds(s);
-    for (int k = 0; k < SIZES * 8; k++) {
+    for (int k = 0; k < SIZES * 12; k++) {
         group->tile[y] = rows[k % HEIGHTS] - (k / SIZES % 2 ? over[0] : 0);
         group->tile[x] = columns[k % SIZES / HEIGHTS] - (k / SIZES / 2 % 2 ? over[1] : 0);
         group->block[0] = threads[k / SIZES / 4];
