@@ -14,6 +14,7 @@ class Job:
     deviating: float = 0.0       # share of pixels that may lie beyond it (decisions that fall the other way)
     halo: int = 0                # pixels along the edges where Halide, which does not extend stages in between, differs
     rival: str = ""              # name of the job in the rivals' programs; "" = the same
+    fp: str = ""                 # rounding that it is compiled under; "" = the default
 
 
 K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
@@ -29,12 +30,14 @@ JOBS = (
     Job("night", "night", tolerance=1e-3, halo=15),
     Job("conv2d", "conv2d", sizes_of_mask=K),
     Job("conv2d_given", "conv2d_given", sizes_of_mask=K, rival="conv2d"),
+    Job("conv2d_fast", "conv2d", sizes_of_mask=K[3:], rival="conv2d", fp="fast"),
     Job("separable", "separable", sizes_of_mask=K),
     Job("blur_u8", "blur_u8", dtype="uint8", tolerance=0),
     Job("box3_u8", "box3_u8", dtype="uint8", tolerance=0),
     Job("gauss5_u8", "gauss5_u8", dtype="uint8", tolerance=1 / 255),
     Job("gauss159_u8", "gauss159_u8", dtype="uint8", tolerance=1 / 255),
     Job("sobel_u8", "sobel_u8", dtype="uint8", tolerance=1 / 255),
+    Job("median_u8", "median_u8", dtype="uint8", sizes_of_mask=(3, 5, 7, 9, 15, 31), tolerance=0),
 )
 BY_NAME = {job.name: job for job in JOBS}
 WITH_BORDERS = ("blur", "gauss3", "laplace5", "sobel", "bilateral", "harris", "canny", "night")

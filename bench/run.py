@@ -110,8 +110,8 @@ class Bench:
         lanes = {}
         if table == "rivals":
             lanes["tessera"] = self.tessera(job, k)
-            if self.options.fp:
-                lanes["tessera"].append(f"fp={self.options.fp}")
+            if self.options.fp or job.fp:
+                lanes["tessera"].append(f"fp={self.options.fp or job.fp}")
             lanes.update(self.rivals.commands(job, k, size, threads))
         elif table == "fusion":
             lanes["tessera"] = self.tessera(job, k)

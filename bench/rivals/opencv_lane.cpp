@@ -46,6 +46,8 @@ static Job job_of(const Lane &lane)
         return { filter2d(values(gauss, 5, 5) / 159) };
     if (name == "conv2d" || name == "conv2d_given")
         return { filter2d(values(lane.weights, k, k)) };
+    if (name == "median_u8")
+        return { [k](const Mat &in, Mat &out) { medianBlur(in, out, k); }, k / 2 };
     if (name == "separable") {
         Mat row = values(lane.weights, 1, k), column = values(lane.weights + k, 1, k);
         return { [row, column](const Mat &in, Mat &out) { sepFilter2D(in, out, -1, row, column, Point(-1, -1), 0, EDGE); } };
