@@ -116,6 +116,92 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
     {                                                                                            \
         return x - (tess_##s##V){ 0 };                                                           \
     }
+/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* A row read at several places that lie less than a vector apart. Where vectors are as wide as cache lines nearly every unaligned one
+ * lies in two lines and takes twice the time, so there the vectors before, at and behind x are read, which are aligned when x is, and
+ * the others are put together from those. Elements outside of the row, which has n, are left alone. */
+#if TESS_VECTOR_BYTES >= 64 && (defined(__x86_64__) || defined(__i386__))
+typedef int tess_line __attribute__((vector_size(64)));
+typedef int tess_line_any __attribute__((vector_size(64), aligned(1), may_alias));
+typedef struct tess_lines {
+    tess_line before, here, after;
+} tess_lines;
+/* before, after: how many words of the row there are on either side of these. */
+TESS_FN tess_lines tess_lines_at(const int *p, ptrdiff_t before, ptrdiff_t after)
+{
+    const unsigned all = 0xffff, left = all << (before < 16 ? 16 - before : 0) & all,
+                   right = all >> (after < 16 ? 16 - after : 0);
+    const tess_line zero = { 0 };
+    tess_lines lines;
+    lines.before = __builtin_ia32_loaddqusi512_mask(p - 16, zero, (uint16_t)left);
+    lines.here = *(const tess_line_any *)p;
+    lines.after = __builtin_ia32_loaddqusi512_mask(p + 16, zero, (uint16_t)right);
+    return lines;
+}
+/* Words k, k + 1, ... of `low` with `high` behind it. */
+TESS_FN tess_line tess_line_joined(tess_line low, tess_line high, int k)
+{
+#if TESS_GCC_X86 /* which takes the number as it is written only */
+#define TESS_JOINED(n) \
+    if (k == n)        \
+        return (tess_line)__builtin_ia32_alignd512_mask(high, low, n, low, (uint16_t)-1);
+    TESS_JOINED(1)
+    TESS_JOINED(2)
+    TESS_JOINED(3)
+    TESS_JOINED(4)
+    TESS_JOINED(5)
+    TESS_JOINED(6)
+    TESS_JOINED(7)
+    TESS_JOINED(8)
+    TESS_JOINED(9)
+    TESS_JOINED(10)
+    TESS_JOINED(11)
+    TESS_JOINED(12)
+    TESS_JOINED(13)
+    TESS_JOINED(14)
+    TESS_JOINED(15)
+    return k ? high : low;
+#undef TESS_JOINED
+#else
+    tess_line r = low;
+    for (int i = 0; i < 16; i++)
+        r[i] = i + k < 16 ? low[(i + k) & 15] : high[(i + k) & 15];
+    return r;
+#endif
+}
+TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
+{
+    return k < 0 ? tess_line_joined(lines.before, lines.here, k + 16)
+                 : tess_line_joined(lines.here, lines.after, k);
+}
+#define TESS_VECTOR_ROW(V, T, s)                                                               \
+    typedef tess_lines tess_##s##V##_row;                                                      \
+    TESS_FN tess_##s##V##_row tess_row_##s##V(const T *p, ptrdiff_t x, ptrdiff_t n)            \
+    {                                                                                          \
+        const ptrdiff_t words = sizeof(T) / 4, here = TESS_LANES_##V;                          \
+        return tess_lines_at((const int *)(const void *)p, x * words, (n - x - here) * words); \
+    }                                                                                          \
+    TESS_FN tess_##s##V tess_at_##s##V(tess_##s##V##_row row, int k)                           \
+    {                                                                                          \
+        return (tess_##s##V)tess_lines_from(row, k * (int)(sizeof(T) / 4));                    \
+    }
+#else
+#define TESS_VECTOR_ROW(V, T, s)                                                    \
+    typedef struct tess_##s##V##_row {                                              \
+        const T *p;                                                                 \
+    } tess_##s##V##_row;                                                            \
+    TESS_FN tess_##s##V##_row tess_row_##s##V(const T *p, ptrdiff_t x, ptrdiff_t n) \
+    {                                                                               \
+        (void)x;                                                                    \
+        (void)n;                                                                    \
+        return (tess_##s##V##_row){ p };                                            \
+    }                                                                               \
+    TESS_FN tess_##s##V tess_at_##s##V(tess_##s##V##_row row, int k)                \
+    {                                                                               \
+        return tess_load_##s##V(row.p + k);                                         \
+    }
+#endif
+
 /* from, from + 1, ...: what the lanes have for a coordinate. */
 #define TESS_VECTOR_RAMP(V, T, s)                 \
     TESS_FN tess_##s##V tess_ramp_##s##V(T from)  \

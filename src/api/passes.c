@@ -131,6 +131,12 @@ LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const 
         internal(f, "simplify loops", fault);
         return NULL;
     }
+    tessi_loop_interleave(loops);
+    fault = tessi_loop_verify(loops);
+    if (fault) {
+        internal(f, "interleave loops", fault);
+        return NULL;
+    }
     return loops;
 }
 

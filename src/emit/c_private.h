@@ -55,6 +55,20 @@ enum { C_MOST_COPIES = 8 };
 /* A loop that is executed in vectors (c_vector_check.c), while it is printed. */
 typedef VEC(const char *) CLines;
 
+/* A row of a buffer that a vector loop reads at places between min and max from `base`, the last index; `load` tells the others. */
+typedef struct CRow {
+    const LExpr *load;
+    LExprId base;
+    int64_t min, max;
+} CRow;
+/* Its name where that is in scope, by the vector of a step that it serves. */
+typedef struct CNamedRow {
+    const LExpr *load;
+    LExprId base;
+    uint32_t copy;
+    const char *name;
+} CNamedRow;
+
 typedef struct CVector {
     const LStmt *loop;   /* NULL = none */
     uint32_t lane_bytes; /* of the widest value */
@@ -66,6 +80,8 @@ typedef struct CVector {
     bool repeatable;       /* a point may be computed twice */
     CLines *late;          /* stores put off to the end of the step; NULL = none are */
     int late_indent;       /* of statements whose stores are */
+    VEC(CRow) rows;
+    VEC(CNamedRow) named_rows;
 } CVector;
 
 /* Operators on indices in text that has no prelude: functions of the file's own. */
@@ -173,6 +189,7 @@ bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates);
 const char *tessi_c_lanes(const CWriter *w); /* "v8", "v16", "v", "v64" */
 void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
+void tessi_c_use_row(CWriter *w, ScalarType t);
 /* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
 bool tessi_c_vector_by(Op op, ScalarType t);
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);
@@ -183,6 +200,13 @@ void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool sat
 const char *tessi_c_vector_type(CWriter *w, ScalarType t);
 /* Appends the value of all lanes, whatever its shape. */
 void tessi_c_vector_value(CWriter *w, LExprId id, int around);
+
+/* ---- c_vector_rows.c ---- */
+/* Finds the rows that the loop reads at several places; `stored`, by LBufferId, it writes. */
+void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop, const bool *stored);
+bool tessi_c_vector_has_rows(const CWriter *w);
+/* Appends what is loaded when it is read from such a row, which is named first; false: it is not. */
+bool tessi_c_vector_row(CWriter *w, const LExpr *load);
 
 /* ---- c_vector.c ---- */
 /* Writes a loop in vectors; false: it does not qualify. */

@@ -77,9 +77,11 @@ const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const ch
 
 static void inner_block(CWriter *w, const LBlock *block)
 {
+    const uint32_t named_rows = w->vector.named_rows.n;
     w->indent++;
     tessi_c_block(w, block);
     w->indent--;
+    w->vector.named_rows.n = named_rows;
 }
 
 static void loop(CWriter *w, const LStmt *s, bool is_last)

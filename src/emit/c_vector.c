@@ -177,8 +177,8 @@ static bool streams(const LBlock *block)
     return false;
 }
 
-/* x = begin, begin + step, ...; the last one is end - step. Where stores bypass the caches all but the first and the last stand at
- * whole vectors of a row. */
+/* x = begin, begin + step, ...; the last one is end - step. Where stores bypass the caches, or rows are read at several places, all but
+ * the first and the last stand at whole vectors of a row. */
 static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end,
                         const char *step)
 {
@@ -187,7 +187,7 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
     w->indent++;
     const char *at = tessi_c_name(w->names, "at");
     const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
-    if (streams(&loop->body)) {
+    if (streams(&loop->body) || tessi_c_vector_has_rows(w)) {
         tessi_c_line(w, "for (ptrdiff_t %s = %s - %s %% TESS_LANES_%s; %s < %s; %s += %s) {", at,
                      begin, begin, tessi_c_lanes(w), at, end, at, step);
         w->indent++;

@@ -279,6 +279,7 @@ static bool qualifies(CWriter *w, const LStmt *loop)
     v->repeatable = true;
     for (uint32_t i = 1; i < p->buffers.n; i++)
         v->repeatable = v->repeatable && !(c.loaded[i] && c.stored[i]);
+    tessi_c_vector_find_rows(w, loop, c.stored);
     return true;
 }
 

@@ -22,6 +22,8 @@ static void call(CWriter *w, const char *name, ScalarType t)
 static void load(CWriter *w, const LExpr *e)
 {
     ScalarType t = w->p->buffers.at[e->buffer.v].type;
+    if (tessi_c_vector_row(w, e))
+        return;
     if (t == TYPE_BOOL) { /* programs write 0 and 1 only; whoever fills an input may not */
         tessi_c_use_conversion(w, TYPE_BOOL, TYPE_U8, false);
         tessi_text_addf(&w->line, "tess_b%s_from_u8(", tessi_c_lanes(w));

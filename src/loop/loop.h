@@ -209,11 +209,13 @@ typedef struct LoopBoundTerm {
 typedef VEC(LoopBoundTerm) LoopBound;
 bool tessi_loop_index_bound(const LoopProgram *p, Arena *a, LoopBound *bound);
 
-/* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c ------------------------------------------------------ */
+/* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c, loop_interleave.c ------------------------------------------------------ */
 void tessi_loop_print(const LoopProgram *p, Text *out);
 LoopProgram *tessi_loop_read(Arena *a, Diags *d, const char *text, size_t n);
 const char *tessi_loop_verify(const LoopProgram *p); /* NULL when sound, else one sentence */
 void tessi_loop_simplify(LoopProgram *p);            /* dead LETs, empty loops, IFs of constants */
+/* Vector loops of functions that compute several rows a step go down the rows that they read, all results side by side. */
+void tessi_loop_interleave(LoopProgram *p);
 
 /* What a function really needs, by backward propagation from its effects: variables whose value reaches a store to memory, a
  * condition or a bound, and LOCAL buffers that are read by such. Everything else may be left out. */

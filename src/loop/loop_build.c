@@ -48,6 +48,17 @@ uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other)
     return line == TYPE_U32 && bytes < 4 ? 4 / bytes : 0;
 }
 
+LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg)
+{
+    switch (e->kind) {
+    case LEXPR_LOAD: return tessi_lexpr_load(p, e->buffer, arg, e->n_args);
+    case LEXPR_OP: return tessi_lexpr_op(p, e->op, arg[0], arg[1], arg[2]);
+    case LEXPR_SAT: return tessi_lexpr_sat(p, e->type, arg[0]);
+    default: /* CAST: leaves have no arguments */
+        return tessi_lexpr_cast(p, e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, arg[0]);
+    }
+}
+
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind)
 {
     LStmt *s = ARENA_NEW(p->arena, LStmt);

@@ -7,6 +7,8 @@
 /* ---- loop_build.c, loop_index.c ---- */
 /* The node itself, nothing simplified. */
 LExprId tessi_lexpr_raw_op(LoopProgram *p, Op op, ScalarType type, const LExprId *args);
+/* e, which has arguments, with others in their place. */
+LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg);
 /* The simplest form of `a op b` on INDEX (op not SELECT), or none when it is the node itself. Idempotent: the node
  * returned, built again from its arguments, is itself. */
 LExprId tessi_lexpr_index_op(LoopProgram *p, Op op, LExprId a, LExprId b);

@@ -22,17 +22,6 @@ typedef struct Substitution {
         done; /* by LExprId: the new expression, 0 = not visited; only ids that existed at the start occur */
 } Substitution;
 
-static LExprId rebuild(LoopProgram *p, const LExpr *e, const LExprId *arg)
-{
-    switch (e->kind) {
-    case LEXPR_LOAD: return tessi_lexpr_load(p, e->buffer, arg, e->n_args);
-    case LEXPR_OP: return tessi_lexpr_op(p, e->op, arg[0], arg[1], arg[2]);
-    case LEXPR_SAT: return tessi_lexpr_sat(p, e->type, arg[0]);
-    default: /* CAST: leaves have no arguments */
-        return tessi_lexpr_cast(p, e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, arg[0]);
-    }
-}
-
 static LExprId substitute(Substitution *s, LExprId id)
 {
     if (!id.v || s->done[id.v])
@@ -47,7 +36,7 @@ static LExprId substitute(Substitution *s, LExprId id)
         same = same && arg[i].v == e.arg[i].v;
     }
     if (!same)
-        result = rebuild(s->p, &e, arg);
+        result = tessi_lexpr_with_args(s->p, &e, arg);
     s->done[id.v] = result.v;
     return result;
 }

@@ -333,20 +333,34 @@ static void patched_edges(Lower *l, const Nest *nest, const Bounds *b, const Coo
     tessi_scope_close(l);
 }
 
-/* Edges of blocks with windows are widened to whole steps of vectors, and computed from patches where that can be. */
+/* Whether to copy what the edges of a block read is less work than to answer each of their reads. */
+static bool patches_pay(const Nest *nest, const Bounds *b, uint32_t reads)
+{
+    enum { WORK_OF_ELEMENT = 1 }; /* in reads */
+    double work = 0, columns = 0;
+    VEC_FOREACH (const Patch, p, &b->patches) {
+        const double reach[2] = { (double)(p->hi[0] - p->lo[0]), (double)(p->hi[1] - p->lo[1]) };
+        work += 2 * WORK_OF_ELEMENT * (nest->rows + reach[0]) * (b->columns + reach[1]);
+        columns = reach[1] > columns ? reach[1] : columns;
+    }
+    return nest->windows || columns * nest->rows * reads > work;
+}
+
+/* Edges of blocks are widened to whole steps of vectors, and computed from patches where that can be and pays. */
 static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
 {
     enum { WIDEST_VECTOR = 64 }; /* bytes */
-    uint32_t widest = 1, columns = nest->columns ? nest->columns : 1;
+    uint32_t widest = 1, columns = nest->columns ? nest->columns : 1, reads = 0;
     ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
     for (uint32_t i = 0; i < list.n; i++) {
         uint32_t bytes = tessi_type_info(tessi_expr(l->g, list.at[i])->type)->bytes;
         widest = bytes > widest ? bytes : widest;
     }
     b->columns = columns * (WIDEST_VECTOR / widest);
-    if (!b->any || !nest->vector || nest->n_dims != 2
-        || !tessi_patches_find(l, nest, nest->rows, b->columns, LOOP_MAX_LOCAL_BYTES / 4,
-                               &b->patches)) {
+    if (b->any && nest->vector && nest->n_dims == 2)
+        reads = tessi_patches_find(l, nest, nest->rows, b->columns, !nest->windows,
+                                   LOOP_MAX_LOCAL_BYTES / 4, &b->patches);
+    if (!reads || !patches_pay(nest, b, reads)) {
         b->patches.n = 0;
         return;
     }
@@ -365,7 +379,7 @@ static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
 static void edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
                            LExprId end)
 {
-    l->inside_rows = false;
+    l->inside_rows = l->inside_rows && b->patches.n;
     if (nest->tiled)
         tessi_scope_if(l, has_edges(l, nest, b));
     if (b->patches.n) {
@@ -390,8 +404,7 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
     uint8_t row = row_dim(nest);
     Bounds inside = find_bounds(l, nest, !nest->windows);
     const Bounds single = find_bounds(l, nest, false);
-    if (nest->windows)
-        widen_edges(l, nest, &inside);
+    widen_edges(l, nest, &inside);
     LExprId y = open_blocks(l, nest, coord);
     if (nest->tiled) { /* the last block takes some rows again */
         LExprId last = tessi_l_op(l, OP_SUB, nest->to[row], tessi_l_int(l, nest->rows));

@@ -372,9 +372,10 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_patch.c ---- */
-/* The patches for tiles of rows x columns points; false when they would not do, or have more than most_bytes. */
-bool tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
-                        int64_t most_bytes, PatchList *list);
+/* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it included, or 0 when
+ * they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a rule in the first dimension. */
+uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
+                            bool rows_inside, int64_t most_bytes, PatchList *list);
 /* Brings them into being and fills them, each thread of a block its elements, for a tile of points from (y, x) on. */
 void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
                                    int64_t columns);

@@ -48,21 +48,54 @@ static Patch *patch_of(const PatchList *list, const Access *access)
     return NULL;
 }
 
-static bool is_stored(const Lower *l, StageId id)
+static bool is_inlined(const Lower *l, StageId id)
 {
-    const Stage *s = tessi_stage(l->g, id);
-    bool inlined = s->kind == STAGE_COMPUTE && l->plan->stage[id.v].placement == PLACE_INLINE;
-    return !inlined && !l->place[id.v].scratch.v && s->type != TYPE_F16;
+    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE
+           && l->plan->stage[id.v].placement == PLACE_INLINE;
 }
 
-static bool add_read(Lower *l, PatchList *list, const Access *access)
+static bool is_stored(const Lower *l, StageId id)
 {
+    return !is_inlined(l, id) && !l->place[id.v].scratch.v
+           && tessi_stage(l->g, id)->type != TYPE_F16;
+}
+
+enum { MOST_READS = 4096 }; /* that are followed through inlined stages */
+
+/* What is looked for. */
+typedef struct Finder {
+    Lower *l;
+    PatchList *list;
+    SizeId width;     /* of the points computed */
+    bool rows_inside; /* no rule is needed in the first dimension, for inlined stages neither */
+    uint32_t *reads;  /* of a point, those of inlined stages included */
+} Finder;
+
+static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t lo, int64_t hi);
+
+/* A read of points whose first coordinate is lo to hi from that of the point being computed. */
+static bool add_read(const Finder *f, const Access *access, int64_t first_lo, int64_t first_hi)
+{
+    Lower *l = f->l;
+    PatchList *list = f->list;
     int64_t lo[2], hi[2];
-    if (access->n_dims != 2 || !is_stored(l, access->producer))
+    if (++*f->reads > MOST_READS)
+        return false;
+    const bool inlined = is_inlined(l, access->producer);
+    if (access->n_dims != 2 || (!inlined && !is_stored(l, access->producer)))
         return false;
     for (int d = 0; d < 2; d++)
         if (!reach_of(l, &access->dim[d], d, &lo[d], &hi[d]))
             return false;
+    lo[0] += first_lo;
+    hi[0] += first_hi;
+    if (inlined) { /* beside the edge its own rule would come before those of what it reads */
+        const Stage *s = tessi_stage(l->g, access->producer);
+        const bool same_column = lo[1] == 0 && hi[1] == 0 && s->size[1].v == f->width.v
+                                 && !l->place[access->producer.v].wraps[1];
+        return f->rows_inside && same_column
+               && add_reads(f, &s->pieces.at[0].body, 1, lo[0], hi[0]);
+    }
     Patch *p = patch_of(list, access);
     if (!p) {
         Patch fresh = { .producer = access->producer, .outside = access->outside };
@@ -81,22 +114,32 @@ static bool add_read(Lower *l, PatchList *list, const Access *access)
     return true;
 }
 
-bool tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
-                        int64_t most_bytes, PatchList *list)
+static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t lo, int64_t hi)
 {
-    list->n = 0;
-    ExprList reads = tessi_reach(l, nest->roots, nest->n_roots);
+    Lower *l = f->l;
+    ExprList reads = tessi_reach(l, roots, n);
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *access = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (access && !stays(access) && !add_read(l, list, access))
+        if (access && !stays(access) && !add_read(f, access, lo, hi))
             return false;
     }
+    return true;
+}
+
+uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
+                            bool rows_inside, int64_t most_bytes, PatchList *list)
+{
+    list->n = 0;
+    uint32_t reads = 0;
+    Finder f = { l, list, nest->count[1], rows_inside, &reads };
+    if (!add_reads(&f, nest->roots, nest->n_roots, 0, 0))
+        return 0;
     int64_t bytes = 0;
     VEC_FOREACH (const Patch, p, list)
         bytes += (rows + p->hi[0] - p->lo[0]) * (columns + p->hi[1] - p->lo[1])
                  * tessi_type_info(tessi_stage(l->g, p->producer)->type)->bytes;
-    return list->n > 0 && bytes <= most_bytes;
+    return list->n > 0 && bytes <= most_bytes ? reads : 0;
 }
 
 /* ---- Filling ------------------------------------------------------------------------------------------------------------------- */

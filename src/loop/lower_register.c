@@ -179,7 +179,7 @@ void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *gr
     PatchList patches = { 0 };
     /* A window has more rows and columns beyond the tile than registers can hold the places of: the block copies what it reads. */
     if (nest->windows
-        && tessi_patches_find(l, nest, t.height, t.width, MOST_PATCH_BYTES, &patches)) {
+        && tessi_patches_find(l, nest, t.height, t.width, false, MOST_PATCH_BYTES, &patches)) {
         tessi_patches_fill_by_threads(l, &patches, t.block_y, t.block_x, t.height, t.width);
         l->patches = &patches;
     }

@@ -61,7 +61,7 @@ static double memory_seconds(const Fuse *c, const PlanGroup *group)
 static double together(double compute, double memory)
 {
     double most = compute > memory ? compute : memory, least = compute > memory ? memory : compute;
-    return most + 0.2 * least;
+    return most + 0.5 * least;
 }
 
 static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_t *tile)
@@ -84,7 +84,7 @@ static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_
 static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
                          const RowCost *members, const int64_t *size)
 {
-    enum { ROW_CYCLES = 24 }; /* to start the loop over a row of a tile */
+    enum { ROW_CYCLES = 80 }; /* to start and to end the loop over a row of a tile */
     const Machine *m = c->m;
     uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
     Tile tile = { .seconds = members->seconds };

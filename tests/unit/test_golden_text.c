@@ -75,6 +75,7 @@ static void check_program(Golden *t)
     text = text_of(t, "loops", &n);
     loops = tessi_lower_loops(&t->arena, g, plan, machine);
     tessi_loop_simplify(loops);
+    tessi_loop_interleave(loops);
     tessi_loop_print(loops, &now);
     must_match(t, "loops", &now, text);
 }

@@ -1,0 +1,266 @@
+/* The order of what a step of a vector loop computes where it computes several rows at once. Written row by row each result is one long
+ * chain of operations that wait for one another, and the rows that all results read are held in registers meanwhile. Here the step
+ * goes down the rows that it reads instead: of every result comes first what can be had from the first of them, then what the second
+ * adds to it, and so on. The chains run side by side, and of a row nothing is kept but what has become of it. */
+#include <stdlib.h>
+
+#include "loop/loop_private.h"
+
+/* Rows of a buffer that lie a constant apart. */
+typedef struct Strand {
+    LBufferId buffer;
+    LExprId index[LOOP_MAX_DIMS]; /* of the row: without its constant; the last is not looked at */
+    int64_t first;                /* the least constant */
+} Strand;
+
+enum { NO_ROW = -1 }; /* of what is computed from no row at all */
+
+typedef struct Ordered {
+    LStmt *stmt;
+    int64_t rank;
+    uint32_t place; /* among those of the same rank */
+} Ordered;
+
+typedef struct Interleaver {
+    LoopProgram *p;
+    uint32_t *noted, *ranked, *cut,
+        stamp;         /* by LExprId: the stamp of the loop for which they were visited */
+    int64_t *rank;     /* by LExprId: the last row that it needs, counted down from the first */
+    LExprId *changed;  /* by LExprId, where `cut` says so */
+    int64_t *var_rank; /* by LVarId */
+    uint32_t *var_stamp, *loaded; /* by LVarId and LBufferId */
+    VEC(Strand) strands;
+    VEC(Ordered) out;
+    const char *name; /* of the value being taken apart */
+} Interleaver;
+
+/* ---- Rows ------------------------------------------------------------------------------------------------------------------ */
+
+/* The strand that a load reads from, without the constant of its row; that in *constant. False: it reads no row. */
+static bool strand_of(const LoopProgram *p, const LExpr *load, Strand *strand, int64_t *constant)
+{
+    if (load->n_args < 2)
+        return false;
+    *strand = (Strand){ .buffer = load->buffer };
+    const int row = load->n_args - 2;
+    for (int d = 0; d <= row; d++)
+        strand->index[d] = load->arg[d];
+    *constant = 0;
+    const LExpr *e = tessi_lexpr(p, load->arg[row]);
+    if (e->kind == LEXPR_OP && e->op == OP_ADD && tessi_lexpr(p, e->arg[1])->kind == LEXPR_CONST) {
+        strand->index[row] = e->arg[0];
+        *constant = tessi_lexpr(p, e->arg[1])->value.i;
+    }
+    return true;
+}
+
+static Strand *find_strand(Interleaver *v, const Strand *strand)
+{
+    VEC_FOREACH (Strand, known, &v->strands) {
+        bool same = known->buffer.v == strand->buffer.v;
+        for (int d = 0; same && d < LOOP_MAX_DIMS; d++)
+            same = known->index[d].v == strand->index[d].v;
+        if (same)
+            return known;
+    }
+    return NULL;
+}
+
+static void note_rows(Interleaver *v, LExprId id)
+{
+    if (!id.v || v->noted[id.v] == v->stamp)
+        return;
+    v->noted[id.v] = v->stamp;
+    const LExpr *e = tessi_lexpr(v->p, id);
+    if (e->kind == LEXPR_LOAD)
+        v->loaded[e->buffer.v] = v->stamp;
+    Strand strand;
+    int64_t constant;
+    if (e->kind == LEXPR_LOAD && strand_of(v->p, e, &strand, &constant)) {
+        Strand *known = find_strand(v, &strand);
+        strand.first = constant;
+        if (!known)
+            VEC_PUSH(v->p->arena, &v->strands, strand);
+        else if (known->first > constant)
+            known->first = constant;
+    }
+    for (int i = 0; i < e->n_args; i++)
+        note_rows(v, e->arg[i]);
+}
+
+static int64_t row_of(Interleaver *v, const LExpr *load)
+{
+    Strand strand;
+    int64_t constant;
+    if (!strand_of(v->p, load, &strand, &constant))
+        return 0;
+    return constant - find_strand(v, &strand)->first;
+}
+
+static int64_t rank_of(Interleaver *v, LExprId id)
+{
+    if (!id.v)
+        return NO_ROW;
+    if (v->ranked[id.v] == v->stamp)
+        return v->rank[id.v];
+    const LExpr *e = tessi_lexpr(v->p, id);
+    int64_t rank = NO_ROW;
+    if (e->kind == LEXPR_LOAD)
+        rank = row_of(v, e);
+    else if (e->kind == LEXPR_VAR && v->var_stamp[e->var.v] == v->stamp)
+        rank = v->var_rank[e->var.v];
+    for (int i = 0; i < e->n_args; i++) {
+        int64_t arg = rank_of(v, e->arg[i]);
+        rank = arg > rank ? arg : rank;
+    }
+    v->ranked[id.v] = v->stamp;
+    v->rank[id.v] = rank;
+    return rank;
+}
+
+/* ---- Taking values apart ------------------------------------------------------------------------------------------------------ */
+
+static void put(Interleaver *v, LStmt *stmt, int64_t rank)
+{
+    VEC_PUSH(v->p->arena, &v->out, ((Ordered){ stmt, rank, v->out.n }));
+}
+
+static LExprId taken_apart(Interleaver *v, LExprId id);
+
+/* A part of what is computed at `rank`: by a name of its own when the rows before that suffice. */
+static LExprId part(Interleaver *v, LExprId id, int64_t rank)
+{
+    const LExprKind kind = tessi_lexpr(v->p, id)->kind;
+    const bool computes = kind == LEXPR_OP || kind == LEXPR_CAST || kind == LEXPR_SAT;
+    const int64_t own = rank_of(v, id);
+    const LExprId value = taken_apart(v, id);
+    if (!computes || own == NO_ROW || own == rank || tessi_lexpr(v->p, value)->kind == LEXPR_VAR)
+        return value;
+    LBlock block = { 0 };
+    LStmt *let = tessi_lstmt(v->p, &block, LSTMT_LET);
+    let->var = tessi_loop_var(v->p, v->name, tessi_lexpr(v->p, value)->type, false);
+    let->a = value;
+    put(v, let, own);
+    return v->changed[id.v] = tessi_lexpr_var(v->p, let->var);
+}
+
+/* The expression with its parts by name. */
+static LExprId taken_apart(Interleaver *v, LExprId id)
+{
+    if (v->cut[id.v] == v->stamp)
+        return v->changed[id.v];
+    const LExpr e = *tessi_lexpr(v->p, id);
+    LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
+    bool same = e.kind == LEXPR_LOAD || rank_of(v, id) == NO_ROW;
+    if (!same) {
+        same = true;
+        for (int i = 0; i < e.n_args; i++) {
+            arg[i] = part(v, e.arg[i], rank_of(v, id));
+            same = same && arg[i].v == e.arg[i].v;
+        }
+    }
+    if (!same)
+        result = tessi_lexpr_with_args(v->p, &e, arg);
+    v->cut[id.v] = v->stamp;
+    v->changed[id.v] = result;
+    return result;
+}
+
+/* ---- Loops ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Definitions and stores alone, two stores at least. */
+static bool is_straight(const LBlock *block)
+{
+    uint32_t n_stores = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmtKind kind = block->at[i]->kind;
+        if (kind != LSTMT_LET && kind != LSTMT_STORE && kind != LSTMT_COMMENT)
+            return false;
+        n_stores += kind == LSTMT_STORE;
+    }
+    return n_stores > 1;
+}
+
+/* No load may pass a store that it could see. */
+static bool reads_what_it_writes(const Interleaver *v, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        if (block->at[i]->kind == LSTMT_STORE && v->loaded[block->at[i]->buffer.v] == v->stamp)
+            return true;
+    return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const Ordered *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static void interleave(Interleaver *v, LBlock *block)
+{
+    v->stamp++;
+    v->strands.n = v->out.n = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        note_rows(v, block->at[i]->a);
+        for (int d = 0; d < block->at[i]->n_index; d++)
+            note_rows(v, block->at[i]->index[d]);
+    }
+    if (!v->strands.n || reads_what_it_writes(v, block))
+        return;
+    uint32_t comments = 0; /* in front of the statement that they belong to */
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *s = block->at[i];
+        if (s->kind == LSTMT_COMMENT) {
+            comments++;
+            continue;
+        }
+        const int64_t rank = rank_of(v, s->a);
+        if (s->kind == LSTMT_LET) {
+            v->var_rank[s->var.v] = rank;
+            v->var_stamp[s->var.v] = v->stamp;
+        }
+        v->name = s->kind == LSTMT_LET ? v->p->vars.at[s->var.v].name
+                                       : v->p->buffers.at[s->buffer.v].name;
+        s->a = taken_apart(v, s->a);
+        for (; comments; comments--)
+            put(v, block->at[i - comments], rank);
+        put(v, s, rank);
+    }
+    for (; comments; comments--)
+        put(v, block->at[block->n - comments], INT64_MAX);
+    qsort(v->out.at, v->out.n, sizeof *v->out.at, compare);
+    block->n = 0;
+    VEC_FOREACH (const Ordered, o, &v->out)
+        VEC_PUSH(v->p->arena, block, o->stmt);
+}
+
+static void visit(Interleaver *v, LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *s = block->at[i];
+        if (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD && is_straight(&s->body))
+            interleave(v, &s->body);
+        visit(v, &s->body);
+        visit(v, &s->orelse);
+    }
+}
+
+void tessi_loop_interleave(LoopProgram *p)
+{
+    const uint32_t n = p->exprs.n,
+                   n_vars = p->vars.n; /* those of the program as it comes: no other is looked at */
+    Interleaver v = { .p = p,
+                      .noted = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
+                      .ranked = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
+                      .cut = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
+                      .rank = ARENA_NEW_ARRAY(p->arena, int64_t, n),
+                      .changed = ARENA_NEW_ARRAY(p->arena, LExprId, n),
+                      .var_rank = ARENA_NEW_ARRAY(p->arena, int64_t, n_vars),
+                      .var_stamp = ARENA_NEW_ARRAY(p->arena, uint32_t, n_vars),
+                      .loaded = ARENA_NEW_ARRAY(p->arena, uint32_t, p->buffers.n) };
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        if (!p->functions.at[i].is_kernel)
+            visit(&v, &p->functions.at[i].body);
+}
