@@ -63,11 +63,13 @@ struct Variant {
     Analysis *analysis;
     Plan *plan;
     LoopProgram *loops;
+    Plan *small_plan; /* of GPUs: for images of few points, and its loops; NULL: not wanted yet */
+    LoopProgram *small_loops;
     const char *c_text;
     RtModule module;
     ModuleEntry entry;
     bool module_cached;
-    GpuText gpu_text[4]; /* by GpuForm */
+    GpuText gpu_text[8]; /* by what kernels may rely on */
     GpuCode *code;       /* of each context it was run in */
     int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
@@ -147,6 +149,8 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
 /* ---- passes.c: graph to C text; each false with one sentence */
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 bool tessi_pass_loops(Variant *v, Failure *f);
+/* The plan for small images and its loops, of variants planned for a GPU. */
+bool tessi_pass_small_loops(Variant *v, Failure *f);
 /* The loops as kernels; says so when the plan is for a CPU. */
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
 const char *tessi_pass_gpu_prelude(GpuLanguage language);

@@ -12,6 +12,7 @@ typedef enum Stop {
     STOP_GRAPH,
     STOP_ANALYSIS,
     STOP_PLAN,
+    STOP_SMALL_PLAN, /* of GPUs: the plan for small images */
     STOP_LOOPS,
     STOP_C,
     STOP_HEADER,
@@ -19,8 +20,9 @@ typedef enum Stop {
     STOP_OPENCL,
     N_STOPS
 } Stop;
-static const char *const stop_names[N_STOPS] = { "ast",   "types", "graph",  "analysis", "plan",
-                                                 "loops", "c",     "header", "cuda",     "opencl" };
+static const char *const stop_names[N_STOPS] = { "ast",    "types",      "graph", "analysis",
+                                                 "plan",   "small-plan", "loops", "c",
+                                                 "header", "cuda",       "opencl" };
 
 static bool find_stop(const char *name, Stop *stop, Failure *f)
 {
@@ -33,7 +35,7 @@ static bool find_stop(const char *name, Stop *stop, Failure *f)
     const char *near = name ? tessi_nearest_word(name, stop_names, N_STOPS) : NULL;
     return tessi_failf(f, TESS_ERROR_ARGUMENT,
                        "there is no stop '%s'%s%s%s; the stops are ast, types, graph, analysis, "
-                       "plan, loops, c, header, cuda, opencl",
+                       "plan, small-plan, loops, c, header, cuda, opencl",
                        name ? name : "", near ? " (did you mean '" : "", near ? near : "",
                        near ? "'?)" : "");
 }
@@ -51,6 +53,8 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
 {
     if (stop >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
         return false;
+    if (stop == STOP_SMALL_PLAN && !(tessi_pass_kernels(p, v, f) && tessi_pass_small_loops(v, f)))
+        return false;
     if (stop >= STOP_LOOPS && !tessi_pass_loops(v, f))
         return false;
     if ((stop == STOP_CUDA || stop == STOP_OPENCL) && !tessi_pass_kernels(p, v, f))
@@ -64,6 +68,7 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
     case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
     case STOP_ANALYSIS: tessi_analysis_print(v->analysis, v->graph, out); return true;
     case STOP_PLAN: tessi_plan_print(v->plan, v->graph, out); return true;
+    case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
     case STOP_C: tessi_text_add(out, v->c_text); return true;
     case STOP_HEADER: tessi_emit_c_header(v->loops, &options, out); return true;

@@ -46,9 +46,12 @@ void tessi_gpu_release(GpuContext *c); /* NULL is fine */
 /* ---- gpu_code.c ---- */
 /* What kernels may rely on in a run, as bits. */
 enum {
-    GPU_WIDE = 1,   /* coordinates need 64 bits */
-    GPU_ALIGNED = 2 /* all rows of all images begin at multiples of 16 bytes */
+    GPU_WIDE = 1,    /* coordinates need 64 bits */
+    GPU_ALIGNED = 2, /* all rows of all images begin at multiples of 16 bytes */
+    GPU_SMALL = 4    /* images have few points: the plan is the one for these */
 };
+/* The loops of such kernels. */
+const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form);
 /* The kernels of a variant, compiled for one context. */
 struct GpuCode {
     GpuCode *next;

@@ -6,6 +6,11 @@
 
 #include "rt/clock.h"
 
+const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form)
+{
+    return form & GPU_SMALL ? v->small_loops : v->loops;
+}
+
 const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
 {
     GpuText *t = &v->gpu_text[form];
@@ -18,7 +23,7 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
                                .aligned_rows = (form & GPU_ALIGNED) != 0 };
     Text text;
     tessi_text_init(&text, &v->arena);
-    tessi_emit_gpu(v->loops, language, &options, &text, &t->module);
+    tessi_emit_gpu(tessi_gpu_loops(v, form), language, &options, &text, &t->module);
     t->text = tessi_text_str(&text);
     return t->text;
 }

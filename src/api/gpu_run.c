@@ -35,31 +35,53 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
     s->program = p;
     s->variant = v;
     tessi_variant_hold(p, v);
-    s->slot = tessi_gpu_slot_new(v->loops, code);
+    s->slot = tessi_gpu_slot_new(tessi_gpu_loops(v, code->form), code);
     return s->slot ? s : NULL;
 }
 
-/* What kernels may rely on in this run. */
-static unsigned form_of(const Variant *v, const GpuContext *c, const GpuCall *call)
+/* All results are of few points. */
+static bool is_small(const Graph *g, const GpuCall *call)
+{
+    bool small = true;
+    for (uint32_t i = g->inputs.n; i < g->inputs.n + g->outputs.n; i++) {
+        double points = 1;
+        for (int d = 0; d < call->images[i].n_dims; d++)
+            points *= (double)call->images[i].size[d];
+        small = small && points < PLAN_FEW_POINTS;
+    }
+    return small;
+}
+
+/* What kernels may rely on in this run. A device that is a CPU is filled by few points. */
+static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
+                    unsigned *out, Failure *f)
 {
     const DeviceInfo *device = tessi_device_info(c->device);
-    unsigned form =
-        tessi_loop_fits_32(v->loops, call->params) ? GPU_ALIGNED : GPU_ALIGNED | GPU_WIDE;
+    unsigned form = GPU_ALIGNED;
+    if (!p->options.plan && !device->is_cpu && is_small(v->graph, call)) {
+        if (!tessi_pass_small_loops(v, f))
+            return false;
+        form |= GPU_SMALL;
+    }
+    if (!tessi_loop_fits_32(tessi_gpu_loops(v, form), call->params))
+        form |= GPU_WIDE;
     if (device
             ->is_cpu) /* its compiler makes the vectors; PoCL 3.1 miscompiles ours in large kernels */
         form &= ~(unsigned)GPU_ALIGNED;
     for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
         if (!tessi_gpu_is_aligned(&call->images[i], device->kind))
             form &= ~(unsigned)GPU_ALIGNED;
-    return form;
+    *out = form;
+    return true;
 }
 
 static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c, const GpuCall *call,
                                    Failure *f)
 {
     Guard guard;
+    unsigned form;
     if (GUARDED(&guard, &v->arena))
-        return tessi_gpu_code(p, v, c, form_of(v, c, call), f);
+        return form_of(p, v, c, call, &form, f) ? tessi_gpu_code(p, v, c, form, f) : NULL;
     tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     return NULL;
 }

@@ -288,7 +288,7 @@ static bool try_heights(Strips *s, const Variant *v, const GpuCode *code, Arena 
     for (s->height = (output_rows(s) + 1) / 2;; s->height = (s->height + 1) / 2) {
         bool ok = false;
         for (int k = 0; k < 2; k++)
-            s->slot[k] = tessi_gpu_slot_new(v->loops, code);
+            s->slot[k] = tessi_gpu_slot_new(tessi_gpu_loops(v, code->form), code);
         if (s->slot[0] && s->slot[1])
             ok = finish(s, run_strips(s, arena, n_strips, f), f);
         else

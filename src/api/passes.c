@@ -147,6 +147,18 @@ bool tessi_pass_loops(Variant *v, Failure *f)
     return v->loops != NULL;
 }
 
+bool tessi_pass_small_loops(Variant *v, Failure *f)
+{
+    if (v->small_loops)
+        return true;
+    v->small_plan = tessi_plan_choose_small(&v->arena, v->graph, v->analysis, v->machine);
+    const char *fault = tessi_plan_verify(&v->arena, v->small_plan, v->graph);
+    if (fault)
+        return internal(f, "plan", fault);
+    v->small_loops = tessi_pass_lower(&v->arena, v->graph, v->small_plan, v->machine, f);
+    return v->small_loops != NULL;
+}
+
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f)
 {
     Plan *plan = tessi_plan_naive(a, v->graph, m);

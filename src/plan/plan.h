@@ -150,6 +150,10 @@ typedef struct Plan {
 
 /* The plan that the cost model prefers. */
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
+/* The same for images of few points, which leave much of a GPU idle: what counts is how long a thread takes, and launches. The machine is
+ * a GPU. */
+enum { PLAN_FEW_POINTS = 1 << 20 };
+Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */

@@ -39,6 +39,7 @@ struct PlanFacts {
     int64_t *nodes; /* expressions in its bodies */
     double *
         small; /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
+    bool few;  /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     uint32_t *
@@ -108,7 +109,8 @@ void tessi_plan_choose_histogram(const PlanFacts *f, const Analysis *an, const M
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 
 /* ---- plan_gpu.c: plans of kernels */
-Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
+Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
+                            bool few);
 /* ---- plan_gpu_cost.c */
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
@@ -145,8 +147,8 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
  * whole. */
 void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
                          KernelCost *cost);
-void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
-                            KernelCost *cost);
+void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                            int64_t shared_bytes, KernelCost *cost);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);

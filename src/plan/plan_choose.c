@@ -299,7 +299,7 @@ static void choose_streams(const Chooser *c)
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
     if (tessi_machine_is_gpu(m))
-        return tessi_plan_choose_gpu(a, g, an, m);
+        return tessi_plan_choose_gpu(a, g, an, m, false);
     PlanFacts *f = tessi_plan_facts(a, g);
     uint32_t n = g->stages.n;
     Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };

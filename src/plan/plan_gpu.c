@@ -205,9 +205,10 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     double warps = 0;
     if (group->kernel == KERNEL_POINT && group->block[0] == WARP && group->n_dims >= 2)
         warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
-    if (blocks > 1.02 || warps > 1.02)
+    const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
+    if ((blocks > 1.02 || warps > 1.02) && !one_path)
         group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
-    if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER
+    if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group)) {
         group->split = SPLIT_EDGES;
         const int threads = group->block[0] * group->block[1];
@@ -293,6 +294,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         bytes = size > bytes ? size : bytes;
     }
     const bool small = has_small(c, group);
+    const double better = c->f->few ? 0.9 : 0.99; /* launches hide what is little */
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     PlanGroup best = *group;
     KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
@@ -301,7 +303,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         for (size_t i = 0; i < 2 * sizeof rows; i++) {
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
-            if (in_plane) /* rules at the edges alone, if at all */
+            if (in_plane && !c->f->few) /* rules at the edges alone, if at all */
                 tried.split = SPLIT_EDGES;
             tried.outputs[0] = (uint8_t)columns;
             tried.outputs[1] = rows[i / 2];
@@ -310,7 +312,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
                 continue;
             shape_block(&tried);
             KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            if (!cost.feasible || cost.seconds > 0.99 * least.seconds)
+            if (!cost.feasible || cost.seconds > better * least.seconds)
                 continue;
             best = tried;
             least = cost;
@@ -422,9 +424,16 @@ static void improve(Chooser *c)
     complete(c);
 }
 
-Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+{
+    return tessi_plan_choose_gpu(a, g, an, m, true);
+}
+
+Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
+                            bool few)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
+    f->few = few;
     const uint32_t n = g->stages.n;
     Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
     c.p->gpu = true;

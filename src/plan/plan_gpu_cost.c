@@ -407,6 +407,20 @@ static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
         cost->dram_seconds *= wanted / in_flight;
 }
 
+/* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes; its instructions wait
+ * for one another unless other warps have some. */
+static double when_few(const Machine *m, const KernelCost *cost, double instructions, double points,
+                       double threads, int kernels)
+{
+    const double LAUNCH = 1.2e-6, FEW = 1 << 18, WAIT = 1.5, WARP = 32, MEMORY = 2;
+    const double blocks = ceil(FEW / (threads * points) / (double)m->cores);
+    const double fit = floor((double)cost->threads / threads), most = fit > 1 ? fit : 1;
+    const double waves = ceil(blocks / most), at_once = blocks < most ? blocks : most;
+    const double warps = ceil(at_once * threads / WARP / (lanes(m) / WARP));
+    const double cycles = waves * instructions * (warps > WAIT ? warps : WAIT);
+    return (LAUNCH * kernels + MEMORY * m->latency_us * 1e-6 + cycles / (m->ghz * 1e9)) / FEW;
+}
+
 static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
 {
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
@@ -437,6 +451,9 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->rule_cache_seconds /= points;
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
+    if (f->few)
+        cost->seconds = when_few(m, cost, cost->code * (cost->chain ? 1.5 : 1), points,
+                                 group->block[0] * group->block[1], 1);
     /* What does not fit spills to memory: not for us. */
     cost->feasible = group->kernel != KERNEL_REGISTER
                      || (cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE);
@@ -507,8 +524,8 @@ static double share_of_edges(const PlanGroup *group)
     return 2 * (double)(group->tile[x] + group->tile[x - 1]) / SIDE;
 }
 
-void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t shared_bytes,
-                            KernelCost *cost)
+void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                            int64_t shared_bytes, KernelCost *cost)
 {
     enum { RESERVED = 1 << 10 }; /* shared memory that a block costs beside its own */
     const double BARRIERS = 0.2; /* of the time of a block alone: threads wait for each other */
@@ -531,4 +548,10 @@ void tessi_plan_finish_tile(const Machine *m, const PlanGroup *group, int64_t sh
     wait_for_memory(m, cost, points);
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points) * (1 + AT_EDGES * share_of_edges(group));
+    if (f->few) {
+        const uint8_t x = (uint8_t)(group->n_dims - 1);
+        const double tile = (double)(group->tile[x] * group->tile[x - 1]) / (double)threads;
+        cost->seconds =
+            when_few(m, cost, AT_EDGES * cost->in_rounds * tile, tile, (double)threads, 2);
+    }
 }

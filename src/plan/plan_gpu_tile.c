@@ -85,7 +85,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
         KernelCost cost = { 0 };
         tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs),
                             s->group->block[0], 1, &cost);
-        const double busy = cost.instructions + 0.1 * cost.in_rounds;
+        const double busy = s->f->few ? cost.in_rounds : cost.instructions + 0.1 * cost.in_rounds;
         if (best && busy >= 0.99 * least)
             continue;
         best = rows;
@@ -118,7 +118,7 @@ static KernelCost cost_of_tile(Search *s, double bytes_seconds)
                         points / (group->outputs[0] * group->outputs[1]), group->block[0], points,
                         &cost);
     cost.dram_seconds = bytes_seconds;
-    tessi_plan_finish_tile(s->m, group, bytes, &cost);
+    tessi_plan_finish_tile(s->f, s->m, group, bytes, &cost);
     return cost;
 }
 
@@ -167,7 +167,7 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
             continue;
         group->outputs[1] = rows;
         const KernelCost cost = cost_of_tile(s, bytes_seconds);
-        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= 0.99 * best->seconds))
+        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= 0.997 * best->seconds))
             continue;
         const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
         const int64_t blocks = threads / group->block[0];
@@ -184,7 +184,10 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
 /* Tiles of round sizes, and those that are round with all that the passes reach beyond them. */
 static Choice best_tile(Search *s)
 {
-    static const int64_t rows[] = { 32, 16, 48, 64 }, columns[] = { 128, 64, 256 };
+    static const int64_t large_rows[] = { 32, 16, 48, 64 }, large_columns[] = { 128, 64, 256 };
+    static const int64_t small_rows[] = { 16, 8, 4, 32 }, small_columns[] = { 64, 32, 128 };
+    const int64_t *rows = s->f->few ? small_rows : large_rows;
+    const int64_t *columns = s->f->few ? small_columns : large_columns;
     static const uint16_t threads[] = { 128, 256, 64 };
     enum { HEIGHTS = 4, SIZES = 12, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
     PlanGroup *group = s->group;
