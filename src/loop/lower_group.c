@@ -317,7 +317,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         l->stream = tessi_scope_let(l, "stream", exceeds_caches(l, group));
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
-    if (group->transform || group->histogram) {
+    if (group->transform || group->median) {
         (group->transform ? tessi_lower_transform : tessi_lower_median)(l, group);
         return;
     }

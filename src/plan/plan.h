@@ -115,7 +115,9 @@ typedef struct PlanGroup {
     uint16_t
         transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t
-        histogram; /* the one median of its stage is found by histograms that slide along strips of so many rows; 0 = as written */
+        median; /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */
+    bool
+        counts; /* strips of medians: bit by bit, by counting what is less; else by histograms that slide along */
     uint16_t strip; /* columns of a strip that is transformed, or slid along */
     const char *reason;
 } PlanGroup;

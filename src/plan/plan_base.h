@@ -97,13 +97,13 @@ void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId i
                                  PlanGroup *group);
 /* What a point of a group with transforms costs; 0 without. */
 double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
-/* ---- plan_histogram.c: medians of wide windows by histograms */
-const char *tessi_plan_check_histogram(const PlanFacts *f, const Plan *p, const PlanGroup *group);
-/* What a point of a group with histograms costs; 0 without. */
-double tessi_plan_histogram_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
-/* Gives the group of a stage with a wide median histograms where that is expected to pay, and says why or why not. */
-void tessi_plan_choose_histogram(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                 StageId id, PlanGroup *group);
+/* ---- plan_median.c: medians of wide windows in strips */
+const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* What a point of a group with strips of medians costs; 0 without. */
+double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
+/* Gives the group of a stage with a wide median strips where that is expected to pay, and says why or why not. */
+void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
+                              PlanGroup *group);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);

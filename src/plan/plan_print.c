@@ -97,8 +97,9 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
     }
     if (group->transform)
         tessi_text_addf(out, "    transform %u %u\n", group->transform, group->strip);
-    if (group->histogram)
-        tessi_text_addf(out, "    histogram %u %u\n", group->histogram, group->strip);
+    if (group->median)
+        tessi_text_addf(out, "    %s %u %u\n", group->counts ? "count" : "histogram", group->median,
+                        group->strip);
     if (group->stream)
         tessi_text_add(out, "    stream\n");
     tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split));

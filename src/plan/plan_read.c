@@ -308,13 +308,14 @@ static bool read_transform(PlanReader *r)
     return line_ends(r);
 }
 
-static bool read_histogram(PlanReader *r)
+static bool read_median(PlanReader *r, bool counts)
 {
     int rows, columns;
     if (!read_number(r, "rows", PLAN_MAX_STRIP, &rows)
         || !read_number(r, "columns", PLAN_MAX_STRIP, &columns))
         return false;
-    r->group->histogram = (uint16_t)rows;
+    r->group->median = (uint16_t)rows;
+    r->group->counts = counts;
     r->group->strip = (uint16_t)columns;
     return line_ends(r);
 }
@@ -414,12 +415,13 @@ static bool read_line(PlanReader *r)
     bool of_pass = r->pass && (tessi_streq(key, "rows") || tessi_streq(key, "outputs"));
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group =
-        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
-        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
-        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
-        || tessi_streq(key, "resident") || tessi_streq(key, "packed")
-        || tessi_streq(key, "transform") || tessi_streq(key, "histogram");
+    bool of_group = tessi_streq(key, "loops") || tessi_streq(key, "parallel")
+                    || tessi_streq(key, "vector") || tessi_streq(key, "rows")
+                    || tessi_streq(key, "columns") || tessi_streq(key, "split")
+                    || tessi_streq(key, "kernel") || tessi_streq(key, "block")
+                    || tessi_streq(key, "outputs") || tessi_streq(key, "resident")
+                    || tessi_streq(key, "packed") || tessi_streq(key, "transform")
+                    || tessi_streq(key, "histogram") || tessi_streq(key, "count");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -444,8 +446,8 @@ static bool read_line(PlanReader *r)
         return read_resident(r);
     if (tessi_streq(key, "transform"))
         return read_transform(r);
-    if (tessi_streq(key, "histogram"))
-        return read_histogram(r);
+    if (tessi_streq(key, "histogram") || tessi_streq(key, "count"))
+        return read_median(r, tessi_streq(key, "count"));
     if (tessi_streq(key, "packed")) {
         r->group->packed = true;
         return line_ends(r);

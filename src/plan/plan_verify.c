@@ -273,8 +273,8 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
             fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault && p->groups.at[i].transform)
             fault = tessi_plan_check_transform(c.f, p, &p->groups.at[i]);
-        if (!fault && p->groups.at[i].histogram)
-            fault = tessi_plan_check_histogram(c.f, p, &p->groups.at[i]);
+        if (!fault && p->groups.at[i].median)
+            fault = tessi_plan_check_median(c.f, p, &p->groups.at[i]);
         if (!fault)
             fault = check_order(&c, i);
         if (!fault)
