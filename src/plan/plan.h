@@ -75,6 +75,14 @@ enum {
     PLAN_MAX_SHARED_BYTES = 48 << 10 /* of a block: what every device has */
 };
 
+/* Of kernels of rolling sums: a thread goes down between `least` and `most` rows of the result, so few that there are `blocks` blocks. */
+typedef struct PlanMarch {
+    uint16_t least, most;
+    uint32_t blocks;
+    bool ahead; /* the next row of pixels is read before the steps of the one in hand */
+} PlanMarch;
+enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -108,6 +116,7 @@ typedef struct PlanGroup {
         packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
+    PlanMarch march;      /* zeros but for kernels of rolling sums */
     VEC(PlanPass) passes; /* in order of execution; none without tiles */
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
