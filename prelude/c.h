@@ -420,6 +420,19 @@ TESS_FN float tess_sqrt_whole_f32(float x)
 #endif
 
 /* ---- Words ------------------------------------------------------------------------------------- */
+/* c + the products of the bytes of a, without signs, with those of b, with signs; modulo 2^32. */
+TESS_FN uint32_t tess_dot_u32(uint32_t a, uint32_t b, uint32_t c)
+{
+#ifdef TESS_DOT
+    return TESS_DOT(a, b, c);
+#else
+    for (uint32_t k = 0; k < 32; k += 8) {
+        const uint32_t weight = b >> k & 255; /* 128 and above stand for 256 less */
+        c += (a >> k & 255) * (weight < 128 ? weight : weight - 256u);
+    }
+    return c;
+#endif
+}
 /* Each of the four last digits of c, in base 16 and modulo 8, names a byte: 0 to 3 of a, 4 to 7 of b. */
 TESS_FN uint32_t tess_bytes_u32(uint32_t a, uint32_t b, uint32_t c)
 {

@@ -68,9 +68,6 @@ typedef int tess_idx;
 #define TESS_BARRIER                          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_NO_UNROLL                        _Pragma("unroll 1")
-#define TESS_HERE(i)                          (i)
-#define TESS_KEEP(x)                          ((void)(x))
-#define TESS_LIKELY(c)                        (c)
 #define TESS_BLOCK_X                          ((tess_idx)get_group_id(0))
 #define TESS_BLOCK_Y                          ((tess_idx)get_group_id(1))
 #define TESS_BLOCK_Z                          ((tess_idx)get_group_id(2))
@@ -113,6 +110,16 @@ TESS_FN double tess_real_f64(uint64_t u)
 /* What converts floats to 32 bits rounds, saturates and takes a NaN for 0. */
 #define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
 #define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
+
+#ifdef __NV_CL_C_VERSION /* four products of bytes in one instruction */
+TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t sum;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+#define TESS_DOT(a, b, c) tess_dot4(a, b, c)
+#endif
 
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
  * together by element: what a compiler knows of their type stays true. */

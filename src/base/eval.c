@@ -159,6 +159,8 @@ static Value eval_float(Op op, const Value *v)
 
 static Value eval_word(Op op, const Value *v)
 {
+    if (op == OP_DOT)
+        return tessi_value_int(tess_dot_u32((uint32_t)v[0].i, (uint32_t)v[1].i, (uint32_t)v[2].i));
     if (op == OP_BYTES)
         return tessi_value_int(
             tess_bytes_u32((uint32_t)v[0].i, (uint32_t)v[1].i, (uint32_t)v[2].i));

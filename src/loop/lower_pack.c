@@ -13,19 +13,13 @@
 #define EACH 0x10001 /* the same in both halves */
 enum { LANE = 65536, WORTH = 2 /* operations, for halves to be taken apart */ };
 
-typedef struct Fact { /* of an expression */
-    int64_t lo, hi;   /* its values, when it is an integer; lo > hi: nothing is known */
-    uint32_t height;
-    uint8_t weight; /* operations that pairs would share; saturates */
-    bool can;       /* pairs of it can be computed from pairs of its arguments */
-} Fact;
-
 typedef enum PairKind {
     PAIR_APART,   /* each as it is */
     PAIR_OPEN,    /* each by itself, from what its arguments become */
     PAIR_OP,      /* one operation on pairs */
     PAIR_SHIFTED, /* the halves of its neighbours */
-    PAIR_LOAD     /* elements in words */
+    PAIR_LOAD,    /* elements in words */
+    PAIR_DOT      /* each by itself: sums of products of bytes with constants */
 } PairKind;
 
 typedef struct Packed {
@@ -86,11 +80,6 @@ static LExprId as_word(const Pack *k, LExprId a)
 
 /* ---- What is known of expressions ------------------------------------------------------------------------------------------------ */
 
-static bool is_number(ScalarType t)
-{
-    return tessi_is_integer(t) && t != TYPE_INDEX && tessi_type_info(t)->bytes <= 4;
-}
-
 static bool fits(const Fact *f)
 {
     return f->lo <= f->hi && (f->lo >= 0 ? f->hi < LANE : f->lo >= -LANE / 2 && f->hi < LANE / 2);
@@ -113,7 +102,7 @@ static bool constant(const Pack *k, LExprId id, int64_t *value)
 {
     const LExpr *e = tessi_lexpr(k->l->p, id);
     *value = e->value.i;
-    return e->kind == LEXPR_CONST && is_number(e->type);
+    return e->kind == LEXPR_CONST && tessi_is_number(e->type);
 }
 
 static void product(const Fact *a, const Fact *b, Fact *f)
@@ -161,22 +150,22 @@ static Fact fact_of(const Pack *k, LExprId id)
 {
     const LExpr *e = tessi_lexpr(k->l->p, id);
     Fact f = { .lo = 1, .hi = 0 }, type = f;
-    if (is_number(e->type)) {
+    if (tessi_is_number(e->type)) {
         const Interval room = tessi_type_range(e->type);
         f.lo = type.lo = room.lo;
         f.hi = type.hi = room.hi;
     }
-    if (e->kind == LEXPR_CONST && is_number(e->type))
+    if (e->kind == LEXPR_CONST && tessi_is_number(e->type))
         f.lo = f.hi = e->value.i;
     if ((e->kind != LEXPR_OP && e->kind != LEXPR_CAST && e->kind != LEXPR_SAT)
         || tessi_known(k->l, id)->let)
         return f;
-    bool all = is_number(e->type);
+    bool all = tessi_is_number(e->type);
     uint32_t weight = e->kind == LEXPR_OP;
     for (int i = 0; i < e->n_args; i++) {
         const Fact *a = &k->fact[e->arg[i].v];
         f.height = a->height >= f.height ? a->height + 1 : f.height;
-        all = all && is_number(tessi_lexpr(k->l->p, e->arg[i])->type) && fits(a);
+        all = all && tessi_is_number(tessi_lexpr(k->l->p, e->arg[i])->type) && fits(a);
         weight += a->weight;
     }
     const Fact *a = &k->fact[e->arg[0].v];
@@ -230,13 +219,6 @@ static uint32_t want(Pack *k, LExprId a, LExprId b, bool as_word)
     return id;
 }
 
-/* The word that holds a load; none. */
-static const InWord *in_word(const Pack *k, LExprId id)
-{
-    const InWord *at = id.v < k->words->n ? &k->words->of[id.v] : NULL;
-    return at && at->word.v && !tessi_known(k->l, id)->let ? at : NULL;
-}
-
 static bool is_alike(const LExpr *a, const LExpr *b)
 {
     return a->kind == b->kind && a->type == b->type && a->op == b->op && a->ref == b->ref
@@ -253,11 +235,21 @@ static int constant_arg(const Pack *k, const LExpr *e)
     return constant(k, e->arg[1], &c) ? 1 : 0;
 }
 
+/* Sums of a few products of bytes: more of them take longer than pairs do, on another pipe. */
+static bool are_dots(const Pack *k, const Pair *p)
+{
+    enum { MOST = 6 };
+    Dots a, b;
+    return tessi_dots_find(k->l, k->words, k->fact, p->e[0], &a)
+           && tessi_dots_find(k->l, k->words, k->fact, p->e[1], &b) && a.n + b.n <= MOST;
+}
+
 static PairKind kind_of(const Pack *k, const Pair *p)
 {
     const LExpr *a = tessi_lexpr(k->l->p, p->e[0]), *b = tessi_lexpr(k->l->p, p->e[1]);
-    if (p->wanted && (in_word(k, p->e[0]) || in_word(k, p->e[1])) && a->kind == LEXPR_LOAD
-        && b->kind == LEXPR_LOAD && a->type == b->type)
+    if (p->wanted
+        && (tessi_in_word(k->l, k->words, p->e[0]) || tessi_in_word(k->l, k->words, p->e[1]))
+        && a->kind == LEXPR_LOAD && b->kind == LEXPR_LOAD && a->type == b->type)
         return PAIR_LOAD;
     if (p->e[0].v == p->e[1].v || !is_alike(a, b) || tessi_known(k->l, p->e[0])->let
         || tessi_known(k->l, p->e[1])->let
@@ -266,9 +258,25 @@ static PairKind kind_of(const Pack *k, const Pair *p)
     const Fact *x = &k->fact[p->e[0].v], *y = &k->fact[p->e[1].v];
     const int c = constant_arg(k, a);
     const bool same = c < 0 || a->arg[c].v == b->arg[c].v;
-    if (x->can && y->can && same && (p->wanted || (x->weight >= WORTH && y->weight >= WORTH)))
-        return PAIR_OP;
-    return PAIR_OPEN;
+    const bool worth = x->weight >= WORTH && y->weight >= WORTH;
+    if (!p->wanted && worth && are_dots(k, p))
+        return PAIR_DOT;
+    return x->can && y->can && same && (p->wanted || worth) ? PAIR_OP : PAIR_OPEN;
+}
+
+static bool is_power(int64_t d, int64_t *log)
+{
+    for (*log = 0; (int64_t)1 << *log < d; (*log)++)
+        ;
+    return (int64_t)1 << *log == d;
+}
+
+/* A quotient is computed from the halves of what is divided. */
+static bool takes_halves(const Pack *k, const LExpr *e)
+{
+    int64_t d = 0, log;
+    return e->kind == LEXPR_OP && e->op == OP_DIV && constant(k, e->arg[1], &d)
+           && !is_power(d, &log);
 }
 
 static void want_arguments(Pack *k, const Pair p)
@@ -277,7 +285,7 @@ static void want_arguments(Pack *k, const Pair p)
     const int c = p.kind == PAIR_OP ? constant_arg(k, &a) : -1;
     for (int i = 0; i < a.n_args; i++)
         if (i != c)
-            want(k, a.arg[i], b.arg[i], p.kind == PAIR_OP);
+            want(k, a.arg[i], b.arg[i], p.kind == PAIR_OP && !takes_halves(k, &a));
 }
 
 /* The pairs of a height are all there: links those that overlap. */
@@ -317,11 +325,13 @@ static void walk(Pack *k, uint32_t id)
 /* Elements of two words, where the pairs beside it are each in one. */
 static void shift_load(Pack *k, Pair *p)
 {
-    const InWord *a = in_word(k, p->e[0]), *b = in_word(k, p->e[1]);
+    const InWord *a = tessi_in_word(k->l, k->words, p->e[0]),
+                 *b = tessi_in_word(k->l, k->words, p->e[1]);
     if (!a || !b || a->word.v == b->word.v || !p->left || !p->right)
         return;
     const Pair *left = &k->pairs.at[p->left], *right = &k->pairs.at[p->right];
-    const InWord *first = in_word(k, left->e[0]), *last = in_word(k, right->e[1]);
+    const InWord *first = tessi_in_word(k->l, k->words, left->e[0]),
+                 *last = tessi_in_word(k->l, k->words, right->e[1]);
     if (first && last && first->word.v == a->word.v && last->word.v == b->word.v)
         p->kind = PAIR_SHIFTED;
 }
@@ -424,7 +434,7 @@ static Packed loaded(Pack *k, const Pair *p)
     LExprId e[2];
     uint32_t at[2], zero = 8; /* the number of a byte that is 0 */
     for (uint32_t i = 0; i < 2; i++) {
-        const InWord *in = in_word(k, p->e[i]);
+        const InWord *in = tessi_in_word(k->l, k->words, p->e[i]);
         e[i] = in ? raised(k, in->word, t) : plus(k, as_word(k, p->e[i]), bias);
         at[i] = 4 * i + (in ? in->element * (is_byte ? 1u : 2u) : 0);
         if (!in && is_byte)
@@ -444,12 +454,12 @@ static Packed loaded(Pack *k, const Pair *p)
     return (Packed){ .e = v, .bias = bias };
 }
 
-static Packed divided(const Pack *k, Packed v, int64_t most, int64_t d)
+/* a and b by d, in one word. */
+static Packed divided(const Pack *k, LExprId a, LExprId b, int64_t most, int64_t d)
 {
     int64_t factor = 0;
     int shift = 0;
     quotient(most, d, &factor, &shift);
-    LExprId a = op2(k, OP_AND, v.e, word(k, LANE - 1)), b = op2(k, OP_SHR, v.e, word(k, 16));
     a = op2(k, OP_MUL, a, word(k, factor));
     b = op2(k, OP_MUL, b, word(k, factor));
     if (shift == 16)
@@ -467,11 +477,26 @@ static Packed shifted_down(const Pack *k, Packed v, int64_t by)
     return (Packed){ .e = op2(k, OP_AND, e, word(k, ((LANE - 1) >> by) * EACH)) };
 }
 
-static bool is_power(int64_t d, int64_t *log)
+/* A sum of products of bytes, as a word. */
+static LExprId summed(const Pack *k, LExprId id)
 {
-    for (*log = 0; (int64_t)1 << *log < d; (*log)++)
-        ;
-    return (int64_t)1 << *log == d;
+    Dots dots;
+    tessi_dots_find(k->l, k->words, k->fact, id, &dots);
+    return tessi_dots_sum(k->l, &dots);
+}
+
+static Packed quotients(Pack *k, uint32_t id, int64_t d)
+{
+    const PairKind kind = k->pairs.at[id].kind;
+    const int64_t most = range(k, id).hi;
+    const LExprId *e = k->pairs.at[id].e;
+    if (kind == PAIR_DOT)
+        return divided(k, summed(k, e[0]), summed(k, e[1]), most, d);
+    if (kind != PAIR_OP && kind != PAIR_SHIFTED && kind != PAIR_LOAD)
+        return divided(k, as_word(k, alone(k, id, 0)), as_word(k, alone(k, id, 1)), most, d);
+    const Packed v = with_bias(k, value(k, id), 0);
+    return divided(k, op2(k, OP_AND, v.e, word(k, LANE - 1)), op2(k, OP_SHR, v.e, word(k, 16)),
+                   most, d);
 }
 
 static Packed computed(Pack *k, uint32_t id)
@@ -481,8 +506,12 @@ static Packed computed(Pack *k, uint32_t id)
     const int c = constant_arg(k, &a);
     const int first = c == 0 ? 1 : 0;
     const uint32_t x_id = find(k, a.arg[first], b.arg[first]);
-    Packed x = value(k, x_id), y;
     int64_t by = 0, log;
+    if (takes_halves(k, &a)) {
+        constant(k, a.arg[1], &by);
+        return quotients(k, x_id, by);
+    }
+    Packed x = value(k, x_id), y;
     if (a.kind == LEXPR_CAST)
         return x;
     x = low(k, x);
@@ -492,9 +521,7 @@ static Packed computed(Pack *k, uint32_t id)
     case OP_SHL: by = (int64_t)1 << by; /* fall through */
     case OP_MUL: return (Packed){ .e = op2(k, OP_MUL, x.e, word(k, by)), .bias = x.bias * by };
     case OP_SHR: return shifted_down(k, with_bias(k, x, 0), by);
-    case OP_DIV:
-        x = with_bias(k, x, 0);
-        return is_power(by, &log) ? shifted_down(k, x, log) : divided(k, x, range(k, x_id).hi, by);
+    case OP_DIV: is_power(by, &log); return shifted_down(k, with_bias(k, x, 0), log);
     case OP_NEG: return (Packed){ .e = op2(k, OP_SUB, word(k, 0), x.e), .bias = -x.bias };
     default: break;
     }
@@ -511,6 +538,7 @@ static Packed value(Pack *k, uint32_t id)
     Packed v = { 0 };
     switch (p.kind) {
     case PAIR_APART:
+    case PAIR_DOT:
     case PAIR_OPEN: v = joined(k, id, alone(k, id, 0), alone(k, id, 1)); break;
     case PAIR_LOAD: v = loaded(k, &p); break;
     case PAIR_SHIFTED: v = shifted(k, &p); break;
@@ -557,6 +585,8 @@ static LExprId alone(Pack *k, uint32_t id, int side)
         v = half(k, id, side, tessi_lexpr(k->l->p, e)->type);
     else if (p.kind == PAIR_OPEN)
         v = opened(k, &p, side);
+    else if (p.kind == PAIR_DOT)
+        v = tessi_lexpr_cast(k->l->p, tessi_lexpr(k->l->p, e)->type, summed(k, e));
     k->apart[e.v] = v;
     return v;
 }

@@ -14,7 +14,37 @@ typedef struct Words {
     uint32_t n;
 } Words;
 
+typedef struct Fact { /* of an expression */
+    int64_t lo, hi;   /* its values, when it is an integer; lo > hi: nothing is known */
+    uint32_t height;
+    uint8_t weight; /* operations that pairs would share; saturates */
+    bool can;       /* pairs of it can be computed from pairs of its arguments */
+} Fact;
+
+enum { MOST_DOTS = 16 };
+typedef struct Dot {
+    LExprId e;       /* a word, or a value by itself */
+    int64_t coef[4]; /* of its bytes, or of it */
+    bool is_word;
+} Dot;
+/* constant + the sum of coefficients times bytes or values. */
+typedef struct Dots {
+    Dot at[MOST_DOTS];
+    uint32_t n;
+    int64_t constant;
+} Dots;
+
+/* ---- lower_dots.c ---- */
+/* An integer of 32 bits at most. */
+bool tessi_is_number(ScalarType t);
+/* The value of an expression as such a sum; false when it is none, or none of words. */
+bool tessi_dots_find(Lower *l, const Words *words, const Fact *fact, LExprId id, Dots *dots);
+/* The sum, modulo 2^32. */
+LExprId tessi_dots_sum(Lower *l, const Dots *dots);
+
 /* ---- lower_words.c ---- */
+/* The word that holds a load; NULL. */
+const InWord *tessi_in_word(Lower *l, const Words *words, LExprId id);
 /* Loads what the roots read of small elements in rows as words. */
 void tessi_words_take(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns,
                       Words *words);

@@ -118,6 +118,12 @@ void tessi_words_define(Lower *l, const Words *words, const LExprId *root, uint3
     }
 }
 
+const InWord *tessi_in_word(Lower *l, const Words *words, LExprId id)
+{
+    const InWord *at = id.v < words->n ? &words->of[id.v] : NULL;
+    return at && at->word.v && !tessi_known(l, id)->let ? at : NULL;
+}
+
 bool tessi_words_hold(const Lower *l, LBufferId to, uint32_t columns)
 {
     const uint32_t bytes = small_bytes(l->p->buffers.at[to.v].type);
