@@ -618,17 +618,49 @@ static ExprId by_transforms(Masks *m, MethodRequest asked, ExprId now)
 
 /* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
 
+/* What can be taken by transforms, and is worth a stage of its own. */
+static bool is_wide(Masks *m, const Expr *e, ExprId id)
+{
+    enum { WIDE = 100 }; /* taps, beside which a trip through memory is little */
+    const Method asked = tessi_expr_request(m->to, e).method;
+    WideSum sum;
+    return (asked == METHOD_FFT || (asked == METHOD_AUTO && m->fp == FP_FAST))
+           && tessi_wide_sum(m->to, m->to->arena, m->domain.n_dims, id, &sum, NULL)
+           && (asked == METHOD_FFT || sum.rows * sum.cols >= WIDE);
+}
+
+/* A stage is computed by transforms of one sum: where there are several, or the stage is made of pieces, each becomes a stage. */
+static ExprId set_apart(Masks *m, ExprId id)
+{
+    const Expr e = *tessi_expr(m->to, id);
+    if (!m->apart || e.kind != EXPR_WINDOW || !is_wide(m, &e, id))
+        return id;
+    Access a = { .n_dims = m->domain.n_dims };
+    a.producer = tessi_masks_stage(m, &m->domain, "sum", e.type, id);
+    for (uint8_t d = 0; d < a.n_dims; d++)
+        a.dim[d] = (AccessDim){
+            .rule = BORDER_INSIDE, .src = (int8_t)d, .scale = 1, .add = tessi_size_const(m->to, 0)
+        };
+    return tessi_expr_load(m->to, tessi_graph_access(m->to, &a));
+}
+
 static void enter(void *user, const Stage *s, const Piece *p)
 {
     Masks *m = user;
+    uint32_t windows = 0;
+    const ExprList *list = tessi_expr_walk(&m->walk, m->from, &p->body, 1);
+    VEC_FOREACH (const ExprId, id, list)
+        windows += tessi_expr(m->from, *id)->kind == EXPR_WINDOW;
+    m->apart = windows > 1;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        m->apart = m->apart || p->step[d] != 1 || p->count[d].v != s->size[d].v;
     m->domain = (Domain){ .name = s->name, .span = s->span, .n_dims = s->n_dims };
     for (uint8_t d = 0; d < s->n_dims; d++)
         m->domain.count[d] = p->count[d];
 }
 
-static ExprId change(Rewrite *r, ExprId id, const Expr *e)
+static ExprId computed(Rewrite *r, const Expr *e)
 {
-    (void)id;
     Masks *m = r->user;
     Taps t;
     m->to = r->to;
@@ -658,8 +690,15 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     return now;
 }
 
+static ExprId change(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    const ExprId now = computed(r, e);
+    return e->kind == EXPR_WINDOW ? set_apart(r->user, now) : now;
+}
+
 Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp)
 {
-    Masks m = { .fp = fp, .walk = { .arena = a } };
+    Masks m = { .fp = fp, .walk = { .arena = a }, .from = g };
     return tessi_graph_copy(g, a, &(GraphChange){ change, enter, &m });
 }

@@ -18,7 +18,9 @@ typedef struct Masks {
     MaskForm form; /* of the window at hand */
     FpMode fp;
     ExprWalk walk;
+    const Graph *from;
     Domain domain;
+    bool apart;        /* wide sums of the piece at hand get stages of their own */
     VEC(StageId) made; /* in the order made; looked through for equals */
 } Masks;
 

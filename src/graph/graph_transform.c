@@ -5,13 +5,14 @@
 
 /* ---- What can be ------------------------------------------------------------------------------------------------------- */
 
-/* The same at every point of the stage. */
-static bool is_same_everywhere(const Graph *g, ExprWalk *walk, ExprId id)
+/* The same at every point of the stage, and of windows around this one. */
+static bool is_same_everywhere(const Graph *g, ExprWalk *walk, ExprId id, WindowId w)
 {
     const ExprList *list = tessi_expr_walk(walk, g, &id, 1);
     VEC_FOREACH (const ExprId, it, list) {
         const Expr *e = tessi_expr(g, *it);
-        if (e->kind == EXPR_INDEX || e->kind == EXPR_WINDOW)
+        if (e->kind == EXPR_INDEX || e->kind == EXPR_WINDOW
+            || (e->kind == EXPR_WINVAR && e->window.v != w.v))
             return false;
         const Access *a = e->kind == EXPR_LOAD ? tessi_access(g, e->access) : NULL;
         for (uint32_t d = 0; a && d < a->n_dims; d++)
@@ -71,8 +72,8 @@ bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId windo
         return false;
     out->value = body->arg[second];
     out->weight = body->arg[!second];
-    return is_same_everywhere(g, &walk, out->weight)
-           && (!out->where.v || is_same_everywhere(g, &walk, out->where));
+    return is_same_everywhere(g, &walk, out->weight, e->window)
+           && (!out->where.v || is_same_everywhere(g, &walk, out->where, e->window));
 }
 
 static bool is_plain(const Stage *s)

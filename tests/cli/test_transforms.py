@@ -66,6 +66,12 @@ def check_choice(folder):
         tool.check(f"a wide mask under {fp}", ("    transform " in plan) == wanted, plan + errors)
     _, plan, _ = tool.run("explain", source, *MACHINE, "--fp=fast")
     tool.check("its reason", "by Fourier transforms of" in plan and "off by at most" in plan, plan)
+    two = folder / "two.tess"
+    two.write_text(source.read_text().replace("return convolve(X, m);", "a = convolve(X, m); b = convolve(X, flip(m)); return a * a + b * b;"))
+    _, plan, errors = tool.run("explain", two, *MACHINE, "--fp=fast")
+    tool.check("two sums of a stage are two stages", plan.count("    transform ") == 2, plan + errors)
+    code, _, errors = tool.run("run", two, "random:3:50x60", *MACHINE, "--fp=fast", "--verify", "-o", folder / "out.npy")
+    tool.check("and give the pixels", code == 0, errors)
     direct = folder / "direct.tess"
     direct.write_text(source.read_text().replace("(X, m)", "(X, m, method = direct)"))
     _, plan, _ = tool.run("explain", direct, *MACHINE, "--fp=fast")
