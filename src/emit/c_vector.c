@@ -182,9 +182,13 @@ static bool streams(const LBlock *block)
 static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end,
                         const char *step)
 {
+    enum { WIDEST_VECTOR = 64 }; /* bytes */
+    const bool wide = loop->least * w->vector.lane_bytes >= w->vector.copies * WIDEST_VECTOR;
     uint32_t mark = tessi_c_names_mark(w->names);
-    tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
-    w->indent++;
+    if (!wide) {
+        tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
+        w->indent++;
+    }
     const char *at = tessi_c_name(w->names, "at");
     const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
     if (streams(&loop->body) || tessi_c_vector_has_rows(w)) {
@@ -202,6 +206,8 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
     w->indent--;
     vectors(w, loop, x);
     tessi_c_names_leave(w->names, mark);
+    if (wide)
+        return;
     w->indent--;
     tessi_c_line(w, "} else {");
     w->indent++;

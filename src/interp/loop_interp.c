@@ -191,6 +191,11 @@ static bool run_for(Run *r, const LStmt *s)
     Value from, to;
     if (!evaluate_now(r, s->a, &from) || !evaluate_now(r, s->b, &to))
         return false;
+    if (s->least && to.i - from.i < (int64_t)s->least)
+        return tessi_failf(r->failure, TESS_ERROR_INTERNAL,
+                           "function '%s': the loop over '%s' runs from %lld to %lld, less than %u",
+                           r->function->name, r->p->vars.at[s->var.v].name, (long long)from.i,
+                           (long long)to.i, s->least);
     bool checked = s->flags & (LFOR_PARALLEL | LFOR_SIMD);
     ActiveLoop *loop = &r->loops[r->n_loops];
     if (checked) {

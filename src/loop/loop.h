@@ -113,7 +113,8 @@ struct LStmt {
     uint8_t n_index;
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
-    int64_t step; /* FOR: > 0 */
+    int64_t step;   /* FOR: > 0 */
+    uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
     uint8_t
         vectors; /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
     uint8_t axis; /* FOR with GRID or THREAD: 0 = x, 1 = y, 2 = z */

@@ -305,6 +305,8 @@ static void print_for(Printer *pr, const LStmt *s)
     print_expr(pr, s->b, 0);
     if (s->step != 1)
         tessi_text_addf(pr->out, " step %lld", (long long)s->step);
+    if (s->least)
+        tessi_text_addf(pr->out, " least %u", s->least);
     print_block(pr, &s->body);
 }
 

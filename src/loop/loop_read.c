@@ -163,6 +163,8 @@ static bool read_for(LoopReader *r, LStmt *s)
     if (!s->b.v || (accept_word(r, "step") && !read_natural(r, &step)))
         return false;
     s->step = step;
+    if (accept_word(r, "least") && !read_natural(r, &s->least))
+        return false;
     return read_block(r, &s->body);
 }
 

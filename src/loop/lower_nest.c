@@ -242,7 +242,7 @@ static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, cons
 
 /* The columns [from, to) of `rows` rows, in one loop whose body computes them all. */
 static void block_line(Lower *l, const Nest *nest, const Coord *outer, LExprId y, LExprId from,
-                       LExprId to, uint8_t flags, bool inside)
+                       LExprId to, uint8_t flags, bool inside, uint32_t least)
 {
     Coord coord[PLAN_MAX_ROWS][MAX_DIMS];
     uint8_t row = row_dim(nest), last = (uint8_t)(nest->n_dims - 1);
@@ -251,6 +251,7 @@ static void block_line(Lower *l, const Nest *nest, const Coord *outer, LExprId y
     l->has_sort = false;
     l->inside_last = inside;
     l->guard_depth = tessi_scope_depth(l);
+    l->scopes.at[l->guard_depth].stmt->least = least;
     if (flags & LFOR_SIMD)
         l->scopes.at[l->guard_depth].stmt->vectors = nest->columns;
     for (uint32_t r = 0; r < nest->rows; r++) {
@@ -271,7 +272,7 @@ static void block_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord
 {
     LExprId begin, end;
     open_sides(l, nest, b->from, b->to, &begin, &end);
-    block_line(l, nest, outer, y, begin, end, 0, false);
+    block_line(l, nest, outer, y, begin, end, 0, false, 0);
     tessi_scope_close(l);
 }
 
@@ -289,6 +290,12 @@ static LExprId has_edges(Lower *l, const Nest *nest, const Bounds *b)
     uint8_t last = (uint8_t)(nest->n_dims - 1);
     return tessi_l_op(l, OP_OR, tessi_l_op(l, OP_LT, nest->from[last], b->from),
                       tessi_l_op(l, OP_LT, b->to, nest->to[last]));
+}
+
+/* The interior is as wide as a step of the vector loop. */
+static LExprId has_vectors(Lower *l, const Bounds *b)
+{
+    return tessi_l_op(l, OP_LE, tessi_l_op(l, OP_ADD, b->from, tessi_l_int(l, b->columns)), b->to);
 }
 
 /* Opens the loop over blocks of rows, one for all planes; the first row of the block. */
@@ -327,7 +334,8 @@ static void patched_edges(Lower *l, const Nest *nest, const Bounds *b, const Coo
     points = tessi_scope_let(l, "points", points);
     tessi_patches_fill(l, nest, &patches, y, from, points, b->columns);
     l->patches = &patches;
-    block_line(l, nest, outer, y, from, tessi_l_op(l, OP_ADD, from, points), LFOR_SIMD, false);
+    block_line(l, nest, outer, y, from, tessi_l_op(l, OP_ADD, from, points), LFOR_SIMD, false,
+               b->columns);
     l->patches = NULL;
     tessi_scope_close(l);
     tessi_scope_close(l);
@@ -395,8 +403,8 @@ static void edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *c
         tessi_scope_close(l);
 }
 
-/* Rows in blocks. Where a block lies wholly inside, its interior is computed together and only its edges row by row; any other
- * block is computed row by row. With windows blocks may touch the first and last rows (where that needs an index answered for each
+/* Rows in blocks. Where a block lies wholly inside and has room for a vector, its interior is computed together and only its edges row by
+ * row; any other block is computed row by row. With windows blocks may touch the first and last rows (where that needs an index answered for each
  * step only), and the edges are computed together too: the loops are long enough to make up for it. */
 static void blocks_of_rows(Lower *l, const Nest *nest)
 {
@@ -412,15 +420,18 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
         y = tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
     }
     LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, nest->rows));
-    LExprId whole =
-        tessi_scope_let(l, "whole", block_is_inside(l, nest, &inside, coord, y, nest->rows));
+    LExprId is_whole = block_is_inside(l, nest, &inside, coord, y, nest->rows);
+    if (nest->vector)
+        is_whole = tessi_l_op(l, OP_AND, is_whole, has_vectors(l, &inside));
+    LExprId whole = tessi_scope_let(l, "whole", is_whole);
 
     tessi_scope_if(l, whole);
     l->inside_rows = !nest->windows || inside.rows;
     if (inside.any)
         edges_of_block(l, nest, &inside, coord, y, end);
     l->inside_rows = !nest->windows || inside.rows;
-    block_line(l, nest, coord, y, inside.from, inside.to, nest->vector ? LFOR_SIMD : 0, true);
+    block_line(l, nest, coord, y, inside.from, inside.to, nest->vector ? LFOR_SIMD : 0, true,
+               nest->vector ? inside.columns : 0);
     tessi_scope_close(l);
 
     tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));

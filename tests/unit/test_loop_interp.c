@@ -81,6 +81,8 @@ static void faults_are_found(void **state)
         { "  local line\n  store line[0] = s\n  sort line, 2\n",
           "the sort of 'line'[1] comes before any store" },
         { "  local line\n  sort line, 5\n", "the sort up to 'line'[4] is outside" },
+        { "  for k in 0 .. N least 6 {\n    store out[0, 0] = s\n  }\n",
+          "the loop over 'k' runs from 0 to 5, less than 6" },
         { "  parallel for y in 0 .. M {\n    store out[0, 0] = s\n  }\n",
           "stores to 'out'[0, 0] in iteration y = 1, and another iteration of the same loop "
           "touches it" },

@@ -33,7 +33,7 @@ static const char everything[] =
     "  #| of two lines\n"
     "  store total[] = -9223372036854775808i64\n"
     "  parallel for y in 0 .. M {\n"
-    "    simd for x#2 in max(y - 3, 0) .. \"N#x\" * 2 + 1 step 4 {\n"
+    "    simd for x#2 in max(y - 3, 0) .. \"N#x\" * 2 + 1 step 4 least 3 {\n"
     "      let v: float = -f32(in.r[y, x#2]) * (sigma + half) - 0.5f\n"
     "      let x#3: bool = (v < inff | x#1) & ~flags[floormod(x#2, 3)] == true\n"
     "      local line\n"
