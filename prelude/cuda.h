@@ -66,6 +66,9 @@ typedef int32_t tess_idx;
 #define TESS_BARRIER              __syncthreads()
 #define TESS_UNROLL               _Pragma("unroll")
 #define TESS_NO_UNROLL            _Pragma("unroll 1")
+#define TESS_HERE(i)              tess_here(i)
+#define TESS_KEEP(x)              tess_keep(x)
+#define TESS_LIKELY(c)            __builtin_expect(c, 1)
 #define TESS_BLOCK_X              ((tess_idx)blockIdx.x)
 #define TESS_BLOCK_Y              ((tess_idx)blockIdx.y)
 #define TESS_BLOCK_Z              ((tess_idx)blockIdx.z)
@@ -77,6 +80,25 @@ typedef int32_t tess_idx;
 #define TESS_ATOMIC_ADD_U32(p, v) atomicAdd((unsigned *)(p), (unsigned)(v))
 #define TESS_ATOMIC_ADD_I32(p, v) atomicAdd((unsigned *)(p), (unsigned)(v))
 #define TESS_ATOMIC_ADD_I64(p, v) atomicAdd((unsigned long long *)(p), (unsigned long long)(v))
+
+/* i, of which the compiler knows nothing, so that it does not compute before a loop what is computed from it. */
+TESS_FN tess_idx tess_here(tess_idx i)
+{
+#ifdef TESS_WIDE_INDEX
+    asm volatile("" : "+l"(i));
+#else
+    asm volatile("" : "+r"(i));
+#endif
+    return i;
+}
+
+/* x is to be in a register until here: a use that costs two instructions, and does nothing. */
+template <typename T> TESS_FN void tess_keep(T x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof x < sizeof bits ? sizeof x : sizeof bits);
+    asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 1; @p nanosleep.u32 0; }" ::"r"(bits));
+}
 
 /* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
 #define TESS_PITCH_1(n) (((n) + 15) / 16 * 16)

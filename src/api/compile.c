@@ -314,6 +314,22 @@ static bool has_suffix(const char *s, const char *suffix)
 }
 
 /* ---- The entry ----------------------------------------------------------------------------------------------------- */
+/* For the constants found missing; false when there are none, or one that no image gives: nothing but NAME=VALUE can. */
+static bool add_placeholders(Variant *v)
+{
+    bool any = false;
+    VEC_FOREACH (const TConstant, c, &v->typed->constants) {
+        if (c->known)
+            continue;
+        if (!c->image)
+            return false;
+        FrontConstant placeholder = { c->name, PLACEHOLDER };
+        VEC_PUSH(&v->arena, &v->constants, placeholder);
+        any = true;
+    }
+    return any;
+}
+
 /* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands in, from which the
  * signature is taken and which is thrown away. */
 static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess_diags **diags,
@@ -324,31 +340,23 @@ static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess
         VEC_PUSH(&v->arena, &v->constants, c);
     }
     *keep = true;
-    if (tessi_compile_front(p, v, *diags))
-        return TESS_OK;
-    bool only_values_missing =
-        v->typed && v->typed->n_missing && v->typed->n_missing == (*diags)->diags.n_errors;
-    if (!only_values_missing)
-        return TESS_ERROR_PROGRAM;
-    VEC_FOREACH (const TConstant, c, &v->typed->constants) {
-        if (c->known)
-            continue;
-        FrontConstant placeholder = { c->name, PLACEHOLDER };
-        VEC_PUSH(&v->arena, &v->constants, placeholder);
-        if (!c->image) /* nothing but NAME=VALUE can ever give it */
+    while (!tessi_compile_front(p, v, *diags)) {
+        bool only_values_missing =
+            v->typed && v->typed->n_missing && v->typed->n_missing == (*diags)->diags.n_errors;
+        if (!only_values_missing || !add_placeholders(v))
             return TESS_ERROR_PROGRAM;
+        tess_diags *again = tessi_diags_new();
+        if (!again)
+            return TESS_ERROR_MEMORY;
+        tessi_guard_arena(guard, &again->arena);
+        tess_diags_free(*diags);
+        *diags = again;
+        *keep = false;
+        v->ast = NULL;
+        v->typed = NULL;
+        v->lowered = v->graph = NULL;
     }
-    tess_diags *again = tessi_diags_new();
-    if (!again)
-        return TESS_ERROR_MEMORY;
-    tessi_guard_arena(guard, &again->arena);
-    tess_diags_free(*diags);
-    *diags = again;
-    *keep = false;
-    v->ast = NULL;
-    v->typed = NULL;
-    v->lowered = v->graph = NULL;
-    return tessi_compile_front(p, v, again) ? TESS_OK : TESS_ERROR_PROGRAM;
+    return TESS_OK;
 }
 
 static tess_status compile_into(tess_program *p, Variant *v, const char *text, size_t n,

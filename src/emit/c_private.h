@@ -190,6 +190,7 @@ const char *tessi_c_lanes(const CWriter *w); /* "v8", "v16", "v", "v64" */
 void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_row(CWriter *w, ScalarType t);
+void tessi_c_use_factor(CWriter *w, ScalarType t);
 /* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
 bool tessi_c_vector_by(Op op, ScalarType t);
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);

@@ -15,7 +15,7 @@ static bool has_effect(const CWriter *w, const LStmt *s)
     switch (s->kind) {
     case LSTMT_FOR: return block_has_effect(w, &s->body);
     case LSTMT_IF: return block_has_effect(w, &s->body) || block_has_effect(w, &s->orelse);
-    case LSTMT_LET:
+    case LSTMT_LET: return w->needs.var[s->var.v] || (w->gpu && s->flags & LLET_KEPT);
     case LSTMT_VAR:
     case LSTMT_SET: return w->needs.var[s->var.v];
     case LSTMT_STORE:
@@ -129,9 +129,10 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
 
 static void condition(CWriter *w, const LStmt *s, const char *before)
 {
-    tessi_text_add(&w->line, before);
+    const bool likely = w->gpu && s->flags & LIF_LIKELY;
+    tessi_text_addf(&w->line, "%s%s", before, likely ? "TESS_LIKELY(" : "");
     tessi_c_expr(w, s->a, C_LOOSE);
-    tessi_text_add(&w->line, ") {");
+    tessi_text_add(&w->line, likely ? ")) {" : ") {");
     tessi_c_end_line(w);
     inner_block(w, &s->body);
 }
@@ -172,11 +173,16 @@ static void definition(CWriter *w, const LStmt *s)
     tessi_c_prepare(w, &s->a, 1);
     const LVar *x = &w->p->vars.at[s->var.v];
     const char *value = tessi_c_printed(w, s->a, C_LOOSE);
+    if (!w->needs.var[s->var.v]) {
+        tessi_c_line(w, "TESS_KEEP(%s);", value);
+        return;
+    }
     if (s->kind != LSTMT_SET) {
         w->var[s->var.v] = tessi_c_name(w->names, x->name);
         tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(w, x->type));
     }
-    tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
+    const bool here = w->gpu && s->kind == LSTMT_LET && s->flags & LLET_HERE;
+    tessi_text_addf(&w->line, here ? "%s = TESS_HERE(%s);" : "%s = %s;", w->var[s->var.v], value);
     tessi_c_end_line(w);
     if (s->var.v == w->stream_if.v && s->var.v) /* only loops in vectors use it */
         tessi_c_line(w, "(void)%s;", w->var[s->var.v]);

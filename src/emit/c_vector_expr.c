@@ -65,6 +65,26 @@ static void plain(CWriter *w, const LExpr *e, int around)
     tessi_text_add(&w->line, own < around ? ")" : "");
 }
 
+/* A constant factor of 16 bits other than a power of two. */
+static bool is_factor(const CWriter *w, Op op, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(w->p, id);
+    if (op != OP_MUL || e->kind != LEXPR_CONST || !tessi_is_integer(e->type)
+        || tessi_type_info(e->type)->bytes != 2)
+        return false;
+    const uint64_t magnitude = (uint64_t)(e->value.i < 0 ? -e->value.i : e->value.i);
+    return (magnitude & (magnitude - 1)) != 0;
+}
+
+static void factor(CWriter *w, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(w->p, id);
+    tessi_c_use_factor(w, e->type);
+    call(w, "factor", e->type);
+    tessi_c_expr(w, id, C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
 static void operation(CWriter *w, const LExpr *e, int around)
 {
     ScalarType t = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
@@ -82,6 +102,8 @@ static void operation(CWriter *w, const LExpr *e, int around)
         tessi_text_add(&w->line, i ? ", " : "");
         if (by && i == 1)
             tessi_c_expr(w, e->arg[i], C_LOOSE);
+        else if (is_factor(w, e->op, e->arg[i]))
+            factor(w, e->arg[i]);
         else
             tessi_c_vector_value(w, e->arg[i], C_LOOSE);
     }

@@ -61,6 +61,14 @@ void tessi_c_use_ramp(CWriter *w, ScalarType t)
                       tessi_c_element(t), brief(t)));
 }
 
+void tessi_c_use_factor(CWriter *w, ScalarType t)
+{
+    tessi_c_use_type(w, t);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_FACTOR(%s, %s, %s)", tessi_c_lanes(w),
+                      tessi_c_element(t), brief(t)));
+}
+
 void tessi_c_use_row(CWriter *w, ScalarType t)
 {
     tessi_c_use_type(w, t);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+enum { MAX_COUNT = 65535 }; /* values that counters of 16 bits can count */
+
 /* ---- What can be ------------------------------------------------------------------------------------------------------- */
 
 /* The same at every point of the stage, and of windows around this one. */
@@ -121,15 +123,16 @@ bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, Wid
         if (e->kind != EXPR_WINDOW)
             continue;
         const Window *w = tessi_window(g, e->window);
-        const bool narrow = tessi_is_integer(e->type) && tessi_type_info(e->type)->bytes <= 2;
         n++;
-        if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || !narrow || w->n_vars != 2
+        if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL
+            || w->n_vars != 2 || tessi_window_points(w) > MAX_COUNT
             || !is_tap(g, e->arg[0], e->window, &out->read))
             continue;
         out->window = *id;
         out->value = e->arg[0];
         out->rows = (uint32_t)(w->hi[0] - w->lo[0] + 1);
         out->cols = (uint32_t)(w->hi[1] - w->lo[1] + 1);
+        out->key = e->type == TYPE_F32 ? TYPE_I32 : e->type == TYPE_F64 ? TYPE_I64 : e->type;
     }
     return n == 1 && out->window.v;
 }

@@ -39,11 +39,13 @@ bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId windo
  * `must`: it is asked for. */
 bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSum *out, bool *must);
 
-/* A median of a rectangle of integers of 8 or 16 bits, which are read at the distance of the variables: what histograms can find. */
+/* A median of a rectangle of what is read at the distance of the variables: what can be found strip by strip. */
 typedef struct WideMedian {
     ExprId window, value; /* value: the read, or a cast of it */
     AccessId read;
     uint32_t rows, cols;
+    ScalarType
+        key; /* integers that compare as the values do: those themselves, of reals their places in order */
 } WideMedian;
 /* The only such window in the body of a plain stage of two dimensions. */
 bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, WideMedian *out);

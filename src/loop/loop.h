@@ -102,6 +102,12 @@ enum {
     LFOR_THREAD =
         16 /* parallel, of kernels: shared out among the threads of the block, along `axis` of the block */
 };
+enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
+enum { /* LET: */
+       LLET_HERE =
+           1, /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
+       LLET_KEPT = 2 /* the value is to be in a register until here, although nobody uses it */
+};
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
 struct LStmt {

@@ -347,7 +347,7 @@ static void print_stmt(Printer *pr, const LStmt *s)
     switch (s->kind) {
     case LSTMT_FOR: print_for(pr, s); break;
     case LSTMT_IF:
-        tessi_text_add(pr->out, "if ");
+        tessi_text_add(pr->out, s->flags & LIF_LIKELY ? "if likely " : "if ");
         print_expr(pr, s->a, 0);
         print_block(pr, &s->body);
         if (s->orelse.n) {
@@ -355,7 +355,13 @@ static void print_stmt(Printer *pr, const LStmt *s)
             print_block(pr, &s->orelse);
         }
         break;
-    case LSTMT_LET: print_definition(pr, "let", s); break;
+    case LSTMT_LET:
+        print_definition(pr,
+                         s->flags & LLET_HERE   ? "here"
+                         : s->flags & LLET_KEPT ? "keep"
+                                                : "let",
+                         s);
+        break;
     case LSTMT_VAR: print_definition(pr, "var", s); break;
     case LSTMT_SET: print_definition(pr, "set", s); break;
     case LSTMT_STORE:

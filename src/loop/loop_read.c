@@ -170,6 +170,7 @@ static bool read_for(LoopReader *r, LStmt *s)
 
 static bool read_if(LoopReader *r, LStmt *s)
 {
+    s->flags = accept_word(r, "likely") ? LIF_LIKELY : 0;
     s->a = tessi_loop_read_typed(r, TYPE_BOOL);
     if (!s->a.v || !read_block(r, &s->body))
         return false;
@@ -307,6 +308,12 @@ static bool read_stmt(LoopReader *r, LBlock *block)
         return read_if(r, tessi_lstmt(r->p, block, LSTMT_IF));
     if (accept_word(r, "let"))
         return read_definition(r, tessi_lstmt(r->p, block, LSTMT_LET), false);
+    const bool here = accept_word(r, "here");
+    if (here || accept_word(r, "keep")) {
+        LStmt *s = tessi_lstmt(r->p, block, LSTMT_LET);
+        s->flags = here ? LLET_HERE : LLET_KEPT;
+        return read_definition(r, s, false);
+    }
     if (accept_word(r, "var"))
         return read_definition(r, tessi_lstmt(r->p, block, LSTMT_VAR), true);
     if (accept_word(r, "set"))

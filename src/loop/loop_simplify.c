@@ -161,7 +161,7 @@ static void simplify_if(Simplifier *s, LStmt *stmt, LBlock *out)
 static bool is_needed(const Simplifier *s, const LStmt *stmt)
 {
     switch (stmt->kind) {
-    case LSTMT_LET:
+    case LSTMT_LET: return s->needs.var[stmt->var.v] || stmt->flags & LLET_KEPT;
     case LSTMT_VAR:
     case LSTMT_SET: return s->needs.var[stmt->var.v];
     case LSTMT_LOCAL: return s->needs.buffer[stmt->buffer.v];

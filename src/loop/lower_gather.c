@@ -36,11 +36,17 @@ LExprId tessi_gather_row(const Gather *g, LExprId k)
     return tessi_border_expr(g->l, answering(g->read->dim[0].rule), row, g->size[0]);
 }
 
+static LExprId copied(const Gather *g, LExprId value)
+{
+    const LExprId none = { 0 };
+    return g->ordered ? tessi_lexpr_op(g->l->p, OP_ORDER, value, none, none) : value;
+}
+
 LExprId tessi_gather_value(const Gather *g, LExprId row, LExprId col)
 {
     const Coord at[2] = { { .e = row, .dim = -1 }, { .e = col, .dim = -1 } };
     LExprId value = tessi_eval_stage(g->l, g->read->producer, at, false);
-    return tessi_lexpr_cast(g->l->p, g->type, value);
+    return copied(g, tessi_lexpr_cast(g->l->p, g->type, value));
 }
 
 /* The columns [from, end) of a row; `in_rows`: the row is one of the image, none = it certainly is. */
@@ -55,9 +61,9 @@ static void gather_columns(const Gather *g, LBufferId to, LExprId k, LExprId row
     LExprId at = inside ? col : tessi_border_expr(l, answering(rule), col, g->size[1]);
     LExprId value = tessi_gather_value(g, row, at);
     if (in_rows.v)
-        value = tessi_l_select(l, in_rows, value, g->outside);
+        value = tessi_l_select(l, in_rows, value, copied(g, g->outside));
     if (!inside && rule == BORDER_CONSTANT)
-        value = g->outside;
+        value = copied(g, g->outside);
     value = tessi_scope_place1(l, value);
     LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = to;

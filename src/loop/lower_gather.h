@@ -9,6 +9,7 @@ typedef struct Gather {
     Lower *l;
     const Access *read;
     ScalarType type;  /* values are cast to */
+    bool ordered;     /* instead of reals, their places in order are copied */
     LExprId first[2]; /* the coordinates of the first element */
     LExprId size[2];  /* of what is read */
     LExprId outside;  /* what lies outside, of rule CONSTANT; none = no such rule */

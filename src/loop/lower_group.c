@@ -248,6 +248,8 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
         ->resident = group->resident;
     if (group->kernel == KERNEL_REGISTER)
         tessi_kernel_register(l, nest, group);
+    else if (group->kernel == KERNEL_ROLLING)
+        tessi_kernel_rolling(l, nest, group);
     else
         tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE);
     tessi_scope_close(l);
@@ -317,7 +319,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         l->stream = tessi_scope_let(l, "stream", exceeds_caches(l, group));
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
-    if (group->transform || group->histogram) {
+    if (group->transform || group->median) {
         (group->transform ? tessi_lower_transform : tessi_lower_median)(l, group);
         return;
     }

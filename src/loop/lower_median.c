@@ -1,5 +1,9 @@
-/* Medians of wide rectangles by histograms that slide along the rows of a strip, for integers of 8 and 16 bits. What is read is copied first,
- * all borders answered; bins count from the least value of the type.
+/* Medians of wide rectangles, strip by strip. What is read is copied first, all borders answered; of reals their places in order.
+ *
+ * By counting: bit by bit from the highest the median is found as the greatest number than which no more values are less than its rank, for
+ * all points of a row at once, in vectors. The work grows with the area.
+ *
+ * By histograms that slide along the rows, for integers of 8 and 16 bits; bins count from the least value of the type.
  *
  * 8 bits (Perreault and Hebert): each column keeps the histogram of its part of the window, which a step down changes by two values. A step to
  * the right adds one column and takes one away: of the histogram of upper halves of values at once, of those of lower halves when a
@@ -26,6 +30,7 @@ typedef struct Median {
     LBufferId coarse, fine;       /* of columns, which have one of zeros before the first */
     LBufferId of_coarse, of_fine; /* of the window */
     LBufferId last;               /* the column at which of_fine has this upper half */
+    LBufferId keys, bits;         /* by counting: the median as far as it is known; powers of two */
     LBufferId level[LEVELS];      /* 16 bits: sums over 4096, 256, 16 and 1 bins */
     LExprId y, x, columns;        /* first row and column of the strip; columns of it */
 } Median;
@@ -302,6 +307,75 @@ static LExprId median_of_16(const Median *m)
     return tessi_lexpr_var(l->p, bin);
 }
 
+/* ---- By counting -------------------------------------------------------------------------------------------------------- */
+
+/* The powers of two of the key's bits, the highest first. */
+static LBufferId make_bits(const Median *m)
+{
+    Lower *l = m->l;
+    const uint32_t n = 8u * tessi_type_info(m->what.key)->bytes;
+    Value *bit = ARENA_NEW_ARRAY(l->arena, Value, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const int64_t power = (int64_t)((uint64_t)1 << (n - 1 - k));
+        bit[k] = tessi_eval_cast(m->what.key, TYPE_I64, tessi_value_int(power));
+    }
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", m->stage->name),
+                  .kind = LBUF_TABLE,
+                  .type = m->what.key,
+                  .n_dims = 1,
+                  .size = { tessi_l_int(l, n) },
+                  .table = bit,
+                  .n_table = n };
+    return tessi_loop_buffer(l->p, &b);
+}
+
+/* Counters as wide as keys, unless these count too little. */
+static ScalarType counter_type(const Median *m)
+{
+    switch (tessi_type_info(m->what.key)->bytes) {
+    case 1: return m->rank * 2 < UINT8_MAX ? TYPE_U8 : TYPE_U16;
+    case 2: return TYPE_U16;
+    case 4: return TYPE_I32;
+    default: return TYPE_I64;
+    }
+}
+
+static void count_row(const Median *m, LExprId row)
+{
+    enum { VECTORS = 4 };
+    Lower *l = m->l;
+    const ScalarType key = m->what.key, counter = counter_type(m);
+    const LExprId zero = tessi_l_int(l, 0), strip = tessi_l_int(l, m->group->strip);
+    LExprId x = loop(m, "x", zero, strip, LFOR_SIMD);
+    put1(m, m->keys, x, number(m, key, tessi_type_range(key).lo));
+    close(m, 1);
+    const int64_t n_bits = 8 * tessi_type_info(key)->bytes;
+    LExprId b = loop(m, "b", zero, tessi_l_int(l, n_bits), 0);
+    LExprId bit = now(m, "bit", tessi_lexpr_load(l->p, m->bits, &b, 1));
+    x = loop(m, "x", zero, strip, LFOR_SIMD);
+    l->scopes.at[tessi_scope_depth(l)].stmt->vectors = VECTORS;
+    LExprId least = now(m, "least", load1(m, m->keys, x));
+    LExprId tried = now(m, "tried", op(m, OP_ADD, least, bit));
+    LVarId less = tessi_scope_var(l, "less", counter, number(m, counter, 0));
+    LExprId i = loop(m, "i", zero, tessi_l_int(l, m->what.rows), 0);
+    LExprId j = loop(m, "j", zero, tessi_l_int(l, m->what.cols), 0);
+    LExprId value = load(m, m->values, op(m, OP_ADD, row, i), op(m, OP_ADD, x, j));
+    LExprId had = tessi_lexpr_var(l->p, less);
+    LExprId more = op(m, OP_ADD, had, number(m, counter, 1));
+    LExprId is_less = op(m, OP_LT, now(m, "value", value), tried);
+    tessi_lower_set(l, less, tessi_l_select(l, is_less, more, had));
+    close(m, 2);
+    LExprId fits = op(m, OP_LE, tessi_lexpr_var(l->p, less), number(m, counter, m->rank));
+    put1(m, m->keys, x, tessi_l_select(l, fits, tried, least));
+    close(m, 2);
+    x = loop(m, "x", zero, strip, LFOR_SIMD);
+    LExprId found = load1(m, m->keys, x);
+    if (m->read.ordered)
+        found = tessi_lexpr_op(l->p, OP_AT_ORDER, found, (LExprId){ 0 }, (LExprId){ 0 });
+    put1(m, m->results, x, found);
+    close(m, 1);
+}
+
 /* ---- Strips ----------------------------------------------------------------------------------------------------------------- */
 
 static void give(const Median *m, LExprId x, LExprId bin)
@@ -313,6 +387,10 @@ static void give(const Median *m, LExprId x, LExprId bin)
 static void make_histograms(Median *m)
 {
     Lower *l = m->l;
+    if (m->group->counts) {
+        m->keys = local(m, "keys", m->what.key, 1, m->group->strip);
+        return;
+    }
     if (tessi_type_info(m->type)->bytes == 1) {
         m->coarse = local(m, "coarse", TYPE_I32, m->wide + 1, BINS);
         m->fine = local(m, "fine", TYPE_I32, m->wide + 1, BINS * BINS);
@@ -336,7 +414,7 @@ static void make_histograms(Median *m)
 static void run_row(const Median *m, LExprId row)
 {
     Lower *l = m->l;
-    const bool bytes = tessi_type_info(m->type)->bytes == 1;
+    const bool bytes = tessi_type_info(m->what.key)->bytes == 1;
     const LExprId zero = tessi_l_int(l, 0), cols = tessi_l_int(l, m->what.cols - 1);
     if (bytes) {
         change_columns(m, add(m, row, m->what.rows - 1), 1);
@@ -363,7 +441,7 @@ static void run_row(const Median *m, LExprId row)
 static void open_tasks(Median *m)
 {
     Lower *l = m->l;
-    const int64_t step[2] = { m->group->histogram, m->group->strip };
+    const int64_t step[2] = { m->group->median, m->group->strip };
     LExprId count[2];
     for (uint8_t d = 0; d < 2; d++) {
         LExprId size = tessi_lower_size(l, m->stage->size[d]);
@@ -387,21 +465,24 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
     m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), m.type);
+    m.read.ordered = tessi_is_real(m.type);
+    if (group->counts)
+        m.bits = make_bits(&m);
     open_tasks(&m);
     tessi_gather_at(&m.read, tessi_expr(l->g, m.what.window)->window, m.y, m.x);
     LExprId end[2];
     for (uint8_t d = 0; d < 2; d++)
         end[d] = tessi_l_op(l, OP_SUB, tessi_lower_size(l, m.stage->size[d]), d ? m.x : m.y);
-    LExprId rows = tessi_l_op(l, OP_MIN, end[0], tessi_l_int(l, group->histogram));
+    LExprId rows = tessi_l_op(l, OP_MIN, end[0], tessi_l_int(l, group->median));
     rows = tessi_scope_let(l, "rows", rows);
     m.columns = tessi_l_op(l, OP_MIN, end[1], tessi_l_int(l, group->strip));
     m.columns = tessi_scope_let(l, "columns", m.columns);
-    m.values = local(&m, "values", m.type, (int64_t)group->histogram + m.what.rows - 1, m.wide);
+    m.values = local(&m, "values", m.what.key, (int64_t)group->median + m.what.rows - 1, m.wide);
     m.results = local(&m, "results", m.type, 1, group->strip);
     tessi_gather_rows(&m.read, m.values, 0, add(&m, rows, m.what.rows - 1), tessi_l_int(l, m.wide));
     make_histograms(&m);
     LExprId row = loop(&m, "row", tessi_l_int(l, 0), rows, 0);
-    run_row(&m, row);
+    (group->counts ? count_row : run_row)(&m, row);
     tessi_give_row(l, group, m.what.window, m.results, tessi_l_int(l, 0),
                    tessi_l_op(l, OP_ADD, m.y, row), m.x, tessi_l_op(l, OP_ADD, m.x, m.columns));
     close(&m, 2);

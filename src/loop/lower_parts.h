@@ -20,6 +20,8 @@
  *   lower_dots.c   sums of products of bytes
  *   lower_words.c  their loads and stores, as words
  *   lower_shared.c tiles of a block, computed in passes through shared memory
+ *   lower_line.c   rows of pixels in the registers of a thread
+ *   lower_rolling.c sums of windows that roll down the rows, in registers
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -137,6 +139,7 @@ typedef struct Patch {
     int64_t lo[2], hi[2]; /* how far from a point it is read */
     LBufferId buffer;
     LExprId origin[2]; /* the coordinates of its first element */
+    LExprId *value;    /* by column: of a patch of one row in registers; NULL: it is in `buffer` */
 } Patch;
 typedef VEC(Patch) PatchList;
 
@@ -189,6 +192,7 @@ LVarId tessi_scope_for(Lower *l, const char *name, LExprId from, LExprId to, int
 /* A loop over the blocks of the grid along an axis; its bound is left as it is. */
 LVarId tessi_scope_grid(Lower *l, const char *name, uint8_t axis, LExprId blocks);
 void tessi_scope_if(Lower *l, LExprId condition);
+void tessi_scope_likely(Lower *l, LExprId condition); /* an IF that seldom does not hold */
 void tessi_scope_else(Lower *l); /* the innermost scope is an IF; on to what is done otherwise */
 /* A scope of names only, whose statements go where those of the scope around it go. */
 void tessi_scope_names(Lower *l);
@@ -196,6 +200,10 @@ void tessi_scope_close(Lower *l);
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
 LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start); /* mutable */
 LExprId tessi_scope_let(Lower *l, const char *name, LExprId value);
+/* The same; what is computed from it stays inside of the loops around. */
+LExprId tessi_scope_here(Lower *l, const char *name, LExprId value);
+/* The same; the value is in a register until here, used or not. */
+LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value);
 /* `original` is computed here, as `value`; its users find the LET. */
 void tessi_scope_define(Lower *l, LExprId original, LExprId value);
 typedef VEC(LExprId) LExprList;
@@ -367,12 +375,18 @@ void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
 /* ---- lower_shared.c ---- */
 /* A block computes a tile of the members after its passes, which are in shared memory. */
 void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
+/* ---- lower_rolling.c ---- */
+/* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it. */
+void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group);
 /* ---- lower_strip.c ---- */
 /* The bodies have window loops that gain from being run for a strip of points at a time. */
 bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_patch.c ---- */
+/* A patch for each image and rule that the expressions read at constant distances, give or take the window; false when some read is not
+ * such, or none is. */
+bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list);
 /* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it included, or 0 when
  * they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a rule in the first dimension. */
 uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,

@@ -127,6 +127,14 @@ static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t 
     return true;
 }
 
+bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list)
+{
+    uint32_t reads = 0;
+    const Finder f = { .l = l, .list = list, .reads = &reads };
+    list->n = 0;
+    return add_reads(&f, roots, n_roots, 0, 0) && list->n > 0;
+}
+
 uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
                             bool rows_inside, int64_t most_bytes, PatchList *list)
 {
@@ -288,6 +296,8 @@ LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access)
         return (LExprId){ 0 };
     for (int d = 0; d < 2; d++)
         index[d] = tessi_l_op(l, OP_SUB, tessi_read_affine(l, ev, &access->dim[d]), p->origin[d]);
+    if (p->value)
+        return p->value[tessi_lexpr(l->p, index[1])->value.i];
     LExprId load = tessi_lexpr_load(l->p, p->buffer, index, 2);
     tessi_hint(l, load, tessi_stage(l->g, p->producer)->name);
     return load;

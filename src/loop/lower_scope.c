@@ -109,6 +109,12 @@ void tessi_scope_names(Lower *l)
     open_scope(l, NULL, l->scopes.at[l->scopes.n - 1].block);
 }
 
+void tessi_scope_likely(Lower *l, LExprId condition)
+{
+    tessi_scope_if(l, condition);
+    l->scopes.at[l->scopes.n - 1].stmt->flags |= LIF_LIKELY;
+}
+
 /* Forgets what is known in the innermost scope only. */
 static void forget(Lower *l)
 {
@@ -162,6 +168,22 @@ LExprId tessi_scope_let(Lower *l, const char *name, LExprId value)
     s->var = v;
     s->a = value;
     return tessi_lexpr_var(l->p, v);
+}
+
+LExprId tessi_scope_here(Lower *l, const char *name, LExprId value)
+{
+    LExprId var = tessi_scope_let(l, name, value);
+    LBlock *block = l->scopes.at[l->scopes.n - 1].block;
+    block->at[block->n - 1]->flags |= LLET_HERE;
+    return var;
+}
+
+LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value)
+{
+    LExprId var = tessi_scope_let(l, name, value);
+    LBlock *block = l->scopes.at[l->scopes.n - 1].block;
+    block->at[block->n - 1]->flags |= LLET_KEPT;
+    return var;
 }
 
 void tessi_scope_remember(Lower *l, uint32_t *cell)

@@ -75,6 +75,14 @@ enum {
     PLAN_MAX_SHARED_BYTES = 48 << 10 /* of a block: what every device has */
 };
 
+/* Of kernels of rolling sums: a thread goes down between `least` and `most` rows of the result, so few that there are `blocks` blocks. */
+typedef struct PlanMarch {
+    uint16_t least, most;
+    uint32_t blocks;
+    bool ahead; /* the next row of pixels is read before the steps of the one in hand */
+} PlanMarch;
+enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -108,6 +116,7 @@ typedef struct PlanGroup {
         packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
+    PlanMarch march;      /* zeros but for kernels of rolling sums */
     VEC(PlanPass) passes; /* in order of execution; none without tiles */
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
@@ -115,7 +124,9 @@ typedef struct PlanGroup {
     uint16_t
         transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t
-        histogram; /* the one median of its stage is found by histograms that slide along strips of so many rows; 0 = as written */
+        median; /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */
+    bool
+        counts; /* strips of medians: bit by bit, by counting what is less; else by histograms that slide along */
     uint16_t strip; /* columns of a strip that is transformed, or slid along */
     const char *reason;
 } PlanGroup;

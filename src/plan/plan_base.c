@@ -337,6 +337,7 @@ void tessi_plan_point_kernel(PlanGroup *group)
 {
     group->kernel = KERNEL_POINT;
     group->packed = false;
+    group->march = (PlanMarch){ 0 };
     group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;

@@ -97,13 +97,13 @@ void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId i
                                  PlanGroup *group);
 /* What a point of a group with transforms costs; 0 without. */
 double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
-/* ---- plan_histogram.c: medians of wide windows by histograms */
-const char *tessi_plan_check_histogram(const PlanFacts *f, const Plan *p, const PlanGroup *group);
-/* What a point of a group with histograms costs; 0 without. */
-double tessi_plan_histogram_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
-/* Gives the group of a stage with a wide median histograms where that is expected to pay, and says why or why not. */
-void tessi_plan_choose_histogram(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                 StageId id, PlanGroup *group);
+/* ---- plan_median.c: medians of wide windows in strips */
+const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* What a point of a group with strips of medians costs; 0 without. */
+double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
+/* Gives the group of a stage with a wide median strips where that is expected to pay, and says why or why not. */
+void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
+                              PlanGroup *group);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
@@ -149,6 +149,28 @@ void tessi_plan_add_part(const KernelCost *part, double patches, double threads,
                          KernelCost *cost);
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             int64_t shared_bytes, KernelCost *cost);
+/* ---- plan_rolling.c */
+/* Why the group cannot be a kernel of rolling sums: one sentence, or NULL. */
+const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* What such a kernel comes to. */
+typedef struct Rolling {
+    int64_t rows, points; /* of the window */
+    int64_t sums;
+    int64_t
+        read; /* elements of rows of pixels that a thread has in registers, beyond its columns */
+    int64_t images; /* that are read */
+    bool given;     /* coefficients come with the run */
+    uint32_t bytes; /* of the widest element read or summed up */
+} Rolling;
+/* Its cost, of a group that can be one. */
+KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                      const Plan *p, const PlanGroup *group);
+/* Makes the group such a kernel, as fast as the model knows; its cost by the point. Not feasible where it cannot be one. */
+KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     const Plan *p, PlanGroup *group);
+/* ---- plan_gpu_cost.c */
+KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const PlanGroup *group, const Rolling *r);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);

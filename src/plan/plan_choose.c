@@ -268,7 +268,7 @@ static void add_to_groups(Chooser *c, StageId id)
     tessi_plan_stored_reads(c->f, c->p, id, &reads);
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
-    tessi_plan_choose_histogram(c->f, c->an, c->m, id, &alone);
+    tessi_plan_choose_median(c->f, c->an, c->m, id, &alone);
     uint32_t join = alone.strip ? 0 : group_to_join(c, id, &reads);
     if (join) {
         PlanGroup *group = &c->p->groups.at[join - 1];
@@ -279,7 +279,8 @@ static void add_to_groups(Chooser *c, StageId id)
     }
     PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
     group->transform = alone.transform;
-    group->histogram = alone.histogram;
+    group->median = alone.median;
+    group->counts = alone.counts;
     group->strip = alone.strip;
     group->reason = alone.reason;
     c->group_of[id.v] = c->p->groups.n;
@@ -349,7 +350,7 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     VEC_FOREACH (const PlanGroup, group, &p->groups)
         strips[group->members.at[0].v] = group->transform
                                              ? tessi_plan_transform_seconds(f, m, group)
-                                             : tessi_plan_histogram_seconds(f, m, group);
+                                             : tessi_plan_median_seconds(f, m, group);
     for (uint32_t v = g->stages.n; v-- > 1;) {
         StageId id = { v };
         const Stage *s = tessi_stage(g, id);

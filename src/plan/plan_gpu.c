@@ -177,10 +177,12 @@ static void add_to_groups(Chooser *c, StageId id)
 
 static const char *described(Chooser *c, const PlanGroup *group, const KernelCost *cost)
 {
-    const char *kind = group->kernel == KERNEL_REGISTER
-                           ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
-                                           group->outputs[0], group->outputs[1])
-                           : "one output a thread";
+    const char *kind =
+        group->kernel == KERNEL_ROLLING ? tessi_sprintf(
+            c->f->arena, "%d columns a thread, sums of all rows of the window", group->outputs[0])
+        : group->kernel == KERNEL_REGISTER ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
+                                                           group->outputs[0], group->outputs[1])
+                                           : "one output a thread";
     return tessi_sprintf(c->f->arena,
                          "%s: %lld fs a point (memory %lld, %lld instructions %lld), about %lld "
                          "registers, %lld threads a multiprocessor",
@@ -318,13 +320,24 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
             least = cost;
         }
     }
+    PlanGroup rolling = *group;
+    const KernelCost rolls = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling);
+    const bool turns = rolls.feasible && rolls.seconds < 0.99 * least.seconds;
+    PlanGroup other = best;
+    KernelCost other_cost = least;
+    if (turns) {
+        best = rolling;
+        least = rolls;
+    }
     c->total += least.seconds;
     if (best.kernel == KERNEL_REGISTER)
         best.resident = choose_resident(&best, &least);
     const char *why = described(c, &best, &least);
-    if (best.kernel == KERNEL_REGISTER)
+    if (turns && other.kernel == KERNEL_REGISTER)
+        why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, &other, &other_cost));
+    if (best.kernel != KERNEL_POINT)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
-    if (tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
+    if (!turns && tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, choose_split(c, &best));
     best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
     *group = best;

@@ -9,6 +9,7 @@ enum {
     BASE_REGISTERS = 28,    /* addresses, sizes, coordinates */
     BASE_INSTRUCTIONS = 40, /* of a thread: coordinates, ends, leaving */
     ROWS_ALIVE = 3,         /* of what a window reads */
+    CACHED_CODE = 1950,     /* instructions of a loop that stay near a multiprocessor */
     SMALL_CODE = 2900,      /* instructions of straight-line code */
     SMALL_TILE_CODE = 2500, /* the same of tiles, whose warps are in several parts at a time */
     SMALL_PART_CODE = 1400, /* and of each of these */
@@ -430,6 +431,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
                                   const Plan *p, const PlanGroup *group)
 {
     Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
+    if (group->kernel == KERNEL_ROLLING)
+        return tessi_plan_cost_of_rolling(f, an, m, p, group);
     c.columns = group->outputs[0];
     c.rows = group->outputs[1];
     count_stages(&c, group->members.at, group->members.n);
@@ -442,6 +445,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->issue_seconds = issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
     cost->long_code = cost->code > SMALL_CODE;
+    if (cost->windows && cost->code > CACHED_CODE)
+        cost->issue_seconds *= 1.4;
     if (cost->long_code)
         cost->issue_seconds *= 1.2;
     const int64_t most = registers_for_threads(m, cost);
@@ -555,4 +560,50 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         cost->seconds =
             when_few(m, cost, AT_EDGES * cost->in_rounds * tile, tile, (double)threads, 2);
     }
+}
+
+/* ---- Rolling sums -------------------------------------------------------------------------------------------------------------- */
+
+KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const PlanGroup *group, const Rolling *r)
+{
+    enum {
+        SIDE = 8192,
+        ROW = 30,         /* instructions of a row of pixels: answers, addresses, conditions */
+        A_THREAD = 36,    /* registers: addresses, sizes, coordinates */
+        ENOUGH_BLOCKS = 3 /* of a multiprocessor: others compute while one waits for its row */
+    };
+    Counter c = { .f = f, .an = an, .m = m };
+    KernelCost cost = { .windows = true };
+    const double columns = group->outputs[0], words = r->bytes > 4 ? r->bytes / 4.0 : 1;
+    const double line = (double)r->read + columns * (double)r->images;
+    const double vector = columns >= 4 ? 4 : columns;
+    const double steps = instructions_of(&c, group->members.at[0]);
+    /* A thread reads the rows above and below those that it computes, and makes half of the steps there. */
+    const double points = (double)SIDE * SIDE;
+    cost.registers = A_THREAD
+                     + (int64_t)(words
+                                 * ((double)(r->rows * r->sums) * columns
+                                    + (group->march.ahead ? 2 : 1) * line));
+    const int64_t warps = m->registers / (registers_for_threads(m, &cost) * 32);
+    const int64_t blocks = warps * 32 / group->block[0];
+    cost.threads = blocks * group->block[0];
+    const double rows = points / columns / (double)(cost.threads * m->cores);
+    const double again = (double)(r->rows + ROW / 10) / 2 / rows;
+    const double loads = line / vector * (1 + 2 * again);
+    cost.code = steps * columns;
+    cost.instructions = steps * (1 + again) + (ROW + 2 * line) * (1 + 2 * again) / columns;
+    cost.plain_instructions = cost.instructions;
+    cost.issue_seconds = issue_seconds(m, cost.instructions);
+    cost.long_code = cost.code > CACHED_CODE;
+    if (cost.long_code)
+        cost.issue_seconds *= 1.2;
+    if (blocks < ENOUGH_BLOCKS)
+        cost.issue_seconds *= 1.15;
+    const double bytes = (double)(r->bytes * (r->images + 1));
+    cost.dram_seconds = bytes / (m->memory_gbs * 1e9);
+    cost.cache_seconds = cache_seconds(m, loads, (double)r->bytes * vector, 1) / columns;
+    cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    cost.feasible = !r->given && cost.registers <= m->registers_a_thread && blocks > 1;
+    return cost;
 }

@@ -213,6 +213,7 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     group->kernel = KERNEL_TILE;
     group->packed = false;
+    group->march = (PlanMarch){ 0 };
     group->split = SPLIT_EDGES;
     group->block[1] = 1;
     for (uint8_t d = 0; d < group->n_dims; d++)

@@ -254,13 +254,44 @@ static void change_tile_kernel(Editor *e, uint32_t i)
     }
 }
 
+/* Columns, blocks and how far threads go of a kernel of rolling sums; or none such. */
+static void change_rolling(Editor *e, uint32_t i)
+{
+    static const uint8_t columns[] = { 1, 2, 4, 8 }, resident[] = { 0, 2, 3, 4, 5 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    Plan *p;
+    for (size_t k = 0; k < sizeof columns; k++) {
+        if (columns[k] == old->outputs[0])
+            continue;
+        edit(e, i, &p)->outputs[0] = columns[k];
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "outputs %u 1", columns[k]));
+    }
+    for (size_t k = 0; k < sizeof resident; k++) {
+        if (resident[k] == old->resident || resident[k] * old->block[0] > PLAN_MAX_THREADS)
+            continue;
+        edit(e, i, &p)->resident = resident[k];
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
+    }
+    for (int k = 0; k < 2; k++) {
+        const uint32_t blocks = k ? old->march.blocks * 2 : (old->march.blocks + 1) / 2;
+        if (blocks == old->march.blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
+            continue;
+        edit(e, i, &p)->march.blocks = blocks;
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "march to %u blocks", blocks));
+    }
+    tessi_plan_point_kernel(edit(e, i, &p));
+    offer(e, p, about_group(e, i), "kernel point");
+}
+
 static void change_kernel(Editor *e, uint32_t i)
 {
     static const uint16_t widths[] = { 32, 64, 128, 256 }, heights[] = { 1, 2, 4, 8 };
     const PlanGroup *old = &e->from->groups.at[i];
     if (old->kernel == KERNEL_TILE)
         change_tile_kernel(e, i);
-    if (old->kernel == KERNEL_NONE || old->kernel == KERNEL_TILE)
+    if (old->kernel == KERNEL_ROLLING)
+        change_rolling(e, i);
+    if (old->kernel != KERNEL_POINT && old->kernel != KERNEL_REGISTER)
         return;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         for (size_t h = 0; h < sizeof heights / sizeof *heights; h++) {
@@ -305,6 +336,7 @@ static void give_tiles(const Plan *p, PlanGroup *group)
     group->tile[group->n_dims - 1] = FIRST_COLUMNS / 2; /* shared memory is small */
     group->kernel = KERNEL_TILE;
     group->packed = false;
+    group->march = (PlanMarch){ 0 };
     group->split = SPLIT_INTERIOR;
     group->block[0] = 128;
     group->block[1] = 1;

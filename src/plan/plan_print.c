@@ -92,13 +92,17 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
             tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
         if (group->packed)
             tessi_text_add(out, "    packed\n");
+        if (group->kernel == KERNEL_ROLLING)
+            tessi_text_addf(out, "    march %u %u %lu%s\n", group->march.least, group->march.most,
+                            (unsigned long)group->march.blocks, group->march.ahead ? " ahead" : "");
         if (group->resident)
             tessi_text_addf(out, "    resident %u\n", group->resident);
     }
     if (group->transform)
         tessi_text_addf(out, "    transform %u %u\n", group->transform, group->strip);
-    if (group->histogram)
-        tessi_text_addf(out, "    histogram %u %u\n", group->histogram, group->strip);
+    if (group->median)
+        tessi_text_addf(out, "    %s %u %u\n", group->counts ? "count" : "histogram", group->median,
+                        group->strip);
     if (group->stream)
         tessi_text_add(out, "    stream\n");
     tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split));

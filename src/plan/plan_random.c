@@ -27,6 +27,27 @@ static void inline_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+/* Rolling sums where the group can have them. */
+static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
+{
+    static const uint16_t widths[] = { 32, 64, 1, 7 };
+    static const uint8_t columns[] = { 4, 1, 2, 3, 8 };
+    PlanGroup tried = *group;
+    tried.kernel = KERNEL_ROLLING;
+    tried.split = SPLIT_NONE;
+    tried.block[0] = widths[draw(r, 4)];
+    tried.block[1] = 1;
+    tried.outputs[0] = columns[draw(r, 5)];
+    tried.march.least = (uint16_t)(1 + draw(r, 9));
+    tried.march.most = (uint16_t)(tried.march.least + draw(r, 40));
+    tried.march.blocks = 1 + draw(r, 30);
+    tried.march.ahead = draw(r, 2);
+    if (tessi_plan_check_rolling(f, p, &tried))
+        return false;
+    *group = tried;
+    return true;
+}
+
 static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     enum { MOST_POINTS = 1000 }; /* of windows written out */
@@ -39,6 +60,8 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         group->split = SPLIT_INTERIOR;
     if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
+    if (draw(r, 2) && draw_rolling(f, p, group, r))
+        return;
     const StageId first = group->members.at[0];
     const uint8_t columns = (uint8_t)(1 << draw(r, 4)), rows = (uint8_t)(1 + draw(r, 4));
     if (!tessi_plan_can_tile(f, first) || f->window_points[first.v] * columns * rows > MOST_POINTS
@@ -136,6 +159,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     if (!p->gpu || group->n_dims < 2)
         return;
     group->kernel = KERNEL_TILE;
+    group->march = (PlanMarch){ 0 };
     group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
     group->block[0] = threads[draw(r, 4)];
     group->block[1] = 1;

@@ -3,7 +3,7 @@
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
  *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
- *                        kernel KIND  block X Y    outputs X Y   resident N   packed (of GPUs)
+ *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *   why TEXT             (belongs to the group or stage before it)
  *
@@ -308,14 +308,35 @@ static bool read_transform(PlanReader *r)
     return line_ends(r);
 }
 
-static bool read_histogram(PlanReader *r)
+static bool read_median(PlanReader *r, bool counts)
 {
     int rows, columns;
     if (!read_number(r, "rows", PLAN_MAX_STRIP, &rows)
         || !read_number(r, "columns", PLAN_MAX_STRIP, &columns))
         return false;
-    r->group->histogram = (uint16_t)rows;
+    r->group->median = (uint16_t)rows;
+    r->group->counts = counts;
     r->group->strip = (uint16_t)columns;
+    return line_ends(r);
+}
+
+static bool read_march(PlanReader *r)
+{
+    int least, most, blocks;
+    if (!read_number(r, "rows", PLAN_MAX_MARCH, &least)
+        || !read_number(r, "rows", PLAN_MAX_MARCH, &most)
+        || !read_number(r, "blocks", PLAN_MAX_MARCH_BLOCKS, &blocks))
+        return false;
+    const char *ahead = word(r);
+    if (!ahead)
+        return false;
+    if (*ahead && !tessi_streq(ahead, "ahead"))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "expected 'ahead' or the end of the line, not '%s'",
+                   ahead);
+    r->group->march = (PlanMarch){ .least = (uint16_t)least,
+                                   .most = (uint16_t)most,
+                                   .blocks = (uint32_t)blocks,
+                                   .ahead = *ahead };
     return line_ends(r);
 }
 
@@ -419,7 +440,8 @@ static bool read_line(PlanReader *r)
         || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
         || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
         || tessi_streq(key, "resident") || tessi_streq(key, "packed")
-        || tessi_streq(key, "transform") || tessi_streq(key, "histogram");
+        || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
+        || tessi_streq(key, "count") || tessi_streq(key, "march");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -442,10 +464,12 @@ static bool read_line(PlanReader *r)
         return read_outputs(r);
     if (tessi_streq(key, "resident"))
         return read_resident(r);
+    if (tessi_streq(key, "march"))
+        return read_march(r);
     if (tessi_streq(key, "transform"))
         return read_transform(r);
-    if (tessi_streq(key, "histogram"))
-        return read_histogram(r);
+    if (tessi_streq(key, "histogram") || tessi_streq(key, "count"))
+        return read_median(r, tessi_streq(key, "count"));
     if (tessi_streq(key, "packed")) {
         r->group->packed = true;
         return line_ends(r);

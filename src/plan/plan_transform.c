@@ -25,7 +25,7 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     WideSum sum;
     bool must;
-    if (p->gpu || group->members.n != 1 || group->tile[0] || group->rows > 1 || group->histogram
+    if (p->gpu || group->members.n != 1 || group->tile[0] || group->rows > 1 || group->median
         || !tessi_stage_wide_sum(f->g, a, s, &sum, &must))
         return tessi_sprintf(a,
                              "group '%s': transforms are for the only sum over a wide mask of one "

@@ -184,6 +184,10 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "group '%s': kernels of tiles are for stages of two dimensions or "
                              "more, their blocks one line of threads",
                              group->name);
+    if (group->kernel == KERNEL_ROLLING)
+        return tessi_plan_check_rolling(c->f, c->p, group);
+    if (group->march.least)
+        return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums", group->name);
     if (group->kernel == KERNEL_REGISTER || several)
         VEC_FOREACH (const StageId, id, &group->members)
             if (!tessi_plan_in_passes(group, *id)) {
@@ -273,8 +277,8 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
             fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault && p->groups.at[i].transform)
             fault = tessi_plan_check_transform(c.f, p, &p->groups.at[i]);
-        if (!fault && p->groups.at[i].histogram)
-            fault = tessi_plan_check_histogram(c.f, p, &p->groups.at[i]);
+        if (!fault && p->groups.at[i].median)
+            fault = tessi_plan_check_median(c.f, p, &p->groups.at[i]);
         if (!fault)
             fault = check_order(&c, i);
         if (!fault)

@@ -86,6 +86,16 @@ def check_choice(folder):
     tool.check("the request stays with the sum", "fft_fused_sum(" in graph, graph + errors)
 
 
+def check_later_sizes(folder):
+    """Both sizes of a mask may come with the run, which compiles for them."""
+    source = folder / "later.tess"
+    source.write_text("stencil f(vector#2 float X, mask#2 float m) { return convolve(X, m); }\n"
+                      "parameter M, N, K, L;\nvector#2 float X[M, N];\nmask#2 float w[K, L];\nreturn f(X:mirror, w);\n")
+    for size in ("5x3", "31x33", "4x4"):
+        code, _, errors = tool.run("run", source, "random:1:40x50", f"random:2:{size}", "--fp=fast", "--verify", "-o", folder / "out.npy")
+        tool.check(f"a mask of {size} comes with the run", code == 0, errors)
+
+
 def check_refused(folder):
     source, plan = folder / "refused.tess", folder / "refused.plan"
     source.write_text("mask m[9, 9] = { " + weights(random.Random(2), 9, 9, False) + " };\n"
@@ -106,5 +116,6 @@ with tool.workspace() as place:
     for number in range(CASES):
         check_case(folder, number)
     check_choice(folder)
+    check_later_sizes(folder)
     check_refused(folder)
 tool.finish()

@@ -300,6 +300,14 @@ static void illegal_plans_are_refused(void **state)
         { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\noutputs 4 2\n"
           "stage out memory\n",
           "rows are for CPUs, outputs for GPUs" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel rolling\nmarch 1 8 9\nsplit none\n",
+          "rolling sums are for one whole stage of two dimensions" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel point\nmarch 1 8 9\n",
+          "marches are for kernels of rolling sums" },
+        { "group o\nstage out memory\nmarch 1 8 9 later\n",
+          "expected 'ahead' or the end of the line, not 'later'" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);

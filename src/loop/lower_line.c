@@ -1,0 +1,201 @@
+/* Rows of pixels in registers. A row is read as vectors where all its columns are in the image, else element by element, each answered by
+ * its rule; the rule for rows is asked once. */
+#include "loop/lower_line.h"
+
+enum { VECTOR_BYTES = 16 };
+
+static LExprId is_inside(Lower *l, LExprId i, LExprId n)
+{
+    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), i),
+                      tessi_l_op(l, OP_LT, i, n));
+}
+
+static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
+{
+    return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
+}
+
+void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t columns, Lines *out)
+{
+    *out = (Lines){ .columns = columns };
+    tessi_patches_of(l, roots, n, &out->patches);
+    VEC_FOREACH (const Patch, p, &out->patches) {
+        const LBufferId image = l->buffer[p->producer.v];
+        Line line = { .width = tessi_vector_elements(l, image, columns) };
+        line.dense = tessi_vector_elements(l, image, VECTOR_BYTES) > 1;
+        line.first = tessi_floordiv(p->lo[1], line.width) * line.width;
+        const int64_t most = columns + p->hi[1] - line.first;
+        line.n = (uint32_t)(tessi_floordiv(most + line.width - 1, line.width) * line.width);
+        VEC_PUSH(l->arena, &out->lines, line);
+    }
+}
+
+void tessi_lines_declare(Lower *l, Lines *lines, LExprId x)
+{
+    lines->x = x;
+    for (uint32_t i = 0; i < lines->lines.n; i++) {
+        Line *line = &lines->lines.at[i];
+        Patch *p = &lines->patches.at[i];
+        const Stage *s = tessi_stage(l->g, p->producer);
+        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_line", s->name),
+                      .kind = LBUF_LOCAL,
+                      .type = s->type,
+                      .n_dims = 1 };
+        b.size[0] = tessi_l_int(l, line->width);
+        line->vector = ARENA_NEW_ARRAY(l->arena, LBufferId, line->n / line->width);
+        for (uint32_t v = 0; v < line->n / line->width; v++) {
+            line->vector[v] = tessi_loop_buffer(l->p, &b);
+            tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = line->vector[v];
+        }
+        p->value = ARENA_NEW_ARRAY(l->arena, LExprId, line->n);
+        p->origin[0] = tessi_l_int(l, 0);
+        p->origin[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, line->first));
+        LExprId end = tessi_l_op(l, OP_ADD, p->origin[1], tessi_l_int(l, line->n));
+        LExprId in = tessi_l_op(l, OP_LE, end, tessi_lower_size(l, s->size[1]));
+        in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), p->origin[1]), in);
+        line->inside = tessi_scope_let(l, "inside", in);
+    }
+}
+
+/* Some point of the thread reads the element. */
+static bool is_read(const Lines *lines, uint32_t i, uint32_t element)
+{
+    const Patch *p = &lines->patches.at[i];
+    const int64_t at = lines->lines.at[i].first + element;
+    return at >= p->lo[1] && at < lines->columns + p->hi[1];
+}
+
+typedef struct Row {
+    const Patch *patch;
+    LExprId y, inside,
+        outside; /* where it is; rule CONSTANT: whether it is in the image, and what is beyond */
+} Row;
+
+static LExprId element_of(Lower *l, const Row *row, LExprId x, bool inside)
+{
+    const Patch *p = row->patch;
+    LExprId n = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[1]);
+    LExprId at[2] = { row->y, inside ? x : answered(l, p->rule[1], x, n) }, in = row->inside;
+    LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
+    if (!inside && p->rule[1] == BORDER_CONSTANT)
+        in = in.v ? tessi_l_op(l, OP_AND, in, is_inside(l, x, n)) : is_inside(l, x, n);
+    if (!inside && in.v)
+        value = tessi_l_select(l, in, value, row->outside);
+    tessi_pin(l, value, tessi_scope_depth(l));
+    return tessi_scope_place1(l, value);
+}
+
+static void read_element(Lower *l, const Lines *lines, uint32_t i, uint32_t k, const Row *row,
+                         bool inside)
+{
+    const Line *line = &lines->lines.at[i];
+    LExprId x = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
+    /* A name of its own keeps what is computed from it here: there are not registers for all. */
+    if (!inside)
+        x = tessi_scope_here(l, "at_x", x);
+    LExprId value = element_of(l, row, x, inside);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = line->vector[k / line->width];
+    s->n_index = 1;
+    s->index[0] = tessi_l_int(l, k % line->width);
+    s->a = value;
+}
+
+/* Where all columns are in the image. */
+static void read_vectors(Lower *l, const Lines *lines, uint32_t i, const Row *row)
+{
+    const Line *line = &lines->lines.at[i];
+    for (uint32_t k = 0; k < line->n; k += line->width) {
+        if (!line->dense) {
+            read_element(l, lines, i, k, row, true);
+            continue;
+        }
+        LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
+        s->buffer = line->vector[k / line->width];
+        s->other = l->buffer[row->patch->producer.v];
+        s->n_index = 2;
+        s->index[0] = row->y;
+        s->index[1] = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
+    }
+}
+
+/* What nobody reads is any value. */
+static void read_elements(Lower *l, const Lines *lines, uint32_t i, const Row *row)
+{
+    const Line *line = &lines->lines.at[i];
+    for (uint32_t k = 0; k < line->n; k++) {
+        if (is_read(lines, i, k)) {
+            read_element(l, lines, i, k, row, false);
+            continue;
+        }
+        const ScalarType t = tessi_stage(l->g, row->patch->producer)->type;
+        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+        s->buffer = line->vector[k / line->width];
+        s->n_index = 1;
+        s->index[0] = tessi_l_int(l, k % line->width);
+        s->a = tessi_lexpr_const(l->p, t, (Value){ 0 });
+    }
+}
+
+void tessi_lines_read(Lower *l, Lines *lines, LExprId row)
+{
+    for (uint32_t i = 0; i < lines->lines.n; i++) {
+        const Line *line = &lines->lines.at[i];
+        const Patch *p = &lines->patches.at[i];
+        LExprId height = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[0]);
+        LExprId y = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, p->lo[0])), in = line->inside;
+        Row r = { .patch = p };
+        r.y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
+        if (p->rule[0] == BORDER_CONSTANT) {
+            r.inside = tessi_scope_let(l, "row_inside", is_inside(l, y, height));
+            in = tessi_l_op(l, OP_AND, in, r.inside);
+        }
+        if (p->outside.v) {
+            Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
+            r.outside = tessi_eval_expr(l, ev, p->outside);
+        }
+        tessi_scope_likely(l, in);
+        read_vectors(l, lines, i, &r);
+        tessi_scope_else(l);
+        read_elements(l, lines, i, &r);
+        tessi_scope_close(l);
+    }
+}
+
+static const char *name_of(Lower *l, const char *stage, int64_t x)
+{
+    const char *side = x < 0 ? "_m" : x > 0 ? "_p" : "_";
+    return tessi_sprintf(l->arena, "%s%s%d", stage, side, (int)(x < 0 ? -x : x));
+}
+
+static LExprId element_read(Lower *l, const Line *line, uint32_t k)
+{
+    LExprId at = tessi_l_int(l, k % line->width);
+    LExprId value = tessi_lexpr_load(l->p, line->vector[k / line->width], &at, 1);
+    tessi_pin(l, value, tessi_scope_depth(l));
+    return value;
+}
+
+void tessi_lines_take(Lower *l, Lines *lines)
+{
+    for (uint32_t i = 0; i < lines->lines.n; i++) {
+        const Line *line = &lines->lines.at[i];
+        const Patch *p = &lines->patches.at[i];
+        const char *stage = tessi_stage(l->g, p->producer)->name;
+        for (uint32_t k = 0; k < line->n; k++)
+            if (is_read(lines, i, k))
+                p->value[k] = tessi_scope_let(l, name_of(l, stage, line->first + k),
+                                              element_read(l, line, k));
+    }
+}
+
+void tessi_lines_keep(Lower *l, const Lines *lines)
+{
+    for (uint32_t i = 0; i < lines->lines.n; i++) {
+        const Line *line = &lines->lines.at[i];
+        const char *stage = tessi_stage(l->g, lines->patches.at[i].producer)->name;
+        for (uint32_t k = 0; k < line->n; k++)
+            if (!is_read(lines, i, k))
+                tessi_scope_keep(l, name_of(l, stage, line->first + k), element_read(l, line, k));
+    }
+}

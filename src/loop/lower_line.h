@@ -1,0 +1,34 @@
+/* Inside lowering: what a thread's windows read of one row of pixels, in its registers. */
+#ifndef TESSERA_LOOP_LOWER_LINE_H
+#define TESSERA_LOOP_LOWER_LINE_H
+
+#include "loop/lower_parts.h"
+
+/* Of one image and rule, for the columns of a thread, in whole vectors. */
+typedef struct Line {
+    int64_t first;     /* column of the first element, from the thread's first */
+    uint32_t n, width; /* elements; how many of them move at once */
+    LBufferId *vector; /* n / width of them: the row read last */
+    bool dense;        /* elements of the image lie side by side, and can be moved */
+    LExprId inside;    /* BOOL: all its columns are in the image */
+} Line;
+typedef struct Lines {
+    PatchList patches; /* what of the row in hand is in use; to be `patches` of Lower */
+    VEC(Line) lines;   /* parallel */
+    uint32_t columns;  /* of a thread */
+    LExprId x;         /* its first */
+} Lines;
+
+/* The lines that the expressions read, which are of one row for each row of points. */
+void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t columns, Lines *out);
+/* Brings them into being, for a thread whose first column is x. */
+void tessi_lines_declare(Lower *l, Lines *lines, LExprId x);
+/* Reads the row of pixels that the first rows of windows see from `row`; every read is answered by its rule. */
+void tessi_lines_read(Lower *l, Lines *lines, LExprId row);
+/* Takes what was read last into use. */
+void tessi_lines_take(Lower *l, Lines *lines);
+/* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their vectors are still on their
+ * way from memory, and wait. To stand where threads seldom come. */
+void tessi_lines_keep(Lower *l, const Lines *lines);
+
+#endif

@@ -1,0 +1,368 @@
+/* Sums of windows that roll down the rows. Of K rows of a window, a row of pixels takes part in K rows of the result: a thread keeps their
+ * sums in registers, and goes down its columns with each row of pixels read once:
+ *
+ *   for i, rows of pixels:  read row i (or, ahead, i + 1);  sum[k + 1] = sum[k] + row k of the window over row i, for k = K - 1 .. 0;  store sum[K]
+ *
+ * sum[k] is that of the row of the result for which k rows of the window have been added up, so that at each point the steps come in the
+ * order they always had. Sums of rows above and below those of the thread hold values that nobody reads; most of their steps are left out,
+ * some rows of the window at a time. */
+#include "analysis/const_eval.h"
+#include "loop/lower_line.h"
+#include "loop/lower_window.h"
+
+enum { ROWS_AT_ONCE = 5 }; /* of the window: their steps are left out together */
+
+typedef struct Sum {
+    Member member;
+    bool *holds; /* by point of the window: its condition */
+    LVarId *var; /* by rows added up - 1, and column */
+} Sum;
+
+/* A step: `to` becomes `from` (none: what the sum starts from) and the operands. */
+typedef struct Step {
+    const Sum *sum;
+    LVarId from, to;
+    uint32_t first_operand;
+    bool moves; /* without operands: a row of the window without points */
+} Step;
+
+typedef struct Rolling {
+    Lower *l;
+    const Nest *nest;
+    WindowId window;
+    const Window *w;
+    uint32_t rows, columns; /* of the window, of a thread */
+    VEC(Sum) sums;
+    ExprList bodies;
+    Lines lines;
+    LExprId x, y, n, width; /* first column and row of the thread, its rows; of the image */
+    LExprId i;              /* number of the row of pixels */
+    VEC(Step) steps;
+    LExprList operands;
+} Rolling;
+
+/* ---- Sums ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool *where_it_holds(Lower *l, const Member *m)
+{
+    const Window *w = tessi_window(l->g, tessi_expr(l->g, m->id)->window);
+    const ExprId where = tessi_window_if(l, m);
+    bool *holds = ARENA_NEW_ARRAY(l->arena, bool, (size_t)tessi_window_points(w)), *at = holds;
+    ConstEval eval;
+    if (where.v)
+        tessi_const_eval_init(&eval, l->g, l->arena, &l->walk, where,
+                              tessi_expr(l->g, m->id)->window);
+    int32_t point[MAX_WINDOW_VARS];
+    for (int i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = w->lo[i];
+    do {
+        Value value = tessi_value_int(m->cond != COND_NEVER);
+        if (where.v)
+            tessi_const_eval(&eval, point, &value);
+        *at++ = value.i;
+    } while (tessi_window_step(w, point));
+    return holds;
+}
+
+static void find_sums(Rolling *r)
+{
+    Lower *l = r->l;
+    ExprList list = tessi_reach(l, r->nest->roots, r->nest->n_roots);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = tessi_expr(l->g, list.at[i]);
+        if (e->kind != EXPR_WINDOW)
+            continue;
+        Sum sum = { .member = { .id = list.at[i], .cond = tessi_window_condition(l, e) } };
+        sum.holds = where_it_holds(l, &sum.member);
+        r->window = e->window;
+        VEC_PUSH(l->arena, &r->bodies, e->arg[0]);
+        VEC_PUSH(l->arena, &r->sums, sum);
+    }
+    r->w = tessi_window(l->g, r->window);
+    r->rows = (uint32_t)(r->w->hi[0] - r->w->lo[0] + 1);
+}
+
+static LVarId *sum_of(const Rolling *r, const Sum *sum, uint32_t added, uint32_t column)
+{
+    return &sum->var[(added - 1) * r->columns + column];
+}
+
+static void declare_sums(Rolling *r)
+{
+    Lower *l = r->l;
+    VEC_FOREACH (Sum, sum, &r->sums) {
+        const Expr *e = tessi_expr(l->g, sum->member.id);
+        const char *name = tessi_reduction_name(e->reduction);
+        LExprId start = tessi_window_start(l, e, sum->member.cond);
+        sum->var = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)r->rows * r->columns);
+        for (uint32_t k = 1; k <= r->rows; k++)
+            for (uint32_t c = 0; c < r->columns; c++)
+                *sum_of(r, sum, k, c) = tessi_scope_var(
+                    l, tessi_sprintf(l->arena, "%s%u_%u", name, k, c), e->type, start);
+    }
+}
+
+/* ---- Steps --------------------------------------------------------------------------------------------------------------------- */
+
+/* An evaluation for column c of the row of the result that the row of pixels in hand is row k of the window for. */
+static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
+{
+    Lower *l = r->l;
+    Eval *ev = tessi_eval_new(l, r->bodies.at, r->bodies.n, r->nest->n_dims);
+    LExprId y = tessi_l_op(l, OP_ADD, r->y, r->i);
+    LExprId at[2] = { tessi_l_op(l, OP_SUB, y, tessi_l_int(l, k)),
+                      tessi_l_op(l, OP_ADD, r->x, tessi_l_int(l, c)) };
+    for (uint8_t d = 0; d < 2; d++) {
+        ev->coord[d] = tessi_nest_coord(r->nest, d, at[d]);
+        ev->coord[d].loose = true;
+    }
+    return ev;
+}
+
+/* The step of one sum at a point of its window. */
+static void add_step(Rolling *r, const Sum *sum, Eval *ev, uint32_t k, uint32_t c, bool first)
+{
+    Lower *l = r->l;
+    LExprId operand[WINDOW_OPERANDS];
+    Step step = { .sum = sum, .to = *sum_of(r, sum, k + 1, c), .first_operand = r->operands.n };
+    step.from = !first ? step.to : k ? *sum_of(r, sum, k, c) : (LVarId){ 0 };
+    tessi_window_operands(l, ev, &sum->member, operand);
+    for (int i = 0; i < WINDOW_OPERANDS; i++)
+        VEC_PUSH(l->arena, &r->operands, operand[i]);
+    VEC_PUSH(l->arena, &r->steps, step);
+}
+
+static void add_move(Rolling *r, const Sum *sum, uint32_t k, uint32_t c)
+{
+    Step step = { .sum = sum, .to = *sum_of(r, sum, k + 1, c), .moves = true };
+    step.from = k ? *sum_of(r, sum, k, c) : (LVarId){ 0 };
+    VEC_PUSH(r->l->arena, &r->steps, step);
+}
+
+/* The steps of row k of the window, in order. */
+static void steps_of_row(Rolling *r, uint32_t k)
+{
+    Lower *l = r->l;
+    int32_t point[MAX_WINDOW_VARS];
+    bool *begun = ARENA_NEW_ARRAY(l->arena, bool, r->sums.n);
+    for (int i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = r->w->lo[i];
+    point[0] = r->w->lo[0] + (int32_t)k;
+    const int64_t in_row = tessi_window_points(r->w) / r->rows;
+    for (int64_t at = k * in_row; at < (k + 1) * in_row; at++) {
+        WindowVars vars = { .window = r->window, .is_point = true };
+        for (int i = 0; i < r->w->n_vars; i++)
+            vars.var[i] = tessi_l_int(l, point[i]);
+        for (uint32_t c = 0; c < r->columns; c++) {
+            Eval *ev = eval_at(r, k, c);
+            VEC_PUSH(l->arena, &ev->open, vars);
+            for (uint32_t s = 0; s < r->sums.n; s++) {
+                Sum *sum = &r->sums.at[s];
+                if (!sum->holds[at])
+                    continue;
+                add_step(r, sum, ev, k, c, !begun[s]);
+                begun[s] = begun[s] || c + 1 == r->columns;
+            }
+        }
+        tessi_window_step(r->w, point);
+    }
+    for (uint32_t s = 0; s < r->sums.n; s++)
+        for (uint32_t c = 0; c < r->columns && !begun[s]; c++)
+            add_move(r, &r->sums.at[s], k, c);
+}
+
+static void take_steps(Rolling *r)
+{
+    Lower *l = r->l;
+    tessi_scope_place(l, r->operands.at, r->operands.n);
+    VEC_FOREACH (const Step, step, &r->steps) {
+        const Member *m = &step->sum->member;
+        LExprId sum = step->from.v ? tessi_lexpr_var(l->p, step->from)
+                                   : tessi_window_start(l, tessi_expr(l->g, m->id), m->cond);
+        if (!step->moves)
+            sum = tessi_window_step_expr(l, m, &r->operands.at[step->first_operand], sum);
+        tessi_lower_set(l, step->to, sum);
+    }
+    r->steps.n = r->operands.n = 0;
+}
+
+/* The steps of all rows of the window, the last first, for each makes room for the one before it. */
+static void add_row_of_pixels(Rolling *r)
+{
+    Lower *l = r->l;
+    const uint32_t parts = (r->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    l->patches = &r->lines.patches;
+    for (uint32_t part = parts; part-- > 0;) {
+        const uint32_t from = part * r->rows / parts, to = (part + 1) * r->rows / parts;
+        LExprId end = tessi_l_op(l, OP_ADD, r->n, tessi_l_int(l, to - 1));
+        LExprId any = tessi_l_op(l, OP_LT, r->i, end);
+        if (from)
+            any = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, from), r->i), any);
+        tessi_scope_if(l, any);
+        for (uint32_t k = to; k-- > from;)
+            steps_of_row(r, k);
+        take_steps(r);
+        tessi_scope_close(l);
+    }
+    l->patches = NULL;
+}
+
+/* ---- Results ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The value of each column, then the indices to store it at. */
+static void column_values(Rolling *r, LExprId row, uint32_t c, LExprId *place)
+{
+    Lower *l = r->l;
+    Eval *ev = tessi_eval_new(l, r->nest->roots, r->nest->n_roots, 2);
+    LExprId at[2] = { row, tessi_l_op(l, OP_ADD, r->x, tessi_l_int(l, c)) };
+    ev->pinned = true;
+    for (uint8_t d = 0; d < 2; d++)
+        ev->coord[d] = tessi_nest_coord(r->nest, d, at[d]);
+    VEC_FOREACH (const Sum, sum, &r->sums) {
+        /* A name of its own keeps what is computed from the sum behind its steps. */
+        LExprId value = tessi_window_empty(l, tessi_expr(l->g, sum->member.id));
+        if (sum->member.cond != COND_NEVER)
+            value =
+                tessi_scope_let(l, "result", tessi_lexpr_var(l->p, *sum_of(r, sum, r->rows, c)));
+        tessi_eval_set(l, ev, sum->member.id, value);
+    }
+    place[0] = tessi_eval_expr(l, ev, r->nest->roots[0]);
+    for (int d = 0; d < 2; d++)
+        place[1 + d] = at[d];
+}
+
+static void store_row(Rolling *r, LBufferId to, LExprId whole)
+{
+    enum { N = 3 }; /* value and indices */
+    Lower *l = r->l;
+    LExprId last = tessi_l_int(l, r->rows - 1);
+    tessi_scope_if(l, tessi_l_op(l, OP_LE, last, r->i));
+    LExprId row = tessi_l_op(l, OP_ADD, r->y, tessi_l_op(l, OP_SUB, r->i, last));
+    row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)N * r->columns);
+    tessi_scope_likely(l, whole);
+    l->guard_depth = tessi_scope_depth(l);
+    for (uint32_t c = 0; c < r->columns; c++)
+        column_values(r, row, c, place + (size_t)N * c);
+    tessi_scope_place(l, place, N * r->columns);
+    tessi_tile_gives(l, to, place + 1, 2, place, N, r->columns);
+    if (r->columns > 1) {
+        tessi_scope_else(l);
+        LExprId first = tessi_scope_here(l, "at_x", r->x);
+        for (uint32_t c = 0; c < r->columns; c++) {
+            LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, c));
+            tessi_scope_if(l, tessi_l_op(l, OP_LT, x, r->width));
+            l->guard_depth = tessi_scope_depth(l);
+            column_values(r, row, c, place);
+            tessi_scope_place(l, place, N);
+            tessi_tile_gives(l, to, place + 1, 2, place, N, 1);
+            tessi_scope_close(l);
+        }
+        tessi_lines_keep(l, &r->lines);
+    }
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* ---- Kernel ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The blocks of a kernel: `edges` of them side by side (the first and the last) and `inner` ones between, each going down strips of rows
+ * of its own height. At the edges threads read elements one by one, and would be the last to finish. */
+typedef struct Strips {
+    LExprId edges, inner;
+    LExprId rows[2], n[2]; /* of inner ones and of those at the edges: height and number */
+} Strips;
+
+/* So few rows that there are enough blocks, within limits. */
+static Strips strips_of(Lower *l, const PlanMarch *march, LExprId height, LExprId across)
+{
+    enum { SHORTER = 8 }; /* by this part */
+    LExprId one = tessi_l_int(l, 1);
+    Strips s = { .edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2)) };
+    s.inner = tessi_l_op(l, OP_SUB, across, s.edges);
+    /* n * inner + SHORTER / (SHORTER - 1) * n * edges, rounded up, are not more than so many blocks. */
+    LExprId room = tessi_l_op(l, OP_SUB, tessi_l_int(l, march->blocks), s.edges);
+    room = tessi_l_op(l, OP_MUL, room, tessi_l_int(l, SHORTER - 1));
+    LExprId part = tessi_l_op(l, OP_MUL, across, tessi_l_int(l, SHORTER - 1));
+    LExprId n = tessi_l_op(l, OP_FLOORDIV, room, tessi_l_op(l, OP_ADD, part, s.edges));
+    n = tessi_l_op(l, OP_MAX, n, one);
+    tessi_hint(l, n, "strips");
+    LExprId rows = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, n, one));
+    rows = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, rows, n), tessi_l_int(l, march->least));
+    s.rows[0] = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march->most));
+    tessi_hint(l, s.rows[0], "inner_rows");
+    LExprId less = tessi_l_op(l, OP_FLOORDIV, s.rows[0], tessi_l_int(l, SHORTER));
+    s.rows[1] = tessi_l_op(l, OP_SUB, s.rows[0], less);
+    tessi_hint(l, s.rows[1], "edge_rows");
+    for (int k = 0; k < 2; k++) {
+        LExprId up = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, s.rows[k], one));
+        s.n[k] = tessi_l_op(l, OP_FLOORDIV, up, s.rows[k]);
+    }
+    return s;
+}
+
+/* Opens the grid and the threads, each with its columns and rows. */
+static void open_threads(Rolling *r, const PlanGroup *group)
+{
+    Lower *l = r->l;
+    LExprId height = r->nest->to[0], one = tessi_l_int(l, 1);
+    LExprId across = tessi_kernel_blocks(l, r->width, (int64_t)group->block[0] * r->columns);
+    across = tessi_l_op(l, OP_MAX, across, one);
+    const Strips all = strips_of(l, &group->march, height, across);
+    LExprId blocks = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
+    LExprId block = tessi_kernel_grid(
+        l, 0, "block", tessi_l_op(l, OP_ADD, blocks, tessi_l_op(l, OP_MUL, all.edges, all.n[1])));
+    across = tessi_scope_let(l, "across", across);
+    Strips s = strips_of(l, &group->march, height, across);
+    LExprId at_edges = tessi_scope_let(l, "at_edges", tessi_l_op(l, OP_MUL, s.edges, s.n[1]));
+    LExprId edge = tessi_scope_let(l, "edge", tessi_l_op(l, OP_LT, block, at_edges));
+    LExprId number = tessi_l_op(l, OP_SUB, block, at_edges);
+    number = tessi_scope_let(l, "number", tessi_l_select(l, edge, block, number));
+    LExprId side = tessi_l_select(l, edge, s.edges, tessi_l_op(l, OP_MAX, s.inner, one));
+    side = tessi_scope_let(l, "side_by_side", side);
+    LExprId strip = tessi_scope_let(l, "strip_rows", tessi_l_select(l, edge, s.rows[1], s.rows[0]));
+    LExprId y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, number, side), strip);
+    y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, height, one));
+    r->y = tessi_scope_let(l, "first_y", y);
+    r->n = tessi_l_op(l, OP_MIN, strip, tessi_l_op(l, OP_SUB, height, r->y));
+    r->n = tessi_scope_let(l, "rows", r->n);
+    LExprId column = tessi_l_op(l, OP_FLOORMOD, number, side);
+    LExprId last = tessi_l_op(l, OP_MUL, column, tessi_l_op(l, OP_SUB, across, one));
+    column = tessi_l_select(l, edge, last, tessi_l_op(l, OP_ADD, column, one));
+    column = tessi_scope_let(l, "column", column);
+    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
+    LExprId x = tessi_l_op(l, OP_MUL, column, tessi_l_int(l, group->block[0]));
+    x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, r->columns));
+    r->x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
+    tessi_scope_if(l, tessi_l_op(l, OP_LT, r->x, r->width));
+}
+
+void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
+{
+    const uint32_t depth = tessi_scope_depth(l);
+    Rolling r = { .l = l, .nest = nest, .columns = group->outputs[0], .width = nest->to[1] };
+    l->n_loop_dims = nest->n_dims;
+    l->inside_last = l->inside_rows = false;
+    find_sums(&r);
+    tessi_lines_find(l, r.bodies.at, r.bodies.n, r.columns, &r.lines);
+    open_threads(&r, group);
+    LExprId whole = tessi_l_op(l, OP_ADD, r.x, tessi_l_int(l, r.columns));
+    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, r.width));
+    tessi_lines_declare(l, &r.lines, r.x);
+    if (group->march.ahead)
+        tessi_lines_read(l, &r.lines, r.y);
+    declare_sums(&r);
+    LExprId end = tessi_l_op(l, OP_ADD, r.n, tessi_l_int(l, r.rows - 1));
+    LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
+    r.i = tessi_lexpr_var(l->p, i);
+    LExprId row = tessi_l_op(l, OP_ADD, r.y, r.i);
+    if (!group->march.ahead)
+        tessi_lines_read(l, &r.lines, row);
+    tessi_lines_take(l, &r.lines);
+    if (group->march.ahead)
+        tessi_lines_read(l, &r.lines, tessi_l_op(l, OP_ADD, row, tessi_l_int(l, 1)));
+    add_row_of_pixels(&r);
+    store_row(&r, l->buffer[group->members.at[0].v], whole);
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+}

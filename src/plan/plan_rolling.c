@@ -1,0 +1,223 @@
+/* Kernels of rolling sums: a thread goes down its columns with every row of pixels read once, and keeps the sums of as many rows of the
+ * result as the window is high (src/loop/lower_rolling.c). Which windows can, and how wide and how far. */
+#include "plan/plan_base.h"
+
+typedef struct Scan {
+    const PlanFacts *f;
+    const Plan *p;
+    WindowId window;
+    const Window *w;
+    VEC(AccessId) moving; /* reads that move with the point */
+    Rolling found;
+} Scan;
+
+/* The read does not move with the point: a mask. */
+static bool stays(const Access *a)
+{
+    for (int d = 0; d < a->n_dims; d++)
+        if (a->dim[d].absolute || a->dim[d].src >= 0)
+            return false;
+    return true;
+}
+
+/* Of the row of the point and the first variable of the window alone, and of the column and the others. */
+static bool moves_along(const Scan *s, const Access *a)
+{
+    int64_t add;
+    for (int d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        if (a->n_dims != 2 || dim->absolute || dim->src != d || dim->scale != 1
+            || !tessi_size_is_const(s->f->g, dim->add, &add))
+            return false;
+        for (int t = 0; t < dim->n_terms; t++)
+            if (dim->term[t].window.v != s->window.v || (dim->term[t].var == 0) != (d == 0)
+                || (d == 0 && dim->term[t].coef != 1))
+                return false;
+    }
+    return a->n_dims == 2 && a->dim[0].n_terms == 1;
+}
+
+/* Both are answered by the same rules, and so read from the same rows of pixels. */
+static bool same_line(const Access *a, const Access *b)
+{
+    return a->producer.v == b->producer.v && a->dim[0].rule == b->dim[0].rule
+           && a->dim[1].rule == b->dim[1].rule && a->outside.v == b->outside.v;
+}
+
+static bool is_stored(const Scan *s, StageId id)
+{
+    const Stage *stage = tessi_stage(s->f->g, id);
+    return stage->type != TYPE_F16
+           && (stage->kind != STAGE_COMPUTE || s->p->stage[id.v].placement != PLACE_INLINE);
+}
+
+static bool add_read(Scan *s, const Expr *e)
+{
+    const Access *a = tessi_access(s->f->g, e->access);
+    const uint32_t bytes = tessi_type_info(tessi_stage(s->f->g, a->producer)->type)->bytes;
+    if (stays(a)) {
+        s->found.given = true;
+        return true;
+    }
+    if (!moves_along(s, a) || !is_stored(s, a->producer))
+        return false;
+    bool fresh = true;
+    VEC_FOREACH (const AccessId, id, &s->moving) {
+        const Access *b = tessi_access(s->f->g, *id);
+        if (!same_line(a, b))
+            continue;
+        fresh = false;
+        if (a->dim[0].add.v != b->dim[0].add.v)
+            return false;
+    }
+    s->found.images += fresh;
+    s->found.bytes = bytes > s->found.bytes ? bytes : s->found.bytes;
+    VEC_PUSH(s->f->arena, &s->moving, e->access);
+    return true;
+}
+
+/* Known from the variables of the window alone. */
+static bool is_known(const Scan *s, ExprId where)
+{
+    const ExprList *list = tessi_expr_walk(s->f->walk, s->f->g, &where, where.v ? 1 : 0);
+    VEC_FOREACH (const ExprId, id, list) {
+        const ExprKind kind = tessi_expr(s->f->g, *id)->kind;
+        if (kind == EXPR_LOAD || kind == EXPR_SCALAR || kind == EXPR_INDEX || kind == EXPR_SIZE
+            || kind == EXPR_WINDOW)
+            return false;
+    }
+    return true;
+}
+
+static bool scan_window(Scan *s, const Expr *e)
+{
+    if (s->window.v && s->window.v != e->window.v)
+        return false;
+    s->window = e->window;
+    s->w = tessi_window(s->f->g, e->window);
+    s->found.sums++;
+    if (e->reduction == REDUCE_MEDIAN || tessi_window_points(s->w) < 1 || !is_known(s, e->arg[1]))
+        return false;
+    const ExprList *list = tessi_expr_walk(s->f->walk, s->f->g, e->arg, 1);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *x = tessi_expr(s->f->g, *id);
+        if (x->kind == EXPR_LOAD && !add_read(s, x))
+            return false;
+    }
+    return true;
+}
+
+/* How far rows are read beyond the columns of a thread. */
+static int64_t reach(const Scan *s)
+{
+    int64_t lo = 0, hi = 0;
+    VEC_FOREACH (const AccessId, id, &s->moving) {
+        const AccessDim *dim = &tessi_access(s->f->g, *id)->dim[1];
+        int64_t a, b;
+        tessi_size_is_const(s->f->g, dim->add, &a);
+        b = a;
+        for (int t = 0; t < dim->n_terms; t++) {
+            const int64_t from = (int64_t)s->w->lo[dim->term[t].var] * dim->term[t].coef;
+            const int64_t to = (int64_t)s->w->hi[dim->term[t].var] * dim->term[t].coef;
+            a += from < to ? from : to;
+            b += from < to ? to : from;
+        }
+        lo = a < lo ? a : lo;
+        hi = b > hi ? b : hi;
+    }
+    return hi - lo;
+}
+
+static bool scan(Scan *s, StageId id)
+{
+    const Stage *stage = tessi_stage(s->f->g, id);
+    if (stage->kind != STAGE_COMPUTE || !tessi_stage_is_plain(stage) || stage->n_dims != 2
+        || !s->f->has_window[id.v])
+        return false;
+    const ExprList *list = tessi_expr_walk(s->f->walk, s->f->g, &stage->pieces.at[0].body, 1);
+    VEC(ExprId) windows = { 0 }; /* the list is used again */
+    VEC_FOREACH (const ExprId, e, list)
+        if (tessi_expr(s->f->g, *e)->kind == EXPR_WINDOW)
+            VEC_PUSH(s->f->arena, &windows, *e);
+    VEC_FOREACH (const ExprId, e, &windows)
+        if (!scan_window(s, tessi_expr(s->f->g, *e)))
+            return false;
+    const uint32_t bytes = tessi_type_info(stage->type)->bytes;
+    s->found.bytes = bytes > s->found.bytes ? bytes : s->found.bytes;
+    if (!windows.n || !s->moving.n)
+        return false;
+    s->found.points = tessi_window_points(s->w);
+    s->found.rows = s->w->hi[0] - s->w->lo[0] + 1;
+    s->found.read = s->found.images * reach(s);
+    return true;
+}
+
+const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    Scan s = { .f = f, .p = p };
+    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]))
+        return tessi_sprintf(f->arena,
+                             "group '%s': rolling sums are for one whole stage of two dimensions, "
+                             "with windows of one range over stored images whose rows move with "
+                             "the first variable of the window",
+                             group->name);
+    if (group->block[1] != 1 || group->outputs[1] != 1 || group->split != SPLIT_NONE)
+        return tessi_sprintf(f->arena,
+                             "group '%s': threads with rolling sums stand in one line, have one "
+                             "row of outputs, and blocks that are not split",
+                             group->name);
+    if (s.found.points * s.found.sums * group->outputs[0] > PLAN_MAX_WRITTEN_OUT)
+        return tessi_sprintf(f->arena,
+                             "group '%s': the windows of all columns of a thread have more than "
+                             "%d points to be written out",
+                             group->name, PLAN_MAX_WRITTEN_OUT);
+    if (!group->march.least || group->march.least > group->march.most)
+        return tessi_sprintf(f->arena, "group '%s': a march is of at least one row", group->name);
+    return NULL;
+}
+
+KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                      const Plan *p, const PlanGroup *group)
+{
+    Scan s = { .f = f, .p = p };
+    scan(&s, group->members.at[0]);
+    return tessi_plan_rolling_cost(f, an, m, group, &s.found);
+}
+
+KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     const Plan *p, PlanGroup *group)
+{
+    enum {
+        THREADS = 128,
+        LEAST = 16,
+        MOST = 4096,
+        ENOUGH_STEPS = 1500 /* while other threads make them a row of pixels comes from memory */
+    };
+    static const uint8_t columns[] = { 8, 4, 2, 1 };
+    Scan s = { .f = f, .p = p };
+    KernelCost least = { .feasible = false };
+    if (group->members.n != 1 || !scan(&s, group->members.at[0]))
+        return least;
+    const PlanGroup before = *group;
+    for (size_t i = 0; i < sizeof columns; i++) {
+        PlanGroup tried = before;
+        tried.kernel = KERNEL_ROLLING;
+        tried.split = SPLIT_NONE;
+        tried.block[0] = THREADS;
+        tried.block[1] = 1;
+        tried.outputs[0] = columns[i];
+        tried.outputs[1] = 1;
+        tried.resident = 0;
+        tried.march = (PlanMarch){ .least = LEAST, .most = MOST, .blocks = 1 };
+        tried.march.ahead = s.found.points * s.found.sums * columns[i] < ENOUGH_STEPS;
+        KernelCost cost = tessi_plan_rolling_cost(f, an, m, &tried, &s.found);
+        tried.resident = (uint8_t)(cost.threads / THREADS);
+        tried.march.blocks = (uint32_t)(tried.resident * m->cores);
+        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds)
+            || tessi_plan_check_rolling(f, p, &tried))
+            continue;
+        least = cost;
+        *group = tried;
+    }
+    return least;
+}
