@@ -38,5 +38,7 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     /* Under load the clock is lower than the one named, and copies reach about that much of what the pins could move. */
     const double clock_share = 0.945, memory_share = 0.87;
     add_real(out, "ghz", info->ghz * clock_share);
-    add_real(out, "memory_gbs", info->memory_gbs * memory_share);
+    /* OpenCL does not say how fast the memory of a GPU is: with each multiprocessor comes about that much. */
+    const double unit_gbs = info->is_cpu ? 0 : 20 * (double)info->compute_units;
+    add_real(out, "memory_gbs", info->memory_gbs > 0 ? info->memory_gbs * memory_share : unit_gbs);
 }
