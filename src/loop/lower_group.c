@@ -250,6 +250,8 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
         tessi_kernel_register(l, nest, group);
     else if (group->kernel == KERNEL_ROLLING)
         tessi_kernel_rolling(l, nest, group);
+    else if (group->kernel == KERNEL_SWEEP)
+        tessi_kernel_sweep(l, nest, group);
     else
         tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE);
     tessi_scope_close(l);

@@ -199,3 +199,46 @@ void tessi_lines_keep(Lower *l, const Lines *lines)
                 tessi_scope_keep(l, name_of(l, stage, line->first + k), element_read(l, line, k));
     }
 }
+
+/* The value of a column, then the indices to store it at. */
+static void column_values(Lower *l, const Lines *lines, const LineResults *results, LExprId row,
+                          uint32_t c, LExprId *place)
+{
+    const Nest *nest = results->nest;
+    Eval *ev = tessi_eval_new(l, nest->roots, nest->n_roots, 2);
+    LExprId at[2] = { row, tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, c)) };
+    ev->pinned = true;
+    l->guard_depth = tessi_scope_depth(l);
+    for (uint8_t d = 0; d < 2; d++)
+        ev->coord[d] = tessi_nest_coord(nest, d, at[d]);
+    results->set_sums(results->user, ev, c);
+    place[0] = tessi_eval_expr(l, ev, nest->roots[0]);
+    for (int d = 0; d < 2; d++)
+        place[1 + d] = at[d];
+}
+
+void tessi_lines_give(Lower *l, const Lines *lines, const LineResults *results, LExprId row)
+{
+    enum { N = 3 }; /* value and indices */
+    const uint32_t columns = lines->columns;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)N * columns);
+    tessi_scope_likely(l, results->whole);
+    for (uint32_t c = 0; c < columns; c++)
+        column_values(l, lines, results, row, c, place + (size_t)N * c);
+    tessi_scope_place(l, place, N * columns);
+    tessi_tile_gives(l, results->to, place + 1, 2, place, N, columns);
+    if (columns > 1) {
+        tessi_scope_else(l);
+        LExprId first = tessi_scope_here(l, "at_x", lines->x);
+        for (uint32_t c = 0; c < columns; c++) {
+            LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, c));
+            tessi_scope_if(l, tessi_l_op(l, OP_LT, x, results->width));
+            column_values(l, lines, results, row, c, place);
+            tessi_scope_place(l, place, N);
+            tessi_tile_gives(l, results->to, place + 1, 2, place, N, 1);
+            tessi_scope_close(l);
+        }
+        tessi_lines_keep(l, lines);
+    }
+    tessi_scope_close(l);
+}

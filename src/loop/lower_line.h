@@ -27,6 +27,17 @@ void tessi_lines_declare(Lower *l, Lines *lines, LExprId x);
 void tessi_lines_read(Lower *l, Lines *lines, LExprId row);
 /* Takes what was read last into use. */
 void tessi_lines_take(Lower *l, Lines *lines);
+/* What a thread computes of a row of results. */
+typedef struct LineResults {
+    const Nest *nest;
+    LBufferId to;
+    LExprId whole, width; /* BOOL: all columns of the thread are there; columns of the result */
+    /* Gives the evaluation for column c the values of its windows. */
+    void (*set_sums)(void *user, Eval *ev, uint32_t c);
+    void *user;
+} LineResults;
+/* Stores the columns of a thread that are there. */
+void tessi_lines_give(Lower *l, const Lines *lines, const LineResults *results, LExprId row);
 /* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their vectors are still on their
  * way from memory, and wait. To stand where threads seldom come. */
 void tessi_lines_keep(Lower *l, const Lines *lines);

@@ -22,6 +22,7 @@
  *   lower_shared.c tiles of a block, computed in passes through shared memory
  *   lower_line.c   rows of pixels in the registers of a thread
  *   lower_rolling.c sums of windows that roll down the rows, in registers
+ *   lower_sweep.c  sums of windows whose coefficients come with the run
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -378,6 +379,9 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
 /* ---- lower_rolling.c ---- */
 /* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it. */
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group);
+/* ---- lower_sweep.c ---- */
+/* The same for some rows of the result at a time, coefficients that come with the run in shared memory. */
+void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group);
 /* ---- lower_strip.c ---- */
 /* The bodies have window loops that gain from being run for a strip of points at a time. */
 bool tessi_wants_strips(Lower *l, const Nest *nest);

@@ -209,58 +209,34 @@ static void add_row_of_pixels(Rolling *r)
 
 /* ---- Results ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The value of each column, then the indices to store it at. */
-static void column_values(Rolling *r, LExprId row, uint32_t c, LExprId *place)
+/* A name of its own keeps what is computed from the sum behind its steps. */
+static void set_sums(void *user, Eval *ev, uint32_t c)
 {
+    const Rolling *r = user;
     Lower *l = r->l;
-    Eval *ev = tessi_eval_new(l, r->nest->roots, r->nest->n_roots, 2);
-    LExprId at[2] = { row, tessi_l_op(l, OP_ADD, r->x, tessi_l_int(l, c)) };
-    ev->pinned = true;
-    for (uint8_t d = 0; d < 2; d++)
-        ev->coord[d] = tessi_nest_coord(r->nest, d, at[d]);
     VEC_FOREACH (const Sum, sum, &r->sums) {
-        /* A name of its own keeps what is computed from the sum behind its steps. */
         LExprId value = tessi_window_empty(l, tessi_expr(l->g, sum->member.id));
         if (sum->member.cond != COND_NEVER)
             value =
                 tessi_scope_let(l, "result", tessi_lexpr_var(l->p, *sum_of(r, sum, r->rows, c)));
         tessi_eval_set(l, ev, sum->member.id, value);
     }
-    place[0] = tessi_eval_expr(l, ev, r->nest->roots[0]);
-    for (int d = 0; d < 2; d++)
-        place[1 + d] = at[d];
 }
 
 static void store_row(Rolling *r, LBufferId to, LExprId whole)
 {
-    enum { N = 3 }; /* value and indices */
     Lower *l = r->l;
     LExprId last = tessi_l_int(l, r->rows - 1);
     tessi_scope_if(l, tessi_l_op(l, OP_LE, last, r->i));
     LExprId row = tessi_l_op(l, OP_ADD, r->y, tessi_l_op(l, OP_SUB, r->i, last));
     row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
-    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)N * r->columns);
-    tessi_scope_likely(l, whole);
-    l->guard_depth = tessi_scope_depth(l);
-    for (uint32_t c = 0; c < r->columns; c++)
-        column_values(r, row, c, place + (size_t)N * c);
-    tessi_scope_place(l, place, N * r->columns);
-    tessi_tile_gives(l, to, place + 1, 2, place, N, r->columns);
-    if (r->columns > 1) {
-        tessi_scope_else(l);
-        LExprId first = tessi_scope_here(l, "at_x", r->x);
-        for (uint32_t c = 0; c < r->columns; c++) {
-            LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, c));
-            tessi_scope_if(l, tessi_l_op(l, OP_LT, x, r->width));
-            l->guard_depth = tessi_scope_depth(l);
-            column_values(r, row, c, place);
-            tessi_scope_place(l, place, N);
-            tessi_tile_gives(l, to, place + 1, 2, place, N, 1);
-            tessi_scope_close(l);
-        }
-        tessi_lines_keep(l, &r->lines);
-    }
-    tessi_scope_close(l);
+    const LineResults results = { .nest = r->nest,
+                                  .to = to,
+                                  .whole = whole,
+                                  .width = r->width,
+                                  .set_sums = set_sums,
+                                  .user = r };
+    tessi_lines_give(l, &r->lines, &results, row);
     tessi_scope_close(l);
 }
 

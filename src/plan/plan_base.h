@@ -159,8 +159,9 @@ typedef struct Rolling {
     int64_t
         read; /* elements of rows of pixels that a thread has in registers, beyond its columns */
     int64_t images; /* that are read */
-    bool given;     /* coefficients come with the run */
-    uint32_t bytes; /* of the widest element read or summed up */
+    int64_t given;  /* reads that move with the window alone: coefficients that come with the run */
+    bool conditional; /* some steps are left out */
+    uint32_t bytes;   /* of the widest element read or summed up */
 } Rolling;
 /* Its cost, of a group that can be one. */
 KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -168,7 +169,15 @@ KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, co
 /* Makes the group such a kernel, as fast as the model knows; its cost by the point. Not feasible where it cannot be one. */
 KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, PlanGroup *group);
+/* The same for kernels of sweeps. */
+const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+KernelCost tessi_plan_cost_of_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    const Plan *p, const PlanGroup *group);
+KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, PlanGroup *group);
 /* ---- plan_gpu_cost.c */
+KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                 const PlanGroup *group, const Rolling *r);
 KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                    const PlanGroup *group, const Rolling *r);
 /* ---- plan_extent.c */

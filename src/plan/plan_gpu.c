@@ -180,6 +180,9 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
     const char *kind =
         group->kernel == KERNEL_ROLLING ? tessi_sprintf(
             c->f->arena, "%d columns a thread, sums of all rows of the window", group->outputs[0])
+        : group->kernel == KERNEL_SWEEP
+            ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread, coefficients in shared memory",
+                            group->outputs[0], group->outputs[1])
         : group->kernel == KERNEL_REGISTER ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
                                                            group->outputs[0], group->outputs[1])
                                            : "one output a thread";
@@ -321,7 +324,9 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         }
     }
     PlanGroup rolling = *group;
-    const KernelCost rolls = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling);
+    KernelCost rolls = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling);
+    if (!rolls.feasible)
+        rolls = tessi_plan_settle_sweep(c->f, c->an, c->m, c->p, &rolling);
     const bool turns = rolls.feasible && rolls.seconds < 0.99 * least.seconds;
     PlanGroup other = best;
     KernelCost other_cost = least;

@@ -433,6 +433,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
     if (group->kernel == KERNEL_ROLLING)
         return tessi_plan_cost_of_rolling(f, an, m, p, group);
+    if (group->kernel == KERNEL_SWEEP)
+        return tessi_plan_cost_of_sweep(f, an, m, p, group);
     c.columns = group->outputs[0];
     c.rows = group->outputs[1];
     count_stages(&c, group->members.at, group->members.n);
@@ -447,6 +449,11 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->long_code = cost->code > SMALL_CODE;
     if (cost->windows && cost->code > CACHED_CODE)
         cost->issue_seconds *= 1.4;
+    bool given = false; /* coefficients, which threads load one by one */
+    for (uint32_t v = 1; v < f->g->stages.n; v++)
+        given = given || c.uniform[v];
+    if (cost->windows && given)
+        cost->issue_seconds *= 1.5;
     if (cost->long_code)
         cost->issue_seconds *= 1.2;
     const int64_t most = registers_for_threads(m, cost);
@@ -605,5 +612,39 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     cost.cache_seconds = cache_seconds(m, loads, (double)r->bytes * vector, 1) / columns;
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     cost.feasible = !r->given && cost.registers <= m->registers_a_thread && blocks > 1;
+    return cost;
+}
+
+KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                 const PlanGroup *group, const Rolling *r)
+{
+    /* ELEMENT: of a row of pixels, which threads wait for. Measured with windows of 11 to 43. */
+    enum { ROW = 24, ELEMENT = 20, A_THREAD = 40, LINES = 4, WARP = 32 };
+    Counter c = { .f = f, .an = an, .m = m };
+    KernelCost cost = { .windows = true };
+    const double columns = group->outputs[0], rows = group->outputs[1], outputs = rows * columns;
+    const double words = r->bytes > 4 ? r->bytes / 4.0 : 1;
+    const double line = (double)r->read + columns * (double)r->images;
+    const double vector = columns >= 4 ? 4 : columns;
+    const double steps = instructions_of(&c, group->members.at[0]);
+    /* Rows of pixels that a thread goes over, and vectors of coefficients that it loads. */
+    const double over = (double)r->rows + rows - 1;
+    const double given = rows * (double)(r->given * r->points) / 4;
+    cost.registers = A_THREAD + (int64_t)(words * ((double)r->sums * outputs + line));
+    const int64_t registers = registers_for_threads(m, &cost);
+    cost.threads = m->registers / registers < m->threads ? m->registers / registers : m->threads;
+    cost.instructions = steps + (given + over * (ROW + ELEMENT * line + 2 * rows)) / outputs;
+    cost.plain_instructions = cost.instructions;
+    cost.code = steps / (double)r->rows * outputs;
+    cost.issue_seconds = issue_seconds(m, cost.instructions);
+    cost.long_code = cost.code > CACHED_CODE;
+    if (cost.long_code)
+        cost.issue_seconds *= 1.2;
+    cost.dram_seconds = (double)(r->bytes * (r->images + 1)) / (m->memory_gbs * 1e9);
+    cost.cache_seconds = cache_seconds(m, over * line / vector, r->bytes, (int64_t)columns)
+                         + given * LINES / (WARP * m->ghz * 1e9 * (double)m->cores);
+    cost.cache_seconds /= outputs;
+    cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    cost.feasible = cost.registers <= m->registers_a_thread;
     return cost;
 }

@@ -42,7 +42,13 @@ static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Ra
     tried.march.most = (uint16_t)(tried.march.least + draw(r, 40));
     tried.march.blocks = 1 + draw(r, 30);
     tried.march.ahead = draw(r, 2);
-    if (tessi_plan_check_rolling(f, p, &tried))
+    PlanGroup sweep = tried;
+    sweep.kernel = KERNEL_SWEEP;
+    sweep.march = (PlanMarch){ 0 };
+    sweep.outputs[1] = (uint8_t)(1 + draw(r, 3));
+    if (draw(r, 2) && !tessi_plan_check_sweep(f, p, &sweep))
+        tried = sweep;
+    else if (tessi_plan_check_rolling(f, p, &tried))
         return false;
     *group = tried;
     return true;

@@ -8,6 +8,7 @@ typedef struct Scan {
     WindowId window;
     const Window *w;
     VEC(AccessId) moving; /* reads that move with the point */
+    bool narrow;          /* coefficients of 16 bits */
     Rolling found;
 } Scan;
 
@@ -56,7 +57,8 @@ static bool add_read(Scan *s, const Expr *e)
     const Access *a = tessi_access(s->f->g, e->access);
     const uint32_t bytes = tessi_type_info(tessi_stage(s->f->g, a->producer)->type)->bytes;
     if (stays(a)) {
-        s->found.given = true;
+        s->found.given++;
+        s->narrow = s->narrow || tessi_stage(s->f->g, a->producer)->type == TYPE_F16;
         return true;
     }
     if (!moves_along(s, a) || !is_stored(s, a->producer))
@@ -96,6 +98,7 @@ static bool scan_window(Scan *s, const Expr *e)
     s->window = e->window;
     s->w = tessi_window(s->f->g, e->window);
     s->found.sums++;
+    s->found.conditional = s->found.conditional || e->arg[1].v;
     if (e->reduction == REDUCE_MEDIAN || tessi_window_points(s->w) < 1 || !is_known(s, e->arg[1]))
         return false;
     const ExprList *list = tessi_expr_walk(s->f->walk, s->f->g, e->arg, 1);
@@ -215,6 +218,71 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
         tried.march.blocks = (uint32_t)(tried.resident * m->cores);
         if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds)
             || tessi_plan_check_rolling(f, p, &tried))
+            continue;
+        least = cost;
+        *group = tried;
+    }
+    return least;
+}
+
+/* ---- Sweeps --------------------------------------------------------------------------------------------------------------------- */
+
+/* The same with coefficients that come with the run: a block copies them into shared memory, and a thread computes some rows at a time
+ * (src/loop/lower_sweep.c). */
+const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    enum { MOST_BYTES = 8 };
+    Scan s = { .f = f, .p = p };
+    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0])
+        || s.w->n_vars != 2 || s.found.conditional || !s.found.given || s.narrow)
+        return tessi_sprintf(f->arena,
+                             "group '%s': sweeps are for one stage that could have rolling sums, "
+                             "with coefficients that come with the run and no steps left out",
+                             group->name);
+    if (group->block[1] != 1 || group->split != SPLIT_NONE)
+        return tessi_sprintf(f->arena,
+                             "group '%s': threads of sweeps stand in one line, in blocks that are "
+                             "not split",
+                             group->name);
+    const int64_t across = s.found.points / s.found.rows;
+    if (across * s.found.sums * group->outputs[0] * group->outputs[1] > PLAN_MAX_WRITTEN_OUT
+        || s.found.rows * (across + MOST_BYTES) * s.found.given * MOST_BYTES
+               > PLAN_MAX_SHARED_BYTES)
+        return tessi_sprintf(f->arena, "group '%s': the window is too large for a sweep",
+                             group->name);
+    return NULL;
+}
+
+KernelCost tessi_plan_cost_of_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    const Plan *p, const PlanGroup *group)
+{
+    Scan s = { .f = f, .p = p };
+    scan(&s, group->members.at[0]);
+    return tessi_plan_sweep_cost(f, an, m, group, &s.found);
+}
+
+KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, PlanGroup *group)
+{
+    enum { THREADS = 128 };
+    static const uint8_t outputs[][2] = {
+        { 8, 6 }, { 8, 4 }, { 8, 2 }, { 4, 4 }, { 4, 2 }, { 2, 2 }
+    };
+    const PlanGroup before = *group;
+    KernelCost least = { .feasible = false };
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        PlanGroup tried = before;
+        tried.kernel = KERNEL_SWEEP;
+        tried.split = SPLIT_NONE;
+        tried.block[0] = THREADS;
+        tried.block[1] = 1;
+        tried.outputs[0] = outputs[i][0];
+        tried.outputs[1] = outputs[i][1];
+        tried.resident = 0;
+        if (tessi_plan_check_sweep(f, p, &tried))
+            continue;
+        KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);
+        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
             continue;
         least = cost;
         *group = tried;

@@ -186,6 +186,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name);
     if (group->kernel == KERNEL_ROLLING)
         return tessi_plan_check_rolling(c->f, c->p, group);
+    if (group->kernel == KERNEL_SWEEP)
+        return tessi_plan_check_sweep(c->f, c->p, group);
     if (group->march.least)
         return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums", group->name);
     if (group->kernel == KERNEL_REGISTER || several)

@@ -306,6 +306,9 @@ static void illegal_plans_are_refused(void **state)
         { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
           "kernel point\nmarch 1 8 9\n",
           "marches are for kernels of rolling sums" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel sweep\nsplit none\n",
+          "sweeps are for one stage that could have rolling sums" },
         { "group o\nstage out memory\nmarch 1 8 9 later\n",
           "expected 'ahead' or the end of the line, not 'later'" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
