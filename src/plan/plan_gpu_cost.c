@@ -447,13 +447,13 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->issue_seconds = issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
     cost->long_code = cost->code > SMALL_CODE;
-    if (cost->windows && cost->code > CACHED_CODE)
-        cost->issue_seconds *= 1.4;
     bool given = false; /* coefficients, which threads load one by one */
     for (uint32_t v = 1; v < f->g->stages.n; v++)
         given = given || c.uniform[v];
     if (cost->windows && given)
-        cost->issue_seconds *= 1.5;
+        cost->issue_seconds *= 1.7;
+    else if (cost->windows && cost->code > CACHED_CODE)
+        cost->issue_seconds *= 1.4;
     if (cost->long_code)
         cost->issue_seconds *= 1.2;
     const int64_t most = registers_for_threads(m, cost);
