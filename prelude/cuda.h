@@ -97,7 +97,11 @@ template <typename T> TESS_FN void tess_keep(T x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof x < sizeof bits ? sizeof x : sizeof bits);
+#ifdef __CUDACC__ /* not where kernels are tested on a processor; so below */
     asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 1; @p nanosleep.u32 0; }" ::"r"(bits));
+#else
+    (void)bits;
+#endif
 }
 
 /* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
@@ -128,6 +132,7 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_CUT_TO_I32(x)   __float2int_rz(x)
 #define TESS_ROUND_TO_I32(x) __float2int_rn(x)
 
+#ifdef __CUDACC__
 /* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of floats. */
 #define TESS_SQRT_WHOLE
 TESS_FN float tess_sqrt_whole_f32(float x)
@@ -146,6 +151,7 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 }
 #define TESS_DOT(a, b, c)   tess_dot4(a, b, c)
 #define TESS_BYTES(a, b, c) __byte_perm(a, b, c)
+#endif
 
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */
 template <typename V, typename T> __device__ __forceinline__ void tess_take_as(T *line, const T *at)

@@ -5,6 +5,7 @@
 #define TESSERA_TESTS_CUDA_H
 
 #include <functional>
+#include <math.h>
 #include <memory>
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,6 +58,18 @@ inline long long __double_as_longlong(double x)
 inline double __longlong_as_double(long long u)
 {
     return cuda_bits<double>(u);
+}
+inline int cuda_to_int(double x) /* x is whole */
+{
+    return x != x ? 0 : x < -0x1p31 ? INT32_MIN : x > 0x1p31 - 1 ? INT32_MAX : (int)x;
+}
+inline int __float2int_rz(float x)
+{
+    return cuda_to_int(trunc((double)x));
+}
+inline int __float2int_rn(float x)
+{
+    return cuda_to_int(nearbyint((double)x));
 }
 template <typename T> T atomicAdd(T *place, T value)
 {
