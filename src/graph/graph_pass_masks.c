@@ -415,6 +415,8 @@ static ExprId split_any(Masks *m, const Domain *at, const Taps *t)
 static bool is_small(Masks *m, const Taps *t)
 {
     uint32_t n = count_used(t), nodes = tessi_expr_walk(&m->walk, m->to, &t->value, 1)->n;
+    if (2 * n > t->weights.n && tessi_is_long_line(m->to, t->window, t->reduction, t->type, n))
+        return false;
     return n <= UNROLL_TAPS && n * nodes <= UNROLL_NODES;
 }
 

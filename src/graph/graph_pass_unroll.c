@@ -102,6 +102,15 @@ static ExprId unroll(Unroll *u, const Expr *e, const Taps *taps)
     return acc;
 }
 
+bool tessi_is_long_line(const Graph *g, WindowId window, Reduction r, ScalarType t, uint32_t taps)
+{
+    const Window *w = tessi_window(g, window);
+    uint32_t wide = 0;
+    for (int k = 0; k < w->n_vars; k++)
+        wide += w->hi[k] > w->lo[k];
+    return wide == 1 && r == REDUCE_SUM && tessi_is_real(t) && taps > LINE_TAPS;
+}
+
 static ExprId unroll_window(Unroll *u, ExprId id)
 {
     Graph *g = u->g;
@@ -118,7 +127,8 @@ static ExprId unroll_window(Unroll *u, ExprId id)
         roots[n_roots++] = product->arg[1];
     }
     uint32_t nodes = tessi_subst_begin(g, roots, n_roots, e.window);
-    if (!collect_taps(u, &e, &w, &taps) || (uint64_t)nodes * taps.n > UNROLL_NODES)
+    if (!collect_taps(u, &e, &w, &taps) || (uint64_t)nodes * taps.n > UNROLL_NODES
+        || tessi_is_long_line(g, e.window, e.reduction, e.type, taps.n))
         return id;
     u->changed = true;
     return unroll(u, &e, &taps);

@@ -33,8 +33,13 @@ typedef struct Tile {
     double again;   /* computed, over what would be without overlap */
 } Tile;
 
-/* The time of memory traffic of a group: every image that it reads or writes once. */
-static double memory_seconds(const Fuse *c, const PlanGroup *group)
+/* What a group moves through memory: every image that it reads or writes once. */
+typedef struct Traffic {
+    double seconds; /* of a point */
+    double images;
+} Traffic;
+
+static Traffic traffic_of(const Fuse *c, const PlanGroup *group)
 {
     StageList all = { 0 }, stored = { 0 }, read = { 0 };
     double bytes = 0;
@@ -54,7 +59,8 @@ static double memory_seconds(const Fuse *c, const PlanGroup *group)
     }
     VEC_FOREACH (const StageId, id, &group->members)
         bytes += tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes;
-    return bytes / (c->m->memory_gbs * 1e9);
+    return (Traffic){ .seconds = bytes / (c->m->memory_gbs * 1e9),
+                      .images = read.n + group->members.n };
 }
 
 /* Memory and arithmetic overlap, but not perfectly. */
@@ -82,13 +88,17 @@ static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_
 
 /* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
 static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                         const RowCost *members, const int64_t *size)
+                         const RowCost *members, double images, const int64_t *size)
 {
-    enum { ROW_CYCLES = 80 }; /* to start and to end the loop over a row of a tile */
+    enum {
+        ROW_CYCLES = 80, /* to start and to end the loop over a row of a tile */
+        MISS_CYCLES = 30 /* to come to a row of an image in memory, where loads cannot hide it */
+    };
     const Machine *m = c->m;
     uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
     Tile tile = { .seconds = members->seconds };
-    double without = members->seconds, row = ROW_CYCLES / (m->ghz * 1e9 * (double)m->cores);
+    const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
+    double without = members->seconds, row = ROW_CYCLES * cycle, miss = MISS_CYCLES * cycle;
     double moved = 0;
     for (uint8_t d = 0; d < n; d++)
         tile.size[d] = size[d];
@@ -108,6 +118,7 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
         }
     }
     tile.seconds += row / (double)group->rows / (double)size[last];
+    tile.seconds += images * miss / (double)size[last];
     int64_t bytes = scratch_bytes(c, group, size);
     if (4 * bytes > 3 * m->l1_bytes)
         tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
@@ -119,9 +130,9 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
 
 /* The best tile; its seconds are negative when none fits. */
 static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                      const RowCost *members)
+                      const RowCost *members, double images)
 {
-    static const int64_t rows[] = { 8, 16, 32, 64, 128 };
+    static const int64_t rows[] = { 8, 16, 32, 64, 128, 256 };
     static const int64_t columns[] = { 128, 256, 512, 1024, 2048, 4096 };
     Tile best = { .seconds = -1 };
     uint8_t n = group->n_dims;
@@ -143,7 +154,7 @@ static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass
             size[n - 1] = columns[x];
             if (scratch_bytes(c, group, size) > PLAN_MAX_SCRATCH_BYTES / 2)
                 continue;
-            Tile tile = cost_of_tile(c, group, pass_cost, members, size);
+            Tile tile = cost_of_tile(c, group, pass_cost, members, images, size);
             if (best.seconds < 0 || tile.seconds < best.seconds)
                 best = tile;
         }
@@ -182,14 +193,15 @@ static double settle(Fuse *c, PlanGroup *group, Tile *tile)
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
     if (nodes + members.nodes > MAX_GROUP_NODES || group->passes.n > MAX_PASSES)
         return -1;
+    const Traffic traffic = traffic_of(c, group);
     if (!group->passes.n)
-        return together(members.seconds, memory_seconds(c, group));
-    *tile = best_tile(c, group, cost, &members);
+        return together(members.seconds, traffic.seconds);
+    *tile = best_tile(c, group, cost, &members, traffic.images);
     if (tile->seconds < 0)
         return -1;
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = tile->size[d];
-    return together(tile->seconds, memory_seconds(c, group));
+    return together(tile->seconds, traffic.seconds);
 }
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
