@@ -105,10 +105,27 @@ static bool collect_constants(const CommandLine *line, Session *s)
     return true;
 }
 
+/* The text of a plan: of the file, or of the preset of that name. */
+static char *plan_text(const char *path)
+{
+    static const char word[] = "preset ";
+    size_t n;
+    for (size_t i = 0; tess_preset(i); i++) {
+        if (strcmp(path, tess_preset(i)) != 0)
+            continue;
+        char *text = malloc(sizeof word + strlen(path));
+        if (!text)
+            return cli_fail("out of memory"), NULL;
+        memcpy(text, word, sizeof word);
+        return strcat(text, path);
+    }
+    return cli_read_text(path, &n);
+}
+
 static bool read_texts(const CommandLine *line, Session *s, tess_options *options)
 {
     size_t n;
-    if (line->plan_path && !(s->plan_text = cli_read_text(line->plan_path, &n)))
+    if (line->plan_path && !(s->plan_text = plan_text(line->plan_path)))
         return false;
     if (line->machine_path && !(s->machine_text = cli_read_text(line->machine_path, &n)))
         return false;

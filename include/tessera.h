@@ -67,7 +67,7 @@ typedef struct tess_options {
     int device;  /* number of the device; the CPU has only 0 */
     int forma;   /* read the original dialect; set by tess_compile for names ending in .idsl */
     const char *border;  /* rule for reads that name none; NULL = the program's */
-    const char *plan;    /* text of a plan; NULL = choose */
+    const char *plan;    /* text of a plan, or "preset NAME" (tess_preset); NULL = choose */
     const char *machine; /* text of a machine description; NULL = detect this machine */
     const char *library; /* folder of the `use` files; NULL = the installed one */
     const char *
@@ -78,6 +78,8 @@ typedef struct tess_options {
     uint64_t device_bytes; /* most memory of the device to use at a time; 0 = all that is free */
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
+/* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL after the last. */
+TESS_API const char *tess_preset(size_t i);
 TESS_API const char *tess_version(void);
 TESS_API const char *tess_status_text(tess_status s);
 

@@ -62,7 +62,12 @@ struct GpuCode {
     const GpuModule *emitted;
     DeviceModule *module;
     DeviceKernel **kernels; /* one for each of emitted->kernels */
+    struct GpuTurns
+        *turns; /* of runs that fill the same variables of the module; NULL: there are none */
 };
+/* Work that one run puts on its stream waits for that of the run before, whatever the stream. */
+bool tessi_gpu_take_turn(const GpuCode *code, DeviceStream stream, Failure *f);
+bool tessi_gpu_end_turn(const GpuCode *code, DeviceStream stream, Failure *f);
 /* Made on first use; the lock must be held. */
 const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                               Failure *f);

@@ -81,7 +81,8 @@ void tessi_gpu_slot_free(GpuSlot *s)
         tessi_device_free(d, &s->images[i].own);
     }
     for (uint32_t i = 0; s->temps && i < s->code->emitted->temps.n; i++)
-        tessi_device_free(d, &s->temps[i]);
+        if (!s->code->emitted->symbols.at[i])
+            tessi_device_free(d, &s->temps[i]);
     free(s->images);
     free(s->temps);
     free(s->launches);
@@ -155,6 +156,12 @@ static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
     const GpuModule *m = s->code->emitted;
     for (uint32_t i = 0; i < m->temps.n; i++) {
         size_t bytes;
+        if (m->symbols.at[i]) {
+            if (!tessi_device_variable(s->code->context->device, s->code->module, m->symbols.at[i],
+                                       &s->temps[i].handle, f))
+                return false;
+            continue;
+        }
         if (!tessi_emit_gpu_temp_bytes(s->loops, m->temps.at[i], params, &bytes))
             return tessi_failf(f, TESS_ERROR_ARGUMENT,
                                "the size of the intermediate image '%s' is too large",
@@ -378,7 +385,7 @@ static bool record_graph(GpuSlot *s, Failure *f)
 
 /* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less time between
  * them. */
-bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f)
+static bool put_sequence(GpuSlot *s, DeviceStream stream, Failure *f)
 {
     Device *d = s->code->context->device;
     if (!s->launched || !tessi_device_info(d)->has_graphs) {
@@ -388,4 +395,12 @@ bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f)
     if (!s->graph && !record_graph(s, f))
         return false;
     return tessi_device_graph_launch(d, s->graph, stream, f);
+}
+
+bool tessi_gpu_launch(GpuSlot *s, DeviceStream stream, Failure *f)
+{
+    if (!tessi_gpu_take_turn(s->code, stream, f))
+        return false;
+    const bool put = put_sequence(s, stream, f);
+    return tessi_gpu_end_turn(s->code, stream, put ? f : NULL) && put;
 }

@@ -28,6 +28,61 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
     return t->text;
 }
 
+/* ---- Turns ---- */
+struct GpuTurns {
+    mtx_t lock;       /* from taking a turn to ending it */
+    DeviceEvent last; /* the end of the turn before */
+};
+
+static bool has_variables(const GpuModule *m)
+{
+    VEC_FOREACH (const char *const, symbol, &m->symbols)
+        if (*symbol)
+            return true;
+    return false;
+}
+
+static bool make_turns(GpuCode *code, Failure *f)
+{
+    struct GpuTurns *t = calloc(1, sizeof *t);
+    if (!t || mtx_init(&t->lock, mtx_plain) != thrd_success) {
+        free(t);
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    code->turns = t;
+    return true;
+}
+
+static void free_turns(GpuCode *code)
+{
+    if (!code->turns)
+        return;
+    tessi_device_event_free(code->context->device, code->turns->last);
+    mtx_destroy(&code->turns->lock);
+    free(code->turns);
+}
+
+bool tessi_gpu_take_turn(const GpuCode *code, DeviceStream stream, Failure *f)
+{
+    if (!code->turns)
+        return true;
+    mtx_lock(&code->turns->lock);
+    if (!code->turns->last
+        || tessi_device_await(code->context->device, stream, code->turns->last, f))
+        return true;
+    mtx_unlock(&code->turns->lock);
+    return false;
+}
+
+bool tessi_gpu_end_turn(const GpuCode *code, DeviceStream stream, Failure *f)
+{
+    if (!code->turns)
+        return true;
+    const bool ok = tessi_device_record(code->context->device, stream, &code->turns->last, f);
+    mtx_unlock(&code->turns->lock);
+    return ok;
+}
+
 void tessi_gpu_code_free(GpuCode *code)
 {
     while (code) {
@@ -35,6 +90,7 @@ void tessi_gpu_code_free(GpuCode *code)
         Device *d = code->context->device;
         for (uint32_t i = 0; code->kernels && i < code->emitted->kernels.n; i++)
             tessi_device_kernel_free(d, code->kernels[i]);
+        free_turns(code);
         tessi_device_module_free(d, code->module);
         tessi_gpu_release(code->context);
         free(code->kernels);
@@ -76,7 +132,7 @@ const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsign
     tessi_gpu_hold(c);
     code->form = form;
     code->emitted = &v->gpu_text[form].module;
-    if (!load(p, text, code, f)) {
+    if ((has_variables(code->emitted) && !make_turns(code, f)) || !load(p, text, code, f)) {
         tessi_gpu_code_free(code);
         return NULL;
     }

@@ -78,11 +78,37 @@ static void add_forms(const Graph *g, Plan *plan)
     }
 }
 
+/* The plan that the options ask for: `preset NAME`, or a text. */
+static Plan *given_plan(tess_program *p, Variant *v, const Machine *m, tess_diags *d)
+{
+    static const char word[] = "preset ";
+    const char *text = p->options.plan;
+    if (strncmp(text, word, sizeof word - 1) != 0)
+        return tessi_plan_read(&v->arena, &d->diags, v->graph, text, strlen(text));
+    const char *name = text + sizeof word - 1;
+    Plan *plan = tessi_plan_preset(&v->arena, v->graph, m,
+                                   tessi_strndup(&v->arena, name, strcspn(name, " \n")));
+    if (plan)
+        return plan;
+    Text names;
+    tessi_text_init(&names, &v->arena);
+    for (size_t i = 0; tess_preset(i); i++)
+        tessi_text_addf(&names, "%s%s", i ? ", " : "", tess_preset(i));
+    tessi_diag(&d->diags, DIAG_BAD_PLAN_TEXT, (Span){ 0 },
+               tessi_sprintf(&v->arena, "no preset is called '%s'; there are %s", name,
+                             tessi_text_str(&names)));
+    return NULL;
+}
+
+const char *tess_preset(size_t i)
+{
+    return tessi_plan_preset_name(i);
+}
+
 /* The given plan, or the best for this machine. NULL with one sentence. */
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
-    Plan *plan = p->options.plan ? tessi_plan_read(&v->arena, &d->diags, v->graph, p->options.plan,
-                                                   strlen(p->options.plan))
+    Plan *plan = p->options.plan ? given_plan(p, v, m, d)
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);
     if (!plan) {
         first_error(d, f);

@@ -74,7 +74,7 @@ void tessi_c_name_parameters(CWriter *w)
     w->pitches.n = 0;
     for (uint32_t i = 1; i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
-        if (b->kind == LBUF_TEMP)
+        if (b->kind == LBUF_TEMP && !(w->gpu && b->in_constant)) /* those have names of the file */
             w->buffer[i] = tessi_c_name(w->names, b->name);
         bool padded = !w->gpu && tessi_loop_is_padded(p, (LBufferId){ i });
         w->pitch_of[i] = padded ? pitch_of(w, b) : 0;

@@ -83,6 +83,8 @@ typedef struct GpuKernel {
 typedef struct GpuModule {
     VEC(GpuKernel) kernels;
     VEC(LBufferId) temps; /* TEMP buffers that some kernel uses */
+    VEC(const char *)
+    symbols; /* for each of them: NULL, or the variable of the text that it is (CUDA, in constant memory) */
 } GpuModule;
 
 typedef struct GpuEmitOptions {

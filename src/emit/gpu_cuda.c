@@ -3,10 +3,31 @@
 
 /* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
 
+/* The addresses of variables in constant memory. */
+static void find_symbols(GpuHost *h)
+{
+    CWriter *w = h->w;
+    for (uint32_t i = 0; i < h->module->temps.n; i++) {
+        const uint32_t id = h->module->temps.at[i].v;
+        const char *symbol = h->module->symbols.at[i];
+        if (!symbol)
+            continue;
+        w->buffer[id] = tessi_c_name(w->names, w->p->buffers.at[id].name);
+        tessi_c_line(w, "%s *%s = NULL;", tessi_c_element(w->p->buffers.at[id].type),
+                     w->buffer[id]);
+        tessi_c_line(w, "if (%s == cudaSuccess)", h->error);
+        tessi_c_line(w, "%*s%s = cudaGetSymbolAddress((void **)&%s, %s);", C_INDENT, "", h->error,
+                     w->buffer[id], symbol);
+    }
+}
+
 static void define_workspace(GpuHost *h)
 {
     CWriter *w = h->w;
-    const uint32_t n = h->module->temps.n;
+    const LBufferId *temps = tessi_gpu_host_temps(h);
+    uint32_t n = 0;
+    while (temps[n].v)
+        n++;
     if (!n) {
         tessi_c_line(w, "cudaError_t %s = cudaSuccess;", h->error);
         return;
@@ -16,7 +37,7 @@ static void define_workspace(GpuHost *h)
     for (uint32_t i = 0; i < n; i++) {
         place[i + 1] = tessi_c_name(w->names, i + 1 < n ? "place" : "end");
         tessi_text_addf(&w->line, "const size_t %s = ", place[i + 1]);
-        tessi_gpu_host_end_of(h, h->module->temps.at[i], place[i]);
+        tessi_gpu_host_end_of(h, temps[i], place[i]);
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
     }
@@ -26,7 +47,7 @@ static void define_workspace(GpuHost *h)
     tessi_c_line(w, "cudaError_t %s = cudaMallocAsync((void **)&%s, %s, %s);", h->error, h->memory,
                  place[n], h->queue);
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t id = h->module->temps.at[i].v;
+        const uint32_t id = temps[i].v;
         const char *type = tessi_c_element(w->p->buffers.at[id].type);
         tessi_c_line(w, "%s *const %s = (%s *)(%s + %s);", type, w->buffer[id], type, h->memory,
                      place[i]);
@@ -105,9 +126,10 @@ void tessi_gpu_cuda_launcher(GpuHost *h)
     w->indent++;
     tessi_gpu_host_checks(h);
     define_workspace(h);
+    find_symbols(h);
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
         launch(h, k);
-    if (h->module->temps.n) {
+    if (tessi_gpu_host_temps(h)->v) {
         tessi_c_line(w, "if (%s)", h->memory);
         tessi_c_line(w, "%*scudaFreeAsync(%s, %s);", C_INDENT, "", h->memory, h->queue);
     }

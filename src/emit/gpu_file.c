@@ -131,6 +131,16 @@ static const char *file_name(CWriter *w, const char *wanted)
         w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : "kernel"));
 }
 
+/* A variable in constant memory; kernels that fill it are given its address. */
+static void define_constant(CWriter *w, LBufferId id)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    size_t bytes = 0;
+    tessi_emit_gpu_temp_bytes(w->p, id, NULL, &bytes);
+    tessi_text_addf(w->out, "\n__constant__ %s %s[%zu];\n", tessi_c_element(b->type),
+                    w->buffer[id.v], bytes / tessi_type_info(b->type)->bytes);
+}
+
 void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
                     Text *out, GpuModule *module)
 {
@@ -149,7 +159,7 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
     for (uint32_t i = 0; i < p->functions.n; i++)
         kernel_name[i] = file_name(&w, p->functions.at[i].name);
     for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (p->buffers.at[i].kind == LBUF_TABLE)
+        if (p->buffers.at[i].kind == LBUF_TABLE || p->buffers.at[i].in_constant)
             w.buffer[i] = file_name(&w, p->buffers.at[i].name);
     tessi_c_name_parameters(&w);
 
@@ -167,8 +177,14 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
     }
     w.out = out;
     tessi_c_used_tables(&w, used);
+    for (uint32_t i = 1; i < p->buffers.n && language == GPU_CUDA; i++)
+        if (used[i] && p->buffers.at[i].in_constant)
+            define_constant(&w, (LBufferId){ i });
     tessi_text_add(out, tessi_text_str(&kernels));
     for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (used[i] && p->buffers.at[i].kind == LBUF_TEMP)
+        if (used[i] && p->buffers.at[i].kind == LBUF_TEMP) {
+            const bool symbol = p->buffers.at[i].in_constant && language == GPU_CUDA;
             VEC_PUSH(a, &module->temps, (LBufferId){ i });
+            VEC_PUSH(a, &module->symbols, symbol ? w.buffer[i] : NULL);
+        }
 }

@@ -239,6 +239,17 @@ void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin)
     tessi_text_add(&w->line, ")");
 }
 
+const LBufferId *tessi_gpu_host_temps(const GpuHost *h)
+{
+    const GpuModule *m = h->module;
+    LBufferId *temps = ARENA_NEW_ARRAY(h->w->arena, LBufferId, m->temps.n + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->temps.n; i++)
+        if (!m->symbols.at[i])
+            temps[n++] = m->temps.at[i];
+    return temps;
+}
+
 const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k)
 {
     LExprId sizes[LOOP_MAX_AXES];
@@ -312,6 +323,6 @@ static void end_function(GpuHost *h)
 void tessi_gpu_host_functions(GpuHost *h)
 {
     index_functions(h, h->w->out);
-    if (h->module->temps.n)
+    if (tessi_gpu_host_temps(h)->v)
         end_function(h);
 }

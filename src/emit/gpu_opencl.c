@@ -33,6 +33,8 @@ static void define_temps(GpuHost *h)
     if (!h->module->temps.n)
         return;
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
+        if (w->p->buffers.at[id->v].in_constant)
+            w->buffer[id->v] = tessi_c_name(w->names, w->p->buffers.at[id->v].name);
         const char *bytes = tessi_c_name(w->names, bytes_of(h, *id));
         tessi_text_addf(&w->line, "const size_t %s = ", bytes);
         tessi_gpu_host_end_of(h, *id, "0");

@@ -15,6 +15,12 @@ static void add(Parameters *p, const char *type, const char *name, GpuArg arg)
     VEC_PUSH(p->w->arena, p->args, arg);
 }
 
+/* A buffer that the kernel reads in constant memory: of CUDA a variable of the file, of OpenCL a parameter. */
+static bool in_constant(const Parameters *p, uint32_t buffer)
+{
+    return p->w->p->buffers.at[buffer].in_constant && !p->w->needs.stored[buffer];
+}
+
 static const char *address(Parameters *p, const char *element, bool constant)
 {
     return tessi_sprintf(p->w->arena, "%s %s *TESS_RESTRICT ",
@@ -59,9 +65,15 @@ CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args)
     }
     for (uint32_t i = 1; i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
-        if (b->kind == LBUF_TEMP && w->buffer_used[i])
-            add(&all, address(&all, tessi_c_element(b->type), !w->needs.stored[i]), w->buffer[i],
-                (GpuArg){ .kind = GPU_ARG_TEMP, .index = i, .type = TYPE_INDEX });
+        if (b->kind != LBUF_TEMP || !w->buffer_used[i]
+            || (in_constant(&all, i) && w->gpu->language == GPU_CUDA))
+            continue;
+        const char *element = tessi_c_element(b->type);
+        add(&all,
+            in_constant(&all, i)
+                ? tessi_sprintf(w->arena, "TESS_CONSTANT %s *TESS_RESTRICT ", element)
+                : address(&all, element, !w->needs.stored[i]),
+            w->buffer[i], (GpuArg){ .kind = GPU_ARG_TEMP, .index = i, .type = TYPE_INDEX });
     }
     for (uint32_t i = 0; i < p->outputs.n; i++)
         add_image(&all, &w->outputs[i], i, false);

@@ -51,6 +51,8 @@ const char *tessi_gpu_host_returns(GpuLanguage language);
 void tessi_gpu_host_checks(GpuHost *h);
 /* Appends the call that says where an intermediate image ends which begins at `begin`. */
 void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin);
+/* The intermediate images that the launcher makes, then none: all but variables of the file. */
+const LBufferId *tessi_gpu_host_temps(const GpuHost *h);
 /* The numbers of blocks along three axes, separated by commas; what they share is written before the statement in hand. */
 const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k);
 /* The functions that the launcher needs; it is printed already. */

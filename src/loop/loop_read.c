@@ -418,8 +418,9 @@ static bool read_buffer(LoopReader *r)
     LBuffer b = { 0 };
     if (!expect_name(r, &name) || !tessi_loop_expect(r, ":"))
         return false;
-    int kind = 0;
-    while (kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
+    b.in_constant = accept_word(r, "constant");
+    int kind = b.in_constant ? LBUF_TEMP : 0;
+    while (!b.in_constant && kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
         kind++;
     if (kind > LBUF_TABLE)
         return tessi_loop_fault(r, "'%s' is not a kind of buffer", r->token.text);

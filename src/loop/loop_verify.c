@@ -261,7 +261,13 @@ static bool check_buffer(Verifier *v, const LBuffer *b)
     switch (b->kind) {
     case LBUF_INPUT:
     case LBUF_OUTPUT: return check_channel(v, b);
-    case LBUF_TEMP: return true;
+    case LBUF_TEMP: {
+        const int64_t n = b->in_constant ? constant_elements(v, b) : 1;
+        if (n == 0 || n * tessi_type_info(b->type)->bytes > LOOP_MAX_CONSTANT_BYTES)
+            return fault(v, "constant buffer '%s' is not of constant size, or too large",
+                         shown(b->name));
+        return true;
+    }
     case LBUF_LOCAL: {
         int64_t n = constant_elements(v, b);
         if (n == 0 || n * tessi_type_info(b->type)->bytes > LOOP_MAX_LOCAL_BYTES)

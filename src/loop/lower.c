@@ -158,31 +158,36 @@ static void copy_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
     s->a = tessi_eval_stage(l, copy->from, coord, false);
 }
 
+void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment)
+{
+    const Copy copy = { .from = from, .to = to };
+    const Stage *s = tessi_stage(l->g, from);
+    Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
+    tessi_nest_whole(l, s, &nest);
+    if (l->plan->gpu) {
+        const uint16_t block[2] = { s->n_dims ? COPY_BLOCK : 1, 1 };
+        tessi_kernel_open(l, name, comment, block[0], block[1]);
+        tessi_kernel_points(l, &nest, block, SPLIT_NONE, NULL);
+    } else {
+        tessi_lower_function(l, name, comment);
+        tessi_lower_nest(l, &nest);
+    }
+    tessi_scope_close(l);
+}
+
 /* Stages returned more than once, and inputs returned as they are. */
 static void add_copies(Lower *l)
 {
     for (uint32_t i = 0; i < l->g->outputs.n; i++) {
         const Image *image = &l->g->outputs.at[i];
         for (uint32_t c = 0; c < image->channels.n; c++) {
-            Copy copy = { .from = image->channels.at[c].stage };
-            const LBuffer *b = &l->p->buffers.at[l->buffer[copy.from.v].v];
+            const StageId from = image->channels.at[c].stage;
+            const LBuffer *b = &l->p->buffers.at[l->buffer[from.v].v];
             if (b->kind == LBUF_OUTPUT && b->image == i && b->channel == c)
                 continue;
-            copy.to = output_buffer(l, i, c);
-            const Stage *s = tessi_stage(l->g, copy.from);
-            const char *name = tessi_sprintf(l->arena, "copy_%s", image->name);
-            const char *comment = tessi_sprintf(l->arena, "%s, returned once more", s->name);
-            Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
-            tessi_nest_whole(l, s, &nest);
-            if (l->plan->gpu) {
-                const uint16_t block[2] = { s->n_dims ? COPY_BLOCK : 1, 1 };
-                tessi_kernel_open(l, name, comment, block[0], block[1]);
-                tessi_kernel_points(l, &nest, block, SPLIT_NONE);
-            } else {
-                tessi_lower_function(l, name, comment);
-                tessi_lower_nest(l, &nest);
-            }
-            tessi_scope_close(l);
+            tessi_lower_copy(
+                l, from, output_buffer(l, i, c), tessi_sprintf(l->arena, "copy_%s", image->name),
+                tessi_sprintf(l->arena, "%s, returned once more", tessi_stage(l->g, from)->name));
         }
     }
 }
@@ -214,6 +219,7 @@ LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const
     l->deps = tessi_expr_deps(g, a);
     l->buffer = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
     l->place = ARENA_NEW_ARRAY(a, Place, g->stages.n);
+    l->constant = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
     l->table = ARENA_NEW_ARRAY(a, LBufferId, g->tables.n);
     l->size = ARENA_NEW_ARRAY(a, LExprId, g->sizes.n);
 

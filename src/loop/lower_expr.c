@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "loop/lower_parts.h"
+#include "loop/lower_window.h"
 
 ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
 {
@@ -77,9 +78,11 @@ static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
     LExprId index[MAX_DIMS];
     for (int d = 0; d < stage->n_dims; d++)
         index[d] = place->scratch.v ? tessi_l_op(l, OP_SUB, at[d].e, place->origin[d]) : at[d].e;
-    LBufferId buffer = place->scratch.v ? place->scratch : l->buffer[s.v];
+    LBufferId buffer = place->scratch.v ? place->scratch
+                       : place->copy.v  ? place->copy
+                                        : l->buffer[s.v];
     LExprId load = tessi_lexpr_load(l->p, buffer, index, stage->n_dims);
-    if (place->scratch.v)
+    if (l->p->buffers.at[buffer.v].kind == LBUF_LOCAL)
         tessi_pin(l, load, l->tile_depth);
     if (pinned && tessi_known(l, load)->varies) /* what depends on no loop is inside anyway */
         tessi_pin(l, load, l->guard_depth);
@@ -152,17 +155,50 @@ LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned)
     return value;
 }
 
+/* The image itself. */
+static LExprId read_image(Lower *l, const Eval *ev, const Access *access)
+{
+    Read r;
+    tessi_read(l, ev, access, &r);
+    LExprId value = tessi_eval_stage(l, access->producer, r.at, r.guarded);
+    return r.in.v ? tessi_l_select(l, r.in, value, value_of(ev, access->outside)) : value;
+}
+
+/* Loads are not to be executed outside of the branch in hand; elsewhere they may be. */
+static void set_here(Lower *l, LVarId var, LExprId value)
+{
+    const LExpr *e = tessi_lexpr(l->p, value);
+    const LExprId load = e->kind == LEXPR_OP && e->op == OP_SELECT ? e->arg[1] : value;
+    const uint32_t pin = tessi_known(l, load)->pin;
+    tessi_pin(l, load, tessi_scope_depth(l));
+    tessi_lower_set(l, var, tessi_scope_place1(l, value));
+    tessi_known(l, load)->pin = pin;
+}
+
+/* From a copy that has some of the image, where it has it; else from the image. */
+static LExprId read_either(Lower *l, const Eval *ev, const Access *access, const StagedRead *copy)
+{
+    const Stage *s = tessi_stage(l->g, access->producer);
+    const ScalarType t = tessi_lexpr(l->p, copy->load)->type;
+    LVarId either = tessi_scope_var(l, s->name, t, tessi_lexpr_const(l->p, t, (Value){ 0 }));
+    tessi_scope_if(l, tessi_scope_place1(l, copy->if_in));
+    set_here(l, either, copy->load);
+    tessi_scope_else(l);
+    set_here(l, either, read_image(l, ev, access));
+    tessi_scope_close(l);
+    return tessi_scope_let(l, s->name, tessi_lexpr_var(l->p, either));
+}
+
 static LExprId eval_load(Lower *l, const Eval *ev, const Expr *load)
 {
     const Access *access = tessi_access(l->g, load->access);
-    ExprId outside = access->outside;
-    Read r;
+    StagedRead copy;
     LExprId patched = tessi_patch_load(l, ev, access);
     if (patched.v)
         return patched;
-    tessi_read(l, ev, access, &r);
-    LExprId value = tessi_eval_stage(l, access->producer, r.at, r.guarded);
-    return r.in.v ? tessi_l_select(l, r.in, value, value_of(ev, outside)) : value;
+    if (!tessi_staged_read(l, ev, access, &copy))
+        return read_image(l, ev, access);
+    return copy.if_in.v ? read_either(l, ev, access, &copy) : copy.load;
 }
 
 /* ---- Expressions ----------------------------------------------------------------------------------------------------- */

@@ -242,6 +242,7 @@ static bool is_plain(const Stage *s)
 static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
 {
     uint16_t one[2] = { 1, 1 };
+    tessi_staged_constants(l, group);
     const uint16_t *block = nest->n_dims ? group->block : one;
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), block[0], block[1])
@@ -253,7 +254,8 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     else if (group->kernel == KERNEL_SWEEP)
         tessi_kernel_sweep(l, nest, group);
     else
-        tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE);
+        tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE,
+                            nest->roots ? group : NULL);
     tessi_scope_close(l);
     if (group->split != SPLIT_EDGES)
         return;

@@ -79,6 +79,7 @@ typedef struct Points {
     const uint16_t *block;
     LExprId first[2]; /* of the block, in the dimension before the last and in the last */
     Coord coord[MAX_DIMS];
+    StagedList *staged; /* NULL = none */
 } Points;
 
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
@@ -122,6 +123,7 @@ static void body(Points *p, bool inside)
 {
     Lower *l = p->l;
     l->inside_last = l->inside_rows = inside;
+    tessi_staged_point(l, p->staged, p->coord);
     p->nest->body(l, p->nest, p->coord, NULL);
     l->inside_last = l->inside_rows = false;
 }
@@ -158,29 +160,54 @@ static void points_inside(Points *p, bool rows)
     close_down_to(l, depth);
 }
 
+/* The first point of the block (or, with the row of threads open, of the warp). */
+static void first_point(const Points *p, bool rows, LExprId *first)
+{
+    const uint8_t n = p->nest->n_dims;
+    for (uint8_t d = 0; d < n; d++)
+        first[d] = p->coord[d].e;
+    first[n - 1] = p->first[0];
+    if (rows)
+        first[n - 2] = p->first[1];
+}
+
+static LExprId all_inside(const Points *p, bool rows)
+{
+    const uint8_t n = p->nest->n_dims;
+    LExprId first[MAX_DIMS];
+    int64_t reach[MAX_DIMS] = { 0 };
+    first_point(p, rows, first);
+    reach[n - 1] = p->block[0] - 1;
+    if (rows)
+        reach[n - 2] = p->block[1] - 1;
+    return tessi_kernel_inside(p->l, p->nest, first, reach);
+}
+
 /* Where a block (or, with the row of threads open, a warp) lies inside with all it reads, without rules; else with them. */
 static void split_points(Points *p, bool rows)
 {
     Lower *l = p->l;
-    const uint8_t n = p->nest->n_dims;
-    LExprId first[MAX_DIMS];
-    int64_t reach[MAX_DIMS] = { 0 };
-    for (uint8_t d = 0; d < n; d++)
-        first[d] = p->coord[d].e;
-    first[n - 1] = p->first[0];
-    reach[n - 1] = p->block[0] - 1;
-    if (rows) {
-        first[n - 2] = p->first[1];
-        reach[n - 2] = p->block[1] - 1;
-    }
-    tessi_scope_if(l, tessi_kernel_inside(l, p->nest, first, reach));
+    tessi_scope_if(l, all_inside(p, rows));
     points_inside(p, rows);
     tessi_scope_else(l);
     points_anywhere(p, rows);
     tessi_scope_close(l);
 }
 
-void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split)
+/* The copies of the block, before its points. */
+static void copy_images(Points *p, const PlanGroup *group, bool rows, Split split)
+{
+    LExprId first[MAX_DIMS], inside = { 0 };
+    first_point(p, rows, first);
+    p->staged = tessi_staged_declare(p->l, group, p->nest, first);
+    if (p->staged && split != SPLIT_NONE)
+        inside = tessi_scope_let(p->l, "inside", all_inside(p, rows));
+    if (p->staged)
+        tessi_staged_fill(p->l, p->staged, inside);
+}
+
+void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
+                         const PlanGroup *copies)
 {
     Points p = { .l = l, .nest = nest, .block = block, .coord = { { .dim = -1 } } };
     l->n_loop_dims = nest->n_dims;
@@ -205,6 +232,8 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
         LExprId at = tessi_l_op(l, OP_MUL, number[axis], tessi_l_int(l, block[axis]));
         p.first[axis] = tessi_l_op(l, OP_ADD, at, nest->from[x - axis]);
     }
+    if (copies)
+        copy_images(&p, copies, rows, split);
     if (split == SPLIT_WARP && rows) {
         open_points(&p, 1);
         leave_out(&p, 1);
@@ -214,5 +243,7 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
     } else {
         points_anywhere(&p, rows);
     }
+    if (copies)
+        tessi_staged_end(l, copies);
     close_down_to(l, depth);
 }

@@ -23,6 +23,7 @@
  *   lower_line.c   rows of pixels in the registers of a thread
  *   lower_rolling.c sums of windows that roll down the rows, in registers
  *   lower_sweep.c  sums of windows whose coefficients come with the run
+ *   lower_staged.c copies of images in shared and constant memory, for kernels of points
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */
@@ -127,6 +128,7 @@ typedef struct InlineUse {
 /* Where a stage is found while a group with tiles is lowered. */
 typedef struct Place {
     LBufferId scratch;        /* none: not in scratch memory */
+    LBufferId copy;           /* of the whole image, read instead of it; none: it has none */
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
     int64_t columns;          /* of a row that hold values; kernels only */
     bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
@@ -144,6 +146,7 @@ typedef struct Patch {
 } Patch;
 typedef VEC(Patch) PatchList;
 
+typedef struct StagedList StagedList;
 typedef struct Lower {
     Arena *arena;
     const Graph *g;
@@ -167,6 +170,8 @@ typedef struct Lower {
     bool inside_last, inside_rows; /* the guards of the last / the outer dimensions hold here */
     uint8_t n_loop_dims;
     uint32_t guard_depth;
+    LBufferId *constant;      /* by StageId: its copy in constant memory */
+    const StagedList *staged; /* copies that the threads of the kernel in hand read; NULL = none */
     const PatchList *patches; /* to read from instead of the images; NULL = none */
     bool unroll_windows;      /* windows are written out, point by point */
     bool has_sort;            /* the nest being built sorts: vectors are useless */
@@ -178,6 +183,8 @@ typedef struct Lower {
 /* A new function with its scope open; valid until the next. */
 LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment);
 const char *tessi_group_comment(Lower *l, const PlanGroup *group);
+/* A function that copies a stage. */
+void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment);
 /* ---- lower_size.c ---- */
 LExprId tessi_lower_size(Lower *l, SizeId id);
 /* ---- lower.c ---- */
@@ -327,7 +334,24 @@ void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach,
 LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach);
 /* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested everywhere, or only
  * in blocks or warps that do not lie inside. */
-void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split);
+void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
+                         const PlanGroup *copies);
+/* ---- lower_staged.c ---- */
+/* Kernels that bring what the group has in constant memory there. */
+void tessi_staged_constants(Lower *l, const PlanGroup *group);
+/* Declares the copies of a block whose first point is given; NULL when the group has none. */
+StagedList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *nest,
+                                 const LExprId *first);
+/* Fills them; where `inside` holds without rules. */
+void tessi_staged_fill(Lower *l, const StagedList *list, LExprId inside);
+/* From here on a thread computes the point; with no list it reads the images themselves. */
+void tessi_staged_point(Lower *l, StagedList *list, const Coord *coord);
+void tessi_staged_end(Lower *l, const PlanGroup *group);
+/* A read that a copy serves: where `if_in` holds (none: always). */
+typedef struct StagedRead {
+    LExprId load, if_in;
+} StagedRead;
+bool tessi_staged_read(Lower *l, const Eval *ev, const Access *access, StagedRead *out);
 /* ---- lower_blocks.c ---- */
 /* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from, to) lies inside with
  * all it reads. Each function opens the grid of some of them and sets `first`, the first point of the block in hand. */

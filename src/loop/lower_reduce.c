@@ -433,12 +433,12 @@ static void histogram_kernels(Lower *l, const PlanGroup *group, Counting *c, con
     Nest bins = { .body = clear_bin, .user = c };
     tessi_nest_whole(l, tessi_stage(l->g, group->members.at[0]), &bins);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_clear", group->name), comment, CLEAR_BLOCK, 1);
-    tessi_kernel_points(l, &bins, (uint16_t[]){ CLEAR_BLOCK, 1 }, SPLIT_NONE);
+    tessi_kernel_points(l, &bins, (uint16_t[]){ CLEAR_BLOCK, 1 }, SPLIT_NONE, NULL);
     tessi_scope_close(l);
     c->atomic = nest->n_dims > 0;
     tessi_kernel_open(l, group->name, comment, nest->n_dims ? group->block[0] : 1,
                       nest->n_dims ? group->block[1] : 1);
-    tessi_kernel_points(l, nest, group->block, SPLIT_NONE);
+    tessi_kernel_points(l, nest, group->block, SPLIT_NONE, NULL);
     tessi_scope_close(l);
 }
 

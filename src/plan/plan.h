@@ -83,6 +83,19 @@ typedef struct PlanMarch {
 } PlanMarch;
 enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
 
+/* An image that a kernel of points only reads, and of which its blocks read a copy. */
+typedef enum StagedIn {
+#define STAGING(id, word, after, meaning) STAGED_##id,
+#include "plan/stagings.def"
+#undef STAGING
+    N_STAGINGS
+} StagedIn;
+typedef struct PlanStaged {
+    StageId image;
+    StagedIn in;
+} PlanStaged;
+enum { PLAN_MAX_CONSTANT_BYTES = 32 << 10 /* of a plan, in constant memory */ };
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -116,8 +129,9 @@ typedef struct PlanGroup {
         packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
-    PlanMarch march;      /* zeros but for kernels of rolling sums */
-    VEC(PlanPass) passes; /* in order of execution; none without tiles */
+    PlanMarch march;        /* zeros but for kernels of rolling sums */
+    VEC(PlanStaged) staged; /* of kernels of points */
+    VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
     bool stream; /* results bypass the caches when they are larger than the last one */
@@ -167,6 +181,9 @@ enum { PLAN_FEW_POINTS = 1 << 20 };
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
+/* The plan that a name stands for (presets.def): each stage by itself, as papers compute it. NULL when there is no such name. */
+Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name);
+const char *tessi_plan_preset_name(size_t i); /* NULL after the last */
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
 
@@ -195,6 +212,26 @@ typedef struct PlanExtent {
 void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out);
 /* Elements from row to row of a stage of the pass in shared memory. */
 int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent);
+
+/* What the blocks of a kernel read of an image that they copy. */
+typedef struct PlanCopy {
+    bool whole;                         /* all of it: no read moves with the point */
+    int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* else how far from its points */
+    Border rule[MAX_DIMS];              /* which answers; INSIDE: none is needed */
+    ExprId outside;                     /* rule CONSTANT */
+    double loads;  /* of a block whose points are all there, without the copy */
+    double copied; /* elements that it copies instead */
+    double
+        missed; /* reads that are left to the image, since the copy is of the block's points alone */
+} PlanCopy;
+/* NULL, or one sentence: why the kernel cannot have the copy. */
+const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                              const PlanStaged *staged, PlanCopy *out);
+/* Whether a read at the points of such a kernel finds all it reads in the copy. */
+bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy);
+/* Elements of the copy in each dimension of the image, for blocks of so many points. */
+void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
+                           const PlanCopy *copy, int64_t *size);
 
 /* What the cost model expects of a run with these size parameters. */
 typedef struct PlanEstimate {

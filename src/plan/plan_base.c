@@ -333,11 +333,18 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
     return &p->groups.at[p->groups.n - 1];
 }
 
+void tessi_plan_drop_copies(PlanGroup *group)
+{
+    group->staged.at = NULL; /* the memory may be another group's too */
+    group->staged.n = group->staged.cap = 0;
+}
+
 void tessi_plan_point_kernel(PlanGroup *group)
 {
     group->kernel = KERNEL_POINT;
     group->packed = false;
     group->march = (PlanMarch){ 0 };
+    tessi_plan_drop_copies(group);
     group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;

@@ -180,6 +180,10 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
                                  const PlanGroup *group, const Rolling *r);
 KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                    const PlanGroup *group, const Rolling *r);
+/* ---- plan_staged.c: copies of images that kernels of points only read */
+/* The fault of those of a group; of those in constant memory all together; or NULL. */
+const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);
@@ -212,6 +216,8 @@ bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
 /* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions) alone. */
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* Has blocks of the group read the images themselves. */
+void tessi_plan_drop_copies(PlanGroup *group);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */
 void tessi_plan_point_kernel(PlanGroup *group);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */

@@ -26,6 +26,9 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
         g.members.at = NULL;
         g.passes.at = NULL;
         g.members.n = g.members.cap = g.passes.n = g.passes.cap = 0;
+        tessi_plan_drop_copies(&g);
+        VEC_FOREACH (const PlanStaged, staged, &group->staged)
+            VEC_PUSH(a, &g.staged, *staged);
         VEC_FOREACH (const StageId, s, &group->members)
             VEC_PUSH(a, &g.members, *s);
         VEC_FOREACH (const PlanPass, pass, &group->passes) {
@@ -283,6 +286,50 @@ static void change_rolling(Editor *e, uint32_t i)
     offer(e, p, about_group(e, i), "kernel point");
 }
 
+/* The image copied otherwise by the blocks of the group, or not at all. */
+static void change_copy(Editor *e, uint32_t i, StageId image)
+{
+    static const char *const names[] = { "shared", "centre shared", "constant", "not copied" };
+    for (int in = 0; in <= N_STAGINGS; in++) {
+        Plan *p;
+        PlanGroup *group = edit(e, i, &p);
+        uint32_t kept = 0;
+        bool same = false, any = false;
+        for (uint32_t k = 0; k < group->staged.n; k++) {
+            const PlanStaged staged = group->staged.at[k];
+            same = same || (staged.image.v == image.v && (int)staged.in == in);
+            any = any || staged.image.v == image.v;
+            if (staged.image.v != image.v)
+                group->staged.at[kept++] = staged;
+        }
+        group->staged.n = kept;
+        if (same || (in == N_STAGINGS && !any))
+            continue;
+        const PlanStaged staged = { .image = image, .in = (StagedIn)in };
+        if (in < N_STAGINGS)
+            VEC_PUSH(e->arena, &group->staged, staged);
+        offer(e, p, about_group(e, i),
+              tessi_sprintf(e->arena, "%s %s", tessi_stage(e->f->g, image)->name, names[in]));
+    }
+}
+
+static void change_copies(Editor *e, uint32_t i)
+{
+    StageList stored = { 0 }, all = { 0 };
+    VEC_FOREACH (const StageId, id, &e->from->groups.at[i].members) {
+        tessi_plan_stored_reads(e->f, e->from, *id, &stored);
+        VEC_FOREACH (const StageId, image, &stored) {
+            bool seen = false;
+            VEC_FOREACH (const StageId, old, &all)
+                seen = seen || old->v == image->v;
+            if (!seen)
+                VEC_PUSH(e->arena, &all, *image);
+        }
+    }
+    VEC_FOREACH (const StageId, image, &all)
+        change_copy(e, i, *image);
+}
+
 static void change_kernel(Editor *e, uint32_t i)
 {
     static const uint16_t widths[] = { 32, 64, 128, 256 }, heights[] = { 1, 2, 4, 8 };
@@ -291,6 +338,8 @@ static void change_kernel(Editor *e, uint32_t i)
         change_tile_kernel(e, i);
     if (old->kernel == KERNEL_ROLLING)
         change_rolling(e, i);
+    if (old->kernel == KERNEL_POINT)
+        change_copies(e, i);
     if (old->kernel != KERNEL_POINT && old->kernel != KERNEL_REGISTER)
         return;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
@@ -313,6 +362,7 @@ static void change_kernel(Editor *e, uint32_t i)
         Plan *p;
         PlanGroup *group = edit(e, i, &p);
         group->kernel = kernel;
+        tessi_plan_drop_copies(group);
         group->packed = group->packed && kernel == KERNEL_REGISTER;
         group->outputs[0] = outputs[k][0];
         group->outputs[1] = outputs[k][1];
@@ -335,6 +385,7 @@ static void give_tiles(const Plan *p, PlanGroup *group)
         group->tile[d] = 1;
     group->tile[group->n_dims - 1] = FIRST_COLUMNS / 2; /* shared memory is small */
     group->kernel = KERNEL_TILE;
+    tessi_plan_drop_copies(group);
     group->packed = false;
     group->march = (PlanMarch){ 0 };
     group->split = SPLIT_INTERIOR;

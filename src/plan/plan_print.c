@@ -1,5 +1,5 @@
 /* The text of a plan: what a person reads, edits and replays. */
-#include "plan/plan.h"
+#include "plan/plan_base.h"
 
 /* A name as it is, or quoted when it has characters that the reader would stumble over. */
 static void add_name(Text *out, const char *name)
@@ -46,6 +46,40 @@ static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where
     tessi_text_addf(out, " %s\n", tessi_placement_name(where));
     if (where == p->stage[id.v].placement)
         add_reason(out, tessi_sprintf(p->arena, "    %s", indent), p->stage[id.v].reason);
+}
+
+/* What blocks copy of images, with the loads that it saves in a block whose points all lie inside. */
+static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
+{
+    static const struct {
+        const char *word, *after;
+    } words[] = {
+#define STAGING(id, word, after, meaning) { word, after },
+#include "plan/stagings.def"
+#undef STAGING
+    };
+    const PlanFacts *f = group->staged.n ? tessi_plan_facts(p->arena, g) : NULL;
+    VEC_FOREACH (const PlanStaged, staged, &group->staged) {
+        PlanCopy copy;
+        tessi_text_addf(out, "    %s ", words[staged->in].word);
+        add_name(out, tessi_stage(g, staged->image)->name);
+        tessi_text_addf(out, "%s%s\n", *words[staged->in].after ? " " : "",
+                        words[staged->in].after);
+        if (tessi_plan_copied(f, p, group, staged, &copy) || copy.loads < 1)
+            continue;
+        if (staged->in == STAGED_CONSTANT) {
+            tessi_text_addf(out, "        # %.0f loads of a block from constant memory\n",
+                            copy.loads);
+            continue;
+        }
+        tessi_text_addf(out, "        # %.0f loads of a block become %.0f", copy.loads,
+                        copy.copied);
+        if (copy.missed > 0)
+            tessi_text_addf(out, ", and %.0f that may be in caches", copy.missed);
+        else
+            tessi_text_addf(out, ": %.1f times fewer", copy.loads / copy.copied);
+        tessi_text_add(out, "\n");
+    }
 }
 
 static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
@@ -98,6 +132,7 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         if (group->resident)
             tessi_text_addf(out, "    resident %u\n", group->resident);
     }
+    add_staged(p, g, group, out);
     if (group->transform)
         tessi_text_addf(out, "    transform %u %u\n", group->transform, group->strip);
     if (group->median)

@@ -54,6 +54,23 @@ static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Ra
     return true;
 }
 
+/* Copies of some of the images that the blocks read. */
+static void draw_copies(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
+{
+    StageList stored = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members) {
+        tessi_plan_stored_reads(f, p, *id, &stored);
+        VEC_FOREACH (const StageId, image, &stored) {
+            const PlanStaged staged = { .image = *image, .in = (StagedIn)draw(r, N_STAGINGS) };
+            if (draw(r, 3) == 0)
+                continue;
+            VEC_PUSH(f->arena, &group->staged, staged);
+            if (tessi_plan_check_staged(f, p, group) || tessi_plan_check_constants(f, p))
+                group->staged.n--;
+        }
+    }
+}
+
 static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     enum { MOST_POINTS = 1000 }; /* of windows written out */
@@ -71,8 +88,10 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
     const StageId first = group->members.at[0];
     const uint8_t columns = (uint8_t)(1 << draw(r, 4)), rows = (uint8_t)(1 + draw(r, 4));
     if (!tessi_plan_can_tile(f, first) || f->window_points[first.v] * columns * rows > MOST_POINTS
-        || draw(r, 2))
+        || draw(r, 2)) {
+        draw_copies(f, p, group, r);
         return;
+    }
     group->kernel = KERNEL_REGISTER;
     group->outputs[0] = columns;
     group->outputs[1] = rows;
@@ -102,6 +121,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
                 VEC_PUSH(f->arena, &joined.groups, p->groups.at[j]);
         PlanGroup *target = &joined.groups.at[i - (k < i)];
         const PlanGroup old = *target;
+        tessi_plan_drop_copies(target); /* two stages may read an image by two rules */
         target->rows = old.rows < from->rows ? old.rows : from->rows;
         if (p->gpu && (from->kernel != old.kernel || f->has_window[from->members.at[0].v]))
             tessi_plan_point_kernel(target);
@@ -126,6 +146,9 @@ static PlanGroup copy_group(Arena *a, const PlanGroup *from)
     to.members.at = NULL;
     to.passes.at = NULL;
     to.members.n = to.members.cap = to.passes.n = to.passes.cap = 0;
+    tessi_plan_drop_copies(&to);
+    VEC_FOREACH (const PlanStaged, staged, &from->staged)
+        VEC_PUSH(a, &to.staged, *staged);
     VEC_FOREACH (const StageId, s, &from->members)
         VEC_PUSH(a, &to.members, *s);
     VEC_FOREACH (const PlanPass, pass, &from->passes) {
@@ -165,6 +188,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     if (!p->gpu || group->n_dims < 2)
         return;
     group->kernel = KERNEL_TILE;
+    tessi_plan_drop_copies(group);
     group->march = (PlanMarch){ 0 };
     group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
     group->block[0] = threads[draw(r, 4)];

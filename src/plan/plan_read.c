@@ -5,6 +5,7 @@
  *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
+ *                        shared IMAGE [centre]   constant IMAGE (of kernels of points)
  *   why TEXT             (belongs to the group or stage before it)
  *
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
@@ -129,6 +130,37 @@ static bool stage_by_name(PlanReader *r, const char *name, StageId *out)
         return bad(r, DIAG_PLAN_MISMATCH, "the program computes no stage '%s'; did you mean '%s'?",
                    name, near);
     return bad(r, DIAG_PLAN_MISMATCH, "the program computes no stage '%s'", name);
+}
+
+/* An image that kernels may copy: an input, or a stage. */
+static bool image_by_name(PlanReader *r, const char *name, StageId *out)
+{
+    GRAPH_FOREACH_STAGE (r->g, id) {
+        if (tessi_stage(r->g, id)->kind != STAGE_INPUT || !r->f->needed[id.v]
+            || !tessi_streq(tessi_stage(r->g, id)->name, name))
+            continue;
+        *out = id;
+        return true;
+    }
+    return stage_by_name(r, name, out);
+}
+
+static bool read_staged(PlanReader *r, bool constant)
+{
+    PlanStaged staged = { .in = constant ? STAGED_CONSTANT : STAGED_SHARED };
+    const char *name = needed_word(r, "the name of an image");
+    if (!name || !image_by_name(r, name, &staged.image))
+        return false;
+    const char *centre = word(r);
+    if (!centre)
+        return false;
+    if (*centre && (constant || !tessi_streq(centre, "centre")))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "expected %sthe end of the line, not '%s'",
+                   constant ? "" : "'centre' or ", centre);
+    if (*centre)
+        staged.in = STAGED_CENTRE;
+    VEC_PUSH(r->arena, &r->group->staged, staged);
+    return line_ends(r);
 }
 
 /* The loops of a group are those of its first stage, until said otherwise. */
@@ -441,7 +473,8 @@ static bool read_line(PlanReader *r)
         || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
         || tessi_streq(key, "resident") || tessi_streq(key, "packed")
         || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
-        || tessi_streq(key, "count") || tessi_streq(key, "march");
+        || tessi_streq(key, "count") || tessi_streq(key, "march") || tessi_streq(key, "shared")
+        || tessi_streq(key, "constant");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -470,6 +503,8 @@ static bool read_line(PlanReader *r)
         return read_transform(r);
     if (tessi_streq(key, "histogram") || tessi_streq(key, "count"))
         return read_median(r, tessi_streq(key, "count"));
+    if (tessi_streq(key, "shared") || tessi_streq(key, "constant"))
+        return read_staged(r, tessi_streq(key, "constant"));
     if (tessi_streq(key, "packed")) {
         r->group->packed = true;
         return line_ends(r);

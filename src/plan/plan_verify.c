@@ -284,7 +284,11 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
         if (!fault)
             fault = check_order(&c, i);
         if (!fault)
+            fault = tessi_plan_check_staged(c.f, p, &p->groups.at[i]);
+        if (!fault)
             fault = tessi_plan_check_tiles(c.f, p, &p->groups.at[i], &regions);
     }
+    if (!fault)
+        fault = tessi_plan_check_constants(c.f, p);
     return fault ? fault : check_size(&c);
 }

@@ -405,6 +405,7 @@ static const DeviceOps cuda_ops = {
     .module_free = tessi_cuda_module_free,
     .kernel = tessi_cuda_kernel,
     .kernel_free = tessi_cuda_kernel_free,
+    .variable = tessi_cuda_variable,
     .launch = tessi_cuda_launch,
     .stream_new = stream_new,
     .stream_free = stream_free,

@@ -71,6 +71,7 @@ void tessi_cuda_module_free(Device *d, DeviceModule *m);
 bool tessi_cuda_kernel(Device *d, DeviceModule *m, const char *name, DeviceKernel **kernel,
                        Failure *f);
 void tessi_cuda_kernel_free(Device *d, DeviceKernel *k);
+bool tessi_cuda_variable(Device *d, DeviceModule *m, const char *name, void **handle, Failure *f);
 bool tessi_cuda_launch(Device *d, const DeviceLaunch *launch, DeviceStream stream, Failure *f);
 
 #endif

@@ -249,6 +249,20 @@ bool tessi_cuda_kernel(Device *base, DeviceModule *m, const char *name, DeviceKe
     return ok;
 }
 
+bool tessi_cuda_variable(Device *base, DeviceModule *m, const char *name, void **handle, Failure *f)
+{
+    CudaDevice *d = (CudaDevice *)base;
+    CUdeviceptr address = 0;
+    size_t bytes;
+    if (!tessi_cuda_enter(d, f))
+        return false;
+    const bool ok = tessi_cuda_check(
+        &d->api, d->api.module_global(&address, &bytes, m->module, name), "find a variable", f);
+    *handle = (void *)(uintptr_t)address;
+    tessi_cuda_leave(d);
+    return ok;
+}
+
 void tessi_cuda_kernel_free(Device *d, DeviceKernel *k)
 {
     (void)d; /* it belongs to its module */

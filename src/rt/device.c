@@ -169,6 +169,15 @@ bool tessi_device_kernel(Device *d, DeviceModule *m, const char *name, DeviceKer
     return d->ops->kernel(d, m, name, kernel, f);
 }
 
+bool tessi_device_variable(Device *d, DeviceModule *m, const char *name, void **handle, Failure *f)
+{
+    *handle = NULL;
+    return d->ops->variable
+               ? d->ops->variable(d, m, name, handle, f)
+               : tessi_failf(f, TESS_ERROR_INTERNAL, "%s knows no variables of modules",
+                             tessi_device_kind_name(d->info.kind));
+}
+
 void tessi_device_kernel_free(Device *d, DeviceKernel *k)
 {
     if (k)

@@ -104,6 +104,9 @@ bool tessi_device_kernel(Device *d, DeviceModule *m, const char *name, DeviceKer
 void tessi_device_kernel_free(Device *d, DeviceKernel *k);
 const DeviceKernelInfo *tessi_device_kernel_info(const DeviceKernel *k);
 
+/* The memory of a variable of the module, as the handle of a buffer. CUDA only. */
+bool tessi_device_variable(Device *d, DeviceModule *m, const char *name, void **handle, Failure *f);
+
 typedef struct DeviceArg {
     const void *at; /* the value; of a buffer, its handle */
     size_t size;

@@ -24,6 +24,7 @@ typedef struct DeviceOps {
     void (*module_free)(Device *d, DeviceModule *m);
     bool (*kernel)(Device *d, DeviceModule *m, const char *name, DeviceKernel **kernel, Failure *f);
     void (*kernel_free)(Device *d, DeviceKernel *k);
+    bool (*variable)(Device *d, DeviceModule *m, const char *name, void **handle, Failure *f);
     bool (*launch)(Device *d, const DeviceLaunch *launch, DeviceStream stream, Failure *f);
     bool (*stream_new)(Device *d, DeviceStream *stream, Failure *f);
     void (*stream_free)(Device *d, DeviceStream stream);

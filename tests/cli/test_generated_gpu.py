@@ -44,19 +44,19 @@ def opencl_has_a_device(folder):
     return done.returncode == 0 and subprocess.run([str(folder / "device")], capture_output=True).returncode == 0
 
 
-def build(folder, program, suffix):
+def build(folder, program, suffix, *options):
     path = folder / f"{program.stem}{suffix}"
-    code, _, errors = tool.run("build", program, "-o", path)
+    code, _, errors = tool.run("build", program, "-o", path, *options)
     tool.check(f"build {path.name}", code == 0, errors)
     if code == 0:
         first = path.read_bytes()
-        tool.run("build", program, "-o", path)
+        tool.run("build", program, "-o", path, *options)
         tool.check(f"{path.name} is the same each time", path.read_bytes() == first)
     return path if code == 0 else None
 
 
-def check_cl(folder, program):
-    path = build(folder, program, ".cl")
+def check_cl(folder, program, *options):
+    path = build(folder, program, ".cl", *options)
     main, out = folder / "main.c", folder / "cl"
     main.write_text(f'#include "{program.stem}.h"\n#include "{path.name}"\n')
     compiled(f"{path.name} and its header are C", "gcc", "-std=c11", *WARNINGS, "-c", main, "-o", folder / "main.o")
@@ -64,8 +64,8 @@ def check_cl(folder, program):
         test_says_ok(f"{path.name} self-test", out)
 
 
-def check_cu(folder, program, *flags):
-    path = build(folder, program, ".cu")
+def check_cu(folder, program, *flags, options=()):
+    path = build(folder, program, ".cu", *options)
     reference, plain, out = folder / "reference.o", folder / f"{program.stem}.cc", folder / "cu"
     plain.write_text(on_processor(path.read_text()))
     if compiled(f"{path.name} has its reference in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", *flags, "-DTESSERA_SELFTEST", "-c", path, "-o", reference) \
@@ -119,6 +119,12 @@ with tool.workspace() as place:
             check_cl(folder, program)
         if with_cpp:
             check_cu(folder, program)
+    masks = tool.ROOT / "tests" / "corpus" / "mask_runtime_borders.tess"
+    for preset in ("lecture-tiled", "lecture-cached"):
+        if with_opencl:
+            check_cl(folder, masks, f"--plan={preset}")
+        if with_cpp:
+            check_cu(folder, masks, options=(f"--plan={preset}",))
     if with_cpp:
         check_cu(folder, programs[1], "-DTESS_WIDE_INDEX")
         check_cu(folder, programs[1], "-DTESS_ALIGNED_ROWS")

@@ -1,5 +1,6 @@
 /* The corpus as CUDA C++, compiled by NVRTC for an sm_90 device that need not be there: the driver is a table of functions that do
- * nothing. Every 16th program with the plan chosen; TESSERA_ALL=1: all of them, and with the naive plan as well. Skips without NVRTC. */
+ * nothing. Every 16th program with the plan chosen, those with masks of the run with the presets; TESSERA_ALL=1: all of them, and with the naive plan as
+ * well. Skips without NVRTC. */
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "gpu/gpu_test.h"
@@ -43,13 +44,17 @@ static CudaDriver make_driver(void)
 }
 
 /* ---- The programs -------------------------------------------------------------------------------------------------------------------- */
-static const char *plan_text(Arena *a, const CorpusRun *run, bool naive)
+enum { CHOSEN = -2, NAIVE = -1 /* or the number of a preset */ };
+
+static const char *plan_text(Arena *a, const CorpusRun *run, int which)
 {
     const Variant *v = run->program->variants;
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
-    const Plan *plan =
-        naive ? tessi_plan_naive(a, v->graph, m) : tessi_plan_choose(a, v->graph, v->analysis, m);
+    const Plan *plan = which == NAIVE ? tessi_plan_naive(a, v->graph, m)
+                       : which == CHOSEN
+                           ? tessi_plan_choose(a, v->graph, v->analysis, m)
+                           : tessi_plan_preset(a, v->graph, m, tess_preset((size_t)which));
     Text text;
     tessi_text_init(&text, a);
     tessi_plan_print(plan, v->graph, &text);
@@ -83,7 +88,7 @@ static bool compiles(Arena *a, Device *d, const char *path, const CorpusRun *run
     return ok;
 }
 
-static bool compile_case(Device *d, const char *path, bool naive)
+static bool compile_case(Device *d, const char *path, int which)
 {
     static const int64_t some_sizes[] = { 17, 37, 3, 2, 17, 37, 3, 2 };
     Arena a;
@@ -99,7 +104,7 @@ static bool compile_case(Device *d, const char *path, bool naive)
                         .seed = 1 };
     bool ok = corpus_run(&c, &s, &truth, &why);
     s.target = TESS_TARGET_LOOPS;
-    s.plan = ok ? plan_text(&a, &truth, naive) : NULL;
+    s.plan = ok ? plan_text(&a, &truth, which) : NULL;
     if (ok) {
         ok = corpus_run(&c, &s, &run, &why) && compiles(&a, d, path, &run);
         corpus_close(&run);
@@ -129,8 +134,12 @@ int main(void)
     support_arena_init(&a);
     int n = corpus_list(&a, paths, MOST_CASES), compiled = 0, failed = 0;
     for (int i = 0; i < n; i += all ? 1 : EVERY)
-        for (int naive = 0; naive < (all ? 2 : 1); naive++, compiled++)
-            failed += !compile_case(d, paths[i], naive != 0);
+        for (int which = CHOSEN; which <= (all ? NAIVE : CHOSEN); which++, compiled++)
+            failed += !compile_case(d, paths[i], which);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; strstr(paths[i], "/mask_runtime") && tess_preset((size_t)k);
+             k++, compiled++)
+            failed += !compile_case(d, paths[i], k);
     tessi_arena_dispose(&a);
     tessi_device_close(d);
     printf("%d texts, %d failed\n", compiled, failed);

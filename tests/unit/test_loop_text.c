@@ -25,6 +25,7 @@ static const char everything[] =
     "buffer reals: table double[2, 8] = { 0.1, -0.0, inf, -inf, nan, 1e+300, 5e-324, 3.0, 0.0, "
     "0.0, 0.0, 0.0,\n"
     "  0.0, 0.0, 0.0, 0.0 }\n"
+    "buffer weights: constant float[5, 5]\n"
     "\n"
     "## computes\n"
     "## things\n"

@@ -48,6 +48,7 @@ static void broken_programs_are_refused(void **state)
         { "buffer b: input 0/0 float[N, M]\n", "", "buffer 'b' has other sizes than its image" },
         { declared_twice, "", "'out2' is a channel that another buffer holds" },
         { "buffer b: temp index[M]\n", "", "buffer 'b' has no type that can be stored" },
+        { "buffer b: constant float[M]\n", "", "constant buffer 'b' is not of constant size" },
         { "buffer b: temp float[idx(s)]\n", "", "a size of 'b' depends on more than parameters" },
         { "input i: { a: float @1 } pixel 4 [M]\n", "",
           "a channel of image 'i' lies outside the pixel" },

@@ -249,6 +249,12 @@ static CUresult fake_module_function(CUfunction *k, CUmodule m, const char *name
     *k = m;
     return next_call();
 }
+static CUresult fake_module_global(CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
+{
+    assert_true(m && strcmp(name, "variable") == 0);
+    *p = *n = 16;
+    return next_call();
+}
 static CUresult fake_function_attribute(int *value, int attribute, CUfunction k)
 {
     (void)k;
@@ -511,6 +517,9 @@ static bool use_kernel(Session *s, Failure *f)
         (DeviceLaunch){ .grid = { 7, 2, 1 }, .block = { 64, 2, 1 }, .args = args, .n_args = 2 };
     bool ok = tessi_device_kernel(s->d, s->module, "kernel", &s->kernel, f);
     s->launch.kernel = s->kernel;
+    void *variable;
+    if (ok && tessi_device_info(s->d)->kind == DEVICE_CUDA)
+        ok = tessi_device_variable(s->d, s->module, "variable", &variable, f);
     ok = ok && tessi_device_record(s->d, s->stream, &s->from, f)
          && tessi_device_launch(s->d, &s->launch, s->stream, f)
          && tessi_device_record(s->d, s->stream, &s->to, f)

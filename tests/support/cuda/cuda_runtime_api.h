@@ -155,6 +155,11 @@ inline cudaError_t cudaFree(void *memory)
     free(memory);
     return cudaSuccess;
 }
+template <class T> cudaError_t cudaGetSymbolAddress(void **address, T &symbol)
+{
+    *address = (void *)&symbol;
+    return cudaSuccess;
+}
 inline cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t)
 {
     return cudaMalloc(memory, bytes);

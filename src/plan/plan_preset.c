@@ -1,0 +1,70 @@
+/* Plans by name: those that papers compute with, to measure others against. Each stage by itself in memory, a point a thread; what presets
+ * differ in is what blocks copy before they compute. */
+#include "plan/plan_base.h"
+
+enum { STAGED_NONE = N_STAGINGS };
+
+typedef struct Preset {
+    const char *name;
+    int masks, images; /* StagedIn, or NONE */
+    Split split;
+    const char *meaning;
+} Preset;
+
+static const Preset presets[] = {
+#define PRESET(name, masks, images, split, meaning) \
+    { name, STAGED_##masks, STAGED_##images, split, meaning },
+#include "plan/presets.def"
+#undef PRESET
+};
+
+/* Copies of one image as the preset has them, where the kernel can have them and some element is read more than once. */
+static void stage_image(const PlanFacts *f, const Plan *p, PlanGroup *group, const Preset *preset,
+                        StageId image)
+{
+    PlanStaged staged = { .image = image, .in = STAGED_SHARED };
+    PlanCopy copy;
+    const char *fault = tessi_plan_copied(f, p, group, &staged, &copy);
+    const int wanted = !fault && !copy.whole ? preset->images : preset->masks;
+    if (wanted == STAGED_NONE || (!fault && copy.loads <= copy.copied))
+        return;
+    staged.in = (StagedIn)wanted;
+    VEC_PUSH(p->arena, &group->staged, staged);
+    if (tessi_plan_check_staged(f, p, group) || tessi_plan_check_constants(f, p))
+        group->staged.n--;
+}
+
+static void stage_images(const PlanFacts *f, const Plan *p, PlanGroup *group, const Preset *preset)
+{
+    StageList stored = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members) {
+        tessi_plan_stored_reads(f, p, *id, &stored);
+        VEC_FOREACH (const StageId, image, &stored)
+            stage_image(f, p, group, preset, *image);
+    }
+}
+
+Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name)
+{
+    const Preset *preset = NULL;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (tessi_streq(presets[i].name, name))
+            preset = &presets[i];
+    if (!preset)
+        return NULL;
+    const PlanFacts *f = tessi_plan_facts(a, g);
+    Plan *p = tessi_plan_naive(a, g, m);
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        group->split =
+            tessi_stage_is_plain(tessi_stage(g, group->members.at[0])) ? preset->split : SPLIT_NONE;
+        group->reason = tessi_sprintf(a, "%s: %s", preset->name, preset->meaning);
+        if (p->gpu)
+            stage_images(f, p, group, preset);
+    }
+    return p;
+}
+
+const char *tessi_plan_preset_name(size_t i)
+{
+    return i < sizeof presets / sizeof *presets ? presets[i].name : NULL;
+}

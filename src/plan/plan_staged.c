@@ -1,0 +1,321 @@
+/* Copies of images that the blocks of a kernel of points only read: in shared memory what their points read, or their points alone; in
+ * constant memory all of a small image. Which images a kernel only reads is known, since stages never change; what is asked here is how
+ * far the reads go, and how many loads a copy saves.
+ *
+ * A copy serves the reads of the members at constant distances, those of inlined stages at the very point included; all other reads
+ * find the image itself. */
+#include "plan/plan_base.h"
+
+enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted */
+
+/* ---- Single reads ----------------------------------------------------------------------------------------------------------- */
+
+/* How far from the point a read goes in dimension d; false when that is no constant. */
+static bool reach_of(const Graph *g, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
+{
+    if (dim->absolute || dim->src != d || dim->scale != 1 || !tessi_size_is_const(g, dim->add, lo))
+        return false;
+    *hi = *lo;
+    for (int t = 0; t < dim->n_terms; t++) {
+        const Window *w = tessi_window(g, dim->term[t].window);
+        const int64_t a = (int64_t)w->lo[dim->term[t].var] * dim->term[t].coef;
+        const int64_t b = (int64_t)w->hi[dim->term[t].var] * dim->term[t].coef;
+        *lo += a < b ? a : b;
+        *hi += a < b ? b : a;
+    }
+    return true;
+}
+
+static bool moves(const Access *access)
+{
+    for (int d = 0; d < access->n_dims; d++)
+        if (access->dim[d].absolute || access->dim[d].src >= 0)
+            return true;
+    return false;
+}
+
+static bool same_rules(const Access *access, const PlanCopy *copy)
+{
+    bool constant = false;
+    for (int d = 0; d < access->n_dims; d++) {
+        const Border rule = access->dim[d].rule;
+        constant = constant || rule == BORDER_CONSTANT;
+        if (rule != BORDER_INSIDE && rule != copy->rule[d])
+            return false;
+    }
+    return !constant || access->outside.v == copy->outside.v;
+}
+
+bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy)
+{
+    int64_t lo, hi;
+    for (int d = 0; d < access->n_dims; d++)
+        if (!reach_of(g, &access->dim[d], d, &lo, &hi) || lo < copy->lo[d] || hi > copy->hi[d])
+            return false;
+    return same_rules(access, copy);
+}
+
+/* The share of the points of a block that find an element of the block at the offsets of a read in one dimension, n of them. */
+static double share_inside(const Graph *g, const AccessDim *dim, int64_t n)
+{
+    int64_t first = 0, from = 0, to = 0, step = 1;
+    double found = 0, all = 0;
+    tessi_size_is_const(g, dim->add, &first);
+    if (dim->n_terms == 1) {
+        const Window *w = tessi_window(g, dim->term[0].window);
+        from = w->lo[dim->term[0].var];
+        to = w->hi[dim->term[0].var];
+        step = dim->term[0].coef;
+    }
+    for (int64_t k = from; k <= to && k - from < MOST_OFFSETS; k++) {
+        const int64_t at = first + k * step, distance = at < 0 ? -at : at;
+        found += distance < n ? (double)(n - distance) : 0;
+        all += (double)n;
+    }
+    return found / all;
+}
+
+/* ---- Reads of a kernel ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Reader {
+    const PlanFacts *f;
+    const Plan *p;
+    const PlanGroup *group;
+    StageId image;
+    PlanCopy *copy;
+    int64_t block[MAX_DIMS]; /* points of a block in each dimension */
+    double points;           /* of a block */
+    bool any, two_rules;     /* some read moves; two are answered differently */
+} Reader;
+
+static void join_rules(Reader *r, const Access *access)
+{
+    for (int d = 0; d < access->n_dims; d++) {
+        const Border rule = access->dim[d].rule;
+        if (rule == BORDER_INSIDE)
+            continue;
+        r->two_rules =
+            r->two_rules || (r->copy->rule[d] != BORDER_INSIDE && r->copy->rule[d] != rule);
+        r->copy->rule[d] = rule;
+    }
+    if (!access->outside.v)
+        return;
+    r->two_rules = r->two_rules || (r->copy->outside.v && r->copy->outside.v != access->outside.v);
+    r->copy->outside = access->outside;
+}
+
+static void add_read(Reader *r, const PlanRead *read)
+{
+    const Graph *g = r->f->g;
+    const Access *access = tessi_access(g, read->access);
+    int64_t lo[MAX_DIMS], hi[MAX_DIMS];
+    double inside = 1;
+    if (access->n_dims != r->group->n_dims)
+        return;
+    for (int d = 0; d < access->n_dims; d++) {
+        if (!reach_of(g, &access->dim[d], d, &lo[d], &hi[d]))
+            return;
+        inside *= share_inside(g, &access->dim[d], r->block[d]);
+    }
+    for (int d = 0; d < access->n_dims; d++) {
+        if (!r->any || lo[d] < r->copy->lo[d])
+            r->copy->lo[d] = lo[d];
+        if (!r->any || hi[d] > r->copy->hi[d])
+            r->copy->hi[d] = hi[d];
+    }
+    r->any = true;
+    r->copy->loads += r->points * read->times;
+    r->copy->missed += r->points * read->times * (1 - inside);
+    join_rules(r, access);
+}
+
+static void add_stage(Reader *r, StageId id)
+{
+    VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v]) {
+        if (read->producer.v == r->image.v && read->access.v)
+            add_read(r, read);
+        else if (read->same_point && r->p->stage[read->producer.v].placement == PLACE_INLINE
+                 && tessi_plan_computes(r->f, read->producer))
+            add_stage(r, read->producer);
+    }
+}
+
+/* Loads of a block of an image whose reads do not move. */
+static void count_still(Reader *r, StageId id)
+{
+    VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
+        if (read->producer.v == r->image.v && read->access.v
+            && !moves(tessi_access(r->f->g, read->access)))
+            r->copy->loads += r->points * read->times;
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------------------------------------- */
+
+/* The elements of an image of constant sizes; -1 of others. */
+static int64_t elements_of(const Graph *g, const Stage *s)
+{
+    int64_t all = 1, n;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        if (!tessi_size_is_const(g, s->size[d], &n) || !tessi_mul_i64(all, n, &all))
+            return -1;
+    return all;
+}
+
+static int64_t block_points(const PlanGroup *group, int d)
+{
+    const int from_last = group->n_dims - 1 - d;
+    return from_last < 2 ? group->block[from_last] : 1;
+}
+
+void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
+                           const PlanCopy *copy, int64_t *size)
+{
+    const Stage *s = tessi_stage(g, staged->image);
+    for (uint8_t d = 0; d < s->n_dims; d++) {
+        if (copy->whole)
+            tessi_size_is_const(g, s->size[d], &size[d]);
+        else
+            size[d] = block_points(group, d)
+                      + (staged->in == STAGED_CENTRE ? 0 : copy->hi[d] - copy->lo[d]);
+    }
+}
+
+/* Rows are padded as in any intermediate image. */
+static int64_t constant_bytes(const Graph *g, const Stage *s)
+{
+    enum { VECTOR = 16 };
+    int64_t bytes = tessi_type_info(s->type)->bytes;
+    for (uint8_t d = s->n_dims; d-- > 0;) {
+        int64_t n;
+        if (!tessi_size_is_const(g, s->size[d], &n) || !tessi_mul_i64(bytes, n, &bytes)
+            || bytes > PLAN_MAX_CONSTANT_BYTES)
+            return PLAN_MAX_CONSTANT_BYTES + 1;
+        if (d + 1 == s->n_dims)
+            bytes = (bytes + VECTOR - 1) / VECTOR * VECTOR;
+    }
+    return bytes;
+}
+
+static const char *read_copy(Reader *r, const PlanStaged *staged)
+{
+    const Graph *g = r->f->g;
+    Arena *a = r->f->arena;
+    const Stage *s = tessi_stage(g, staged->image);
+    const int64_t all = elements_of(g, s);
+    VEC_FOREACH (const StageId, id, &r->group->members)
+        if (staged->in != STAGED_CONSTANT)
+            add_stage(r, *id);
+    if (r->two_rules)
+        return tessi_sprintf(a, "group '%s' reads '%s' by more than one border rule",
+                             r->group->name, s->name);
+    r->copy->whole = !r->any;
+    if (r->any) {
+        int64_t size[MAX_DIMS] = { 0 };
+        tessi_plan_copy_shape(g, r->group, staged, r->copy, size);
+        r->copy->copied = 1;
+        for (uint8_t d = 0; d < s->n_dims; d++)
+            r->copy->copied *= (double)size[d];
+        if (staged->in == STAGED_SHARED)
+            r->copy->missed = 0;
+        return NULL;
+    }
+    r->copy->missed = 0;
+    VEC_FOREACH (const StageId, id, &r->group->members)
+        count_still(r, *id);
+    if (staged->in == STAGED_CONSTANT && all < 1)
+        return tessi_sprintf(
+            a, "group '%s': '%s' is not of constant size, as all in constant memory is",
+            r->group->name, s->name);
+    if (staged->in == STAGED_CENTRE || all < 1)
+        return tessi_sprintf(
+            a, "group '%s' does not read '%s' at constant distances from its points%s",
+            r->group->name, s->name,
+            staged->in == STAGED_CENTRE ? "" : ", and its sizes are not constant");
+    r->copy->copied = (double)all;
+    return NULL;
+}
+
+const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                              const PlanStaged *staged, PlanCopy *out)
+{
+    *out = (PlanCopy){ .rule = { BORDER_INSIDE } };
+    Reader r = { .f = f, .p = p, .group = group, .image = staged->image, .copy = out, .points = 1 };
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        out->rule[d] = BORDER_INSIDE;
+    for (uint8_t d = 0; d < group->n_dims; d++) {
+        r.block[d] = block_points(group, d);
+        r.points *= (double)r.block[d];
+    }
+    return read_copy(&r, staged);
+}
+
+/* ---- Is it legal? ------------------------------------------------------------------------------------------------------------ */
+
+static bool reads_image(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId image)
+{
+    StageList stored = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members) {
+        tessi_plan_stored_reads(f, p, *id, &stored);
+        VEC_FOREACH (const StageId, s, &stored)
+            if (s->v == image.v)
+                return true;
+    }
+    return false;
+}
+
+const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    Arena *a = f->arena;
+    int64_t shared = 0;
+    if (!group->staged.n)
+        return NULL;
+    bool plain = group->kernel == KERNEL_POINT && group->n_dims > 0 && group->split != SPLIT_WARP;
+    VEC_FOREACH (const StageId, id, &group->members)
+        plain = plain && tessi_stage_is_plain(tessi_stage(f->g, *id));
+    if (!plain)
+        return tessi_sprintf(a,
+                             "group '%s': copies of images are for kernels of points of whole "
+                             "stages, not split by warps",
+                             group->name);
+    VEC_FOREACH (const PlanStaged, staged, &group->staged) {
+        const Stage *s = tessi_stage(f->g, staged->image);
+        VEC_FOREACH (const PlanStaged, other, &group->staged)
+            if (other < staged && other->image.v == staged->image.v)
+                return tessi_sprintf(a, "group '%s' copies '%s' twice", group->name, s->name);
+        if (p->stage[staged->image.v].placement != PLACE_MEMORY
+            || !reads_image(f, p, group, staged->image))
+            return tessi_sprintf(a, "group '%s' does not read '%s' from memory", group->name,
+                                 s->name);
+        PlanCopy copy;
+        const char *fault = tessi_plan_copied(f, p, group, staged, &copy);
+        if (fault)
+            return fault;
+        if (staged->in == STAGED_CONSTANT)
+            continue;
+        const int64_t bytes = tessi_type_info(s->type)->bytes;
+        shared += copy.copied < PLAN_MAX_SHARED_BYTES ? (int64_t)copy.copied * bytes
+                                                      : PLAN_MAX_SHARED_BYTES + 1;
+    }
+    return shared > PLAN_MAX_SHARED_BYTES
+               ? tessi_sprintf(a, "group '%s' needs more than %d bytes of shared memory",
+                               group->name, PLAN_MAX_SHARED_BYTES)
+               : NULL;
+}
+
+const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p)
+{
+    int64_t all = 0;
+    uint32_t *seen = f->mark, now = ++f->mark[0];
+    VEC_FOREACH (const PlanGroup, group, &p->groups) {
+        VEC_FOREACH (const PlanStaged, staged, &group->staged) {
+            if (staged->in != STAGED_CONSTANT || seen[staged->image.v] == now)
+                continue;
+            seen[staged->image.v] = now;
+            all += constant_bytes(f->g, tessi_stage(f->g, staged->image));
+        }
+    }
+    return all > PLAN_MAX_CONSTANT_BYTES
+               ? tessi_sprintf(f->arena, "the plan puts more than %d bytes into constant memory",
+                               PLAN_MAX_CONSTANT_BYTES)
+               : NULL;
+}

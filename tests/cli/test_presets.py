@@ -1,0 +1,98 @@
+"""Plans that papers have, by name: what they copy and how many loads that saves, as the lecture on convolution counts them; the same pixels from all of them
+on the first OpenCL device, for every border rule, images of one pixel, windows wider than the image and rows with padding; what does not fit is refused."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+MACHINE = tool.ROOT / "machines" / "generic-gpu.machine"
+LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached"]
+STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
+PROGRAMS = {
+    "line": ("stencil f(vector#1 {t} X, mask#1 {t} m) {{ return convolve(X, m); }}\nparameter N;\nvector#1 {t} X[N];\nmask#1 {t} m[{k}];\nreturn f(X:{rule}, m);\n"),
+    "plane": ("stencil f(vector#2 {t} X, mask#2 {t} m) {{ return convolve(X, m); }}\nparameter M, N;\nvector#2 {t} X[M, N];\nmask#2 {t} m[{k}, {k}];\nreturn f(X:{rule}, m);\n"),
+    "colour": ("struct rgb {{ {t} r; {t} g; {t} b; }}\nstencil f(vector#2 any X, mask#1 {t} m) {{ return sum(i in m : m[i] * X@[i, 0]); }}\nparameter M, N;\nvector#2 rgb X[M, N];\n"
+               "mask#1 {t} m[{k}];\ny = f(X:{rule}, m);\nreturn f(y:{rule}, m);\n"),
+}
+
+
+def program(folder, name, t="float", k=5, rule="constant(0)"):
+    path = folder / f"{name}.tess"
+    path.write_text(PROGRAMS[name].format(t=t, k=k, rule=rule))
+    return path
+
+
+def plan_of(path, preset, block=None):
+    """The preset's plan as a text, perhaps with other blocks, which is then read back."""
+    code, text, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={preset}")
+    tool.check(f"{preset} of {path.stem}", code == 0, errors)
+    if block:
+        edited = path.parent / "edited.plan"
+        edited.write_text("\n".join(f"    block {block}" if line.startswith("    block") else line for line in text.splitlines()) + "\n")
+        code, text, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
+        tool.check(f"{preset} of {path.stem} read back", code == 0, errors)
+    return text
+
+
+def check_loads(folder):
+    """The lecture's examples: a tile of 8 points under a mask of 5, one of 4; in two dimensions a tile of 8 x 8 under 5 x 5."""
+    line, plane = program(folder, "line"), program(folder, "plane")
+    for path, block, shared, centre in [
+            (line, "8 1", "# 40 loads of a block become 12: 3.3 times fewer", "# 40 loads of a block become 8, and 6 that may be in caches"),
+            (line, "4 1", "# 20 loads of a block become 8: 2.5 times fewer", "# 20 loads of a block become 4, and 6 that may be in caches"),
+            (plane, "8 8", "# 1600 loads of a block become 144: 11.1 times fewer", "# 1600 loads of a block become 64, and 444 that may be in caches")]:
+        name = f"{path.stem}, tiles of {block}"
+        basic, constant, tiled, cached = (plan_of(path, preset, block) for preset in LECTURE)
+        tool.check(f"{name}: nothing copied", "shared" not in basic and "\n    constant " not in basic, basic)
+        tool.check(f"{name}: the mask in constant memory", "\n    constant m\n" in constant and "shared" not in constant, constant)
+        tool.check(f"{name}: tiles", f"\n    constant m\n" in tiled and f"\n    shared X\n        {shared}\n" in tiled, tiled)
+        tool.check(f"{name}: halos left to the caches", f"\n    shared X centre\n        {centre}\n" in cached, cached)
+
+
+def check_pixels(folder):
+    cases = [("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask"]), ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
+             ("plane", "double", 3, "reflect", ["17x70"], STAGED), ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both"])]
+    for name, t, k, rule, sizes, presets in cases:
+        path = program(folder, name, t, k, rule)
+        mask = f"random:2:{k}x{k}" if name == "plane" else f"random:2:{k}"
+        for preset in presets:
+            for size in sizes:
+                image = folder / "image.npy"
+                size = [int(n) for n in size.split("x")]
+                if name == "colour":
+                    values = [float(n * 7 % 11) for n in range(size[0] * size[1] * 3)]
+                    tool.write_npy(image, size, "<f4", values)
+                code, _, errors = tool.run("run", path, image if name == "colour" else f"random:1:{'x'.join(map(str, size))}", mask, "-o", folder / "out.npy",
+                                           "--target=opencl", "--verify", f"--plan={preset}")
+                if "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors):
+                    return print("without OpenCL: pixels are not compared")
+                tool.check(f"{preset} of {name} {t} {rule} {size}", code == 0, errors)
+
+
+def check_refused(folder):
+    path = program(folder, "plane")
+    text = plan_of(path, "lecture-tiled")
+    for change, says in [(("shared X", "shared X twice"), "expected 'centre' or the end of the line"), (("constant m", "constant m centre"), "expected the end of the line"),
+                         (("constant m", "constant X"), "'X' is not of constant size"), (("constant m", "shared m centre"), "does not read 'm' at constant distances"),
+                         (("shared X", "constant m"), "copies 'm' twice"), (("shared X", "shared Y"), "no stage 'Y'"), (("kernel point", "kernel register"), "kernels of points"),
+                         (("block 32 8", "block 1024 1"), None), (("split none", "split warp"), "not split by warps")]:
+        edited = folder / "edited.plan"
+        edited.write_text(text.replace(*change))
+        code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
+        tool.check(f"{change[1]} is {'refused' if says else 'fine'}", (code == 1 and says in errors) if says else code == 0, errors)
+    path.write_text(path.read_text().replace("m[5, 5]", "m[91, 91]"))
+    edited.write_text(text)
+    code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
+    tool.check("masks of 33 KiB in constant memory are refused", code == 1 and "more than 32768 bytes into constant memory" in errors, errors)
+    code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", "--plan=lecture-tild")
+    tool.check("a name that is neither file nor preset", code != 0 and "lecture-tild" in errors, errors)
+
+
+if __name__ == "__main__":
+    with tool.workspace() as name:
+        folder = pathlib.Path(name)
+        check_loads(folder)
+        check_refused(folder)
+        check_pixels(folder)
+    tool.finish()
