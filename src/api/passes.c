@@ -7,7 +7,6 @@
 #include "api/embedded.h"
 #include "api/gpu.h"
 #include "emit/emit.h"
-#include "graph/graph_transform.h"
 #include "loop/lower.h"
 #include "rt/machine.h"
 
@@ -59,8 +58,7 @@ static void add_forms(const Graph *g, Plan *plan)
 {
     VEC_FOREACH (const MaskForm, form, &g->forms) {
         StageId id = tessi_graph_stage_by_name(g, form->stage);
-        WideSum sum;
-        bool must, as_written = true;
+        bool as_written = true;
         VEC_FOREACH (const PlanGroup, group, &plan->groups)
             as_written = as_written && !(group->transform && group->members.at[0].v == id.v);
         if (!as_written)
@@ -68,8 +66,6 @@ static void add_forms(const Graph *g, Plan *plan)
         Text reason;
         tessi_text_init(&reason, plan->arena);
         tessi_mask_form_print(form, &reason);
-        if (plan->gpu && tessi_stage_wide_sum(g, plan->arena, tessi_stage(g, id), &sum, &must))
-            tessi_text_add(&reason, "; this version has Fourier transforms on CPUs only");
         const char *rest = id.v ? plan->stage[id.v].reason : "";
         if (rest && *rest)
             tessi_text_addf(&reason, "\n%s", rest);

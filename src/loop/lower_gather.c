@@ -49,6 +49,21 @@ LExprId tessi_gather_value(const Gather *g, LExprId row, LExprId col)
     return copied(g, tessi_lexpr_cast(g->l->p, g->type, value));
 }
 
+LExprId tessi_gather_answered(const Gather *g, LExprId k, LExprId x)
+{
+    Lower *l = g->l;
+    const LExprId row = tessi_gather_row(g, k), col = tessi_l_op(l, OP_ADD, g->first[1], x);
+    const LExprId at = tessi_border_expr(l, answering(g->read->dim[1].rule), col, g->size[1]);
+    LExprId value = tessi_gather_value(g, row, at);
+    const LExprId found[2] = { row, at },
+                  wanted[2] = { tessi_l_op(l, OP_ADD, g->first[0], k), col };
+    for (uint8_t d = 0; d < 2; d++)
+        if (g->read->dim[d].rule == BORDER_CONSTANT)
+            value = tessi_l_select(l, tessi_l_op(l, OP_EQ, found[d], wanted[d]), value,
+                                   copied(g, g->outside));
+    return value;
+}
+
 /* The columns [from, end) of a row; `in_rows`: the row is one of the image, none = it certainly is. */
 static void gather_columns(const Gather *g, LBufferId to, LExprId k, LExprId row, LExprId in_rows,
                            LExprId from, LExprId end, bool inside)

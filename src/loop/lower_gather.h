@@ -21,6 +21,8 @@ void tessi_gather_at(Gather *g, WindowId window, LExprId y, LExprId x);
 LExprId tessi_gather_row(const Gather *g, LExprId k);
 /* What is read at coordinates inside. */
 LExprId tessi_gather_value(const Gather *g, LExprId row, LExprId col);
+/* The element in row k and column x from the first, answered by both rules. */
+LExprId tessi_gather_answered(const Gather *g, LExprId k, LExprId x);
 /* Rows [from, from + rows) from the first into rows 0, 1, .. of a buffer, as many columns. */
 void tessi_gather_rows(const Gather *g, LBufferId to, int64_t from, LExprId rows, LExprId columns);
 

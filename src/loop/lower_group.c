@@ -324,7 +324,9 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
     if (group->transform || group->median) {
-        (group->transform ? tessi_lower_transform : tessi_lower_median)(l, group);
+        (group->median  ? tessi_lower_median
+         : l->plan->gpu ? tessi_kernel_transform
+                        : tessi_lower_transform)(l, group);
         return;
     }
     if (group->tile[0]) {

@@ -11,6 +11,8 @@
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_gather.c copies of part of an image, answered by border rules
  *   lower_transform.c sums by Fourier transforms
+ *   lower_spectrum.c the same on GPUs
+ *   lower_fourier.c  what both are made of
  *   lower_median.c medians by histograms
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
@@ -443,6 +445,8 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
 void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
 /* ---- lower_transform.c ---- */
 void tessi_lower_transform(Lower *l, const PlanGroup *group);
+/* ---- lower_spectrum.c ---- */
+void tessi_kernel_transform(Lower *l, const PlanGroup *group);
 /* ---- lower_median.c ---- */
 void tessi_lower_median(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */

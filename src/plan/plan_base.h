@@ -95,6 +95,8 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
 /* Gives the group of a stage with a wide sum transforms where that is expected to pay, or asked for, and says why or why not. */
 void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId id,
                                  PlanGroup *group);
+/* Makes a group with transforms a kernel of a GPU. */
+void tessi_plan_transform_kernel(PlanGroup *group);
 /* What a point of a group with transforms costs; 0 without. */
 double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group);
 /* ---- plan_median.c: medians of wide windows in strips */

@@ -154,14 +154,17 @@ static void add_to_groups(Chooser *c, StageId id)
 {
     enum { LOOK_BACK = 8 };
     const Stage *s = tessi_stage(c->f->g, id);
-    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0;
+    PlanGroup alone = { .reason = "" };
+    tessi_plan_choose_transform(c->f, c->m, id, &alone);
+    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0 && !alone.transform;
     for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
         const PlanGroup *group = &c->p->groups.at[i];
         const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
         int64_t nodes = c->nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
             nodes += c->nodes[member->v];
-        if (!tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t) || nodes > MAX_SHARED_NODES
+        if (group->transform || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t)
+            || nodes > MAX_SHARED_NODES
             || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
             || !share_reads(c, group, id))
             continue;
@@ -170,7 +173,10 @@ static void add_to_groups(Chooser *c, StageId id)
             return;
         }
     }
-    tessi_plan_add_group(c->p, c->f->g, id);
+    PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
+    group->transform = alone.transform;
+    group->strip = alone.strip;
+    group->reason = alone.reason;
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------------------------------------------- */
@@ -290,6 +296,11 @@ static bool has_small(const Chooser *c, const PlanGroup *group)
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
     static const uint8_t rows[] = { 4, 2, 1, 8 }; /* the first unless others are clearly better */
+    if (group->transform) {
+        tessi_plan_transform_kernel(group);
+        c->total += tessi_plan_transform_seconds(c->f, c->m, group);
+        return;
+    }
     tessi_plan_point_kernel(group);
     bool tiles = true;
     uint32_t bytes = 1;

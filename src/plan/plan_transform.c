@@ -1,8 +1,17 @@
 /* Sums over wide masks by Fourier transforms (graph_transform.h): which plans may, what it costs, and when it pays. */
+#include <math.h>
+
 #include "graph/graph_transform.h"
 #include "plan/plan_base.h"
 
 enum { STRIP = 128 };
+enum {
+    WARP = 32,
+    GPU_STEP = 8,
+    GPU_MOST_COLUMNS = 4,
+    GPU_THREADS = 256,
+    GPU_STRIP_BYTES = 32 << 10
+};                    /* of both parts of a strip */
 #define NEAR_PEAK 0.9 /* of multiply-adds, which loops over taps reach, as measured */
 
 int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols)
@@ -18,6 +27,27 @@ static int64_t scratch_bytes(ScalarType t, uint32_t n, uint32_t strip, uint32_t 
     return tessi_plan_transform_columns(strip, cols) * n * tessi_type_info(t)->bytes;
 }
 
+static const char *check_on_gpu(const PlanFacts *f, const PlanGroup *group, ScalarType t)
+{
+    const int64_t bytes = 2 * (int64_t)group->transform * group->strip * tessi_type_info(t)->bytes;
+    if (group->kernel != KERNEL_TRANSFORM || group->block[1] != 1)
+        return tessi_sprintf(f->arena,
+                             "group '%s': on GPUs transforms are kernels of kind 'transform', "
+                             "their blocks one line of threads",
+                             group->name);
+    if (group->outputs[1] != 1 || group->outputs[0] > GPU_MOST_COLUMNS
+        || (group->outputs[0] & (group->outputs[0] - 1)))
+        return tessi_sprintf(f->arena,
+                             "group '%s': on GPUs threads transform 1, 2 .. %d columns at once",
+                             group->name, GPU_MOST_COLUMNS);
+    if (group->strip % GPU_STEP || !group->strip || bytes > PLAN_MAX_SHARED_BYTES)
+        return tessi_sprintf(f->arena,
+                             "group '%s': on GPUs strips of transforms have a multiple of %d "
+                             "columns, and no more than fit %d bytes",
+                             group->name, GPU_STEP, PLAN_MAX_SHARED_BYTES);
+    return NULL;
+}
+
 const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Arena *a = f->arena;
@@ -25,17 +55,19 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     WideSum sum;
     bool must;
-    if (p->gpu || group->members.n != 1 || group->tile[0] || group->rows > 1 || group->median
+    if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->median
         || !tessi_stage_wide_sum(f->g, a, s, &sum, &must))
         return tessi_sprintf(a,
                              "group '%s': transforms are for the only sum over a wide mask of one "
-                             "stage in two dimensions, where rounding may differ, on CPUs",
+                             "stage in two dimensions, where rounding may differ",
                              group->name);
     if (n < LEAST_TRANSFORM || n > MOST_TRANSFORM || (n & (n - 1)) || n < sum.rows)
         return tessi_sprintf(a,
                              "group '%s': transforms have %d, twice that, .. %d rows, and no "
                              "fewer than the mask, which has %u",
                              group->name, LEAST_TRANSFORM, MOST_TRANSFORM, (unsigned)sum.rows);
+    if (p->gpu)
+        return check_on_gpu(f, group, tessi_expr(f->g, sum.window)->type);
     if (group->strip % PLAN_STRIP_STEP || group->strip < PLAN_STRIP_STEP
         || scratch_bytes(tessi_expr(f->g, sum.window)->type, n, group->strip, sum.cols)
                > PLAN_MAX_SCRATCH_BYTES)
@@ -68,7 +100,8 @@ const char *tessi_plan_missing_transform(Arena *a, const Plan *p, const Graph *g
         if (asked && !done && p->needed[id.v])
             return tessi_sprintf(
                 a, "'%s' asks for 'method = fft', which %s", tessi_stage(g, id)->name,
-                p->gpu ? "kernels of GPUs do not have in this version"
+                p->gpu ? "is for the only window of a stage computed in one piece, with masks "
+                         "that transforms in shared memory can hold"
                        : "is for the only window of a stage computed in one piece, "
                          "with masks that transforms of 1024 rows can hold");
     }
@@ -83,6 +116,17 @@ bool tessi_plan_same_transforms(const Plan *a, const Plan *b)
     return true;
 }
 
+void tessi_plan_transform_kernel(PlanGroup *group)
+{
+    tessi_plan_point_kernel(group);
+    group->kernel = KERNEL_TRANSFORM;
+    group->block[0] = GPU_THREADS;
+    group->block[1] = 1;
+    group->outputs[0] =
+        group->strip >= WARP ? 2 : 1; /* of narrow strips, they would be in many rows */
+    group->split = SPLIT_NONE;
+}
+
 void tessi_plan_take_transforms(Plan *to, const Plan *from)
 {
     VEC_FOREACH (PlanGroup, group, &to->groups)
@@ -90,7 +134,11 @@ void tessi_plan_take_transforms(Plan *to, const Plan *from)
             if (!other->transform || other->members.at[0].v != group->members.at[0].v)
                 continue;
             group->transform = other->transform;
-            group->strip = other->strip;
+            group->strip = to->gpu == from->gpu ? other->strip
+                           : to->gpu            ? GPU_STEP
+                                                : PLAN_STRIP_STEP;
+            if (to->gpu)
+                tessi_plan_transform_kernel(group);
         }
 }
 
@@ -138,6 +186,50 @@ static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum,
                             n * (passes + taps + memory + far) / (2.0 * (n - sum->rows + 1)) };
 }
 
+/* On a GPU, three kernels in turn, each of which reads and writes whole images: what waits for memory and what issues overlap, the less the
+ * more alike they are. Columns of few bytes side by side are read in parts of lines. */
+static TransformCost gpu_cost_of(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
+                                 uint32_t strip)
+{
+    enum {
+        POWER = 4,
+        AROUND = 8 /* instructions of a butterfly for an element: places, loads, stores */
+    };
+    const double ISSUED = 0.85, POINTS = 4096.0 * 4096; /* of a launch */
+    uint32_t radix[MAX_RADICES], size = n, count = tessi_transform_radices(n, radix);
+    const double bytes = tessi_type_info(t)->bytes, words = bytes / 4;
+    const double rows = (double)n / (n - sum->rows + 1); /* of the spectrum for one of the result */
+    const double parts = 1 + 38 / (strip * bytes);
+    const double slot = words / (ISSUED * per_second(m, 1, TYPE_F32));
+    double pass = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        pass += pass_operations(radix[k], size > radix[k]) + AROUND;
+        size /= radix[k];
+    }
+    const double issue[2] = { rows / 2 * pass * slot, rows * 2 * sum->cols * 1.5 * slot };
+    const double moved[2] = { (1 + rows) * bytes * parts, 2 * rows * bytes };
+    double seconds = 3 * m->launch_us * 1e-6 / POINTS;
+    for (int k = 0; k < 2; k++) { /* there and back; the taps */
+        const double memory = moved[k] / (m->memory_gbs * 1e9);
+        seconds += (k ? 1 : 2) * pow(pow(memory, POWER) + pow(issue[k], POWER), 1.0 / POWER);
+    }
+    return (TransformCost){ n, strip, seconds };
+}
+
+static TransformCost cheapest_on_gpu(const Machine *m, ScalarType t, const WideSum *sum)
+{
+    TransformCost best = { 0 };
+    for (uint32_t n = LEAST_TRANSFORM; n <= MOST_TRANSFORM; n *= 2) {
+        const uint32_t strip = GPU_STRIP_BYTES / 2 / tessi_type_info(t)->bytes / n;
+        if (n < sum->rows || strip < GPU_STEP)
+            continue;
+        const TransformCost cost = gpu_cost_of(m, t, sum, n, strip);
+        if (!best.n || cost.seconds < best.seconds)
+            best = cost;
+    }
+    return best;
+}
+
 static TransformCost cheapest(const Machine *m, ScalarType t, const WideSum *sum)
 {
     TransformCost best = { 0 };
@@ -157,7 +249,10 @@ static TransformCost cheapest(const Machine *m, ScalarType t, const WideSum *sum
 static double direct_seconds(const Machine *m, ScalarType t, const WideSum *sum)
 {
     const double taps = (double)sum->rows * sum->cols;
-    return taps / (NEAR_PEAK * per_second(m, m->fma_per_cycle, t));
+    const double near_peak = tessi_machine_is_gpu(m) ? 0.8 : NEAR_PEAK;
+    const double seconds = taps / (near_peak * per_second(m, m->fma_per_cycle, t));
+    const double memory = 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
+    return !tessi_machine_is_gpu(m) || seconds > memory ? seconds : memory;
 }
 
 double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)
@@ -168,7 +263,9 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
     if (!group->transform || !tessi_stage_wide_sum(f->g, f->arena, s, &sum, &must))
         return 0;
     const ScalarType t = tessi_expr(f->g, sum.window)->type;
-    return cost_of(m, t, &sum, group->transform, group->strip).seconds;
+    return (tessi_machine_is_gpu(m) ? gpu_cost_of : cost_of)(m, t, &sum, group->transform,
+                                                             group->strip)
+        .seconds;
 }
 
 /* ---- Choosing --------------------------------------------------------------------------------------------------------------- */
@@ -176,14 +273,15 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
 static const char *reason(Arena *a, const WideSum *sum, ScalarType t, const TransformCost *cost,
                           double direct, bool chosen, bool asked)
 {
+    const int digits = cost->seconds < 100e-12;
     Text text;
     tessi_text_init(&text, a);
     tessi_text_addf(
         &text,
         "the sum over %u x %u weights by Fourier transforms of %u rows, %u of them results, "
-        "%.0f ps a point; tap by tap %.0f",
+        "%.*f ps a point; tap by tap %.*f",
         (unsigned)sum->rows, (unsigned)sum->cols, (unsigned)cost->n,
-        (unsigned)(cost->n - sum->rows + 1), cost->seconds * 1e12, direct * 1e12);
+        (unsigned)(cost->n - sum->rows + 1), digits, cost->seconds * 1e12, digits, direct * 1e12);
     if (!chosen) {
         tessi_text_add(&text, ", which is done");
         return tessi_text_str(&text);
@@ -201,7 +299,8 @@ void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId i
     if (!tessi_stage_wide_sum(f->g, f->arena, tessi_stage(f->g, id), &sum, &must))
         return;
     const ScalarType t = tessi_expr(f->g, sum.window)->type;
-    const TransformCost cost = cheapest(m, t, &sum);
+    const bool gpu = tessi_machine_is_gpu(m);
+    const TransformCost cost = (gpu ? cheapest_on_gpu : cheapest)(m, t, &sum);
     const double direct = direct_seconds(m, t, &sum);
     if (!cost.n)
         return;

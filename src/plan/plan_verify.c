@@ -184,6 +184,11 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "group '%s': kernels of tiles are for stages of two dimensions or "
                              "more, their blocks one line of threads",
                              group->name);
+    if ((group->kernel == KERNEL_TRANSFORM) != (group->transform > 0))
+        return tessi_sprintf(a, "group '%s': transforms on GPUs are kernels of kind 'transform'",
+                             group->name);
+    if (group->transform)
+        return NULL; /* plan_transform.c */
     if (group->kernel == KERNEL_ROLLING)
         return tessi_plan_check_rolling(c->f, c->p, group);
     if (group->kernel == KERNEL_SWEEP)

@@ -13,6 +13,7 @@ MASKS = [(3, 3), (5, 9), (12, 7), (23, 1), (1, 23), (33, 5), (8, 40), (43, 2)]
 TYPES = ["float", "float", "uint8", "double", "float16", "int16"]
 CASES = 24
 MACHINE = ["--machine=machines/generic-avx2.machine"]
+GPU = ["--machine=machines/generic-gpu.machine"]
 
 
 def weights(rng, rows, cols, holes):
@@ -56,6 +57,28 @@ def check_case(folder, number):
         tool.check(f"case {number}, {target}, transform {n} {strip}", code == 0, text + errors)
 
 
+def check_kernels(folder, number):
+    """The same of a plan for a GPU; some of them executed through OpenCL."""
+    rng = random.Random(number + 1000)
+    text, rows, sizes = program(rng, RULES[number % len(RULES)], ["known", "inside", "later", "holes"][number % 4])
+    source, plan = folder / "wide.tess", folder / "wide.plan"
+    source.write_text(text)
+    inputs = [f"random:{number}:{size}" for size in sizes]
+    options = [*GPU, "--fp=" + rng.choice(["fast", "default"])]
+    code, chosen, errors = tool.run("explain", source, *inputs, *options)
+    tool.check(f"kernels {number}: the plan has transforms", code == 0 and "kernel transform" in chosen, text + errors)
+    n = rng.choice([n for n in (32, 64, 128, 256) if n >= rows])
+    strip, columns = 8 * rng.choice([k for k in (1, 2, 3, 4, 8) if k * n <= 256]), rng.choice([1, 2, 4])
+    chosen = re.sub(r"transform \d+ \d+", f"transform {n} {strip}", re.sub(r" *outputs .*\n", "", chosen))
+    plan.write_text(re.sub(r"(block) \d+ 1", rf"\1 {rng.choice([32, 96, 256])} 1\n    outputs {columns} 1", chosen))
+    for target in ("opencl", "loops") if number % 6 == 0 else ("loops",):
+        code, _, errors = tool.run("run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
+                                   folder / "out.npy")
+        if target == "opencl" and "no OpenCL" in errors:
+            continue
+        tool.check(f"kernels {number}, {target}, transform {n} {strip}", code == 0, text + errors)
+
+
 def check_choice(folder):
     source = folder / "choice.tess"
     mask = weights(random.Random(1), 31, 31, False)
@@ -78,10 +101,11 @@ def check_choice(folder):
     tool.check("direct is asked for", "    transform " not in plan, plan)
     asked = folder / "asked.tess"
     asked.write_text(source.read_text().replace("(X, m)", "(X, m, method = fft)"))
-    code, _, errors = tool.run("explain", asked, "--machine=machines/generic-gpu.machine")
-    tool.check("kernels have none", code == 1 and "kernels of GPUs do not have" in errors, errors)
-    code, plan, errors = tool.run("explain", source, "--machine=machines/generic-gpu.machine", "--fp=fast")
-    tool.check("and say so", "Fourier transforms on CPUs only" in plan, plan + errors)
+    for fp, wanted in (("fast", True), ("default", False)):
+        code, plan, errors = tool.run("explain", source, *GPU, f"--fp={fp}")
+        tool.check(f"a wide mask in kernels under {fp}", ("kernel transform" in plan) == wanted, plan + errors)
+    code, plan, errors = tool.run("explain", asked, *GPU)
+    tool.check("asked for in kernels", code == 0 and "kernel transform" in plan and "off by at most" in plan, plan + errors)
     code, graph, errors = tool.run("explain", asked, *MACHINE, "--dump=graph")
     tool.check("the request stays with the sum", "fft_fused_sum(" in graph, graph + errors)
 
@@ -106,6 +130,11 @@ def check_refused(folder):
         plan.write_text(re.sub(r"transform \d+ \d+", f"transform {wrong}", chosen))
         code, _, errors = tool.run("explain", source, *MACHINE, f"--plan={plan}")
         tool.check(f"transform {wrong}", code == 1 and "error" in errors, errors)
+    _, kernels, _ = tool.run("explain", source, *GPU)
+    for wrong in ("transform 64 20", "transform 256 64", "transform 64 16\n    outputs 3 1", "transform 64 16\n    outputs 2 2"):
+        plan.write_text(re.sub(r"transform \d+ \d+", wrong, re.sub(r" *outputs .*\n", "", kernels)))
+        code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
+        tool.check(f"kernels of {wrong}", code == 1 and "error" in errors, errors)
     plan.write_text(re.sub(r" *transform \d+ \d+\n", "", chosen))
     code, _, errors = tool.run("explain", source, *MACHINE, f"--plan={plan}")
     tool.check("a plan without what is asked for", code == 1 and "asks for 'method = fft'" in errors, errors)
@@ -115,6 +144,8 @@ with tool.workspace() as place:
     folder = pathlib.Path(place)
     for number in range(CASES):
         check_case(folder, number)
+    for number in range(CASES):
+        check_kernels(folder, number)
     check_choice(folder)
     check_later_sizes(folder)
     check_refused(folder)

@@ -1,0 +1,605 @@
+/* Sums over wide masks by Fourier transforms on GPUs: the algorithm of graph_transform.h, in four kernels.
+ *
+ *   columns   a block transforms two blocks of rows of a strip of columns, from the image, answered by the border rule, through shared
+ *             memory to the spectrum: for each two blocks N rows, one a frequency
+ *   mask      the transform of the mask; beside the columns
+ *   taps      the taps along the rows of the spectrum: a thread has some vectors of neighbours, and the vectors that their taps read pass
+ *             through its registers
+ *   rows      back through shared memory, to the rows of the result */
+#include "loop/lower_fourier.h"
+
+enum { VECTOR_BYTES = 16, MOST_ELEMENTS = 4, TAP_THREADS = 128, TAP_VECTORS = 2 };
+
+/* A kernel that transforms strips of columns. */
+typedef struct Passes {
+    Transform *t;
+    LBufferId sine; /* of the type that is computed in */
+    Columns shared;
+    LExprId pair;     /* of blocks */
+    uint32_t columns; /* of a thread */
+    uint32_t size, radix;
+    bool back;
+} Passes;
+
+/* One thread's butterflies: rows `row` + r * size / radix, columns from x on of the strip. */
+typedef struct Work {
+    Butterfly butterfly;
+    LExprId row, x;
+    Complex v[MOST_ELEMENTS][MOST_RADIX]; /* by column and row */
+} Work;
+
+static LExprId times_int(const Transform *t, LExprId a, int64_t b)
+{
+    return tessi_l_op(t->l, OP_MUL, a, tessi_l_int(t->l, b));
+}
+
+static LExprId less(const Transform *t, LExprId a, LExprId b)
+{
+    return tessi_l_op(t->l, OP_LT, a, b);
+}
+
+static uint32_t vector_of(const Transform *t)
+{
+    return VECTOR_BYTES / tessi_type_info(t->type)->bytes;
+}
+
+/* The number of times that `step` covers an extent, over the size parameters. */
+static LExprId covers(const Transform *t, LExprId extent, int64_t step)
+{
+    return tessi_kernel_blocks(t->l, extent, step);
+}
+
+static LExprId pairs(const Transform *t)
+{
+    return covers(t, tessi_lower_size(t->l, t->stage->size[0]), 2 * (int64_t)t->rows);
+}
+
+/* Columns of the result, in whole strips. */
+static LExprId columns_given(const Transform *t)
+{
+    return times_int(t, covers(t, tessi_lower_size(t->l, t->stage->size[1]), t->width), t->width);
+}
+
+/* Columns of the spectrum: with what the taps of the last thread read beyond, in whole strips. */
+static LExprId columns_read(const Transform *t)
+{
+    const int64_t v = vector_of(t), beyond = (t->sum.cols + v - 1) / v * v + 2 * TAP_VECTORS * v;
+    const int64_t strips = (beyond + t->width - 1) / t->width;
+    return tessi_f_add(t, columns_given(t), strips * t->width);
+}
+
+/* Opens a kernel; close_kernel ends it. */
+static uint32_t open_kernel(const Transform *t, const char *part, const char *comment,
+                            uint32_t threads, bool beside)
+{
+    Lower *l = t->l;
+    const char *name = tessi_sprintf(l->arena, "%s%s", t->group->name, part);
+    tessi_kernel_open(l, name, comment, threads, 1)->beside = beside;
+    return tessi_scope_depth(l);
+}
+
+static void close_kernel(Lower *l, uint32_t depth)
+{
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* ---- Neighbours in a row --------------------------------------------------------------------------------------------------- */
+
+/* n of them, in one piece. */
+static void take_line(const Transform *t, LBufferId from, LExprId row, LExprId col,
+                      const char *name, LExprId *out, uint32_t n)
+{
+    Lower *l = t->l;
+    LBufferId line = { 0 };
+    if (n > 1) {
+        line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", name), t->type, n);
+        LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
+        move->buffer = line;
+        move->other = from;
+        move->n_index = 2;
+        move->index[0] = row;
+        move->index[1] = col;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        LExprId at = tessi_l_int(l, i), value = tessi_f_load(t, from, row, col);
+        if (n > 1)
+            value = tessi_lexpr_load(l->p, line, &at, 1);
+        tessi_pin(l, value, tessi_scope_depth(l));
+        out[i] = tessi_scope_let(l, name, value);
+    }
+}
+
+static void take(const Transform *t, Columns from, LExprId row, LExprId col, const char *name,
+                 Complex *out, uint32_t n)
+{
+    LExprId part[2][MOST_ELEMENTS];
+    take_line(t, from.re, row, col, tessi_sprintf(t->l->arena, "%sre", name), part[0], n);
+    take_line(t, from.im, row, col, tessi_sprintf(t->l->arena, "%sim", name), part[1], n);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (Complex){ part[0][i], part[1][i] };
+}
+
+/* A value and where it is to be stored. */
+typedef struct Placed {
+    LExprId value, row, col;
+} Placed;
+enum { PLACED = sizeof(Placed) / sizeof(LExprId) };
+
+static void give_line(const Transform *t, LBufferId to, Placed *at, uint32_t n)
+{
+    tessi_tile_gives(t->l, to, &at->row, 2, &at->value, PLACED, n);
+}
+
+/* ---- Passes ------------------------------------------------------------------------------------------------------------------- */
+
+/* Opens the threads of a pass over the strip: neighbours have neighbouring columns. */
+static Work open_pass(const Passes *k)
+{
+    Transform *t = k->t;
+    Lower *l = t->l;
+    const uint32_t m = k->size / k->radix;
+    const int64_t across = t->width / k->columns;
+    Work at = { .butterfly = { .size = k->size, .radix = k->radix, .back = k->back } };
+    LExprId number = tessi_kernel_threads(l, 0, "number", across * (t->n / k->radix));
+    LExprId x = tessi_l_op(l, OP_FLOORMOD, number, tessi_l_int(l, across));
+    at.x = tessi_scope_let(l, "x", times_int(t, x, k->columns));
+    LExprId which =
+        tessi_scope_let(l, "which", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, across)));
+    LExprId j = which, b = tessi_l_int(l, 0);
+    if (k->size < t->n) { /* several blocks */
+        j = tessi_scope_let(l, "j", tessi_l_op(l, OP_FLOORMOD, which, tessi_l_int(l, m)));
+        b = times_int(t, tessi_l_op(l, OP_FLOORDIV, which, tessi_l_int(l, m)), k->size);
+    }
+    at.row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, b, j));
+    tessi_fourier_factors(t, &at.butterfly, k->sine, j);
+    return at;
+}
+
+static LExprId row_of(const Passes *k, const Work *at, uint32_t r)
+{
+    return tessi_f_add(k->t, at->row, (int64_t)r * (k->size / k->radix));
+}
+
+static void load_rows(const Passes *k, Work *at, Columns from, LExprId first, LExprId x)
+{
+    for (uint32_t r = 0; r < k->radix; r++) {
+        Complex v[MOST_ELEMENTS];
+        LExprId row = tessi_l_op(k->t->l, OP_ADD, first, row_of(k, at, r));
+        take(k->t, from, row, x, "", v, k->columns);
+        for (uint32_t c = 0; c < k->columns; c++)
+            at->v[c][r] = v[c];
+    }
+}
+
+static void transform(const Passes *k, Work *at)
+{
+    LExprId value[2 * MOST_ELEMENTS * MOST_RADIX];
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < k->columns; c++) {
+        tessi_fourier_butterfly(k->t, &at->butterfly, at->v[c]);
+        for (uint32_t r = 0; r < k->radix; r++) {
+            value[n++] = at->v[c][r].re;
+            value[n++] = at->v[c][r].im;
+        }
+    }
+    tessi_scope_place(k->t->l, value, n);
+    const LExprId *next = value;
+    for (uint32_t c = 0; c < k->columns; c++)
+        for (uint32_t r = 0; r < k->radix; r++, next += 2)
+            at->v[c][r] = (Complex){ next[0], next[1] };
+}
+
+static void store_rows(const Passes *k, const Work *at, Columns to, LExprId first, LExprId x)
+{
+    const Transform *t = k->t;
+    for (uint32_t r = 0; r < k->radix; r++) {
+        LExprId row = tessi_l_op(t->l, OP_ADD, first, row_of(k, at, r));
+        Placed re[MOST_ELEMENTS], im[MOST_ELEMENTS];
+        for (uint32_t c = 0; c < k->columns; c++) {
+            re[c] = (Placed){ at->v[c][r].re, row, tessi_f_add(t, x, c) };
+            im[c] = (Placed){ at->v[c][r].im, row, re[c].col };
+        }
+        give_line(t, to.re, re, k->columns);
+        give_line(t, to.im, im, k->columns);
+    }
+}
+
+/* The grid of pairs and strips, and the shared memory of a block. */
+static void open_strips(Passes *k, LExprId columns)
+{
+    Transform *t = k->t;
+    Lower *l = t->l;
+    k->columns = t->group->outputs[0];
+    k->pair = tessi_kernel_grid(l, 1, "pair", pairs(t));
+    LExprId strip = tessi_kernel_grid(l, 0, "strip", covers(t, columns, t->width));
+    t->x = tessi_scope_let(l, "x_strip", times_int(t, strip, t->width));
+    t->y = tessi_scope_let(l, "y_blocks", times_int(t, k->pair, 2 * (int64_t)t->rows));
+    k->shared = tessi_fourier_columns(t, k->back ? "back" : "strip", LBUF_LOCAL,
+                                      tessi_l_int(l, t->n), tessi_l_int(l, t->width));
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = k->shared.re;
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = k->shared.im;
+}
+
+/* ---- From the image to the spectrum -------------------------------------------------------------------------------------------- */
+
+static LExprId is_inside(const Transform *t)
+{
+    Lower *l = t->l;
+    const int64_t size[2] = { (int64_t)t->n + t->rows, t->width };
+    LExprId in = tessi_lower_bool(l, true);
+    for (uint8_t d = 0; d < 2; d++) {
+        LExprId end = tessi_f_add(t, t->read.first[d], size[d]);
+        LExprId begins = tessi_l_op(l, OP_LE, tessi_l_int(l, 0), t->read.first[d]);
+        in = tessi_l_op(l, OP_AND, in, begins);
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, end, t->read.size[d]));
+    }
+    return in;
+}
+
+/* The rows of both blocks, as they are or as the rules answer. */
+static void read_image(const Passes *k, Work *at, bool inside)
+{
+    Transform *t = k->t;
+    Lower *l = t->l;
+    LExprId value[2 * MOST_ELEMENTS * MOST_RADIX];
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < k->radix; r++)
+        for (uint32_t i = 0; i < 2 * k->columns; i++, n++) {
+            LExprId row = tessi_f_add(t, row_of(k, at, r), i % 2 * (int64_t)t->rows);
+            LExprId x = tessi_f_add(t, at->x, i / 2);
+            LExprId at_y = tessi_l_op(l, OP_ADD, t->read.first[0], row);
+            LExprId at_x = tessi_l_op(l, OP_ADD, t->read.first[1], x);
+            value[n] = inside ? tessi_gather_value(&t->read, at_y, at_x)
+                              : tessi_gather_answered(&t->read, row, x);
+            tessi_pin(l, value[n], tessi_scope_depth(l));
+        }
+    tessi_scope_place(l, value, n);
+    const LExprId *next = value;
+    for (uint32_t r = 0; r < k->radix; r++)
+        for (uint32_t c = 0; c < k->columns; c++) {
+            at->v[c][r].re = tessi_scope_let(l, "re", *next++);
+            at->v[c][r].im = tessi_scope_let(l, "im", *next++);
+        }
+}
+
+static void first_pass(const Passes *k, bool inside)
+{
+    Work at = open_pass(k);
+    read_image(k, &at, inside);
+    transform(k, &at);
+    store_rows(k, &at, k->shared, tessi_l_int(k->t->l, 0), at.x);
+    tessi_scope_close(k->t->l);
+}
+
+static void next_pass(const Passes *k, bool last)
+{
+    Transform *t = k->t;
+    const LExprId zero = tessi_l_int(t->l, 0);
+    Work at = open_pass(k);
+    load_rows(k, &at, k->shared, zero, at.x);
+    transform(k, &at);
+    if (last)
+        store_rows(k, &at, t->in, times_int(t, k->pair, t->n),
+                   tessi_l_op(t->l, OP_ADD, t->x, at.x));
+    else
+        store_rows(k, &at, k->shared, zero, at.x);
+    tessi_scope_close(t->l);
+}
+
+static void columns_kernel(Transform *t, LBufferId sine)
+{
+    Lower *l = t->l;
+    uint32_t radix[MAX_RADICES];
+    const uint32_t n = tessi_transform_radices(t->n, radix);
+    Passes k = { .t = t, .sine = sine, .size = t->n, .radix = radix[0] };
+    const uint32_t depth =
+        open_kernel(t, "_columns", tessi_group_comment(l, t->group), t->group->block[0], false);
+    open_strips(&k, columns_read(t));
+    t->read = tessi_gather_new(l, tessi_access(l->g, t->sum.read), t->type);
+    tessi_gather_at(&t->read, tessi_expr(l->g, t->sum.window)->window, t->y, t->x);
+    tessi_scope_if(l, is_inside(t));
+    first_pass(&k, true);
+    tessi_scope_else(l);
+    first_pass(&k, false);
+    tessi_scope_close(l);
+    for (uint32_t i = 1; i < n; i++) {
+        k.size /= radix[i - 1];
+        k.radix = radix[i];
+        next_pass(&k, i + 1 == n);
+    }
+    close_kernel(l, depth);
+}
+
+/* ---- The mask ------------------------------------------------------------------------------------------------------------------- */
+
+/* A block a frequency; what pads a row is some column of it. */
+static void mask_kernel(Transform *t)
+{
+    enum { WARP = 32 };
+    Lower *l = t->l;
+    const uint32_t cols = (t->sum.cols + vector_of(t) - 1) / vector_of(t) * vector_of(t);
+    const uint32_t threads = (cols + WARP - 1) / WARP * WARP;
+    t->mask =
+        tessi_fourier_columns(t, "mask", LBUF_TEMP, tessi_l_int(l, t->n), tessi_l_int(l, cols));
+    const uint32_t depth = open_kernel(t, "_mask", "The transform of the mask, at every frequency.",
+                                       threads < PLAN_MAX_BLOCK ? threads : PLAN_MAX_BLOCK, true);
+    LExprId p = tessi_kernel_grid(l, 0, "p", tessi_l_int(l, t->n));
+    LExprId column = tessi_kernel_threads(l, 0, "column", cols);
+    LExprId frequency = tessi_lexpr_load(l->p, t->frequency, &p, 1);
+    frequency = tessi_scope_let(l, "frequency", tessi_lexpr_cast(l->p, TYPE_INDEX, frequency));
+    LExprId j = tessi_l_op(l, OP_MIN, column, tessi_l_int(l, t->sum.cols - 1));
+    const Complex value =
+        tessi_fourier_of_mask(t, (LBufferId){ 0 }, frequency, tessi_scope_let(l, "j", j));
+    tessi_f_store(t, t->mask.re, p, column, value.re);
+    tessi_f_store(t, t->mask.im, p, column, value.im);
+    close_kernel(l, depth);
+}
+
+/* ---- Taps ----------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Taps {
+    const Transform *t;
+    uint32_t n,
+        outputs; /* elements of a vector; what a thread computes, which is several vectors */
+    LExprId row, p, x;
+    LVarId re[TAP_VECTORS * MOST_ELEMENTS], im[TAP_VECTORS * MOST_ELEMENTS]; /* sums */
+    /* Of the spectrum, from the first tap in hand on. */
+    LVarId now_re[TAP_VECTORS * MOST_ELEMENTS], now_im[TAP_VECTORS * MOST_ELEMENTS];
+} Taps;
+
+/* So many taps from j on, the first of elements from z on. */
+static void add_taps(const Taps *k, LExprId j, uint32_t count, const Complex *z)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    Complex h[MOST_ELEMENTS];
+    take(t, t->mask, k->p, j, "h_", h, k->n);
+    for (uint32_t i = 0; i < count; i++) {
+        const LExprId minus = tessi_scope_let(l, "minus", tessi_f_neg(t, h[i].im));
+        for (uint32_t c = 0; c < k->outputs; c++) {
+            const Complex at = z[i + c];
+            const LExprId re = tessi_lexpr_var(l->p, k->re[c]);
+            const LExprId im = tessi_lexpr_var(l->p, k->im[c]);
+            tessi_lower_set(l, k->re[c], tessi_f_fma(t, at.re, h[i].re, re));
+            tessi_lower_set(l, k->im[c], tessi_f_fma(t, at.re, h[i].im, im));
+            tessi_lower_set(l, k->re[c], tessi_f_fma(t, at.im, minus, re));
+            tessi_lower_set(l, k->im[c], tessi_f_fma(t, at.im, h[i].re, im));
+        }
+    }
+}
+
+/* Vector number v of the spectrum, counted from the thread's first element at tap j. */
+static void take_vector(const Taps *k, LExprId j, uint32_t v, Complex *z)
+{
+    LExprId col = tessi_l_op(k->t->l, OP_ADD, k->x, tessi_f_add(k->t, j, (int64_t)v * k->n));
+    take(k->t, k->t->in, k->row, col, "z_", z + (size_t)v * k->n, k->n);
+}
+
+static void declare(Taps *k)
+{
+    Lower *l = k->t->l;
+    const LExprId zero = tessi_lexpr_const(l->p, k->t->type, tessi_value_real(0));
+    Complex z[TAP_VECTORS * MOST_ELEMENTS];
+    for (uint32_t v = 0; v < TAP_VECTORS; v++)
+        take_vector(k, tessi_l_int(l, 0), v, z);
+    for (uint32_t i = 0; i < k->outputs; i++) {
+        k->re[i] = tessi_scope_var(l, "re", k->t->type, zero);
+        k->im[i] = tessi_scope_var(l, "im", k->t->type, zero);
+        k->now_re[i] = tessi_scope_var(l, "now_re", k->t->type, z[i].re);
+        k->now_im[i] = tessi_scope_var(l, "now_im", k->t->type, z[i].im);
+    }
+}
+
+static void in_hand(const Taps *k, Complex *z)
+{
+    LoopProgram *p = k->t->l->p;
+    for (uint32_t i = 0; i < k->outputs; i++)
+        z[i] = (Complex){ tessi_lexpr_var(p, k->now_re[i]), tessi_lexpr_var(p, k->now_im[i]) };
+}
+
+/* As many vectors of taps a step as a thread has in hand, so that what was read last is taken over once. */
+static void all_taps(const Taps *k)
+{
+    Lower *l = k->t->l;
+    Complex z[(2 * TAP_VECTORS + 1) * MOST_ELEMENTS];
+    const uint32_t step = k->outputs, cols = k->t->sum.cols, even = cols / step * step;
+    in_hand(k, z);
+    if (even) {
+        LVarId j =
+            tessi_scope_for(l, "j", tessi_l_int(l, 0), tessi_l_int(l, even), step, LFOR_ROLLED);
+        const LExprId first = tessi_lexpr_var(l->p, j);
+        for (uint32_t v = 0; v < TAP_VECTORS; v++)
+            take_vector(k, first, TAP_VECTORS + v, z);
+        for (uint32_t v = 0; v < TAP_VECTORS; v++)
+            add_taps(k, tessi_f_add(k->t, first, (int64_t)v * k->n), k->n, z + (size_t)v * k->n);
+        for (uint32_t i = 0; i < k->outputs; i++) {
+            tessi_lower_set(l, k->now_re[i], z[k->outputs + i].re);
+            tessi_lower_set(l, k->now_im[i], z[k->outputs + i].im);
+        }
+        tessi_scope_close(l);
+    }
+    for (uint32_t done = even, v = 0; done < cols; done += k->n, v++) {
+        take_vector(k, tessi_l_int(l, even), TAP_VECTORS + v, z);
+        add_taps(k, tessi_l_int(l, done), cols - done < k->n ? cols - done : k->n,
+                 z + (size_t)v * k->n);
+    }
+}
+
+static void taps_kernel(Transform *t)
+{
+    Lower *l = t->l;
+    Taps k = { .t = t, .n = vector_of(t), .outputs = TAP_VECTORS * vector_of(t) };
+    const LExprId width = columns_given(t);
+    const uint32_t depth =
+        open_kernel(t, "_taps", "The taps along the rows, at each frequency.", TAP_THREADS, false);
+    k.row = tessi_kernel_grid(l, 1, "row", times_int(t, pairs(t), t->n));
+    LExprId block =
+        tessi_kernel_grid(l, 0, "block", covers(t, width, (int64_t)TAP_THREADS * k.outputs));
+    k.p = tessi_scope_let(l, "p", tessi_l_op(l, OP_FLOORMOD, k.row, tessi_l_int(l, t->n)));
+    LExprId thread = tessi_kernel_threads(l, 0, "thread", TAP_THREADS);
+    LExprId number = tessi_l_op(l, OP_ADD, times_int(t, block, TAP_THREADS), thread);
+    k.x = tessi_scope_let(l, "x", times_int(t, number, k.outputs));
+    tessi_scope_if(l, less(t, k.x, width));
+    declare(&k);
+    all_taps(&k);
+    Placed re[TAP_VECTORS * MOST_ELEMENTS], im[TAP_VECTORS * MOST_ELEMENTS];
+    for (uint32_t i = 0; i < k.outputs; i++) {
+        const LExprId x = tessi_f_add(t, k.x, i);
+        re[i] = (Placed){ tessi_lexpr_var(l->p, k.re[i]), k.row, x };
+        im[i] = (Placed){ tessi_lexpr_var(l->p, k.im[i]), k.row, x };
+    }
+    give_line(t, t->out.re, re, k.outputs);
+    give_line(t, t->out.im, im, k.outputs);
+    close_kernel(l, depth);
+}
+
+/* ---- Results -------------------------------------------------------------------------------------------------------------------- */
+
+/* n neighbours of the result, where the sums are `value`. */
+static void give(const Transform *t, LExprId y, LExprId x, const LExprId *value, uint32_t n)
+{
+    Lower *l = t->l;
+    const ExprId body = t->stage->pieces.at[0].body;
+    Placed at[MOST_ELEMENTS];
+    Nest nest = { 0 };
+    tessi_nest_whole(l, t->stage, &nest);
+    l->guard_depth = tessi_scope_depth(l);
+    for (uint32_t c = 0; c < n; c++) {
+        Eval *ev = tessi_eval_new(l, &body, 1, 2);
+        ev->pinned = true;
+        at[c] = (Placed){ { 0 }, y, tessi_f_add(t, x, c) };
+        ev->coord[0] = tessi_nest_coord(&nest, 0, y);
+        ev->coord[1] = tessi_nest_coord(&nest, 1, at[c].col);
+        tessi_eval_set(l, ev, t->sum.window, value[c]);
+        at[c].value = tessi_eval_expr(l, ev, body);
+    }
+    tessi_scope_place(l, &at->value, PLACED * n);
+    give_line(t, l->buffer[t->group->members.at[0].v], at, n);
+}
+
+/* The rows of the thread's butterflies that are of the result; `whole`: both blocks and the strip are. */
+static void give_rows(const Passes *k, const Work *at, bool whole)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    const uint32_t m = k->size / k->radix, n = whole ? k->columns : 1;
+    const LExprId x = tessi_l_op(l, OP_ADD, t->x, at->x);
+    for (uint32_t i = 0; i < 2 * k->radix; i++) {
+        const uint32_t r = i / 2, part = i % 2;
+        const LExprId row = row_of(k, at, r);
+        LExprId y = tessi_l_op(l, OP_ADD, tessi_f_add(t, t->y, part * (int64_t)t->rows), row);
+        LExprId in = tessi_lower_bool(l, true), value[MOST_ELEMENTS];
+        if ((r + 1) * m > t->rows)
+            in = less(t, row, tessi_l_int(l, t->rows));
+        if (!whole)
+            in = tessi_l_op(l, OP_AND, in, less(t, y, tessi_lower_size(l, t->stage->size[0])));
+        for (uint32_t c = 0; c < k->columns; c++)
+            value[c] = part ? at->v[c][r].im : at->v[c][r].re;
+        tessi_scope_if(l, in);
+        y = tessi_scope_let(l, "y", y);
+        for (uint32_t c = 0; c < k->columns; c += n) {
+            const LExprId at_x = tessi_f_add(t, x, c);
+            if (!whole)
+                tessi_scope_if(l, less(t, at_x, tessi_lower_size(l, t->stage->size[1])));
+            give(t, y, at_x, value + c, n);
+            if (!whole)
+                tessi_scope_close(l);
+        }
+        tessi_scope_close(l);
+    }
+}
+
+static void give_butterflies(const Passes *k, const Work *at)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    const LExprId end[2] = { tessi_f_add(t, t->y, 2 * (int64_t)t->rows),
+                             tessi_f_add(t, t->x, t->width) };
+    LExprId whole = tessi_lower_bool(l, true);
+    for (uint8_t d = 0; d < 2; d++)
+        whole = tessi_l_op(l, OP_AND, whole,
+                           tessi_l_op(l, OP_LE, end[d], tessi_lower_size(l, t->stage->size[d])));
+    tessi_scope_likely(l, whole);
+    give_rows(k, at, true);
+    tessi_scope_else(l);
+    give_rows(k, at, false);
+    tessi_scope_close(l);
+}
+
+/* The rows of a block from shared memory, a point a thread: what is computed with the sums is written out once. */
+static void give_block(const Passes *k, uint32_t part)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    const LExprId across = tessi_l_int(l, t->width);
+    LExprId number = tessi_kernel_threads(l, 0, "point", t->width * t->rows);
+    LExprId column = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, number, across));
+    LExprId row = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, number, across));
+    LExprId y = tessi_l_op(l, OP_ADD, tessi_f_add(t, t->y, part * (int64_t)t->rows), row);
+    LExprId x = tessi_l_op(l, OP_ADD, t->x, column);
+    tessi_scope_if(l, tessi_l_op(l, OP_AND, less(t, y, tessi_lower_size(l, t->stage->size[0])),
+                                 less(t, x, tessi_lower_size(l, t->stage->size[1]))));
+    LExprId value;
+    take_line(t, part ? k->shared.im : k->shared.re, row, column, "value", &value, 1);
+    give(t, tessi_scope_let(l, "y", y), tessi_scope_let(l, "x", x), &value, 1);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* From the sums or shared memory to shared memory or the result. */
+static void back_pass(const Passes *k, bool first, bool to_result)
+{
+    Transform *t = k->t;
+    Lower *l = t->l;
+    const LExprId zero = tessi_l_int(l, 0);
+    Work at = open_pass(k);
+    if (first)
+        load_rows(k, &at, t->out, times_int(t, k->pair, t->n), tessi_l_op(l, OP_ADD, t->x, at.x));
+    else
+        load_rows(k, &at, k->shared, zero, at.x);
+    transform(k, &at);
+    if (to_result)
+        give_butterflies(k, &at);
+    else
+        store_rows(k, &at, k->shared, zero, at.x);
+    tessi_scope_close(l);
+}
+
+static void rows_kernel(Transform *t, LBufferId sine)
+{
+    Lower *l = t->l;
+    uint32_t radix[MAX_RADICES];
+    const uint32_t n = tessi_transform_radices(t->n, radix);
+    const bool bare = t->stage->pieces.at[0].body.v == t->sum.window.v;
+    Passes k = { .t = t, .sine = sine, .size = 1, .back = true };
+    const uint32_t depth = open_kernel(t, "_rows", "Back to rows.", t->group->block[0], false);
+    open_strips(&k, columns_given(t));
+    for (uint32_t i = n; i-- > 0;) {
+        k.radix = radix[i];
+        k.size *= radix[i];
+        back_pass(&k, i + 1 == n, i == 0 && bare);
+    }
+    for (uint32_t part = 0; part < 2 && !bare; part++)
+        give_block(&k, part);
+    close_kernel(l, depth);
+}
+
+/* ---- The group ------------------------------------------------------------------------------------------------------------------ */
+
+void tessi_kernel_transform(Lower *l, const PlanGroup *group)
+{
+    Transform t = tessi_fourier_new(l, group);
+    l->n_loop_dims = 2;
+    l->inside_last = l->inside_rows = false;
+    tessi_fourier_tables(&t);
+    const LBufferId sine = t.type == TYPE_F64 ? t.sine : tessi_fourier_sine(&t, "wave", t.type);
+    const LExprId high = times_int(&t, pairs(&t), t.n);
+    t.in = tessi_fourier_columns(&t, "spectrum", LBUF_TEMP, high, columns_read(&t));
+    t.out = tessi_fourier_columns(&t, "sums", LBUF_TEMP, high, columns_given(&t));
+    columns_kernel(&t, sine);
+    mask_kernel(&t);
+    taps_kernel(&t);
+    rows_kernel(&t, sine);
+}
