@@ -52,6 +52,18 @@ static bool is_small(const Graph *g, const GpuCall *call)
     return small;
 }
 
+/* Inputs, then outputs that kernels move by vectors where rows are aligned. */
+static const bool *moved_images(Variant *v, unsigned form)
+{
+    bool **moved = &v->moved[(form & GPU_SMALL) != 0];
+    if (!*moved) {
+        const LoopProgram *loops = tessi_gpu_loops(v, form);
+        *moved = ARENA_NEW_ARRAY(&v->arena, bool, loops->inputs.n + loops->outputs.n + 1);
+        tessi_loop_moved(loops, *moved);
+    }
+    return *moved;
+}
+
 /* What kernels may rely on in this run. A device that is a CPU is filled by few points. */
 static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
                     unsigned *out, Failure *f)
@@ -68,8 +80,9 @@ static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, cons
     if (device
             ->is_cpu) /* its compiler makes the vectors; PoCL 3.1 miscompiles ours in large kernels */
         form &= ~(unsigned)GPU_ALIGNED;
+    const bool *moved = moved_images(v, form);
     for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
-        if (!tessi_gpu_is_aligned(&call->images[i], device->kind))
+        if (moved[i] && !tessi_gpu_is_aligned(&call->images[i], device->kind))
             form &= ~(unsigned)GPU_ALIGNED;
     *out = form;
     return true;

@@ -158,10 +158,14 @@ static void check_indices(GpuHost *h)
 static void check_rows(GpuHost *h)
 {
     CWriter *w = h->w;
-    bool first = true;
+    const uint32_t n = w->p->inputs.n + w->p->outputs.n;
+    bool first = true, *moved = ARENA_NEW_ARRAY(w->arena, bool, n + 1);
+    tessi_loop_moved(w->p, moved);
     tessi_text_add(w->out, "#ifdef TESS_ALIGNED_ROWS\n");
     tessi_text_add(&w->line, "if (");
-    for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
+        if (!moved[k])
+            continue;
         const CImage *im = tessi_gpu_host_image(h, k);
         if (h->language == GPU_CUDA) {
             tessi_text_addf(&w->line, "%s(uintptr_t)%s %% 16 != 0", first ? "" : " || ", im->name);

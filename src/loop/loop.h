@@ -235,5 +235,8 @@ typedef struct LoopNeeds {
     bool *stored; /* by LBufferId: stored, added to or sorted */
 } LoopNeeds;
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
+/* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be aligned where kernels rely on
+ * it, and those of no other image. */
+void tessi_loop_moved(const LoopProgram *p, bool *moved);
 
 #endif

@@ -102,3 +102,33 @@ void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNe
         mark_block(&m, &f->body);
     } while (m.changed);
 }
+
+/* ---- Images moved by vectors ------------------------------------------------------------------------------------------------------ */
+
+static void note_moved(const LoopProgram *p, LBufferId id, bool *moved)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    if (b->kind == LBUF_INPUT)
+        moved[b->image] = true;
+    if (b->kind == LBUF_OUTPUT)
+        moved[p->inputs.n + b->image] = true;
+}
+
+static void note_moves(const LoopProgram *p, const LBlock *block, bool *moved)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_MOVE) {
+            note_moved(p, s->buffer, moved);
+            note_moved(p, s->other, moved);
+        }
+        note_moves(p, &s->body, moved);
+        note_moves(p, &s->orelse, moved);
+    }
+}
+
+void tessi_loop_moved(const LoopProgram *p, bool *moved)
+{
+    VEC_FOREACH (const LFunction, f, &p->functions)
+        note_moves(p, &f->body, moved);
+}
