@@ -51,10 +51,11 @@ static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, Offs
 /* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are known. */
 static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set)
 {
+    enum { NODES = 400 }; /* a stage that takes more to repeat leaves no room for what reads it */
     uint32_t rows = PLAN_BLOCK_ROWS;
     while (rows > 1
            && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows * (double)c->nodes[id.v]
-                  > PLAN_BLOCK_NODES / 2)
+                  > NODES)
         rows /= 2;
     return rows;
 }
