@@ -92,10 +92,24 @@ def rules(g, size):
     return ("job", *(f"{rule} ms" for rule in RULES)), rows
 
 
+def staged(g, job, family):
+    """What copies of masks and images do, a thread a point; the plan chosen is beside them."""
+    plans = [plan for plan in dict.fromkeys(plan for (j, _, plan, _, _) in g.rows if j == job) if plan.startswith(family)]
+    rows = []
+    for size in dict.fromkeys(s for (j, s, _, _, _) in g.rows if j == job):
+        times = [g.find(job, size, plan) for plan in (*plans, "chosen")]
+        if all(times):
+            base = times[0]["median_ms"]
+            rows.append((size, *(f"{row['median_ms']:.4f} ({base / row['median_ms']:.2f})" for row in times)))
+    return ("size", *(f"{plan} ms" for plan in plans), "chosen ms"), rows
+
+
 TABLES = {"jobs": jobs, "masks": masks, "fusion": fusion, "partitioned": partitioned, "rules": rules}
 
 
 def table(g, words):
     """(head, rows) of the table that the words of a block name."""
     kind, *sizes = words
+    if kind == "staged":
+        return staged(g, *sizes)
     return partitioned(g, list(map(int, sizes))) if kind == "partitioned" else TABLES[kind](g, int(sizes[0]))

@@ -55,9 +55,9 @@ typedef int32_t tess_idx;
 #endif
 
 /* How kernels are written in both languages. */
-#define TESS_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
-#define TESS_KERNEL_RESIDENT(threads, blocks) \
-    extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define TESS_KERNEL(x, y, z) extern "C" __global__ void __launch_bounds__((x) * (y) * (z))
+#define TESS_KERNEL_RESIDENT(x, y, z, blocks) \
+    extern "C" __global__ void __launch_bounds__((x) * (y) * (z), blocks)
 #define TESS_GLOBAL
 #define TESS_CONST_GLOBAL         const
 #define TESS_RESTRICT             __restrict__

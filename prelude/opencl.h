@@ -58,8 +58,8 @@ typedef int tess_idx;
 #endif
 
 /* How kernels are written in both languages. */
-#define TESS_KERNEL(threads)                  __kernel void
-#define TESS_KERNEL_RESIDENT(threads, blocks) TESS_KERNEL(threads)
+#define TESS_KERNEL(x, y, z)                  __kernel __attribute__((reqd_work_group_size(x, y, z))) void
+#define TESS_KERNEL_RESIDENT(x, y, z, blocks) TESS_KERNEL(x, y, z)
 #define TESS_GLOBAL                           __global
 #define TESS_CONST_GLOBAL                     __global const
 #define TESS_RESTRICT                         restrict
@@ -114,7 +114,23 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
 #define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
 
-#ifdef __NV_CL_C_VERSION /* four products of bytes in one instruction */
+#ifdef __NV_CL_C_VERSION
+/* Instructions that OpenCL has no name for: a byte permutation, four products of bytes, the root of prelude/cuda.h. */
+TESS_FN uint32_t tess_byte_perm(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "r"(c & 0x7777));
+    return bytes;
+}
+#define TESS_BYTES(a, b, c) tess_byte_perm(a, b, c)
+#define TESS_SQRT_WHOLE
+TESS_FN float tess_sqrt_whole_f32(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x + 0x1p-60f)); /* 0 gives no infinity */
+    const float root = x * y;
+    return fma(fma(-root, root, x), 0.5f * y, root);
+}
 TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t sum;

@@ -27,6 +27,10 @@ BYTES = ("blur_u8", "box3_u8", "gauss5_u8", "sobel_u8")
 PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night") # as in the paper on borders
 FUSED = ("blur", "canny", "harris")                                 # as in the paper on fusion
 BORDERS = ("none", "clamp", "mirror", "wrap", "constant")
+# The lecture on convolution and the report on staging, whose images are doubled three times; plans are presets of the tool.
+STAGED = {"lecture_1d": (["random:1:@", "random:2:5"], ("16777216",), "lecture", ("basic", "constant", "tiled", "cached")),
+          "lecture_2d": (["random:1:@", "random:2:5x5"], ("4096x4096",), "lecture", ("basic", "constant", "tiled", "cached")),
+          "gauss7_given": (["random:1:@", "random:2:7"], ("321x481", "642x962", "1284x1924", "2568x3848"), "staged", ("none", "mask", "image", "both"))}
 TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
 RUNS = 40
 STAGE = re.compile(r"^stage ([\w.]+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
@@ -208,6 +212,10 @@ def points():
         for p in simple:
             if p[0] in STENCILS:
                 yield *p, 4096, "chosen", border, target
+    for name, (inputs, sizes, family, presets) in STAGED.items():
+        for size in sizes if not OPTIONS.only or name in OPTIONS.only.split(",") else ():
+            for plan in (*(f"{family}-{preset}" for preset in presets), "chosen"):
+                yield name, PROGRAMS / f"{name}.tess", inputs, size, plan, "", target
     for size in (512, 4096, 1024, 2048):
         for p in simple:
             for border in BORDERS[1:] if p[0] in PARTITIONED else ():
@@ -217,8 +225,11 @@ def points():
 
 def command(point, verb, size):
     name, program, inputs, _, plan, border, target = point
-    words = [TOOL, verb, program, *[text.replace("@", f"{size}x{size}") for text in inputs], f"--target={target}"]
-    if plan != "chosen":
+    extent = f"{size}x{size}" if isinstance(size, int) else size
+    words = [TOOL, verb, program, *[text.replace("@", extent) for text in inputs], f"--target={target}"]
+    if plan.startswith(("lecture-", "staged-")):
+        words.append(f"--plan={plan}")
+    elif plan != "chosen":
         words.append(f"--plan={BUILD / 'plans' / f'{name}.{plan}.plan'}")
     if border:
         words.append(f"--border={border}")
@@ -239,12 +250,12 @@ def measure():
     # Compiling is most of the time of a first run, and can be done side by side; timing cannot.
     seen, warm = set(), []
     for p in todo:
-        once = (p[0], p[4], p[5], p[6])
+        once = (p[0], p[4], p[5], p[6])  # kernels are the same for all sizes
         if once not in seen:
             seen.add(once)
             warm.append(p)
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(lambda p: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(p, "bench", 64) + ["--runs=1"], 60), warm))
+        list(pool.map(lambda p: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(p, "bench", 64 if isinstance(p[3], int) else p[3]) + ["--runs=1"], 60), warm))
     say("compiled")
     with open(lines, "a") as f:
         for p in todo:

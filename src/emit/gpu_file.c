@@ -71,20 +71,20 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
         return false;
 
     *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes, .beside = f->beside };
-    uint32_t threads = 1;
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         out->grid[axis] = f->grid[axis];
         out->block[axis] = f->block[axis];
-        threads *= f->block[axis];
     }
     CParameters list = tessi_gpu_parameters(w, &out->args);
     tessi_text_add(all, "\n");
     if (f->comment && *f->comment)
         tessi_c_comment(w, f->comment);
     if (f->resident)
-        tessi_text_addf(&w->line, "TESS_KERNEL_RESIDENT(%u, %u) %s(", threads, f->resident, name);
+        tessi_text_addf(&w->line, "TESS_KERNEL_RESIDENT(%u, %u, %u, %u) %s(", f->block[0],
+                        f->block[1], f->block[2], f->resident, name);
     else
-        tessi_text_addf(&w->line, "TESS_KERNEL(%u) %s(", threads, name);
+        tessi_text_addf(&w->line, "TESS_KERNEL(%u, %u, %u) %s(", f->block[0], f->block[1],
+                        f->block[2], name);
     tessi_c_declare(w, &list);
     tessi_text_add(&w->line, ")");
     tessi_c_end_line(w);
