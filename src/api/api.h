@@ -75,6 +75,8 @@ struct Variant {
     GpuCode *code;       /* of each context it was run in */
     int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
+    double
+        point_seconds; /* of C: what the model expects of a point of the results on one core; 0 = not known */
 };
 
 /* An input in the signature, in the order of declaration. */
@@ -217,9 +219,9 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
                                GpuContext **context);
 void tessi_variant_hold(tess_program *p, Variant *v); /* once more */
 void tessi_variant_release(tess_program *p, Variant *v);
-/* Calls the entry of a module, in the workspace of `a`. */
-bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, const Binding *b,
-                     Arena *arena, tess_args *a);
+/* Calls the entry of a module with so many threads (0: OpenMP's default), in the workspace of `a`. */
+bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
+                     tess_args *a);
 /* Compares pixels bit by bit (any NaN equals any NaN); false with a sentence about the first difference. */
 bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
                       Failure *f);

@@ -34,8 +34,47 @@ static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
     return a->workspace != NULL;
 }
 
-bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, const Binding *b,
-                     Arena *arena, tess_args *a)
+/* Points of all results in a run with these size parameters. */
+static double points_of(const Graph *g, const int64_t *params)
+{
+    double points = 0;
+    VEC_FOREACH (const Image, image, &g->outputs) {
+        double n = 1;
+        int64_t size;
+        for (int d = 0; d < image->n_dims; d++)
+            n *= tessi_size_eval(g, image->size[d], params, &size) ? (double)size : 0;
+        points += n;
+    }
+    return points;
+}
+
+/* Asks the model once what a point costs; the lock is held. */
+static void estimate_point(const tess_program *p, Variant *v, const tess_args *a)
+{
+    const Graph *g = v->graph;
+    Failure ignored;
+    Guard guard;
+    if (v->point_seconds > 0 || !GUARDED(&guard, &v->arena))
+        return;
+    int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, g->params.n);
+    if (!tessi_bind_sizes(p, v, a, &v->arena, params, &ignored))
+        return;
+    const double points = points_of(g, params);
+    const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
+    v->point_seconds = points > 0 ? e.seconds * (double)v->machine->cores / points : 0;
+}
+
+/* One thread where it would be done before others have been woken; else what the options say. */
+static int threads_for(const tess_program *p, const Variant *v, const Binding *b)
+{
+    const double STARTS = 3; /* of a parallel loop: what it costs to share little */
+    const double seconds = v->point_seconds * points_of(v->graph, b->params);
+    const bool little = seconds > 0 && seconds < STARTS * v->machine->thread_start_us * 1e-6;
+    return little ? 1 : p->options.threads;
+}
+
+bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
+                     tess_args *a)
 {
     Failure *f = &a->failure;
     uint32_t n = g->inputs.n + g->outputs.n;
@@ -51,7 +90,7 @@ bool tessi_run_entry(const tess_program *p, const Graph *g, ModuleEntry entry, c
     }
     for (uint32_t i = 0; i < g->params.n; i++)
         params[i] = (ptrdiff_t)b->params[i];
-    int threads = p->options.threads < MOST_THREADS ? p->options.threads : MOST_THREADS;
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     ptrdiff_t bytes = a->workspace_bytes;
     int status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
     if (status == ENTRY_NEEDS_MEMORY) {
@@ -142,7 +181,8 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
         return false;
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, NULL, arena };
     double start = tessi_clock_ms();
-    bool ok = target == TESS_TARGET_C       ? tessi_run_entry(p, v->graph, v->entry, &b, arena, a)
+    bool ok = target == TESS_TARGET_C
+                  ? tessi_run_entry(v->graph, v->entry, &b, threads_for(p, v, &b), arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
                                             : tessi_interpret_graph(v->meaning, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;
@@ -180,6 +220,8 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
         v = NULL;
     if (v && !prepare(p, v, target, &a->timing, &a->failure))
         v = NULL;
+    if (v && target == TESS_TARGET_C)
+        estimate_point(p, v, a);
     if (v)
         v->users++;
     mtx_unlock(&p->lock);

@@ -194,7 +194,7 @@ static bool run(Tuner *t, const Candidate *c, const Binding *b, double *ms)
     bool ok = false;
     double start = tessi_clock_ms();
     if (GUARDED(&guard, &arena))
-        ok = tessi_run_entry(t->p, t->v->graph, c->entry, b, &arena, t->a);
+        ok = tessi_run_entry(t->v->graph, c->entry, b, t->p->options.threads, &arena, t->a);
     else
         tessi_failf(&t->a->failure, TESS_ERROR_MEMORY, "out of memory");
     *ms = tessi_clock_ms() - start;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <threads.h>
 
 enum { MAX_FLAGS = 48, COMPILE_SECONDS = 600, PROBE_SECONDS = 60, LINE_SHOWN = 200 };
 
@@ -107,6 +108,7 @@ static bool compile_file(const CcTool *tool, const CcJob *job, bool link, const 
     Argv argv = { 0 };
     push(&argv, tool->path);
     push_flags(&argv, tool, job->portable, job->flags);
+    push(&argv, "-pipe"); /* the assembler works while the compiler does */
     push(&argv, link ? "-shared" : "-c");
     push(&argv, "-o");
     push(&argv, object);
@@ -259,28 +261,32 @@ static bool read_version(CcTool *tool, Failure *f)
     return ok;
 }
 
-/* Uses what generated code uses, so that missing headers or a missing OpenMP runtime show here. */
+/* Uses what generated code uses, so that missing headers or a missing OpenMP runtime show here. What comes out says whether there are
+ * 512-bit vectors and the compiler tunes for AMD's Zen 1 to 3, which have none. */
+#define PROBE_FACT "tessera probe: mistuned "
 static const char probe_text[] =
     "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
+    "#if defined(__AVX512F__)"
+    " && (defined(__tune_znver1__) || defined(__tune_znver2__) || defined(__tune_znver3__))\n"
+    "const char tess_probe_fact[] = \"" PROBE_FACT "1\";\n"
+    "#else\nconst char tess_probe_fact[] = \"" PROBE_FACT "0\";\n#endif\n"
     "int tess_probe(const float *a, float *b, ptrdiff_t n)\n{\n"
     "#pragma omp parallel for schedule(static)\n"
     "    for (ptrdiff_t i = 0; i < n; i++)\n        b[i] = fmaf(a[i], 2.0f, floorf(a[i]));\n"
     "    return 0;\n}\n";
 
-/* Compiles where 512-bit vectors are found by a compiler that tunes for AMD's Zen 1 to 3, which have none. */
-static const char mistuned_text[] =
-    "#if !defined(__AVX512F__)"
-    " || !(defined(__tune_znver1__) || defined(__tune_znver2__) || defined(__tune_znver3__))\n"
-    "#error tuned well enough\n#endif\nint tess_probe(void) { return 0; }\n";
-
-static bool compiles(const CcTool *tool, const char *dir, const char *text)
+static bool says_mistuned(const char *made)
 {
-    char *made = NULL, *log = NULL;
-    CcJob job = { .tool = tool, .c_text = text, .kind = CC_OBJECT };
-    bool ok = compile_in(dir, &job, &made, &log, NULL);
-    free(made);
-    free(log);
-    return ok;
+    uint8_t *data;
+    size_t n;
+    if (!tessi_file_read(made, 0, &data, &n, NULL))
+        return false;
+    const size_t length = strlen(PROBE_FACT);
+    bool found = false;
+    for (size_t i = 0; i + length < n && !found; i++)
+        found = data[i] == PROBE_FACT[0] && memcmp(data + i, PROBE_FACT "1", length + 1) == 0;
+    free(data);
+    return found;
 }
 
 /* Finds the most that the compiler takes: one try when it takes everything. */
@@ -301,13 +307,41 @@ static bool probe(CcTool *tool, Failure *f)
             tessi_failf(f, TESS_ERROR_COMPILER, "the C compiler '%.120s' does not work: %.240s",
                         tool->path, log);
         }
+        tool->mistuned = ok && tool->native && *wide_tuning && says_mistuned(made);
         free(made);
         free(log);
     }
-    tool->mistuned = ok && tool->native && *wide_tuning && compiles(tool, dir, mistuned_text);
     tessi_temp_dir_remove(dir);
     free(dir);
     return ok;
+}
+
+typedef struct Version {
+    CcTool *tool;
+    Failure failure;
+} Version;
+
+static int version_thread(void *user)
+{
+    Version *v = user;
+    return read_version(v->tool, &v->failure);
+}
+
+/* Its version and the most that it takes, found out side by side. */
+static bool look_at(CcTool *tool, Failure *f)
+{
+    Version version = { .tool = tool };
+    thrd_t thread;
+    int found = 0;
+    const bool started = thrd_create(&thread, version_thread, &version) == thrd_success;
+    const bool works = probe(tool, f);
+    if (started)
+        thrd_join(thread, &found);
+    else
+        found = version_thread(&version);
+    if (!found && f)
+        *f = version.failure;
+    return found && works;
 }
 
 /* What was found is kept as "native openmp mistuned version". */
@@ -352,10 +386,9 @@ static bool try_tool(char *path, const RtCache *cache, CcTool *tool, Failure *f)
     }
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, probe_text);
-    tessi_cache_key_add_text(&key, mistuned_text);
     tessi_cache_key_add(&key, &tool->identity, sizeof tool->identity);
     bool known = recall(cache, key, tool);
-    if (!known && !(read_version(tool, f) && probe(tool, f))) {
+    if (!known && !look_at(tool, f)) {
         tessi_cc_dispose(tool);
         return false;
     }
