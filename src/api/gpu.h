@@ -147,8 +147,16 @@ void tessi_gpu_state_free(GpuState *s);
 /* Whether a run would be the last one again, and that run: nothing is looked up, locked or allocated. */
 bool tessi_gpu_can_repeat(const tess_args *a, const void *stream);
 bool tessi_gpu_repeat(tess_args *a);
+/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The lock must be held. */
+bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
+                            const GpuContext *c, Arena *arena, bool *small, Failure *f);
 bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
                    void *stream);
+
+/* ---- time.c ---- */
+/* Milliseconds of `work` between two events of the default stream. */
+bool tessi_time_on_device(Device *d, bool (*work)(void *user, Failure *f), void *user, double *ms,
+                          Failure *f);
 
 /* ---- image.c, device_image.c ---- */
 /* What the library gives out as a DLTensor: with room for its shape and strides, and its memory. */

@@ -64,17 +64,26 @@ static const bool *moved_images(Variant *v, unsigned form)
     return *moved;
 }
 
+/* The run uses the plan for images of few points, which is made then. */
+static bool small_run(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
+                      bool *small, Failure *f)
+{
+    *small = !v->any_size && !p->options.plan && !tessi_device_info(c->device)->is_cpu
+             && is_small(v->graph, call);
+    return !*small || tessi_pass_small_loops(v, f);
+}
+
 /* What kernels may rely on in this run. A device that is a CPU is filled by few points. */
 static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
                     unsigned *out, Failure *f)
 {
     const DeviceInfo *device = tessi_device_info(c->device);
     unsigned form = GPU_ALIGNED;
-    if (!p->options.plan && !device->is_cpu && is_small(v->graph, call)) {
-        if (!tessi_pass_small_loops(v, f))
-            return false;
+    bool small;
+    if (!small_run(p, v, c, call, &small, f))
+        return false;
+    if (small)
         form |= GPU_SMALL;
-    }
     if (!tessi_loop_fits_32(tessi_gpu_loops(v, form), call->params))
         form |= GPU_WIDE;
     if (device
@@ -123,6 +132,16 @@ static GpuImage *list_images(const tess_program *p, const Variant *v, const tess
     for (uint32_t i = 0; i < g->outputs.n; i++)
         images[g->inputs.n + i] = tessi_gpu_image(&g->outputs.at[i], &a->outputs[i]);
     return images;
+}
+
+bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
+                            const GpuContext *c, Arena *arena, bool *small, Failure *f)
+{
+    Guard guard;
+    const GpuCall call = { .images = list_images(p, v, a, arena) };
+    return GUARDED(&guard, &v->arena)
+               ? small_run(p, v, c, &call, small, f)
+               : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
 }
 
 /* Every tensor in device memory must be of the context that runs. */

@@ -17,9 +17,8 @@ static bool run_in_turn(tess_program *p, tess_args *const *args, size_t n, int r
     return true;
 }
 
-/* `work` between two events of the default stream. */
-static bool time_on_device(Device *d, bool (*work)(void *user, Failure *f), void *user, double *ms,
-                           Failure *f)
+bool tessi_time_on_device(Device *d, bool (*work)(void *user, Failure *f), void *user, double *ms,
+                          Failure *f)
 {
     DeviceEvent from = NULL, to = NULL;
     bool ok = tessi_device_record(d, NULL, &from, f) && work(user, f)
@@ -62,7 +61,7 @@ tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, in
     if (tessi_is_gpu(p->options.target)) {
         GpuContext *c = own_context(p, &f);
         Runs work = { p, args, n, runs };
-        ok = c && time_on_device(c->device, do_runs, &work, &all, &f);
+        ok = c && tessi_time_on_device(c->device, do_runs, &work, &all, &f);
     } else {
         const double start = tessi_clock_ms();
         ok = run_in_turn(p, args, n, runs, &f);
@@ -179,7 +178,7 @@ static bool best_copy(Copier *c, tess_program *p, double *ms, Failure *f)
         if (!record_copies(c, f))
             return false;
         for (int i = 0; i <= REPEATS; i++) { /* the first warms up */
-            if (!time_on_device(c->d, do_copies, c, &all, f))
+            if (!tessi_time_on_device(c->d, do_copies, c, &all, f))
                 return false;
             if (i > 0 && all / c->runs < *ms)
                 *ms = all / c->runs;

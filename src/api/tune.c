@@ -1,65 +1,19 @@
 /* tess_tune: measures the chosen plan and plans near it, follows the better ones, and writes what was measured into the best one's
- * reasons. Two candidates are compiled at a time, since that is what takes long; each is timed alone. */
+ * reasons. Candidates are compiled in small batches, since that is what takes long; each is timed alone. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "interp/graph_interp.h"
-#include "loop/loop_layout.h"
+#include "api/tune.h"
 #include "plan/plan_neighbours.h"
 #include "rt/clock.h"
-#include "rt/env.h"
 
-enum { AT_ONCE = 2, MOST_RUNS = 15, FEWEST_RUNS = 3, MOST_DRAWS_IN_VAIN = 100, COMPARISONS = 3 };
+enum { MOST_RUNS = 15, FEWEST_RUNS = 3, MOST_DRAWS_IN_VAIN = 100, COMPARISONS = 3 };
 static const double timed_ms = 60;      /* of the runs of one candidate */
 static const double near = 1.1;         /* this much slower than the best: worth a second look */
 static const double clearly = 0.985;    /* of the best's time: what counts as better */
 static const double usual_seconds = 30; /* when the caller sets no limit */
 
-/* A plan to be measured. Plans live in the tuner's arena, what is made of them in their own. */
-typedef struct Candidate {
-    const tess_program *p;
-    Plan *plan;
-    StageId about;
-    const char *change;
-    uint64_t hash; /* of the plan without reasons */
-    double predicted;
-    Arena arena;
-    bool has_arena, compiled;
-    const LoopProgram *loops;
-    const char *c_text;
-    RtModule module;
-    ModuleEntry entry;
-    Failure failure;
-} Candidate;
-
-typedef struct Tuner {
-    tess_program *p;
-    const Variant *v;
-    tess_args *a;
-    tess_tuning *t;
-    Arena arena;
-    Binding binding;
-    InterpImage *expected; /* results of the chosen plan */
-    void **memory;         /* theirs */
-    double end_ms;         /* of the clock */
-    IdMap tried;           /* plan to number in `ms` */
-    VEC(double) ms;        /* at[0] unused; 0 = not measured */
-    VEC(Candidate) queue;  /* the most promising one last */
-    Candidate chosen; /* by the planner: kept when a better one is found, for the last comparison */
-    Candidate best;
-} Tuner;
-
 /* ---- Candidates ---------------------------------------------------------------------------------------------------------- */
-
-static void drop(Candidate *c)
-{
-    tessi_module_close(&c->module);
-    if (c->has_arena)
-        tessi_arena_dispose(&c->arena);
-    c->has_arena = false;
-    c->entry = NULL;
-}
 
 static uint64_t hash_of(Tuner *t, const Plan *plan)
 {
@@ -133,74 +87,7 @@ static bool enqueue_drawn(Tuner *t, uint64_t *seed)
     return false;
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------------------------------------- */
-
-static bool make_text(const Tuner *t, Candidate *c)
-{
-    Guard guard;
-    tessi_arena_init(&c->arena, NULL, NULL);
-    c->has_arena = true;
-    if (!GUARDED(&guard, &c->arena))
-        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
-    c->loops = tessi_pass_lower(&c->arena, t->v->graph, c->plan, t->v->machine, &c->failure);
-    if (!c->loops)
-        return false;
-    const LoopLayout layout = tessi_loop_layout(c->loops, &c->arena);
-    if ((double)tessi_loop_workspace_bytes(c->loops, &layout, t->binding.params)
-        > 0.5 * (double)tessi_memory_bytes())
-        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "it needs too much memory");
-    c->c_text = tessi_pass_c(t->p, t->v->machine, c->loops, &c->arena);
-    return true;
-}
-
-/* In a thread of its own: touches nothing but the candidate. */
-static int compile(void *user)
-{
-    Candidate *c = user;
-    Guard guard;
-    if (GUARDED(&guard, &c->arena))
-        c->compiled = tessi_load_text(c->p, c->loops, c->c_text, &c->arena, &c->module, &c->entry,
-                                      NULL, &c->failure);
-    else
-        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
-    return 0;
-}
-
-static void compile_all(const Tuner *t, Candidate *batch, uint32_t n)
-{
-    thrd_t thread[AT_ONCE];
-    bool started[AT_ONCE] = { false };
-    for (uint32_t i = 0; i < n; i++)
-        batch[i].compiled = false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!make_text(t, &batch[i]))
-            continue;
-        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
-        if (!started[i])
-            compile(&batch[i]);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (started[i])
-            thrd_join(thread[i], NULL);
-}
-
 /* ---- Timing ---------------------------------------------------------------------------------------------------------------- */
-
-static bool run(Tuner *t, const Candidate *c, const Binding *b, double *ms)
-{
-    Arena arena;
-    Guard guard;
-    tessi_arena_init(&arena, NULL, NULL);
-    bool ok = false;
-    double start = tessi_clock_ms();
-    if (GUARDED(&guard, &arena))
-        ok = tessi_run_entry(t->v->graph, c->entry, b, t->p->options.threads, &arena, t->a);
-    else
-        tessi_failf(&t->a->failure, TESS_ERROR_MEMORY, "out of memory");
-    *ms = tessi_clock_ms() - start;
-    tessi_arena_dispose(&arena);
-    return ok;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -210,17 +97,17 @@ static int by_value(const void *a, const void *b)
 
 /* Median times of candidates run in turn, so that a disturbance of the machine meets all of them. The first run of each is not
  * counted. */
-static bool time_in_turn(Tuner *t, const Candidate *const *c, uint32_t n, double *median)
+static bool time_in_turn(Tuner *t, Candidate *const *c, uint32_t n, double *median)
 {
     double ms[2][MOST_RUNS], first[2], begin = 0;
     int runs = 0;
     for (uint32_t k = 0; k < n; k++)
-        if (!run(t, c[k], &t->binding, &first[k]))
+        if (!t->lane->sample(t, c[k], &first[k]))
             return false;
     begin = tessi_clock_ms();
     while (runs < FEWEST_RUNS || (runs < MOST_RUNS && tessi_clock_ms() - begin < timed_ms * n)) {
         for (uint32_t k = 0; k < n; k++)
-            if (!run(t, c[k], &t->binding, &ms[k][runs]))
+            if (!t->lane->sample(t, c[k], &ms[k][runs]))
                 return false;
         runs++;
     }
@@ -236,8 +123,7 @@ static bool same_results(Tuner *t, const Candidate *c)
     const Graph *g = t->v->graph;
     Failure difference = { 0 };
     for (uint32_t o = 0; o < g->outputs.n; o++)
-        if (!tessi_same_image(&g->outputs.at[o], &t->binding.outputs[o], &t->expected[o],
-                              &difference))
+        if (!tessi_same_image(&g->outputs.at[o], &t->results[o], &t->expected[o], &difference))
             return tessi_failf(&t->a->failure, TESS_ERROR_INTERNAL,
                                "internal error: the plan with '%s' for '%s' changes pixels: %.300s",
                                c->change, tessi_stage(g, c->about)->name, difference.text);
@@ -247,23 +133,25 @@ static bool same_results(Tuner *t, const Candidate *c)
 /* Times a candidate; it takes the place of the best, or is dropped. */
 static bool judge(Tuner *t, Candidate *c)
 {
-    const Candidate *both[2] = { c, &t->best };
+    Candidate *const both[2] = { c, &t->best };
     double ms[2];
-    if (!time_in_turn(t, both, 1, ms) || !same_results(t, c))
-        return false;
-    if (ms[0] < t->t->best_ms * near) {
-        if (!time_in_turn(t, both, 2, ms))
-            return false;
+    bool ok = t->lane->run(t, c, t->results) && same_results(t, c) && time_in_turn(t, both, 1, ms);
+    if (ok && ms[0] < t->t->best_ms * near) {
+        ok = time_in_turn(t, both, 2, ms);
         t->t->best_ms = ms[1];
+    }
+    if (!ok) {
+        t->lane->drop(t, c);
+        return false;
     }
     t->t->measured++;
     t->ms.at[number_of(t, c->hash)] = ms[0];
     if (ms[0] >= t->t->best_ms * clearly) {
-        drop(c);
+        t->lane->drop(t, c);
         return true;
     }
-    if (t->chosen.entry)
-        drop(&t->best);
+    if (t->chosen.compiled)
+        t->lane->drop(t, &t->best);
     else
         t->chosen = t->best;
     t->best = *c;
@@ -278,22 +166,26 @@ static bool judge(Tuner *t, Candidate *c)
 static bool start(Tuner *t)
 {
     const Graph *g = t->v->graph;
+    Plan *chosen = NULL;
     VEC_PUSH(&t->arena, &t->ms, 0);
-    enqueue(t, (Candidate){ .plan = t->v->plan, .change = "" });
+    if (!t->lane->open(t, &chosen))
+        return false;
+    enqueue(t, (Candidate){ .plan = chosen, .change = "" });
     dequeue(t, &t->best);
     t->expected = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
-    if (!tessi_results_again(g, &t->binding, t->expected, t->memory, &t->a->failure))
+    t->results = ARENA_NEW_ARRAY(&t->arena, InterpImage, g->outputs.n);
+    if (!tessi_results_again(g, &t->binding, t->expected, t->memory, &t->a->failure)
+        || !tessi_results_again(g, &t->binding, t->results, t->memory + g->outputs.n,
+                                &t->a->failure))
         return false;
-    compile_all(t, &t->best, 1);
+    t->lane->compile(t, &t->best, 1);
     if (!t->best.compiled) {
         t->a->failure = t->best.failure;
         return false;
     }
-    Binding first = t->binding;
-    first.outputs = t->expected;
     double ms;
-    const Candidate *only = &t->best;
-    if (!run(t, &t->best, &first, &ms) || !time_in_turn(t, &only, 1, &ms))
+    Candidate *const only = &t->best;
+    if (!t->lane->run(t, &t->best, t->expected) || !time_in_turn(t, &only, 1, &ms))
         return false;
     t->t->chosen_ms = t->t->best_ms = t->ms.at[1] = ms;
     enqueue_neighbours(t);
@@ -302,22 +194,22 @@ static bool start(Tuner *t)
 
 static bool search(Tuner *t)
 {
-    Candidate batch[AT_ONCE];
+    Candidate batch[TUNE_AT_ONCE];
     uint64_t seed = 1;
     while (tessi_clock_ms() < t->end_ms) {
         uint32_t n = 0;
-        while (n < AT_ONCE && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
+        while (n < TUNE_AT_ONCE && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
             n += dequeue(t, &batch[n]);
         t->t->complete = n == 0;
         if (!n)
             break;
-        compile_all(t, batch, n);
+        t->lane->compile(t, batch, n);
         bool ok = true;
         for (uint32_t i = 0; i < n; i++) {
             if (ok && batch[i].compiled)
                 ok = judge(t, &batch[i]);
             else /* a plan that takes the compiler too long is no good one */
-                drop(&batch[i]);
+                t->lane->drop(t, &batch[i]);
         }
         if (!ok)
             return false;
@@ -341,9 +233,9 @@ static int by_ratio(const void *a, const void *b)
 /* The chosen plan and the best were measured at different times, between which the machine may have changed: both once more, in turn. */
 static bool compare_at_the_end(Tuner *t)
 {
-    const Candidate *both[2] = { &t->chosen, &t->best };
+    Candidate *const both[2] = { &t->chosen, &t->best };
     Comparison found[COMPARISONS];
-    if (!t->chosen.entry)
+    if (!t->chosen.compiled)
         return true;
     for (int i = 0; i < COMPARISONS; i++)
         if (!time_in_turn(t, both, 2, found[i].ms))
@@ -406,13 +298,14 @@ static bool tune(Tuner *t)
     Guard guard;
     if (!GUARDED(&guard, &t->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    if (!tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, f) || !start(t)
-        || !search(t) || !compare_at_the_end(t))
+    if (!start(t))
         return false;
     Text text;
     tessi_text_init(&text, &t->arena);
-    tessi_plan_print(t->v->plan, t->v->graph, &text);
+    tessi_plan_print(t->best.plan, t->v->graph, &text);
     t->t->chosen_plan = strdup(tessi_text_str(&text));
+    if (!search(t) || !compare_at_the_end(t))
+        return false;
     t->t->plan = strdup(explained(t));
     return (t->t->plan && t->t->chosen_plan) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }
@@ -432,25 +325,31 @@ tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
     tuning->measured = tuning->complete = 0;
     tuning->chosen_ms = tuning->best_ms = 0;
     a->has_results = false;
-    if (tessi_target(p) != TESS_TARGET_C) {
+    const tess_target target = tessi_target(p);
+    if (target != TESS_TARGET_C && !tessi_is_gpu(target)) {
         tessi_failf(&a->failure, TESS_ERROR_UNSUPPORTED,
-                    "only plans for the target c can be measured, and they need a C compiler");
+                    "only plans for the targets c, cuda and opencl can be measured");
         return TESS_ERROR_UNSUPPORTED;
     }
     Tuner t = { .p = p, .a = a, .t = tuning };
+    t.lane = target == TESS_TARGET_C ? &tessi_tune_c : &tessi_tune_gpu;
     double seconds = tuning->seconds > 0 ? tuning->seconds : usual_seconds;
     t.end_ms = tessi_clock_ms() + seconds * 1e3;
-    Variant *v = tessi_variant_acquire(p, a, TESS_TARGET_C, NULL, NULL);
+    Variant *v = tessi_variant_acquire(p, a, target, NULL, &t.context);
     if (!v)
         return (tess_status)a->failure.status;
     t.v = v;
-    t.memory = calloc(p->outputs.n + 1, sizeof *t.memory);
+    t.memory = calloc(2 * p->outputs.n + 1, sizeof *t.memory);
     tessi_arena_init(&t.arena, NULL, NULL);
     bool ok = t.memory ? tune(&t) : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
-    drop(&t.best);
-    drop(&t.chosen);
+    if (!ok) {
+        free(tuning->chosen_plan);
+        tuning->chosen_plan = NULL;
+    }
+    t.lane->drop(&t, &t.best);
+    t.lane->drop(&t, &t.chosen);
     tessi_arena_dispose(&t.arena);
-    for (uint32_t o = 0; t.memory && o < p->outputs.n; o++)
+    for (uint32_t o = 0; t.memory && o < 2 * p->outputs.n; o++)
         free(t.memory[o]);
     free(t.memory);
     tessi_variant_release(p, v);

@@ -366,6 +366,16 @@ def test_tune(folder):
     check("run by a tuned plan", code == 0, err)
     code, out, err = run("explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=1")
     check("regret", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
+    code, out, err = run("tune", folder / "blur.tess", "random:1:90x301", "-o", plan, "--seconds=4", "--target=opencl")
+    check("tune on a device, or a sentence why not", ("plans measured" if code == 0 else "OpenCL") in err and err.count("\n") == 1, out + err)
+    if code == 0:
+        text = plan.read_text()
+        check("a tuned plan of kernels", "target gpu" in text and "why measured: the program takes" in text, text)
+        code, out, err = run("run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify", "--target=opencl")
+        check("run by a tuned plan of kernels", code == 0, err)
+        code, out, err = run("explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=2", "--target=opencl")
+        check("regret of kernels", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
+    one_sentence("tune for the interpreter", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--target=interp"), ["c, cuda and opencl"])
     one_sentence("tune without an output", run("tune", folder / "blur.tess", "random:1:9x9"), ["-o"], 2)
     one_sentence("tune by a plan that is not there", run("tune", folder / "blur.tess", "random:1:9x9", "-o", folder / "no.plan", "--plan=/no/such"),
                  ["/no/such"])

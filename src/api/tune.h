@@ -1,0 +1,65 @@
+/* Inside tuning: the search (tune.c), and how plans become running code: as C on this machine (tune_c.c), as kernels on a device
+ * (tune_gpu.c). */
+#ifndef TESSERA_API_TUNE_H
+#define TESSERA_API_TUNE_H
+
+#include "api/gpu.h"
+
+enum { TUNE_AT_ONCE = 2 };
+
+/* A plan to be measured. Plans live in the tuner's arena, what is made of them in their own. */
+typedef struct Candidate {
+    const tess_program *p;
+    Plan *plan;
+    StageId about;
+    const char *change;
+    uint64_t hash; /* of the plan without reasons */
+    double predicted;
+    bool compiled;
+    Failure failure;
+    /* C: */
+    Arena arena;
+    bool has_arena;
+    const LoopProgram *loops;
+    const char *c_text;
+    RtModule module;
+    ModuleEntry entry;
+    /* Kernels: */
+    Variant *variant;
+    tess_args *args;
+    int launches; /* of one sample */
+} Candidate;
+
+typedef struct Tuner Tuner;
+/* How candidates are compiled and measured. */
+typedef struct TuneLane {
+    /* Whatever the first candidate needs: sets the plan that a run would use. */
+    bool (*open)(Tuner *t, Plan **chosen);
+    void (*compile)(Tuner *t, Candidate *batch, uint32_t n); /* sets `compiled`, or `failure` */
+    /* A run whose results can be looked at, and one to be timed. */
+    bool (*run)(Tuner *t, Candidate *c, InterpImage *results);
+    bool (*sample)(Tuner *t, Candidate *c, double *ms);
+    void (*drop)(Tuner *t, Candidate *c); /* what is made of the plan */
+} TuneLane;
+extern const TuneLane tessi_tune_c, tessi_tune_gpu;
+
+struct Tuner {
+    tess_program *p;
+    Variant *v;
+    tess_args *a;
+    tess_tuning *t;
+    const TuneLane *lane;
+    GpuContext *context; /* of kernels */
+    Arena arena;
+    Binding binding;
+    InterpImage *expected, *results; /* of the chosen plan, and of the candidate in hand */
+    void **memory;                   /* theirs */
+    double end_ms;                   /* of the clock */
+    IdMap tried;                     /* plan to number in `ms` */
+    VEC(double) ms;                  /* at[0] unused; 0 = not measured */
+    VEC(Candidate) queue;            /* the most promising one last */
+    Candidate chosen; /* by the planner: kept when a better one is found, for the last comparison */
+    Candidate best;
+};
+
+#endif

@@ -1,0 +1,105 @@
+/* Tuning plans of the CPU: candidates as C, compiled two at a time, timed by the clock. */
+#include "api/tune.h"
+#include "loop/loop_layout.h"
+#include "rt/clock.h"
+#include "rt/env.h"
+
+static void drop(Tuner *t, Candidate *c)
+{
+    (void)t;
+    tessi_module_close(&c->module);
+    if (c->has_arena)
+        tessi_arena_dispose(&c->arena);
+    c->has_arena = false;
+    c->entry = NULL;
+}
+
+static bool open_lane(Tuner *t, Plan **chosen)
+{
+    *chosen = t->v->plan;
+    return tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, &t->a->failure);
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------------------------------------- */
+
+static bool make_text(const Tuner *t, Candidate *c)
+{
+    Guard guard;
+    tessi_arena_init(&c->arena, NULL, NULL);
+    c->has_arena = true;
+    if (!GUARDED(&guard, &c->arena))
+        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    c->loops = tessi_pass_lower(&c->arena, t->v->graph, c->plan, t->v->machine, &c->failure);
+    if (!c->loops)
+        return false;
+    const LoopLayout layout = tessi_loop_layout(c->loops, &c->arena);
+    if ((double)tessi_loop_workspace_bytes(c->loops, &layout, t->binding.params)
+        > 0.5 * (double)tessi_memory_bytes())
+        return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "it needs too much memory");
+    c->c_text = tessi_pass_c(t->p, t->v->machine, c->loops, &c->arena);
+    return true;
+}
+
+/* In a thread of its own: touches nothing but the candidate. */
+static int compile(void *user)
+{
+    Candidate *c = user;
+    Guard guard;
+    if (GUARDED(&guard, &c->arena))
+        c->compiled = tessi_load_text(c->p, c->loops, c->c_text, &c->arena, &c->module, &c->entry,
+                                      NULL, &c->failure);
+    else
+        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    return 0;
+}
+
+static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
+{
+    thrd_t thread[TUNE_AT_ONCE];
+    bool started[TUNE_AT_ONCE] = { false };
+    for (uint32_t i = 0; i < n; i++)
+        batch[i].compiled = false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!make_text(t, &batch[i]))
+            continue;
+        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
+        if (!started[i])
+            compile(&batch[i]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (started[i])
+            thrd_join(thread[i], NULL);
+}
+
+/* ---- Running --------------------------------------------------------------------------------------------------------------- */
+
+static bool run_once(Tuner *t, const Candidate *c, InterpImage *results)
+{
+    Arena arena;
+    Guard guard;
+    Binding b = t->binding;
+    b.outputs = results;
+    tessi_arena_init(&arena, NULL, NULL);
+    bool ok = false;
+    if (GUARDED(&guard, &arena))
+        ok = tessi_run_entry(t->v->graph, c->entry, &b, t->p->options.threads, &arena, t->a);
+    else
+        tessi_failf(&t->a->failure, TESS_ERROR_MEMORY, "out of memory");
+    tessi_arena_dispose(&arena);
+    return ok;
+}
+
+static bool run(Tuner *t, Candidate *c, InterpImage *results)
+{
+    return run_once(t, c, results);
+}
+
+static bool sample(Tuner *t, Candidate *c, double *ms)
+{
+    const double start = tessi_clock_ms();
+    const bool ok = run_once(t, c, t->binding.outputs);
+    *ms = tessi_clock_ms() - start;
+    return ok;
+}
+
+const TuneLane tessi_tune_c = { open_lane, compile_all, run, sample, drop };
