@@ -26,6 +26,8 @@
  *   lower_rolling.c sums of windows that roll down the rows, in registers
  *   lower_sweep.c  sums of windows whose coefficients come with the run
  *   lower_staged.c copies of images in shared and constant memory, for kernels of points
+ *   lower_given.c  such coefficients in shared memory
+ *   lower_march.c  threads that go down strips of rows
  *   lower_reduce.c whole-image reductions and histograms
  *   lower_size.c   sizes, and what can be proved about them
  *   lower_scope.c  open loops, and where a shared value gets its LET */

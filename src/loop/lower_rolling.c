@@ -7,7 +7,9 @@
  * order they always had. Sums of rows above and below those of the thread hold values that nobody reads; most of their steps are left out,
  * some rows of the window at a time. */
 #include "analysis/const_eval.h"
+#include "loop/lower_given.h"
 #include "loop/lower_line.h"
+#include "loop/lower_march.h"
 #include "loop/lower_window.h"
 
 enum { ROWS_AT_ONCE = 5 }; /* of the window: their steps are left out together */
@@ -35,8 +37,9 @@ typedef struct Rolling {
     VEC(Sum) sums;
     ExprList bodies;
     Lines lines;
-    LExprId x, y, n, width; /* first column and row of the thread, its rows; of the image */
-    LExprId i;              /* number of the row of pixels */
+    Coefficients given;
+    March at;
+    LExprId i; /* number of the row of pixels */
     VEC(Step) steps;
     LExprList operands;
 } Rolling;
@@ -109,9 +112,9 @@ static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
 {
     Lower *l = r->l;
     Eval *ev = tessi_eval_new(l, r->bodies.at, r->bodies.n, r->nest->n_dims);
-    LExprId y = tessi_l_op(l, OP_ADD, r->y, r->i);
+    LExprId y = tessi_l_op(l, OP_ADD, r->at.y, r->i);
     LExprId at[2] = { tessi_l_op(l, OP_SUB, y, tessi_l_int(l, k)),
-                      tessi_l_op(l, OP_ADD, r->x, tessi_l_int(l, c)) };
+                      tessi_l_op(l, OP_ADD, r->at.x, tessi_l_int(l, c)) };
     for (uint8_t d = 0; d < 2; d++) {
         ev->coord[d] = tessi_nest_coord(r->nest, d, at[d]);
         ev->coord[d].loose = true;
@@ -139,38 +142,6 @@ static void add_move(Rolling *r, const Sum *sum, uint32_t k, uint32_t c)
     VEC_PUSH(r->l->arena, &r->steps, step);
 }
 
-/* The steps of row k of the window, in order. */
-static void steps_of_row(Rolling *r, uint32_t k)
-{
-    Lower *l = r->l;
-    int32_t point[MAX_WINDOW_VARS];
-    bool *begun = ARENA_NEW_ARRAY(l->arena, bool, r->sums.n);
-    for (int i = 0; i < MAX_WINDOW_VARS; i++)
-        point[i] = r->w->lo[i];
-    point[0] = r->w->lo[0] + (int32_t)k;
-    const int64_t in_row = tessi_window_points(r->w) / r->rows;
-    for (int64_t at = k * in_row; at < (k + 1) * in_row; at++) {
-        WindowVars vars = { .window = r->window, .is_point = true };
-        for (int i = 0; i < r->w->n_vars; i++)
-            vars.var[i] = tessi_l_int(l, point[i]);
-        for (uint32_t c = 0; c < r->columns; c++) {
-            Eval *ev = eval_at(r, k, c);
-            VEC_PUSH(l->arena, &ev->open, vars);
-            for (uint32_t s = 0; s < r->sums.n; s++) {
-                Sum *sum = &r->sums.at[s];
-                if (!sum->holds[at])
-                    continue;
-                add_step(r, sum, ev, k, c, !begun[s]);
-                begun[s] = begun[s] || c + 1 == r->columns;
-            }
-        }
-        tessi_window_step(r->w, point);
-    }
-    for (uint32_t s = 0; s < r->sums.n; s++)
-        for (uint32_t c = 0; c < r->columns && !begun[s]; c++)
-            add_move(r, &r->sums.at[s], k, c);
-}
-
 static void take_steps(Rolling *r)
 {
     Lower *l = r->l;
@@ -186,6 +157,44 @@ static void take_steps(Rolling *r)
     r->steps.n = r->operands.n = 0;
 }
 
+/* The steps of row k of the window, in order. */
+static void steps_of_row(Rolling *r, uint32_t k)
+{
+    Lower *l = r->l;
+    int32_t point[MAX_WINDOW_VARS];
+    bool *begun = ARENA_NEW_ARRAY(l->arena, bool, r->sums.n);
+    for (int i = 0; i < MAX_WINDOW_VARS; i++)
+        point[i] = r->w->lo[i];
+    point[0] = r->w->lo[0] + (int32_t)k;
+    const int64_t in_row = tessi_window_points(r->w) / r->rows;
+    for (int64_t at = k * in_row; at < (k + 1) * in_row; at++) {
+        const int64_t column = at - k * in_row;
+        if (r->given.masks.n)
+            tessi_given_take(l, &r->given, tessi_l_int(l, k), column);
+        WindowVars vars = { .window = r->window, .is_point = true };
+        for (int i = 0; i < r->w->n_vars; i++)
+            vars.var[i] = tessi_l_int(l, point[i]);
+        for (uint32_t c = 0; c < r->columns; c++) {
+            Eval *ev = eval_at(r, k, c);
+            VEC_PUSH(l->arena, &ev->open, vars);
+            tessi_given_set(l, &r->given, ev, column);
+            for (uint32_t s = 0; s < r->sums.n; s++) {
+                Sum *sum = &r->sums.at[s];
+                if (!sum->holds[at])
+                    continue;
+                add_step(r, sum, ev, k, c, !begun[s]);
+                begun[s] = begun[s] || c + 1 == r->columns;
+            }
+        }
+        tessi_window_step(r->w, point);
+        if (r->given.masks.n) /* before the next are taken: there are not registers for all */
+            take_steps(r);
+    }
+    for (uint32_t s = 0; s < r->sums.n; s++)
+        for (uint32_t c = 0; c < r->columns && !begun[s]; c++)
+            add_move(r, &r->sums.at[s], k, c);
+}
+
 /* The steps of all rows of the window, the last first, for each makes room for the one before it. */
 static void add_row_of_pixels(Rolling *r)
 {
@@ -194,7 +203,7 @@ static void add_row_of_pixels(Rolling *r)
     l->patches = &r->lines.patches;
     for (uint32_t part = parts; part-- > 0;) {
         const uint32_t from = part * r->rows / parts, to = (part + 1) * r->rows / parts;
-        LExprId end = tessi_l_op(l, OP_ADD, r->n, tessi_l_int(l, to - 1));
+        LExprId end = tessi_l_op(l, OP_ADD, r->at.n, tessi_l_int(l, to - 1));
         LExprId any = tessi_l_op(l, OP_LT, r->i, end);
         if (from)
             any = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, from), r->i), any);
@@ -228,12 +237,12 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
     Lower *l = r->l;
     LExprId last = tessi_l_int(l, r->rows - 1);
     tessi_scope_if(l, tessi_l_op(l, OP_LE, last, r->i));
-    LExprId row = tessi_l_op(l, OP_ADD, r->y, tessi_l_op(l, OP_SUB, r->i, last));
+    LExprId row = tessi_l_op(l, OP_ADD, r->at.y, tessi_l_op(l, OP_SUB, r->i, last));
     row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
     const LineResults results = { .nest = r->nest,
                                   .to = to,
                                   .whole = whole,
-                                  .width = r->width,
+                                  .width = r->nest->to[1],
                                   .set_sums = set_sums,
                                   .user = r };
     tessi_lines_give(l, &r->lines, &results, row);
@@ -242,96 +251,29 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
 
 /* ---- Kernel ----------------------------------------------------------------------------------------------------------------------- */
 
-/* The blocks of a kernel: `edges` of them side by side (the first and the last) and `inner` ones between, each going down strips of rows
- * of its own height. At the edges threads read elements one by one, and would be the last to finish. */
-typedef struct Strips {
-    LExprId edges, inner;
-    LExprId rows[2], n[2]; /* of inner ones and of those at the edges: height and number */
-} Strips;
-
-/* So few rows that there are enough blocks, within limits. */
-static Strips strips_of(Lower *l, const PlanMarch *march, LExprId height, LExprId across)
-{
-    enum { SHORTER = 8 }; /* by this part */
-    LExprId one = tessi_l_int(l, 1);
-    Strips s = { .edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2)) };
-    s.inner = tessi_l_op(l, OP_SUB, across, s.edges);
-    /* n * inner + SHORTER / (SHORTER - 1) * n * edges, rounded up, are not more than so many blocks. */
-    LExprId room = tessi_l_op(l, OP_SUB, tessi_l_int(l, march->blocks), s.edges);
-    room = tessi_l_op(l, OP_MUL, room, tessi_l_int(l, SHORTER - 1));
-    LExprId part = tessi_l_op(l, OP_MUL, across, tessi_l_int(l, SHORTER - 1));
-    LExprId n = tessi_l_op(l, OP_FLOORDIV, room, tessi_l_op(l, OP_ADD, part, s.edges));
-    n = tessi_l_op(l, OP_MAX, n, one);
-    tessi_hint(l, n, "strips");
-    LExprId rows = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, n, one));
-    rows = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, rows, n), tessi_l_int(l, march->least));
-    s.rows[0] = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march->most));
-    tessi_hint(l, s.rows[0], "inner_rows");
-    LExprId less = tessi_l_op(l, OP_FLOORDIV, s.rows[0], tessi_l_int(l, SHORTER));
-    s.rows[1] = tessi_l_op(l, OP_SUB, s.rows[0], less);
-    tessi_hint(l, s.rows[1], "edge_rows");
-    for (int k = 0; k < 2; k++) {
-        LExprId up = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, s.rows[k], one));
-        s.n[k] = tessi_l_op(l, OP_FLOORDIV, up, s.rows[k]);
-    }
-    return s;
-}
-
-/* Opens the grid and the threads, each with its columns and rows. */
-static void open_threads(Rolling *r, const PlanGroup *group)
-{
-    Lower *l = r->l;
-    LExprId height = r->nest->to[0], one = tessi_l_int(l, 1);
-    LExprId across = tessi_kernel_blocks(l, r->width, (int64_t)group->block[0] * r->columns);
-    across = tessi_l_op(l, OP_MAX, across, one);
-    const Strips all = strips_of(l, &group->march, height, across);
-    LExprId blocks = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
-    LExprId block = tessi_kernel_grid(
-        l, 0, "block", tessi_l_op(l, OP_ADD, blocks, tessi_l_op(l, OP_MUL, all.edges, all.n[1])));
-    across = tessi_scope_let(l, "across", across);
-    Strips s = strips_of(l, &group->march, height, across);
-    LExprId at_edges = tessi_scope_let(l, "at_edges", tessi_l_op(l, OP_MUL, s.edges, s.n[1]));
-    LExprId edge = tessi_scope_let(l, "edge", tessi_l_op(l, OP_LT, block, at_edges));
-    LExprId number = tessi_l_op(l, OP_SUB, block, at_edges);
-    number = tessi_scope_let(l, "number", tessi_l_select(l, edge, block, number));
-    LExprId side = tessi_l_select(l, edge, s.edges, tessi_l_op(l, OP_MAX, s.inner, one));
-    side = tessi_scope_let(l, "side_by_side", side);
-    LExprId strip = tessi_scope_let(l, "strip_rows", tessi_l_select(l, edge, s.rows[1], s.rows[0]));
-    LExprId y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, number, side), strip);
-    y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, height, one));
-    r->y = tessi_scope_let(l, "first_y", y);
-    r->n = tessi_l_op(l, OP_MIN, strip, tessi_l_op(l, OP_SUB, height, r->y));
-    r->n = tessi_scope_let(l, "rows", r->n);
-    LExprId column = tessi_l_op(l, OP_FLOORMOD, number, side);
-    LExprId last = tessi_l_op(l, OP_MUL, column, tessi_l_op(l, OP_SUB, across, one));
-    column = tessi_l_select(l, edge, last, tessi_l_op(l, OP_ADD, column, one));
-    column = tessi_scope_let(l, "column", column);
-    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
-    LExprId x = tessi_l_op(l, OP_MUL, column, tessi_l_int(l, group->block[0]));
-    x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, r->columns));
-    r->x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
-    tessi_scope_if(l, tessi_l_op(l, OP_LT, r->x, r->width));
-}
-
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
-    Rolling r = { .l = l, .nest = nest, .columns = group->outputs[0], .width = nest->to[1] };
+    Rolling r = { .l = l, .nest = nest, .columns = group->outputs[0] };
+    LExprId height = nest->to[0], width = nest->to[1];
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     find_sums(&r);
     tessi_lines_find(l, r.bodies.at, r.bodies.n, r.columns, &r.lines);
-    open_threads(&r, group);
-    LExprId whole = tessi_l_op(l, OP_ADD, r.x, tessi_l_int(l, r.columns));
-    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, r.width));
-    tessi_lines_declare(l, &r.lines, r.x);
+    tessi_given_find(l, &r.bodies, r.window, &r.given);
+    tessi_march_blocks(l, group, height, width, &r.at);
+    tessi_given_copy(l, nest, &r.given);
+    tessi_march_threads(l, group, width, &r.at);
+    LExprId whole = tessi_l_op(l, OP_ADD, r.at.x, tessi_l_int(l, r.columns));
+    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
+    tessi_lines_declare(l, &r.lines, r.at.x);
     if (group->march.ahead)
-        tessi_lines_read(l, &r.lines, r.y);
+        tessi_lines_read(l, &r.lines, r.at.y);
     declare_sums(&r);
-    LExprId end = tessi_l_op(l, OP_ADD, r.n, tessi_l_int(l, r.rows - 1));
+    LExprId end = tessi_l_op(l, OP_ADD, r.at.n, tessi_l_int(l, r.rows - 1));
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     r.i = tessi_lexpr_var(l->p, i);
-    LExprId row = tessi_l_op(l, OP_ADD, r.y, r.i);
+    LExprId row = tessi_l_op(l, OP_ADD, r.at.y, r.i);
     if (!group->march.ahead)
         tessi_lines_read(l, &r.lines, row);
     tessi_lines_take(l, &r.lines);

@@ -4,15 +4,9 @@
  *   for i, rows of pixels:  read row i;  for r, rows of the result:  if 0 <= i - r < K:  sum[r] += row i - r of the window over row i
  *
  * The code is that of one row of the window for each row and column of the thread, so that it is short for windows of any height. */
+#include "loop/lower_given.h"
 #include "loop/lower_line.h"
 #include "loop/lower_window.h"
-
-/* Coefficients: a read that moves with the window alone. */
-typedef struct Given {
-    ExprId load;
-    LBufferId shared;
-    uint32_t width; /* elements that move at once */
-} Given;
 
 typedef struct Sum {
     Member member;
@@ -23,26 +17,16 @@ typedef struct Sweep {
     Lower *l;
     const Nest *nest;
     WindowId window;
-    const Window *w;
     uint32_t rows, columns; /* of a thread */
-    int64_t height, across; /* of the window */
     VEC(Sum) sums;
-    VEC(Given) given;
     ExprList bodies;
     Lines lines;
-    LExprId x, y, i;
-    uint32_t row; /* of the thread, in hand */
+    Coefficients given;
+    LExprId x, y, i; /* first column and row of the thread, number of the row of pixels */
+    uint32_t row;    /* of the thread, in hand */
 } Sweep;
 
-/* ---- Coefficients ---------------------------------------------------------------------------------------------------------------- */
-
-static bool stays(const Access *a)
-{
-    for (int d = 0; d < a->n_dims; d++)
-        if (a->dim[d].absolute || a->dim[d].src >= 0)
-            return false;
-    return true;
-}
+/* ---- Sums ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void find(Sweep *s)
 {
@@ -57,80 +41,7 @@ static void find(Sweep *s)
         VEC_PUSH(l->arena, &s->bodies, e->arg[0]);
         VEC_PUSH(l->arena, &s->sums, sum);
     }
-    s->w = tessi_window(l->g, s->window);
-    s->height = (int64_t)s->w->hi[0] - s->w->lo[0] + 1;
-    s->across = (int64_t)s->w->hi[1] - s->w->lo[1] + 1;
-    list = tessi_reach(l, s->bodies.at, s->bodies.n);
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = tessi_expr(l->g, list.at[i]);
-        if (e->kind == EXPR_LOAD && stays(tessi_access(l->g, e->access)))
-            VEC_PUSH(l->arena, &s->given, ((Given){ .load = list.at[i] }));
-    }
-}
-
-/* The block's threads fill shared memory; what pads a row is any coefficient of it. */
-static void copy_given(Sweep *s, Given *g)
-{
-    enum { VECTOR_BYTES = 16 };
-    Lower *l = s->l;
-    const Expr *e = tessi_expr(l->g, g->load);
-    const Stage *mask = tessi_stage(l->g, tessi_access(l->g, e->access)->producer);
-    g->width = VECTOR_BYTES / tessi_type_info(mask->type)->bytes;
-    const int64_t pitch = (s->across + g->width - 1) / g->width * g->width;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_shared", mask->name),
-                  .kind = LBUF_LOCAL,
-                  .type = mask->type,
-                  .n_dims = 2 };
-    b.size[0] = tessi_l_int(l, s->height);
-    b.size[1] = tessi_l_int(l, pitch);
-    g->shared = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = g->shared;
-    LExprId number = tessi_kernel_threads(l, 0, "element", s->height * pitch);
-    LExprId at[2];
-    at[0] = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, pitch)));
-    at[1] = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, number, tessi_l_int(l, pitch)));
-    LExprId last = tessi_l_int(l, s->across - 1);
-    WindowVars vars = { .window = s->window };
-    vars.var[0] = tessi_l_op(l, OP_ADD, at[0], tessi_l_int(l, s->w->lo[0]));
-    vars.var[1] =
-        tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MIN, at[1], last), tessi_l_int(l, s->w->lo[1]));
-    Eval *ev = tessi_eval_new(l, &g->load, 1, s->nest->n_dims);
-    VEC_PUSH(l->arena, &ev->open, vars);
-    LExprId value = tessi_eval_expr(l, ev, g->load);
-    tessi_pin(l, value, tessi_scope_depth(l));
-    value = tessi_scope_place1(l, value);
-    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
-    store->buffer = g->shared;
-    store->n_index = 2;
-    store->index[0] = at[0];
-    store->index[1] = at[1];
-    store->a = value;
-    tessi_scope_close(l);
-}
-
-/* The coefficients of columns [first, first + width) of row `row` of the window. */
-static void take_given(Sweep *s, const Given *g, LExprId row, int64_t first, LExprId *out)
-{
-    Lower *l = s->l;
-    const LBuffer shared = l->p->buffers.at[g->shared.v];
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_line", shared.name),
-                  .kind = LBUF_LOCAL,
-                  .type = shared.type,
-                  .n_dims = 1 };
-    b.size[0] = tessi_l_int(l, g->width);
-    LBufferId line = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = line;
-    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-    move->buffer = line;
-    move->other = g->shared;
-    move->n_index = 2;
-    move->index[0] = row;
-    move->index[1] = tessi_l_int(l, first);
-    for (uint32_t k = 0; k < g->width && first + k < s->across; k++) {
-        LExprId at = tessi_l_int(l, k), value = tessi_lexpr_load(l->p, line, &at, 1);
-        tessi_pin(l, value, tessi_scope_depth(l));
-        out[first + k] = tessi_scope_let(l, "w", value);
-    }
+    tessi_given_find(l, &s->bodies, s->window, &s->given);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------------------------ */
@@ -156,7 +67,7 @@ static void declare_sums(Sweep *s)
 }
 
 /* The steps of all columns at one point of the window. */
-static void steps_at(Sweep *s, const WindowVars *vars, LExprId *const *given, int64_t j)
+static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
 {
     Lower *l = s->l;
     LExprList operands = { 0 };
@@ -169,8 +80,7 @@ static void steps_at(Sweep *s, const WindowVars *vars, LExprId *const *given, in
             ev->coord[d].loose = true;
         }
         VEC_PUSH(l->arena, &ev->open, *vars);
-        for (uint32_t g = 0; g < s->given.n; g++)
-            tessi_eval_set(l, ev, s->given.at[g].load, given[g][j]);
+        tessi_given_set(l, &s->given, ev, j);
         VEC_FOREACH (const Sum, sum, &s->sums) {
             LExprId operand[WINDOW_OPERANDS];
             tessi_window_operands(l, ev, &sum->member, operand);
@@ -195,20 +105,15 @@ static void add_row_of_pixels(Sweep *s)
     Lower *l = s->l;
     LExprId row = tessi_l_op(l, OP_SUB, s->i, tessi_l_int(l, s->row));
     LExprId any = tessi_l_op(l, OP_LE, tessi_l_int(l, s->row), s->i);
-    LExprId before = tessi_l_op(l, OP_LT, s->i, tessi_l_int(l, s->row + s->height));
+    LExprId before = tessi_l_op(l, OP_LT, s->i, tessi_l_int(l, s->row + s->given.height));
     tessi_scope_if(l, tessi_l_op(l, OP_AND, any, before));
-    LExprId **given = ARENA_NEW_ARRAY(l->arena, LExprId *, s->given.n);
-    for (uint32_t g = 0; g < s->given.n; g++)
-        given[g] = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)s->across);
     WindowVars vars = { .window = s->window };
-    vars.var[0] = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, s->w->lo[0]));
+    vars.var[0] = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, s->given.w->lo[0]));
     l->patches = &s->lines.patches;
-    for (int64_t j = 0; j < s->across; j++) {
-        for (uint32_t g = 0; g < s->given.n; g++)
-            if (j % s->given.at[g].width == 0)
-                take_given(s, &s->given.at[g], row, j, given[g]);
-        vars.var[1] = tessi_l_int(l, s->w->lo[1] + j);
-        steps_at(s, &vars, given, j);
+    for (int64_t j = 0; j < s->given.across; j++) {
+        tessi_given_take(l, &s->given, row, j);
+        vars.var[1] = tessi_l_int(l, s->given.w->lo[1] + j);
+        steps_at(s, &vars, j);
     }
     l->patches = NULL;
     tessi_scope_close(l);
@@ -238,8 +143,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     const int64_t across = (int64_t)group->block[0] * s.columns;
     LExprId block_y = tessi_kernel_grid(l, 1, "block_y", tessi_kernel_blocks(l, height, s.rows));
     LExprId block_x = tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, width, across));
-    VEC_FOREACH (Given, g, &s.given)
-        copy_given(&s, g);
+    tessi_given_copy(l, nest, &s.given);
     s.y = tessi_scope_let(l, "first_y", tessi_l_op(l, OP_MUL, block_y, tessi_l_int(l, s.rows)));
     LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
     LExprId x = tessi_l_op(l, OP_MUL, block_x, tessi_l_int(l, group->block[0]));
@@ -250,8 +154,8 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
     tessi_lines_declare(l, &s.lines, s.x);
     declare_sums(&s);
-    LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), tessi_l_int(l, s.rows + s.height - 1), 1,
-                               LFOR_ROLLED);
+    LExprId end = tessi_l_int(l, s.rows + s.given.height - 1);
+    LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     s.i = tessi_lexpr_var(l->p, i);
     tessi_lines_read(l, &s.lines, tessi_l_op(l, OP_ADD, s.y, s.i));
     tessi_lines_take(l, &s.lines);

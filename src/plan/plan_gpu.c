@@ -206,6 +206,23 @@ static const char *gain_text(Chooser *c, double gain)
     return tessi_sprintf(c->f->arena, "%lld.%02lld", hundredths / 100, hundredths % 100);
 }
 
+/* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. */
+static void make_narrow(PlanGroup *group, const KernelCost *cost)
+{
+    enum { WARP = 32 };
+    const int64_t far = (cost->windows ? 8 : 12) * cost->halo[0];
+    const int threads = group->block[0] * group->block[1];
+    const bool high = cost->windows && far > group->block[1] * group->outputs[1];
+    if (group->split != SPLIT_EDGES && !high)
+        return;
+    group->block[0] = WARP;
+    group->block[1] = (uint16_t)(threads / WARP);
+    if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2) {
+        group->block[1] = (uint16_t)(2 * group->block[1]);
+        group->resident = (uint8_t)((group->resident + 1) / 2);
+    }
+}
+
 /* Whether blocks or warps inside are to be told from those at the edges. */
 static const char *choose_split(Chooser *c, PlanGroup *group)
 {
@@ -220,18 +237,10 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     if ((blocks > 1.02 || warps > 1.02) && !one_path)
         group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
     if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER && !c->f->few
-        && tessi_plan_stays_in_plane(c->f, c->p, group)) {
+        && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
-        const int threads = group->block[0] * group->block[1];
-        group->block[0] = WARP; /* narrow ones leave the least for the edges */
-        group->block[1] = (uint16_t)(threads / WARP);
-        /* Rows that neighbours read too had better be few of those of a block. */
-        if (12 * cost.halo[0] > group->block[1] * group->outputs[1]
-            && threads <= PLAN_MAX_BLOCK / 2) {
-            group->block[1] = (uint16_t)(2 * group->block[1]);
-            group->resident = (uint8_t)((group->resident + 1) / 2);
-        }
-    }
+    if (group->kernel == KERNEL_REGISTER && !c->f->few)
+        make_narrow(group, &cost);
     const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
                        : group->split == SPLIT_WARP ? "warps inside without rules"
                        : group->split == SPLIT_EDGES
@@ -336,8 +345,12 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     }
     PlanGroup rolling = *group;
     KernelCost rolls = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling);
-    if (!rolls.feasible)
-        rolls = tessi_plan_settle_sweep(c->f, c->an, c->m, c->p, &rolling);
+    PlanGroup sweep = *group;
+    const KernelCost sweeps = tessi_plan_settle_sweep(c->f, c->an, c->m, c->p, &sweep);
+    if (sweeps.feasible && (!rolls.feasible || sweeps.seconds < rolls.seconds)) {
+        rolls = sweeps;
+        rolling = sweep;
+    }
     const bool turns = rolls.feasible && rolls.seconds < 0.99 * least.seconds;
     PlanGroup other = best;
     KernelCost other_cost = least;

@@ -422,6 +422,19 @@ static double when_few(const Machine *m, const KernelCost *cost, double instruct
     return (LAUNCH * kernels + MEMORY * m->latency_us * 1e-6 + cycles / (m->ghz * 1e9)) / FEW;
 }
 
+/* Blocks of windows read the rows of pixels above and below theirs from the second cache, which serves half of what it could: they ask for
+ * all of them at once, and then for none. */
+static double halo_seconds(const Counter *c)
+{
+    enum { WARP = 32 }; /* threads side by side in blocks of windows that are high */
+    const double SERVED = 0.5;
+    if (!c->cost.windows)
+        return 0;
+    const double rows = (double)(c->group->block[0] * c->group->block[1] / WARP * c->rows);
+    const double bytes = 4 * c->words * (1 + 2 * (double)c->cost.halo[0] / rows);
+    return bytes / (SERVED * c->m->l2_gbs * 1e9);
+}
+
 static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
 {
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
@@ -451,7 +464,7 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     for (uint32_t v = 1; v < f->g->stages.n; v++)
         given = given || c.uniform[v];
     if (cost->windows && given)
-        cost->issue_seconds *= 1.7;
+        cost->issue_seconds *= 1.25;
     else if (cost->windows && cost->code > CACHED_CODE)
         cost->issue_seconds *= 1.4;
     if (cost->long_code)
@@ -461,7 +474,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     wait_for_memory(m, cost, points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
-    cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
+    const double memory = overlapped(cost->dram_seconds, halo_seconds(&c), 0);
+    cost->seconds = overlapped(memory, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     if (f->few)
         cost->seconds = when_few(m, cost, cost->code * (cost->chain ? 1.5 : 1), points,
@@ -569,57 +583,109 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
     }
 }
 
-/* ---- Rolling sums -------------------------------------------------------------------------------------------------------------- */
+/* ---- Rolling sums and sweeps --------------------------------------------------------------------------------------------------- */
+
+/* Of what these kernels issue between two rows of pixels hardly anything waits for memory. */
+static double long_issue_seconds(const Machine *m, double instructions)
+{
+    const double FULLER = 0.925;
+    return FULLER * issue_seconds(m, instructions);
+}
+
+/* Warps that a scheduler of a multiprocessor has. */
+static double warps_at_once(const Machine *m, const KernelCost *cost)
+{
+    return (double)cost->threads / lanes(m);
+}
+
+/* Threads that fit, in fours of warps, as registers are dealt out. */
+static int64_t fitting_threads(const Machine *m, const KernelCost *cost)
+{
+    enum { FOUR_WARPS = 128 };
+    const int64_t threads = m->registers / registers_for_threads(m, cost);
+    return (threads < m->threads ? threads : m->threads) / FOUR_WARPS * FOUR_WARPS;
+}
+
+/* Shared memory answers a vector of coefficients, the same for all threads of a warp, in that many cycles. */
+static double given_seconds(const Machine *m, double vectors)
+{
+    enum { CYCLES = 4, WARP = 32 };
+    return vectors * CYCLES / (WARP * m->ghz * 1e9 * (double)m->cores);
+}
+
+/* Vectors of coefficients of one row of the window. */
+static double given_vectors(const Rolling *r)
+{
+    return (double)r->given * ceil((double)r->points / (double)r->rows / 4);
+}
 
 KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                    const PlanGroup *group, const Rolling *r)
 {
     enum {
         SIDE = 8192,
-        ROW = 30,         /* instructions of a row of pixels: answers, addresses, conditions */
-        A_THREAD = 36,    /* registers: addresses, sizes, coordinates */
-        ENOUGH_BLOCKS = 3 /* of a multiprocessor: others compute while one waits for its row */
+        ROW = 50,      /* instructions of a row of pixels: answers, conditions */
+        A_THREAD = 32, /* registers: addresses, sizes, coordinates */
+        A_VECTOR = 8,  /* and of coefficients */
+        WAIT = 250,
+        A_COLUMN = 170, /* cycles until a row is there: warps ask for theirs together, */
+        APART = 8000,   /* unless they are that far apart */
+        LATENCY = 350,  /* of rows that are read ahead, */
+        NEAR = 3000,    /* not less than that before they are wanted */
+        ENOUGH = 3      /* warps of a scheduler */
     };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     const double columns = group->outputs[0], words = r->bytes > 4 ? r->bytes / 4.0 : 1;
     const double line = (double)r->read + columns * (double)r->images;
     const double vector = columns >= 4 ? 4 : columns;
-    const double steps = instructions_of(&c, group->members.at[0]);
+    const double steps = instructions_of(&c, group->members.at[0]) * columns;
+    const double given = r->given ? (double)r->rows * given_vectors(r) : 0;
+    const bool ahead = group->march.ahead;
+    cost.registers =
+        A_THREAD + (r->given ? A_VECTOR : 0)
+        + (int64_t)(words * ((double)(r->rows * r->sums) * columns + (ahead ? 2 : 1) * line));
+    cost.threads = fitting_threads(m, &cost);
     /* A thread reads the rows above and below those that it computes, and makes half of the steps there. */
-    const double points = (double)SIDE * SIDE;
-    cost.registers = A_THREAD
-                     + (int64_t)(words
-                                 * ((double)(r->rows * r->sums) * columns
-                                    + (group->march.ahead ? 2 : 1) * line));
-    const int64_t warps = m->registers / (registers_for_threads(m, &cost) * 32);
-    const int64_t blocks = warps * 32 / group->block[0];
-    cost.threads = blocks * group->block[0];
-    const double rows = points / columns / (double)(cost.threads * m->cores);
-    const double again = (double)(r->rows + ROW / 10) / 2 / rows;
-    const double loads = line / vector * (1 + 2 * again);
-    cost.code = steps * columns;
-    cost.instructions = steps * (1 + again) + (ROW + 2 * line) * (1 + 2 * again) / columns;
+    const double rows = (double)SIDE * SIDE / columns / (double)(cost.threads * m->cores);
+    const double again = (double)r->rows / 2 / rows;
+    const double row = ROW + 2 * line / vector + (ahead ? line : 0) + given;
+    cost.code = steps;
+    cost.instructions = (steps * (1 + again) + row * (1 + 2 * again)) / columns;
     cost.plain_instructions = cost.instructions;
-    cost.issue_seconds = issue_seconds(m, cost.instructions);
+    cost.issue_seconds = long_issue_seconds(m, cost.instructions);
     cost.long_code = cost.code > CACHED_CODE;
     if (cost.long_code)
-        cost.issue_seconds *= 1.2;
-    if (blocks < ENOUGH_BLOCKS)
-        cost.issue_seconds *= 1.15;
+        cost.issue_seconds *= 0.82 + 0.25 * cost.code / CACHED_CODE;
+    const double warps = warps_at_once(m, &cost), all = warps * (steps + row);
+    if (!ahead && all < APART)
+        cost.issue_seconds *= 1 + (WAIT + A_COLUMN * columns) * (1 / all - 1.0 / APART);
+    else if (ahead && all < NEAR)
+        cost.issue_seconds *= 1 + LATENCY * (1 / all - 1.0 / NEAR);
+    if (ahead && warps < ENOUGH)
+        cost.issue_seconds *= 1.07;
+    if (r->given) /* three registers an instruction, where others have a constant */
+        cost.issue_seconds *= 1.1;
     const double bytes = (double)(r->bytes * (r->images + 1));
     cost.dram_seconds = bytes / (m->memory_gbs * 1e9);
-    cost.cache_seconds = cache_seconds(m, loads, (double)r->bytes * vector, 1) / columns;
+    cost.cache_seconds =
+        cache_seconds(m, line / vector, (double)r->bytes * vector, 1) + given_seconds(m, given);
+    cost.cache_seconds *= (1 + 2 * again) / columns;
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
-    cost.feasible = !r->given && cost.registers <= m->registers_a_thread && blocks > 1;
+    cost.feasible = cost.registers <= m->registers_a_thread && warps >= 2;
     return cost;
 }
 
 KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                  const PlanGroup *group, const Rolling *r)
 {
-    /* ELEMENT: of a row of pixels, which threads wait for. Measured with windows of 11 to 43. */
-    enum { ROW = 24, ELEMENT = 20, A_THREAD = 40, LINES = 4, WARP = 32 };
+    enum {
+        ROW = 70,      /* instructions of a row of pixels, */
+        PART = 8,      /* of a row of the window over it, */
+        GROUP = 150,   /* and of the rows that are computed together */
+        A_THREAD = 46, /* registers */
+        ENOUGH = 4     /* warps of a scheduler */
+    };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     const double columns = group->outputs[0], rows = group->outputs[1], outputs = rows * columns;
@@ -629,22 +695,27 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     const double steps = instructions_of(&c, group->members.at[0]);
     /* Rows of pixels that a thread goes over, and vectors of coefficients that it loads. */
     const double over = (double)r->rows + rows - 1;
-    const double given = rows * (double)(r->given * r->points) / 4;
+    const double given = rows * (double)r->rows * given_vectors(r);
     cost.registers = A_THREAD + (int64_t)(words * ((double)r->sums * outputs + line));
-    const int64_t registers = registers_for_threads(m, &cost);
-    cost.threads = m->registers / registers < m->threads ? m->registers / registers : m->threads;
-    cost.instructions = steps + (given + over * (ROW + ELEMENT * line + 2 * rows)) / outputs;
+    cost.threads = fitting_threads(m, &cost);
+    cost.instructions = steps
+                        + (given + PART * rows * (double)r->rows
+                           + over * (ROW + 2 * line / vector + 4 * rows) + GROUP)
+                              / outputs;
     cost.plain_instructions = cost.instructions;
     cost.code = steps / (double)r->rows * outputs;
-    cost.issue_seconds = issue_seconds(m, cost.instructions);
+    cost.issue_seconds = long_issue_seconds(m, cost.instructions);
     cost.long_code = cost.code > CACHED_CODE;
     if (cost.long_code)
         cost.issue_seconds *= 1.2;
+    const double warps = warps_at_once(m, &cost);
+    if (warps < ENOUGH)
+        cost.issue_seconds *= 1 + 0.15 * (ENOUGH - warps);
     cost.dram_seconds = (double)(r->bytes * (r->images + 1)) / (m->memory_gbs * 1e9);
     cost.cache_seconds = cache_seconds(m, over * line / vector, r->bytes, (int64_t)columns)
-                         + given * LINES / (WARP * m->ghz * 1e9 * (double)m->cores);
+                         + given_seconds(m, given);
     cost.cache_seconds /= outputs;
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
-    cost.feasible = cost.registers <= m->registers_a_thread;
+    cost.feasible = cost.registers <= m->registers_a_thread && warps > 0;
     return cost;
 }

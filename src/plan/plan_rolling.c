@@ -155,6 +155,17 @@ static bool scan(Scan *s, StageId id)
     return true;
 }
 
+/* Coefficients that come with the run are copied into shared memory, rows padded to whole vectors. */
+static bool can_be_given(const Scan *s)
+{
+    enum { MOST_BYTES = 8 };
+    if (s->w->n_vars != 2 || s->found.conditional || s->narrow)
+        return false;
+    const int64_t across = s->found.points / s->found.rows;
+    return s->found.rows * (across + MOST_BYTES) * s->found.given * MOST_BYTES
+           <= PLAN_MAX_SHARED_BYTES;
+}
+
 const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p };
@@ -174,6 +185,11 @@ const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const Pl
                              "group '%s': the windows of all columns of a thread have more than "
                              "%d points to be written out",
                              group->name, PLAN_MAX_WRITTEN_OUT);
+    if (s.found.given && !can_be_given(&s))
+        return tessi_sprintf(f->arena,
+                             "group '%s': coefficients that come with the run are for windows of "
+                             "two variables without conditions, and have to fit shared memory",
+                             group->name);
     if (!group->march.least || group->march.least > group->march.most)
         return tessi_sprintf(f->arena, "group '%s': a march is of at least one row", group->name);
     return NULL;
@@ -187,37 +203,39 @@ KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, co
     return tessi_plan_rolling_cost(f, an, m, group, &s.found);
 }
 
+/* Threads of such kernels stand in one line. */
+static PlanGroup in_line(const PlanGroup *from, KernelKind kernel, uint16_t threads)
+{
+    PlanGroup made = *from;
+    made.kernel = kernel;
+    made.split = SPLIT_NONE;
+    made.block[0] = threads;
+    made.block[1] = made.outputs[1] = 1;
+    made.resident = 0;
+    made.march = (PlanMarch){ 0 };
+    return made;
+}
+
 KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, PlanGroup *group)
 {
-    enum {
-        THREADS = 128,
-        LEAST = 16,
-        MOST = 4096,
-        ENOUGH_STEPS = 1500 /* while other threads make them a row of pixels comes from memory */
-    };
+    enum { THREADS = 128, LEAST = 16, MOST = 4096 };
     static const uint8_t columns[] = { 8, 4, 2, 1 };
     Scan s = { .f = f, .p = p };
     KernelCost least = { .feasible = false };
     if (group->members.n != 1 || !scan(&s, group->members.at[0]))
         return least;
     const PlanGroup before = *group;
-    for (size_t i = 0; i < sizeof columns; i++) {
-        PlanGroup tried = before;
-        tried.kernel = KERNEL_ROLLING;
-        tried.split = SPLIT_NONE;
-        tried.block[0] = THREADS;
-        tried.block[1] = 1;
-        tried.outputs[0] = columns[i];
-        tried.outputs[1] = 1;
-        tried.resident = 0;
-        tried.march = (PlanMarch){ .least = LEAST, .most = MOST, .blocks = 1 };
-        tried.march.ahead = s.found.points * s.found.sums * columns[i] < ENOUGH_STEPS;
-        KernelCost cost = tessi_plan_rolling_cost(f, an, m, &tried, &s.found);
+    for (size_t i = 0; i < 2 * sizeof columns; i++) {
+        PlanGroup tried = in_line(&before, KERNEL_ROLLING, THREADS);
+        tried.outputs[0] = columns[i / 2];
+        tried.march = (PlanMarch){ .least = LEAST, .most = MOST, .ahead = i % 2 };
+        const KernelCost cost = tessi_plan_rolling_cost(f, an, m, &tried, &s.found);
+        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
+            continue;
         tried.resident = (uint8_t)(cost.threads / THREADS);
         tried.march.blocks = (uint32_t)(tried.resident * m->cores);
-        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds)
-            || tessi_plan_check_rolling(f, p, &tried))
+        if (tessi_plan_check_rolling(f, p, &tried))
             continue;
         least = cost;
         *group = tried;
@@ -231,13 +249,13 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
  * (src/loop/lower_sweep.c). */
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    enum { MOST_BYTES = 8 };
     Scan s = { .f = f, .p = p };
-    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0])
-        || s.w->n_vars != 2 || s.found.conditional || !s.found.given || s.narrow)
+    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]) || !s.found.given
+        || !can_be_given(&s))
         return tessi_sprintf(f->arena,
                              "group '%s': sweeps are for one stage that could have rolling sums, "
-                             "with coefficients that come with the run and no steps left out",
+                             "with coefficients that come with the run, fit shared memory, and no "
+                             "steps left out",
                              group->name);
     if (group->block[1] != 1 || group->split != SPLIT_NONE)
         return tessi_sprintf(f->arena,
@@ -245,10 +263,8 @@ const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const Plan
                              "not split",
                              group->name);
     const int64_t across = s.found.points / s.found.rows;
-    if (across * s.found.sums * group->outputs[0] * group->outputs[1] > PLAN_MAX_WRITTEN_OUT
-        || s.found.rows * (across + MOST_BYTES) * s.found.given * MOST_BYTES
-               > PLAN_MAX_SHARED_BYTES)
-        return tessi_sprintf(f->arena, "group '%s': the window is too large for a sweep",
+    if (across * s.found.sums * group->outputs[0] * group->outputs[1] > PLAN_MAX_WRITTEN_OUT)
+        return tessi_sprintf(f->arena, "group '%s': the window is too wide for a sweep",
                              group->name);
     return NULL;
 }
@@ -264,26 +280,21 @@ KernelCost tessi_plan_cost_of_sweep(const PlanFacts *f, const Analysis *an, cons
 KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
                                    const Plan *p, PlanGroup *group)
 {
-    enum { THREADS = 128 };
-    static const uint8_t outputs[][2] = {
-        { 8, 6 }, { 8, 4 }, { 8, 2 }, { 4, 4 }, { 4, 2 }, { 2, 2 }
-    };
+    enum { THREADS = 64 };
+    static const uint8_t outputs[][2] = { { 8, 6 }, { 8, 5 }, { 8, 4 }, { 8, 3 },
+                                          { 8, 2 }, { 4, 4 }, { 4, 2 }, { 2, 2 } };
     const PlanGroup before = *group;
     KernelCost least = { .feasible = false };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        PlanGroup tried = before;
-        tried.kernel = KERNEL_SWEEP;
-        tried.split = SPLIT_NONE;
-        tried.block[0] = THREADS;
-        tried.block[1] = 1;
+        PlanGroup tried = in_line(&before, KERNEL_SWEEP, THREADS);
         tried.outputs[0] = outputs[i][0];
         tried.outputs[1] = outputs[i][1];
-        tried.resident = 0;
         if (tessi_plan_check_sweep(f, p, &tried))
             continue;
-        KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);
+        const KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);
         if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
             continue;
+        tried.resident = (uint8_t)(cost.threads / THREADS);
         least = cost;
         *group = tried;
     }

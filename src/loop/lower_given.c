@@ -1,0 +1,111 @@
+/* Coefficients that come with the run have no place in the code: a block first copies them into shared memory, and its threads take them
+ * from there by whole vectors, all the same ones at a time. */
+#include "loop/lower_given.h"
+
+enum { VECTOR_BYTES = 16 };
+
+static bool stays(const Access *a)
+{
+    for (int d = 0; d < a->n_dims; d++)
+        if (a->dim[d].absolute || a->dim[d].src >= 0)
+            return false;
+    return true;
+}
+
+void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coefficients *out)
+{
+    const Window *w = tessi_window(l->g, window);
+    *out = (Coefficients){ .window = window, .w = w };
+    ExprList list = tessi_reach(l, bodies->at, bodies->n);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = tessi_expr(l->g, list.at[i]);
+        if (e->kind == EXPR_LOAD && stays(tessi_access(l->g, e->access)))
+            VEC_PUSH(l->arena, &out->masks, ((Given){ .load = list.at[i] }));
+    }
+    if (!out->masks.n)
+        return;
+    out->height = (int64_t)w->hi[0] - w->lo[0] + 1;
+    out->across = (int64_t)w->hi[1] - w->lo[1] + 1;
+    VEC_FOREACH (Given, g, &out->masks)
+        g->value = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)out->across);
+}
+
+/* What pads a row is any coefficient of it. */
+static void copy_mask(Lower *l, const Nest *nest, const Coefficients *c, Given *g)
+{
+    const Expr *e = tessi_expr(l->g, g->load);
+    const Stage *mask = tessi_stage(l->g, tessi_access(l->g, e->access)->producer);
+    g->width = VECTOR_BYTES / tessi_type_info(mask->type)->bytes;
+    const int64_t pitch = (c->across + g->width - 1) / g->width * g->width;
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_shared", mask->name),
+                  .kind = LBUF_LOCAL,
+                  .type = mask->type,
+                  .n_dims = 2 };
+    b.size[0] = tessi_l_int(l, c->height);
+    b.size[1] = tessi_l_int(l, pitch);
+    g->shared = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = g->shared;
+    LExprId number = tessi_kernel_threads(l, 0, "element", c->height * pitch);
+    LExprId at[2];
+    at[0] = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, pitch)));
+    at[1] = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, number, tessi_l_int(l, pitch)));
+    LExprId last = tessi_l_int(l, c->across - 1);
+    WindowVars vars = { .window = c->window };
+    vars.var[0] = tessi_l_op(l, OP_ADD, at[0], tessi_l_int(l, c->w->lo[0]));
+    vars.var[1] =
+        tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MIN, at[1], last), tessi_l_int(l, c->w->lo[1]));
+    Eval *ev = tessi_eval_new(l, &g->load, 1, nest->n_dims);
+    VEC_PUSH(l->arena, &ev->open, vars);
+    LExprId value = tessi_eval_expr(l, ev, g->load);
+    tessi_pin(l, value, tessi_scope_depth(l));
+    value = tessi_scope_place1(l, value);
+    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
+    store->buffer = g->shared;
+    store->n_index = 2;
+    store->index[0] = at[0];
+    store->index[1] = at[1];
+    store->a = value;
+    tessi_scope_close(l);
+}
+
+void tessi_given_copy(Lower *l, const Nest *nest, Coefficients *c)
+{
+    VEC_FOREACH (Given, g, &c->masks)
+        copy_mask(l, nest, c, g);
+}
+
+static void take_vector(Lower *l, const Given *g, LExprId row, int64_t first, int64_t across)
+{
+    const LBuffer shared = l->p->buffers.at[g->shared.v];
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_line", shared.name),
+                  .kind = LBUF_LOCAL,
+                  .type = shared.type,
+                  .n_dims = 1 };
+    b.size[0] = tessi_l_int(l, g->width);
+    LBufferId line = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = line;
+    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
+    move->buffer = line;
+    move->other = g->shared;
+    move->n_index = 2;
+    move->index[0] = row;
+    move->index[1] = tessi_l_int(l, first);
+    for (uint32_t k = 0; k < g->width && first + k < across; k++) {
+        LExprId at = tessi_l_int(l, k), value = tessi_lexpr_load(l->p, line, &at, 1);
+        tessi_pin(l, value, tessi_scope_depth(l));
+        g->value[first + k] = tessi_scope_let(l, "w", value);
+    }
+}
+
+void tessi_given_take(Lower *l, Coefficients *c, LExprId row, int64_t column)
+{
+    VEC_FOREACH (const Given, g, &c->masks)
+        if (column % g->width == 0)
+            take_vector(l, g, row, column, c->across);
+}
+
+void tessi_given_set(Lower *l, const Coefficients *c, Eval *ev, int64_t column)
+{
+    VEC_FOREACH (const Given, g, &c->masks)
+        tessi_eval_set(l, ev, g->load, g->value[column]);
+}
