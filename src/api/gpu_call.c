@@ -341,20 +341,26 @@ static bool put_kernels(GpuSlot *s, DeviceStream stream, Failure *f)
 }
 
 /* ---- Graphs ---- */
+enum { MOST_BESIDE = 2 };
 typedef struct Recording {
     GpuSlot *slot;
-    DeviceStream side; /* for kernels beside others */
-    DeviceEvent fork, join;
+    DeviceStream side[MOST_BESIDE]; /* for kernels beside others */
+    DeviceEvent fork, join[MOST_BESIDE];
 } Recording;
 
-/* Kernels i and i + 1, at the same time. */
-static bool record_pair(Recording *r, uint32_t i, DeviceStream stream, Failure *f)
+/* Kernel i and the n after it, at the same time. These are few blocks that take long, and begin first. */
+static bool record_beside(Recording *r, uint32_t i, uint32_t n, DeviceStream stream, Failure *f)
 {
     Device *d = r->slot->code->context->device;
-    return tessi_device_record(d, stream, &r->fork, f) && tessi_device_await(d, r->side, r->fork, f)
-           && put_kernel(r->slot, i, stream, f) && put_kernel(r->slot, i + 1, r->side, f)
-           && tessi_device_record(d, r->side, &r->join, f)
-           && tessi_device_await(d, stream, r->join, f);
+    bool ok = tessi_device_record(d, stream, &r->fork, f);
+    for (uint32_t k = 0; k < n && ok; k++)
+        ok = tessi_device_await(d, r->side[k], r->fork, f)
+             && put_kernel(r->slot, i + 1 + k, r->side[k], f)
+             && tessi_device_record(d, r->side[k], &r->join[k], f);
+    ok = ok && put_kernel(r->slot, i, stream, f);
+    for (uint32_t k = 0; k < n && ok; k++)
+        ok = tessi_device_await(d, stream, r->join[k], f);
+    return ok;
 }
 
 static bool record(void *user, DeviceStream stream, Failure *f)
@@ -362,10 +368,12 @@ static bool record(void *user, DeviceStream stream, Failure *f)
     Recording *r = user;
     const GpuModule *m = r->slot->code->emitted;
     for (uint32_t i = 0; i < m->kernels.n; i++) {
-        const bool pair = i + 1 < m->kernels.n && m->kernels.at[i + 1].beside;
-        if (!(pair ? record_pair(r, i, stream, f) : put_kernel(r->slot, i, stream, f)))
+        uint32_t n = 0;
+        while (n < MOST_BESIDE && i + 1 + n < m->kernels.n && m->kernels.at[i + 1 + n].beside)
+            n++;
+        if (!(n ? record_beside(r, i, n, stream, f) : put_kernel(r->slot, i, stream, f)))
             return false;
-        i += pair;
+        i += n;
     }
     return true;
 }
@@ -374,12 +382,16 @@ static bool record_graph(GpuSlot *s, Failure *f)
 {
     Device *d = s->code->context->device;
     Recording r = { .slot = s };
-    const bool ok = tessi_device_stream_new(d, &r.side, f)
-                    && tessi_device_graph_new(d, record, &r, &s->graph, f);
+    bool ok = true;
+    for (int k = 0; k < MOST_BESIDE && ok; k++)
+        ok = tessi_device_stream_new(d, &r.side[k], f);
+    ok = ok && tessi_device_graph_new(d, record, &r, &s->graph, f);
     tessi_device_event_free(d, r.fork);
-    tessi_device_event_free(d, r.join);
-    if (r.side)
-        tessi_device_stream_free(d, r.side);
+    for (int k = 0; k < MOST_BESIDE; k++) {
+        tessi_device_event_free(d, r.join[k]);
+        if (r.side[k])
+            tessi_device_stream_free(d, r.side[k]);
+    }
     return ok;
 }
 

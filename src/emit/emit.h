@@ -78,7 +78,7 @@ typedef struct GpuKernel {
                                   * loop, so that launchers may cut them to 65535 */
     uint32_t block[LOOP_MAX_AXES]; /* threads */
     uint32_t shared_bytes;         /* per block, declared in the text */
-    bool beside;                   /* may run at the same time as the kernel before it */
+    bool beside; /* may run at the same time as the kernel before it and those that it is beside */
 } GpuKernel;
 typedef struct GpuModule {
     VEC(GpuKernel) kernels;

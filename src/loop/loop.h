@@ -149,7 +149,8 @@ typedef struct LFunction {
     bool is_kernel;
     LExprId grid[LOOP_MAX_AXES];   /* blocks along each axis, over parameters; none = 1 */
     uint32_t block[LOOP_MAX_AXES]; /* threads along each axis, at least 1 */
-    bool beside;       /* does not depend on the function before it, nor that on this one */
+    bool
+        beside; /* does not depend on the function before it nor on those that it is beside, nor they on this one */
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
     LBlock body;
 } LFunction;

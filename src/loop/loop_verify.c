@@ -165,7 +165,8 @@ static bool is_size(Verifier *v, LExprId id)
     if (v->seen[id.v] == v->stamp)
         return true;
     v->seen[id.v] = v->stamp;
-    if (e->type != TYPE_INDEX || e->kind == LEXPR_VAR || e->kind == LEXPR_LOAD
+    const bool condition = e->type == TYPE_BOOL && e->kind != LEXPR_SCALAR;
+    if ((e->type != TYPE_INDEX && !condition) || e->kind == LEXPR_VAR || e->kind == LEXPR_LOAD
         || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT)
         return false;
     for (int i = 0; i < e->n_args; i++)

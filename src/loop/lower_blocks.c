@@ -75,3 +75,67 @@ void tessi_blocks_edges(Blocks *b)
     b->first[0] = tessi_scope_let(l, "block_y", start(b, 0, row));
     b->first[1] = tessi_scope_let(l, "block_x", start(b, 1, column));
 }
+
+/* ---- Frames ----------------------------------------------------------------------------------------------------------------- */
+
+Frame tessi_blocks_frame(const Blocks *b, const int64_t *step)
+{
+    Lower *l = b->l;
+    Frame f;
+    LExprId any = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (int k = 0; k < 2; k++) {
+        /* Rows of the frame are computed in pairs, and columns in vectors, from where it begins. */
+        const int64_t whole = k ? step[k] : PLAN_FRAME_ROWS;
+        LExprId from = tessi_kernel_blocks(l, b->from[k], whole);
+        f.from[k] = tessi_l_op(l, OP_MUL, from, tessi_l_int(l, whole));
+        LExprId points = tessi_l_op(l, OP_SUB, b->to[k], f.from[k]);
+        points = tessi_l_op(l, OP_ADD, points, tessi_l_int(l, b->size[k] - 1));
+        points = tessi_l_op(l, OP_FLOORDIV, points, tessi_l_int(l, step[k]));
+        points = tessi_l_op(l, OP_MUL, points, tessi_l_int(l, step[k]));
+        f.to[k] = tessi_l_op(l, OP_ADD, f.from[k], points);
+        any = tessi_l_op(l, OP_AND, any, tessi_l_op(l, OP_LT, f.from[k], b->to[k]));
+    }
+    for (int k = 0; k < 2; k++) {
+        f.from[k] = tessi_l_select(l, any, f.from[k], b->end[k]);
+        f.to[k] = tessi_l_select(l, any, f.to[k], b->end[k]);
+    }
+    return f;
+}
+
+void tessi_blocks_in_frame(Blocks *b, const Frame *frame, LExprId *own)
+{
+    Lower *l = b->l;
+    for (int k = 0; k < 2; k++) {
+        LExprId points = tessi_l_op(l, OP_SUB, frame->to[k], frame->from[k]);
+        LExprId number = open_grid(b, k, tessi_kernel_blocks(l, points, b->size[k]));
+        LExprId last = tessi_l_op(l, OP_SUB, frame->to[k], tessi_l_int(l, b->size[k]));
+        own[k] = tessi_l_op(l, OP_ADD, frame->from[k], start(b, k, number));
+        own[k] = tessi_scope_let(l, k ? "own_x" : "own_y", own[k]);
+        b->first[k] = tessi_l_op(l, OP_MIN, own[k], last);
+    }
+}
+
+void tessi_blocks_around(Blocks *b, const Frame *frame, int side)
+{
+    Lower *l = b->l;
+    for (int k = 0; k < 2; k++) {
+        LExprId zero = tessi_l_int(l, 0), size = tessi_l_int(l, b->size[k]);
+        if (k != side) { /* the rows beside the points inside; all columns above and below them */
+            LExprId from = k ? zero : frame->from[k], to = k ? b->end[k] : frame->to[k];
+            LExprId points = tessi_l_op(l, OP_SUB, to, from);
+            LExprId number = open_grid(b, k, tessi_kernel_blocks(l, points, b->size[k]));
+            b->first[k] = tessi_l_op(l, OP_ADD, from, start(b, k, number));
+            b->end[k] = to;
+            continue;
+        }
+        LExprId before = tessi_kernel_blocks(l, frame->from[k], b->size[k]);
+        LExprId after = tessi_l_op(l, OP_SUB, b->end[k], frame->to[k]);
+        after = tessi_kernel_blocks(l, after, b->size[k]);
+        LExprId number = open_grid(b, k, tessi_l_op(l, OP_ADD, before, after));
+        LExprId beyond = tessi_l_op(l, OP_SUB, number, before);
+        beyond = tessi_l_op(l, OP_ADD, frame->to[k], tessi_l_op(l, OP_MUL, beyond, size));
+        LExprId is_before = tessi_scope_let(l, "is_before", tessi_l_op(l, OP_LT, number, before));
+        b->first[k] = tessi_l_select(l, is_before, start(b, k, number), beyond);
+        b->end[k] = tessi_l_select(l, is_before, frame->from[k], b->end[k]);
+    }
+}

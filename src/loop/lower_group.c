@@ -247,6 +247,9 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), block[0], block[1])
         ->resident = group->resident;
+    Frame frame;
+    if (group->frame.rows[0])
+        frame = tessi_kernel_register_frame(l, nest, group);
     if (group->kernel == KERNEL_REGISTER)
         tessi_kernel_register(l, nest, group);
     else if (group->kernel == KERNEL_ROLLING)
@@ -257,7 +260,9 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
         tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE,
                             nest->roots ? group : NULL);
     tessi_scope_close(l);
-    if (group->split != SPLIT_EDGES)
+    if (group->frame.rows[0])
+        tessi_kernel_frame(l, group, &frame);
+    if (group->split != SPLIT_EDGES || group->frame.rows[0])
         return;
     const char *comment = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), comment,

@@ -17,6 +17,7 @@
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
+ *   lower_frame.c  what blocks inside leave around them
  *   lower_register.c several points a thread, in registers
  *   lower_pack.c   integers of 16 bits two in a word, in register tiles
  *   lower_dots.c   sums of products of bytes
@@ -145,6 +146,9 @@ typedef struct Patch {
     ExprId outside;
     int64_t lo[2], hi[2]; /* how far from a point it is read */
     LBufferId buffer;
+    int64_t columns;   /* of a patch of a tile: that hold values */
+    bool merged;       /* of a tile: also for reads that are certainly inside */
+    bool dropped;      /* not made: its reads go to the image */
     LExprId origin[2]; /* the coordinates of its first element */
     LExprId *value;    /* by column: of a patch of one row in registers; NULL: it is in `buffer` */
 } Patch;
@@ -367,9 +371,21 @@ typedef struct Blocks {
 void tessi_blocks_all(Blocks *b);
 void tessi_blocks_inside(Blocks *b);
 void tessi_blocks_edges(Blocks *b);
+/* The points that blocks inside compute when the last of a row, or column, of them begin wherever they still lie inside: rows and columns
+ * from <= i < to, all of the image's when there is no such block. What threads compute are `step` rows and columns. */
+typedef struct Frame {
+    LExprId from[2], to[2];
+} Frame;
+Frame tessi_blocks_frame(const Blocks *b, const int64_t *step);
+/* Opens the grid of these blocks; `own`: points before it are those of the block before. */
+void tessi_blocks_in_frame(Blocks *b, const Frame *frame, LExprId *own);
+/* Opens the grid of blocks above and below these points, or (side 1) left and right of them; they compute the points before b->end. */
+void tessi_blocks_around(Blocks *b, const Frame *frame, int side);
 /* ---- lower_register.c ---- */
 /* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a second kernel. */
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
+/* The points inside of a group with a frame. */
+Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *group);
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group);
 /* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines. */
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns);
@@ -404,6 +420,21 @@ void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
 /* ---- lower_shared.c ---- */
 /* A block computes a tile of the members after its passes, which are in shared memory. */
 void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
+/* The kernels of the frame of a group, from the points inside on. */
+void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
+/* ---- lower_frame.c ---- */
+/* Patches of the images that parts of a tile read at a distance: what a part computes begins `lo` from the tile's first point and has n
+ * rows and columns. */
+typedef struct FramePart {
+    const ExprId *roots;
+    uint32_t n_roots;
+    int64_t lo[2], n[2];
+    StageId stage;  /* whose size that of its points is */
+    bool beyond[2]; /* it is evaluated beyond its edges, where all wraps around */
+    bool elsewhere; /* at other points than those of the tile */
+} FramePart;
+void tessi_frame_patches(Lower *l, const FramePart *part, uint32_t n, int64_t most_bytes,
+                         PatchList *list);
 /* ---- lower_rolling.c ---- */
 /* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it. */
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group);
@@ -426,9 +457,17 @@ uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t co
 /* Brings them into being and fills them, each thread of a block its elements, for a tile of points from (y, x) on. */
 void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
                                    int64_t columns);
+/* The same in blocks of one line of threads, for points from `first` on: patches end where they say. */
+void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first);
 /* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
                         LExprId points, uint32_t columns);
+/* The least and greatest distance of a read from the point in one dimension; false when it has none. */
+bool tessi_patch_reach(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi);
+/* The read does not move with the point: a mask, a table. */
+bool tessi_patch_stays(const Access *access);
+/* The patch is of the image of the read, with these rules. */
+bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule);
 /* What a read finds in the patches in force; none when there are none. */
 LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access);
 void tessi_lower_group(Lower *l, const PlanGroup *group);

@@ -9,7 +9,7 @@
 /* ---- What is read ------------------------------------------------------------------------------------------------------------ */
 
 /* The least and greatest distance of a read from the point in one dimension; false when it has none. */
-static bool reach_of(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
+bool tessi_patch_reach(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
 {
     Lin add = tessi_lin_size(l->g, dim->add);
     if (dim->absolute || dim->src != d || dim->scale != 1 || !add.ok || add.n)
@@ -26,7 +26,7 @@ static bool reach_of(const Lower *l, const AccessDim *dim, int d, int64_t *lo, i
 }
 
 /* The read does not move with the point: a mask, a table. */
-static bool stays(const Access *access)
+bool tessi_patch_stays(const Access *access)
 {
     for (int d = 0; d < access->n_dims; d++)
         if (!access->dim[d].absolute && access->dim[d].src >= 0)
@@ -34,16 +34,22 @@ static bool stays(const Access *access)
     return true;
 }
 
-static bool same_rules(const Patch *p, const Access *access)
+bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule)
 {
-    return p->producer.v == access->producer.v && p->rule[0] == access->dim[0].rule
-           && p->rule[1] == access->dim[1].rule && p->outside.v == access->outside.v;
+    bool same = access->n_dims == 2 && p->producer.v == access->producer.v;
+    for (int d = 0; d < 2; d++)
+        same = same
+               && (p->rule[d] == rule[d]
+                   || (p->merged && (rule[d] == BORDER_INSIDE || p->rule[d] == BORDER_INSIDE)));
+    const bool any = p->merged && (!access->outside.v || !p->outside.v);
+    return same && (any || p->outside.v == access->outside.v);
 }
 
 static Patch *patch_of(const PatchList *list, const Access *access)
 {
+    const Border rule[2] = { access->dim[0].rule, access->dim[1].rule };
     VEC_FOREACH (Patch, p, list)
-        if (access->n_dims == 2 && same_rules(p, access))
+        if (tessi_patch_answers(p, access, rule))
             return p;
     return NULL;
 }
@@ -85,7 +91,7 @@ static bool add_read(const Finder *f, const Access *access, int64_t first_lo, in
     if (access->n_dims != 2 || (!inlined && !is_stored(l, access->producer)))
         return false;
     for (int d = 0; d < 2; d++)
-        if (!reach_of(l, &access->dim[d], d, &lo[d], &hi[d]))
+        if (!tessi_patch_reach(l, &access->dim[d], d, &lo[d], &hi[d]))
             return false;
     lo[0] += first_lo;
     hi[0] += first_hi;
@@ -121,7 +127,7 @@ static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t 
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *access = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (access && !stays(access) && !add_read(f, access, lo, hi))
+        if (access && !tessi_patch_stays(access) && !add_read(f, access, lo, hi))
             return false;
     }
     return true;
@@ -286,13 +292,46 @@ void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId
     }
 }
 
+void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first)
+{
+    VEC_FOREACH (Patch, p, list) {
+        if (p->dropped)
+            continue;
+        const Stage *s = tessi_stage(l->g, p->producer);
+        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_edge", s->name),
+                      .kind = LBUF_LOCAL,
+                      .type = s->type,
+                      .n_dims = 2 };
+        b.size[0] = tessi_l_int(l, p->hi[0] - p->lo[0] + 1);
+        b.size[1] = tessi_l_int(l, p->columns);
+        p->buffer = tessi_loop_buffer(l->p, &b);
+        tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = p->buffer;
+        for (int k = 0; k < 2; k++)
+            p->origin[k] = tessi_l_op(l, OP_ADD, first[k], tessi_l_int(l, p->lo[k]));
+    }
+    VEC_FOREACH (Patch, p, list) {
+        if (p->dropped)
+            continue;
+        const Stage *s = tessi_stage(l->g, p->producer);
+        LExprId columns = tessi_l_int(l, p->columns);
+        LExprId element =
+            tessi_kernel_threads(l, 0, "element", (p->hi[0] - p->lo[0] + 1) * p->columns);
+        Fill f = { .l = l, .p = p };
+        f.row = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, element, columns));
+        fill_row(&f, tessi_lower_size(l, s->size[0]));
+        element = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, element, columns));
+        fill_element(&f, element, false);
+        tessi_scope_close(l);
+    }
+}
+
 /* ---- Reading ------------------------------------------------------------------------------------------------------------------ */
 
 LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access)
 {
     const Patch *p = l->patches ? patch_of(l->patches, access) : NULL;
     LExprId index[2];
-    if (!p || stays(access))
+    if (!p || p->dropped || tessi_patch_stays(access))
         return (LExprId){ 0 };
     for (int d = 0; d < 2; d++)
         index[d] = tessi_l_op(l, OP_SUB, tessi_read_affine(l, ev, &access->dim[d]), p->origin[d]);

@@ -163,6 +163,20 @@ static bool is_loose(const Eval *ev)
     return loose;
 }
 
+static bool is_inlined(const Lower *l, StageId id)
+{
+    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE
+           && l->plan->stage[id.v].placement == PLACE_INLINE;
+}
+
+/* A stage of the reader's size is read at the point itself: it is there where its reader is. */
+static bool at_reader(const Lower *l, const Eval *ev, const AccessDim *d, SizeId size)
+{
+    int64_t add;
+    return d->src >= 0 && d->scale == 1 && !d->n_terms && tessi_size_is_const(l->g, d->add, &add)
+           && add == 0 && ev->coord[d->src].count.v == size.v;
+}
+
 /* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile holds. */
 static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
 {
@@ -201,6 +215,10 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
             }
             if ((dim->rule == BORDER_INSIDE && !c.beyond && !c.loose)
                 || proved_inside(l, &c, size)) {
+                out->at[d] = c;
+                continue;
+            }
+            if (c.loose && is_inlined(l, access->producer) && at_reader(l, ev, dim, size)) {
                 out->at[d] = c;
                 continue;
             }

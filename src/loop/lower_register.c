@@ -12,9 +12,10 @@ typedef struct Tiles {
     const PlanGroup *group;
     uint8_t y, x;             /* the dimensions of rows and columns */
     LExprId block_y, block_x; /* first row and column of the block */
-    uint32_t rows, columns;   /* of a thread's tile */
-    int64_t height, width;    /* points of a block */
-    Coord outer[MAX_DIMS];    /* the coordinates before these two */
+    LExprId own[2]; /* points before it are those of the block before; none: there are no such */
+    uint32_t rows, columns; /* of a thread's tile */
+    int64_t height, width;  /* points of a block */
+    Coord outer[MAX_DIMS];  /* the coordinates before these two */
 } Tiles;
 
 /* ---- Points of a tile ------------------------------------------------------------------------------------------------------- */
@@ -73,6 +74,12 @@ static void points_of_tile(const Tiles *t, LExprId y, LExprId x)
     tessi_scope_close(l);
 }
 
+static void close_down_to(Lower *l, uint32_t depth)
+{
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+}
+
 /* ---- Threads --------------------------------------------------------------------------------------------------------------------- */
 
 /* Opens the threads along a dimension; the first point of the thread's tile there. */
@@ -89,10 +96,15 @@ static LExprId open_threads(const Tiles *t, uint8_t d, LExprId block)
 
 static void tiles_inside(const Tiles *t)
 {
+    Lower *l = t->l;
+    const uint32_t depth = tessi_scope_depth(l);
     LExprId y = open_threads(t, t->y, t->block_y), x = open_threads(t, t->x, t->block_x);
+    if (t->own[0].v) {
+        LExprId own = tessi_l_op(l, OP_LE, t->own[0], y);
+        tessi_scope_if(l, tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], x)));
+    }
     whole_tile(t, y, x, true);
-    tessi_scope_close(t->l);
-    tessi_scope_close(t->l);
+    close_down_to(l, depth);
 }
 
 static LExprId is_whole(const Tiles *t, uint8_t d, LExprId first)
@@ -134,12 +146,6 @@ static Tiles new_tiles(Lower *l, const Nest *nest, const PlanGroup *group)
                     .width = (int64_t)group->block[0] * group->outputs[0] };
 }
 
-static void close_down_to(Lower *l, uint32_t depth)
-{
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
-}
-
 /* How far a block reaches from its first point. Vectors may hold some columns more than are read. */
 static void block_reach(const Tiles *t, int64_t *reach)
 {
@@ -163,6 +169,19 @@ static Blocks blocks_of(const Tiles *t)
         b.to[k] = end[t->y + k];
     }
     return b;
+}
+
+static Frame frame_of(const Tiles *t, const Blocks *b)
+{
+    const int64_t step[2] = { t->rows, t->columns };
+    return tessi_blocks_frame(b, step);
+}
+
+Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *group)
+{
+    const Tiles t = new_tiles(l, nest, group);
+    const Blocks blocks = blocks_of(&t);
+    return frame_of(&t, &blocks);
 }
 
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group)
@@ -195,7 +214,10 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     if (t.y)
         tessi_kernel_outer(l, nest, t.outer);
     Blocks blocks = blocks_of(&t);
-    if (group->split == SPLIT_EDGES)
+    if (group->frame.rows[0]) {
+        const Frame frame = frame_of(&t, &blocks);
+        tessi_blocks_in_frame(&blocks, &frame, t.own);
+    } else if (group->split == SPLIT_EDGES)
         tessi_blocks_inside(&blocks);
     else
         tessi_blocks_all(&blocks);
@@ -335,6 +357,9 @@ static void take(Lower *l, const VectorUse *u)
 /* The columns of a buffer in shared memory that hold values. */
 static int64_t shared_columns(const Lower *l, LBufferId id)
 {
+    for (uint32_t i = 0; l->patches && i < l->patches->n; i++)
+        if (l->patches->at[i].buffer.v == id.v)
+            return l->patches->at[i].columns;
     GRAPH_FOREACH_STAGE (l->g, s)
         if (l->place[s.v].scratch.v == id.v)
             return l->place[s.v].columns;

@@ -15,6 +15,8 @@ typedef struct Part {
     Job job;
     const uint8_t *outputs;
     PlanExtent extent;
+    LExprId
+        limit[2]; /* rows and columns from here on are needed by nobody; none: all are computed */
 } Part;
 
 typedef struct Tiles {
@@ -24,6 +26,8 @@ typedef struct Tiles {
     PlanExtent *extent; /* by pass */
     uint8_t n_dims, y;  /* y: the dimension of rows */
     LExprId first[2];   /* of the tile in hand: its row and column */
+    LExprId own[2];     /* points before it are those of the tile before; none: there are no such */
+    LExprId end[2];     /* of the points that the tile computes; none: those of the image */
     Coord outer[MAX_DIMS];
 } Tiles;
 
@@ -227,13 +231,24 @@ static Thread open_threads(const Tiles *t, const Part *part)
     return thread;
 }
 
+/* Some of the points from here on are needed. */
+static LExprId before_limit(const Tiles *t, const Part *part, const LExprId *at)
+{
+    LExprId y = tessi_l_op(t->l, OP_LT, at[0], part->limit[0]);
+    return tessi_l_op(t->l, OP_AND, y, tessi_l_op(t->l, OP_LT, at[1], part->limit[1]));
+}
+
 /* In shared memory points that are not there do no harm: what holds there is filled in later. */
 static void points_anywhere(const Tiles *t, Part *part)
 {
     Lower *l = t->l;
     const Thread thread = open_threads(t, part);
     if (part->job.to_scratch) {
+        if (part->limit[0].v)
+            tessi_scope_if(l, before_limit(t, part, thread.first));
         whole_patch(t, part, &thread, false, true);
+        if (part->limit[0].v)
+            tessi_scope_close(l);
         tessi_scope_close(l);
         return;
     }
@@ -249,9 +264,18 @@ static void points_anywhere(const Tiles *t, Part *part)
 
 static void points_inside(const Tiles *t, Part *part)
 {
+    Lower *l = t->l;
     const Thread thread = open_threads(t, part);
+    const bool some = t->own[0].v && !part->job.to_scratch;
+    if (some) {
+        LExprId own = tessi_l_op(l, OP_LE, t->own[0], thread.first[0]);
+        own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], thread.first[1]));
+        tessi_scope_if(l, own);
+    }
     whole_patch(t, part, &thread, true, false);
-    tessi_scope_close(t->l);
+    if (some)
+        tessi_scope_close(l);
+    tessi_scope_close(l);
 }
 
 /* ---- Borders of stages in shared memory ---------------------------------------------------------------------------------------------- */
@@ -339,6 +363,8 @@ static void fill_borders(const Tiles *t, const Part *part)
         LExprId out = is_outside(l, at[k], part->nest.to[d]);
         outside = outside.v ? tessi_l_op(l, OP_OR, outside, out) : out;
     }
+    if (part->limit[0].v)
+        outside = tessi_l_op(l, OP_AND, outside, before_limit(t, part, at));
     tessi_scope_if(l, outside);
     for (uint32_t i = 0; i < part->job.n; i++)
         fill_element(t, part, part->job.stage[i], element, at);
@@ -414,22 +440,37 @@ static LExprId is_inside(const Tiles *t, const LExprId *from, const LExprId *to)
     return tessi_scope_let(l, "inside", in);
 }
 
-static void kernel(Tiles *t, Which which)
+/* The parts of a kernel, with the places of what they have in shared memory. */
+static Part *find_parts(const Tiles *t)
 {
     Lower *l = t->l;
-    const uint32_t n = t->group->passes.n + 1, depth = tessi_scope_depth(l);
+    const uint32_t n = t->group->passes.n + 1;
     Part *part = ARENA_NEW_ARRAY(l->arena, Part, n);
-    Blocks blocks = { .l = l };
-    GuardList guards = { 0 };
-    LExprId from[MAX_DIMS], to[MAX_DIMS];
     find_places(t);
     l->n_loop_dims = t->n_dims;
     l->inside_last = l->inside_rows = false;
     for (uint32_t i = 0; i < n; i++) {
         part[i] = part_of(t, i);
         tessi_job_nest(l, t->group, 1, &part[i].nest, &part[i].job);
-        add_guards(t, &part[i], &guards);
     }
+    return part;
+}
+
+static void forget_places(Lower *l)
+{
+    GRAPH_FOREACH_STAGE (l->g, id)
+        l->place[id.v] = (Place){ 0 };
+}
+
+/* The blocks of the kernel: a tile whose first point is at from <= i < to lies inside with all that is read for it. */
+static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId *to)
+{
+    Lower *l = t->l;
+    const uint32_t n = t->group->passes.n + 1;
+    Blocks blocks = { .l = l };
+    GuardList guards = { 0 };
+    for (uint32_t i = 0; i < n; i++)
+        add_guards(t, &part[i], &guards);
     const Nest *members = &part[n - 1].nest;
     for (uint8_t d = 0; d < t->n_dims; d++) {
         from[d] = members->from[d];
@@ -442,11 +483,32 @@ static void kernel(Tiles *t, Which which)
         blocks.from[k] = from[t->y + k];
         blocks.to[k] = to[t->y + k];
     }
+    return blocks;
+}
+
+static Frame frame_of(const Tiles *t, const Blocks *blocks)
+{
+    const int64_t step[2] = { t->group->outputs[1], t->group->outputs[0] };
+    return tessi_blocks_frame(blocks, step);
+}
+
+static void kernel(Tiles *t, Which which)
+{
+    Lower *l = t->l;
+    const uint32_t depth = tessi_scope_depth(l);
+    LExprId from[MAX_DIMS], to[MAX_DIMS];
+    Part *part = find_parts(t);
+    const Nest *members = &part[t->group->passes.n].nest;
+    Blocks blocks = blocks_of(t, part, from, to);
     if (t->y)
         tessi_kernel_outer(l, members, t->outer);
-    (which == ALL_BLOCKS      ? tessi_blocks_all
-     : which == BLOCKS_INSIDE ? tessi_blocks_inside
-                              : tessi_blocks_edges)(&blocks);
+    if (which == BLOCKS_INSIDE && t->group->frame.rows[0]) {
+        const Frame frame = frame_of(t, &blocks);
+        tessi_blocks_in_frame(&blocks, &frame, t->own);
+    } else
+        (which == ALL_BLOCKS      ? tessi_blocks_all
+         : which == BLOCKS_INSIDE ? tessi_blocks_inside
+                                  : tessi_blocks_edges)(&blocks);
     for (int k = 0; k < 2; k++)
         t->first[k] = which == BLOCKS_AT_EDGES
                           ? blocks.first[k]
@@ -458,25 +520,144 @@ static void kernel(Tiles *t, Which which)
     run_parts(t, part, which, inside);
     while (tessi_scope_depth(l) > depth)
         tessi_scope_close(l);
-    GRAPH_FOREACH_STAGE (l->g, id)
-        l->place[id.v] = (Place){ 0 };
+    forget_places(l);
 }
 
-void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
+static Tiles new_tiles(Lower *l, const PlanGroup *group)
 {
-    const bool edges = group->split == SPLIT_EDGES;
     Tiles t = { .l = l, .group = group, .n_dims = group->n_dims };
     t.y = (uint8_t)(t.n_dims - 2);
     t.extent = ARENA_NEW_ARRAY(l->arena, PlanExtent, group->passes.n + 1);
     if (!l->facts)
         l->facts = tessi_plan_facts(l->arena, l->g);
+    return t;
+}
+
+/* ---- Frames ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Of parts before the members as much is needed as what comes after them reads, in whole patches. */
+static void find_limits(const Tiles *t, Part *part)
+{
+    Lower *l = t->l;
+    int64_t beyond[2] = { 0, 0 };
+    for (uint32_t i = t->group->passes.n; i-- > 0;) {
+        const PlanRegion *region = &t->regions.at[part[i].job.stage[0].v];
+        for (int k = 0; k < 2; k++) {
+            LExprId reach = tessi_l_int(l, region->hi[t->y + k] + beyond[k]);
+            part[i].limit[k] = tessi_l_op(l, OP_ADD, t->end[k], reach);
+            beyond[k] += part[i].outputs[1 - k] - 1;
+        }
+    }
+}
+
+static void take_images(const Tiles *t, const Part *part, PatchList *patches)
+{
+    Lower *l = t->l;
+    const uint32_t n = t->group->passes.n + 1;
+    if (t->y) /* patches have the two dimensions of a tile */
+        return;
+    FramePart *frame = ARENA_NEW_ARRAY(l->arena, FramePart, n);
+    for (uint32_t i = 0; i < n; i++) {
+        frame[i] = (FramePart){ .roots = part[i].job.roots,
+                                .n_roots = part[i].job.n,
+                                .stage = part[i].job.stage[0] };
+        for (int k = 0; k < 2; k++) {
+            frame[i].lo[k] = part[i].extent.lo[k];
+            frame[i].n[k] = part[i].extent.n[k];
+            frame[i].beyond[k] = part[i].nest.beyond[t->y + k];
+        }
+    }
+    const int64_t passes = tessi_plan_shared_bytes(l->facts, t->group, t->extent);
+    tessi_frame_patches(l, frame, n, PLAN_MAX_SHARED_BYTES - passes, patches);
+    bool any = false;
+    VEC_FOREACH (const Patch, p, patches)
+        any = any || !p->dropped;
+    if (!any)
+        return;
+    tessi_scope_stmt(l, LSTMT_COMMENT)->text = "images, answered";
+    tessi_patches_fill_by_line(l, patches, t->first);
+    l->patches = patches;
+}
+
+/* The points on one side of those inside. */
+static void frame_side(Tiles *t, const Frame *frame, int side)
+{
+    Lower *l = t->l;
+    const uint32_t depth = tessi_scope_depth(l);
+    Part *part = find_parts(t);
+    Nest *members = &part[t->group->passes.n].nest;
+    Blocks blocks = { .l = l };
+    PatchList patches = { 0 };
+    for (int k = 0; k < 2; k++) {
+        blocks.size[k] = t->group->tile[t->y + k];
+        blocks.end[k] = members->to[t->y + k];
+    }
+    if (t->y)
+        tessi_kernel_outer(l, members, t->outer);
+    tessi_blocks_around(&blocks, frame, side);
+    for (int k = 0; k < 2; k++) {
+        t->first[k] = tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
+        t->end[k] = tessi_scope_let(l, k ? "end_x" : "end_y", blocks.end[k]);
+        members->to[t->y + k] = t->end[k];
+    }
+    find_limits(t, part);
+    bring_into_being(t);
+    take_images(t, part, &patches);
+    run_parts(t, part, BLOCKS_AT_EDGES, (LExprId){ 0 });
+    l->patches = NULL;
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+    forget_places(l);
+}
+
+void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame)
+{
+    static const char *const name[] = { "ends", "sides" };
+    static const char *const where[] = { "above and below", "left and right of" };
+    const Plan *plan = l->plan;
+    if (!l->facts)
+        l->facts = tessi_plan_facts(l->arena, l->g);
+    for (int side = 0; side < 2; side++) {
+        Plan *own = ARENA_NEW(l->arena, Plan);
+        PlanGroup *tiles = ARENA_NEW(l->arena, PlanGroup);
+        PlanRegions regions = { 0 };
+        tessi_plan_frame(l->facts, plan, group, side, own, tiles, &regions);
+        Tiles t = new_tiles(l, tiles);
+        t.regions = regions;
+        tessi_plan_extents(tiles, &t.regions, t.extent);
+        const char *about =
+            tessi_sprintf(l->arena, "%s, %s the blocks inside.", group->name, where[side]);
+        tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_%s", group->name, name[side]), about,
+                          tiles->block[0], 1)
+            ->beside = true;
+        l->plan = own;
+        frame_side(&t, frame, side);
+        l->plan = plan;
+        tessi_scope_close(l);
+    }
+}
+
+void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
+{
+    const bool edges = group->split == SPLIT_EDGES;
+    Tiles t = new_tiles(l, group);
     tessi_plan_regions(l->facts, l->plan, group, &t.regions);
     tessi_plan_extents(group, &t.regions, t.extent);
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
         group->resident;
+    Frame frame;
+    if (group->frame.rows[0]) {
+        LExprId from[MAX_DIMS], to[MAX_DIMS];
+        const Part *part = find_parts(&t);
+        const Blocks blocks = blocks_of(&t, part, from, to);
+        frame = frame_of(&t, &blocks);
+        forget_places(l);
+    }
     kernel(&t, edges ? BLOCKS_INSIDE : ALL_BLOCKS);
     tessi_scope_close(l);
-    if (!edges)
+    if (group->frame.rows[0])
+        tessi_kernel_frame(l, group, &frame);
+    if (!edges || group->frame.rows[0])
         return;
     const char *about = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_edges", group->name), about, group->block[0],

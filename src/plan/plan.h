@@ -96,6 +96,14 @@ typedef struct PlanStaged {
 } PlanStaged;
 enum { PLAN_MAX_CONSTANT_BYTES = 32 << 10 /* of a plan, in constant memory */ };
 
+/* Of SPLIT_EDGES: blocks inside reach as far as what they read allows, and what they leave, a thin frame of the image, is computed by
+ * kernels of tiles with every stage that is read at a distance in shared memory. [0]: tiles of so many rows and columns above and below
+ * the blocks inside, [1]: left and right of them. Zeros: the edges are whole blocks. */
+enum { PLAN_FRAME_THREADS = 128, PLAN_FRAME_ROWS = 2, PLAN_MAX_FRAME = 256 };
+typedef struct PlanFrame {
+    uint16_t rows[2], columns[2];
+} PlanFrame;
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -129,6 +137,7 @@ typedef struct PlanGroup {
         packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
+    PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
     PlanMarch march;        /* zeros but for kernels of rolling sums */
     VEC(PlanStaged) staged; /* of kernels of points */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
@@ -232,6 +241,15 @@ bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy
 /* Elements of the copy in each dimension of the image, for blocks of so many points. */
 void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
                            const PlanCopy *copy, int64_t *size);
+
+/* Shared memory of a block. */
+int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
+                                const PlanExtent *extent);
+
+/* How one side of the frame of a group is computed: a group of tiles whose passes are all the stages in between that are read at a
+ * distance, and a plan that has them there. NULL, or one sentence: why it cannot be. `regions` is filled in as above. */
+const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup *group, int side,
+                             Plan *plan_out, PlanGroup *out, PlanRegions *regions);
 
 /* What the cost model expects of a run with these size parameters. */
 typedef struct PlanEstimate {

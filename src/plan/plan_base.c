@@ -345,6 +345,7 @@ void tessi_plan_point_kernel(PlanGroup *group)
     group->packed = false;
     group->march = (PlanMarch){ 0 };
     tessi_plan_drop_copies(group);
+    group->frame = (PlanFrame){ 0 };
     group->outputs[0] = group->outputs[1] = 1;
     group->block[0] = group->n_dims < 2 ? 256 : 32;
     group->block[1] = group->n_dims < 2 ? 1 : 8;

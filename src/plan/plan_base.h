@@ -113,6 +113,9 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
 /* ---- plan_gpu.c: plans of kernels */
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
                             bool few);
+/* ---- plan_frame.c */
+/* Gives a group whose edges are kernels of their own a frame, if it can have one, and says why or why not. */
+void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group);
 /* ---- plan_gpu_cost.c */
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
@@ -189,9 +192,6 @@ const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);
-/* Shared memory of a block. */
-int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
-                                const PlanExtent *extent);
 /* ---- plan_gpu_tile.c */
 /* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative when it cannot be. */
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,

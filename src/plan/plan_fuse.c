@@ -347,6 +347,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     fused.members.at = NULL;
     fused.members.n = fused.members.cap = 0;
     fused.split = SPLIT_INTERIOR;
+    fused.frame = (PlanFrame){ 0 };
     VEC_FOREACH (const StageId, id, &to->members)
         VEC_PUSH(a, &fused.members, *id);
     VEC_FOREACH (const PlanPass, pass, &to->passes)

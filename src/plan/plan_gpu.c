@@ -489,6 +489,9 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
             place(&c, id);
     improve(&c);
     tessi_plan_fuse(f, an, m, c.p);
+    VEC_FOREACH (PlanGroup, group, &c.p->groups)
+        if (group->split == SPLIT_EDGES && group->kernel == KERNEL_TILE)
+            tessi_plan_choose_frame(f, c.p, group);
     tessi_plan_order(c.p, f);
     return c.p;
 }

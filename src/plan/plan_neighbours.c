@@ -215,6 +215,7 @@ static void change_loops(Editor *e, uint32_t i)
     Plan *p;
     PlanGroup *group = edit(e, i, &p);
     group->split = old->split == SPLIT_INTERIOR ? SPLIT_NONE : SPLIT_INTERIOR;
+    group->frame = (PlanFrame){ 0 };
     group->rows = group->split == SPLIT_NONE ? 1 : old->rows;
     offer(e, p, about_group(e, i), old->split == SPLIT_INTERIOR ? "split none" : "split interior");
     group = edit(e, i, &p);
@@ -388,6 +389,7 @@ static void give_tiles(const Plan *p, PlanGroup *group)
     tessi_plan_drop_copies(group);
     group->packed = false;
     group->march = (PlanMarch){ 0 };
+    group->frame = (PlanFrame){ 0 };
     group->split = SPLIT_INTERIOR;
     group->block[0] = 128;
     group->block[1] = 1;

@@ -131,6 +131,9 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
                             (unsigned long)group->march.blocks, group->march.ahead ? " ahead" : "");
         if (group->resident)
             tessi_text_addf(out, "    resident %u\n", group->resident);
+        if (group->frame.rows[0])
+            tessi_text_addf(out, "    frame %u %u %u %u\n", group->frame.rows[0],
+                            group->frame.columns[0], group->frame.rows[1], group->frame.columns[1]);
     }
     add_staged(p, g, group, out);
     if (group->transform)

@@ -196,6 +196,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     draw_outputs(group->outputs, r);
     group->resident = 0;
     group->packed = false;
+    group->frame = (PlanFrame){ 0 };
     for (uint8_t d = 0; d + 2 < group->n_dims; d++)
         group->tile[d] = 1;
     for (uint8_t k = 0; k < 2; k++)
@@ -256,6 +257,22 @@ static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
     return p;
 }
 
+/* Frames where blocks at the edges are apart. */
+static void frame_some(const PlanFacts *f, Plan *p, Random *r)
+{
+    static const uint8_t sizes[] = { 2, 8, 4, 16 };
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        if (group->split != SPLIT_EDGES || draw(r, 3) == 0)
+            continue;
+        for (int side = 0; side < 2; side++) {
+            group->frame.rows[side] = sizes[draw(r, 4)];
+            group->frame.columns[side] = 4 * sizes[draw(r, 4)];
+        }
+        if (tessi_plan_verify(f->arena, p, f->g))
+            group->frame = (PlanFrame){ 0 };
+    }
+}
+
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
@@ -284,5 +301,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             group->columns = (uint8_t)(1 + draw(&r, 3));
     }
     join_some(f, p, &r);
-    return p->groups.n ? tile_some(f, p, &r) : p;
+    if (p->groups.n)
+        p = tile_some(f, p, &r);
+    frame_some(f, p, &r);
+    return p;
 }

@@ -3,7 +3,8 @@
  *   plan NAME            machine NAME      target gpu|cpu
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
  *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
- *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS (of GPUs)
+ *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS
+ *                        frame ROWS COLUMNS ROWS COLUMNS (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *                        shared IMAGE [centre]   constant IMAGE (of kernels of points)
  *   why TEXT             (belongs to the group or stage before it)
@@ -381,6 +382,19 @@ static bool read_resident(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_frame(PlanReader *r)
+{
+    for (int side = 0; side < 2; side++) {
+        int rows, columns;
+        if (!read_number(r, "rows", PLAN_MAX_FRAME, &rows)
+            || !read_number(r, "columns", PLAN_MAX_FRAME, &columns))
+            return false;
+        r->group->frame.rows[side] = (uint16_t)rows;
+        r->group->frame.columns[side] = (uint16_t)columns;
+    }
+    return line_ends(r);
+}
+
 static bool read_target(PlanReader *r)
 {
     const char *w = needed_word(r, "'cpu' or 'gpu'");
@@ -474,7 +488,7 @@ static bool read_line(PlanReader *r)
         || tessi_streq(key, "resident") || tessi_streq(key, "packed")
         || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
         || tessi_streq(key, "count") || tessi_streq(key, "march") || tessi_streq(key, "shared")
-        || tessi_streq(key, "constant");
+        || tessi_streq(key, "constant") || tessi_streq(key, "frame");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -499,6 +513,8 @@ static bool read_line(PlanReader *r)
         return read_resident(r);
     if (tessi_streq(key, "march"))
         return read_march(r);
+    if (tessi_streq(key, "frame"))
+        return read_frame(r);
     if (tessi_streq(key, "transform"))
         return read_transform(r);
     if (tessi_streq(key, "histogram") || tessi_streq(key, "count"))

@@ -156,6 +156,9 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "group '%s': kernels of their own for edges are for register tiles "
                              "and tiles of stages that read only their own plane",
                              group->name);
+    if (group->frame.rows[0] && group->split != SPLIT_EDGES)
+        return tessi_sprintf(a, "group '%s': frames are left where edges are kernels of their own",
+                             group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
     if (group->packed && group->kernel != KERNEL_REGISTER)
@@ -266,6 +269,19 @@ static const char *check_size(Check *c)
     return NULL;
 }
 
+static const char *check_frame(Check *c, const PlanGroup *group)
+{
+    const char *fault = NULL;
+    for (int side = 0; side < 2 && !fault && group->frame.rows[0]; side++) {
+        Plan plan;
+        PlanGroup frame;
+        PlanRegions regions = { 0 };
+        fault = tessi_plan_frame(c->f, c->p, group, side, &plan, &frame, &regions);
+    }
+    return fault ? tessi_sprintf(c->f->arena, "the frame of group '%s': %s", group->name, fault)
+                 : NULL;
+}
+
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
 {
     if (p->n_stages != g->stages.n)
@@ -292,6 +308,8 @@ const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
             fault = tessi_plan_check_staged(c.f, p, &p->groups.at[i]);
         if (!fault)
             fault = tessi_plan_check_tiles(c.f, p, &p->groups.at[i], &regions);
+        if (!fault)
+            fault = check_frame(&c, &p->groups.at[i]);
     }
     if (!fault)
         fault = tessi_plan_check_constants(c.f, p);

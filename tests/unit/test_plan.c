@@ -311,6 +311,13 @@ static void illegal_plans_are_refused(void **state)
           "sweeps are for one stage that could have rolling sums" },
         { "group o\nstage out memory\nmarch 1 8 9 later\n",
           "expected 'ahead' or the end of the line, not 'later'" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel register\nblock 32 4\noutputs 4 2\nframe 8 64 64 8\nsplit none\n",
+          "frames are left where edges are kernels of their own" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
+          "kernel register\nblock 32 4\noutputs 4 2\nframe 8 66 64 8\nsplit edges\n",
+          "the frame of group 'o': group 'o': a tile is a multiple of the outputs of a thread" },
+        { "group o\nstage out memory\nframe 8 64\n", "a number of rows" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
