@@ -73,7 +73,7 @@ struct Variant {
     bool module_cached;
     GpuText gpu_text[8]; /* by what kernels may rely on */
     GpuCode *code;       /* of each context it was run in */
-    bool any_size;       /* of GPUs: its plan is used for images of few points too */
+    bool is_private;     /* of GPUs: to one thread; its plan is used for images of few points too */
     int users;           /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
     double

@@ -150,6 +150,9 @@ bool tessi_gpu_repeat(tess_args *a);
 /* Whether a run on images that are bound uses the plan for images of few points, which is made then. The lock must be held. */
 bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
                             const GpuContext *c, Arena *arena, bool *small, Failure *f);
+/* What a run compiles before it begins. */
+bool tessi_gpu_compile(tess_program *p, Variant *v, tess_args *a, GpuContext *context,
+                       Arena *arena);
 bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
                    void *stream);
 

@@ -68,7 +68,7 @@ static const bool *moved_images(Variant *v, unsigned form)
 static bool small_run(const tess_program *p, Variant *v, const GpuContext *c, const GpuCall *call,
                       bool *small, Failure *f)
 {
-    *small = !v->any_size && !p->options.plan && !tessi_device_info(c->device)->is_cpu
+    *small = !v->is_private && !p->options.plan && !tessi_device_info(c->device)->is_cpu
              && is_small(v->graph, call);
     return !*small || tessi_pass_small_loops(v, f);
 }
@@ -111,9 +111,11 @@ static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c, c
 static const GpuCode *code_for(tess_program *p, Variant *v, tess_args *a, GpuContext *c,
                                const GpuCall *call)
 {
-    mtx_lock(&p->lock);
+    if (!v->is_private)
+        mtx_lock(&p->lock);
     const GpuCode *code = guarded_code(p, v, c, call, &a->failure);
-    mtx_unlock(&p->lock);
+    if (!v->is_private)
+        mtx_unlock(&p->lock);
     if (code) {
         a->timing.compile_ms = code->compile_ms;
         a->timing.compile_cached = code->cached;
@@ -142,6 +144,20 @@ bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *
     return GUARDED(&guard, &v->arena)
                ? small_run(p, v, c, &call, small, f)
                : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+}
+
+bool tessi_gpu_compile(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena)
+{
+    Guard guard;
+    Binding b;
+    if (!GUARDED(&guard, arena))
+        return tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
+    if (!tessi_bind_for_device(p, v, a, arena, &b, &a->failure))
+        return false;
+    const GpuCall call = { .params = b.params,
+                           .scalars = b.scalars,
+                           .images = list_images(p, v, a, arena) };
+    return code_for(p, v, a, context, &call) != NULL;
 }
 
 /* Every tensor in device memory must be of the context that runs. */

@@ -6,6 +6,7 @@
 #include "api/tune.h"
 #include "plan/plan_neighbours.h"
 #include "rt/clock.h"
+#include "rt/env.h"
 
 enum { MOST_RUNS = 15, FEWEST_RUNS = 3, MOST_DRAWS_IN_VAIN = 100, COMPARISONS = 3 };
 static const double timed_ms = 60;      /* of the runs of one candidate */
@@ -179,7 +180,7 @@ static bool start(Tuner *t)
                                 &t->a->failure))
         return false;
     t->lane->compile(t, &t->best, 1);
-    if (!t->best.compiled) {
+    if (!t->best.compiled || !t->lane->prepare(t, &t->best)) {
         t->a->failure = t->best.failure;
         return false;
     }
@@ -194,11 +195,14 @@ static bool start(Tuner *t)
 
 static bool search(Tuner *t)
 {
-    Candidate batch[TUNE_AT_ONCE];
+    Candidate batch[TUNE_MOST_AT_ONCE];
+    const uint32_t cores = (uint32_t)tessi_cpu_count(), few = 2;
+    const uint32_t wanted = cores > few ? cores : few;
+    const uint32_t at_once = wanted < t->lane->at_once ? wanted : t->lane->at_once;
     uint64_t seed = 1;
     while (tessi_clock_ms() < t->end_ms) {
         uint32_t n = 0;
-        while (n < TUNE_AT_ONCE && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
+        while (n < at_once && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
             n += dequeue(t, &batch[n]);
         t->t->complete = n == 0;
         if (!n)
@@ -206,7 +210,7 @@ static bool search(Tuner *t)
         t->lane->compile(t, batch, n);
         bool ok = true;
         for (uint32_t i = 0; i < n; i++) {
-            if (ok && batch[i].compiled)
+            if (ok && batch[i].compiled && t->lane->prepare(t, &batch[i]))
                 ok = judge(t, &batch[i]);
             else /* a plan that takes the compiler too long is no good one */
                 t->lane->drop(t, &batch[i]);

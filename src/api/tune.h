@@ -5,7 +5,9 @@
 
 #include "api/gpu.h"
 
-enum { TUNE_AT_ONCE = 2 };
+enum { TUNE_MOST_AT_ONCE = 8 };
+
+typedef struct Tuner Tuner;
 
 /* A plan to be measured. Plans live in the tuner's arena, what is made of them in their own. */
 typedef struct Candidate {
@@ -25,17 +27,20 @@ typedef struct Candidate {
     RtModule module;
     ModuleEntry entry;
     /* Kernels: */
+    Tuner *tuner;
     Variant *variant;
     tess_args *args;
     int launches; /* of one sample */
 } Candidate;
 
-typedef struct Tuner Tuner;
 /* How candidates are compiled and measured. */
 typedef struct TuneLane {
+    uint32_t at_once; /* candidates compiled together, at most */
     /* Whatever the first candidate needs: sets the plan that a run would use. */
     bool (*open)(Tuner *t, Plan **chosen);
     void (*compile)(Tuner *t, Candidate *batch, uint32_t n); /* sets `compiled`, or `failure` */
+    /* What may fail of a candidate once it is compiled, with `failure`. */
+    bool (*prepare)(Tuner *t, Candidate *c);
     /* A run whose results can be looked at, and one to be timed. */
     bool (*run)(Tuner *t, Candidate *c, InterpImage *results);
     bool (*sample)(Tuner *t, Candidate *c, double *ms);

@@ -50,13 +50,13 @@ static bool make(Tuner *t, Candidate *c)
     v->machine = t->v->machine;
     v->analysis = t->v->analysis;
     v->plan = c->plan;
-    v->any_size = true;
+    v->is_private = true;
     v->loops = tessi_pass_lower(&v->arena, v->graph, c->plan, v->machine, f);
     return v->loops != NULL;
 }
 
-/* The first run: it compiles. A plan that this device cannot launch, or has no memory for, fails here before anything is launched. */
-static bool first_run(Tuner *t, Candidate *c)
+/* The first run. A plan that this device cannot launch, or has no memory for, fails here before anything is launched. */
+static bool prepare(Tuner *t, Candidate *c)
 {
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
@@ -70,10 +70,38 @@ static bool first_run(Tuner *t, Candidate *c)
     return ok;
 }
 
+/* In a thread of its own: touches nothing but the candidate. */
+static int compile(void *user)
+{
+    Candidate *c = user;
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    c->compiled = tessi_gpu_compile(c->tuner->p, c->variant, c->args, c->tuner->context, &arena);
+    tessi_arena_dispose(&arena);
+    if (!c->compiled)
+        c->failure = c->args->failure;
+    return 0;
+}
+
 static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
 {
+    thrd_t thread[TUNE_MOST_AT_ONCE];
+    bool started[TUNE_MOST_AT_ONCE] = { false };
+    mtx_lock(&t->p->lock);
+    tessi_open_cache(t->p);
+    mtx_unlock(&t->p->lock);
+    for (uint32_t i = 0; i < n; i++) {
+        batch[i].compiled = false;
+        batch[i].tuner = t;
+        if (!make(t, &batch[i]))
+            continue;
+        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
+        if (!started[i])
+            compile(&batch[i]);
+    }
     for (uint32_t i = 0; i < n; i++)
-        batch[i].compiled = make(t, &batch[i]) && first_run(t, &batch[i]);
+        if (started[i])
+            thrd_join(thread[i], NULL);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------------------- */
@@ -158,4 +186,6 @@ static bool sample(Tuner *t, Candidate *c, double *ms)
     return ok;
 }
 
-const TuneLane tessi_tune_gpu = { open_lane, compile_all, run, sample, drop };
+const TuneLane tessi_tune_gpu = {
+    TUNE_MOST_AT_ONCE, open_lane, compile_all, prepare, run, sample, drop
+};
