@@ -116,6 +116,51 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
     {                                                                                            \
         return x - (tess_##s##V){ 0 };                                                           \
     }
+/* Bytes computed in 16 bits, two vectors side by side: one has the even ones of as many bytes as a whole vector holds, the other the odd
+ * ones. To take them apart and to put them together are shifts, where widening and narrowing move every byte to another lane.
+ * T, s: of bytes; t: of values. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TESS_EVEN_BYTES(x, V)           ((x) >> 8)
+#define TESS_ODD_BYTES(x, V)            tess_low_##V(x)
+#define TESS_BYTE_PAIRS(P, evens, odds) ((P)(evens) << 8 | ((P)(odds)&0xff))
+#else
+#define TESS_EVEN_BYTES(x, V)           tess_low_##V(x)
+#define TESS_ODD_BYTES(x, V)            ((x) >> 8)
+#define TESS_BYTE_PAIRS(P, evens, odds) (((P)(evens)&0xff) | (P)(odds) << 8)
+#endif
+#define TESS_VECTOR_PAIRS(V, T, s, t)                                                           \
+    TESS_LANE_ARRAY(V, uint16_t, tess_##s##V##_pairs);                                          \
+    typedef uint16_t tess_##s##V##_any_pairs                                                    \
+        __attribute__((vector_size(TESS_LANES_##V * sizeof(uint16_t)), aligned(1), may_alias)); \
+    TESS_FN tess_##t##V tess_low_##s##V(tess_##t##V x)                                          \
+    {                                                                                           \
+        return (tess_##t##V)((tess_##s##V##_pairs)x << 8) >> 8;                                 \
+    }                                                                                           \
+    TESS_FN tess_##t##V tess_evens_##s##V(const T *p)                                           \
+    {                                                                                           \
+        const tess_##t##V x = (tess_##t##V) * (const tess_##s##V##_any_pairs *)p;               \
+        return TESS_EVEN_BYTES(x, s##V);                                                        \
+    }                                                                                           \
+    TESS_FN tess_##t##V tess_odds_##s##V(const T *p)                                            \
+    {                                                                                           \
+        const tess_##t##V x = (tess_##t##V) * (const tess_##s##V##_any_pairs *)p;               \
+        return TESS_ODD_BYTES(x, s##V);                                                         \
+    }                                                                                           \
+    TESS_FN tess_##s##V##_pairs tess_pairs_##s##V(tess_##t##V evens, tess_##t##V odds)          \
+    {                                                                                           \
+        return TESS_BYTE_PAIRS(tess_##s##V##_pairs, evens, odds);                               \
+    }                                                                                           \
+    TESS_FN void tess_store_pairs_##s##V(T *p, tess_##s##V##_pairs x)                           \
+    {                                                                                           \
+        *(tess_##s##V##_any_pairs *)p = x;                                                      \
+    }                                                                                           \
+    TESS_FN void tess_stream_pairs_##s##V(T *p, tess_##s##V##_pairs x, bool stream)             \
+    {                                                                                           \
+        if (stream && (uintptr_t)p % sizeof x == 0)                                             \
+            TESS_PAST_CACHES(tess_##s##V##_pairs, p, x);                                        \
+        else                                                                                    \
+            *(tess_##s##V##_any_pairs *)p = x;                                                  \
+    }
 /* The same for a factor: GCC takes sums of shifts for quicker than a multiplication of 16 bits, which processors do at once. */
 #if TESS_GCC_X86
 #define TESS_VECTOR_FACTOR(V, T, s)                  \

@@ -78,8 +78,9 @@ typedef struct CVector {
     uint32_t copies, copy; /* vectors that a step computes side by side, and the one in hand */
     const char **name;     /* of variables that are not uniform, by copy and LVarId */
     bool repeatable;       /* a point may be computed twice */
-    CLines *late;          /* stores put off to the end of the step; NULL = none are */
-    int late_indent;       /* of statements whose stores are */
+    bool pairs;      /* the copies are the even and the odd ones of bytes (c_vector_pairs.c) */
+    CLines *late;    /* stores put off to the end of the step; NULL = none are */
+    int late_indent; /* of statements whose stores are */
     VEC(CRow) rows;
     VEC(CNamedRow) named_rows;
 } CVector;
@@ -191,6 +192,7 @@ void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_row(CWriter *w, ScalarType t);
 void tessi_c_use_factor(CWriter *w, ScalarType t);
+void tessi_c_use_pairs(CWriter *w, ScalarType t);
 /* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
 bool tessi_c_vector_by(Op op, ScalarType t);
 void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);
@@ -208,6 +210,17 @@ void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop, const bool *stored)
 bool tessi_c_vector_has_rows(const CWriter *w);
 /* Appends what is loaded when it is read from such a row, which is named first; false: it is not. */
 bool tessi_c_vector_row(CWriter *w, const LExpr *load);
+
+/* ---- c_vector_pairs.c ---- */
+/* Whether two copies of the loop can be the even and the odd ones of bytes. */
+bool tessi_c_vector_can_pair(CWriter *w, const LStmt *loop);
+/* The type that values of type t have lanes of: bytes of pairs are kept in 16 bits. */
+ScalarType tessi_c_vector_lane_type(const CWriter *w, ScalarType t);
+/* Appends a load or a conversion of pairs. */
+void tessi_c_pairs_load(CWriter *w, const LExpr *load);
+/* The same from a row, `name` points to the place that it is named by. */
+void tessi_c_pairs_at(CWriter *w, const CRow *row, int64_t offset, const char *name);
+bool tessi_c_pairs_conversion(CWriter *w, const LExpr *e);
 
 /* ---- c_vector.c ---- */
 /* Writes a loop in vectors; false: it does not qualify. */

@@ -38,6 +38,23 @@ static void add_stored(CWriter *w, const LStmt *s, ScalarType element)
     tessi_text_add(&w->line, truth ? ")" : "");
 }
 
+/* Ends the call that stores; a late one is put off. */
+static void end_store(CWriter *w, const LStmt *s, bool late)
+{
+    if (s->b.v) {
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, s->b, C_LOOSE);
+    }
+    tessi_text_add(&w->line, ");");
+    if (!late) {
+        tessi_c_end_line(w);
+        return;
+    }
+    const char *line = tessi_sprintf(w->arena, "%s", tessi_text_str(&w->line));
+    VEC_PUSH(w->arena, w->vector.late, line);
+    w->line.n = 0;
+}
+
 /* Late stores keep their value in a variable until the end of the step. */
 static void store(CWriter *w, const LStmt *s)
 {
@@ -67,18 +84,34 @@ static void store(CWriter *w, const LStmt *s)
         tessi_text_add(&w->line, value);
     else
         add_stored(w, s, element);
-    if (s->b.v) {
-        tessi_text_add(&w->line, ", ");
-        tessi_c_expr(w, s->b, C_LOOSE);
-    }
-    tessi_text_add(&w->line, ");");
-    if (!late) {
+    end_store(w, s, late);
+}
+
+/* Both copies at once. */
+static void store_pairs(CWriter *w, const LStmt *s)
+{
+    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
+    const char *brief = tessi_type_info(b->type)->brief, *lanes = tessi_c_lanes(w), *half[2];
+    tessi_c_use_pairs(w, b->type);
+    for (w->vector.copy = 0; w->vector.copy < 2; w->vector.copy++) {
+        tessi_c_prepare(w, &s->a, 1);
+        half[w->vector.copy] = tessi_c_name(w->names, w->vector.copy ? "odds" : "evens");
+        tessi_text_addf(&w->line, "const %s %s = ", tessi_c_vector_type(w, b->type),
+                        half[w->vector.copy]);
+        tessi_c_vector_value(w, s->a, C_LOOSE);
+        tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
-        return;
     }
-    const char *line = tessi_sprintf(w->arena, "%s", tessi_text_str(&w->line));
-    VEC_PUSH(w->arena, w->vector.late, line);
-    w->line.n = 0;
+    w->vector.copy = 0;
+    const char *pairs = tessi_c_name(w->names, b->name);
+    tessi_c_line(w, "const tess_%s%s_pairs %s = tess_pairs_%s%s(%s, %s);", brief, lanes, pairs,
+                 brief, lanes, half[0], half[1]);
+    tessi_c_prepare(w, s->index, s->n_index);
+    w->streamed = w->streamed || s->b.v;
+    tessi_text_addf(&w->line, "tess_%s_pairs_%s%s(&", s->b.v ? "stream" : "store", brief, lanes);
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_addf(&w->line, ", %s", pairs);
+    end_store(w, s, w->vector.late && w->indent == w->vector.late_indent);
 }
 
 bool tessi_c_vector_statement(CWriter *w, const LStmt *s)
@@ -87,6 +120,10 @@ bool tessi_c_vector_statement(CWriter *w, const LStmt *s)
     CShape shape = defines ? (CShape)w->vector.var_shape[s->var.v] : C_LANES;
     if ((!defines && s->kind != LSTMT_STORE) || shape == C_UNIFORM)
         return false;
+    if (w->vector.pairs && !defines) {
+        store_pairs(w, s);
+        return true;
+    }
     for (w->vector.copy = 0; w->vector.copy < w->vector.copies; w->vector.copy++) {
         if (defines)
             define(w, s, shape);
@@ -112,7 +149,7 @@ static void name_coordinates(CWriter *w, const LStmt *loop, const char *x)
     for (uint32_t c = 0; c < w->vector.copies; c++) {
         const char **name = &w->vector.name[c * w->p->vars.n + loop->var.v];
         *name = x;
-        if (!c)
+        if (!c || w->vector.pairs)
             continue;
         *name = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
         tessi_c_line(w, "const ptrdiff_t %s = %s + %u * TESS_LANES_%s;", *name, x, c,

@@ -279,6 +279,11 @@ static bool qualifies(CWriter *w, const LStmt *loop)
     v->repeatable = true;
     for (uint32_t i = 1; i < p->buffers.n; i++)
         v->repeatable = v->repeatable && !(c.loaded[i] && c.stored[i]);
+    v->copies = loop->vectors < 1               ? 1
+                : loop->vectors > C_MOST_COPIES ? C_MOST_COPIES
+                                                : loop->vectors;
+    v->copy = 0;
+    v->pairs = v->copies == 2 && tessi_c_vector_can_pair(w, loop);
     tessi_c_vector_find_rows(w, loop, c.stored);
     return true;
 }
@@ -291,10 +296,6 @@ bool tessi_c_vector_begin(CWriter *w, const LStmt *loop)
     if (!qualifies(w, loop))
         return false;
     w->vector.loop = loop;
-    w->vector.copies = loop->vectors < 1               ? 1
-                       : loop->vectors > C_MOST_COPIES ? C_MOST_COPIES
-                                                       : loop->vectors;
-    w->vector.copy = 0;
     return true;
 }
 

@@ -9,6 +9,7 @@ static const char *brief(ScalarType t)
 
 const char *tessi_c_vector_type(CWriter *w, ScalarType t)
 {
+    t = tessi_c_vector_lane_type(w, t);
     tessi_c_use_type(w, t);
     return tessi_sprintf(w->arena, "tess_%s%s", brief(t), tessi_c_lanes(w));
 }
@@ -24,6 +25,10 @@ static void load(CWriter *w, const LExpr *e)
     ScalarType t = w->p->buffers.at[e->buffer.v].type;
     if (tessi_c_vector_row(w, e))
         return;
+    if (w->vector.pairs) {
+        tessi_c_pairs_load(w, e);
+        return;
+    }
     if (t == TYPE_BOOL) { /* programs write 0 and 1 only; whoever fills an input may not */
         tessi_c_use_conversion(w, TYPE_BOOL, TYPE_U8, false);
         tessi_text_addf(&w->line, "tess_b%s_from_u8(", tessi_c_lanes(w));
@@ -114,6 +119,8 @@ static void conversion(CWriter *w, const LExpr *e)
 {
     const LExpr *x = tessi_lexpr(w->p, e->arg[0]);
     bool saturates = e->kind == LEXPR_SAT;
+    if (w->vector.pairs && tessi_c_pairs_conversion(w, e))
+        return;
     if (!saturates && tessi_c_shape(w, e->arg[0]) == C_RAMP && tessi_is_integer(e->type)) {
         tessi_c_use_ramp(w, e->type);
         call(w, "ramp", e->type);

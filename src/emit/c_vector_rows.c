@@ -64,7 +64,8 @@ static void note(const Finder *f, const LExpr *e)
     CWriter *w = f->w;
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
     uint32_t bytes = tessi_type_info(b->type)->bytes;
-    if (f->stored[e->buffer.v] || bytes < 4 || bytes != w->vector.lane_bytes)
+    const bool fits = w->vector.pairs ? bytes == 1 : bytes >= 4 && bytes == w->vector.lane_bytes;
+    if (f->stored[e->buffer.v] || !fits)
         return;
     for (int d = 0; d < e->n_args; d++)
         if (!is_constant(f, e->arg[d]))
@@ -142,7 +143,8 @@ void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop, const bool *stored)
     w->vector.stamp++; /* of what was noted; shapes are found again */
     uint32_t n_loads = 0, n_operations = 0;
     find_in_block(&(Finder){ w, &n_loads, &n_operations, stored, changed }, &loop->body);
-    if (n_operations >= HIDES_A_LOAD * n_loads && !stores_to_image(w, &loop->body))
+    if (!w->vector.pairs && n_operations >= HIDES_A_LOAD * n_loads
+        && !stores_to_image(w, &loop->body))
         w->vector.rows.n = 0; /* what lies in two lines is there in time */
 }
 
@@ -162,18 +164,12 @@ bool tessi_c_vector_has_rows(const CWriter *w)
 
 /* ---- Printing --------------------------------------------------------------------------------------------------------------- */
 
-/* Declares the row before the statement that is being put together. */
-static const char *name_row(CWriter *w, const CRow *row)
+/* The row as lines in registers. */
+static void declare_row(CWriter *w, const CRow *row, const LExprId *index, const char *name)
 {
     const LBuffer *b = &w->p->buffers.at[row->load->buffer.v];
-    LExprId index[LOOP_MAX_DIMS];
-    for (int d = 0; d < b->n_dims; d++)
-        index[d] = row->load->arg[d];
-    index[b->n_dims - 1] = row->base;
     const char *brief = tessi_type_info(b->type)->brief, *lanes = tessi_c_lanes(w);
-    const char *name = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_row", b->name));
     tessi_c_use_row(w, b->type);
-    Text line = w->line;
     tessi_text_init(&w->line, w->arena);
     tessi_text_addf(&w->line, "const tess_%s%s_row %s = tess_row_%s%s(&", brief, lanes, name, brief,
                     lanes);
@@ -183,13 +179,35 @@ static const char *name_row(CWriter *w, const CRow *row)
     tessi_text_add(&w->line, ", ");
     tessi_c_expr(w, b->size[b->n_dims - 1], C_LOOSE);
     tessi_text_add(&w->line, ");");
+}
+
+/* Of bytes in pairs, where it is. */
+static void point_to_row(CWriter *w, const CRow *row, const LExprId *index, const char *name)
+{
+    tessi_text_init(&w->line, w->arena);
+    tessi_text_addf(&w->line, "const %s *const %s = &",
+                    tessi_c_element(w->p->buffers.at[row->load->buffer.v].type), name);
+    tessi_c_place(w, row->load->buffer, index);
+    tessi_text_add(&w->line, ";");
+}
+
+/* Declares the row before the statement that is being put together. */
+static const char *name_row(CWriter *w, const CRow *row)
+{
+    const LBuffer *b = &w->p->buffers.at[row->load->buffer.v];
+    LExprId index[LOOP_MAX_DIMS];
+    for (int d = 0; d < b->n_dims; d++)
+        index[d] = row->load->arg[d];
+    index[b->n_dims - 1] = row->base;
+    const char *name = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_row", b->name));
+    Text line = w->line;
+    (w->vector.pairs ? point_to_row : declare_row)(w, row, index, name);
     tessi_c_end_line(w);
     w->line = line;
     VEC_PUSH(w->arena, &w->vector.named_rows,
              ((CNamedRow){ row->load, row->base, w->vector.copy, name }));
     return name;
 }
-
 bool tessi_c_vector_row(CWriter *w, const LExpr *load)
 {
     const Place place = place_of(w, load);
@@ -199,10 +217,14 @@ bool tessi_c_vector_row(CWriter *w, const LExpr *load)
     const char *name = NULL;
     VEC_FOREACH (const CNamedRow, known, &w->vector.named_rows)
         if (known->load == row->load && known->base.v == row->base.v
-            && known->copy == w->vector.copy)
+            && (w->vector.pairs || known->copy == w->vector.copy))
             name = known->name;
     if (!name)
         name = name_row(w, row);
+    if (w->vector.pairs) {
+        tessi_c_pairs_at(w, row, place.offset, name);
+        return true;
+    }
     tessi_text_addf(&w->line, "tess_at_%s%s(%s, %lld)",
                     tessi_type_info(w->p->buffers.at[load->buffer.v].type)->brief, tessi_c_lanes(w),
                     name, (long long)place.offset);

@@ -69,6 +69,15 @@ void tessi_c_use_factor(CWriter *w, ScalarType t)
                       tessi_c_element(t), brief(t)));
 }
 
+void tessi_c_use_pairs(CWriter *w, ScalarType t)
+{
+    const ScalarType wide = tessi_is_unsigned(t) ? TYPE_U16 : TYPE_I16;
+    tessi_c_use_type(w, wide);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_PAIRS(%s, %s, %s, %s)", tessi_c_lanes(w),
+                      tessi_c_element(t), brief(t), brief(wide)));
+}
+
 void tessi_c_use_row(CWriter *w, ScalarType t)
 {
     tessi_c_use_type(w, t);

@@ -207,6 +207,9 @@ bool tessi_stage_is_plain(const Stage *s);
 bool tessi_stage_same_domain(const Stage *a, const Stage *b);
 bool tessi_plan_computes(const PlanFacts *f, StageId s);
 
+/* The stages read and are bytes, and are computed in 16 bits. */
+bool tessi_plan_in_pairs(const PlanFacts *f, const Plan *p, const StageList *stages);
+
 /* A plan with every needed stage in memory and no groups yet. */
 Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
 /* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window loops itself (those of

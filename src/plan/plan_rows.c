@@ -196,6 +196,11 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
         const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, &members, 1);
         RowCost best;
         group->rows = tessi_plan_best_rows(f, an, m, p, &members, true, &best);
+        if (tessi_plan_in_pairs(f, p, &members)) {
+            group->columns = 2;
+            group->reason = tessi_sprintf(f->arena, "%s%seven and odd bytes side by side",
+                                          group->reason, *group->reason ? "\n" : "");
+        }
         if (group->rows == 1)
             continue;
         if (tessi_plan_window_rows(f, m, &members, &group->columns) > 1) {
