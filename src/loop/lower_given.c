@@ -19,7 +19,10 @@ void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coeffic
     ExprList list = tessi_reach(l, bodies->at, bodies->n);
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *e = tessi_expr(l->g, list.at[i]);
-        if (e->kind == EXPR_LOAD && stays(tessi_access(l->g, e->access)))
+        if (e->kind != EXPR_LOAD)
+            continue;
+        const Access *a = tessi_access(l->g, e->access);
+        if (stays(a) && !l->place[a->producer.v].copy.v) /* not in constant memory */
             VEC_PUSH(l->arena, &out->masks, ((Given){ .load = list.at[i] }));
     }
     if (!out->masks.n)

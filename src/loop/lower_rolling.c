@@ -259,6 +259,7 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     find_sums(&r);
+    tessi_staged_declare(l, group, nest, NULL); /* in constant memory */
     tessi_lines_find(l, r.bodies.at, r.bodies.n, r.columns, &r.lines);
     tessi_given_find(l, &r.bodies, r.window, &r.given);
     tessi_march_blocks(l, group, height, width, &r.at);
@@ -281,6 +282,7 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
         tessi_lines_read(l, &r.lines, tessi_l_op(l, OP_ADD, row, tessi_l_int(l, 1)));
     add_row_of_pixels(&r);
     store_row(&r, l->buffer[group->members.at[0].v], whole);
+    tessi_staged_end(l, group);
     while (tessi_scope_depth(l) > depth)
         tessi_scope_close(l);
 }

@@ -165,8 +165,9 @@ typedef struct Rolling {
         read; /* elements of rows of pixels that a thread has in registers, beyond its columns */
     int64_t images; /* that are read */
     int64_t given;  /* reads that move with the window alone: coefficients that come with the run */
-    bool conditional; /* some steps are left out */
-    uint32_t bytes;   /* of the widest element read or summed up */
+    int64_t constants; /* the same, found in constant memory */
+    bool conditional;  /* some steps are left out */
+    uint32_t bytes;    /* of the widest element read or summed up */
 } Rolling;
 /* Its cost, of a group that can be one. */
 KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,

@@ -184,8 +184,10 @@ static void add_to_groups(Chooser *c, StageId id)
 static const char *described(Chooser *c, const PlanGroup *group, const KernelCost *cost)
 {
     const char *kind =
-        group->kernel == KERNEL_ROLLING ? tessi_sprintf(
-            c->f->arena, "%d columns a thread, sums of all rows of the window", group->outputs[0])
+        group->kernel == KERNEL_ROLLING
+            ? tessi_sprintf(c->f->arena, "%d columns a thread, sums of all rows of the window%s",
+                            group->outputs[0],
+                            group->staged.n ? ", coefficients in constant memory" : "")
         : group->kernel == KERNEL_SWEEP
             ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread, coefficients in shared memory",
                             group->outputs[0], group->outputs[1])

@@ -628,11 +628,12 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
         A_THREAD = 32, /* registers: addresses, sizes, coordinates */
         A_VECTOR = 8,  /* and of coefficients */
         WAIT = 250,
-        A_COLUMN = 170, /* cycles until a row is there: warps ask for theirs together, */
-        APART = 8000,   /* unless they are that far apart */
-        LATENCY = 350,  /* of rows that are read ahead, */
-        NEAR = 3000,    /* not less than that before they are wanted */
-        ENOUGH = 3      /* warps of a scheduler */
+        A_COLUMN = 170,    /* cycles until a row is there: warps ask for theirs together, */
+        APART = 8000,      /* unless they are that far apart */
+        LATENCY = 350,     /* of rows that are read ahead, */
+        NEAR = 3000,       /* not less than that before they are wanted */
+        NEAR_BYTES = 2200, /* of constant memory that stay near a multiprocessor */
+        ENOUGH = 3         /* warps of a scheduler */
     };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
@@ -641,6 +642,7 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     const double vector = columns >= 4 ? 4 : columns;
     const double steps = instructions_of(&c, group->members.at[0]) * columns;
     const double given = r->given ? (double)r->rows * given_vectors(r) : 0;
+    const double constants = (double)(r->constants * r->points); /* two at a time */
     const bool ahead = group->march.ahead;
     cost.registers =
         A_THREAD + (r->given ? A_VECTOR : 0)
@@ -649,7 +651,7 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     /* A thread reads the rows above and below those that it computes, and makes half of the steps there. */
     const double rows = (double)SIDE * SIDE / columns / (double)(cost.threads * m->cores);
     const double again = (double)r->rows / 2 / rows;
-    const double row = ROW + 2 * line / vector + (ahead ? line : 0) + given;
+    const double row = ROW + 2 * line / vector + (ahead ? line : 0) + given + constants / 2;
     cost.code = steps;
     cost.instructions = (steps * (1 + again) + row * (1 + 2 * again)) / columns;
     cost.plain_instructions = cost.instructions;
@@ -664,6 +666,8 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
         cost.issue_seconds *= 1 + LATENCY * (1 / all - 1.0 / NEAR);
     if (ahead && warps < ENOUGH)
         cost.issue_seconds *= 1.07;
+    if (constants * r->bytes > NEAR_BYTES)
+        cost.issue_seconds *= 1.8;
     if (r->given) /* three registers an instruction, where others have a constant */
         cost.issue_seconds *= 1.1;
     const double bytes = (double)(r->bytes * (r->images + 1));

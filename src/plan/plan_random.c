@@ -83,8 +83,10 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         group->split = SPLIT_INTERIOR;
     if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
-    if (draw(r, 2) && draw_rolling(f, p, group, r))
+    if (draw(r, 2) && draw_rolling(f, p, group, r)) {
+        draw_copies(f, p, group, r);
         return;
+    }
     const StageId first = group->members.at[0];
     const uint8_t columns = (uint8_t)(1 << draw(r, 4)), rows = (uint8_t)(1 + draw(r, 4));
     if (!tessi_plan_can_tile(f, first) || f->window_points[first.v] * columns * rows > MOST_POINTS

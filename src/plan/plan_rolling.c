@@ -5,6 +5,7 @@
 typedef struct Scan {
     const PlanFacts *f;
     const Plan *p;
+    const PlanGroup *group;
     WindowId window;
     const Window *w;
     VEC(AccessId) moving; /* reads that move with the point */
@@ -52,10 +53,23 @@ static bool is_stored(const Scan *s, StageId id)
            && (stage->kind != STAGE_COMPUTE || s->p->stage[id.v].placement != PLACE_INLINE);
 }
 
+/* The kernel finds the image in constant memory. */
+static bool is_constant(const Scan *s, StageId image)
+{
+    VEC_FOREACH (const PlanStaged, staged, &s->group->staged)
+        if (staged->image.v == image.v && staged->in == STAGED_CONSTANT)
+            return true;
+    return false;
+}
+
 static bool add_read(Scan *s, const Expr *e)
 {
     const Access *a = tessi_access(s->f->g, e->access);
     const uint32_t bytes = tessi_type_info(tessi_stage(s->f->g, a->producer)->type)->bytes;
+    if (stays(a) && is_constant(s, a->producer)) {
+        s->found.constants++;
+        return true;
+    }
     if (stays(a)) {
         s->found.given++;
         s->narrow = s->narrow || tessi_stage(s->f->g, a->producer)->type == TYPE_F16;
@@ -168,7 +182,7 @@ static bool can_be_given(const Scan *s)
 
 const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    Scan s = { .f = f, .p = p };
+    Scan s = { .f = f, .p = p, .group = group };
     if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]))
         return tessi_sprintf(f->arena,
                              "group '%s': rolling sums are for one whole stage of two dimensions, "
@@ -198,7 +212,7 @@ const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const Pl
 KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                       const Plan *p, const PlanGroup *group)
 {
-    Scan s = { .f = f, .p = p };
+    Scan s = { .f = f, .p = p, .group = group };
     scan(&s, group->members.at[0]);
     return tessi_plan_rolling_cost(f, an, m, group, &s.found);
 }
@@ -216,26 +230,50 @@ static PlanGroup in_line(const PlanGroup *from, KernelKind kernel, uint16_t thre
     return made;
 }
 
+/* All coefficients that come with the run into constant memory. */
+static void stage_given(const PlanFacts *f, const Plan *p, PlanGroup *group)
+{
+    VEC_FOREACH (const PlanRead, r, &f->reads[group->members.at[0].v]) {
+        const PlanStaged staged = { .image = r->producer, .in = STAGED_CONSTANT };
+        const Scan s = { .f = f, .p = p, .group = group };
+        if (r->access.v && stays(tessi_access(f->g, r->access)) && !is_constant(&s, r->producer))
+            VEC_PUSH(f->arena, &group->staged, staged);
+    }
+}
+
+/* With so many columns, and the next row of pixels read ahead or not; its cost, not feasible where it cannot be. */
+static KernelCost try_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
+                              const Plan *p, PlanGroup *group, uint8_t columns, bool ahead)
+{
+    enum { LEAST = 16, MOST = 4096 };
+    group->outputs[0] = columns;
+    group->march = (PlanMarch){ .least = LEAST, .most = MOST, .ahead = ahead };
+    KernelCost cost = tessi_plan_cost_of_rolling(f, an, m, p, group);
+    group->resident = (uint8_t)(cost.threads / group->block[0]);
+    group->march.blocks = (uint32_t)(group->resident * m->cores);
+    cost.feasible = cost.feasible && !tessi_plan_check_rolling(f, p, group)
+                    && !tessi_plan_check_staged(f, p, group);
+    return cost;
+}
+
 KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, PlanGroup *group)
 {
-    enum { THREADS = 128, LEAST = 16, MOST = 4096 };
+    enum { THREADS = 128 };
     static const uint8_t columns[] = { 8, 4, 2, 1 };
-    Scan s = { .f = f, .p = p };
+    Scan s = { .f = f, .p = p, .group = group };
     KernelCost least = { .feasible = false };
     if (group->members.n != 1 || !scan(&s, group->members.at[0]))
         return least;
-    const PlanGroup before = *group;
-    for (size_t i = 0; i < 2 * sizeof columns; i++) {
-        PlanGroup tried = in_line(&before, KERNEL_ROLLING, THREADS);
-        tried.outputs[0] = columns[i / 2];
-        tried.march = (PlanMarch){ .least = LEAST, .most = MOST, .ahead = i % 2 };
-        const KernelCost cost = tessi_plan_rolling_cost(f, an, m, &tried, &s.found);
-        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
+    PlanGroup shared = in_line(group, KERNEL_ROLLING, THREADS), constant = shared;
+    if (s.found.given)
+        stage_given(f, p, &constant);
+    for (size_t i = 0; i < 4 * sizeof columns; i++) {
+        PlanGroup tried = i % 2 ? constant : shared;
+        if (i % 2 && !s.found.given)
             continue;
-        tried.resident = (uint8_t)(cost.threads / THREADS);
-        tried.march.blocks = (uint32_t)(tried.resident * m->cores);
-        if (tessi_plan_check_rolling(f, p, &tried))
+        const KernelCost cost = try_rolling(f, an, m, p, &tried, columns[i / 4], i / 2 % 2);
+        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
             continue;
         least = cost;
         *group = tried;
@@ -249,7 +287,7 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
  * (src/loop/lower_sweep.c). */
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    Scan s = { .f = f, .p = p };
+    Scan s = { .f = f, .p = p, .group = group };
     if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]) || !s.found.given
         || !can_be_given(&s))
         return tessi_sprintf(f->arena,
@@ -272,7 +310,7 @@ const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const Plan
 KernelCost tessi_plan_cost_of_sweep(const PlanFacts *f, const Analysis *an, const Machine *m,
                                     const Plan *p, const PlanGroup *group)
 {
-    Scan s = { .f = f, .p = p };
+    Scan s = { .f = f, .p = p, .group = group };
     scan(&s, group->members.at[0]);
     return tessi_plan_sweep_cost(f, an, m, group, &s.found);
 }

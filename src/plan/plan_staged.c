@@ -270,12 +270,15 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
     if (!group->staged.n)
         return NULL;
     bool plain = group->kernel == KERNEL_POINT && group->n_dims > 0 && group->split != SPLIT_WARP;
+    bool constants = group->kernel == KERNEL_ROLLING;
+    VEC_FOREACH (const PlanStaged, staged, &group->staged)
+        constants = constants && staged->in == STAGED_CONSTANT;
     VEC_FOREACH (const StageId, id, &group->members)
         plain = plain && tessi_stage_is_plain(tessi_stage(f->g, *id));
-    if (!plain)
+    if (!plain && !constants)
         return tessi_sprintf(a,
                              "group '%s': copies of images are for kernels of points of whole "
-                             "stages, not split by warps",
+                             "stages, not split by warps, and of rolling sums in constant memory",
                              group->name);
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         const Stage *s = tessi_stage(f->g, staged->image);
