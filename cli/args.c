@@ -125,6 +125,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
 {
     static const char *const targets[] = { "auto", "c", "cuda", "opencl", "interp", "loops", NULL };
     static const char *const modes[] = { "default", "strict", "fast", NULL };
+    static const char *const generals[] = { "never", "meanwhile", "always", NULL };
     static const char *const whens[] = { "auto", "always", "never", NULL };
     static const char *const forms[] = { "text", "json", NULL };
     static const char *const dialects[] = { "tessera", "forma", NULL };
@@ -138,6 +139,10 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_FP:
         n = choice(word, modes);
         line->options.fp = (tess_fp)n;
+        return n >= 0;
+    case OPT_GENERAL:
+        n = choice(word, generals);
+        line->options.general = (tess_general)n;
         return n >= 0;
     case OPT_COLOR:
         n = choice(word, whens);

@@ -59,6 +59,14 @@ typedef struct tess_constant { /* a parameter or const input set when compiling 
     double value;
 } tess_constant;
 
+/* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the same pixels, can stand in
+ * meanwhile (C only; where the windows of a program are sums over such masks). */
+typedef enum tess_general {
+    TESS_GENERAL_NEVER,     /* runs wait for the compiler */
+    TESS_GENERAL_MEANWHILE, /* a thread waits for it */
+    TESS_GENERAL_ALWAYS     /* nothing else runs: for tests, and for masks that are used once */
+} tess_general;
+
 typedef struct tess_options {
     size_t struct_size; /* set by tess_options_init: lets the struct grow */
     tess_target target;
@@ -76,6 +84,7 @@ typedef struct tess_options {
     const tess_constant *constants;
     size_t n_constants;
     uint64_t device_bytes; /* most memory of the device to use at a time; 0 = all that is free */
+    tess_general general;
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL after the last. */

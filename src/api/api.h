@@ -50,6 +50,7 @@ typedef struct GpuText {
 
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. */
 typedef struct Variant Variant;
+typedef struct General General; /* api/general.h */
 struct Variant {
     Variant *next;
     Arena arena;
@@ -70,6 +71,7 @@ struct Variant {
     const char *c_text;
     RtModule module;
     ModuleEntry entry;
+    General *general; /* NULL: not wanted yet */
     bool module_cached;
     GpuText gpu_text[8]; /* by what kernels may rely on */
     GpuCode *code;       /* of each context it was run in */
@@ -112,6 +114,9 @@ struct tess_program {
     CcTool tool;
     bool has_cache; /* the cache was opened; it may still be none */
     RtCache cache;
+    char *general_text; /* code for masks of any extent; NULL: none yet */
+    RtModule general_module;
+    ModuleEntry general_entry;
     Failure no_tool;
     GpuOpener *opener;       /* of the program's own device; NULL on the CPU */
     GpuContext *own_context; /* among the following; NULL: not wanted yet */
@@ -132,6 +137,9 @@ struct tess_args {
     bool *scalar_set;
     BoundImage *outputs; /* indexed like program->outputs */
     bool has_results;
+    ModuleEntry entry; /* of the run in hand, and what it takes behind the program's parameters */
+    const int64_t *more_params;
+    uint32_t n_more_params;
     void *workspace; /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
     GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
@@ -169,6 +177,8 @@ LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d
 /* Lowered, simplified and verified; NULL with one sentence. */
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                               Failure *f);
+/* The same of loops at hand. */
+LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
 const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
                          Arena *a);
 
@@ -208,6 +218,8 @@ void tessi_open_cache(tess_program *p); /* the first call opens it */
 bool tessi_find_compiler(tess_program *p, Failure *f);
 void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
+/* The same from the cache alone; false when it is not there. */
+bool tessi_variant_recall(tess_program *p, Variant *v);
 /* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
 bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
@@ -220,7 +232,7 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
                                GpuContext **context);
 void tessi_variant_hold(tess_program *p, Variant *v); /* once more */
 void tessi_variant_release(tess_program *p, Variant *v);
-/* Calls the entry of a module with so many threads (0: OpenMP's default), in the workspace of `a`. */
+/* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in the workspace of `a`. */
 bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
                      tess_args *a);
 /* Compares pixels bit by bit (any NaN equals any NaN); false with a sentence about the first difference. */

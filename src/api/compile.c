@@ -427,6 +427,8 @@ void tess_program_free(tess_program *p)
         tessi_variant_free(v);
         v = next;
     }
+    tessi_module_close(&p->general_module);
+    free(p->general_text);
     tessi_gpu_close_all(p);
     tessi_forget_tools(p);
     if (p->has_lock)

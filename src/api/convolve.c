@@ -135,7 +135,8 @@ static void make_key(Call *call)
     tessi_text_addn(&call->key, (const char *)&c->outside, sizeof c->outside);
     for (int m = 0; m < c->n_masks; m++) {
         const Coefficients *mask = &c->mask[m];
-        tessi_text_addn(&call->key, (const char *)mask->shape, sizeof mask->shape);
+        if (!c->open)
+            tessi_text_addn(&call->key, (const char *)mask->shape, sizeof mask->shape);
         tessi_text_addf(&call->key, "%d ", (int)mask->type);
         if (!c->varying)
             tessi_text_addn(&call->key, (const char *)mask->at, (size_t)mask->n * sizeof(Value));
@@ -358,6 +359,7 @@ static tess_status answer(tess_convolver *c, const Request *r)
     Call call = { .arena = &arena };
     mtx_lock(&c->lock);
     call.what.varying = c->varying;
+    call.what.open = c->varying && c->options.general != TESS_GENERAL_NEVER;
     mtx_unlock(&c->lock);
     if (!convolve(c, &call, r)) {
         mtx_lock(&c->lock);

@@ -21,6 +21,7 @@ typedef struct Convolution {
     Border rule[MAX_DIMS];
     double outside; /* with rule CONSTANT */
     bool varying;   /* coefficients are inputs of the program */
+    bool open;      /* so are the extents of their masks */
     int n_masks;
     Coefficients mask[MAX_DIMS];
 } Convolution;

@@ -151,6 +151,13 @@ static void add_extents(const Coefficients *m, int n_dims, Text *out)
     tessi_text_add(out, "]");
 }
 
+static void add_open_extents(int m, int n_dims, Text *out)
+{
+    for (int d = 0; d < n_dims; d++)
+        tessi_text_addf(out, "%sK%d_%d", d ? ", " : "[", m, d);
+    tessi_text_add(out, "]");
+}
+
 static void add_mask(const Convolution *c, int m, Text *out)
 {
     const Coefficients *mask = &c->mask[m];
@@ -236,8 +243,13 @@ static void add_inputs(const Convolution *c, Text *out)
     tessi_text_add(out, "];\n");
     for (int m = 0; m < c->n_masks && c->varying; m++) {
         const char *sum = tessi_type_info(c->sum)->name;
+        for (int d = 0; d < c->n_dims && c->open; d++)
+            tessi_text_addf(out, "parameter K%d_%d;\n", m, d);
         tessi_text_addf(out, "mask#%d %s m%d", c->n_dims, sum, m);
-        add_extents(&c->mask[m], c->n_dims, out);
+        if (c->open)
+            add_open_extents(m, c->n_dims, out);
+        else
+            add_extents(&c->mask[m], c->n_dims, out);
         tessi_text_add(out, ";\n");
         if (m > 0)
             tessi_text_addf(out, "%s outside%d = 0;\n", sum, m);

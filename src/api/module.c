@@ -26,7 +26,8 @@ bool tessi_find_compiler(tess_program *p, Failure *f)
     }
     if (p->tool.path)
         return true;
-    *f = p->no_tool;
+    if (f)
+        *f = p->no_tool;
     return false;
 }
 
@@ -38,8 +39,8 @@ void tessi_forget_tools(tess_program *p)
         tessi_cache_dispose(&p->cache);
 }
 
-bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
-                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
+static bool load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+                      bool recall, RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
     const char *flags[4] = { "-DTESSERA_ENTRY" };
     int n_flags = 1;
@@ -56,12 +57,26 @@ bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char
                       .c_text = c_text,
                       .function = name,
                       .flags = flags,
-                      .log = &log };
+                      .log = &log,
+                      .recall = recall };
     RtFunction function;
     if (!tessi_kernel_load(&job, module, &function, cached, f))
         return false;
     *entry = (ModuleEntry)function;
     return true;
+}
+
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
+{
+    return load_text(p, loops, c_text, a, false, module, entry, cached, f);
+}
+
+bool tessi_variant_recall(tess_program *p, Variant *v)
+{
+    return tessi_find_compiler(p, NULL)
+           && load_text(p, v->loops, v->c_text, &v->arena, true, &v->module, &v->entry,
+                        &v->module_cached, NULL);
 }
 
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)

@@ -141,7 +141,11 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                               Failure *f)
 {
-    LoopProgram *loops = tessi_lower_loops(a, g, plan, m);
+    return tessi_pass_check_loops(tessi_lower_loops(a, g, plan, m), f);
+}
+
+LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f)
+{
     const char *fault = tessi_loop_verify(loops);
     if (fault) {
         internal(f, "lower", fault);

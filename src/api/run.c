@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/general.h"
 #include "api/gpu.h"
 #include "emit/emit.h"
 #include "interp/graph_interp.h"
@@ -80,7 +81,7 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     uint32_t n = g->inputs.n + g->outputs.n;
     void **images = ARENA_NEW_ARRAY(arena, void *, n);
     ptrdiff_t *strides = ARENA_NEW_ARRAY(arena, ptrdiff_t, (size_t)n * EMIT_STRIDES);
-    ptrdiff_t *params = ARENA_NEW_ARRAY(arena, ptrdiff_t, g->params.n);
+    ptrdiff_t *params = ARENA_NEW_ARRAY(arena, ptrdiff_t, g->params.n + a->n_more_params);
     for (uint32_t i = 0; i < n; i++) {
         bool is_input = i < g->inputs.n;
         const Image *image = is_input ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
@@ -90,6 +91,8 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     }
     for (uint32_t i = 0; i < g->params.n; i++)
         params[i] = (ptrdiff_t)b->params[i];
+    for (uint32_t i = 0; i < a->n_more_params; i++)
+        params[g->params.n + i] = (ptrdiff_t)a->more_params[i];
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     ptrdiff_t bytes = a->workspace_bytes;
     int status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
@@ -155,7 +158,7 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
         if (ok && target == TESS_TARGET_C) {
             bool had_module = v->entry != NULL;
             start = tessi_clock_ms();
-            ok = tessi_pass_text(p, v, f) && tessi_variant_load(p, v, f);
+            ok = tessi_pass_text(p, v, f) && tessi_general_load(p, v, f);
             if (ok && !had_module)
                 v->compile_ms = tessi_clock_ms() - start;
         }
@@ -182,7 +185,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, NULL, arena };
     double start = tessi_clock_ms();
     bool ok = target == TESS_TARGET_C
-                  ? tessi_run_entry(v->graph, v->entry, &b, threads_for(p, v, &b), arena, a)
+                  ? tessi_run_entry(v->graph, a->entry, &b, threads_for(p, v, &b), arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
                                             : tessi_interpret_graph(v->meaning, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;
@@ -220,8 +223,10 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
         v = NULL;
     if (v && !prepare(p, v, target, &a->timing, &a->failure))
         v = NULL;
-    if (v && target == TESS_TARGET_C)
+    if (v && target == TESS_TARGET_C) {
+        tessi_general_take(v, a);
         estimate_point(p, v, a);
+    }
     if (v)
         v->users++;
     mtx_unlock(&p->lock);

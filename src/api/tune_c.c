@@ -81,6 +81,7 @@ static bool run_once(Tuner *t, const Candidate *c, InterpImage *results)
     b.outputs = results;
     tessi_arena_init(&arena, NULL, NULL);
     bool ok = false;
+    t->a->n_more_params = 0;
     if (GUARDED(&guard, &arena))
         ok = tessi_run_entry(t->v->graph, c->entry, &b, t->p->options.threads, &arena, t->a);
     else

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/general.h"
 #include "api/gpu.h"
 
 enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
@@ -11,6 +12,7 @@ void tessi_variant_free(Variant *v)
 {
     if (!v)
         return;
+    tessi_general_forget(v);
     tessi_gpu_code_free(v->code);
     tessi_module_close(&v->module);
     tessi_arena_dispose(&v->arena);

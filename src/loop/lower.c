@@ -129,6 +129,10 @@ static void add_group(Lower *l, const PlanGroup *group)
 {
     if (!l->plan->gpu) /* groups may be several kernels, which they open */
         tessi_lower_function(l, group->name, tessi_group_comment(l, group));
+    if (l->general && tessi_lower_general(l, group)) {
+        tessi_scope_close(l);
+        return;
+    }
     switch (tessi_stage(l->g, group->members.at[0])->kind) {
     case STAGE_REDUCE: tessi_lower_reduction(l, group); break;
     case STAGE_HISTOGRAM: tessi_lower_histogram(l, group); break;
@@ -207,13 +211,15 @@ static void add_positive_sizes(Lower *l)
     }
 }
 
-LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m)
+static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
+                          GeneralSums *general)
 {
     Lower *l = ARENA_NEW(a, Lower);
     l->arena = a;
     l->g = g;
     l->plan = plan;
     l->machine = m;
+    l->general = general;
     l->p = tessi_loop_new(a, g->name);
     l->walk.arena = a;
     l->deps = tessi_expr_deps(g, a);
@@ -225,15 +231,31 @@ LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const
 
     Text comment;
     tessi_text_init(&comment, a);
-    tessi_plan_print(plan, g, &comment);
+    if (general) /* the text is to be the same for all masks */
+        tessi_text_add(&comment, "General code, for masks of any extent.");
+    else
+        tessi_plan_print(plan, g, &comment);
     while (comment.n && comment.at[comment.n - 1] == '\n') /* a comment's last line needs no end */
         comment.at[--comment.n] = '\0';
     l->p->comment = tessi_text_str(&comment);
     add_interface(l);
     add_buffers(l);
     add_positive_sizes(l);
+    if (general)
+        tessi_general_interface(l);
     VEC_FOREACH (const PlanGroup, group, &plan->groups)
         add_group(l, group);
     add_copies(l);
     return l->p;
+}
+
+LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m)
+{
+    return lower(a, g, plan, m, NULL);
+}
+
+LoopProgram *tessi_lower_general_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
+                                       GeneralSums *sums)
+{
+    return lower(a, g, plan, m, sums);
 }

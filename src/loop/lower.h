@@ -9,4 +9,13 @@
 /* The plan must have passed tessi_plan_verify for this graph. */
 LoopProgram *tessi_lower_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m);
 
+/* General code (lower_general.c): the same pixels from loops that are the same for masks of all extents, where all windows of the program
+ * are sums over masks that come with the run; else NULL. `plan` is the naive one. */
+typedef struct GeneralSums GeneralSums;
+GeneralSums *tessi_general_sums(Arena *a, const Graph *g, const Plan *plan);
+LoopProgram *tessi_lower_general_loops(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
+                                       GeneralSums *sums);
+/* What such loops take as parameters behind those of the program; how many. */
+uint32_t tessi_general_params(const Graph *g, const GeneralSums *sums, int64_t *out);
+
 #endif

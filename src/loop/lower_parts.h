@@ -14,6 +14,7 @@
  *   lower_spectrum.c the same on GPUs
  *   lower_fourier.c  what both are made of
  *   lower_median.c medians by histograms
+ *   lower_general.c sums over masks of any extent
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
@@ -160,6 +161,7 @@ typedef struct Lower {
     const Graph *g;
     const Plan *plan;
     const Machine *machine;
+    GeneralSums *general; /* NULL: loops for these extents */
     LExprId stream; /* BOOL: the results of the group in hand bypass the caches; none = never */
     LoopProgram *p;
     ExprWalk walk;
@@ -488,6 +490,11 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
 void tessi_lower_transform(Lower *l, const PlanGroup *group);
 /* ---- lower_spectrum.c ---- */
 void tessi_kernel_transform(Lower *l, const PlanGroup *group);
+/* ---- lower_general.c ---- */
+/* Adds the parameters of general code, when all buffers are there. */
+void tessi_general_interface(Lower *l);
+/* The group's sum; false when it has none. */
+bool tessi_lower_general(Lower *l, const PlanGroup *group);
 /* ---- lower_median.c ---- */
 void tessi_lower_median(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */

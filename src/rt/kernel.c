@@ -61,7 +61,7 @@ bool tessi_kernel_load(const KernelJob *job, RtModule *module, RtFunction *funct
         return true;
     }
     char *dir;
-    if (!tessi_temp_dir(&dir, f))
+    if (job->recall || !tessi_temp_dir(&dir, f))
         return false;
     char *log = NULL;
     ok = compile_in(dir, job, &cc, key, module, function, &log, f);

@@ -12,6 +12,7 @@ typedef struct KernelJob {
     const char *function;     /* the name to look up */
     const char *const *flags; /* more flags, NULL at the end; may be NULL */
     Text *log;                /* gets what a failing compiler said; may be NULL */
+    bool recall;              /* only from the cache: false, and no failure, when it is not there */
 } KernelJob;
 
 /* Loads the module and finds the function. *cached (may be NULL) says whether it was compiled

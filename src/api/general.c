@@ -1,0 +1,192 @@
+/* General code in the meantime: a program whose masks have extents that come with the run is compiled for each of them. Until that is done,
+ * runs can take code that was compiled once for all extents (loop/lower_general.c); a thread compiles the other meanwhile. The pixels
+ * are the same to the bit. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/general.h"
+#include "loop/lower.h"
+
+/* The code for these extents, being compiled. The thread reads nothing that changes, and writes only here. */
+typedef struct Compilation {
+    const tess_program *program;
+    const Variant *variant;
+    Arena arena;
+    RtModule module;
+    ModuleEntry entry;
+    bool ok;
+    Failure failure;
+    thrd_t thread;
+    bool running;
+    atomic_bool done;
+} Compilation;
+
+struct General {
+    ModuleEntry entry; /* the program's; NULL: there is none for this variant */
+    int64_t *params;   /* those behind the program's own */
+    uint32_t n_params;
+    Compilation *compilation; /* NULL: none, or it is installed */
+};
+
+/* ---- The thread ----------------------------------------------------------------------------------------------------------- */
+
+static int compile(void *user)
+{
+    Compilation *c = user;
+    Guard guard;
+    if (GUARDED(&guard, &c->arena))
+        c->ok = tessi_load_text(c->program, c->variant->loops, c->variant->c_text, &c->arena,
+                                &c->module, &c->entry, NULL, &c->failure);
+    else
+        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    atomic_store(&c->done, true);
+    return 0;
+}
+
+static void join(Compilation *c)
+{
+    if (c->running)
+        thrd_join(c->thread, NULL);
+    c->running = false;
+}
+
+static void free_compilation(Compilation *c)
+{
+    if (!c)
+        return;
+    join(c);
+    tessi_module_close(&c->module);
+    tessi_arena_dispose(&c->arena);
+    free(c);
+}
+
+static bool start(const tess_program *p, Variant *v, Failure *f)
+{
+    Compilation *c = calloc(1, sizeof *c);
+    if (!c)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    c->program = p;
+    c->variant = v;
+    tessi_arena_init(&c->arena, NULL, NULL);
+    atomic_init(&c->done, false);
+    c->running = thrd_create(&c->thread, compile, c) == thrd_success;
+    v->general->compilation = c;
+    if (!c->running) /* no thread to be had: at once, then */
+        compile(c);
+    return true;
+}
+
+/* What the thread made becomes the variant's. */
+static bool install(Variant *v, Failure *f)
+{
+    Compilation *c = v->general->compilation;
+    join(c);
+    const bool ok = c->ok;
+    if (ok) {
+        v->module = c->module;
+        v->entry = c->entry;
+        c->module = (RtModule){ 0 };
+    } else {
+        *f = c->failure;
+    }
+    v->general->compilation = NULL;
+    free_compilation(c);
+    return ok;
+}
+
+/* ---- The general code ------------------------------------------------------------------------------------------------------- */
+
+static bool has_transforms(const Plan *plan)
+{
+    VEC_FOREACH (const PlanGroup, group, &plan->groups)
+        if (group->transform)
+            return true;
+    return false;
+}
+
+/* Its loops; NULL without a failure where there can be none with the same bits. */
+static LoopProgram *general_loops(Variant *v, General *general, Failure *f)
+{
+    if (has_transforms(v->plan) || tessi_machine_is_gpu(v->machine))
+        return NULL;
+    Plan *plan = tessi_plan_naive(&v->arena, v->graph, v->machine);
+    VEC_FOREACH (PlanGroup, group, &plan->groups) {
+        group->parallel = (int8_t)(group->n_dims ? 0 : -1);
+        group->vector = (int8_t)(group->n_dims - 1);
+    }
+    GeneralSums *sums = tessi_general_sums(&v->arena, v->graph, plan);
+    if (!sums)
+        return NULL;
+    general->n_params = tessi_general_params(v->graph, sums, NULL);
+    general->params = ARENA_NEW_ARRAY(&v->arena, int64_t, general->n_params);
+    tessi_general_params(v->graph, sums, general->params);
+    return tessi_pass_check_loops(
+        tessi_lower_general_loops(&v->arena, v->graph, plan, v->machine, sums), f);
+}
+
+/* One a program: its text is the same for all extents, but for programs that also count with them. */
+static bool load_general(tess_program *p, Variant *v, const LoopProgram *loops, General *general,
+                         Failure *f)
+{
+    const char *text = tessi_pass_c(p, v->machine, loops, &v->arena);
+    if (!p->general_text) {
+        if (!tessi_load_text(p, loops, text, &v->arena, &p->general_module, &p->general_entry, NULL,
+                             f))
+            return false;
+        p->general_text = strdup(text);
+        if (!p->general_text)
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    if (strcmp(p->general_text, text) == 0)
+        general->entry = p->general_entry;
+    return true;
+}
+
+/* Makes the general code, or the other where there is none or it need not be compiled. */
+static bool begin(tess_program *p, Variant *v, Failure *f)
+{
+    if (!tessi_find_compiler(p, f))
+        return false;
+    General *general = ARENA_NEW(&v->arena, General);
+    const LoopProgram *loops = general_loops(v, general, f);
+    if (!loops)
+        return !f->status && tessi_variant_load(p, v, f);
+    if (p->options.general == TESS_GENERAL_MEANWHILE && tessi_variant_recall(p, v))
+        return true;
+    if (!load_general(p, v, loops, general, f))
+        return false;
+    if (!general->entry)
+        return tessi_variant_load(p, v, f);
+    v->general = general;
+    return true;
+}
+
+bool tessi_general_load(tess_program *p, Variant *v, Failure *f)
+{
+    if (v->entry)
+        return true;
+    if (p->options.general == TESS_GENERAL_NEVER)
+        return tessi_variant_load(p, v, f);
+    if (!v->general && !begin(p, v, f))
+        return false;
+    if (v->entry || p->options.general == TESS_GENERAL_ALWAYS)
+        return true;
+    if (!v->general->compilation) /* the first time, or the last one failed */
+        return start(p, v, f);
+    return !atomic_load(&v->general->compilation->done) || install(v, f);
+}
+
+void tessi_general_take(const Variant *v, tess_args *a)
+{
+    const bool general = !v->entry;
+    a->entry = general ? v->general->entry : v->entry;
+    a->more_params = general ? v->general->params : NULL;
+    a->n_more_params = general ? v->general->n_params : 0;
+}
+
+void tessi_general_forget(Variant *v)
+{
+    if (v->general)
+        free_compilation(v->general->compilation);
+}

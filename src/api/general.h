@@ -1,0 +1,15 @@
+/* api: code for masks of any extent, which runs until that for the extents at hand is compiled. */
+#ifndef TESSERA_API_GENERAL_H
+#define TESSERA_API_GENERAL_H
+
+#include "api/api.h"
+
+/* Makes the variant's entry, or has it made while general code stands in, as the options say; its text must be there, and the lock be
+ * held. */
+bool tessi_general_load(tess_program *p, Variant *v, Failure *f);
+/* What this run calls; the lock must be held. */
+void tessi_general_take(const Variant *v, tess_args *a);
+/* Waits for the thread. */
+void tessi_general_forget(Variant *v);
+
+#endif
