@@ -150,8 +150,10 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
 {
     tessi_text_add(out, "plan ");
     add_name(out, p->graph);
-    tessi_text_add(out, "\nmachine ");
-    add_name(out, p->machine);
+    if (*p->machine) { /* a text need not say */
+        tessi_text_add(out, "\nmachine ");
+        add_name(out, p->machine);
+    }
     tessi_text_add(out, p->gpu ? "\ntarget gpu\n" : "\n");
     GRAPH_FOREACH_STAGE (g, id) {
         if (!p->needed[id.v] || p->stage[id.v].placement != PLACE_INLINE)
