@@ -44,6 +44,23 @@ static void stage_images(const PlanFacts *f, const Plan *p, PlanGroup *group, co
     }
 }
 
+/* What a point loads of each image, as written: "5 of X, 5 of m". */
+static const char *loads_of(const PlanFacts *f, StageId id)
+{
+    Text text;
+    tessi_text_init(&text, f->arena);
+    GRAPH_FOREACH_STAGE (f->g, image) {
+        double times = 0;
+        VEC_FOREACH (const PlanRead, read, &f->reads[id.v])
+            if (read->producer.v == image.v && read->access.v)
+                times += read->times;
+        if (times > 0)
+            tessi_text_addf(&text, "%s%.0f of %s", text.n ? ", " : "", times,
+                            tessi_stage(f->g, image)->name);
+    }
+    return tessi_text_str(&text);
+}
+
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name)
 {
     const Preset *preset = NULL;
@@ -57,7 +74,9 @@ Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         group->split =
             tessi_stage_is_plain(tessi_stage(g, group->members.at[0])) ? preset->split : SPLIT_NONE;
-        group->reason = tessi_sprintf(a, "%s: %s", preset->name, preset->meaning);
+        const char *loads = loads_of(f, group->members.at[0]);
+        group->reason = tessi_sprintf(a, "%s: %s%s%s", preset->name, preset->meaning,
+                                      *loads ? "\na point loads " : "", loads);
         if (p->gpu)
             stage_images(f, p, group, preset);
     }

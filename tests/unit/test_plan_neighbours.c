@@ -76,6 +76,25 @@ static void kernels_have_tiles_beside_them(void **state)
     assert_true(has_change(&tiled, g, "by", "block 256 1"));
 }
 
+static void points_have_copies_beside_them(void **state)
+{
+    Arena *a = *state;
+    Graph *g = testing_read(a, blur_text, NULL);
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    PlanNeighbours list = { 0 }, copied = { 0 };
+    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-none"), &list);
+    assert_true(has_change(&list, g, "bx", "X shared"));
+    assert_true(has_change(&list, g, "bx", "X centre shared"));
+    assert_false(has_change(&list, g, "bx", "X constant")); /* its size is not */
+    assert_false(has_change(&list, g, "bx", "X not copied"));
+    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-image"), &copied);
+    assert_true(has_change(&copied, g, "by", "bx not copied"));
+    assert_true(has_change(&copied, g, "by", "bx centre shared"));
+    assert_false(has_change(&copied, g, "by", "bx shared"));
+    assert_null(tessi_plan_preset(a, g, m, "staged"));
+}
+
 static void a_copy_is_apart(void **state)
 {
     Arena *a = *state;
@@ -126,9 +145,8 @@ static void neighbours_are_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GRAPH_TEST(a_small_program_has_these),
-        GRAPH_TEST(kernels_have_tiles_beside_them),
-        GRAPH_TEST(a_copy_is_apart),
+        GRAPH_TEST(a_small_program_has_these),      GRAPH_TEST(kernels_have_tiles_beside_them),
+        GRAPH_TEST(points_have_copies_beside_them), GRAPH_TEST(a_copy_is_apart),
         GRAPH_TEST(neighbours_are_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
