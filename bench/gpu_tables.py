@@ -7,15 +7,29 @@ PAPER_FUSED = {"blur": -5, "canny": 58, "harris": 44}
 PAPER_PARTITIONED = {"gauss3": 1.438, "laplace5": 1.422, "bilateral": 1.355, "sobel": 1.877, "night": 1.102}
 
 
+RIVALS = ("cudnn", "cupy", "fft")
+PAIR_SIDES = (3, 7, 15, 23, 31, 43)
+
+
 class GpuBook:
     def __init__(self, book):
         self.book = book
         self.rows = {(r["job"], r["size"], r["plan"], r["border"], r["target"]): r for r in book["rows"]}
+        self.masks = {(r["kind"], r["k"], r["l"], r["size"]): r for r in book.get("masks", [])}
         d = book["machine"]
         self.peak = float(d["ghz"]) * float(d["cores"]) * float(d["vector_bytes"]) / 4 * 2  # GFLOP/s of multiply-adds
 
     def find(self, job, size, plan="chosen", border="", target="cuda"):
         return self.rows.get((job, size, plan, border, target))
+
+    def mask(self, kind, k, l, size):
+        return self.masks.get((kind, k, l, size))
+
+    def tflops(self, row):
+        return 2e-9 * row["k"] * row["l"] * row["size"] ** 2 / row["median_ms"]
+
+    def of_peak(self, row):
+        return 1e5 * self.tflops(row) / self.peak
 
     def jobs(self, size):
         return [job for (job, s, plan, border, target) in self.rows if (s, plan, border, target) == (size, "chosen", "", "cuda")]
@@ -30,14 +44,14 @@ def share(row):
 
 
 def machine(g):
-    commits = sorted({row["commit"] for row in g.book["rows"]})
+    commits = sorted({row["commit"] for row in (*g.book["rows"], *g.masks.values())})
     return f"{g.book['device']}, driver of {g.book['driver']}; Tessera at {', '.join(commits)}"
 
 
 def jobs(g, size):
     rows = []
     for job in g.jobs(size):
-        if job.startswith("conv2d"):
+        if job.startswith("conv2d"): # of older files
             continue
         row, other = g.find(job, size), g.find(job, size, target="opencl")
         ratio = f"{other['median_ms'] / row['median_ms']:.2f}" if other else "-"
@@ -45,15 +59,40 @@ def jobs(g, size):
     return ("job", "ms", "copy ms", "of copy %", "OpenCL/CUDA"), rows
 
 
+def per_tap(g, kind, size, k):
+    """Time of a tap over the mean of the neighbours', which are one step smaller and larger."""
+    row, near = g.mask(kind, k, k, size), [g.mask(kind, k + d, k + d, size) for d in (-2, 2)]
+    taps = [r["median_ms"] / r["k"] ** 2 for r in near if r]
+    return row["median_ms"] / k ** 2 / (sum(taps) / len(taps)) if row and taps else None
+
+
 def masks(g, size):
+    """Coefficients known when compiling, given with the run, and rivals."""
     rows = []
-    for job in g.jobs(size):
-        if not job.startswith("conv2d") or "given" in job:
-            continue
-        row, given = g.find(job, size), g.find(job.replace("conv2d", "conv2d_given"), size)
-        rows.append((job.split("_")[1], number(row["median_ms"]), share(row), f"{row['gflops'] / 1000:.1f}", f"{100 * row['gflops'] / g.peak:.0f}",
-                     number(given["median_ms"]) if given else "-"))
-    return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "given with the run, ms"), rows
+    for k in sorted({k for kind, k, l, s in g.masks if (kind, s) == ("known", size) and k == l}):
+        known, given = g.mask("known", k, k, size), g.mask("given", k, k, size)
+        ratio = per_tap(g, "known", size, k)
+        rivals = [g.mask(rival, k, k, size) for rival in RIVALS]
+        rows.append((str(k), number(known["median_ms"]), share(known), f"{g.tflops(known):.1f}", f"{g.of_peak(known):.0f}",
+                     f"{ratio:.2f}" if ratio else "-", number(given["median_ms"]) if given else "-",
+                     f"{g.of_peak(given):.0f}" if given else "-", *(number(r["median_ms"]) if r else "-" for r in rivals)))
+    return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "a tap, of neighbours", "given, ms", "of peak %", "cuDNN ms", "CuPy ms", "FFT ms"), rows
+
+
+def pairs(g, size, kind):
+    """TFLOP/s of masks of K rows and L columns; * where that is less than 0.85 of the slowest neighbour, and not for the memory."""
+    rows = []
+    for i, k in enumerate(PAIR_SIDES):
+        cells = []
+        for j, l in enumerate(PAIR_SIDES):
+            row = g.mask(kind, k, l, size)
+            beside = [(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)]
+            near = [g.mask(kind, PAIR_SIDES[y], PAIR_SIDES[x], size) for y, x in beside if 0 <= min(y, x) and max(y, x) < len(PAIR_SIDES)]
+            slow = min((g.tflops(r) for r in near if r), default=0)
+            cliff = row and g.tflops(row) < 0.85 * slow and row["copy_ms"] < 0.85 * row["median_ms"]
+            cells.append(f"{g.tflops(row):.1f}" + (" *" if cliff else "") if row else "-")
+        rows.append((str(k), *cells))
+    return ("K, L", *map(str, PAIR_SIDES)), rows
 
 
 def fusion(g, size):
@@ -112,4 +151,6 @@ def table(g, words):
     kind, *sizes = words
     if kind == "staged":
         return staged(g, *sizes)
+    if kind == "pairs":
+        return pairs(g, int(sizes[0]), sizes[1])
     return partitioned(g, list(map(int, sizes))) if kind == "partitioned" else TABLES[kind](g, int(sizes[0]))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/performance.md from a results file: what stands between `<!-- bench NAME -->` and `<!-- end -->` is made anew.
-The page names its results files: one of a CPU and, for blocks `gpu ...`, one of a GPU. --check: only says whether the page is what it would write.
+The page names its results files: one of a CPU and, for blocks `gpu ...`, one of a GPU, of which there are plots too. --check: only says whether
+page and plots are what it would write.
 
     bench/report.py [--check] [--results bench/results/FILE.json]"""
 import argparse
@@ -10,11 +11,13 @@ import re
 import sys
 
 import gpu_tables
+import plots
 import results
 from jobs import JOBS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
+IMAGES = ROOT / "docs" / "images"
 BLOCK = re.compile(r"<!-- bench ([\w ]+) -->\n.*?<!-- end -->", re.S)
 SOURCE = re.compile(r"\]\(\.\./(bench/results/[\w.-]+\.json)\)")
 
@@ -48,12 +51,20 @@ def table(book, words):
     return markdown(("job", "size", *results.COLUMNS[kind]), [(label(row), str(row["width"]), *results.cells(row)) for row in rows])
 
 
-def gpu_block(text, words):
+def gpu_book(text):
+    """(name, book) of the results file of a GPU that the page names; None: it names none."""
     for name in SOURCE.findall(text):
         book = json.loads((ROOT / name).read_text())
         if "device" in book:
-            g = gpu_tables.GpuBook(book)
-            return f"[{name.split('/')[-1]}](../{name}): {gpu_tables.machine(g)}.\n" if words == ["machine"] else markdown(*gpu_tables.table(g, words))
+            return name, gpu_tables.GpuBook(book)
+    return None
+
+
+def gpu_block(text, words):
+    found = gpu_book(text)
+    if found:
+        name, g = found
+        return f"[{name.split('/')[-1]}](../{name}): {gpu_tables.machine(g)}.\n" if words == ["machine"] else markdown(*gpu_tables.table(g, words))
     sys.exit("report.py: the page names no results file of a GPU")
 
 
@@ -79,9 +90,13 @@ def main():
         sys.exit("report.py: the page names no results file; give --results")
     source = pathlib.Path(options.results).resolve() if options.results else ROOT / named.group(1)
     new = page_text(old, source)
-    if options.check:
-        sys.exit(0 if new == old else f"{PAGE.relative_to(ROOT)} is not what bench/report.py makes of {source.relative_to(ROOT)}")
-    PAGE.write_text(new)
+    found = gpu_book(new)
+    files = [(PAGE, new)] + [(IMAGES / name, made) for name, made in (plots.plots(found[1]) if found else [])]
+    for path, made in files:
+        if not options.check:
+            path.write_text(made)
+        elif not path.exists() or path.read_text() != made:
+            sys.exit(f"{path.relative_to(ROOT)} is not what bench/report.py makes of {source.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

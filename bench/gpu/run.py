@@ -1,11 +1,12 @@
 """Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs beside the plain copy of the same
 run, under the plans chosen and under the baselines of the papers, and writes a results file for bench/report.py.
 
-    python3 bench/gpu/run.py FOLDER [--seconds=520] [--target=cuda] [--only=JOB,JOB] [--commit=ID] [--no-tests]
+    python3 bench/gpu/run.py FOLDER [--seconds=520] [--masks=110] [--target=cuda] [--only=JOB,JOB] [--commit=ID] [--no-tests]
 
 Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
 last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, /tmp/tessera-gpu-build
-when that is not set. Needs cc, cmake and ninja, and the standard library of Python."""
+when that is not set. Needs cc, cmake and ninja, and the standard library of Python. The last --masks seconds are those of masks.py, which
+needs PyTorch; 0 leaves it out."""
 import argparse
 import concurrent.futures
 import json
@@ -41,6 +42,7 @@ def options():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=520)
+    parser.add_argument("--masks", type=float, default=110)
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--commit", default="")
@@ -79,7 +81,7 @@ def run(command, seconds):
 
 def build():
     BUILD.mkdir(parents=True, exist_ok=True)
-    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", *([] if OPTIONS.no_tests else ["test_gpu_api", "test_gpu_corpus"])]):
+    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", "tessera_shared", *([] if OPTIONS.no_tests else ["test_gpu_api", "test_gpu_corpus"])]):
         code, output = run(command, 150)
         if code:
             sys.exit(f"{command[0]} failed:\n{output[-3000:]}")
@@ -199,10 +201,6 @@ def points():
     for size in (8192, 4096, 512):
         for p in simple:
             yield *p, size, "chosen", "", target
-    for size in (8192, 4096):
-        for p in wanted:
-            if p[0].startswith("conv2d") and (size == 4096 or "given" not in p[0]):
-                yield *p, size, "chosen", "", target
     for p in simple if target == "cuda" else []:
         yield *p, 8192, "chosen", "", "opencl"
     for p in simple:
@@ -248,18 +246,21 @@ def measure():
     todo = [p for p in points() if json.dumps(key(p)) not in done]
     say(f"{len(todo)} points to measure, {len(done)} there")
     # Compiling is most of the time of a first run, and can be done side by side; timing cannot.
+    # Small images have kernels of their own.
     seen, warm = set(), []
     for p in todo:
-        once = (p[0], p[4], p[5], p[6])  # kernels are the same for all sizes
+        small = isinstance(p[3], int) and p[3] < 1024 and p[4] == "chosen"
+        size = 64 if small else 1024 if isinstance(p[3], int) else p[3]
+        once = (p[0], size, *p[4:])
         if once not in seen:
             seen.add(once)
-            warm.append(p)
+            warm.append((p, size))
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(lambda p: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(p, "bench", 64 if isinstance(p[3], int) else p[3]) + ["--runs=1"], 60), warm))
+        list(pool.map(lambda w: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(w[0], "bench", w[1]) + ["--runs=1"], 60), warm))
     say("compiled")
     with open(lines, "a") as f:
         for p in todo:
-            if left() < 20:
+            if left() < 20 + OPTIONS.masks:
                 say("out of time")
                 break
             code, output = run(command(p, "bench", p[3]) + ["--json", f"--runs={RUNS}"], 30)
@@ -297,6 +298,20 @@ def table(results):
         print(f"  {len(keys)} x {why}\n      {', '.join(keys[:3])}")
 
 
+def masks():
+    """The part about masks, in what is left of the time; it says what it measures."""
+    if OPTIONS.masks > 0 and OPTIONS.target == "cuda" and left() > 0:
+        words = [f"--seconds={min(OPTIONS.masks, left()):.0f}", f"--commit={OPTIONS.commit}"]
+        subprocess.run([sys.executable, ROOT / "bench" / "gpu" / "masks.py", FOLDER, *words], check=False,
+                       env={**os.environ, "TESSERA_BUILD": str(BUILD)})
+
+
+def mask_rows():
+    lines = FOLDER / "masks.jsonl"
+    rows = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
+    return [{k: r[k] for k in ("kind", "k", "l", "size", "median_ms", "copy_ms", "commit")} for r in rows if "median_ms" in r]
+
+
 def write_results(results, machine):
     """For bench/report.py: one row a line."""
     kept = ("median_ms", "copy_ms", "gflops")
@@ -304,7 +319,9 @@ def write_results(results, machine):
             for r in results if "median_ms" in r]
     facts = next(({"device": r["device"], "driver": r["driver"]} for r in results if "device" in r), {})
     head = {**facts, "machine": dict(line.split(" = ", 1) for line in machine.splitlines() if " = " in line)}
-    text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n"
+    lists = {"rows": rows, "masks": mask_rows()}
+    parts = [f' "{name}": [\n' + ",\n".join("  " + json.dumps(row) for row in part) + "\n ]" for name, part in lists.items()]
+    text = json.dumps(head, indent=1)[:-2] + ",\n" + ",\n".join(parts) + "\n}\n"
     (FOLDER / "results.json").write_text(text)
 
 
@@ -319,4 +336,5 @@ if not OPTIONS.no_tests:
     tests()
 measured = measure()
 table(measured)
+masks()
 write_results(measured, text)
