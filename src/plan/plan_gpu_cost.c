@@ -676,6 +676,11 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
         cache_seconds(m, line / vector, (double)r->bytes * vector, 1) + given_seconds(m, given);
     cost.cache_seconds *= (1 + 2 * again) / columns;
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    if (f->few) {
+        const double high = group->march.least, window = (double)r->rows;
+        cost.seconds = when_few(m, &cost, steps * (high + window / 2) + row * (high + window),
+                                high * columns, group->block[0], r->constants ? 2 : 1);
+    }
     cost.feasible = cost.registers <= m->registers_a_thread && warps >= 2;
     return cost;
 }
@@ -720,6 +725,8 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
                          + given_seconds(m, given);
     cost.cache_seconds /= outputs;
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    if (f->few)
+        cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs, group->block[0], 1);
     cost.feasible = cost.registers <= m->registers_a_thread && warps > 0;
     return cost;
 }
