@@ -47,16 +47,17 @@ TESS_FN float tess_scale_f32(float x, uint32_t u)
     return x * tess_real_f32(first + 0x3f800000u) * tess_real_f32((u << 23) - first + 0x3f800000u);
 }
 
-/* e^r for the x = n * log(2) + r, n integer and |r| small, as p + 1; t has n in its low bits. `fma` and `same` (a number in all lanes)
+/* e^r for the x = n * log(2) + r, n integer and |r| small, as p; t has n in its low bits. `fma` and `same` (a number in all lanes)
  * are those of T. */
 #define TESS_EXP_STEPS_F32(T, fma, same, x)                                               \
     T t = fma(x, same(0x1.715476p+0f), same(TESS_ROUNDER_F32)), n = t - TESS_ROUNDER_F32; \
-    T r = fma(-n, same(-0x1.05c61p-29f), fma(-n, same(0x1.62e43p-1f), x));                \
+    T r = fma(n, same(0x1.05c61p-29f), fma(n, same(-0x1.62e43p-1f), x));                  \
     T p = fma(same(0x1.6acbcap-10f), r, same(0x1.123edap-7f));                            \
     p = fma(p, r, same(0x1.55584ep-5f));                                                  \
     p = fma(p, r, same(0x1.55548ap-3f));                                                  \
     p = fma(p, r, same(0x1.fffffcp-2f));                                                  \
-    p = fma(p, r * r, r)
+    p = fma(p, r, same(1.0f));                                                            \
+    p = fma(p, r, same(1.0f))
 #define TESS_EXP_LEAST_F32 (-104.0f) /* smaller ones give 0, larger than the most infinity */
 #define TESS_EXP_MOST_F32  90.0f
 #define TESS_SAME_F32(x)   (x)
@@ -67,7 +68,7 @@ TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
     x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
     x = x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x;
     TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
-    return tess_scale_f32(p + 1.0f, tess_bits_f32(t) + (uint32_t)k);
+    return tess_scale_f32(p, tess_bits_f32(t) + (uint32_t)k);
 }
 TESS_FN float tess_exp_f32(float x)
 {

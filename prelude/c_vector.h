@@ -399,7 +399,7 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
                                      4);                                                           \
     x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP_MOST_F32), x, (tess_f32v){ 0 }, -1, 4); \
     TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                   \
-    return __builtin_ia32_scalefps512_mask(p + 1.0f, n, (tess_f32v){ 0 }, -1, 4)
+    return __builtin_ia32_scalefps512_mask(p, n, (tess_f32v){ 0 }, -1, 4)
 #else
 #define TESS_EXP_v(x) TESS_EXP_LANES(v, x)
 #endif
