@@ -11,9 +11,11 @@ enum {
     ROWS_ALIVE = 3,         /* of what a window reads */
     CACHED_CODE = 1950,     /* instructions of a loop that stay near a multiprocessor */
     SMALL_CODE = 2900,      /* instructions of straight-line code */
-    SMALL_TILE_CODE = 2500, /* the same of tiles, whose warps are in several parts at a time */
-    SMALL_PART_CODE = 1400, /* and of each of these */
-    AT_EDGES = 3,           /* how much more a point costs in tiles at the edges */
+    SMALL_TILE_CODE = 2680, /* the same of tiles, whose warps are in several parts at a time */
+    SMALL_PART_CODE = 1600, /* and of each of these */
+    IN_A_PART = 90,         /* more of a thread in a part of a tile: its patch, two memories */
+    ENOUGH_THREADS = 512,   /* of tiles on a multiprocessor: fewer leave slots of it unused */
+    AT_EDGES = 3,           /* of images of few points: how much more a point of a tile costs */
     MOST_CODE = 4600        /* the same: compiling takes three seconds */
 };
 
@@ -507,6 +509,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     c.columns = outputs[0];
     c.rows = outputs[1];
     c.counted = counted;
+    c.cost.instructions = IN_A_PART;
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
         limit_registers(&c);
@@ -542,19 +545,11 @@ void tessi_plan_add_part(const KernelCost *part, double patches, double threads,
     cost->long_code = cost->long_code || part->instructions > SMALL_PART_CODE;
 }
 
-/* Of a large image, the points in tiles at its edges. */
-static double share_of_edges(const PlanGroup *group)
-{
-    const double SIDE = 8192;
-    const uint8_t x = (uint8_t)(group->n_dims - 1);
-    return 2 * (double)(group->tile[x] + group->tile[x - 1]) / SIDE;
-}
-
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             int64_t shared_bytes, KernelCost *cost)
 {
     enum { RESERVED = 1 << 10 }; /* shared memory that a block costs beside its own */
-    const double BARRIERS = 0.2; /* of the time of a block alone: threads wait for each other */
+    const double BARRIERS = 0.3; /* of the time of a block alone: threads wait for each other */
     const double idle = cost->in_rounds / cost->instructions - 1;
     const int64_t threads = group->block[0];
     int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
@@ -566,15 +561,18 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE;
     if (!cost->feasible)
         return;
-    /* Other blocks use half of the time in which threads without work wait along. */
-    cost->issue_seconds =
-        issue_seconds(m, cost->instructions) * (1 + idle / 2) * (1 + BARRIERS / (double)blocks);
+    /* Other blocks use the time in which threads without work wait along, unless it is much. */
+    const double missing = 1 - (double)cost->threads / ENOUGH_THREADS;
+    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + idle * idle / 2)
+                          * (1 + BARRIERS / (double)(blocks * blocks));
     if (cost->code > SMALL_TILE_CODE || cost->long_code)
-        cost->issue_seconds *= 1.3;
+        cost->issue_seconds *= 1.08;
+    if (missing > 0)
+        cost->issue_seconds *= 1 + missing / 4;
     const double points = (double)(group->outputs[0] * group->outputs[1]);
     wait_for_memory(m, cost, points);
     cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
-    cost->seconds = with_tail(m, cost, points) * (1 + AT_EDGES * share_of_edges(group));
+    cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */
     if (f->few) {
         const uint8_t x = (uint8_t)(group->n_dims - 1);
         const double tile = (double)(group->tile[x] * group->tile[x - 1]) / (double)threads;

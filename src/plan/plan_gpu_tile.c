@@ -167,7 +167,7 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
             continue;
         group->outputs[1] = rows;
         const KernelCost cost = cost_of_tile(s, bytes_seconds);
-        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= 0.997 * best->seconds))
+        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= best->seconds))
             continue;
         const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
         const int64_t blocks = threads / group->block[0];
