@@ -79,9 +79,9 @@ typedef struct RowCost {
 /* Stages computed together, `rows` rows at once. */
 RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const StageList *stages, uint32_t rows);
-/* The number of rows for which a point costs least, and what it costs. */
+/* The number of rows for which a point costs least in a block of at most so many nodes (0: no blocks), and what it costs. */
 uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
-                             const Plan *p, const StageList *stages, bool may_block, RowCost *best);
+                             const Plan *p, const StageList *stages, int most_nodes, RowCost *best);
 /* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 /* ---- plan_window.c */

@@ -9,7 +9,7 @@ enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2
 /* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and passes that
  * wait for memory while one loop over everything would have computed. */
 #define TILE_BURDEN 3.5
-#define LOOK_AGAIN  4.0
+#define LOOK_AGAIN  3.5
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -112,14 +112,16 @@ static const char *count(Arena *a, double x)
 static double cost_of_repeating(const Chooser *c, StageId id)
 {
     StageList self = { 0 };
+    /* what is repeated in larger blocks waits for registers more than the model knows */
+    enum { NODES = PLAN_BLOCK_NODES / 2 };
     RowCost repeated, shared, once;
     PlanStage *at = &c->p->stage[id.v];
     VEC_PUSH(c->f->arena, &self, id);
     at->placement = PLACE_INLINE;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], true, &repeated);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], NODES, &repeated);
     at->placement = PLACE_MEMORY;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], true, &shared);
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, true, &once);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], NODES, &shared);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, NODES, &once);
     return repeated.seconds - shared.seconds - once.seconds;
 }
 

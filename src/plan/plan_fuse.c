@@ -173,15 +173,16 @@ static double settle(Fuse *c, PlanGroup *group, Tile *tile)
     VEC_FOREACH (const StageId, id, &group->members)
         if (!tessi_plan_in_passes(group, *id)) /* those are copied */
             VEC_PUSH(c->f->arena, &list, *id);
-    bool may_block = group->split == SPLIT_INTERIOR && group->vector >= 0;
+    const int block_nodes =
+        group->split == SPLIT_INTERIOR && group->vector >= 0 ? PLAN_BLOCK_NODES : 0;
     double nodes = 0;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         PlanPass *pass = &group->passes.at[i];
         StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
-        pass->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &stages, may_block, &cost[i]);
+        pass->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &stages, block_nodes, &cost[i]);
         nodes += cost[i].nodes;
     }
-    group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, may_block, &members);
+    group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, block_nodes, &members);
     group->columns = 1;
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };

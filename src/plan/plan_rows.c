@@ -163,22 +163,22 @@ static double exposed_seconds(const PlanFacts *f, const Analysis *an, const Mach
 }
 
 uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
-                             const Plan *p, const StageList *stages, bool may_block, RowCost *best)
+                             const Plan *p, const StageList *stages, int most_nodes, RowCost *best)
 {
     static const uint8_t candidates[] = { 2, 4, 8 };
     uint8_t rows = 1;
     *best = tessi_plan_cost_of_rows(f, an, m, p, stages, 1);
     VEC_FOREACH (const StageId, s, stages)
         if (f->has_window[s->v])
-            return may_block ? tessi_plan_window_rows(f, m, stages, NULL) : 1;
+            return most_nodes ? tessi_plan_window_rows(f, m, stages, NULL) : 1;
     VEC_FOREACH (const StageId, s, stages)
-        may_block = may_block && tessi_plan_can_block_rows(f, *s);
+        most_nodes = tessi_plan_can_block_rows(f, *s) ? most_nodes : 0;
     const double exposed = exposed_seconds(f, an, m, stages);
     double least = best->seconds + exposed;
-    for (size_t i = 0; i < sizeof candidates && may_block; i++) {
+    for (size_t i = 0; i < sizeof candidates && most_nodes; i++) {
         RowCost cost = tessi_plan_cost_of_rows(f, an, m, p, stages, candidates[i]);
         double seconds = cost.seconds + exposed / candidates[i];
-        if (cost.nodes > PLAN_BLOCK_NODES || seconds > 0.98 * least)
+        if (cost.nodes > most_nodes || seconds > 0.98 * least)
             break;
         *best = cost;
         least = seconds;
@@ -195,7 +195,7 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
         StageList members = { group->members.at, group->members.n, group->members.n };
         const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, &members, 1);
         RowCost best;
-        group->rows = tessi_plan_best_rows(f, an, m, p, &members, true, &best);
+        group->rows = tessi_plan_best_rows(f, an, m, p, &members, PLAN_BLOCK_NODES, &best);
         if (tessi_plan_in_pairs(f, p, &members)) {
             group->columns = 2;
             group->reason = tessi_sprintf(f->arena, "%s%seven and odd bytes side by side",
