@@ -6,10 +6,12 @@
 
 /* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
+/* What is repeated in blocks of more nodes than this waits for registers, and leaves none for what reads it. */
+enum { REPEATED_NODES = 400 };
 /* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and passes that
  * wait for memory while one loop over everything would have computed. */
 #define TILE_BURDEN 3.5
-#define LOOK_AGAIN  3.5
+#define LOOK_AGAIN  8.0
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -51,11 +53,10 @@ static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, Offs
 /* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are known. */
 static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set)
 {
-    enum { NODES = 400 }; /* a stage that takes more to repeat leaves no room for what reads it */
     uint32_t rows = PLAN_BLOCK_ROWS;
     while (rows > 1
            && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows * (double)c->nodes[id.v]
-                  > NODES)
+                  > REPEATED_NODES)
         rows /= 2;
     return rows;
 }
@@ -112,16 +113,14 @@ static const char *count(Arena *a, double x)
 static double cost_of_repeating(const Chooser *c, StageId id)
 {
     StageList self = { 0 };
-    /* what is repeated in larger blocks waits for registers more than the model knows */
-    enum { NODES = PLAN_BLOCK_NODES / 2 };
     RowCost repeated, shared, once;
     PlanStage *at = &c->p->stage[id.v];
     VEC_PUSH(c->f->arena, &self, id);
     at->placement = PLACE_INLINE;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], NODES, &repeated);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], REPEATED_NODES, &repeated);
     at->placement = PLACE_MEMORY;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], NODES, &shared);
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, NODES, &once);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], REPEATED_NODES, &shared);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, REPEATED_NODES, &once);
     return repeated.seconds - shared.seconds - once.seconds;
 }
 
