@@ -174,6 +174,23 @@ static void count_small(PlanFacts *f, StageId id, const ExprList *list)
     f->small[id.v] = all > 0 ? small / all : 0;
 }
 
+/* Constants that answer for what lies outside of images: in the code of edges only, which no limit is about. */
+static uint32_t constants_outside(const Graph *g, const ExprList *list)
+{
+    uint32_t n = 0;
+    ExprId last = { 0 };
+    VEC_FOREACH (const ExprId, e, list) {
+        const Expr *x = tessi_expr(g, *e);
+        const ExprId outside =
+            x->kind == EXPR_LOAD ? tessi_access(g, x->access)->outside : (ExprId){ 0 };
+        if (!outside.v || outside.v == last.v || tessi_expr(g, outside)->kind != EXPR_CONST)
+            continue;
+        n++; /* one value serves all reads, as a rule */
+        last = outside;
+    }
+    return n < list->n ? n : 0;
+}
+
 static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, StageId id)
 {
     const Stage *s = tessi_stage(f->g, id);
@@ -186,7 +203,7 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     }
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, f->g, &piece->body, 1);
-        f->nodes[id.v] += list->n;
+        f->nodes[id.v] += list->n - constants_outside(f->g, list);
         count_small(f, id, list);
         VEC_FOREACH (const ExprId, e, list) {
             const Expr *x = tessi_expr(f->g, *e);
