@@ -84,6 +84,21 @@ static void inner_block(CWriter *w, const LBlock *block)
     w->vector.named_rows.n = named_rows;
 }
 
+/* Loops inside vector loops: so much work for each iteration of the outermost that threads had better fetch them one by one, which
+ * evens out what else the cores have to do. Of less work each thread takes one range, which is quicker. */
+static bool has_windows(const LBlock *block, bool in_vectors)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_FOR && in_vectors)
+            return true;
+        const bool vectors = in_vectors || (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD);
+        if (has_windows(&s->body, vectors) || has_windows(&s->orelse, vectors))
+            return true;
+    }
+    return false;
+}
+
 static void loop(CWriter *w, const LStmt *s, bool is_last)
 {
     bool parallel = s->flags & LFOR_PARALLEL && !w->gpu, simd = s->flags & LFOR_SIMD && !w->gpu;
@@ -98,9 +113,10 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     const char *begin = tessi_c_printed(w, s->a, C_LOOSE), *end = tessi_c_bound(w, s, s->b, "end");
     if (parallel || simd)
         tessi_c_line(w, "%s",
-                     parallel && simd ? "TESS_PARALLEL_SIMD"
-                     : parallel       ? "TESS_PARALLEL"
-                                      : "TESS_SIMD");
+                     parallel && simd                           ? "TESS_PARALLEL_SIMD"
+                     : parallel && has_windows(&s->body, false) ? "TESS_PARALLEL_LONG"
+                     : parallel                                 ? "TESS_PARALLEL"
+                                                                : "TESS_SIMD");
     else if (s->flags & LFOR_UNROLL)
         tessi_c_line(w, "TESS_UNROLL");
     else if (s->flags & LFOR_ROLLED && w->gpu)
