@@ -1,5 +1,5 @@
 /* Masks: windows that combine a value at constant distances, the sums with weights known when compiling. What the user wrote as a sum
- * over a mask (not as a chain of +) may be added up in another order (docs/decisions/015-masks.md):
+ * over a mask (not as a chain of +) may be added up in another order (docs/decisions/017-masks.md):
  *
  *   - a mask of rank one is split: a stage adds up along the inner variables, the rest adds up values of that stage. The border rules
  *     act in each dimension by themselves, so reading the stage under the rule of the outer dimension gives what reading the image

@@ -1,7 +1,7 @@
 """The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in blocks marked ```console every
 `$ tessera ...` is run, from the root of the repository, and prints what stands below it; links between files lead somewhere; docs/errors.md lists
 every diagnostic with its case. With --accept the console blocks and docs/errors.md are written anew. Commands that write files, or need what only a
-reader has, stand in indented blocks, which are not run."""
+reader has, stand in indented blocks, which are not run. Decisions are named by the number of the file that a link leads to."""
 import os
 import pathlib
 import re
@@ -15,6 +15,7 @@ PROGRAM = re.compile(r"^```tess\n(.*?)^```$", re.M | re.S)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+DECISION = re.compile(r"\[[^\]\[]*\b(0\d\d)\]\([^)\s]*\b(\d\d\d)-[a-z0-9-]+\.md\)")
 accept = sys.argv[1:] == ["--accept"]
 
 
@@ -70,6 +71,8 @@ def check_links(page, text):
     for link in LINK.finditer(text):
         if "://" not in link.group(1):
             tool.check(place(page, text, link.start()), (page.parent / link.group(1)).exists(), f"no file '{link.group(1)}'")
+    for link in DECISION.finditer(text):
+        tool.check(place(page, text, link.start()), link.group(1) == link.group(2), f"the link leads to decision {link.group(2)}")
 
 
 DIAGNOSTIC = re.compile(r'^DIAG\((\w+), SEV_(\w+), "(\w+)",\s*"((?:[^"\\]|\\.)*)"\)', re.M)

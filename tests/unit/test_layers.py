@@ -1,5 +1,5 @@
 """The house rules of CONTRIBUTING.md that a machine can check: who includes whom, names of symbols, no writable globals, headers that
-compile alone, the size of files, and formatting."""
+compile alone, the size of files, the numbers of decisions, and formatting."""
 import os
 import pathlib
 import re
@@ -101,6 +101,17 @@ def check_opencl():
             problems.append(f"{path.relative_to(ROOT)}: macros with any number of arguments are no OpenCL C")
 
 
+def check_decisions():
+    """Each has a number of its own, in its name and its first line."""
+    seen = {}
+    for path in sources("docs/decisions/*.md"):
+        number, first = path.name[:3], path.read_text().split("\n", 1)[0]
+        if not re.match(rf"# {number}\. \S", first):
+            problems.append(f"{path.relative_to(ROOT)}: its first line should begin with '# {number}. '")
+        if seen.setdefault(number, path.name) != path.name:
+            problems.append(f"{path.relative_to(ROOT)}: {seen[number]} has the number {number} already")
+
+
 def check_format():
     tool = shutil.which("clang-format")
     version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout if tool else ""
@@ -118,6 +129,7 @@ check_lengths()
 check_headers_alone()
 check_symbols()
 check_opencl()
+check_decisions()
 check_format()
 print("\n".join(problems) or "the layers, names, headers and formatting are in order")
 sys.exit(bool(problems))
