@@ -42,7 +42,7 @@ static bool enqueue(Tuner *t, Candidate c)
     c.hash = hash_of(t, c.plan);
     if (number_of(t, c.hash) || !tessi_plan_same_transforms(c.plan, t->v->plan))
         return false;
-    c.p = t->p;
+    c.tuner = t;
     c.predicted =
         tessi_plan_estimate(c.plan, t->v->graph, t->v->analysis, t->v->machine, t->binding.params)
             .seconds;
@@ -162,6 +162,31 @@ static bool judge(Tuner *t, Candidate *c)
     return true;
 }
 
+static int compile(void *user)
+{
+    Candidate *c = user;
+    c->tuner->lane->compile(c);
+    return 0;
+}
+
+/* Side by side, the last one in this thread. */
+static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
+{
+    thrd_t thread[TUNE_MOST_AT_ONCE];
+    bool started[TUNE_MOST_AT_ONCE] = { false };
+    for (uint32_t i = 0; i < n; i++) {
+        batch[i].compiled = false;
+        if (!t->lane->make(t, &batch[i]))
+            continue;
+        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
+        if (!started[i])
+            compile(&batch[i]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (started[i])
+            thrd_join(thread[i], NULL);
+}
+
 /* ---- The search ------------------------------------------------------------------------------------------------------------ */
 
 static bool start(Tuner *t)
@@ -179,7 +204,7 @@ static bool start(Tuner *t)
         || !tessi_results_again(g, &t->binding, t->results, t->memory + g->outputs.n,
                                 &t->a->failure))
         return false;
-    t->lane->compile(t, &t->best, 1);
+    compile_all(t, &t->best, 1);
     if (!t->best.compiled || !t->lane->prepare(t, &t->best)) {
         t->a->failure = t->best.failure;
         return false;
@@ -207,7 +232,7 @@ static bool search(Tuner *t)
         t->t->complete = n == 0;
         if (!n)
             break;
-        t->lane->compile(t, batch, n);
+        compile_all(t, batch, n);
         bool ok = true;
         for (uint32_t i = 0; i < n; i++) {
             if (ok && batch[i].compiled && t->lane->prepare(t, &batch[i]))

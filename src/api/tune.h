@@ -11,7 +11,7 @@ typedef struct Tuner Tuner;
 
 /* A plan to be measured. Plans live in the tuner's arena, what is made of them in their own. */
 typedef struct Candidate {
-    const tess_program *p;
+    Tuner *tuner;
     Plan *plan;
     StageId about;
     const char *change;
@@ -27,7 +27,6 @@ typedef struct Candidate {
     RtModule module;
     ModuleEntry entry;
     /* Kernels: */
-    Tuner *tuner;
     Variant *variant;
     tess_args *args;
     int launches; /* of one sample */
@@ -38,7 +37,9 @@ typedef struct TuneLane {
     uint32_t at_once; /* candidates compiled together, at most */
     /* Whatever the first candidate needs: sets the plan that a run would use. */
     bool (*open)(Tuner *t, Plan **chosen);
-    void (*compile)(Tuner *t, Candidate *batch, uint32_t n); /* sets `compiled`, or `failure` */
+    bool (*make)(Tuner *t, Candidate *c); /* loops and whatever compiling needs, or `failure` */
+    /* Sets `compiled`, or `failure`. In a thread of its own: touches nothing but the candidate. */
+    void (*compile)(Candidate *c);
     /* What may fail of a candidate once it is compiled, with `failure`. */
     bool (*prepare)(Tuner *t, Candidate *c);
     /* A run whose results can be looked at, and one to be timed. */

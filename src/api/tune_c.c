@@ -22,7 +22,7 @@ static bool open_lane(Tuner *t, Plan **chosen)
 
 /* ---- Compiling ------------------------------------------------------------------------------------------------------------- */
 
-static bool make_text(const Tuner *t, Candidate *c)
+static bool make(Tuner *t, Candidate *c)
 {
     Guard guard;
     tessi_arena_init(&c->arena, NULL, NULL);
@@ -40,35 +40,14 @@ static bool make_text(const Tuner *t, Candidate *c)
     return true;
 }
 
-/* In a thread of its own: touches nothing but the candidate. */
-static int compile(void *user)
+static void compile(Candidate *c)
 {
-    Candidate *c = user;
     Guard guard;
     if (GUARDED(&guard, &c->arena))
-        c->compiled = tessi_load_text(c->p, c->loops, c->c_text, &c->arena, &c->module, &c->entry,
-                                      NULL, &c->failure);
+        c->compiled = tessi_load_text(c->tuner->p, c->loops, c->c_text, &c->arena, &c->module,
+                                      &c->entry, NULL, &c->failure);
     else
         tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
-    return 0;
-}
-
-static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
-{
-    thrd_t thread[TUNE_MOST_AT_ONCE];
-    bool started[TUNE_MOST_AT_ONCE] = { false };
-    for (uint32_t i = 0; i < n; i++)
-        batch[i].compiled = false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!make_text(t, &batch[i]))
-            continue;
-        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
-        if (!started[i])
-            compile(&batch[i]);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (started[i])
-            thrd_join(thread[i], NULL);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------------------- */
@@ -109,4 +88,4 @@ static bool prepare(Tuner *t, Candidate *c)
     return c->compiled;
 }
 
-const TuneLane tessi_tune_c = { 2, open_lane, compile_all, prepare, run, sample, drop };
+const TuneLane tessi_tune_c = { 2, open_lane, make, compile, prepare, run, sample, drop };

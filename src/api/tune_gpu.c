@@ -26,6 +26,7 @@ static bool open_lane(Tuner *t, Plan **chosen)
         return false;
     bool small = false;
     mtx_lock(&t->p->lock);
+    tessi_open_cache(t->p);
     const bool ok = tessi_gpu_is_small_run(t->p, t->v, t->a, t->context, &t->arena, &small, f);
     mtx_unlock(&t->p->lock);
     *chosen = small ? t->v->small_plan : t->v->plan;
@@ -70,38 +71,14 @@ static bool prepare(Tuner *t, Candidate *c)
     return ok;
 }
 
-/* In a thread of its own: touches nothing but the candidate. */
-static int compile(void *user)
+static void compile(Candidate *c)
 {
-    Candidate *c = user;
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
     c->compiled = tessi_gpu_compile(c->tuner->p, c->variant, c->args, c->tuner->context, &arena);
     tessi_arena_dispose(&arena);
     if (!c->compiled)
         c->failure = c->args->failure;
-    return 0;
-}
-
-static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
-{
-    thrd_t thread[TUNE_MOST_AT_ONCE];
-    bool started[TUNE_MOST_AT_ONCE] = { false };
-    mtx_lock(&t->p->lock);
-    tessi_open_cache(t->p);
-    mtx_unlock(&t->p->lock);
-    for (uint32_t i = 0; i < n; i++) {
-        batch[i].compiled = false;
-        batch[i].tuner = t;
-        if (!make(t, &batch[i]))
-            continue;
-        started[i] = i + 1 < n && thrd_create(&thread[i], compile, &batch[i]) == thrd_success;
-        if (!started[i])
-            compile(&batch[i]);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (started[i])
-            thrd_join(thread[i], NULL);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------------------- */
@@ -186,6 +163,5 @@ static bool sample(Tuner *t, Candidate *c, double *ms)
     return ok;
 }
 
-const TuneLane tessi_tune_gpu = {
-    TUNE_MOST_AT_ONCE, open_lane, compile_all, prepare, run, sample, drop
-};
+const TuneLane tessi_tune_gpu = { TUNE_MOST_AT_ONCE, open_lane, make,   compile,
+                                  prepare,           run,       sample, drop };

@@ -189,6 +189,18 @@ void tessi_lines_take(Lower *l, Lines *lines)
     }
 }
 
+Eval *tessi_lines_eval(Lower *l, const Lines *lines, const Nest *nest, const ExprList *roots,
+                       LExprId y, uint32_t column)
+{
+    Eval *ev = tessi_eval_new(l, roots->at, roots->n, nest->n_dims);
+    const LExprId at[2] = { y, tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, column)) };
+    for (uint8_t d = 0; d < 2; d++) {
+        ev->coord[d] = tessi_nest_coord(nest, d, at[d]);
+        ev->coord[d].loose = true;
+    }
+    return ev;
+}
+
 void tessi_lines_keep(Lower *l, const Lines *lines)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {

@@ -25,6 +25,9 @@ void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t column
 void tessi_lines_declare(Lower *l, Lines *lines, LExprId x);
 /* Reads the row of pixels that the first rows of windows see from `row`; every read is answered by its rule. */
 void tessi_lines_read(Lower *l, Lines *lines, LExprId row);
+/* An evaluation for a column of the thread and any row, inside the image or not: the lines have answered its reads. */
+Eval *tessi_lines_eval(Lower *l, const Lines *lines, const Nest *nest, const ExprList *roots,
+                       LExprId y, uint32_t column);
 /* Takes what was read last into use. */
 void tessi_lines_take(Lower *l, Lines *lines);
 /* What a thread computes of a row of results. */

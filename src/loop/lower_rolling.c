@@ -111,15 +111,9 @@ static void declare_sums(Rolling *r)
 static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
 {
     Lower *l = r->l;
-    Eval *ev = tessi_eval_new(l, r->bodies.at, r->bodies.n, r->nest->n_dims);
     LExprId y = tessi_l_op(l, OP_ADD, r->at.y, r->i);
-    LExprId at[2] = { tessi_l_op(l, OP_SUB, y, tessi_l_int(l, k)),
-                      tessi_l_op(l, OP_ADD, r->at.x, tessi_l_int(l, c)) };
-    for (uint8_t d = 0; d < 2; d++) {
-        ev->coord[d] = tessi_nest_coord(r->nest, d, at[d]);
-        ev->coord[d].loose = true;
-    }
-    return ev;
+    y = tessi_l_op(l, OP_SUB, y, tessi_l_int(l, k));
+    return tessi_lines_eval(l, &r->lines, r->nest, &r->bodies, y, c);
 }
 
 /* The step of one sum at a point of its window. */

@@ -71,14 +71,9 @@ static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
 {
     Lower *l = s->l;
     LExprList operands = { 0 };
+    LExprId y = tessi_l_op(l, OP_ADD, s->y, tessi_l_int(l, s->row));
     for (uint32_t c = 0; c < s->columns; c++) {
-        Eval *ev = tessi_eval_new(l, s->bodies.at, s->bodies.n, s->nest->n_dims);
-        LExprId at[2] = { tessi_l_op(l, OP_ADD, s->y, tessi_l_int(l, s->row)),
-                          tessi_l_op(l, OP_ADD, s->x, tessi_l_int(l, c)) };
-        for (uint8_t d = 0; d < 2; d++) {
-            ev->coord[d] = tessi_nest_coord(s->nest, d, at[d]);
-            ev->coord[d].loose = true;
-        }
+        Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &s->bodies, y, c);
         VEC_PUSH(l->arena, &ev->open, *vars);
         tessi_given_set(l, &s->given, ev, j);
         VEC_FOREACH (const Sum, sum, &s->sums) {

@@ -46,6 +46,9 @@ struct PlanFacts {
         mark; /* for walks: a stage is marked when it has the number in [0], which each walk makes greater */
 };
 
+/* tessi_plan_verify for whoever has the facts already. */
+const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p);
+
 /* ---- plan_cost.c: what arithmetic and loads cost, all cores at work */
 /* The operations of one point of a stage, without its loads. */
 double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t);

@@ -46,7 +46,7 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
 /* Keeps an edited plan if it is one. */
 static void offer(Editor *e, Plan *p, StageId about, const char *change)
 {
-    if (!tessi_plan_order(p, e->f) || tessi_plan_verify(e->arena, p, e->f->g))
+    if (!tessi_plan_order(p, e->f) || tessi_plan_verify_with(e->f, p))
         return;
     PlanNeighbour n = { .plan = p, .about = about, .change = change };
     VEC_PUSH(e->arena, e->out, n);

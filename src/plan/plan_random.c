@@ -253,7 +253,7 @@ static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
         } else {
             absorb(f, tiled, i, k, r);
         }
-        if (tessi_plan_order(tiled, f) && !tessi_plan_verify(f->arena, tiled, f->g))
+        if (tessi_plan_order(tiled, f) && !tessi_plan_verify_with(f, tiled))
             p = tiled;
     }
     return p;
@@ -270,7 +270,7 @@ static void frame_some(const PlanFacts *f, Plan *p, Random *r)
             group->frame.rows[side] = sizes[draw(r, 4)];
             group->frame.columns[side] = 4 * sizes[draw(r, 4)];
         }
-        if (tessi_plan_verify(f->arena, p, f->g))
+        if (tessi_plan_verify_with(f, p))
             group->frame = (PlanFrame){ 0 };
     }
 }

@@ -284,11 +284,16 @@ static const char *check_frame(Check *c, const PlanGroup *group)
 
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
 {
-    if (p->n_stages != g->stages.n)
+    return tessi_plan_verify_with(tessi_plan_facts(a, g), p);
+}
+
+const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
+{
+    if (p->n_stages != f->g->stages.n)
         return "the plan was made for another graph";
-    Check c = { .f = tessi_plan_facts(a, g), .p = p };
+    Check c = { .f = f, .p = p };
     PlanRegions regions = { 0 };
-    c.group_of = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    c.group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
     const char *fault = NULL;
     for (uint32_t i = 0; i < p->groups.n && !fault; i++)
         fault = check_members(&c, i);
