@@ -62,17 +62,25 @@ TESS_FN float tess_scale_f32(float x, uint32_t u)
 #define TESS_EXP_MOST_F32  90.0f
 #define TESS_SAME_F32(x)   (x)
 
-/* 2^k * e^x */
-TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
+/* 2^k * e^x for an x that is at most TESS_EXP_MOST_F32, or NaN */
+TESS_FN float tess_scaled_exp_low_f32(float x, int32_t k)
 {
     x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
-    x = x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x;
     TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
     return tess_scale_f32(p, tess_bits_f32(t) + (uint32_t)k);
+}
+TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
+{
+    return tess_scaled_exp_low_f32(x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x, k);
 }
 TESS_FN float tess_exp_f32(float x)
 {
     return tess_scaled_exp_f32(x, 0);
+}
+/* e^x where the printer knows that x is not above 0, or NaN */
+TESS_FN float tess_exp_low_f32(float x)
+{
+    return tess_scaled_exp_low_f32(x, 0);
 }
 
 TESS_FN float tess_exp2_f32(float x)

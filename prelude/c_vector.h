@@ -394,25 +394,33 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
 #if TESS_GCC_X86 == 64
 #define TESS_FMA_16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
 #define TESS_SAME_16(x)      ((x) - (tess_f32v){ 0 })
-#define TESS_EXP_v(x)                                                                              \
-    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP_LEAST_F32), x, (tess_f32v){ 0 }, -1,    \
-                                     4);                                                           \
-    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP_MOST_F32), x, (tess_f32v){ 0 }, -1, 4); \
-    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                   \
+#define TESS_EXP_LOW_v(x)                                                                       \
+    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP_LEAST_F32), x, (tess_f32v){ 0 }, -1, \
+                                     4);                                                        \
+    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                \
     return __builtin_ia32_scalefps512_mask(p, n, (tess_f32v){ 0 }, -1, 4)
+#define TESS_EXP_v(x)                                                                              \
+    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP_MOST_F32), x, (tess_f32v){ 0 }, -1, 4); \
+    TESS_EXP_LOW_v(x)
 #else
-#define TESS_EXP_v(x) TESS_EXP_LANES(v, x)
+#define TESS_EXP_LOW_v(x) TESS_EXP_LANES(v, exp_low, x)
+#define TESS_EXP_v(x)     TESS_EXP_LANES(v, exp, x)
 #endif
-#define TESS_EXP_v64(x) TESS_EXP_LANES(v64, x)
-#define TESS_EXP_LANES(V, x)   \
-    tess_f32##V r = { 0 };     \
-    TESS_EACH_LANE(V)          \
-    r[i] = tess_exp_f32(x[i]); \
+#define TESS_EXP_LOW_v64(x) TESS_EXP_LANES(v64, exp_low, x)
+#define TESS_EXP_v64(x)     TESS_EXP_LANES(v64, exp, x)
+#define TESS_EXP_LANES(V, f, x)  \
+    tess_f32##V r = { 0 };       \
+    TESS_EACH_LANE(V)            \
+    r[i] = tess_##f##_f32(x[i]); \
     return r
-#define TESS_VECTOR_EXP(V)                             \
-    TESS_FN tess_f32##V tess_exp_f32##V(tess_f32##V x) \
-    {                                                  \
-        TESS_EXP_##V(x);                               \
+#define TESS_VECTOR_EXP(V)                                 \
+    TESS_FN tess_f32##V tess_exp_low_f32##V(tess_f32##V x) \
+    {                                                      \
+        TESS_EXP_LOW_##V(x);                               \
+    }                                                      \
+    TESS_FN tess_f32##V tess_exp_f32##V(tess_f32##V x)     \
+    {                                                      \
+        TESS_EXP_##V(x);                                   \
     }
 
 /* ---- Conversions ------------------------------------------------------------------------------------- */

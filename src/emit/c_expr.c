@@ -251,21 +251,26 @@ static bool is_whole_root(const CWriter *w, const LExpr *e)
     return x->kind == LEXPR_CAST && !x->ref && tessi_is_integer(tessi_lexpr(w->p, x->arg[0])->type);
 }
 
+const char *tessi_c_function(const CWriter *w, const LExpr *e)
+{
+    if (is_whole_root(w, e))
+        return "sqrt_whole";
+    if (e->op == OP_EXP && e->type == TYPE_F32 && tessi_c_signs(w->p, e->arg[0]) & C_NEVER_ABOVE_0)
+        return "exp_low";
+    return tessi_op_info(e->op)->name;
+}
+
 static void operation(CWriter *w, const LExpr *e, int around)
 {
     const OpInfo *info = tessi_op_info(e->op);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
-    if (is_whole_root(w, e)) {
-        tessi_text_add(&w->line, "tess_sqrt_whole_f32");
-        arguments(w, e);
-        return;
-    }
     if (!tessi_op_is_infix(e->op, operands)) {
         if (w->functions) {
             w->functions->used[e->op] = true;
             tessi_text_add(&w->line, w->functions->name[e->op]);
         } else {
-            tessi_text_addf(&w->line, "tess_%s_%s", info->name, tessi_type_info(operands)->brief);
+            tessi_text_addf(&w->line, "tess_%s_%s", tessi_c_function(w, e),
+                            tessi_type_info(operands)->brief);
         }
         arguments(w, e);
         return;

@@ -146,6 +146,13 @@ void tessi_c_constant(Text *out, ScalarType t, Value v);
 /* Appends the element as an lvalue; for a channel of a mixed pixel, its address. */
 void tessi_c_place(CWriter *w, LBufferId b, const LExprId *index);
 bool tessi_c_is_mixed(const CWriter *w, LBufferId b);
+/* The prelude's function for the operation, without prefix and type: a shorter one where the argument allows it. */
+const char *tessi_c_function(const CWriter *w, const LExpr *e);
+
+/* ---- c_sign.c ---- */
+enum { C_NEVER_BELOW_0 = 1, C_NEVER_ABOVE_0 = 2 };
+/* What is certain of the sign of an expression, as flags; NaN and zeros of both signs are always possible. */
+unsigned tessi_c_signs(const LoopProgram *p, LExprId id);
 
 /* The name of a variable, in a vector loop that of the copy in hand. */
 const char *tessi_c_var(const CWriter *w, LVarId v);

@@ -101,8 +101,8 @@ static void operation(CWriter *w, const LExpr *e, int around)
         plain(w, e, around);
         return;
     }
-    tessi_text_addf(&w->line, "tess_%s_%s%s%s(", tessi_op_info(e->op)->name, brief(t),
-                    tessi_c_lanes(w), by ? "_by" : "");
+    tessi_text_addf(&w->line, "tess_%s_%s%s%s(", tessi_c_function(w, e), brief(t), tessi_c_lanes(w),
+                    by ? "_by" : "");
     for (int i = 0; i < e->n_args; i++) {
         tessi_text_add(&w->line, i ? ", " : "");
         if (by && i == 1)
