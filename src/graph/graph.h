@@ -237,6 +237,7 @@ typedef struct MaskForm {
     uint32_t taps, steps;        /* weights as written; weights applied at a point */
     uint32_t terms;              /* products of a column and a row */
     uint32_t parts;              /* stages of partial results that neighbours share */
+    bool folded;                 /* equal columns are added up first */
     bool exact;                  /* integers */
     double error_written, error; /* bounds, in units of the sum of |weight * value| */
 } MaskForm;

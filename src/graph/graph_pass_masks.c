@@ -412,12 +412,12 @@ static ExprId split_any(Masks *m, const Domain *at, const Taps *t)
 
 /* ---- Writing out --------------------------------------------------------------------------------------------------------- */
 
-static bool is_small(Masks *m, const Taps *t)
+static bool is_small(Masks *m, const Taps *t, uint32_t steps)
 {
     uint32_t n = count_used(t), nodes = tessi_expr_walk(&m->walk, m->to, &t->value, 1)->n;
     if (2 * n > t->weights.n && tessi_is_long_line(m->to, t->window, t->reduction, t->type, n))
         return false;
-    return n <= UNROLL_TAPS && n * nodes <= UNROLL_NODES;
+    return steps <= UNROLL_TAPS && n * nodes <= UNROLL_NODES;
 }
 
 static ExprId minus(Graph *g, ExprId sum, ExprId x)
@@ -456,11 +456,29 @@ static ExprId integer_row(Graph *g, const Taps *t, const ExprId *value, const Va
     return sum;
 }
 
-static ExprId write_out(Masks *m, const Taps *t)
+/* One row of real taps, added to `sum`. */
+static ExprId real_row(Graph *g, const Taps *t, const Columns *c, const ExprId *value,
+                       const Value *weight, ExprId sum)
+{
+    for (uint32_t k = 0; k < c->n; k++) {
+        if (c->like[k] != k || !value[k].v)
+            continue;
+        ExprId x = value[k];
+        for (uint32_t j = k + 1; j < c->n; j++)
+            if (c->like[j] == k)
+                x = c->turned[j] ? minus(g, x, value[j]) : plus(g, x, value[j]);
+        sum = plus(g, sum,
+                   tessi_expr_op(g, OP_MUL, tessi_expr_const(g, t->type, weight[k]), x, none));
+    }
+    return sum;
+}
+
+static ExprId write_out(Masks *m, const Taps *t, const Columns *c)
 {
     Graph *g = m->to;
     const Window w = *tessi_window(g, t->window);
-    uint32_t row = (uint32_t)(w.hi[w.n_vars - 1] - w.lo[w.n_vars - 1] + 1), k = 0;
+    const uint32_t row = c->n;
+    uint32_t k = 0;
     ExprId *value = ARENA_NEW_ARRAY(g->arena, ExprId, row), sum = none;
     int32_t point[MAX_WINDOW_VARS];
     bool real = tessi_is_real(t->type);
@@ -471,15 +489,16 @@ static ExprId write_out(Masks *m, const Taps *t)
         bool used = t->weights.used[k] && (real || t->weights.at[k].i);
         ExprId x = used ? tessi_subst_at(g, t->value, point) : none;
         value[k % row] = x;
-        if (used && real) {
-            ExprId c = tessi_expr_const(g, t->type, t->weights.at[k]);
-            sum = plus(g, sum, tessi_expr_op(g, OP_MUL, c, x, none));
-        }
         k++;
-        if (!real && k % row == 0) {
-            x = integer_row(g, t, value, &t->weights.at[k - row], row);
-            sum = x.v ? plus(g, sum, x) : sum;
+        if (k % row)
+            continue;
+        const Value *weight = &t->weights.at[k - row];
+        if (real) {
+            sum = real_row(g, t, c, value, weight, sum);
+            continue;
         }
+        x = integer_row(g, t, value, weight, row);
+        sum = x.v ? plus(g, sum, x) : sum;
     } while (tessi_window_step(&w, point));
     Value zero = real ? tessi_value_real(0) : tessi_value_int(0);
     return sum.v ? sum : tessi_expr_const(g, t->type, zero);
@@ -551,10 +570,19 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
         parts = tessi_taps_in_parts(m, at, t);
     if (parts.v)
         return parts;
-    m->form.steps += count_used(t);
-    m->form.error += (count_used(t) + 1) * tessi_half_unit(t->type);
-    if (t->reduction == REDUCE_SUM && is_small(m, t))
-        return write_out(m, t);
+    const uint32_t taps = count_used(t);
+    if (t->reduction == REDUCE_SUM) {
+        const Columns c = tessi_taps_columns(m, t);
+        const uint32_t steps = c.most > 1 ? c.steps : taps;
+        if (is_small(m, t, steps)) {
+            m->form.folded = c.most > 1;
+            m->form.steps += steps;
+            m->form.error += (steps + (c.most > 1 ? c.most : 1)) * tessi_half_unit(t->type);
+            return write_out(m, t, &c);
+        }
+    }
+    m->form.steps += taps;
+    m->form.error += (taps + 1) * tessi_half_unit(t->type);
     return otherwise.v ? otherwise : as_loop(m, at, t);
 }
 

@@ -47,6 +47,16 @@ StageId tessi_masks_stage(Masks *m, const Domain *at, const char *name, ScalarTy
 /* Of the last place of a number. */
 double tessi_half_unit(ScalarType t);
 
+/* Which columns (the window's last variable) of a mask are alike, where a sum may be taken that way. */
+typedef struct Columns {
+    uint32_t n;
+    uint32_t *like; /* by column: the first one with the same weights */
+    bool *turned;   /* by column: with the opposite sign */
+    uint32_t steps; /* weights to apply */
+    uint32_t most;  /* columns alike */
+} Columns;
+Columns tessi_taps_columns(Masks *m, const Taps *t);
+
 /* A line of equal weights (or none: minima, maxima, any, all) by way of stages of partial results, which neighbours share; none where that
  * is not cheaper or the contract about rounding forbids it. */
 ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t);

@@ -131,8 +131,32 @@ static void test_forms(void **state)
         "what lies outside the image is not known when compiling, or the mask has holes");
 }
 
+/* 7 x 7, equal columns on both sides; 3 rows of which one has no weights. */
+static void test_columns(void **state)
+{
+    static const char *const windows[] = { "$i = -3..3, $j = -3..3", "$i = -2..0, $j = -1..1" };
+    static const char *const weights[] = { "(1.0f / cast<float>($i * $i + $j * $j + 1))",
+                                           "cast<float>($j * ($i * $i + $j))" };
+    static const uint32_t steps[2][2] = { { 49, 28 }, { 9, 9 } };
+    for (int k = 0; k < 2; k++)
+        for (int fp = FP_DEFAULT; fp <= FP_STRICT; fp++) {
+            const char *text = tessi_sprintf(
+                *state,
+                "graph g\nfp strict\nparam M, N\nimage X[M, N] float\nstage X[M, N] float = image "
+                "X\nstage y[M, N] float = sum(%s : %s * X@[$i,$j]:clamp)\noutput y[M, N] float = "
+                "y\n",
+                windows[k], weights[k]);
+            const Graph *g = testing_read(*state, text, NULL);
+            const MaskForm *f = &tessi_graph_simplify(g, *state, (FpMode)fp)->forms.at[0];
+            assert_int_equal(f->steps, steps[k][fp == FP_DEFAULT]);
+            assert_int_equal(f->folded, f->steps < f->taps);
+            assert_true(f->folded ? f->error < f->error_written : f->error == f->error_written);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms) };
+    const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms),
+                                        GRAPH_TEST(test_columns) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
