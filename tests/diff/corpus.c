@@ -215,10 +215,12 @@ static tess_status compile(const CorpusCase *c, const CorpusSetting *s,
     options.target = s->target;
     options.fp = s->fp;
     options.plan = s->plan;
+    options.machine = s->machine;
     options.constants = constants;
     options.n_constants = n;
     tess_diags *d;
-    tess_status status = tess_compile(c->text, c->n, c->path, &options, p, &d);
+    const char *name = strrchr(c->path, '/'); /* generated code names it, wherever the corpus is */
+    tess_status status = tess_compile(c->text, c->n, name ? name + 1 : c->path, &options, p, &d);
     if (status != TESS_OK)
         tessi_text_addf(why, "%s: %s\n%s", c->path, tess_status_text(status),
                         tess_diags_text(d, 0));

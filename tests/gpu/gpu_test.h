@@ -38,16 +38,15 @@ static inline DeviceKind gpu_kind(void)
     return gpu_target() == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL;
 }
 
-/* Ends the test as skipped where there is no device. */
-static inline void need_gpu(void)
+/* Ends the test as skipped where there is no device. While the device stays open its context need not be made again for each program. */
+static inline Device *need_gpu(void)
 {
     Device *d;
     Failure f;
-    if (!tessi_device_open(gpu_kind(), 0, NULL, NULL, &d, &f)) {
-        printf("skipped: %s\n", f.text);
-        exit(SKIPPED);
-    }
-    tessi_device_close(d);
+    if (tessi_device_open(gpu_kind(), 0, NULL, NULL, &d, &f))
+        return d;
+    printf("skipped: %s\n", f.text);
+    exit(SKIPPED);
 }
 
 #endif

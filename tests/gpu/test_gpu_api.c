@@ -359,7 +359,7 @@ static void test_refusals(void)
 
 int main(void)
 {
-    need_gpu();
+    Device *device = need_gpu();
     test_device_images();
     test_parts_of_device_images();
     test_foreign_stream();
@@ -370,6 +370,7 @@ int main(void)
     test_time();
     test_description();
     test_refusals();
+    tessi_device_close(device);
     printf("10 tests passed\n");
     return 0;
 }

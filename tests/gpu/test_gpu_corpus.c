@@ -1,49 +1,78 @@
 /* The corpus on a device: printed, compiled by its driver and run, bit for bit as the graph interpreter says. The device is an OpenCL
  * one, which PoCL makes of any processor, or as TESSERA_TARGET=cuda says. Drivers compile slowly, so that a test run takes every 16th
- * program with the plan chosen; TESSERA_ALL=1 takes all, with the naive plan and a random one as well. With arguments only the files named
- * are run. Skips where there is no device. */
+ * program with the plan chosen. Skips where there is no device.
+ *
+ *   test_gpu_corpus [--all] [--part=K/N] [--machine=FILE] [--compile-only] [FILE...]
+ *     --all           every program, and with the naive plan, a random one, and those for large and for small images as well; so does
+ *                     TESSERA_ALL=1
+ *     --part=K/N      of the programs number K, K + N, ..., from 0
+ *     --machine=FILE  plans for this machine instead of the device
+ *     --compile-only  results do not matter: fills the cache for another machine (docs/testing.md) */
 
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "gpu/gpu_test.h"
+#include "rt/file.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, MOST_PLANS = 2, EVERY = 16 };
+enum { MOST_CASES = 2000, MOST_PLANS = 4, EVERY = 16 };
 
-static bool all;
+typedef struct Options {
+    bool all, compile_only;
+    int part, parts;
+    char *machine; /* text; NULL: the device's own */
+} Options;
 
 static const int64_t some_sizes[][4] = { { 1, 1, 1, 1 }, { 17, 37, 3, 2 }, { 66, 131, 5, 3 } };
 enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
 
+static Machine *machine_of(Arena *a, const Options *o)
+{
+    Machine *m = NULL;
+    tess_diags *d = o->machine ? tessi_diags_new() : NULL;
+    if (d)
+        m = tessi_machine_read(a, &d->diags, o->machine, strlen(o->machine));
+    tess_diags_free(d);
+    if (!m) {
+        m = tessi_machine_default(a);
+        m->target = "gpu";
+    }
+    return m;
+}
+
 /* Plans beside the chosen one. */
-static int other_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
+static int other_plans(Arena *a, const Options *o, const CorpusRun *run, uint64_t seed,
+                       const char **plans)
 {
     Variant *v = run->program->variants;
-    Machine *m = tessi_machine_default(a);
-    m->target = "gpu";
+    const Machine *m = machine_of(a, o);
+    const Plan *plan[MOST_PLANS] = { tessi_plan_naive(a, v->graph, m),
+                                     tessi_plan_random(a, v->graph, m, seed),
+                                     tessi_plan_choose(a, v->graph, v->analysis, m),
+                                     tessi_plan_choose_small(a, v->graph, v->analysis, m) };
     for (int i = 0; i < MOST_PLANS; i++) {
-        Plan *plan = i ? tessi_plan_random(a, v->graph, m, seed) : tessi_plan_naive(a, v->graph, m);
         Text text;
         tessi_text_init(&text, a);
-        tessi_plan_print(plan, v->graph, &text);
+        tessi_plan_print(plan[i], v->graph, &text);
         plans[i] = tessi_text_str(&text);
     }
     return MOST_PLANS;
 }
 
-static bool compare(const CorpusCase *c, CorpusSetting s, const char *plan, const CorpusRun *truth,
-                    Text *why)
+static bool compare(const Options *o, const CorpusCase *c, CorpusSetting s, const char *plan,
+                    const CorpusRun *truth, Text *why)
 {
     s.target = gpu_target();
     s.plan = plan;
+    s.machine = o->machine;
     CorpusRun run;
-    bool ok = corpus_run(c, &s, &run, why) && corpus_same(&run, truth, why);
+    bool ok = corpus_run(c, &s, &run, why) && (o->compile_only || corpus_same(&run, truth, why));
     corpus_close(&run);
     return ok;
 }
 
-static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, uint64_t seed,
-                     Text *why)
+static bool run_size(const Options *o, const CorpusCase *c, const int64_t *sizes, bool expected,
+                     uint64_t seed, Text *why)
 {
     CorpusSetting s = { .target = TESS_TARGET_INTERP,
                         .sizes = sizes,
@@ -54,10 +83,10 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     Arena a;
     support_arena_init(&a);
     const char *plans[MOST_PLANS];
-    bool ok = corpus_run(c, &s, &truth, why) && compare(c, s, NULL, &truth, why);
-    int n = ok && all ? other_plans(&a, &truth, seed, plans) : 0;
+    bool ok = corpus_run(c, &s, &truth, why) && compare(o, c, s, NULL, &truth, why);
+    int n = ok && o->all ? other_plans(&a, o, &truth, seed, plans) : 0;
     for (int i = 0; ok && i < n; i++) {
-        ok = compare(c, s, plans[i], &truth, why);
+        ok = compare(o, c, s, plans[i], &truth, why);
         if (!ok)
             tessi_text_addf(why, ", with this plan:\n%s", plans[i]);
     }
@@ -66,7 +95,7 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     return ok;
 }
 
-static bool run_case(const char *path)
+static bool run_case(const Options *o, const char *path)
 {
     Arena a;
     support_arena_init(&a);
@@ -77,12 +106,13 @@ static bool run_case(const char *path)
     tessi_text_init(&why, &a);
     bool ok = true;
     if (c.n_sizes || n_params == 0)
-        ok = run_size(&c, c.sizes, true, 1, &why);
+        ok = run_size(o, &c, c.sizes, true, 1, &why);
     for (int k = 0; ok && !c.fixed_size && n_params > 0 && k < N_SOME_SIZES; k++) {
         int64_t sizes[CORPUS_MOST_PARAMS];
         for (int i = 0; i < n_params; i++)
             sizes[i] = some_sizes[k][i % 4] < c.min_size ? c.min_size : some_sizes[k][i % 4];
-        ok = run_size(&c, sizes, false, 7, &why); /* one seed, so that random plans stay the same */
+        ok = run_size(o, &c, sizes, false, 7,
+                      &why); /* one seed, so that random plans stay the same */
     }
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
@@ -90,22 +120,50 @@ static bool run_case(const char *path)
     return ok;
 }
 
-int main(int argc, char **argv)
+static Options options_of(int argc, char **argv, char **paths, int *n)
 {
     const char *every = getenv("TESSERA_ALL");
+    Options o = { .all = every && *every && strcmp(every, "0") != 0, .parts = 1 };
+    *n = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--all") == 0) {
+            o.all = true;
+        } else if (strcmp(argv[i], "--compile-only") == 0) {
+            o.compile_only = true;
+        } else if (strncmp(argv[i], "--machine=", 10) == 0) {
+            uint8_t *text;
+            size_t bytes;
+            Failure f;
+            if (!tessi_file_read(argv[i] + 10, 1 << 20, &text, &bytes, &f))
+                FAIL("%s", f.text);
+            o.machine = (char *)text;
+        } else if (sscanf(argv[i], "--part=%d/%d", &o.part, &o.parts) == 2) {
+            EXPECT(o.parts > 0 && o.part >= 0);
+        } else {
+            EXPECT(argv[i][0] != '-' && *n < MOST_CASES);
+            paths[(*n)++] = argv[i];
+        }
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
     char *paths[MOST_CASES];
-    int n = argc - 1, ran = 0, failed = 0;
+    int n, ran = 0, failed = 0;
     Arena a;
-    need_gpu();
+    Options o = options_of(argc, argv, paths, &n);
+    const bool named = n > 0;
+    Device *device = need_gpu();
     support_arena_init(&a);
-    all = every && *every && strcmp(every, "0") != 0;
-    if (n)
-        memcpy(paths, argv + 1, (size_t)n * sizeof *paths);
-    else
+    if (!named)
         n = corpus_list(&a, paths, MOST_CASES);
-    for (int i = 0; i < n; i += all || argc > 1 ? 1 : EVERY, ran++)
-        failed += !run_case(paths[i]);
+    const int step = o.all || named ? 1 : EVERY;
+    for (int i = o.part * step; i < n; i += o.parts * step, ran++)
+        failed += !run_case(&o, paths[i]);
     printf("%d programs, %d failed\n", ran, failed);
     tessi_arena_dispose(&a);
+    free(o.machine);
+    tessi_device_close(device);
     return failed || !ran;
 }
