@@ -151,6 +151,27 @@ static bool place_image(Device *d, SlotImage *s, const GpuImage *given, const Gp
     return true;
 }
 
+static bool fill_table(const GpuSlot *s, const LBuffer *b, const DeviceBuffer *to, Failure *f)
+{
+    Device *d = s->code->context->device;
+    const size_t element = tessi_type_info(b->type)->bytes, bytes = b->n_table * element;
+    char *table = malloc(bytes);
+    if (!table)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < b->n_table; i++)
+        tessi_store_element(b->type, table + i * element, b->table[i]);
+    const DeviceCopy copy = { .way = DEVICE_TO_DEVICE,
+                              .to = to->handle,
+                              .from = table,
+                              .to_stride = bytes,
+                              .from_stride = bytes,
+                              .row_bytes = bytes,
+                              .rows = 1 };
+    const bool ok = tessi_device_copy(d, &copy, NULL, f) && tessi_device_synchronise(d, NULL, f);
+    free(table);
+    return ok;
+}
+
 static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
 {
     const GpuModule *m = s->code->emitted;
@@ -166,7 +187,11 @@ static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
             return tessi_failf(f, TESS_ERROR_ARGUMENT,
                                "the size of the intermediate image '%s' is too large",
                                s->loops->buffers.at[m->temps.at[i].v].name);
-        if (!need_buffer(s->code->context->device, &s->temps[i], bytes, f))
+        const LBuffer *b = &s->loops->buffers.at[m->temps.at[i].v];
+        const bool is_filled = b->kind == LBUF_TABLE && s->temps[i].handle;
+        if (!is_filled && !need_buffer(s->code->context->device, &s->temps[i], bytes, f))
+            return false;
+        if (!is_filled && b->kind == LBUF_TABLE && !fill_table(s, b, &s->temps[i], f))
             return false;
     }
     return true;

@@ -261,6 +261,8 @@ void tessi_c_forget_uses(CWriter *w);
 void tessi_c_program(CWriter *w, bool is_static);
 /* Writes a check that no size is below 1, and the statement that stands for "one is". */
 void tessi_c_check_sizes(CWriter *w, const char *otherwise);
+/* A table as an array. */
+void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name);
 /* The tables among the buffers that are used; they have their names. */
 void tessi_c_used_tables(CWriter *w, const bool *used);
 

@@ -99,11 +99,10 @@ static int edges(const CWriter *w, const LBuffer *b, uint32_t i)
     return n;
 }
 
-static void table(CWriter *w, const LBuffer *b, const char *name)
+void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name)
 {
     tessi_text_add(w->out, "\n");
-    tessi_text_addf(&w->line, "%s %s %s", w->gpu ? "TESS_CONSTANT" : "static const",
-                    tessi_c_element(b->type), name);
+    tessi_text_addf(&w->line, "%s %s %s", storage, tessi_c_element(b->type), name);
     for (int d = 0; d < b->n_dims; d++)
         tessi_text_addf(&w->line, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
     tessi_text_add(&w->line, b->n_dims ? " = {" : "[1] = {");
@@ -123,12 +122,11 @@ static void table(CWriter *w, const LBuffer *b, const char *name)
     tessi_text_add(w->out, "};\n");
 }
 
-/* Tables some group uses. */
 void tessi_c_used_tables(CWriter *w, const bool *used)
 {
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         if (w->p->buffers.at[i].kind == LBUF_TABLE && used[i])
-            table(w, &w->p->buffers.at[i], w->buffer[i]);
+            tessi_c_table(w, &w->p->buffers.at[i], "static const", w->buffer[i]);
 }
 
 /* ---- The public function ---------------------------------------------------------------------------------------------------------- */

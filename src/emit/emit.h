@@ -56,7 +56,7 @@ typedef enum GpuLanguage { GPU_CUDA, GPU_OPENCL, N_GPU_LANGUAGES } GpuLanguage;
 typedef enum GpuArgKind {
     GPU_ARG_INPUT,        /* address of the first pixel of input image `index` */
     GPU_ARG_OUTPUT,       /* the same of output image `index` */
-    GPU_ARG_TEMP,         /* address of TEMP buffer `index` (an LBufferId) */
+    GPU_ARG_TEMP,         /* address of buffer `index` (an LBufferId), one of `temps` */
     GPU_ARG_INPUT_STRIDE, /* stride of dimension `dim` of input image `index`; int64_t, in the units of the head of this file */
     GPU_ARG_OUTPUT_STRIDE, /* the same of output image `index` */
     GPU_ARG_PARAM,         /* size parameter number `index`; int32_t, with wide_index int64_t */
@@ -82,7 +82,8 @@ typedef struct GpuKernel {
 } GpuKernel;
 typedef struct GpuModule {
     VEC(GpuKernel) kernels;
-    VEC(LBufferId) temps; /* TEMP buffers that some kernel uses */
+    VEC(LBufferId)
+    temps; /* TEMP buffers that some kernel uses, and tables in memory that the text does not have (OpenCL) */
     VEC(const char *)
     symbols; /* for each of them: NULL, or the variable of the text that it is (CUDA, in constant memory) */
 } GpuModule;

@@ -131,10 +131,17 @@ static const char *file_name(CWriter *w, const char *wanted)
         w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : "kernel"));
 }
 
-/* A variable in constant memory; kernels that fill it are given its address. */
-static void define_constant(CWriter *w, LBufferId id)
+/* A table, or in CUDA a variable in constant memory; kernels that fill it are given its address. In OpenCL only constant memory can be
+ * declared outside of kernels: they are given what is elsewhere. */
+static void define(CWriter *w, LBufferId id)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
+    const bool cuda = w->gpu->language == GPU_CUDA;
+    if (b->kind == LBUF_TABLE && (cuda || !b->in_memory))
+        tessi_c_table(w, b, b->in_memory ? "static __device__ const" : "TESS_CONSTANT",
+                      w->buffer[id.v]);
+    if (!b->in_constant || !cuda)
+        return;
     size_t bytes = 0;
     tessi_emit_gpu_temp_bytes(w->p, id, NULL, &bytes);
     tessi_text_addf(w->out, "\n__constant__ %s %s[%zu];\n", tessi_c_element(b->type),
@@ -176,13 +183,13 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
             used[b] = used[b] || w.buffer_used[b];
     }
     w.out = out;
-    tessi_c_used_tables(&w, used);
-    for (uint32_t i = 1; i < p->buffers.n && language == GPU_CUDA; i++)
-        if (used[i] && p->buffers.at[i].in_constant)
-            define_constant(&w, (LBufferId){ i });
+    for (int tables = 1; tables >= 0; tables--)
+        for (uint32_t i = 1; i < p->buffers.n; i++)
+            if (used[i] && tables == (p->buffers.at[i].kind == LBUF_TABLE))
+                define(&w, (LBufferId){ i });
     tessi_text_add(out, tessi_text_str(&kernels));
     for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (used[i] && p->buffers.at[i].kind == LBUF_TEMP) {
+        if (used[i] && tessi_gpu_is_given(language, &p->buffers.at[i])) {
             const bool symbol = p->buffers.at[i].in_constant && language == GPU_CUDA;
             VEC_PUSH(a, &module->temps, (LBufferId){ i });
             VEC_PUSH(a, &module->symbols, symbol ? w.buffer[i] : NULL);

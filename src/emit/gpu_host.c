@@ -31,6 +31,10 @@ void tessi_gpu_host_begin(GpuHost *h)
     h->end = file_name(h, "end");
     h->launch = file_name(h, h->language == GPU_CUDA ? "grid" : "launch");
     h->on_host = file_name(h, "on_host");
+    h->table = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
+    VEC_FOREACH (const LBufferId, id, &h->module->temps)
+        if (w->p->buffers.at[id->v].kind == LBUF_TABLE)
+            h->table[id->v] = file_name(h, w->p->buffers.at[id->v].name);
     w->mark = tessi_c_names_mark(w->names);
 }
 

@@ -33,7 +33,7 @@ static void define_temps(GpuHost *h)
     if (!h->module->temps.n)
         return;
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
-        if (w->p->buffers.at[id->v].in_constant)
+        if (w->p->buffers.at[id->v].in_constant || h->table[id->v])
             w->buffer[id->v] = tessi_c_name(w->names, w->p->buffers.at[id->v].name);
         const char *bytes = tessi_c_name(w->names, bytes_of(h, *id));
         tessi_text_addf(&w->line, "const size_t %s = ", bytes);
@@ -49,9 +49,12 @@ static void define_temps(GpuHost *h)
                  "%s = clGetCommandQueueInfo(%s, CL_QUEUE_CONTEXT, sizeof(cl_context), &%s, NULL);",
                  h->error, h->queue, h->memory);
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
+        const char *table = h->table[id->v];
         tessi_c_line(w, "if (%s == CL_SUCCESS)", h->error);
-        tessi_c_line(w, "%*s%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);", C_INDENT,
-                     "", w->buffer[id->v], h->memory, bytes_of(h, *id), h->error);
+        tessi_c_line(w, "%*s%s = clCreateBuffer(%s, %s, %s, %s, &%s);", C_INDENT, "",
+                     w->buffer[id->v], h->memory,
+                     table ? "CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR" : "CL_MEM_READ_WRITE",
+                     bytes_of(h, *id), table ? table : "NULL", h->error);
     }
 }
 
@@ -232,6 +235,9 @@ void tessi_gpu_opencl_launcher(GpuHost *h)
     else
         tessi_text_addf(out, "\ntypedef cl_long %s; /* of sizes in kernels */\n", h->index);
     tessi_gpu_host_functions(h);
+    VEC_FOREACH (const LBufferId, id, &h->module->temps)
+        if (h->table[id->v])
+            tessi_c_table(w, &w->p->buffers.at[id->v], "static", h->table[id->v]);
     if (h->module->kernels.n)
         launch_function(h);
     tessi_text_add(out, "\n");

@@ -21,6 +21,12 @@ static bool in_constant(const Parameters *p, uint32_t buffer)
     return p->w->p->buffers.at[buffer].in_constant && !p->w->needs.stored[buffer];
 }
 
+bool tessi_gpu_is_given(GpuLanguage language, const LBuffer *b)
+{
+    return b->kind == LBUF_TEMP
+           || (b->kind == LBUF_TABLE && b->in_memory && language == GPU_OPENCL);
+}
+
 static const char *address(Parameters *p, const char *element, bool constant)
 {
     return tessi_sprintf(p->w->arena, "%s %s *TESS_RESTRICT ",
@@ -65,7 +71,7 @@ CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args)
     }
     for (uint32_t i = 1; i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
-        if (b->kind != LBUF_TEMP || !w->buffer_used[i]
+        if (!tessi_gpu_is_given(w->gpu->language, b) || !w->buffer_used[i]
             || (in_constant(&all, i) && w->gpu->language == GPU_CUDA))
             continue;
         const char *element = tessi_c_element(b->type);

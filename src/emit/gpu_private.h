@@ -27,6 +27,8 @@ void tessi_gpu_take_words(CNames *names);
 /* ---- gpu_params.c ---- */
 /* What the kernel that was just printed needs: its parameters as declared, and the same for launchers. */
 CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args);
+/* Launchers make the buffer: intermediate images, and tables that the text cannot have. */
+bool tessi_gpu_is_given(GpuLanguage language, const LBuffer *b);
 
 /* ---- gpu_host.c: what the launchers of both languages have in common ------------------------------------------------------ */
 /* The text for the host in a file of kernels. */
@@ -39,6 +41,7 @@ typedef struct GpuHost {
     const char *index;                            /* the type of indices in kernels */
     const char *end, *launch, *on_host;           /* functions of the file */
     const char *queue, *program, *error, *memory; /* parameters and variables of the launcher */
+    const char **table; /* by LBufferId: what such a table is called on the host */
 } GpuHost;
 /* Names the functions of the file; the names of the kernels are taken first. */
 void tessi_gpu_host_begin(GpuHost *h);

@@ -14,7 +14,7 @@ enum { LOOP_MAX_DIMS = 4 };
 /* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this depth; larger
  * ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over trees. */
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
-enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of one buffer in constant memory */
+enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
 enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 };     /* of one LOCAL buffer: they live on the stack */
 
@@ -65,6 +65,7 @@ typedef struct LBuffer {
     LBufferKind kind;
     bool
         in_constant; /* TEMP: kernels that do not store to it find it in constant memory; of constant size */
+    bool in_memory;  /* TABLE of kernels: in ordinary memory, since constant memory has no room */
     ScalarType type; /* stored elements */
     uint8_t n_dims;
     LExprId size[LOOP_MAX_DIMS]; /* INDEX, over constants and parameters */

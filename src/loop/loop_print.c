@@ -439,6 +439,8 @@ static void print_buffer(Printer *pr, uint32_t id)
     static const char *const kinds[] = { "input", "output", "temp", "local", "table" };
     tessi_text_addf(pr->out, "buffer %s: %s ", pr->buffer[id],
                     b->in_constant ? "constant" : kinds[b->kind]);
+    if (b->in_memory)
+        tessi_text_add(pr->out, "in memory ");
     if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT)
         tessi_text_addf(pr->out, "%u/%u ", b->image, b->channel);
     tessi_text_add(pr->out, tessi_type_info(b->type)->name);

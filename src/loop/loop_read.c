@@ -426,6 +426,9 @@ static bool read_buffer(LoopReader *r)
         return tessi_loop_fault(r, "'%s' is not a kind of buffer", r->token.text);
     b.kind = (LBufferKind)kind;
     b.name = name.name;
+    b.in_memory = b.kind == LBUF_TABLE && accept_word(r, "in");
+    if (b.in_memory && !accept_word(r, "memory"))
+        return tessi_loop_fault(r, "tables are in constant memory, or 'in memory'");
     if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT)
         if (!read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
             || !read_natural(r, &b.channel))

@@ -211,6 +211,28 @@ static void add_positive_sizes(Lower *l)
     }
 }
 
+/* Of constant size; rows are padded. */
+static int64_t padded_bytes(const Lower *l, const LBuffer *b)
+{
+    int64_t bytes = tessi_type_info(b->type)->bytes;
+    for (int d = b->n_dims - 1; d >= 0; d--)
+        bytes = (bytes * tessi_lexpr(l->p, b->size[d])->value.i + 15) / 16 * 16;
+    return bytes;
+}
+
+/* Tables of kernels are in constant memory as long as there is room beside what the plan puts there. */
+static void place_tables(Lower *l)
+{
+    int64_t room = LOOP_MAX_CONSTANT_BYTES;
+    VEC_FOREACH (const LBuffer, b, &l->p->buffers)
+        room -= b->in_constant ? padded_bytes(l, b) : 0;
+    VEC_FOREACH (LBuffer, b, &l->p->buffers)
+        if (b->kind == LBUF_TABLE) {
+            b->in_memory = padded_bytes(l, b) > room;
+            room -= b->in_memory ? 0 : padded_bytes(l, b);
+        }
+}
+
 static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                           GeneralSums *general)
 {
@@ -246,6 +268,8 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     VEC_FOREACH (const PlanGroup, group, &plan->groups)
         add_group(l, group);
     add_copies(l);
+    if (plan->gpu)
+        place_tables(l);
     return l->p;
 }
 

@@ -12,7 +12,8 @@ import tool
 
 EXAMPLES = ["blur", "unsharp", "life", "equalize"]
 CORPUS = ["border_4d", "scalar_types", "struct_mixed_types", "type_f16_chain", "type_bool_stage", "histogram_small", "histogram_outside", "reduce_normalise", "window_median_2d",
-          "sizes_expressions", "absolute_lookup", "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid"]
+          "sizes_expressions", "absolute_lookup", "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid",
+          "mask_beyond_constant_memory"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off"]
 STUB = ["-I", str(tool.ROOT / "tests" / "support" / "cuda")]
 

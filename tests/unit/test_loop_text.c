@@ -21,7 +21,7 @@ static const char everything[] =
     "buffer out: output 0/0 float16[M, \"N#x\"]\n"
     "buffer total: temp int64[]\n"
     "buffer line: local float[9]\n"
-    "buffer flags: table bool[3] = { true, false, true }\n"
+    "buffer flags: table in memory bool[3] = { true, false, true }\n"
     "buffer reals: table double[2, 8] = { 0.1, -0.0, inf, -inf, nan, 1e+300, 5e-324, 3.0, 0.0, "
     "0.0, 0.0, 0.0,\n"
     "  0.0, 0.0, 0.0, 0.0 }\n"
@@ -103,6 +103,8 @@ static void faults_get_one_sentence(void **state)
         { "loops p\nbuffer b: temp float[2, 2, 2, 2, 2]", "at most 4 indices" },
         { "loops p\nbuffer b: temp complex[2]", "no type is called 'complex'" },
         { "loops p\nbuffer b: table float[1] = { 1.0 }", "expected a constant of type float" },
+        { "loops p\nbuffer b: table in bool[1] = { true }",
+          "tables are in constant memory, or 'in memory'" },
         { "loops p\nbuffer b: table uint8[1] = { 256u8 }", "256u8 does not fit its type" },
         { "loops p\nbuffer b: table int8[1] = { -129i8 }", "-129i8 does not fit its type" },
         { "loops p\nbuffer b: table double[1] = { 1e999 }", "the number 1e999 is too large" },
