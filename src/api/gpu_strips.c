@@ -1,6 +1,8 @@
 /* Runs in strips of rows, for images that do not fit the device: the program is run on a band of rows at a time, with as many rows more
  * on both sides as the wanted rows depend on. Where such a band ends inside the image its border rules answer wrongly, but only in
- * rows that nobody wants. So no kernel knows of strips, and the pixels are the same.
+ * rows that nobody wants. So no kernel knows of strips, and the pixels are the same. A sum by Fourier transforms depends, in its last bits,
+ * on all rows of the pair of blocks that is transformed together: bands begin where a pair does, and have all that pairs with wanted rows
+ * read.
  *
  * It needs programs whose rows depend on near rows only: every stage has as many rows as the images, give or take a constant; no read
  * wraps around, scales rows, or finds its row by computing; no expression asks for the row or for the height. */
@@ -9,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNED_ROWS = 16 };
+#include "graph/graph_transform.h"
+
+enum { ALIGNED_ROWS = 16, MOST_STEP = 1 << 24 };
 
 /* What the rows of a program depend on. */
 typedef struct Rows {
@@ -18,6 +22,9 @@ typedef struct Rows {
     bool *has_rows;  /* by StageId: its first dimension counts them */
     int64_t *excess; /* by StageId: its rows less the parameter */
     int64_t *reach;  /* by StageId: how far from an output's row its rows are still needed */
+    int64_t
+        *pair; /* by StageId: rows of it that are transformed together; 0: it takes no transforms */
+    int64_t step; /* bands begin at multiples of so many rows */
 } Rows;
 
 /* ---- Whether a size is rows + constant, or has nothing to do with rows ------------------------------------------------------ */
@@ -124,20 +131,47 @@ static bool follow(Rows *r, const Footprint *f)
                 * (differ < 0
                        ? -differ
                        : differ); /* rules reflect at the producer's edge, not at the consumer's */
+        away += r->pair[user];
         if (r->reach[user] + away > r->reach[from])
             r->reach[from] = r->reach[user] + away;
     }
     return true;
 }
 
+static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
+{
+    r->step = ALIGNED_ROWS;
+    VEC_FOREACH (const PlanGroup, group, &plan->groups) {
+        const StageId id = group->members.at[0];
+        WideSum sum;
+        bool must;
+        if (!group->transform || !r->has_rows[id.v])
+            continue;
+        if (!tessi_stage_wide_sum(r->g, arena, tessi_stage(r->g, id), &sum, &must))
+            return false;
+        const int64_t pair = r->pair[id.v] = 2 * ((int64_t)group->transform - sum.rows + 1);
+        int64_t a = r->step, b = pair;
+        while (b) { /* their greatest common divisor */
+            const int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        r->step *= pair / a;
+        if (r->step > MOST_STEP)
+            return false;
+    }
+    return true;
+}
+
 /* Fills `r`; false when the program cannot be run in strips. */
-static bool understand(const Variant *v, Arena *arena, Rows *r)
+static bool understand(const Variant *v, const Plan *plan, Arena *arena, Rows *r)
 {
     const Graph *g = r->g = v->graph;
     int64_t excess;
     r->has_rows = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
     r->excess = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
     r->reach = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
+    r->pair = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
     if (!g->outputs.n || !g->outputs.at[0].n_dims
         || !is_shifted_param(g, g->outputs.at[0].size[0], &r->param, &excess))
         return false;
@@ -149,7 +183,7 @@ static bool understand(const Variant *v, Arena *arena, Rows *r)
         if (!sort_sizes(r, image->size, image->n_dims, &has_rows, &excess) || !has_rows)
             return false;
     }
-    if (knows_rows(r) || wraps_rows(r))
+    if (knows_rows(r) || wraps_rows(r) || !find_pairs(plan, arena, r))
         return false;
     GRAPH_FOREACH_STAGE (g, id) { /* whole-image reductions read every row */
         const Stage *s = tessi_stage(g, id);
@@ -204,7 +238,8 @@ static bool prepare_strip(const Strips *s, GpuSlot *slot, int64_t begin, GpuImag
 {
     const Graph *g = s->rows->g;
     /* A multiple, so that also the rows of 1-D images, which are pixels, stay as well aligned as the image is. */
-    const int64_t first = begin > s->above ? (begin - s->above) / ALIGNED_ROWS * ALIGNED_ROWS : 0;
+    const int64_t step = s->rows->step;
+    const int64_t first = begin > s->above ? (begin - s->above) / step * step : 0;
     const int64_t n = least(s->n_rows - first, begin + s->height + s->beyond - first);
     params[s->rows->param] = n;
     for (uint32_t i = 0; i < s->n_images; i++) {
@@ -296,7 +331,8 @@ static bool try_heights(Strips *s, const Variant *v, const GpuCode *code, Arena 
         for (int k = 0; k < 2; k++)
             tessi_gpu_slot_free(s->slot[k]);
         /* With strips lower than what they depend on, most of the work would be done again and again. */
-        if (ok || f->status != TESS_ERROR_MEMORY || s->height <= s->above || s->height == 1)
+        if (ok || f->status != TESS_ERROR_MEMORY || s->height == 1
+            || s->height <= s->above + s->rows->step - ALIGNED_ROWS)
             return ok;
     }
 }
@@ -305,7 +341,7 @@ bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f)
 {
     Rows rows = { 0 };
-    if (!understand(v, arena, &rows))
+    if (!understand(v, code->form & GPU_SMALL ? v->small_plan : v->plan, arena, &rows))
         return false; /* with the sentence that led here */
     const Graph *g = v->graph;
     Strips s = { .rows = &rows,

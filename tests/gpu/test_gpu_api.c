@@ -9,10 +9,11 @@ static int device_type(void)
     return gpu_target() == TESS_TARGET_CUDA ? kDLCUDA : kDLOpenCL;
 }
 
-static tess_program *compile(const char *text, uint64_t device_bytes)
+static tess_program *compile_as(tess_fp fp, const char *text, uint64_t device_bytes)
 {
     tess_options o;
     tess_options_init(&o);
+    o.fp = fp;
     o.target = gpu_target();
     o.device_bytes = device_bytes;
     tess_program *p = NULL;
@@ -21,6 +22,11 @@ static tess_program *compile(const char *text, uint64_t device_bytes)
         FAIL("%s", tess_diags_text(d, 0));
     tess_diags_free(d);
     return p;
+}
+
+static tess_program *compile(const char *text, uint64_t device_bytes)
+{
+    return compile_as(TESS_FP_DEFAULT, text, device_bytes);
 }
 
 static tess_args *args_of(const tess_program *p)
@@ -204,6 +210,29 @@ static void test_strips(void)
     tess_image_free(in);
 }
 
+/* Sums by Fourier transforms have the bits of the whole image in strips as well: blocks lie where they lay. */
+static void test_strips_of_transforms(void)
+{
+    static const char text[] =
+        "mask m[i = -7..7, j = -7..7] = 1.0 / (3 + i * i + 2 * j * j + i * j) normalized;\n"
+        "stencil f(vector#2 float a) { return convolve(a, m, method = fft); }\n"
+        "stencil g(vector#2 float a) { return a@[-1, 0] + a@[2, 1]; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\n"
+        "b = f(a:mirror);\nreturn g(b:clamp);\n";
+    tess_program *p = compile_as(TESS_FP_FAST, text, 3600 << 10);
+    tess_args *a = args_of(p);
+    DLTensor *in = image("random:1:6001x24");
+    EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+    run(p, a, NULL);
+    tess_timing t = { .struct_size = sizeof t };
+    tess_args_timing(a, &t);
+    EXPECT(t.strips > 1);
+    verify(p, a);
+    tess_args_free(a);
+    tess_image_free(in);
+    tess_program_free(p);
+}
+
 /* A signal in device memory, of which the strips begin inside. */
 static void test_strips_of_a_signal(void)
 {
@@ -364,6 +393,7 @@ int main(void)
     test_parts_of_device_images();
     test_foreign_stream();
     test_strips();
+    test_strips_of_transforms();
     test_strips_of_a_signal();
     test_no_strips();
     test_threads();
@@ -371,6 +401,6 @@ int main(void)
     test_description();
     test_refusals();
     tessi_device_close(device);
-    printf("10 tests passed\n");
+    printf("11 tests passed\n");
     return 0;
 }
