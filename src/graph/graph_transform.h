@@ -12,6 +12,8 @@
  *   taps       Y[p, x] = sum over j in order of H[p, j] * Z[p, x + j], each step re = fma(z.re, h.re, re), re = fma(z.im, -h.im, re),
  *              im = fma(z.re, h.im, im), im = fma(z.im, h.re, im), all from 0, where H[p, j] = (sum over i in order of w[i, j] * exp(2 pi i f i /
  *              N)) / N is added up by fma in double precision.
+ *   spoiled    Where a part of Y[0, x] is not finite, since something that column x needs is not, the transforms have mixed that into every row:
+ *              both blocks have the sums as written in that column.
  *   backward   the same passes in reverse order with conjugate factors, which come before the transform of R rows.
  *
  * Multiplying a by a factor (c, s): re = fma(a.re, c, -(a.im * s)), im = fma(a.re, s, a.im * c). The transforms of 4 and 8 rows are those of

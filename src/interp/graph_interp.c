@@ -169,7 +169,10 @@ static bool use_transformed(Run *r, const Region *region)
 {
     PointEval *p = &r->point;
     const TransformedSum *sum = &r->sum;
-    const double value = sum->at[p->x[0] * sum->cols + p->x[1]];
+    const int64_t at = p->x[0] * sum->cols + p->x[1];
+    const double value = sum->at[at];
+    if (sum->spoiled[at])
+        return true;
     Value *written = &p->value[sum->window.v];
     if (fabs(value - written->f) > sum->differs)
         return tessi_failf(
@@ -234,6 +237,7 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
     for (uint32_t k = 0; k < s->pieces.n && ok; k++)
         ok = run_piece(r, image, &s->pieces.at[k], &region[k]);
     free(r->sum.at);
+    free(r->sum.spoiled);
     return ok;
 }
 

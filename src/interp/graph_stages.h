@@ -24,10 +24,10 @@ bool tessi_stage_load(PointEval *p, const Access *a, Value *v);
 /* A sum taken by Fourier transforms of n rows at every point of a stage. */
 typedef struct TransformedSum {
     ExprId window;
-    int64_t cols; /* of the stage */
-    double *at;   /* row-major; to be freed */
-    double
-        differs; /* from the sum as written by at most this; NaN = anything, since not all that is read is finite */
+    int64_t cols;   /* of the stage */
+    double *at;     /* row-major; to be freed */
+    bool *spoiled;  /* likewise: the sum as written holds */
+    double differs; /* from the sum as written by at most this */
 } TransformedSum;
 bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_t n,
                            TransformedSum *out);

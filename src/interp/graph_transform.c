@@ -23,7 +23,8 @@ typedef struct Transform {
     int64_t first[2];    /* where the read of the first weight at the first point is */
     Region weight, where, outside;
     Complex *mask, *column;   /* n rows each of the mask's columns, of `wide` columns */
-    double greatest, weights; /* of all that was read; the sum of all magnitudes */
+    bool *spoiled;            /* columns of the blocks in hand */
+    double greatest, weights; /* of what was read and is finite; the sum of all magnitudes */
 } Transform;
 
 /* ---- Arithmetic in the type of the sum ------------------------------------------------------------------------------------ */
@@ -187,7 +188,8 @@ static double read(Transform *t, int64_t row, int64_t col)
     const Value v = outside ? t->point->value[a->outside.v] : tessi_stage_image_get(t->image, at);
     const ScalarType from = t->image->type == TYPE_F16 ? TYPE_F32 : t->image->type;
     const double x = tessi_eval_cast(t->type, from, v).f;
-    t->greatest = fabs(x) <= t->greatest ? t->greatest : fabs(x); /* a NaN stays */
+    if (isfinite(x) && fabs(x) > t->greatest)
+        t->greatest = fabs(x);
     return x;
 }
 
@@ -214,6 +216,7 @@ static void run_blocks(Transform *t, int64_t y, int64_t cols)
             }
             z[k] = sum;
         }
+        t->spoiled[x] = !isfinite(z[0].re) || !isfinite(z[0].im);
         transform(t, z, true);
         for (uint32_t k = 0; k < t->n; k++) /* not read again: the taps look ahead only */
             t->column[k * t->wide + x] = z[k];
@@ -221,7 +224,7 @@ static void run_blocks(Transform *t, int64_t y, int64_t cols)
     free(z);
 }
 
-static bool run(Transform *t, int64_t rows, int64_t cols, double *out)
+static bool run(Transform *t, int64_t rows, int64_t cols, const TransformedSum *out)
 {
     if (!transform_mask(t))
         return false;
@@ -229,8 +232,10 @@ static bool run(Transform *t, int64_t rows, int64_t cols, double *out)
         run_blocks(t, y, cols);
         for (int64_t k = 0; k < 2 * (int64_t)t->results && y + k < rows; k++) {
             const Complex *row = t->column + k % t->results * t->wide;
-            for (int64_t x = 0; x < cols; x++)
-                out[(y + k) * cols + x] = k < t->results ? row[x].re : row[x].im;
+            for (int64_t x = 0; x < cols; x++) {
+                out->at[(y + k) * cols + x] = k < t->results ? row[x].re : row[x].im;
+                out->spoiled[(y + k) * cols + x] = t->spoiled[x];
+            }
         }
     }
     return true;
@@ -261,16 +266,19 @@ bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_
         t.first[d] = p->size_value[a->dim[d].add.v] + tessi_window(g, e->window)->lo[d];
     t.mask = calloc((size_t)n * t.sum.cols, sizeof *t.mask);
     t.column = calloc((size_t)n * (size_t)t.wide, sizeof *t.column);
+    t.spoiled = calloc((size_t)cols, sizeof *t.spoiled);
     out->at = calloc((size_t)(rows * cols), sizeof *out->at);
+    out->spoiled = calloc((size_t)(rows * cols), sizeof *out->spoiled);
     out->cols = cols;
     out->window = t.sum.window;
-    const bool ok = t.mask && t.column && out->at && tessi_point_eval(p, &t.outside)
-                    && run(&t, rows, cols, out->at);
+    const bool ok = t.mask && t.column && t.spoiled && out->at && out->spoiled
+                    && tessi_point_eval(p, &t.outside) && run(&t, rows, cols, out);
     const double unit = t.type == TYPE_F64 ? 0x1p-53 : 0x1p-24;
     const double written = ((double)t.sum.rows * t.sum.cols + 1) * unit;
     out->differs =
         (tessi_transform_error(t.type, n, t.sum.cols) + written) * t.weights * t.greatest;
     free(t.mask);
     free(t.column);
+    free(t.spoiled);
     return ok || tessi_failf(p->failure, TESS_ERROR_MEMORY, "out of memory for the comparison");
 }

@@ -168,6 +168,38 @@ Complex tessi_fourier_of_mask(const Transform *t, LBufferId weights, LExprId fre
     return (Complex){ value[0], value[1] };
 }
 
+/* ---- Columns that are spoiled ----------------------------------------------------------------------------------------------- */
+
+static LExprId nought(const Transform *t)
+{
+    return tessi_lexpr_const(t->l->p, t->type, tessi_value_real(0));
+}
+
+/* What is not finite is NaN when multiplied with 0. */
+LExprId tessi_fourier_trace(const Transform *t, Complex first)
+{
+    const LExprId zero = nought(t);
+    return tessi_f_fma(t, first.re, zero, tessi_l_op(t->l, OP_MUL, first.im, zero));
+}
+
+LExprId tessi_fourier_is_trace(const Transform *t, LExprId trace)
+{
+    return tessi_l_op(t->l, OP_NE, trace, nought(t));
+}
+
+LExprId tessi_fourier_written(const Transform *t, LExprId y, LExprId x)
+{
+    Lower *l = t->l;
+    Nest nest = { 0 };
+    tessi_nest_whole(l, t->stage, &nest);
+    l->guard_depth = tessi_scope_depth(l);
+    Eval *ev = tessi_eval_new(l, &t->sum.window, 1, 2);
+    ev->pinned = true;
+    ev->coord[0] = tessi_nest_coord(&nest, 0, y);
+    ev->coord[1] = tessi_nest_coord(&nest, 1, x);
+    return tessi_scope_place1(l, tessi_eval_expr(l, ev, t->sum.window));
+}
+
 /* ---- Butterflies --------------------------------------------------------------------------------------------------------------- */
 
 static Complex plus(const Transform *t, Complex a, Complex b)

@@ -51,6 +51,12 @@ LExprId tessi_fourier_weight(const Transform *t, LExprId i, LExprId j);
  * computed here. */
 Complex tessi_fourier_of_mask(const Transform *t, LBufferId weights, LExprId frequency, LExprId j);
 
+/* 0; not for a column with these sums at the first frequency when it is spoiled. */
+LExprId tessi_fourier_trace(const Transform *t, Complex first);
+LExprId tessi_fourier_is_trace(const Transform *t, LExprId trace);
+/* The sum as written, at a point of the stage. */
+LExprId tessi_fourier_written(const Transform *t, LExprId y, LExprId x);
+
 /* One butterfly of `radix` rows, j of `size` / radix from the first of its block: rows are loaded into v before, stored after. */
 typedef struct Butterfly {
     uint32_t size, radix;

@@ -511,6 +511,51 @@ static void give_rows(const Passes *k, const Work *at, bool whole)
     }
 }
 
+/* Some of n columns of the strip are spoiled: their sums at the first frequency, which every block finds where the taps left them. */
+static LExprId is_spoiled(const Passes *k, LExprId column, uint32_t n)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    const LExprId x = tessi_l_op(l, OP_ADD, t->x, column);
+    Complex first[MOST_ELEMENTS];
+    take(t, t->out, times_int(t, k->pair, t->n), x, "first_", first, n);
+    LExprId all = tessi_fourier_trace(t, first[0]);
+    for (uint32_t c = 1; c < n; c++)
+        all = tessi_l_op(l, OP_ADD, all, tessi_fourier_trace(t, first[c]));
+    return tessi_fourier_is_trace(t, all);
+}
+
+/* The thread's results in spoiled columns once more, as sums as written. */
+static void give_written(const Passes *k, const Work *at)
+{
+    const Transform *t = k->t;
+    Lower *l = t->l;
+    const int64_t m = k->size / k->radix;
+    tessi_scope_if(l, is_spoiled(k, at->x, k->columns));
+    LVarId number =
+        tessi_scope_for(l, "number", tessi_l_int(l, 0),
+                        tessi_l_int(l, 2 * (int64_t)k->radix * k->columns), 1, LFOR_ROLLED);
+    LExprId i = tessi_lexpr_var(l->p, number), two = tessi_l_int(l, 2);
+    LExprId part = tessi_scope_let(l, "part", tessi_l_op(l, OP_FLOORMOD, i, two));
+    i = tessi_scope_let(l, "i", tessi_l_op(l, OP_FLOORDIV, i, two));
+    LExprId column = tessi_l_op(l, OP_FLOORDIV, i, tessi_l_int(l, k->radix));
+    column = tessi_scope_let(l, "column", tessi_l_op(l, OP_ADD, at->x, column));
+    LExprId row = times_int(t, tessi_l_op(l, OP_FLOORMOD, i, tessi_l_int(l, k->radix)), m);
+    row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, at->row, row));
+    LExprId y = tessi_l_op(l, OP_ADD, t->y, times_int(t, part, t->rows));
+    y = tessi_scope_let(l, "y", tessi_l_op(l, OP_ADD, y, row));
+    LExprId x = tessi_scope_let(l, "x", tessi_l_op(l, OP_ADD, t->x, column));
+    LExprId in = less(t, row, tessi_l_int(l, t->rows));
+    in = tessi_l_op(l, OP_AND, in, less(t, y, tessi_lower_size(l, t->stage->size[0])));
+    in = tessi_l_op(l, OP_AND, in, less(t, x, tessi_lower_size(l, t->stage->size[1])));
+    tessi_scope_if(l, in);
+    tessi_scope_if(l, is_spoiled(k, column, 1));
+    const LExprId value = tessi_fourier_written(t, y, x);
+    give(t, y, x, &value, 1);
+    for (int scopes = 0; scopes < 4; scopes++)
+        tessi_scope_close(l);
+}
+
 static void give_butterflies(const Passes *k, const Work *at)
 {
     const Transform *t = k->t;
@@ -526,6 +571,7 @@ static void give_butterflies(const Passes *k, const Work *at)
     tessi_scope_else(l);
     give_rows(k, at, false);
     tessi_scope_close(l);
+    give_written(k, at);
 }
 
 /* The rows of a block from shared memory, a point a thread: what is computed with the sums is written out once. */
@@ -543,7 +589,14 @@ static void give_block(const Passes *k, uint32_t part)
                                  less(t, x, tessi_lower_size(l, t->stage->size[1]))));
     LExprId value;
     take_line(t, part ? k->shared.im : k->shared.re, row, column, "value", &value, 1);
-    give(t, tessi_scope_let(l, "y", y), tessi_scope_let(l, "x", x), &value, 1);
+    y = tessi_scope_let(l, "y", y);
+    x = tessi_scope_let(l, "x", x);
+    const LVarId sum = tessi_scope_var(l, "sum", t->type, value);
+    tessi_scope_if(l, is_spoiled(k, column, 1));
+    tessi_lower_set(l, sum, tessi_fourier_written(t, y, x));
+    tessi_scope_close(l);
+    value = tessi_lexpr_var(l->p, sum);
+    give(t, y, x, &value, 1);
     tessi_scope_close(l);
     tessi_scope_close(l);
 }

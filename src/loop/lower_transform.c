@@ -183,6 +183,50 @@ static void backward(const Transform *t)
     }
 }
 
+/* The traces of the columns, before the passes back; all together. */
+static LVarId find_spoiled(const Transform *t, LBufferId traces)
+{
+    Lower *l = t->l;
+    const LExprId zero = tessi_l_int(l, 0);
+    LExprId x = tessi_f_loop(t, "x", t->width, LFOR_SIMD);
+    const Complex first = { tessi_f_load(t, t->out.re, zero, x),
+                            tessi_f_load(t, t->out.im, zero, x) };
+    tessi_f_store(t, traces, zero, x, tessi_scope_place1(l, tessi_fourier_trace(t, first)));
+    tessi_scope_close(l);
+    LVarId all = tessi_scope_var(l, "traces", t->type,
+                                 tessi_lexpr_const(l->p, t->type, tessi_value_real(0)));
+    x = tessi_f_loop(t, "x", t->width, 0);
+    tessi_lower_set(
+        l, all,
+        tessi_l_op(l, OP_ADD, tessi_lexpr_var(l->p, all), tessi_f_load(t, traces, zero, x)));
+    tessi_scope_close(l);
+    return all;
+}
+
+/* Those get the sums as written. */
+static void write_spoiled(const Transform *t, LBufferId traces, LVarId all)
+{
+    Lower *l = t->l;
+    tessi_scope_if(l, tessi_fourier_is_trace(t, tessi_lexpr_var(l->p, all)));
+    LExprId column = tessi_f_loop(t, "column", t->width, 0);
+    LExprId x = tessi_scope_let(l, "x", tessi_l_op(l, OP_ADD, t->x, column));
+    LExprId in = tessi_l_op(l, OP_LT, x, tessi_lower_size(l, t->stage->size[1]));
+    LExprId trace = tessi_f_load(t, traces, tessi_l_int(l, 0), column);
+    tessi_scope_if(l, tessi_l_op(l, OP_AND, in, tessi_fourier_is_trace(t, trace)));
+    for (int part = 0; part < 2; part++) {
+        LExprId row = tessi_f_loop(t, "row", t->rows, 0);
+        LExprId y = tessi_l_op(l, OP_ADD, t->y, tessi_f_add(t, row, part * (int64_t)t->rows));
+        y = tessi_scope_let(l, "y", y);
+        tessi_scope_if(l, tessi_l_op(l, OP_LT, y, tessi_lower_size(l, t->stage->size[0])));
+        tessi_f_store(t, part ? t->out.im : t->out.re, row, column, tessi_fourier_written(t, y, x));
+        tessi_scope_close(l);
+        tessi_scope_close(l);
+    }
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
 /* The rows of one block. */
 static void give(const Transform *t, int part)
 {
@@ -240,16 +284,21 @@ void tessi_lower_transform(Lower *l, const PlanGroup *group)
     const LExprId high = tessi_l_int(l, t.n), wide = tessi_l_int(l, t.wide);
     t.in = tessi_fourier_columns(&t, "in", LBUF_LOCAL, high, wide);
     t.out = tessi_fourier_columns(&t, "out", LBUF_LOCAL, high, wide);
-    const LBufferId local[] = { t.in.re, t.in.im, t.out.re, t.out.im };
-    for (int k = 0; k < 4; k++)
+    const LBufferId traces =
+        tessi_fourier_buffer(&t, "traces", LBUF_LOCAL, t.type, tessi_l_int(l, 1), wide);
+    const LBufferId local[] = { t.in.re, t.in.im, t.out.re, t.out.im, traces };
+    for (int k = 0; k < 5; k++)
         tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = local[k];
     tessi_f_comment(&t,
                     "two blocks of rows as real and imaginary part, transformed along the columns");
     forward(&t);
     tessi_f_comment(&t, "the taps along the rows, at each frequency");
     taps(&t);
+    const LVarId all = find_spoiled(&t, traces);
     tessi_f_comment(&t, "and back");
     backward(&t);
+    tessi_f_comment(&t, "what is not finite has spoiled its columns: sums as written");
+    write_spoiled(&t, traces, all);
     give(&t, 0);
     give(&t, 1);
     tessi_scope_close(l);

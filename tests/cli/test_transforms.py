@@ -1,5 +1,8 @@
 """Sums over wide masks by Fourier transforms: the compiled loops and the interpreted loops give the bits of the algorithm as the interpreter of
-graphs has it, which holds each sum against the one as written; for any border rule, size, mask, type, transform and strip."""
+graphs has it, which holds each sum against the one as written; for any border rule, size, mask, type, transform and strip. What is not
+finite spreads no further than in sums as written."""
+import array
+import math
 import pathlib
 import random
 import re
@@ -55,6 +58,30 @@ def check_case(folder, number):
         code, _, errors = tool.run("run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
                                    folder / "out.npy")
         tool.check(f"case {number}, {target}, transform {n} {strip}", code == 0, text + errors)
+
+
+def check_not_finite(folder, value, options):
+    """Infinities and NaN reach no further than the mask does."""
+    height, width, reach, at = 150, 40, 6, [(2, 3, math.inf), (70, 25, math.nan), (77, 38, -math.inf)]
+    source, image, out = folder / "spoiled.tess", folder / "spoiled.npy", folder / "out.npy"
+    source.write_text(f"mask m[i = -{reach}..{reach}, j = -{reach}..{reach}] = 1.0 / (3 + i * i + 2 * j * j + i * j);\n"
+                      f"stencil f(vector#2 float X) {{ return {value}; }}\nparameter M, N;\nvector#2 float X[M, N];\nreturn f(X:constant(1));\n")
+    rng = random.Random(1)
+    pixels = array.array("f", [rng.random() for _ in range(height * width)])
+    for y, x, what in at:
+        pixels[y * width + x] = what
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({height}, {width}), }}"
+    image.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n" + pixels.tobytes())
+    code, _, errors = tool.run("run", source, image, "--verify", "-o", out, *options)
+    if "no OpenCL" in errors:
+        return
+    tool.check(f"{value}, {options}: the bits", code == 0, errors)
+    results = array.array("f", out.read_bytes()[-4 * height * width:]) if code == 0 else []
+    for place, result in enumerate(results):
+        near = any(abs(place // width - y) <= reach and abs(place % width - x) <= reach for y, x, _ in at)
+        if math.isfinite(result) == near:
+            tool.check(f"{value}, {options}: the result at {divmod(place, width)}", False, str(result))
+            break
 
 
 def check_kernels(folder, number):
@@ -146,6 +173,9 @@ with tool.workspace() as place:
         check_case(folder, number)
     for number in range(CASES):
         check_kernels(folder, number)
+    for value in ("convolve(X, m, method = fft)", "2 * convolve(X, m, method = fft) + 1"):
+        for options in (MACHINE, [*MACHINE, "--target=loops"], [*GPU, "--target=loops"], [*GPU, "--target=opencl"]):
+            check_not_finite(folder, value, options)
     check_choice(folder)
     check_later_sizes(folder)
     check_refused(folder)
