@@ -81,6 +81,8 @@ typedef struct CVector {
     bool pairs;      /* the copies are the even and the odd ones of bytes (c_vector_pairs.c) */
     CLines *late;    /* stores put off to the end of the step; NULL = none are */
     int late_indent; /* of statements whose stores are */
+    const char *
+        *shared; /* names of values that several parts of a window take, by LExprId; NULL = none */
     VEC(CRow) rows;
     VEC(CNamedRow) named_rows;
 } CVector;
@@ -159,6 +161,8 @@ const char *tessi_c_var(const CWriter *w, LVarId v);
 
 /* ---- c_stmt.c ---- */
 void tessi_c_block(CWriter *w, const LBlock *block);
+/* One statement, which others follow; its name stays in scope. */
+void tessi_c_statement(CWriter *w, const LStmt *s);
 /* Declares a LOCAL buffer that has its name, behind the words `before`. */
 void tessi_c_local(CWriter *w, LBufferId id, const char *before);
 
@@ -218,6 +222,12 @@ bool tessi_c_vector_has_rows(const CWriter *w);
 /* Appends what is loaded when it is read from such a row, which is named first; false: it is not. */
 bool tessi_c_vector_row(CWriter *w, const LExpr *load);
 
+/* ---- c_vector_slide.c ---- */
+/* Whether the loop, which may compute points twice, has windows along the row that neighbouring vectors share the pixels of. */
+bool tessi_c_vector_slides(CWriter *w, const LStmt *loop);
+/* Writes such a loop over points, of which there are as many as a vector has lanes, or more. */
+void tessi_c_vector_slide(CWriter *w, const LStmt *loop, const char *begin, const char *end);
+
 /* ---- c_vector_pairs.c ---- */
 /* Whether two copies of the loop can be the even and the odd ones of bytes. */
 bool tessi_c_vector_can_pair(CWriter *w, const LStmt *loop);
@@ -234,6 +244,8 @@ bool tessi_c_pairs_conversion(CWriter *w, const LExpr *e);
 bool tessi_c_vector_loop(CWriter *w, const LStmt *loop);
 /* Writes a statement of its body that is not the same for all lanes; false: it is. */
 bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
+/* Writes a body on vectors, stores last. */
+void tessi_c_vector_body(CWriter *w, const LBlock *block);
 
 /* ---- c_params.c ---- */
 /* A writer for p under the public name, which is taken. */

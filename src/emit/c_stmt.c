@@ -372,6 +372,11 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
     }
 }
 
+void tessi_c_statement(CWriter *w, const LStmt *s)
+{
+    statement(w, s, false);
+}
+
 void tessi_c_block(CWriter *w, const LBlock *block)
 {
     uint32_t mark = tessi_c_names_mark(w->names);

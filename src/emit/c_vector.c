@@ -165,21 +165,27 @@ static uint32_t count_stores(const LBlock *block)
     return n;
 }
 
-/* The body on vectors, in braces. Where it stores several rows the stores come last: processors hold back loads from places that
- * agree in the low 12 bits with a store still on its way, and rows of images are often a multiple of 4096 bytes apart. */
-static void vectors(CWriter *w, const LStmt *loop, const char *x)
+/* Where a step stores several rows the stores come last: processors hold back loads from places that agree in the low 12 bits with a
+ * store still on its way, and rows of images are often a multiple of 4096 bytes apart. */
+void tessi_c_vector_body(CWriter *w, const LBlock *block)
 {
     CLines late = { 0 };
-    w->indent++;
-    name_coordinates(w, loop, x);
-    if (w->vector.repeatable && count_stores(&loop->body) > 1) {
+    if (w->vector.repeatable && count_stores(block) > 1) {
         w->vector.late = &late;
         w->vector.late_indent = w->indent;
     }
-    tessi_c_block(w, &loop->body);
+    tessi_c_block(w, block);
     w->vector.late = NULL;
     VEC_FOREACH (const char *, line, &late)
         tessi_c_line(w, "%s", *line);
+}
+
+/* The body on vectors, in braces. */
+static void vectors(CWriter *w, const LStmt *loop, const char *x)
+{
+    w->indent++;
+    name_coordinates(w, loop, x);
+    tessi_c_vector_body(w, &loop->body);
     w->indent--;
     tessi_c_line(w, "}");
 }
@@ -216,16 +222,10 @@ static bool streams(const LBlock *block)
 
 /* x = begin, begin + step, ...; the last one is end - step. Where stores bypass the caches, or rows are read at several places, all but
  * the first and the last stand at whole vectors of a row. */
-static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end,
-                        const char *step)
+static void steps(CWriter *w, const LStmt *loop, const char *begin, const char *end,
+                  const char *step)
 {
-    enum { WIDEST_VECTOR = 64 }; /* bytes */
-    const bool wide = loop->least * w->vector.lane_bytes >= w->vector.copies * WIDEST_VECTOR;
     uint32_t mark = tessi_c_names_mark(w->names);
-    if (!wide) {
-        tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
-        w->indent++;
-    }
     const char *at = tessi_c_name(w->names, "at");
     const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
     if (streams(&loop->body) || tessi_c_vector_has_rows(w)) {
@@ -243,6 +243,26 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
     w->indent--;
     vectors(w, loop, x);
     tessi_c_names_leave(w->names, mark);
+}
+
+/* A range as wide as a step, or point by point. */
+static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+{
+    enum { WIDEST_VECTOR = 64 }; /* bytes */
+    const bool slides = tessi_c_vector_slides(w, loop);
+    const uint32_t vectors_of_step = slides ? 1 : w->vector.copies;
+    const bool wide = loop->least * w->vector.lane_bytes >= vectors_of_step * WIDEST_VECTOR;
+    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
+    if (vectors_of_step > 1)
+        step = tessi_sprintf(w->arena, "%u * %s", vectors_of_step, step);
+    if (!wide) {
+        tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
+        w->indent++;
+    }
+    if (slides)
+        tessi_c_vector_slide(w, loop, begin, end);
+    else
+        steps(w, loop, begin, end, step);
     if (wide)
         return;
     w->indent--;
@@ -254,9 +274,11 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
 }
 
 /* Whole vectors, then what is left. */
-static void with_rest(CWriter *w, const LStmt *loop, const char *begin, const char *end,
-                      const char *step)
+static void with_rest(CWriter *w, const LStmt *loop, const char *begin, const char *end)
 {
+    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
+    if (w->vector.copies > 1)
+        step = tessi_sprintf(w->arena, "(%u * %s)", w->vector.copies, step);
     const char *name = w->p->vars.at[loop->var.v].name;
     const char *rest = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_rest", name ? name : ""));
     tessi_c_line(w, "const ptrdiff_t %s = %s - tess_max_idx(%s, 0) %% %s;", rest, end,
@@ -278,14 +300,7 @@ bool tessi_c_vector_loop(CWriter *w, const LStmt *loop)
     const char *begin = tessi_c_bound(w, loop, loop->a, "begin");
     const char *end = tessi_c_bound(w, loop, loop->b, "end");
     w->vector = in;
-    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
-    if (in.copies > 1)
-        step = tessi_sprintf(w->arena, "%u * %s", in.copies, step);
-    if (in.repeatable)
-        overlapping(w, loop, begin, end, step);
-    else
-        with_rest(w, loop, begin, end,
-                  in.copies > 1 ? tessi_sprintf(w->arena, "(%s)", step) : step);
+    (in.repeatable ? overlapping : with_rest)(w, loop, begin, end);
     tessi_c_vector_end(w);
     return true;
 }

@@ -149,6 +149,10 @@ void tessi_c_vector_value(CWriter *w, LExprId id, int around)
         tessi_text_add(&w->line, ")");
         return;
     }
+    if (w->vector.shared && w->vector.shared[id.v]) {
+        tessi_text_add(&w->line, w->vector.shared[id.v]);
+        return;
+    }
     if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
         tessi_text_add(&w->line, w->temporary[id.v]);
         return;
