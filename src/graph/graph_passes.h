@@ -19,7 +19,7 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 /* Replaces each body by what `r` makes of it. */
 void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 
-enum { UNROLL_TAPS = 32, LINE_TAPS = 24, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
+enum { UNROLL_TAPS = 32, LINE_TAPS = 20, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
 /* A sum of reals along a line, of more points than are worth writing out: as a loop the sums of several rows stay in registers. */
 bool tessi_is_long_line(const Graph *g, WindowId window, Reduction r, ScalarType t, uint32_t taps);
 /* A copy in which windows with weights known when compiling are taken apart and written out. */

@@ -92,6 +92,12 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
  * find their elements side by side. */
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns);
+/* What a point of the stages does not load because the rows and vectors of a step share it, when each stage has steps of its own. */
+double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages);
+/* What a point of the stages takes longer since the rows of pixels that its windows run over, in a region so wide, do not stay in the near
+ * cache until the next `rows` rows read them again. */
+double tessi_plan_reread_seconds(const PlanFacts *f, const Machine *m, const StageList *stages,
+                                 uint8_t rows, int64_t width);
 /* ---- plan_transform.c: sums over wide masks by Fourier transforms */
 /* The fault of a group with transforms, or NULL. */
 const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const PlanGroup *group);

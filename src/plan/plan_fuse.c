@@ -108,8 +108,11 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
         double overlap = 1;
         for (uint8_t d = 0; d < n; d++)
             overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
+        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        const double again = tessi_plan_reread_seconds(c->f, m, &stages, pass->rows, size[last]);
         tile.seconds +=
-            overlap * (pass_cost[i].seconds + row / (double)pass->rows / (double)size[last]);
+            overlap
+            * (pass_cost[i].seconds + again + row / (double)pass->rows / (double)size[last]);
         without += pass_cost[i].seconds;
         VEC_FOREACH (const StageId, id, &pass->stages) {
             ScalarType t = tessi_stage(c->f->g, *id)->type;
@@ -117,6 +120,8 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
             moved += overlap * 2 * tessi_type_info(t)->bytes;
         }
     }
+    const StageList results = { group->members.at, group->members.n, group->members.n };
+    tile.seconds += tessi_plan_reread_seconds(c->f, m, &results, group->rows, size[last]);
     tile.seconds += row / (double)group->rows / (double)size[last];
     tile.seconds += images * miss / (double)size[last];
     int64_t bytes = scratch_bytes(c, group, size);
@@ -196,7 +201,9 @@ static double settle(Fuse *c, PlanGroup *group, Tile *tile)
         return -1;
     const Traffic traffic = traffic_of(c, group);
     if (!group->passes.n)
-        return together(members.seconds, traffic.seconds);
+        return together(members.seconds
+                            + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
+                        traffic.seconds);
     *tile = best_tile(c, group, cost, &members, traffic.images);
     if (tile->seconds < 0)
         return -1;

@@ -169,8 +169,11 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
     uint8_t rows = 1;
     *best = tessi_plan_cost_of_rows(f, an, m, p, stages, 1);
     VEC_FOREACH (const StageId, s, stages)
-        if (f->has_window[s->v])
-            return most_nodes ? tessi_plan_window_rows(f, m, stages, NULL) : 1;
+        if (f->has_window[s->v]) {
+            rows = most_nodes ? tessi_plan_window_rows(f, m, stages, NULL) : 1;
+            best->seconds -= rows > 1 ? tessi_plan_shared_seconds(f, m, stages) : 0;
+            return rows;
+        }
     VEC_FOREACH (const StageId, s, stages)
         most_nodes = tessi_plan_can_block_rows(f, *s) ? most_nodes : 0;
     const double exposed = exposed_seconds(f, an, m, stages);

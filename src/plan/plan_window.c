@@ -1,8 +1,13 @@
 /* Windows in registers: how many rows and vectors of a row share a pass over the windows of a group. Each has an accumulator for each
- * window; together they should fill about half of the registers, more rows than columns, since rows share what they read. */
+ * window; together they should fill about half of the registers. A step of so many rows and columns loads a vector of pixels for each
+ * column and a weight for each row, so least for its points when it is as high as wide; and the first and the last rows of pixels, which
+ * concern few of its rows, are few.
+ *
+ * Windows along the row that are wider than a vector share pixels in another way (emit/c_vector_slide.c): each vector loaded is one of
+ * as many windows as cover it, whose accumulators are open at the same time. Rows then only hide that operations wait for one another. */
 #include "plan/plan_base.h"
 
-enum { COLUMNS = 2, MOST_ROWS = 8 };
+enum { MOST_ROWS = 8, MOST_COLUMNS = 4, SLIDING_COLUMNS = 2 };
 
 /* The elements of the stage lie side by side in memory. */
 static bool is_dense(const Graph *g, StageId id)
@@ -41,6 +46,66 @@ static bool fits(const PlanFacts *f, StageId id, uint32_t *windows)
     return true;
 }
 
+/* The reads of a window move along dimension `d` of the stage as the window's variables run; all those by the point: one step a step. */
+typedef struct Motion {
+    bool none, by_step;
+} Motion;
+
+static Motion motion(const Access *access, int8_t d)
+{
+    Motion m = { .none = true, .by_step = true };
+    for (int k = 0; k < access->n_dims; k++) {
+        const AccessDim *dim = &access->dim[k];
+        if (dim->absolute || dim->src != d)
+            continue;
+        m.none = false;
+        m.by_step = m.by_step && dim->scale == 1 && dim->n_terms == 1 && dim->term[0].coef == 1;
+    }
+    return m;
+}
+
+/* How many vectors of results a vector of pixels belongs to where all windows of the stage run along the row; 1 where some do not. */
+static int64_t parts_of_windows(const PlanFacts *f, const Machine *m, StageId id)
+{
+    const Stage *s = tessi_stage(f->g, id);
+    const uint32_t bytes = tessi_type_info(s->type)->bytes;
+    const int8_t last = (int8_t)(s->n_dims - 1);
+    int64_t taps = 0;
+    WindowId only = { 0 };
+    const ExprList *list = tessi_expr_walk(f->walk, f->g, &s->pieces.at[0].body, 1);
+    VEC_FOREACH (const ExprId, e, list) {
+        const Expr *x = tessi_expr(f->g, *e);
+        if (x->kind == EXPR_WINDOW) {
+            const Window *w = tessi_window(f->g, x->window);
+            if (w->n_vars != 1 || x->arg[1].v || (only.v && only.v != x->window.v))
+                return 1;
+            only = x->window;
+            taps = (int64_t)w->hi[0] - w->lo[0] + 1;
+        }
+        if (x->kind != EXPR_LOAD)
+            continue;
+        const Access *access = tessi_access(f->g, x->access);
+        const Motion along = motion(access, last);
+        if (!along.none && !along.by_step)
+            return 1;
+    }
+    const int64_t lanes = m->vector_bytes / (bytes < 4 ? 4 : bytes);
+    return bytes < 4 || lanes < 1 || taps <= lanes ? 1 : (taps + lanes - 1) / lanes;
+}
+
+/* The most rows of windows along the row whose accumulators fit the registers; 1 where windows are none of those. */
+static uint8_t sliding_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
+                            uint32_t windows)
+{
+    uint8_t rows = MOST_ROWS;
+    const int64_t parts = stages->n == 1 ? parts_of_windows(f, m, stages->at[0]) : 1;
+    if (parts == 1)
+        return 1;
+    while (rows > 1 && 4 * parts * rows * windows > 3 * m->vector_registers)
+        rows /= 2;
+    return rows;
+}
+
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns)
 {
@@ -53,11 +118,78 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
     VEC_FOREACH (const StageId, s, stages)
         if (!fits(f, *s, &windows))
             return 1;
-    int64_t room = windows ? m->vector_registers / 2 / COLUMNS / windows : 1;
-    uint8_t rows = 1;
-    while (rows * 2 <= room && rows < MOST_ROWS)
-        rows *= 2;
+    uint8_t rows = sliding_rows(f, m, stages, windows), across = SLIDING_COLUMNS;
+    if (rows == 1) {
+        const int64_t room = windows ? m->vector_registers / 2 / windows : 1;
+        across = 1;
+        for (bool grows = true; grows && 2 * rows * across <= room;) {
+            uint8_t *more = rows <= across ? &rows : &across;
+            grows = *more < (more == &rows ? MOST_ROWS : MOST_COLUMNS);
+            *more = (uint8_t)(grows ? 2 * *more : *more);
+        }
+    }
     if (columns && rows > 1)
-        *columns = COLUMNS;
+        *columns = across;
     return rows;
+}
+
+double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages)
+{
+    double seconds = 0;
+    VEC_FOREACH (const StageId, id, stages) {
+        uint8_t columns = 1;
+        const StageList alone = { .at = stages->at + (id - stages->at), .n = 1, .cap = 1 };
+        const uint8_t rows = tessi_plan_window_rows(f, m, &alone, &columns);
+        const int8_t above = (int8_t)(tessi_stage(f->g, *id)->n_dims - 2);
+        const double parts = (double)parts_of_windows(f, m, *id);
+        VEC_FOREACH (const PlanRead, r, &f->reads[id->v]) {
+            if (r->times <= 1 || !r->access.v || rows == 1)
+                continue;
+            const Access *access = tessi_access(f->g, r->access);
+            const Motion down = motion(access, above);
+            double loads = down.none || down.by_step ? 1.0 / rows : 1; /* of a step */
+            if (parts > 1)
+                loads = 1 / parts;
+            else
+                loads += 1.0 / columns;
+            if (loads < 1)
+                seconds += (1 - loads) * r->times
+                           * tessi_plan_load_seconds(m, tessi_stage(f->g, r->producer)->type);
+        }
+    }
+    return seconds;
+}
+
+/* Rows of pixels that a window of the reader runs over. */
+static int64_t rows_of_pixels(const PlanFacts *f, const Access *access, int8_t above)
+{
+    int64_t n = 1;
+    for (int k = 0; k < access->n_dims; k++) {
+        const AccessDim *dim = &access->dim[k];
+        for (int t = 0; t < dim->n_terms && !dim->absolute && dim->src == above; t++) {
+            const Window *w = tessi_window(f->g, dim->term[t].window);
+            const int64_t coef = dim->term[t].coef, v = dim->term[t].var;
+            n += (coef < 0 ? -coef : coef) * ((int64_t)w->hi[v] - w->lo[v]);
+        }
+    }
+    return n;
+}
+
+double tessi_plan_reread_seconds(const PlanFacts *f, const Machine *m, const StageList *stages,
+                                 uint8_t rows, int64_t width)
+{
+    double seconds = 0;
+    VEC_FOREACH (const StageId, id, stages) {
+        const int8_t above = (int8_t)(tessi_stage(f->g, *id)->n_dims - 2);
+        VEC_FOREACH (const PlanRead, r, &f->reads[id->v]) {
+            if (r->times <= 1 || !r->access.v || above < 0)
+                continue;
+            const int64_t lines = rows_of_pixels(f, tessi_access(f->g, r->access), above);
+            const double bytes = tessi_type_info(tessi_stage(f->g, r->producer)->type)->bytes;
+            const double all = bytes * (double)(lines + rows - 1);
+            if (lines > 1 && 4 * all * (double)width > 3 * (double)m->l1_bytes)
+                seconds += (all / rows - bytes) / (m->l2_gbs * 1e9 * (double)m->cores);
+        }
+    }
+    return seconds;
 }
