@@ -112,6 +112,7 @@ struct tess_program {
     Variant *variants;
     bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
     CcTool tool;
+    CcTrial *trial; /* what the tool takes is being found out; NULL: it is known */
     bool has_cache; /* the cache was opened; it may still be none */
     RtCache cache;
     char *general_text; /* code for masks of any extent; NULL: none yet */
@@ -216,6 +217,8 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
 /* ---- module.c: C text to a loaded function; the lock must be held */
 void tessi_open_cache(tess_program *p); /* the first call opens it */
 bool tessi_find_compiler(tess_program *p, Failure *f);
+/* Whether there is one that may work, which runs find out. */
+bool tessi_expect_compiler(tess_program *p);
 void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */

@@ -17,13 +17,27 @@ void tessi_open_cache(tess_program *p)
 }
 
 /* The C compiler, looked for once a program. The lock is held. */
-bool tessi_find_compiler(tess_program *p, Failure *f)
+bool tessi_expect_compiler(tess_program *p)
 {
     if (!p->has_tool) {
         tessi_open_cache(p);
-        tessi_cc_find(p->options.cc, &p->cache, &p->tool, &p->no_tool);
+        tessi_cc_find_early(p->options.cc, &p->cache, &p->tool, &p->trial, &p->no_tool);
         p->has_tool = true;
     }
+    return p->tool.path != NULL;
+}
+
+static void settle(tess_program *p)
+{
+    if (p->trial)
+        tessi_cc_settle(p->trial, &p->tool, &p->no_tool);
+    p->trial = NULL;
+}
+
+bool tessi_find_compiler(tess_program *p, Failure *f)
+{
+    tessi_expect_compiler(p);
+    settle(p);
     if (p->tool.path)
         return true;
     if (f)
@@ -33,6 +47,7 @@ bool tessi_find_compiler(tess_program *p, Failure *f)
 
 void tessi_forget_tools(tess_program *p)
 {
+    settle(p);
     if (p->has_tool)
         tessi_cc_dispose(&p->tool);
     if (p->has_cache)
@@ -79,10 +94,18 @@ bool tessi_variant_recall(tess_program *p, Variant *v)
                         &v->module_cached, NULL);
 }
 
+/* The first code is compiled while it is found out what the compiler takes. Should that be less, it is compiled again. */
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
 {
     if (v->entry)
         return true;
+    if (tessi_expect_compiler(p) && p->trial) {
+        const bool ok = tessi_load_text(p, v->loops, v->c_text, &v->arena, &v->module, &v->entry,
+                                        &v->module_cached, NULL);
+        settle(p);
+        if (ok)
+            return true;
+    }
     return tessi_find_compiler(p, f)
            && tessi_load_text(p, v->loops, v->c_text, &v->arena, &v->module, &v->entry,
                               &v->module_cached, f);

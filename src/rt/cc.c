@@ -376,7 +376,100 @@ static void remember(const RtCache *cache, CacheKey key, const CcTool *tool)
     free(text);
 }
 
-static bool try_tool(char *path, const RtCache *cache, CcTool *tool, Failure *f)
+/* With the version, which may be another behind the same name. */
+static void identify(CcTool *tool)
+{
+    tool->identity = tessi_hash_bytes(tool->identity, tool->version, strlen(tool->version));
+}
+
+static bool find_out(const RtCache *cache, CacheKey key, CcTool *tool, Failure *f)
+{
+    if (!look_at(tool, f)) {
+        tessi_cc_dispose(tool);
+        return false;
+    }
+    remember(cache, key, tool);
+    identify(tool);
+    return true;
+}
+
+/* ---- Meanwhile ---- */
+
+/* A compiler that is being looked at by a thread. */
+struct CcTrial {
+    CcTool tool;
+    CacheKey key;
+    const char *name; /* asked for */
+    const RtCache *cache;
+    Failure failure;
+    thrd_t thread;
+};
+
+static int trial_thread(void *user)
+{
+    CcTrial *t = user;
+    return find_out(t->cache, t->key, &t->tool, &t->failure);
+}
+
+/* What the driver would tell the compiler about this processor, which takes it no time. */
+static bool seems_mistuned(const char *path)
+{
+    const char *argv[] = { path, native_flags[0], "-###", "-xc", "-c", "/dev/null", NULL };
+    ProcessResult r;
+    if (!*wide_tuning
+        || !tessi_process_run(argv, &(ProcessOptions){ .timeout_s = PROBE_SECONDS }, &r, NULL))
+        return false;
+    static const char *const zen[] = { "-mtune=znver1", "-mtune=znver2", "-mtune=znver3" };
+    bool found = false;
+    for (size_t i = 0; i < sizeof zen / sizeof *zen && r.exit_code == 0; i++)
+        found = found || strstr(r.output, zen[i]);
+    found = found && strstr(r.output, "-mavx512f");
+    tessi_process_result_dispose(&r);
+    return found;
+}
+
+/* Begins to look at the tool, and says of it what most compilers take. NULL when it must be looked at now. */
+static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key, CcTool *tool)
+{
+    CcTrial *t = calloc(1, sizeof *t);
+    if (!t || !read_version(tool, NULL)) {
+        free(t);
+        return NULL;
+    }
+    *t = (CcTrial){ .tool = { .path = strdup(tool->path), .identity = tool->identity },
+                    .key = key,
+                    .name = name,
+                    .cache = cache };
+    if (!t->tool.path || thrd_create(&t->thread, trial_thread, t) != thrd_success) {
+        tessi_cc_dispose(&t->tool);
+        free(t);
+        free(tool->version);
+        tool->version = NULL;
+        return NULL;
+    }
+    tool->native = tool->openmp = true;
+    tool->mistuned = seems_mistuned(tool->path);
+    identify(tool);
+    return t;
+}
+
+bool tessi_cc_settle(CcTrial *t, CcTool *tool, Failure *f)
+{
+    int works = 0;
+    thrd_join(t->thread, &works);
+    tessi_cc_dispose(tool);
+    *tool = t->tool;
+    const char *name = t->name;
+    const RtCache *cache = t->cache;
+    free(t);
+    return works || tessi_cc_find(name, cache, tool, f); /* perhaps there is another */
+}
+
+/* ---- By name ---- */
+
+/* `trial`: where a trial may be put, instead of finding out now; may be NULL. */
+static bool try_tool(const char *name, char *path, const RtCache *cache, CcTool *tool,
+                     CcTrial **trial, Failure *f)
 {
     *tool = (CcTool){ .path = path };
     if (!hash_program(path, &tool->identity)) {
@@ -387,18 +480,16 @@ static bool try_tool(char *path, const RtCache *cache, CcTool *tool, Failure *f)
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, probe_text);
     tessi_cache_key_add(&key, &tool->identity, sizeof tool->identity);
-    bool known = recall(cache, key, tool);
-    if (!known && !look_at(tool, f)) {
-        tessi_cc_dispose(tool);
-        return false;
+    if (recall(cache, key, tool)) {
+        identify(tool);
+        return true;
     }
-    if (!known)
-        remember(cache, key, tool);
-    tool->identity = tessi_hash_bytes(tool->identity, tool->version, strlen(tool->version));
-    return true;
+    if (trial && (*trial = begin_trial(name, cache, key, tool)))
+        return true;
+    return find_out(cache, key, tool, f);
 }
 
-bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f)
+static bool find(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial, Failure *f)
 {
     *tool = (CcTool){ 0 };
     const char *env = tessi_env("TESSERA_CC");
@@ -406,7 +497,7 @@ bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure
     if (wanted) {
         char *path = tessi_process_find(wanted);
         if (path)
-            return try_tool(path, cache, tool, f);
+            return try_tool(name, path, cache, tool, trial, f);
         return tessi_failf(f, TESS_ERROR_COMPILER, "there is no C compiler '%.200s'%s", wanted,
                            wanted == env ? ", which TESSERA_CC names" : "");
     }
@@ -414,7 +505,7 @@ bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure
     Failure last = { 0 };
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         char *path = tessi_process_find(usual[i]);
-        if (path && try_tool(path, cache, tool, &last))
+        if (path && try_tool(name, path, cache, tool, trial, &last))
             return true;
     }
     if (last.status)
@@ -422,6 +513,18 @@ bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure
     return tessi_failf(
         f, TESS_ERROR_COMPILER,
         "there is no C compiler: neither cc, gcc nor clang is on PATH, and TESSERA_CC is not set");
+}
+
+bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f)
+{
+    return find(name, cache, tool, NULL, f);
+}
+
+bool tessi_cc_find_early(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial,
+                         Failure *f)
+{
+    *trial = NULL;
+    return find(name, cache, tool, trial, f);
 }
 
 void tessi_cc_dispose(CcTool *tool)

@@ -20,6 +20,14 @@ typedef struct CcTool {
 bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f);
 void tessi_cc_dispose(CcTool *tool);
 
+/* The same without waiting for a compiler that is not remembered: *tool takes what most do, and *trial, when it is not NULL, is finding out
+ * whether that is so. To be settled. */
+typedef struct CcTrial CcTrial;
+bool tessi_cc_find_early(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial,
+                         Failure *f);
+/* Waits, and makes *tool what tessi_cc_find would have made it. Frees the trial. */
+bool tessi_cc_settle(CcTrial *trial, CcTool *tool, Failure *f);
+
 typedef enum CcKind { CC_OBJECT, CC_SHARED, CC_ARCHIVE } CcKind; /* .o .so .a */
 bool tessi_cc_kind_of(const char *path, CcKind *kind);           /* by suffix */
 

@@ -321,6 +321,8 @@ def test_without_compiler(folder):
     env = {"TESSERA_CC": str(broken), "TESSERA_CACHE": str(folder / "empty-cache")}
     code, out, err = run(*arguments, "--target=c", env=env)
     check("a compiler that fails", code == 1 and "tessera:" in err, err)
+    code, out, err = run(*arguments, env=env)
+    check("auto falls back to the interpreter then as well", code == 0 and "interp" in err, err)
     broken.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo cc 1 && exit 0\ncase \"$*\" in *program.c*) echo 'error: it is ill' >&2; exit 3;; esac\nexec cc \"$@\"\n")
     one_sentence("a compiler that fails on programs", run(*arguments, "--target=c", env=env), ["it is ill"])
 
