@@ -248,7 +248,10 @@ static uint32_t level_of(const Lower *l, LExprId id)
     for (int i = 0; i < e->n_args; i++)
         if (l->known.at[e->arg[i].v].level > level)
             level = l->known.at[e->arg[i].v].level;
-    return l->known.at[id.v].pin > level ? l->known.at[id.v].pin : level;
+    const uint32_t pin = l->known.at[id.v].pin, depth = tessi_scope_depth(l);
+    if (pin <= level)
+        return level;
+    return pin < depth ? pin : depth; /* of a scope that has closed: then it stays in this one */
 }
 
 static void add_use(Lower *l, LExprId id, uint32_t user_level)
