@@ -50,6 +50,9 @@
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int i = 0; i < TESS_LANES_##V; i++)
 #endif
 
+/* Asks for what is read soon; beyond the end of a row nothing comes of it. */
+#define TESS_PREFETCH(p) __builtin_prefetch(p)
+
 /* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after TESS_STREAM_END. */
 #if defined(__clang__)
 #define TESS_PAST_CACHES(V, p, x) __builtin_nontemporal_store(x, (V *)(p))

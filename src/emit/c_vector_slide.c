@@ -10,8 +10,10 @@
 #include "emit/c_private.h"
 
 enum {
-    MOST_SUMS = 24
-}; /* with what they are made from, they fill the most registers that processors have */
+    MOST_SUMS =
+        24,   /* with what they are made from, they fill the most registers that processors have */
+    AHEAD = 3 /* vectors; rows of tiles are too short for processors to foresee what is read next */
+};
 
 /* ---- What moves with what ----------------------------------------------------------------------------------------------------- */
 
@@ -255,6 +257,54 @@ static void share_pixels(const Slide *s, const char **shared)
     }
 }
 
+/* An element of an image, by an index without names of the window's own. */
+static bool is_of_image(const Slide *s, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(s->w->p, id);
+    if (e->kind == LEXPR_LOAD && s->w->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
+        return false;
+    if (e->kind == LEXPR_VAR && (s->kind[e->var.v] || s->motion[e->var.v].point))
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_of_image(s, e->arg[i]))
+            return false;
+    return true;
+}
+
+/* Asks for the pixels that the loop comes to next but one. */
+static void prefetch(const Slide *s, const SlideNames *n)
+{
+    CWriter *w = s->w;
+    VEC(LExprId) asked = { 0 };
+    for (uint32_t i = 0; i < s->steps.n; i++) {
+        LExprId pixel = { 0 };
+        if (s->steps.at[i]->kind != LSTMT_SET)
+            continue;
+        find_pixel(s, s->steps.at[i]->a, &pixel);
+        bool known = tessi_lexpr(w->p, pixel)->kind != LEXPR_LOAD || !is_of_image(s, pixel);
+        VEC_FOREACH (const LExprId, id, &asked)
+            known = known || id->v == pixel.v;
+        if (!known)
+            VEC_PUSH(w->arena, &asked, pixel);
+    }
+    if (!asked.n)
+        return;
+    const char *i = w->var[s->window->var.v] =
+        tessi_c_name(w->names, w->p->vars.at[s->window->var.v].name);
+    tessi_c_line(w, "const ptrdiff_t %s = %lld;", i, (long long)s->first);
+    const char *ahead = w->vector.name[s->loop->var.v] = tessi_c_name(w->names, "ahead");
+    tessi_c_line(w, "const ptrdiff_t %s = %s + %d * TESS_LANES_%s;", ahead, n->at, AHEAD,
+                 tessi_c_lanes(w));
+    VEC_FOREACH (const LExprId, id, &asked) {
+        const LExpr *e = tessi_lexpr(w->p, *id);
+        tessi_c_prepare(w, e->arg, e->n_args);
+        tessi_text_add(&w->line, "TESS_PREFETCH(&");
+        tessi_c_place(w, e->buffer, e->arg);
+        tessi_text_add(&w->line, ");");
+        tessi_c_end_line(w);
+    }
+}
+
 /* What a vector of pixels gives to each part whose window it lies in. */
 static void step(const Slide *s, const SlideNames *n)
 {
@@ -334,6 +384,7 @@ static void run(const Slide *s, SlideNames *n)
     tessi_c_line(w, "const ptrdiff_t %s = %s < %s + (%s - 2) * TESS_LANES_%s ? TESS_LANES_%s : %s;",
                  taps, n->at, n->to, n->parts, lanes, lanes, n->last);
     uint32_t mark = tessi_c_names_mark(w->names);
+    prefetch(s, n);
     tessi_c_line(w, "for (ptrdiff_t %s = 0; %s < %s; %s++) {", n->k, n->k, taps, n->k);
     w->indent++;
     step(s, n);
