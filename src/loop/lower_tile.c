@@ -208,37 +208,61 @@ static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)
                                tessi_l_op(l, OP_MIN, end, tessi_lower_size(l, s->size[d])));
 }
 
-/* One loop over the tiles of all dimensions but the last, whose iterations are shared out, and one along the last. */
-static void open_tiles(Tiles *t, const Stage *s)
+/* Tiles whose rows are long stand in few columns: bands of them are shared out among the cores, each from left to right. Of tiles as high as
+ * these an image has few bands, too few to be fair to cores that have other work as well. */
+static bool shares_out_bands(const PlanGroup *group)
+{
+    enum { HIGH = 128 };
+    return group->n_dims == 2 && group->tile[0] < HIGH;
+}
+
+/* Opens a loop over the tiles of the first `n` dimensions, whose iterations are shared out. */
+static void open_shared_tiles(Tiles *t, const Stage *s, uint8_t n, uint8_t flags)
 {
     Lower *l = t->l;
-    uint8_t flags = t->group->parallel >= 0 ? LFOR_PARALLEL : 0;
-    uint8_t last = (uint8_t)(s->n_dims - 1);
     LExprId zero = tessi_l_int(l, 0), count[MAX_DIMS], total = tessi_l_int(l, 1);
-    if (s->n_dims == 2) {
-        LVarId row = tessi_scope_for(l, "y_tile", zero, tessi_lower_size(l, s->size[0]),
-                                     t->group->tile[0], flags);
-        set_tile(t, s, 0, tessi_lexpr_var(l->p, row));
-    } else if (s->n_dims > 2) {
-        for (uint8_t d = 0; d < last; d++) {
-            LExprId size = tessi_l_int(l, t->group->tile[d]);
-            LExprId up = tessi_l_op(l, OP_ADD, tessi_lower_size(l, s->size[d]),
-                                    tessi_l_int(l, t->group->tile[d] - 1));
-            count[d] = tessi_l_op(l, OP_FLOORDIV, up, size);
-            total = tessi_l_op(l, OP_MUL, total, count[d]);
-        }
-        LExprId left = tessi_lexpr_var(l->p, tessi_scope_for(l, "tile", zero, total, 1, flags));
-        for (uint8_t d = last; d-- > 0;) {
-            LExprId at = d ? tessi_l_op(l, OP_FLOORMOD, left, count[d]) : left;
-            LExprId from = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, t->group->tile[d]));
-            left = tessi_l_op(l, OP_FLOORDIV, left, count[d]);
-            const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
-            set_tile(t, s, d, tessi_scope_let(l, name, from));
-        }
+    for (uint8_t d = 0; d < n; d++) {
+        LExprId size = tessi_l_int(l, t->group->tile[d]);
+        LExprId up = tessi_l_op(l, OP_ADD, tessi_lower_size(l, s->size[d]),
+                                tessi_l_int(l, t->group->tile[d] - 1));
+        count[d] = tessi_l_op(l, OP_FLOORDIV, up, size);
+        total = tessi_l_op(l, OP_MUL, total, count[d]);
     }
-    LVarId column = tessi_scope_for(l, "x_tile", zero, tessi_lower_size(l, s->size[last]),
-                                    t->group->tile[last], last ? 0 : flags);
-    set_tile(t, s, last, tessi_lexpr_var(l->p, column));
+    LExprId left = tessi_lexpr_var(l->p, tessi_scope_for(l, "tile", zero, total, 1, flags));
+    for (uint8_t d = n; d-- > 0;) {
+        LExprId at = d ? tessi_l_op(l, OP_FLOORMOD, left, count[d]) : left;
+        LExprId from = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, t->group->tile[d]));
+        left = d ? tessi_l_op(l, OP_FLOORDIV, left, count[d]) : left;
+        const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
+        set_tile(t, s, d, tessi_scope_let(l, name, from));
+    }
+}
+
+/* Opens a loop along one dimension. */
+static void open_row_of_tiles(Tiles *t, const Stage *s, uint8_t d, uint8_t flags)
+{
+    Lower *l = t->l;
+    const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
+    LVarId from = tessi_scope_for(l, name, tessi_l_int(l, 0), tessi_lower_size(l, s->size[d]),
+                                  t->group->tile[d], flags);
+    set_tile(t, s, d, tessi_lexpr_var(l->p, from));
+}
+
+/* The loops over tiles; their number. */
+static int open_tiles(Tiles *t, const Stage *s)
+{
+    const uint8_t flags = t->group->parallel >= 0 ? LFOR_PARALLEL : 0, n = s->n_dims;
+    const uint8_t last = (uint8_t)(n - 1);
+    if (n == 2 && !shares_out_bands(t->group)) {
+        open_shared_tiles(t, s, n, flags);
+        return 1;
+    }
+    if (n == 2)
+        open_row_of_tiles(t, s, 0, flags);
+    else if (n > 2)
+        open_shared_tiles(t, s, last, flags);
+    open_row_of_tiles(t, s, last, last ? 0 : flags);
+    return n > 1 ? 2 : 1;
 }
 
 void tessi_lower_tiles(Lower *l, const PlanGroup *group)
@@ -248,7 +272,7 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
         l->facts = tessi_plan_facts(l->arena, l->g);
     const Stage *s = tessi_stage(l->g, group->members.at[0]);
     tessi_plan_regions(l->facts, l->plan, group, &t.regions);
-    open_tiles(&t, s);
+    const int loops = open_tiles(&t, s);
     l->tile_depth = tessi_scope_depth(l);
     GRAPH_FOREACH_STAGE (l->g, id)
         for (int d = 0; d < MAX_DIMS; d++)
@@ -256,8 +280,7 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         run_pass(&t, pass);
     run_members(&t);
-    tessi_scope_close(l);
-    if (s->n_dims > 1)
+    for (int i = 0; i < loops; i++)
         tessi_scope_close(l);
     GRAPH_FOREACH_STAGE (l->g, id)
         l->place[id.v] = (Place){ 0 };
