@@ -162,6 +162,8 @@ uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t co
 typedef struct Fill {
     Lower *l;
     const Patch *p;
+    bool beyond
+        [2]; /* by dimension: points beyond the image are computed, where everything wraps around */
     LExprId row; /* of the patch */
     LExprId y,
         row_inside; /* the row of the image that answers it; for CONSTANT whether it is inside */
@@ -174,9 +176,12 @@ static LExprId is_inside(Lower *l, LExprId i, LExprId n)
                       tessi_l_op(l, OP_LT, i, n));
 }
 
-static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
+/* The index in dimension `d` that answers i; more may be copied than is used. */
+static LExprId answered(const Fill *f, uint8_t d, LExprId i, LExprId n)
 {
-    return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
+    const Border rule = f->p->rule[d];
+    const Border otherwise = f->beyond[d] ? BORDER_WRAP : BORDER_CLAMP;
+    return tessi_border_expr(f->l, rule == BORDER_INSIDE ? otherwise : rule, i, n);
 }
 
 /* One element of a row of the patch; `inside` where its column is certainly inside the image. */
@@ -187,7 +192,7 @@ static void fill_element(const Fill *f, LExprId column, bool inside)
     const Stage *s = tessi_stage(l->g, p->producer);
     LExprId n = tessi_lower_size(l, s->size[1]), in = f->row_inside;
     LExprId x = tessi_l_op(l, OP_ADD, p->origin[1], column);
-    LExprId at[2] = { f->y, inside ? x : answered(l, p->rule[1], x, n) };
+    LExprId at[2] = { f->y, inside ? x : answered(f, 1, x, n) };
     LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
     if (!inside && p->rule[1] == BORDER_CONSTANT)
         in = in.v ? tessi_l_op(l, OP_AND, in, is_inside(l, x, n)) : is_inside(l, x, n);
@@ -218,7 +223,7 @@ static void fill_row(Fill *f, LExprId height)
     Lower *l = f->l;
     const Patch *p = f->p;
     LExprId y = tessi_l_op(l, OP_ADD, p->origin[0], f->row);
-    f->y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
+    f->y = tessi_scope_let(l, "y_at", answered(f, 0, y, height));
     if (p->rule[0] == BORDER_CONSTANT)
         f->row_inside = is_inside(l, y, height);
     if (p->outside.v) {
@@ -242,7 +247,10 @@ static void fill(Lower *l, const Nest *nest, const Patch *p, LExprId points)
     to = tessi_scope_let(l, "inside_to", to);
     LVarId row =
         tessi_scope_for(l, "row", zero, tessi_l_int(l, nest->rows + p->hi[0] - p->lo[0]), 1, 0);
-    Fill f = { .l = l, .p = p, .row = tessi_lexpr_var(l->p, row) };
+    Fill f = { .l = l,
+               .p = p,
+               .beyond = { nest->beyond[0], nest->beyond[1] },
+               .row = tessi_lexpr_var(l->p, row) };
     fill_row(&f, height);
     fill_columns(&f, zero, from, false);
     fill_columns(&f, from, to, true);
