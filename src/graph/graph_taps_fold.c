@@ -26,6 +26,17 @@ static uint32_t taps_of_column(const Taps *t, uint32_t columns, uint32_t column)
     return n;
 }
 
+/* The values under the mask move with each of its variables: that of one point is that of another elsewhere. Products with a mask that
+ * comes with the run are not. */
+static bool serves_other_points(Masks *m, const Taps *t, const Window *w)
+{
+    Axis axis;
+    for (uint32_t v = 0; v < w->n_vars; v++)
+        if (w->hi[v] > w->lo[v] && !tessi_taps_axis(m, t->value, v, &axis))
+            return false;
+    return true;
+}
+
 Columns tessi_taps_columns(Masks *m, const Taps *t)
 {
     Arena *a = m->to->arena;
@@ -35,7 +46,7 @@ Columns tessi_taps_columns(Masks *m, const Taps *t)
     c.turned = ARENA_NEW_ARRAY(a, bool, c.n);
     uint32_t *alike = ARENA_NEW_ARRAY(a, uint32_t, c.n);
     const bool may = tessi_is_real(t->type) && m->fp != FP_STRICT && t->method != METHOD_DIRECT
-                     && t->reduction == REDUCE_SUM;
+                     && t->reduction == REDUCE_SUM && serves_other_points(m, t, w);
     for (uint32_t k = 0; k < c.n; k++) {
         const uint32_t taps = taps_of_column(t, c.n, k);
         c.like[k] = k;

@@ -131,14 +131,15 @@ static void test_forms(void **state)
         "what lies outside the image is not known when compiling, or the mask has holes");
 }
 
-/* 7 x 7, equal columns on both sides; 3 rows of which one has no weights. */
+/* 7 x 7, equal columns on both sides; 3 rows of which one has no weights; products that serve no other point. */
 static void test_columns(void **state)
 {
-    static const char *const windows[] = { "$i = -3..3, $j = -3..3", "$i = -2..0, $j = -1..1" };
+    static const char *const windows[] = { "$i = -3..3, $j = -3..3", "$i = -2..0, $j = -1..1",
+                                           "$i = -3..3, $j = -3..3" };
     static const char *const weights[] = { "(1.0f / cast<float>($i * $i + $j * $j + 1))",
-                                           "cast<float>($j * ($i * $i + $j))" };
-    static const uint32_t steps[2][2] = { { 49, 28 }, { 9, 9 } };
-    for (int k = 0; k < 2; k++)
+                                           "cast<float>($j * ($i * $i + $j))", "X" };
+    static const uint32_t steps[3][2] = { { 49, 28 }, { 9, 9 }, { 49, 49 } };
+    for (int k = 0; k < 3; k++)
         for (int fp = FP_DEFAULT; fp <= FP_STRICT; fp++) {
             const char *text = tessi_sprintf(
                 *state,
