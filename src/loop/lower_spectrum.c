@@ -1,11 +1,12 @@
-/* Sums over wide masks by Fourier transforms on GPUs: the algorithm of graph_transform.h, in four kernels.
+/* Sums over wide masks by Fourier transforms on GPUs: the algorithm of graph_transform.h, in four or five kernels.
  *
  *   columns   a block transforms two blocks of rows of a strip of columns, from the image, answered by the border rule, through shared
  *             memory to the spectrum: for each two blocks N rows, one a frequency
  *   mask      the transform of the mask; beside the columns
  *   taps      the taps along the rows of the spectrum: a thread has some vectors of neighbours, and the vectors that their taps read pass
  *             through its registers
- *   rows      back through shared memory, to the rows of the result */
+ *   rows      back through shared memory, to the rows of the result
+ *   spoiled   columns that have to be sums as written, where the rows went there from registers */
 #include "loop/lower_fourier.h"
 
 enum { VECTOR_BYTES = 16, MOST_ELEMENTS = 4, TAP_THREADS = 128, TAP_VECTORS = 2 };
@@ -511,51 +512,6 @@ static void give_rows(const Passes *k, const Work *at, bool whole)
     }
 }
 
-/* Some of n columns of the strip are spoiled: their sums at the first frequency, which every block finds where the taps left them. */
-static LExprId is_spoiled(const Passes *k, LExprId column, uint32_t n)
-{
-    const Transform *t = k->t;
-    Lower *l = t->l;
-    const LExprId x = tessi_l_op(l, OP_ADD, t->x, column);
-    Complex first[MOST_ELEMENTS];
-    take(t, t->out, times_int(t, k->pair, t->n), x, "first_", first, n);
-    LExprId all = tessi_fourier_trace(t, first[0]);
-    for (uint32_t c = 1; c < n; c++)
-        all = tessi_l_op(l, OP_ADD, all, tessi_fourier_trace(t, first[c]));
-    return tessi_fourier_is_trace(t, all);
-}
-
-/* The thread's results in spoiled columns once more, as sums as written. */
-static void give_written(const Passes *k, const Work *at)
-{
-    const Transform *t = k->t;
-    Lower *l = t->l;
-    const int64_t m = k->size / k->radix;
-    tessi_scope_if(l, is_spoiled(k, at->x, k->columns));
-    LVarId number =
-        tessi_scope_for(l, "number", tessi_l_int(l, 0),
-                        tessi_l_int(l, 2 * (int64_t)k->radix * k->columns), 1, LFOR_ROLLED);
-    LExprId i = tessi_lexpr_var(l->p, number), two = tessi_l_int(l, 2);
-    LExprId part = tessi_scope_let(l, "part", tessi_l_op(l, OP_FLOORMOD, i, two));
-    i = tessi_scope_let(l, "i", tessi_l_op(l, OP_FLOORDIV, i, two));
-    LExprId column = tessi_l_op(l, OP_FLOORDIV, i, tessi_l_int(l, k->radix));
-    column = tessi_scope_let(l, "column", tessi_l_op(l, OP_ADD, at->x, column));
-    LExprId row = times_int(t, tessi_l_op(l, OP_FLOORMOD, i, tessi_l_int(l, k->radix)), m);
-    row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, at->row, row));
-    LExprId y = tessi_l_op(l, OP_ADD, t->y, times_int(t, part, t->rows));
-    y = tessi_scope_let(l, "y", tessi_l_op(l, OP_ADD, y, row));
-    LExprId x = tessi_scope_let(l, "x", tessi_l_op(l, OP_ADD, t->x, column));
-    LExprId in = less(t, row, tessi_l_int(l, t->rows));
-    in = tessi_l_op(l, OP_AND, in, less(t, y, tessi_lower_size(l, t->stage->size[0])));
-    in = tessi_l_op(l, OP_AND, in, less(t, x, tessi_lower_size(l, t->stage->size[1])));
-    tessi_scope_if(l, in);
-    tessi_scope_if(l, is_spoiled(k, column, 1));
-    const LExprId value = tessi_fourier_written(t, y, x);
-    give(t, y, x, &value, 1);
-    for (int scopes = 0; scopes < 4; scopes++)
-        tessi_scope_close(l);
-}
-
 static void give_butterflies(const Passes *k, const Work *at)
 {
     const Transform *t = k->t;
@@ -571,7 +527,15 @@ static void give_butterflies(const Passes *k, const Work *at)
     tessi_scope_else(l);
     give_rows(k, at, false);
     tessi_scope_close(l);
-    give_written(k, at);
+}
+
+/* A column of the spectrum is spoiled. */
+static LExprId is_spoiled(const Transform *t, LExprId pair, LExprId x)
+{
+    const LExprId row = times_int(t, pair, t->n);
+    const Complex first = { tessi_f_load(t, t->out.re, row, x),
+                            tessi_f_load(t, t->out.im, row, x) };
+    return tessi_fourier_is_trace(t, tessi_fourier_trace(t, first));
 }
 
 /* The rows of a block from shared memory, a point a thread: what is computed with the sums is written out once. */
@@ -592,7 +556,7 @@ static void give_block(const Passes *k, uint32_t part)
     y = tessi_scope_let(l, "y", y);
     x = tessi_scope_let(l, "x", x);
     const LVarId sum = tessi_scope_var(l, "sum", t->type, value);
-    tessi_scope_if(l, is_spoiled(k, column, 1));
+    tessi_scope_if(l, is_spoiled(t, k->pair, x));
     tessi_lower_set(l, sum, tessi_fourier_written(t, y, x));
     tessi_scope_close(l);
     value = tessi_lexpr_var(l->p, sum);
@@ -620,12 +584,18 @@ static void back_pass(const Passes *k, bool first, bool to_result)
     tessi_scope_close(l);
 }
 
+/* Nothing is computed with the sums. */
+static bool is_bare(const Transform *t)
+{
+    return t->stage->pieces.at[0].body.v == t->sum.window.v;
+}
+
 static void rows_kernel(Transform *t, LBufferId sine)
 {
     Lower *l = t->l;
     uint32_t radix[MAX_RADICES];
     const uint32_t n = tessi_transform_radices(t->n, radix);
-    const bool bare = t->stage->pieces.at[0].body.v == t->sum.window.v;
+    const bool bare = is_bare(t);
     Passes k = { .t = t, .sine = sine, .size = 1, .back = true };
     const uint32_t depth = open_kernel(t, "_rows", "Back to rows.", t->group->block[0], false);
     open_strips(&k, columns_given(t));
@@ -636,6 +606,44 @@ static void rows_kernel(Transform *t, LBufferId sine)
     }
     for (uint32_t part = 0; part < 2 && !bare; part++)
         give_block(&k, part);
+    close_kernel(l, depth);
+}
+
+/* Where the rows went to the result from registers: spoiled columns once more. Looking for them in the kernel of the rows made that up to a
+ * third slower. A thread looks at a vector of columns, and few blocks do, as all that they wait for is one load. */
+static void spoiled_kernel(Transform *t)
+{
+    enum { ACROSS = 64, DOWN = 4 };
+    Lower *l = t->l;
+    const uint32_t n = vector_of(t),
+                   depth = open_kernel(
+                       t, "_spoiled",
+                       "Columns that something not finite has spoiled: sums as written.",
+                       ACROSS * DOWN, false);
+    const LExprId height = tessi_lower_size(l, t->stage->size[0]);
+    const LExprId width = tessi_lower_size(l, t->stage->size[1]);
+    LExprId pair = tessi_kernel_grid(l, 1, "pair", pairs(t));
+    LExprId block = tessi_kernel_grid(l, 0, "block", covers(t, width, (int64_t)ACROSS * n));
+    LExprId thread = tessi_kernel_threads(l, 0, "thread", ACROSS * DOWN);
+    LExprId x = tessi_l_op(l, OP_FLOORMOD, thread, tessi_l_int(l, ACROSS));
+    x = tessi_l_op(l, OP_ADD, times_int(t, block, ACROSS), x);
+    x = tessi_scope_let(l, "x_first", times_int(t, x, n));
+    tessi_scope_if(l, less(t, x, width));
+    Complex first[MOST_ELEMENTS];
+    take(t, t->out, times_int(t, pair, t->n), x, "first_", first, n);
+    LExprId all = tessi_fourier_trace(t, first[0]);
+    for (uint32_t c = 1; c < n; c++)
+        all = tessi_l_op(l, OP_ADD, all, tessi_fourier_trace(t, first[c]));
+    tessi_scope_if(l, tessi_fourier_is_trace(t, all));
+    LExprId end = tessi_l_op(l, OP_MIN, tessi_f_add(t, x, n), width);
+    x = tessi_lexpr_var(l->p, tessi_scope_for(l, "x", x, end, 1, LFOR_ROLLED));
+    tessi_scope_if(l, is_spoiled(t, pair, x));
+    LExprId y = times_int(t, pair, 2 * (int64_t)t->rows);
+    end = tessi_l_op(l, OP_MIN, tessi_f_add(t, y, 2 * (int64_t)t->rows), height);
+    y = tessi_l_op(l, OP_ADD, y, tessi_l_op(l, OP_FLOORDIV, thread, tessi_l_int(l, ACROSS)));
+    y = tessi_lexpr_var(l->p, tessi_scope_for(l, "y", y, end, DOWN, LFOR_ROLLED));
+    const LExprId value = tessi_fourier_written(t, y, x);
+    give(t, y, x, &value, 1);
     close_kernel(l, depth);
 }
 
@@ -655,4 +663,6 @@ void tessi_kernel_transform(Lower *l, const PlanGroup *group)
     mask_kernel(&t);
     taps_kernel(&t);
     rows_kernel(&t, sine);
+    if (is_bare(&t))
+        spoiled_kernel(&t);
 }
