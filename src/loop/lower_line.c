@@ -15,9 +15,22 @@ static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
     return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
 }
 
+/* How far apart the rows of pixels of a window are: as the plan has made sure, of all that are read as far. */
+static int64_t step_of(Lower *l, const ExprId *roots, uint32_t n)
+{
+    ExprList reads = tessi_reach(l, roots, n);
+    for (uint32_t i = 0; i < reads.n; i++) {
+        const Expr *e = tessi_expr(l->g, reads.at[i]);
+        const Access *a = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
+        if (a && !tessi_patch_stays(a))
+            return a->dim[0].term[0].coef;
+    }
+    return 1;
+}
+
 void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t columns, Lines *out)
 {
-    *out = (Lines){ .columns = columns };
+    *out = (Lines){ .columns = columns, .step = step_of(l, roots, n) };
     tessi_patches_of(l, roots, n, &out->patches);
     VEC_FOREACH (const Patch, p, &out->patches) {
         const LBufferId image = l->buffer[p->producer.v];

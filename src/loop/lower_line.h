@@ -17,6 +17,7 @@ typedef struct Lines {
     VEC(Line) lines;   /* parallel */
     uint32_t columns;  /* of a thread */
     LExprId x;         /* its first */
+    int64_t step;      /* from one row of pixels that a window reads to the next */
 } Lines;
 
 /* The lines that the expressions read, which are of one row for each row of points. */

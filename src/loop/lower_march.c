@@ -8,61 +8,92 @@ typedef struct Strips {
     LExprId rows[2], n[2]; /* of inner ones and of those at the edges: height and number */
 } Strips;
 
-/* So few rows that there are enough blocks, within limits. */
-static Strips strips_of(Lower *l, const PlanMarch *march, LExprId height, LExprId across)
+/* So few rows that there are enough blocks, within limits: n strips of each inner column, and at the edges what is left of the blocks,
+ * which is a part of n more, or better. */
+static Strips strips_of(Lower *l, const PlanMarch *march, int64_t blocks, LExprId height,
+                        LExprId across)
 {
-    enum { SHORTER = 8 }; /* by this part */
+    enum { PART = 16 };
     LExprId one = tessi_l_int(l, 1);
     Strips s = { .edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2)) };
     s.inner = tessi_l_op(l, OP_SUB, across, s.edges);
-    /* n * inner + SHORTER / (SHORTER - 1) * n * edges, rounded up, are not more than so many blocks. */
-    LExprId room = tessi_l_op(l, OP_SUB, tessi_l_int(l, march->blocks), s.edges);
-    room = tessi_l_op(l, OP_MUL, room, tessi_l_int(l, SHORTER - 1));
-    LExprId part = tessi_l_op(l, OP_MUL, across, tessi_l_int(l, SHORTER - 1));
-    LExprId n = tessi_l_op(l, OP_FLOORDIV, room, tessi_l_op(l, OP_ADD, part, s.edges));
+    LExprId part = tessi_l_op(l, OP_MUL, across, tessi_l_int(l, PART));
+    part = tessi_l_op(l, OP_ADD, part, s.edges);
+    LExprId n = tessi_l_op(l, OP_FLOORDIV, tessi_l_int(l, blocks * PART), part);
     n = tessi_l_op(l, OP_MAX, n, one);
     tessi_hint(l, n, "strips");
-    LExprId rows = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, n, one));
-    rows = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, rows, n), tessi_l_int(l, march->least));
-    s.rows[0] = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march->most));
-    tessi_hint(l, s.rows[0], "inner_rows");
-    LExprId less = tessi_l_op(l, OP_FLOORDIV, s.rows[0], tessi_l_int(l, SHORTER));
-    s.rows[1] = tessi_l_op(l, OP_SUB, s.rows[0], less);
-    tessi_hint(l, s.rows[1], "edge_rows");
+    LExprId left = tessi_l_op(l, OP_SUB, tessi_l_int(l, blocks), tessi_l_op(l, OP_MUL, n, s.inner));
+    left = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_FLOORDIV, left, s.edges), one);
+    const LExprId wanted[2] = { n, left };
     for (int k = 0; k < 2; k++) {
-        LExprId up = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, s.rows[k], one));
+        LExprId up = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, wanted[k], one));
+        LExprId rows = tessi_l_op(l, OP_FLOORDIV, up, wanted[k]);
+        rows = tessi_l_op(l, OP_MAX, rows, tessi_l_int(l, march->least));
+        s.rows[k] = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march->most));
+        tessi_hint(l, s.rows[k], k ? "edge_rows" : "inner_rows");
+        up = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, s.rows[k], one));
         s.n[k] = tessi_l_op(l, OP_FLOORDIV, up, s.rows[k]);
     }
     return s;
 }
 
+/* n things for each phase of rows. */
+static LExprId phases(Lower *l, LExprId n, int64_t step)
+{
+    return step == 1 ? n : tessi_l_op(l, OP_MUL, n, tessi_l_int(l, step));
+}
+
+static LExprId rows_of_phase(Lower *l, LExprId height, int64_t step)
+{
+    LExprId up = tessi_l_op(l, OP_ADD, height, tessi_l_int(l, step - 1));
+    return step == 1 ? height : tessi_l_op(l, OP_FLOORDIV, up, tessi_l_int(l, step));
+}
+
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m)
 {
-    LExprId one = tessi_l_int(l, 1);
+    LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, m->step);
     const int64_t columns = (int64_t)group->block[0] * group->outputs[0];
+    const int64_t most = group->march.blocks / m->step, blocks = most ? most : 1;
+    LExprId rows = rows_of_phase(l, height, m->step);
     LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
-    const Strips all = strips_of(l, &group->march, height, across);
-    LExprId blocks = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
-    LExprId block = tessi_kernel_grid(
-        l, 0, "block", tessi_l_op(l, OP_ADD, blocks, tessi_l_op(l, OP_MUL, all.edges, all.n[1])));
+    const Strips all = strips_of(l, &group->march, blocks, rows, across);
+    LExprId number = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
+    number = tessi_l_op(l, OP_ADD, number, tessi_l_op(l, OP_MUL, all.edges, all.n[1]));
+    LExprId block = tessi_kernel_grid(l, 0, "block", phases(l, number, m->step));
     across = tessi_scope_let(l, "across", across);
-    Strips s = strips_of(l, &group->march, height, across);
-    LExprId at_edges = tessi_scope_let(l, "at_edges", tessi_l_op(l, OP_MUL, s.edges, s.n[1]));
+    Strips s = strips_of(l, &group->march, blocks, rows, across);
+    LExprId at_edges = phases(l, tessi_l_op(l, OP_MUL, s.edges, s.n[1]), m->step);
+    at_edges = tessi_scope_let(l, "at_edges", at_edges);
     LExprId edge = tessi_scope_let(l, "edge", tessi_l_op(l, OP_LT, block, at_edges));
-    LExprId number = tessi_l_op(l, OP_SUB, block, at_edges);
+    number = tessi_l_op(l, OP_SUB, block, at_edges);
     number = tessi_scope_let(l, "number", tessi_l_select(l, edge, block, number));
     LExprId side = tessi_l_select(l, edge, s.edges, tessi_l_op(l, OP_MAX, s.inner, one));
-    side = tessi_scope_let(l, "side_by_side", side);
+    side = tessi_scope_let(l, "side_by_side", phases(l, side, m->step));
     LExprId strip = tessi_scope_let(l, "strip_rows", tessi_l_select(l, edge, s.rows[1], s.rows[0]));
     LExprId y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, number, side), strip);
-    y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, height, one));
-    m->y = tessi_scope_let(l, "first_y", y);
-    m->n = tessi_l_op(l, OP_MIN, strip, tessi_l_op(l, OP_SUB, height, m->y));
-    m->n = tessi_scope_let(l, "rows", m->n);
+    y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, rows, one));
     LExprId column = tessi_l_op(l, OP_FLOORMOD, number, side);
+    if (m->step > 1) {
+        LExprId phase = tessi_scope_let(l, "phase", tessi_l_op(l, OP_FLOORMOD, column, step));
+        column = tessi_l_op(l, OP_FLOORDIV, column, step);
+        y = tessi_scope_let(l, "first", y);
+        rows = rows_of_phase(l, tessi_l_op(l, OP_SUB, height, phase), m->step);
+        m->n = tessi_l_op(l, OP_SUB, rows, y);
+        m->y = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MUL, y, step), phase);
+        m->y = tessi_scope_let(l, "first_y", m->y);
+    } else {
+        m->y = tessi_scope_let(l, "first_y", y);
+        m->n = tessi_l_op(l, OP_SUB, height, m->y);
+    }
+    m->n = tessi_scope_let(l, "rows", tessi_l_op(l, OP_MIN, strip, m->n));
     LExprId last = tessi_l_op(l, OP_MUL, column, tessi_l_op(l, OP_SUB, across, one));
     column = tessi_l_select(l, edge, last, tessi_l_op(l, OP_ADD, column, one));
     m->column = tessi_scope_let(l, "column", column);
+}
+
+LExprId tessi_march_row(Lower *l, const March *m, LExprId i)
+{
+    return tessi_l_op(l, OP_ADD, m->y, phases(l, i, m->step));
 }
 
 void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March *m)

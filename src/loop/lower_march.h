@@ -1,17 +1,21 @@
-/* Inside lowering: threads in one line that go down strips of rows, all blocks of the image at once. */
+/* Inside lowering: threads in one line that go down strips of rows, all blocks of the image at once. Rows may be some apart: those in
+ * between are of other blocks. */
 #ifndef TESSERA_LOOP_LOWER_MARCH_H
 #define TESSERA_LOOP_LOWER_MARCH_H
 
 #include "loop/lower_parts.h"
 
 typedef struct March {
-    LExprId y, n;   /* first row of the block, and its rows */
+    int64_t step;   /* from row to row; to be set before */
+    LExprId y, n;   /* first row of the block, and how many it has */
     LExprId x;      /* first column of the thread */
     LExprId column; /* of blocks: where the block stands */
 } March;
 
 /* Opens the grid: blocks whose threads have so many columns each, of a result of these sizes. */
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m);
+/* Row i of those that begin with the block's. */
+LExprId tessi_march_row(Lower *l, const March *m, LExprId i);
 /* Opens the threads, those with columns in the image. */
 void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March *m);
 

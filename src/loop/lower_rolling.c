@@ -5,7 +5,9 @@
  *
  * sum[k] is that of the row of the result for which k rows of the window have been added up, so that at each point the steps come in the
  * order they always had. Sums of rows above and below those of the thread hold values that nobody reads; most of their steps are left out,
- * some rows of the window at a time. */
+ * some rows of the window at a time.
+ *
+ * Of dilated windows rows of pixels are some apart: a thread has every so many rows one of the result, and others those between. */
 #include "analysis/const_eval.h"
 #include "loop/lower_given.h"
 #include "loop/lower_line.h"
@@ -111,8 +113,7 @@ static void declare_sums(Rolling *r)
 static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
 {
     Lower *l = r->l;
-    LExprId y = tessi_l_op(l, OP_ADD, r->at.y, r->i);
-    y = tessi_l_op(l, OP_SUB, y, tessi_l_int(l, k));
+    LExprId y = tessi_march_row(l, &r->at, tessi_l_op(l, OP_SUB, r->i, tessi_l_int(l, k)));
     return tessi_lines_eval(l, &r->lines, r->nest, &r->bodies, y, c);
 }
 
@@ -231,7 +232,7 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
     Lower *l = r->l;
     LExprId last = tessi_l_int(l, r->rows - 1);
     tessi_scope_if(l, tessi_l_op(l, OP_LE, last, r->i));
-    LExprId row = tessi_l_op(l, OP_ADD, r->at.y, tessi_l_op(l, OP_SUB, r->i, last));
+    LExprId row = tessi_march_row(l, &r->at, tessi_l_op(l, OP_SUB, r->i, last));
     row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
     const LineResults results = { .nest = r->nest,
                                   .to = to,
@@ -256,6 +257,7 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     tessi_staged_declare(l, group, nest, NULL); /* in constant memory */
     tessi_lines_find(l, r.bodies.at, r.bodies.n, r.columns, &r.lines);
     tessi_given_find(l, &r.bodies, r.window, &r.given);
+    r.at.step = r.lines.step;
     tessi_march_blocks(l, group, height, width, &r.at);
     tessi_given_copy(l, nest, &r.given);
     tessi_march_threads(l, group, width, &r.at);
@@ -268,12 +270,13 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     LExprId end = tessi_l_op(l, OP_ADD, r.at.n, tessi_l_int(l, r.rows - 1));
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     r.i = tessi_lexpr_var(l->p, i);
-    LExprId row = tessi_l_op(l, OP_ADD, r.at.y, r.i);
     if (!group->march.ahead)
-        tessi_lines_read(l, &r.lines, row);
+        tessi_lines_read(l, &r.lines, tessi_march_row(l, &r.at, r.i));
     tessi_lines_take(l, &r.lines);
-    if (group->march.ahead)
-        tessi_lines_read(l, &r.lines, tessi_l_op(l, OP_ADD, row, tessi_l_int(l, 1)));
+    if (group->march.ahead) {
+        LExprId next = tessi_l_op(l, OP_ADD, r.i, tessi_l_int(l, 1));
+        tessi_lines_read(l, &r.lines, tessi_march_row(l, &r.at, next));
+    }
     add_row_of_pixels(&r);
     store_row(&r, l->buffer[group->members.at[0].v], whole);
     tessi_staged_end(l, group);

@@ -66,12 +66,19 @@ static void declare_sums(Sweep *s)
     }
 }
 
+/* Row i from the thread's first on: of dilated windows others stand between. */
+static LExprId row_of(const Sweep *s, LExprId i)
+{
+    Lower *l = s->l;
+    return tessi_l_op(l, OP_ADD, s->y, tessi_l_op(l, OP_MUL, i, tessi_l_int(l, s->lines.step)));
+}
+
 /* The steps of all columns at one point of the window. */
 static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
 {
     Lower *l = s->l;
     LExprList operands = { 0 };
-    LExprId y = tessi_l_op(l, OP_ADD, s->y, tessi_l_int(l, s->row));
+    LExprId y = row_of(s, tessi_l_int(l, s->row));
     for (uint32_t c = 0; c < s->columns; c++) {
         Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &s->bodies, y, c);
         VEC_PUSH(l->arena, &ev->open, *vars);
@@ -136,10 +143,15 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     find(&s);
     tessi_lines_find(l, s.bodies.at, s.bodies.n, s.columns, &s.lines);
     const int64_t across = (int64_t)group->block[0] * s.columns;
-    LExprId block_y = tessi_kernel_grid(l, 1, "block_y", tessi_kernel_blocks(l, height, s.rows));
+    LExprId step = tessi_l_int(l, s.lines.step), part = tessi_l_int(l, s.rows * s.lines.step);
+    LExprId blocks =
+        tessi_l_op(l, OP_MUL, tessi_kernel_blocks(l, height, s.rows * s.lines.step), step);
+    LExprId block_y = tessi_kernel_grid(l, 1, "block_y", blocks);
     LExprId block_x = tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, width, across));
     tessi_given_copy(l, nest, &s.given);
-    s.y = tessi_scope_let(l, "first_y", tessi_l_op(l, OP_MUL, block_y, tessi_l_int(l, s.rows)));
+    s.y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, block_y, step), part);
+    s.y = tessi_l_op(l, OP_ADD, s.y, tessi_l_op(l, OP_FLOORMOD, block_y, step));
+    s.y = tessi_scope_let(l, "first_y", s.y);
     LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
     LExprId x = tessi_l_op(l, OP_MUL, block_x, tessi_l_int(l, group->block[0]));
     x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, s.columns));
@@ -152,7 +164,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     LExprId end = tessi_l_int(l, s.rows + s.given.height - 1);
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     s.i = tessi_lexpr_var(l->p, i);
-    tessi_lines_read(l, &s.lines, tessi_l_op(l, OP_ADD, s.y, s.i));
+    tessi_lines_read(l, &s.lines, row_of(&s, s.i));
     tessi_lines_take(l, &s.lines);
     for (s.row = 0; s.row < s.rows; s.row++)
         add_row_of_pixels(&s);
@@ -164,7 +176,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
                                   .set_sums = set_sums,
                                   .user = &s };
     for (s.row = 0; s.row < s.rows; s.row++) {
-        LExprId row = tessi_l_op(l, OP_ADD, s.y, tessi_l_int(l, s.row));
+        LExprId row = row_of(&s, tessi_l_int(l, s.row));
         tessi_scope_if(l, tessi_l_op(l, OP_LT, row, height));
         tessi_lines_give(l, &s.lines, &results, row);
         tessi_scope_close(l);

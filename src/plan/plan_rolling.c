@@ -33,10 +33,16 @@ static bool moves_along(const Scan *s, const Access *a)
             return false;
         for (int t = 0; t < dim->n_terms; t++)
             if (dim->term[t].window.v != s->window.v || (dim->term[t].var == 0) != (d == 0)
-                || (d == 0 && dim->term[t].coef != 1))
+                || (d == 0 && dim->term[t].coef < 1))
                 return false;
     }
     return a->n_dims == 2 && a->dim[0].n_terms == 1;
+}
+
+/* From one row of pixels to the next: a window may be dilated. */
+static int32_t step_of(const Access *a)
+{
+    return a->dim[0].term[0].coef;
 }
 
 /* Both are answered by the same rules, and so read from the same rows of pixels. */
@@ -80,6 +86,8 @@ static bool add_read(Scan *s, const Expr *e)
     bool fresh = true;
     VEC_FOREACH (const AccessId, id, &s->moving) {
         const Access *b = tessi_access(s->f->g, *id);
+        if (step_of(a) != step_of(b))
+            return false;
         if (!same_line(a, b))
             continue;
         fresh = false;
