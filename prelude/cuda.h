@@ -67,6 +67,7 @@ typedef int32_t tess_idx;
 #define TESS_UNROLL               _Pragma("unroll")
 #define TESS_NO_UNROLL            _Pragma("unroll 1")
 #define TESS_HERE(i)              tess_here(i)
+#define TESS_AFTER(i, x)          tess_after(i, x)
 #define TESS_KEEP(x)              tess_keep(x)
 #define TESS_LIKELY(c)            __builtin_expect(c, 1)
 #define TESS_BLOCK_X              ((tess_idx)blockIdx.x)
@@ -92,12 +93,26 @@ TESS_FN tess_idx tess_here(tess_idx i)
     return i;
 }
 
+/* i, which the compiler believes to depend on x, so that what is computed from it waits for x: i + popcount(x) / 64. */
+template <typename T> TESS_FN tess_idx tess_after(tess_idx i, T x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof x < sizeof bits ? sizeof x : sizeof bits);
+#ifdef __CUDACC__ /* not where kernels are tested on a processor; so below */
+    asm volatile("{ popc.b32 %0, %0; shr.u32 %0, %0, 6; }" : "+r"(bits));
+    return i + (tess_idx)bits;
+#else
+    (void)bits;
+    return i;
+#endif
+}
+
 /* x is to be in a register until here: a use that costs two instructions, and does nothing. */
 template <typename T> TESS_FN void tess_keep(T x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof x < sizeof bits ? sizeof x : sizeof bits);
-#ifdef __CUDACC__ /* not where kernels are tested on a processor; so below */
+#ifdef __CUDACC__
     asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 1; @p nanosleep.u32 0; }" ::"r"(bits));
 #else
     (void)bits;

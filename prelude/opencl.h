@@ -69,6 +69,7 @@ typedef int tess_idx;
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_NO_UNROLL                        _Pragma("unroll 1")
 #define TESS_HERE(i)                          (i)
+#define TESS_AFTER(i, x)                      (i)
 #define TESS_KEEP(x)                          ((void)(x))
 #define TESS_LIKELY(c)                        (c)
 #define TESS_BLOCK_X                          ((tess_idx)get_group_id(0))

@@ -3,6 +3,7 @@ import ctypes
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
 TARGETS = {"c": 1, "cuda": 2, "opencl": 3}
+FAST = 2
 
 
 class Constant(ctypes.Structure):
@@ -42,16 +43,17 @@ class Library:
             getattr(self.c, name).argtypes = [c_void_p]
             getattr(self.c, name).restype = None
 
-    def program(self, path, target="cuda", plan=None, **constants):
-        return Program(self, path, target, plan, constants)
+    def program(self, path, target="cuda", plan=None, fast=False, **constants):
+        return Program(self, path, target, plan, fast, constants)
 
 
 class Program:
-    def __init__(self, library, path, target, plan, constants):
+    def __init__(self, library, path, target, plan, fast, constants):
         self.c, text = library.c, path.read_bytes()
         options, diags = Options(), c_void_p()
         self.c.tess_options_init(byref(options))
         options.target = TARGETS[target]
+        options.fp = FAST if fast else options.fp
         options.plan = plan.encode() if plan else None
         options.constants = (Constant * len(constants))(*(Constant(name.encode(), value) for name, value in constants.items()))
         options.n_constants = len(constants)

@@ -26,6 +26,9 @@ ODD = range(3, 44, 2)
 SIDES = (3, 7, 15, 23, 31, 43)
 RIVAL_SIDES = (3, 7, 11, 17, 23, 31, 43)
 RIVALS = ("cudnn", "fft", "cupy")
+DILATED_SIDES = (7, 11, 15, 21) # every second pixel
+FAST_SIDES = (23, 31, 43)       # under --fp=fast, which may take transforms
+PROGRAM = {"known": "conv2d_pair.tess", "fast": "conv2d_pair.tess", "dilated": "conv2d_dilated.tess"}
 BATCHES, BATCH_MS = 9, 4.0
 AGREES = 2e-5  # of the largest result: both sum up in single precision
 
@@ -47,17 +50,19 @@ def points(only):
     made += [(rival, k, k, 4096) for rival in RIVALS for k in RIVAL_SIDES]
     made += [("given", k, l, 4096) for k in SIDES for l in SIDES if k != l]
     made += [(rival, k, k, 8192) for rival in RIVALS for k in RIVAL_SIDES]
+    made += [("dilated", k, k, size) for size in SIZES for k in DILATED_SIDES]
+    made += [("fast", k, k, size) for size in SIZES for k in FAST_SIDES]
     return [p for p in made if not only or p[0] in only.split(",")]
 
 
 # ---- Compiling, which is most of the time of a first run, side by side -----------------------------------------------------------------
 def compile_all(todo, seconds):
-    programs = {p[:3] for p in todo if p[0] in ("known", "given")}
+    programs = {p[:3] for p in todo if p[0] not in RIVALS}
 
     def one(p):
         kind, k, l = p
-        words = ([PROGRAMS / "conv2d_pair.tess", "random:1:1024x1024", f"R={k // 2}", f"S={l // 2}"] if kind == "known" else
-                 [PROGRAMS / "conv2d_given.tess", "random:1:1024x1024", f"random:2:{k}x{l}", f"K={k}", f"L={l}"])
+        words = ([PROGRAMS / "conv2d_given.tess", "random:1:1024x1024", f"random:2:{k}x{l}", f"K={k}", f"L={l}"] if kind == "given" else
+                 [PROGRAMS / PROGRAM[kind], "random:1:1024x1024", f"R={k // 2}", f"S={l // 2}"] + ["--fp=fast"] * (kind == "fast"))
         if time.monotonic() < end:
             subprocess.run([BUILD / "tessera", "bench", *words, "--target=cuda", "--runs=1"], capture_output=True, timeout=120, check=False)
     end = time.monotonic() + seconds
@@ -108,6 +113,19 @@ def mask_of(torch, k, l):
     return (made / made.sum()).float().cuda()
 
 
+def dilated(mask):
+    """With a row and a column of zeros between neighbours."""
+    k, l = mask.shape
+    made = mask.new_zeros(2 * k - 1, 2 * l - 1)
+    made[::2, ::2] = mask
+    return made
+
+
+def limit(kind):
+    """Transforms round relative to the largest of all values."""
+    return AGREES * (20 if kind in ("fft", "fast") else 1)
+
+
 # ---- Runs ------------------------------------------------------------------------------------------------------------------------------
 def time_torch(torch, work):
     """A function that gives the mean milliseconds of some calls of `work`."""
@@ -130,14 +148,14 @@ def median(measure):
 
 def run_tessera(library, images, kind, mask):
     k, l = mask.shape
-    program = (library.program(PROGRAMS / "conv2d_pair.tess", R=k // 2, S=l // 2) if kind == "known" else
-               library.program(PROGRAMS / "conv2d_given.tess", K=k, L=l))
+    program = (library.program(PROGRAMS / "conv2d_given.tess", K=k, L=l) if kind == "given" else
+               library.program(PROGRAMS / PROGRAM[kind], fast=kind == "fast", R=k // 2, S=l // 2))
     try:
         program.bind(images.result, photo=images.photo, **({"w": mask} if kind == "given" else {}))
         images.result.fill_(math.nan)
         program.run()
-        error = images.agrees(images.result, mask)
-        return error, median(program.time_runs) if error < AGREES else None
+        error = images.agrees(images.result, dilated(mask) if kind == "dilated" else mask)
+        return error, median(program.time_runs) if error < limit(kind) else None
     finally:
         program.free()
 
@@ -169,8 +187,7 @@ def run_rival(torch, images, kind, mask):
     except ImportError:
         return None, None
     error = images.agrees(work(), mask)
-    limit = AGREES * (20 if kind == "fft" else 1) # transforms round relative to the largest of all values
-    return error, median(time_torch(torch, work)) if error < limit else None
+    return error, median(time_torch(torch, work)) if error < limit(kind) else None
 
 
 def time_copy(library, size):

@@ -186,9 +186,13 @@ static void branch(CWriter *w, const LStmt *s)
 
 static void definition(CWriter *w, const LStmt *s)
 {
-    tessi_c_prepare(w, &s->a, 1);
+    const bool after = w->gpu && s->b.v;
+    tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, after ? 2 : 1);
     const LVar *x = &w->p->vars.at[s->var.v];
     const char *value = tessi_c_printed(w, s->a, C_LOOSE);
+    if (after)
+        value =
+            tessi_sprintf(w->arena, "TESS_AFTER(%s, %s)", value, tessi_c_printed(w, s->b, C_LOOSE));
     if (!w->needs.var[s->var.v]) {
         tessi_c_line(w, "TESS_KEEP(%s);", value);
         return;

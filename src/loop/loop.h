@@ -110,7 +110,9 @@ enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { /* LET: */
        LLET_HERE =
            1, /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
-       LLET_KEPT = 2 /* the value is to be in a register until here, although nobody uses it */
+       LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
+       LLET_AFTER =
+           4 /* as HERE; and not to be computed from before the value b is known, so that fewer are on their way at once */
 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;

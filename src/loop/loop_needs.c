@@ -59,6 +59,8 @@ static bool mark_stmt(Marker *m, const LStmt *s)
         if (!m->needs->var[s->var.v])
             return false;
         mark_expr(m, s->a);
+        if (s->b.v)
+            mark_expr(m, s->b);
         return true;
     case LSTMT_STORE:
     case LSTMT_ADD:

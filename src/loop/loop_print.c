@@ -357,10 +357,15 @@ static void print_stmt(Printer *pr, const LStmt *s)
         break;
     case LSTMT_LET:
         print_definition(pr,
-                         s->flags & LLET_HERE   ? "here"
-                         : s->flags & LLET_KEPT ? "keep"
-                                                : "let",
+                         s->flags & LLET_HERE    ? "here"
+                         : s->flags & LLET_KEPT  ? "keep"
+                         : s->flags & LLET_AFTER ? "after"
+                                                 : "let",
                          s);
+        if (s->b.v) {
+            tessi_text_add(pr->out, " after ");
+            print_expr(pr, s->b, 0);
+        }
         break;
     case LSTMT_VAR: print_definition(pr, "var", s); break;
     case LSTMT_SET: print_definition(pr, "set", s); break;

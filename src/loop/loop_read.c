@@ -189,6 +189,17 @@ static bool read_definition(LoopReader *r, LStmt *s, bool is_mutable)
     return s->a.v && declare_var(r, &name, type, is_mutable, &s->var);
 }
 
+static bool read_after(LoopReader *r, LStmt *s)
+{
+    s->flags = LLET_AFTER;
+    if (!read_definition(r, s, false))
+        return false;
+    if (!accept_word(r, "after"))
+        return tessi_loop_fault(r, "expected 'after'");
+    s->b = tessi_loop_read_expr(r);
+    return s->b.v != 0;
+}
+
 static bool read_set(LoopReader *r, LStmt *s)
 {
     LoopToken name;
@@ -314,6 +325,8 @@ static bool read_stmt(LoopReader *r, LBlock *block)
         s->flags = here ? LLET_HERE : LLET_KEPT;
         return read_definition(r, s, false);
     }
+    if (accept_word(r, "after"))
+        return read_after(r, tessi_lstmt(r->p, block, LSTMT_LET));
     if (accept_word(r, "var"))
         return read_definition(r, tessi_lstmt(r->p, block, LSTMT_VAR), true);
     if (accept_word(r, "set"))

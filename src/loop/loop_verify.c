@@ -351,7 +351,10 @@ static bool check_let(Verifier *v, const LStmt *s)
 {
     if (!s->var.v || s->var.v >= v->p->vars.n)
         return fault(v, "a statement names no variable");
+    if (!s->b.v != !(s->flags & LLET_AFTER))
+        return fault(v, "a statement is after nothing");
     return check_expr(v, s->a, v->p->vars.at[s->var.v].type)
+           && (!s->b.v || check_expr(v, s->b, tessi_lexpr(v->p, s->b)->type))
            && define(v, s->var, s->kind == LSTMT_VAR);
 }
 

@@ -98,11 +98,11 @@ static LExprId element_of(Lower *l, const Row *row, LExprId x, bool inside)
     return tessi_scope_place1(l, value);
 }
 
-static void read_element(Lower *l, const Lines *lines, uint32_t i, uint32_t k, const Row *row,
+/* Element k, from the column `first` of the thread on. */
+static void read_element(Lower *l, const Line *line, uint32_t k, const Row *row, LExprId first,
                          bool inside)
 {
-    const Line *line = &lines->lines.at[i];
-    LExprId x = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
+    LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, line->first + k));
     /* A name of its own keeps what is computed from it here: there are not registers for all. */
     if (!inside)
         x = tessi_scope_here(l, "at_x", x);
@@ -120,7 +120,7 @@ static void read_vectors(Lower *l, const Lines *lines, uint32_t i, const Row *ro
     const Line *line = &lines->lines.at[i];
     for (uint32_t k = 0; k < line->n; k += line->width) {
         if (!line->dense) {
-            read_element(l, lines, i, k, row, true);
+            read_element(l, line, k, row, lines->x, true);
             continue;
         }
         LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
@@ -132,13 +132,27 @@ static void read_vectors(Lower *l, const Lines *lines, uint32_t i, const Row *ro
     }
 }
 
-/* What nobody reads is any value. */
+static LExprId element_read(Lower *l, const Line *line, uint32_t k)
+{
+    LExprId at = tessi_l_int(l, k % line->width);
+    LExprId value = tessi_lexpr_load(l->p, line->vector[k / line->width], &at, 1);
+    tessi_pin(l, value, tessi_scope_depth(l));
+    return value;
+}
+
+/* Some elements at a time: with all on their way at once their addresses would take registers that are scarce, also where nothing of this
+ * is executed, for compilers then save registers everywhere. What nobody reads is any value. */
 static void read_elements(Lower *l, const Lines *lines, uint32_t i, const Row *row)
 {
     const Line *line = &lines->lines.at[i];
+    LExprId first = lines->x;
+    uint32_t n = 0;
     for (uint32_t k = 0; k < line->n; k++) {
         if (is_read(lines, i, k)) {
-            read_element(l, lines, i, k, row, false);
+            if (n && lines->together && n % lines->together == 0)
+                first = tessi_scope_after(l, "next_x", lines->x, element_read(l, line, k - 1));
+            n++;
+            read_element(l, line, k, row, first, false);
             continue;
         }
         const ScalarType t = tessi_stage(l->g, row->patch->producer)->type;
@@ -179,14 +193,6 @@ static const char *name_of(Lower *l, const char *stage, int64_t x)
 {
     const char *side = x < 0 ? "_m" : x > 0 ? "_p" : "_";
     return tessi_sprintf(l->arena, "%s%s%d", stage, side, (int)(x < 0 ? -x : x));
-}
-
-static LExprId element_read(Lower *l, const Line *line, uint32_t k)
-{
-    LExprId at = tessi_l_int(l, k % line->width);
-    LExprId value = tessi_lexpr_load(l->p, line->vector[k / line->width], &at, 1);
-    tessi_pin(l, value, tessi_scope_depth(l));
-    return value;
 }
 
 void tessi_lines_take(Lower *l, Lines *lines)

@@ -18,6 +18,7 @@ typedef struct Lines {
     uint32_t columns;  /* of a thread */
     LExprId x;         /* its first */
     int64_t step;      /* from one row of pixels that a window reads to the next */
+    uint32_t together; /* elements read at once where they are read one by one; 0 = all */
 } Lines;
 
 /* The lines that the expressions read, which are of one row for each row of points. */

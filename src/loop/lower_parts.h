@@ -220,6 +220,8 @@ LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start);
 LExprId tessi_scope_let(Lower *l, const char *name, LExprId value);
 /* The same; what is computed from it stays inside of the loops around. */
 LExprId tessi_scope_here(Lower *l, const char *name, LExprId value);
+/* The same; and not before the value `after` is known. */
+LExprId tessi_scope_after(Lower *l, const char *name, LExprId value, LExprId after);
 /* The same; the value is in a register until here, used or not. */
 LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value);
 /* `original` is computed here, as `value`; its users find the LET. */

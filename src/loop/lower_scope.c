@@ -178,6 +178,16 @@ LExprId tessi_scope_here(Lower *l, const char *name, LExprId value)
     return var;
 }
 
+LExprId tessi_scope_after(Lower *l, const char *name, LExprId value, LExprId after)
+{
+    after = tessi_scope_place1(l, after);
+    LExprId var = tessi_scope_let(l, name, value);
+    LBlock *block = l->scopes.at[l->scopes.n - 1].block;
+    block->at[block->n - 1]->flags |= LLET_AFTER;
+    block->at[block->n - 1]->b = after;
+    return var;
+}
+
 LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value)
 {
     LExprId var = tessi_scope_let(l, name, value);

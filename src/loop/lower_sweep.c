@@ -8,6 +8,8 @@
 #include "loop/lower_line.h"
 #include "loop/lower_window.h"
 
+enum { TOGETHER = 16 }; /* elements that threads at edges ask for before they wait */
+
 typedef struct Sum {
     Member member;
     LVarId *var; /* by row and column of the thread */
@@ -142,6 +144,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     l->inside_last = l->inside_rows = false;
     find(&s);
     tessi_lines_find(l, s.bodies.at, s.bodies.n, s.columns, &s.lines);
+    s.lines.together = TOGETHER;
     const int64_t across = (int64_t)group->block[0] * s.columns;
     LExprId step = tessi_l_int(l, s.lines.step), part = tessi_l_int(l, s.rows * s.lines.step);
     LExprId blocks =

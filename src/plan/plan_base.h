@@ -135,6 +135,7 @@ typedef struct KernelCost {
     double seconds;         /* of one point */
     double nodes;           /* of the code */
     double code;            /* instructions of a thread in a straight line */
+    double loads;           /* of a thread */
     double
         in_rounds; /* of tiles: instructions for a point, were threads without work to compute along */
     double

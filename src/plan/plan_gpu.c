@@ -219,7 +219,8 @@ static void make_narrow(PlanGroup *group, const KernelCost *cost)
         return;
     group->block[0] = WARP;
     group->block[1] = (uint16_t)(threads / WARP);
-    if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2) {
+    if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2
+        && !(cost->windows && cost->long_code)) {
         group->block[1] = (uint16_t)(2 * group->block[1]);
         group->resident = (uint8_t)((group->resident + 1) / 2);
     }
@@ -238,7 +239,9 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
     if ((blocks > 1.02 || warps > 1.02) && !one_path)
         group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
-    if (group->split == SPLIT_INTERIOR && group->kernel == KERNEL_REGISTER && !c->f->few
+    /* Of long code without rules compilers make more than the count of instructions says. */
+    const bool apart = group->split == SPLIT_INTERIOR || (cost.windows && cost.long_code);
+    if (apart && group->kernel == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
     if (group->kernel == KERNEL_REGISTER && !c->f->few)
@@ -304,30 +307,40 @@ static bool has_small(const Chooser *c, const PlanGroup *group)
     return small;
 }
 
+/* How much of the time of the best so far a kernel may take at most to be better. Launches hide what is little; of tiles that are narrower,
+ * and of what is computed again, the model knows less than of more rows. */
+static double better_than(const Chooser *c, const KernelCost *cost, bool narrower)
+{
+    return c->f->few ? 0.9 : cost->windows || cost->chain || narrower ? 0.99 : 0.995;
+}
+
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
-    static const uint8_t rows[] = { 4, 2, 1, 8 }; /* the first unless others are clearly better */
+    enum { HEIGHTS = 4 }; /* of threads: the first unless others are better */
+    static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
+    static const uint8_t window_rows[HEIGHTS] = { 16, 8, 4, 2 };
     if (group->transform) {
         tessi_plan_transform_kernel(group);
         c->total += tessi_plan_transform_seconds(c->f, c->m, group);
         return;
     }
     tessi_plan_point_kernel(group);
-    bool tiles = true;
+    bool tiles = true, windows = false;
     uint32_t bytes = 1;
     VEC_FOREACH (const StageId, member, &group->members) {
+        windows = windows || c->f->has_window[member->v];
         const uint32_t size = tessi_type_info(tessi_stage(c->f->g, *member)->type)->bytes;
         tiles = tiles && tessi_plan_can_tile(c->f, *member);
         bytes = size > bytes ? size : bytes;
     }
     const bool small = has_small(c, group);
-    const double better = c->f->few ? 0.9 : 0.99; /* launches hide what is little */
+    const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
     PlanGroup best = *group;
     KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
     const KernelCost point = least;
     for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
-        for (size_t i = 0; i < 2 * sizeof rows; i++) {
+        for (size_t i = 0; i < 2 * HEIGHTS; i++) {
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
             if (in_plane && !c->f->few) /* rules at the edges alone, if at all */
@@ -339,7 +352,8 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
                 continue;
             shape_block(&tried);
             KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            if (!cost.feasible || cost.seconds > better * least.seconds)
+            if (!cost.feasible
+                || cost.seconds > better_than(c, &cost, columns < 16 / bytes) * least.seconds)
                 continue;
             best = tried;
             least = cost;

@@ -313,6 +313,7 @@ static void count(Counter *c)
         }
     }
     c->cost.instructions += loads;
+    c->cost.loads = loads;
     c->cost.dram_seconds = bytes / (c->m->memory_gbs * 1e9);
     if (c->cost
             .windows) { /* sums step by step: they and some rows of what they read are alive at once */
@@ -434,12 +435,21 @@ static double halo_seconds(const Counter *c)
         return 0;
     const double rows = (double)(c->group->block[0] * c->group->block[1] / WARP * c->rows);
     const double bytes = 4 * c->words * (1 + 2 * (double)c->cost.halo[0] / rows);
-    return bytes / (SERVED * c->m->l2_gbs * 1e9);
+    return bytes / (SERVED * c->m->l2_gbs * (double)c->m->cores * 1e9);
 }
 
 static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
 {
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
+}
+
+/* Windows written out: of long code many warps that run through it together ask for each instruction once, which is bearable; where there
+ * are too many loads compilers make them early, and spill. */
+static double window_factor(const KernelCost *cost)
+{
+    enum { TOO_LONG = 3400, MOST_LOADS = 100 };
+    const double waits = 1.15, again = 1.4;
+    return waits * (cost->code > TOO_LONG ? again : 1) * (cost->loads > MOST_LOADS ? again : 1);
 }
 
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -461,15 +471,15 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->instructions /= points;
     cost->issue_seconds = issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
-    cost->long_code = cost->code > SMALL_CODE;
+    cost->long_code = cost->code > (cost->windows ? CACHED_CODE : SMALL_CODE);
     bool given = false; /* coefficients, which threads load one by one */
     for (uint32_t v = 1; v < f->g->stages.n; v++)
         given = given || c.uniform[v];
     if (cost->windows && given)
         cost->issue_seconds *= 1.25;
-    else if (cost->windows && cost->code > CACHED_CODE)
-        cost->issue_seconds *= 1.4;
-    if (cost->long_code)
+    else if (cost->windows)
+        cost->issue_seconds *= window_factor(cost);
+    if (cost->long_code && (given || !cost->windows))
         cost->issue_seconds *= 1.2;
     const int64_t most = registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
@@ -690,7 +700,7 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
         ROW = 70,      /* instructions of a row of pixels, */
         PART = 8,      /* of a row of the window over it, */
         GROUP = 150,   /* and of the rows that are computed together */
-        A_THREAD = 46, /* registers */
+        A_THREAD = 40, /* registers, two vectors of coefficients among them */
         ENOUGH = 4     /* warps of a scheduler */
     };
     Counter c = { .f = f, .an = an, .m = m };

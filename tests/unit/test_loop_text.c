@@ -40,6 +40,7 @@ static const char everything[] =
     "      local line\n"
     "      here at: index = x#2 + 1\n"
     "      keep held: float = line[at]\n"
+    "      after next: index = at - 1 after held\n"
     "      unroll for k in 0 .. 9 {\n"
     "        store line[k] = fma(v, nanf, 1e+10f)\n"
     "      }\n"
