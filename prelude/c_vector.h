@@ -393,6 +393,45 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_FMA_##V##_##s(a, b, c);                                                 \
     }
 
+/* Minima and maxima of reals, r = a < b ? a : b and r = b < a ? a : b: one instruction, which compilers find in the lanes only as long as
+ * neither operand is a constant. */
+#if TESS_GCC_X86 == 64
+#define TESS_MIN_v_f32(r, a, b)   r = __builtin_ia32_minps512_mask(a, b, a, -1, 4)
+#define TESS_MAX_v_f32(r, a, b)   r = __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
+#define TESS_MIN_v64_f64(r, a, b) r = __builtin_ia32_minpd512_mask(a, b, a, -1, 4)
+#define TESS_MAX_v64_f64(r, a, b) r = __builtin_ia32_maxpd512_mask(a, b, a, -1, 4)
+#elif TESS_GCC_X86 == 32
+#define TESS_MIN_v_f32(r, a, b)   r = __builtin_ia32_minps256(a, b)
+#define TESS_MAX_v_f32(r, a, b)   r = __builtin_ia32_maxps256(a, b)
+#define TESS_MIN_v64_f64(r, a, b) r = __builtin_ia32_minpd256(a, b)
+#define TESS_MAX_v64_f64(r, a, b) r = __builtin_ia32_maxpd256(a, b)
+#elif TESS_GCC_X86 == 16
+#define TESS_MIN_v_f32(r, a, b)   r = __builtin_ia32_minps(a, b)
+#define TESS_MAX_v_f32(r, a, b)   r = __builtin_ia32_maxps(a, b)
+#define TESS_MIN_v64_f64(r, a, b) r = __builtin_ia32_minpd(a, b)
+#define TESS_MAX_v64_f64(r, a, b) r = __builtin_ia32_maxpd(a, b)
+#else
+#define TESS_MIN_v_f32(r, a, b)   TESS_MIN_LANES(v, r, a, b)
+#define TESS_MAX_v_f32(r, a, b)   TESS_MAX_LANES(v, r, a, b)
+#define TESS_MIN_v64_f64(r, a, b) TESS_MIN_LANES(v64, r, a, b)
+#define TESS_MAX_v64_f64(r, a, b) TESS_MAX_LANES(v64, r, a, b)
+#endif
+#define TESS_MIN_v64_f32(r, a, b) TESS_MIN_LANES(v64, r, a, b)
+#define TESS_MAX_v64_f32(r, a, b) TESS_MAX_LANES(v64, r, a, b)
+#define TESS_MIN_LANES(V, r, a, b) \
+    TESS_EACH_LANE(V)              \
+    r[i] = a[i] < b[i] ? a[i] : b[i]
+#define TESS_MAX_LANES(V, r, a, b) \
+    TESS_EACH_LANE(V)              \
+    r[i] = b[i] < a[i] ? a[i] : b[i]
+#define TESS_VECTOR_EXTREME(V, op, OP, s)                                \
+    TESS_FN tess_##s##V tess_##op##_##s##V(tess_##s##V a, tess_##s##V b) \
+    {                                                                    \
+        tess_##s##V r = { 0 };                                           \
+        TESS_##OP##_##V##_##s(r, a, b);                                  \
+        return r;                                                        \
+    }
+
 /* e^x. Where one instruction multiplies by powers of two and rounds once, it replaces eight. */
 #if TESS_GCC_X86 == 64
 #define TESS_FMA_16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
@@ -513,16 +552,26 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
         x[i] = limit;                                                    \
         return steps;                                                    \
     }
-/* The same from 0 to `most`, NaN as 0. In two loops, each of which is one instruction: compilers see through both in one. */
-#define TESS_VECTOR_POSITIVE(V, sat, s, from, most, steps)               \
-    TESS_FN tess_##s##V tess_##sat##s##V##_from_##from(tess_##from##V a) \
-    {                                                                    \
-        tess_##from##V t = { 0 }, x = { 0 };                             \
-        TESS_EACH_LANE(V)                                                \
-        t[i] = 0 < a[i] ? a[i] : 0;                                      \
-        TESS_EACH_LANE(V)                                                \
-        x[i] = t[i] < most ? t[i] : most;                                \
-        return steps;                                                    \
+/* The same from 0 to `most`, NaN as 0. Written out in two loops, each of which is one instruction: compilers see through both in one. */
+#if TESS_GCC_X86
+#define TESS_POSITIVE(V, x, a, most)                               \
+    const tess_f32##V zeros = { 0 }, limits = zeros + (float)most; \
+    TESS_MAX_##V##_f32(x, a, zeros);                               \
+    TESS_MIN_##V##_f32(x, x, limits)
+#else
+#define TESS_POSITIVE(V, x, a, most) \
+    tess_f32##V t = { 0 };           \
+    TESS_EACH_LANE(V)                \
+    t[i] = 0 < a[i] ? a[i] : 0;      \
+    TESS_EACH_LANE(V)                \
+    x[i] = t[i] < most ? t[i] : most
+#endif
+#define TESS_VECTOR_POSITIVE(V, s, most, steps)                   \
+    TESS_FN tess_##s##V tess_sat_##s##V##_from_f32(tess_f32##V a) \
+    {                                                             \
+        tess_f32##V x = { 0 };                                    \
+        TESS_POSITIVE(V, x, a, most);                             \
+        return steps;                                             \
     }
 /* Whether an element is not 0; `steps` leads from the truth values x to lanes. */
 #define TESS_VECTOR_IS(V, sat, from, limit, I, steps)                  \

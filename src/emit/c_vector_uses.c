@@ -193,6 +193,12 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
         if (t == TYPE_F32)
             return tessi_sprintf(w->arena, "TESS_VECTOR_EXP(%s)", v);
         return tessi_sprintf(w->arena, "TESS_VECTOR_1(%s, %s, %s)", v, name, s);
+    case OP_MIN:
+    case OP_MAX:
+        if (tessi_is_real(t))
+            return tessi_sprintf(w->arena, "TESS_VECTOR_EXTREME(%s, %s, %s, %s)", v, name,
+                                 op == OP_MIN ? "MIN" : "MAX", s);
+        return tessi_sprintf(w->arena, "TESS_VECTOR_2(%s, %s, %s)", v, name, s);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -266,8 +272,8 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
     const char *x =
         rounds && !small ? tessi_sprintf(w->arena, "tess_rint_%s(a[i])", brief(from)) : "a[i]";
     if (small && range.lo == 0)
-        return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, sat_, %s, f32, %s, %s)", v,
-                             brief(to), tessi_text_str(&hi), steps);
+        return tessi_sprintf(w->arena, "TESS_VECTOR_POSITIVE(%s, %s, %s, %s)", v, brief(to),
+                             tessi_text_str(&hi), steps);
     const char *limit = tessi_sprintf(w->arena, "tess_limit_%s(%s, %s, %s)", brief(from), x,
                                       tessi_text_str(&lo), tessi_text_str(&hi));
     return tessi_sprintf(w->arena, "TESS_VECTOR_LIMITED(%s, %s, %s, %s, %s, %s)", v,
