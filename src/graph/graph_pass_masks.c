@@ -581,6 +581,13 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
             return write_out(m, t, &c);
         }
     }
+    Taps half;
+    if (tessi_taps_fold(m, t, &half)) {
+        m->form.folded = true;
+        m->form.steps += count_used(&half);
+        m->form.error += (count_used(&half) + 2) * tessi_half_unit(t->type);
+        return as_loop(m, at, &half);
+    }
     m->form.steps += taps;
     m->form.error += (taps + 1) * tessi_half_unit(t->type);
     return otherwise.v ? otherwise : as_loop(m, at, t);

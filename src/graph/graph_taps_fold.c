@@ -1,6 +1,7 @@
 /* Columns of a mask that are equal, or equal but for their signs: what they weigh is added up first, and each weight applied once. The
  * sum of two columns' values at a row serves every row of the mask, for results below each other, so a column of one weight only
  * gains nothing. */
+#include "graph/graph_rewrite.h"
 #include "graph/graph_taps.h"
 
 static bool same_weight(const Taps *t, uint32_t a, uint32_t b, bool turned)
@@ -37,6 +38,13 @@ static bool serves_other_points(Masks *m, const Taps *t, const Window *w)
     return true;
 }
 
+static bool may_fold(Masks *m, const Taps *t)
+{
+    return tessi_is_real(t->type) && m->fp != FP_STRICT && t->method != METHOD_DIRECT
+           && t->reduction == REDUCE_SUM
+           && serves_other_points(m, t, tessi_window(m->to, t->window));
+}
+
 Columns tessi_taps_columns(Masks *m, const Taps *t)
 {
     Arena *a = m->to->arena;
@@ -45,8 +53,7 @@ Columns tessi_taps_columns(Masks *m, const Taps *t)
     c.like = ARENA_NEW_ARRAY(a, uint32_t, c.n);
     c.turned = ARENA_NEW_ARRAY(a, bool, c.n);
     uint32_t *alike = ARENA_NEW_ARRAY(a, uint32_t, c.n);
-    const bool may = tessi_is_real(t->type) && m->fp != FP_STRICT && t->method != METHOD_DIRECT
-                     && t->reduction == REDUCE_SUM && serves_other_points(m, t, w);
+    const bool may = may_fold(m, t);
     for (uint32_t k = 0; k < c.n; k++) {
         const uint32_t taps = taps_of_column(t, c.n, k);
         c.like[k] = k;
@@ -65,4 +72,112 @@ Columns tessi_taps_columns(Masks *m, const Taps *t)
             c.most = alike[c.like[k]];
     }
     return c;
+}
+
+/* ---- Loops --------------------------------------------------------------------------------------------------------------------- */
+
+/* The window whose last variable goes over the first half of the columns, and what is read there or in the column opposite. */
+typedef struct Half {
+    WindowId from, to;
+    uint32_t var;
+    int64_t ends; /* the sum of a column's place and that of the one opposite */
+    bool opposite;
+} Half;
+
+static ExprId read_in_half(Rewrite *r, ExprId id, const Expr *e)
+{
+    (void)id;
+    const Half *half = r->user;
+    if (e->kind != EXPR_LOAD)
+        return tessi_rewrite_rebuild(r, e);
+    Access a = *tessi_access(r->to, e->access);
+    for (uint32_t d = 0; d < a.n_dims; d++)
+        for (uint32_t k = 0; k < a.dim[d].n_terms; k++) {
+            AccessDim *dim = &a.dim[d];
+            AccessTerm *term = &dim->term[k];
+            if (term->window.v != half->from.v)
+                continue;
+            term->window = half->to;
+            if (term->var != half->var || !half->opposite)
+                continue;
+            SizeId ends = tessi_size_const(r->to, term->coef * half->ends);
+            dim->add = tessi_size_add(r->to, dim->add, ends);
+            term->coef = -term->coef;
+        }
+    return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
+}
+
+static ExprId half_value(Masks *m, ExprId value, Half half, bool opposite)
+{
+    Rewrite r;
+    half.opposite = opposite;
+    tessi_rewrite_init(&r, m->to, m->to, m->to->arena);
+    r.change = read_in_half;
+    r.user = &half;
+    return tessi_rewrite_expr(&r, value);
+}
+
+/* The window moves reads, at distances that are known, and is no value itself. */
+static bool only_moves_reads(Masks *m, const Taps *t)
+{
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &t->value, 1);
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *e = tessi_expr(m->to, *it);
+        if (e->kind == EXPR_WINVAR && e->window.v == t->window.v)
+            return false;
+        const Access *a = e->kind == EXPR_LOAD ? tessi_access(m->to, e->access) : NULL;
+        for (uint32_t d = 0; a && d < a->n_dims; d++)
+            if (a->dim[d].index.v)
+                return false;
+    }
+    return true;
+}
+
+static bool opposite_columns(const Taps *t, uint32_t columns, bool turned)
+{
+    for (uint32_t k = 0; k < columns; k++)
+        if (!same_column(t, columns, k, columns - 1 - k, turned))
+            return false;
+    return true;
+}
+
+/* Half of the weights; one in the middle is applied to the sum of its value with itself. */
+static bool half_weights(const Taps *t, Arena *a, const Window *half, uint32_t columns, Matrix *out)
+{
+    if (!tessi_matrix_init(out, a, half))
+        return false;
+    const uint32_t kept = (columns + 1) / 2;
+    for (uint32_t k = 0; k < out->n; k++) {
+        const uint32_t from = k / kept * columns + k % kept;
+        out->used[k] = t->weights.used[from];
+        out->at[k] = t->weights.at[from];
+        if (2 * (k % kept) + 1 != columns)
+            continue;
+        const double middle = t->weights.at[from].f;
+        out->at[k].f = tessi_matrix_rounded(t->type, middle / 2);
+        if (out->at[k].f * 2 != middle)
+            return false;
+    }
+    return true;
+}
+
+bool tessi_taps_fold(Masks *m, const Taps *t, Taps *folded)
+{
+    Graph *g = m->to;
+    Window w = *tessi_window(g, t->window);
+    Half half = { .from = t->window, .var = w.n_vars - 1u };
+    const uint32_t columns = t->weights.dim[half.var];
+    const bool turned = !opposite_columns(t, columns, false);
+    if (!may_fold(m, t) || columns < 2 || columns == t->weights.n
+        || (turned && !opposite_columns(t, columns, true)) || !only_moves_reads(m, t))
+        return false;
+    half.ends = (int64_t)w.lo[half.var] + w.hi[half.var];
+    w.hi[half.var] = w.lo[half.var] + (int32_t)((columns + 1) / 2) - 1;
+    *folded = *t;
+    if (!half_weights(t, g->arena, &w, columns, &folded->weights))
+        return false;
+    folded->window = half.to = tessi_graph_window(g, &w);
+    folded->value = tessi_expr_op(g, turned ? OP_SUB : OP_ADD, half_value(m, t->value, half, false),
+                                  half_value(m, t->value, half, true), (ExprId){ 0 });
+    return true;
 }
