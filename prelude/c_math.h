@@ -62,39 +62,51 @@ TESS_FN float tess_scale_f32(float x, uint32_t u)
 #define TESS_EXP_MOST_F32  90.0f
 #define TESS_SAME_F32(x)   (x)
 
-/* 2^k * e^x for an x that is at most TESS_EXP_MOST_F32, or NaN */
-TESS_FN float tess_scaled_exp_low_f32(float x, int32_t k)
-{
-    x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
-    TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
-    return tess_scale_f32(p, tess_bits_f32(t) + (uint32_t)k);
-}
+/* 2^k * e^x */
 TESS_FN float tess_scaled_exp_f32(float x, int32_t k)
 {
-    return tess_scaled_exp_low_f32(x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x, k);
+    x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
+    x = x > TESS_EXP_MOST_F32 ? TESS_EXP_MOST_F32 : x;
+    TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
+    return tess_scale_f32(p, tess_bits_f32(t) + (uint32_t)k);
 }
 TESS_FN float tess_exp_f32(float x)
 {
     return tess_scaled_exp_f32(x, 0);
 }
-/* e^x where the printer knows that x is not above 0, or NaN */
+/* e^x where the printer knows that x is not above 0, or NaN: 2^(n + 64) is a normal number for all n there are, so that the last step alone
+ * rounds. */
 TESS_FN float tess_exp_low_f32(float x)
 {
-    return tess_scaled_exp_low_f32(x, 0);
+    x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
+    TESS_EXP_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
+    return p * tess_real_f32((tess_bits_f32(t) << 23) + ((127u + 64u) << 23)) * 0x1p-64f;
 }
 
+/* 2^r for the x = n + r, n integer and |r| <= 1/2, as p; t has n in its low bits. */
+#define TESS_EXP2_STEPS_F32(T, fma, same, x)                                     \
+    T t = x + same(TESS_ROUNDER_F32), n = t - same(TESS_ROUNDER_F32), r = x - n; \
+    T p = fma(same(0x1.4bd10cp-13f), r, same(0x1.5fbc36p-10f));                  \
+    p = fma(p, r, same(0x1.3b21cap-7f));                                         \
+    p = fma(p, r, same(0x1.c6ada8p-5f));                                         \
+    p = fma(p, r, same(0x1.ebfbe6p-3f));                                         \
+    p = fma(p, r, same(0x1.62e432p-1f));                                         \
+    p = fma(p, r, same(1.0f))
+#define TESS_EXP2_LEAST_F32 (-151.0f)
+#define TESS_EXP2_MOST_F32  129.0f
 TESS_FN float tess_exp2_f32(float x)
 {
-    x = x < -151.0f ? -151.0f : x;
-    x = x > 129.0f ? 129.0f : x;
-    float t = x + TESS_ROUNDER_F32, r = x - (t - TESS_ROUNDER_F32);
-    float p = fmaf(0x1.4bd10cp-13f, r, 0x1.5fbc36p-10f);
-    p = fmaf(p, r, 0x1.3b21cap-7f);
-    p = fmaf(p, r, 0x1.c6ada8p-5f);
-    p = fmaf(p, r, 0x1.ebfbe6p-3f);
-    p = fmaf(p, r, 0x1.62e432p-1f);
-    return tess_scale_f32(fmaf(p, r, 1.0f), tess_bits_f32(t));
+    x = x < TESS_EXP2_LEAST_F32 ? TESS_EXP2_LEAST_F32 : x;
+    x = x > TESS_EXP2_MOST_F32 ? TESS_EXP2_MOST_F32 : x;
+    TESS_EXP2_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
+    return tess_scale_f32(p, tess_bits_f32(t));
 }
+#ifndef TESS_EXP2_NEAR /* GPUs have an instruction: off by at most 2^-21 of its value, and 0 may stand for less than 2^-126 */
+TESS_FN float tess_exp2_near_f32(float x)
+{
+    return tess_exp2_f32(x);
+}
+#endif
 
 /* x = 2^e * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f + g. Any value for x that is not positive and finite. */
 typedef struct tess_log_parts_f32 {
@@ -428,6 +440,10 @@ TESS_FN double tess_exp2_f64(double x)
     double t = x + TESS_ROUNDER_F64, r = x - (t - TESS_ROUNDER_F64);
     tess_pair l = tess_pair_product(r, 0x1.62e42fefa39efp-1);
     return tess_scaled_exp_f64(l.hi, fma(r, 0x1.abc9e3b39803fp-56, l.lo), tess_rounded_f64(t));
+}
+TESS_FN double tess_exp2_near_f64(double x)
+{
+    return tess_exp2_f64(x);
 }
 /* e^x - 1 for 0 <= x < 700 */
 TESS_FN tess_pair tess_expm1_pair(double x)

@@ -465,6 +465,25 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_EXP_##V(x);                                   \
     }
 
+/* 2^x, as it suits the target. */
+#if TESS_GCC_X86 == 64
+#define TESS_EXP2_NEAR_v(x)                                                                      \
+    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP2_LEAST_F32), x, (tess_f32v){ 0 }, -1, \
+                                     4);                                                         \
+    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP2_MOST_F32), x, (tess_f32v){ 0 }, -1,  \
+                                     4);                                                         \
+    TESS_EXP2_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                \
+    return __builtin_ia32_scalefps512_mask(p, n, (tess_f32v){ 0 }, -1, 4)
+#else
+#define TESS_EXP2_NEAR_v(x) TESS_EXP_LANES(v, exp2_near, x)
+#endif
+#define TESS_EXP2_NEAR_v64(x) TESS_EXP_LANES(v64, exp2_near, x)
+#define TESS_VECTOR_EXP2_NEAR(V)                             \
+    TESS_FN tess_f32##V tess_exp2_near_f32##V(tess_f32##V x) \
+    {                                                        \
+        TESS_EXP2_NEAR_##V(x);                               \
+    }
+
 /* ---- Conversions ------------------------------------------------------------------------------------- */
 /* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go step by step. */
 #define TESS_AS(V, T, x) \

@@ -158,6 +158,15 @@ TESS_FN float tess_sqrt_whole_f32(float x)
     return fmaf(fmaf(-root, root, x), 0.5f * y, root);
 }
 
+/* 2^x as the hardware has it. */
+#define TESS_EXP2_NEAR
+TESS_FN float tess_exp2_near_f32(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* A byte permutation is one instruction, and so are four products of bytes. */
 TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 {

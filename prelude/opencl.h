@@ -115,6 +115,19 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_CUT_TO_I32(x)   convert_int_sat_rtz(x)
 #define TESS_ROUND_TO_I32(x) convert_int_sat_rte(x)
 
+/* 2^x as the hardware has it. */
+#define TESS_EXP2_NEAR
+TESS_FN float tess_exp2_near_f32(float x)
+{
+#ifdef __NV_CL_C_VERSION
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2(x);
+#endif
+}
+
 #ifdef __NV_CL_C_VERSION
 /* Instructions that OpenCL has no name for: a byte permutation, four products of bytes, the root of prelude/cuda.h. */
 TESS_FN uint32_t tess_byte_perm(uint32_t a, uint32_t b, uint32_t c)

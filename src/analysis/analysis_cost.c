@@ -23,6 +23,7 @@ OpClass tessi_op_class(Op op)
     case OP_CBRT:
     case OP_EXP:
     case OP_EXP2:
+    case OP_EXP2_NEAR:
     case OP_LOG:
     case OP_LOG2:
     case OP_LOG10:

@@ -238,9 +238,10 @@ void tessi_variant_release(tess_program *p, Variant *v);
 /* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in the workspace of `a`. */
 bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
                      tess_args *a);
-/* Compares pixels bit by bit (any NaN equals any NaN); false with a sentence about the first difference. */
+/* Compares pixels bit by bit (any NaN equals any NaN), or within a tolerance relative to the largest of them, integers within one; false
+ * with a sentence about the first difference. */
 bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
-                      Failure *f);
+                      double tolerance, Failure *f);
 /* Compact, zeroed memory for every result in again[]; memory[o] is the caller's to free, also after a failure. */
 bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, void **memory,
                          Failure *f);

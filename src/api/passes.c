@@ -7,6 +7,7 @@
 #include "api/embedded.h"
 #include "api/gpu.h"
 #include "emit/emit.h"
+#include "graph/graph_walk.h"
 #include "loop/lower.h"
 #include "rt/machine.h"
 
@@ -51,6 +52,28 @@ static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *
     return describe_machine(p, &text, f)
                ? tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n)
                : NULL;
+}
+
+/* Fast rounding leaves exponentials to the target. */
+static void add_near_powers(const Graph *g, Plan *plan)
+{
+    ExprWalk walk = { .arena = plan->arena };
+    GRAPH_FOREACH_STAGE (g, id) {
+        bool any = false;
+        VEC_FOREACH (const Piece, piece, &tessi_stage(g, id)->pieces) {
+            const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
+            VEC_FOREACH (const ExprId, e, list)
+                any = any || tessi_expr_is_near(g, *e);
+        }
+        if (!any || !plan->needed[id.v])
+            continue;
+        const char *rest = plan->stage[id.v].reason;
+        plan->stage[id.v].reason = tessi_sprintf(
+            plan->arena,
+            "exponentials as 2^x by the target's instruction: off by at most 2^-21 + 2^-22 |x| of "
+            "their values, 0 for less than 2^-126%s%s",
+            rest && *rest ? "\n" : "", rest ? rest : "");
+    }
 }
 
 /* The form of a mask was chosen before the plan; whoever asks for reasons finds it with the stage. */
@@ -101,6 +124,12 @@ const char *tess_preset(size_t i)
     return tessi_plan_preset_name(i);
 }
 
+static void add_reasons(const Graph *g, Plan *plan)
+{
+    add_forms(g, plan);
+    add_near_powers(g, plan);
+}
+
 /* The given plan, or the best for this machine. NULL with one sentence. */
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
@@ -117,7 +146,7 @@ static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags 
         return NULL;
     }
     if (!fault && !p->options.plan)
-        add_forms(v->graph, plan);
+        add_reasons(v->graph, plan);
     if (!fault)
         return plan;
     if (p->options.plan)

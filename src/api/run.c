@@ -1,4 +1,5 @@
 /* tess_run: one run by the chosen target; tess_verify: the same by the graph interpreter, compared. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,13 +287,50 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
 }
 
 /* ---- Verification ---------------------------------------------------------------------------------------------------- */
-/* Compares one image with what the interpreter made of it; false with the first difference. */
+/* What results may be off by, relative to the largest of them, where devices have operations of their own. */
+static double near_tolerance(const Graph *g)
+{
+    bool near = false;
+    for (ExprId id = { 1 }; id.v < g->exprs.n && !near; id.v++)
+        near = tessi_expr_is_near(g, id);
+    return near ? 1e-5 : 0;
+}
+
+/* The difference is within the tolerance; integers may be off by one. */
+static bool is_near(ScalarType t, Value x, Value y, double tolerance, double largest)
+{
+    if (tolerance == 0)
+        return false;
+    return tessi_is_real(t) ? fabs(x.f - y.f) <= tolerance * largest : llabs(x.i - y.i) <= 1;
+}
+
+/* The largest magnitude of n pixels, of what is real and finite. */
+static double largest_of(const Image *image, const InterpImage *of, int64_t n)
+{
+    int64_t at[MAX_DIMS] = { 0 };
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *pixel = of->data;
+        for (int d = 0; d < image->n_dims; d++)
+            pixel += at[d] * of->stride_bytes[d];
+        VEC_FOREACH (const Channel, c, &image->channels) {
+            const Value v = tessi_load_element(c->type, pixel + c->byte_offset);
+            if (tessi_is_real(c->type) && isfinite(v.f) && fabs(v.f) > largest)
+                largest = fabs(v.f);
+        }
+        for (int d = image->n_dims - 1; d >= 0 && ++at[d] == of->size[d]; d--)
+            at[d] = 0;
+    }
+    return largest;
+}
+
 bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
-                      Failure *f)
+                      double tolerance, Failure *f)
 {
     int64_t at[MAX_DIMS] = { 0 }, n = 1;
     for (int d = 0; d < image->n_dims; d++)
         n *= have->size[d];
+    const double largest = tolerance > 0 ? largest_of(image, want, n) : 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t have_at = 0, want_at = 0;
         for (int d = 0; d < image->n_dims; d++) {
@@ -304,7 +342,7 @@ bool tessi_same_image(const Image *image, const InterpImage *have, const InterpI
                 tessi_load_element(c->type, (const char *)have->data + have_at + c->byte_offset);
             Value y =
                 tessi_load_element(c->type, (const char *)want->data + want_at + c->byte_offset);
-            if (tessi_value_same(c->type, x, y))
+            if (tessi_value_same(c->type, x, y) || is_near(c->type, x, y, tolerance, largest))
                 continue;
             bool real = tessi_is_real(c->type);
             return tessi_failf(f, TESS_ERROR_INTERNAL,
@@ -394,8 +432,9 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
                           .arena = arena };
     if (!tessi_interpret_graph(interp.transform ? v->graph : v->meaning, &interp, f))
         return false;
+    const double tolerance = tessi_is_gpu(tessi_target(p)) ? near_tolerance(g) : 0;
     for (uint32_t o = 0; o < g->outputs.n; o++)
-        if (!tessi_same_image(&g->outputs.at[o], &b.outputs[o], &again[o], f))
+        if (!tessi_same_image(&g->outputs.at[o], &b.outputs[o], &again[o], tolerance, f))
             return false;
     return true;
 }

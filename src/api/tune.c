@@ -124,7 +124,7 @@ static bool same_results(Tuner *t, const Candidate *c)
     const Graph *g = t->v->graph;
     Failure difference = { 0 };
     for (uint32_t o = 0; o < g->outputs.n; o++)
-        if (!tessi_same_image(&g->outputs.at[o], &t->results[o], &t->expected[o], &difference))
+        if (!tessi_same_image(&g->outputs.at[o], &t->results[o], &t->expected[o], 0, &difference))
             return tessi_failf(&t->a->failure, TESS_ERROR_INTERNAL,
                                "internal error: the plan with '%s' for '%s' changes pixels: %.300s",
                                c->change, tessi_stage(g, c->about)->name, difference.text);

@@ -119,6 +119,7 @@ static Value eval_b(Op op, const Value *v)
         case OP_CBRT: return tessi_value_real((double)tess_cbrt_##s(x));                       \
         case OP_EXP: return tessi_value_real((double)tess_exp_##s(x));                         \
         case OP_EXP2: return tessi_value_real((double)tess_exp2_##s(x));                       \
+        case OP_EXP2_NEAR: return tessi_value_real((double)tess_exp2_near_##s(x));             \
         case OP_LOG: return tessi_value_real((double)tess_log_##s(x));                         \
         case OP_LOG2: return tessi_value_real((double)tess_log2_##s(x));                       \
         case OP_LOG10: return tessi_value_real((double)tess_log10_##s(x));                     \

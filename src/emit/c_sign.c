@@ -68,6 +68,7 @@ static unsigned operation_signs(const LoopProgram *p, const LExpr *e, int depth)
     case OP_SQRT:
     case OP_EXP:
     case OP_EXP2:
+    case OP_EXP2_NEAR:
     case OP_HYPOT: return C_NEVER_BELOW_0;
     case OP_NEG: return opposite(signs(p, a[0], depth));
     case OP_MUL: return product_signs(p, a[0], a[1], depth);

@@ -190,8 +190,10 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
                              integer(bytes, false), resized(w, "x", lane, bytes, false));
     case OP_FMA: return tessi_sprintf(w->arena, "TESS_VECTOR_FMA(%s, %s)", v, s);
     case OP_EXP:
+    case OP_EXP2_NEAR:
         if (t == TYPE_F32)
-            return tessi_sprintf(w->arena, "TESS_VECTOR_EXP(%s)", v);
+            return tessi_sprintf(w->arena, "TESS_VECTOR_%s(%s)", op == OP_EXP ? "EXP" : "EXP2_NEAR",
+                                 v);
         return tessi_sprintf(w->arena, "TESS_VECTOR_1(%s, %s, %s)", v, name, s);
     case OP_MIN:
     case OP_MAX:

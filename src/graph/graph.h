@@ -320,6 +320,8 @@ ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId 
 ExprId tessi_expr_asked(Graph *g, ExprId window, MethodRequest request);
 MethodRequest tessi_expr_request(const Graph *g, const Expr *window); /* AUTO: none */
 bool tessi_expr_is_const(const Graph *g, ExprId id, Value *value);
+/* Targets have their own instruction for it, so that bits differ between them (--fp=fast). */
+bool tessi_expr_is_near(const Graph *g, ExprId id);
 /* Rebuilds `root` with every window variable of `w` replaced by the constants `value[]` (used to unroll). */
 ExprId tessi_expr_subst_window(Graph *g, ExprId root, WindowId w, const int32_t *value);
 

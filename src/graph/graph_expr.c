@@ -21,6 +21,12 @@ bool tessi_expr_is_const(const Graph *g, ExprId id, Value *value)
     return true;
 }
 
+bool tessi_expr_is_near(const Graph *g, ExprId id)
+{
+    const Expr *e = tessi_expr(g, id);
+    return e->kind == EXPR_OP && e->op == OP_EXP2_NEAR;
+}
+
 /* ---- Interning ---------------------------------------------------------------------------------------------------- */
 typedef struct ExprKey {
     const Graph *g;

@@ -15,7 +15,10 @@ static bool stays(const Access *a)
 void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coefficients *out)
 {
     const Window *w = tessi_window(l->g, window);
-    *out = (Coefficients){ .window = window, .w = w };
+    *out = (Coefficients){ .window = window,
+                           .w = w,
+                           .height = (int64_t)w->hi[0] - w->lo[0] + 1,
+                           .across = (int64_t)w->hi[1] - w->lo[1] + 1 };
     ExprList list = tessi_reach(l, bodies->at, bodies->n);
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *e = tessi_expr(l->g, list.at[i]);
@@ -25,10 +28,6 @@ void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coeffic
         if (stays(a) && !l->place[a->producer.v].copy.v) /* not in constant memory */
             VEC_PUSH(l->arena, &out->masks, ((Given){ .load = list.at[i] }));
     }
-    if (!out->masks.n)
-        return;
-    out->height = (int64_t)w->hi[0] - w->lo[0] + 1;
-    out->across = (int64_t)w->hi[1] - w->lo[1] + 1;
     VEC_FOREACH (Given, g, &out->masks)
         g->value = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)out->across);
 }

@@ -451,8 +451,8 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_patch.c ---- */
-/* A patch for each image and rule that the expressions read at constant distances, give or take the window; false when some read is not
- * such, or none is. */
+/* A patch for each image and rule that the expressions read at distances that move with a window; false when some read is not such, or
+ * none is. Reads of the point alone have none. */
 bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list);
 /* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it included, or 0 when
  * they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a rule in the first dimension. */
@@ -470,6 +470,8 @@ void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, 
 bool tessi_patch_reach(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi);
 /* The read does not move with the point: a mask, a table. */
 bool tessi_patch_stays(const Access *access);
+/* It moves with the point, and with no window. */
+bool tessi_patch_is_own(const Access *access);
 /* The patch is of the image of the read, with these rules. */
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule);
 /* What a read finds in the patches in force; none when there are none. */

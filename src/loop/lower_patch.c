@@ -34,6 +34,14 @@ bool tessi_patch_stays(const Access *access)
     return true;
 }
 
+bool tessi_patch_is_own(const Access *access)
+{
+    for (int d = 0; d < access->n_dims; d++)
+        if (access->dim[d].absolute || access->dim[d].n_terms)
+            return false;
+    return !tessi_patch_stays(access);
+}
+
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule)
 {
     bool same = access->n_dims == 2 && p->producer.v == access->producer.v;
@@ -74,6 +82,7 @@ typedef struct Finder {
     PatchList *list;
     SizeId width;     /* of the points computed */
     bool rows_inside; /* no rule is needed in the first dimension, for inlined stages neither */
+    bool of_windows;  /* only what moves with a window */
     uint32_t *reads;  /* of a point, those of inlined stages included */
 } Finder;
 
@@ -127,7 +136,9 @@ static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t 
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *access = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (access && !tessi_patch_stays(access) && !add_read(f, access, lo, hi))
+        if (!access || tessi_patch_stays(access) || (f->of_windows && tessi_patch_is_own(access)))
+            continue;
+        if (!add_read(f, access, lo, hi))
             return false;
     }
     return true;
@@ -136,7 +147,7 @@ static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t 
 bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list)
 {
     uint32_t reads = 0;
-    const Finder f = { .l = l, .list = list, .reads = &reads };
+    const Finder f = { .l = l, .list = list, .reads = &reads, .of_windows = true };
     list->n = 0;
     return add_reads(&f, roots, n_roots, 0, 0) && list->n > 0;
 }
@@ -146,7 +157,7 @@ uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t co
 {
     list->n = 0;
     uint32_t reads = 0;
-    Finder f = { l, list, nest->count[1], rows_inside, &reads };
+    Finder f = { l, list, nest->count[1], rows_inside, false, &reads };
     if (!add_reads(&f, nest->roots, nest->n_roots, 0, 0))
         return 0;
     int64_t bytes = 0;

@@ -1,5 +1,6 @@
-/* Windows whose coefficients come with the run, several rows of several columns a thread. A block first copies the coefficients into shared
- * memory, rows padded to whole vectors; then each thread goes over the rows of pixels that its rows of the result read:
+/* Windows whose coefficients come with the run, or that read at the point itself, several rows of several columns a thread. A block first
+ * copies such coefficients into shared memory, rows padded to whole vectors, and a thread reads what its points have; then it goes over the
+ * rows of pixels that its rows of the result read:
  *
  *   for i, rows of pixels:  read row i;  for r, rows of the result:  if 0 <= i - r < K:  sum[r] += row i - r of the window over row i
  *
@@ -15,12 +16,19 @@ typedef struct Sum {
     LVarId *var; /* by row and column of the thread */
 } Sum;
 
+/* A read of the point alone. */
+typedef struct Own {
+    ExprId load;
+    LExprId *value; /* by row and column of the thread */
+} Own;
+
 typedef struct Sweep {
     Lower *l;
     const Nest *nest;
     WindowId window;
     uint32_t rows, columns; /* of a thread */
     VEC(Sum) sums;
+    VEC(Own) own;
     ExprList bodies;
     Lines lines;
     Coefficients given;
@@ -44,6 +52,12 @@ static void find(Sweep *s)
         VEC_PUSH(l->arena, &s->sums, sum);
     }
     tessi_given_find(l, &s->bodies, s->window, &s->given);
+    list = tessi_reach(l, s->bodies.at, s->bodies.n);
+    VEC_FOREACH (const ExprId, id, &list) {
+        const Expr *e = tessi_expr(l->g, *id);
+        if (e->kind == EXPR_LOAD && tessi_patch_is_own(tessi_access(l->g, e->access)))
+            VEC_PUSH(l->arena, &s->own, ((Own){ .load = *id }));
+    }
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------------------------ */
@@ -75,6 +89,24 @@ static LExprId row_of(const Sweep *s, LExprId i)
     return tessi_l_op(l, OP_ADD, s->y, tessi_l_op(l, OP_MUL, i, tessi_l_int(l, s->lines.step)));
 }
 
+/* What the points of the thread have. */
+static void read_own(Sweep *s)
+{
+    Lower *l = s->l;
+    VEC_FOREACH (Own, own, &s->own) {
+        own->value = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)s->rows * s->columns);
+        for (uint32_t r = 0; r < s->rows; r++)
+            for (uint32_t c = 0; c < s->columns; c++) {
+                const ExprList load = { &own->load, 1, 1 };
+                LExprId y = row_of(s, tessi_l_int(l, r));
+                Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &load, y, c);
+                LExprId value = tessi_eval_expr(l, ev, own->load);
+                own->value[r * s->columns + c] =
+                    tessi_scope_let(l, tessi_sprintf(l->arena, "own%u_%u", r, c), value);
+            }
+    }
+}
+
 /* The steps of all columns at one point of the window. */
 static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
 {
@@ -85,6 +117,8 @@ static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
         Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &s->bodies, y, c);
         VEC_PUSH(l->arena, &ev->open, *vars);
         tessi_given_set(l, &s->given, ev, j);
+        VEC_FOREACH (const Own, own, &s->own)
+            tessi_eval_set(l, ev, own->load, own->value[s->row * s->columns + c]);
         VEC_FOREACH (const Sum, sum, &s->sums) {
             LExprId operand[WINDOW_OPERANDS];
             tessi_window_operands(l, ev, &sum->member, operand);
@@ -163,6 +197,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     LExprId whole = tessi_l_op(l, OP_ADD, s.x, tessi_l_int(l, s.columns));
     whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
     tessi_lines_declare(l, &s.lines, s.x);
+    read_own(&s);
     declare_sums(&s);
     LExprId end = tessi_l_int(l, s.rows + s.given.height - 1);
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);

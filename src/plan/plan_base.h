@@ -176,6 +176,7 @@ typedef struct Rolling {
     int64_t images; /* that are read */
     int64_t given;  /* reads that move with the window alone: coefficients that come with the run */
     int64_t constants; /* the same, found in constant memory */
+    int64_t own;       /* reads that move with the point alone */
     bool conditional;  /* some steps are left out */
     uint32_t bytes;    /* of the widest element read or summed up */
 } Rolling;

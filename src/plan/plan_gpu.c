@@ -189,7 +189,8 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
                             group->outputs[0],
                             group->staged.n ? ", coefficients in constant memory" : "")
         : group->kernel == KERNEL_SWEEP
-            ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread, coefficients in shared memory",
+            ? tessi_sprintf(c->f->arena,
+                            "%d x %d outputs a thread, over their rows of pixels in turn",
                             group->outputs[0], group->outputs[1])
         : group->kernel == KERNEL_REGISTER ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
                                                            group->outputs[0], group->outputs[1])

@@ -45,6 +45,19 @@ static int32_t step_of(const Access *a)
     return a->dim[0].term[0].coef;
 }
 
+/* Of the point alone, whatever the variables of the window. */
+static bool moves_with_point(const Scan *s, const Access *a)
+{
+    int64_t add;
+    for (int d = 0; d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        if (a->n_dims != 2 || dim->absolute || dim->src != d || dim->n_terms
+            || !tessi_size_is_const(s->f->g, dim->add, &add))
+            return false;
+    }
+    return a->n_dims == 2;
+}
+
 /* Both are answered by the same rules, and so read from the same rows of pixels. */
 static bool same_line(const Access *a, const Access *b)
 {
@@ -81,7 +94,13 @@ static bool add_read(Scan *s, const Expr *e)
         s->narrow = s->narrow || tessi_stage(s->f->g, a->producer)->type == TYPE_F16;
         return true;
     }
-    if (!moves_along(s, a) || !is_stored(s, a->producer))
+    if (!is_stored(s, a->producer))
+        return false;
+    if (moves_with_point(s, a)) {
+        s->found.own++;
+        return true;
+    }
+    if (!moves_along(s, a))
         return false;
     bool fresh = true;
     VEC_FOREACH (const AccessId, id, &s->moving) {
@@ -191,7 +210,7 @@ static bool can_be_given(const Scan *s)
 const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };
-    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]))
+    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]) || s.found.own)
         return tessi_sprintf(f->arena,
                              "group '%s': rolling sums are for one whole stage of two dimensions, "
                              "with windows of one range over stored images whose rows move with "
@@ -271,7 +290,7 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
     static const uint8_t columns[] = { 8, 4, 2, 1 };
     Scan s = { .f = f, .p = p, .group = group };
     KernelCost least = { .feasible = false };
-    if (group->members.n != 1 || !scan(&s, group->members.at[0]))
+    if (group->members.n != 1 || !scan(&s, group->members.at[0]) || s.found.own)
         return least;
     PlanGroup shared = in_line(group, KERNEL_ROLLING, THREADS), constant = shared;
     if (s.found.given)
@@ -291,17 +310,18 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
 
 /* ---- Sweeps --------------------------------------------------------------------------------------------------------------------- */
 
-/* The same with coefficients that come with the run: a block copies them into shared memory, and a thread computes some rows at a time
+/* The same for windows whose code would be too long for all rows of the result that a row of pixels takes part in: a thread computes some
+ * rows at a time. Their coefficients come with the run, and a block copies them into shared memory; or they read at the point itself
  * (src/loop/lower_sweep.c). */
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };
-    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]) || !s.found.given
-        || !can_be_given(&s))
+    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0])
+        || !(s.found.given || s.found.own) || !can_be_given(&s))
         return tessi_sprintf(f->arena,
                              "group '%s': sweeps are for one stage that could have rolling sums, "
-                             "with coefficients that come with the run, fit shared memory, and no "
-                             "steps left out",
+                             "with coefficients that come with the run and fit shared memory, or "
+                             "reads at the point itself, and no steps left out",
                              group->name);
     if (group->block[1] != 1 || group->split != SPLIT_NONE)
         return tessi_sprintf(f->arena,
@@ -327,8 +347,8 @@ KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const
                                    const Plan *p, PlanGroup *group)
 {
     enum { THREADS = 64 };
-    static const uint8_t outputs[][2] = { { 8, 6 }, { 8, 5 }, { 8, 4 }, { 8, 3 },
-                                          { 8, 2 }, { 4, 4 }, { 4, 2 }, { 2, 2 } };
+    static const uint8_t outputs[][2] = { { 8, 6 }, { 8, 5 }, { 8, 4 }, { 8, 3 }, { 8, 2 },
+                                          { 4, 4 }, { 4, 2 }, { 4, 1 }, { 2, 2 } };
     const PlanGroup before = *group;
     KernelCost least = { .feasible = false };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {

@@ -132,6 +132,28 @@ static void test_extremes_are_taken_in_parts(void **state)
     assert_non_null(strstr(testing_printed(*state, simplified(*state, real, FP_FAST)), "part"));
 }
 
+/* Fast rounding leaves exponentials to the target: constant factors go into the exponent, and so do positive weights of products. */
+static void test_near_powers(void **state)
+{
+    static const char *const body[][2] = {
+        { "exp(X)", "exp2_near(1.442695f * X)" },
+        { "exp2(X)", "exp2_near(X)" },
+        { "exp(-(0.5f * X * X))", "exp2_near(-(0.7213475f * X * X))" },
+        { "3.0f * exp(X)", "exp2_near(1.5849625f + [1.442695f * X])" },
+        { "3.0f * exp2(X)", "3.0f * exp2_near(X)" },
+        { "-3.0f * exp(X)", "-3.0f * exp2_near(1.442695f * X)" },
+    };
+    for (size_t i = 0; i < sizeof body / sizeof *body; i++) {
+        const char *fast = testing_printed(*state, simplified(*state, body[i][0], FP_FAST));
+        if (!strstr(fast, body[i][1]))
+            fail_msg("%s: %s", body[i][0], fast);
+        assert_null(
+            strstr(testing_printed(*state, simplified(*state, body[i][0], FP_DEFAULT)), "near"));
+    }
+    const char *large = "cast<float>(exp(cast<double>(X)))";
+    assert_null(strstr(testing_printed(*state, simplified(*state, large, FP_FAST)), "near"));
+}
+
 /* Not of rank one; rules or distances that are not the same for all reads; weights or answers known only at run time. */
 static void test_other_windows_are_not_split(void **state)
 {
@@ -297,6 +319,7 @@ int main(void)
         GRAPH_TEST(test_rounding),
         GRAPH_TEST(test_masks_of_rank_one_are_split),
         GRAPH_TEST(test_extremes_are_taken_in_parts),
+        GRAPH_TEST(test_near_powers),
         GRAPH_TEST(test_other_windows_are_not_split),
         GRAPH_TEST(test_equal_integer_weights_multiply_once),
         GRAPH_TEST(test_weights_become_tables),
