@@ -103,8 +103,15 @@ static bool load(tess_program *p, const char *text, GpuCode *code, Failure *f)
 {
     tessi_open_cache(p);
     Device *d = code->context->device;
-    DeviceBuild job = { .text = text, .cache = &p->cache };
+    DeviceResident *resident = calloc(code->emitted->kernels.n + 1, sizeof *resident);
+    DeviceBuild job = { .text = text, .cache = &p->cache, .resident = resident };
+    if (!resident)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    VEC_FOREACH (const GpuKernel, k, &code->emitted->kernels)
+        if (k->resident)
+            resident[job.n_resident++] = (DeviceResident){ k->name, k->resident };
     bool ok = tessi_device_build(d, &job, &code->module, f);
+    free(resident);
     code->cached = job.cached;
     free(job.log); /* its first error is in the sentence */
     code->kernels = ok ? calloc(code->emitted->kernels.n + 1, sizeof *code->kernels) : NULL;

@@ -79,6 +79,7 @@ typedef struct GpuKernel {
     uint32_t block[LOOP_MAX_AXES]; /* threads */
     uint32_t shared_bytes;         /* per block, declared in the text */
     bool beside; /* may run at the same time as the kernel before it and those that it is beside */
+    uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
 } GpuKernel;
 typedef struct GpuModule {
     VEC(GpuKernel) kernels;

@@ -70,7 +70,10 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     if (body.n == declared)
         return false;
 
-    *out = (GpuKernel){ .name = name, .shared_bytes = w->gpu->shared_bytes, .beside = f->beside };
+    *out = (GpuKernel){ .name = name,
+                        .shared_bytes = w->gpu->shared_bytes,
+                        .beside = f->beside,
+                        .resident = f->resident };
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         out->grid[axis] = f->grid[axis];
         out->block[axis] = f->block[axis];

@@ -360,7 +360,10 @@ KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const
         const KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);
         if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
             continue;
-        tried.resident = (uint8_t)(cost.threads / THREADS);
+        Scan s = { .f = f, .p = p, .group = &tried };
+        if (scan(&s, tried.members.at[0])
+            && s.found.given) /* other steps wait for nothing, and are slower in few registers */
+            tried.resident = (uint8_t)(cost.threads / THREADS);
         least = cost;
         *group = tried;
     }

@@ -85,12 +85,19 @@ bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uin
                        DeviceStream stream, Failure *f);
 
 /* ---- Programs ------------------------------------------------------------------------------------------------------ */
+/* A kernel of which so many blocks are to fit a multiprocessor at once. */
+typedef struct DeviceResident {
+    const char *kernel;
+    uint32_t blocks;
+} DeviceResident;
 typedef struct DeviceBuild {
-    const char *text;           /* CUDA C++ or OpenCL C */
-    const char *const *options; /* of the compiler, NULL at the end; may be NULL */
-    const RtCache *cache;       /* may be NULL */
-    bool cached;                /* out: it was compiled before */
-    char *log; /* out: what a failing compiler said, or NULL; owned by the caller, free */
+    const char *text;               /* CUDA C++ or OpenCL C */
+    const char *const *options;     /* of the compiler, NULL at the end; may be NULL */
+    const RtCache *cache;           /* may be NULL */
+    const DeviceResident *resident; /* for languages that cannot say so: OpenCL C */
+    uint32_t n_resident;
+    bool cached; /* out: it was compiled before */
+    char *log;   /* out: what a failing compiler said, or NULL; owned by the caller, free */
 } DeviceBuild;
 bool tessi_device_build(Device *d, DeviceBuild *job, DeviceModule **module, Failure *f);
 void tessi_device_module_free(Device *d, DeviceModule *m);

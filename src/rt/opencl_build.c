@@ -46,11 +46,26 @@ static bool join_options(const OpenclDevice *d, const DeviceBuild *job, char *ou
 static CacheKey key_of(const OpenclDevice *d, const DeviceBuild *job, const char *options)
 {
     CacheKey key = tessi_cache_key();
-    tessi_cache_key_add_text(&key, "opencl");
+    tessi_cache_key_add_text(&key, "opencl, blocks that are to fit");
     tessi_cache_key_add(&key, d->identity, strlen(d->identity) + 1);
     tessi_cache_key_add(&key, options, strlen(options) + 1);
     tessi_cache_key_add_text(&key, job->text);
     return key;
+}
+
+/* NULL when the driver does not take it. */
+static cl_program program_of_binary(const OpenclDevice *d, const char *code, size_t n,
+                                    const char *options)
+{
+    const unsigned char *binary = (const unsigned char *)code;
+    cl_int status = SUCCESS, each = SUCCESS;
+    cl_program p = d->api.program_binary(d->context, 1, &d->device, &n, &binary, &each, &status);
+    if (p && status == SUCCESS && each == SUCCESS
+        && d->api.program_build(p, 1, &d->device, options, NULL, NULL) == SUCCESS)
+        return p;
+    if (p)
+        d->api.program_release(p);
+    return NULL;
 }
 
 static cl_program from_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key,
@@ -60,30 +75,89 @@ static cl_program from_cache(const OpenclDevice *d, const DeviceBuild *job, Cach
     char *code = tessi_device_cache_read(job->cache, key, ".clbin", &n);
     if (!code)
         return NULL;
-    const unsigned char *binary = (const unsigned char *)code;
-    cl_int status = SUCCESS, each = SUCCESS;
-    cl_program p = d->api.program_binary(d->context, 1, &d->device, &n, &binary, &each, &status);
+    cl_program p = program_of_binary(d, code, n, options);
     free(code);
-    if (p && status == SUCCESS && each == SUCCESS
-        && d->api.program_build(p, 1, &d->device, options, NULL, NULL) == SUCCESS)
-        return p;
-    if (p)
-        d->api.program_release(p);
+    return p;
+}
+
+/* Of a program for one device; 0 for others. */
+static size_t binary_size(const OpenclDevice *d, cl_program p)
+{
+    size_t n[64] = { 0 }, bytes = 0;
+    const bool ok = d->api.program_info(p, BINARY_SIZES, sizeof n, n, &bytes) == SUCCESS;
+    return ok && bytes == sizeof *n ? n[0] : 0;
+}
+
+static void to_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key, cl_program p)
+{
+    const size_t n = job->cache && job->cache->dir ? binary_size(d, p) : 0;
+    unsigned char *binary = n ? malloc(n) : NULL;
+    if (binary && d->api.program_info(p, BINARIES, sizeof binary, &binary, NULL) == SUCCESS)
+        free(tessi_cache_insert(job->cache, key, ".clbin", binary, n));
+    free(binary);
+}
+
+/* ---- PTX ----
+ * NVIDIA's binaries are PTX, in which a kernel can say how many of its blocks are to fit a multiprocessor; OpenCL C has no words for it.
+ * The assembler, told so, lets loads begin ahead of their use as far as registers allow; left alone, it saves registers. */
+
+/* The place in `ptx` behind the line that says the shape of the kernel's blocks; NULL: there is none. */
+static const char *behind_shape(const char *ptx, const char *kernel)
+{
+    static const char entry[] = ".entry ";
+    const size_t n = strlen(kernel);
+    for (const char *at = strstr(ptx, entry); at; at = strstr(at + 1, entry)) {
+        const char *name = at + sizeof entry - 1, *body = strchr(name, '{');
+        const char *shape = strstr(name, ".reqntid");
+        if (strncmp(name, kernel, n) == 0 && name[n] == '(' && shape && body && shape < body)
+            return strchr(shape, '\n');
+    }
     return NULL;
 }
 
-/* Only programs for one device are put there. */
-static void to_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key, cl_program p)
+/* The same PTX for kernels of which so many blocks are to fit; NULL when it is none, or has no such kernel. */
+static char *with_residents(const DeviceBuild *job, char *ptx)
 {
-    size_t n[64] = { 0 }, bytes = 0;
-    if (!job->cache || !job->cache->dir
-        || d->api.program_info(p, BINARY_SIZES, sizeof n, n, &bytes) != SUCCESS
-        || bytes != sizeof *n || !n[0])
+    bool any = false;
+    for (uint32_t i = 0; i < job->n_resident && ptx; i++) {
+        const char *at = behind_shape(ptx, job->resident[i].kernel);
+        char line[32];
+        const int n =
+            snprintf(line, sizeof line, "\n.minnctapersm %u", (unsigned)job->resident[i].blocks);
+        char *longer = at ? malloc(strlen(ptx) + (size_t)n + 1) : NULL;
+        if (!longer)
+            continue;
+        const size_t before = (size_t)(at - ptx);
+        memcpy(longer, ptx, before);
+        memcpy(longer + before, line, (size_t)n);
+        strcpy(longer + before + n, at);
+        free(ptx);
+        ptx = longer;
+        any = true;
+    }
+    if (any)
+        return ptx;
+    free(ptx);
+    return NULL;
+}
+
+/* Makes the program anew where that is worth it. Whatever fails leaves the one there is. */
+static void limit_registers(const OpenclDevice *d, const DeviceBuild *job, const char *options,
+                            cl_program *program)
+{
+    const size_t n = binary_size(d, *program);
+    char *ptx = job->n_resident && n ? calloc(n + 1, 1) : NULL;
+    if (!ptx || d->api.program_info(*program, BINARIES, sizeof ptx, &ptx, NULL) != SUCCESS) {
+        free(ptx);
         return;
-    unsigned char *binary = malloc(n[0]);
-    if (binary && d->api.program_info(p, BINARIES, sizeof binary, &binary, NULL) == SUCCESS)
-        free(tessi_cache_insert(job->cache, key, ".clbin", binary, n[0]));
-    free(binary);
+    }
+    ptx = with_residents(job, ptx);
+    cl_program made = ptx ? program_of_binary(d, ptx, strlen(ptx) + 1, options) : NULL;
+    free(ptx);
+    if (!made)
+        return;
+    d->api.program_release(*program);
+    *program = made;
 }
 
 static void keep_log(const OpenclDevice *d, cl_program p, DeviceBuild *job)
@@ -129,6 +203,8 @@ bool tessi_opencl_build(Device *base, DeviceBuild *job, DeviceModule **module, F
     job->cached = m->program != NULL;
     if (ok && !m->program) {
         ok = compile(d, job, options, &m->program, f);
+        if (ok)
+            limit_registers(d, job, options, &m->program);
         if (ok)
             to_cache(d, job, key, m->program);
     }
