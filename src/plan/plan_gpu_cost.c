@@ -12,7 +12,7 @@ enum {
     CACHED_CODE = 1950,     /* instructions of a loop that stay near a multiprocessor */
     SMALL_CODE = 2900,      /* instructions of straight-line code */
     SMALL_TILE_CODE = 2680, /* the same of tiles, whose warps are in several parts at a time */
-    SMALL_PART_CODE = 1600, /* and of each of these */
+    SMALL_PART_CODE = 1750, /* and of each of these */
     IN_A_PART = 90,         /* more of a thread in a part of a tile: its patch, two memories */
     ENOUGH_THREADS = 512,   /* of tiles on a multiprocessor: fewer leave slots of it unused */
     AT_EDGES = 3,           /* of images of few points: how much more a point of a tile costs */

@@ -15,6 +15,7 @@ typedef struct Search {
     const PlanRegions *regions;
     uint32_t n_parts;
     uint8_t columns[MOST_PARTS];
+    uint8_t most_rows;                          /* of a thread in passes */
     KernelCost cost[MOST_PARTS][MOST_ROWS + 1]; /* by rows of a thread; not feasible: not to be */
     PlanExtent extent[MOST_PARTS];
 } Search;
@@ -78,7 +79,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
     double least = 0;
     for (size_t k = 0; k < N_PASS_ROWS; k++) {
         const uint8_t rows = pass_rows[k];
-        if (!s->cost[i][rows].feasible)
+        if (!s->cost[i][rows].feasible || rows > s->most_rows)
             continue;
         pass->outputs[1] = rows;
         tessi_plan_extents(s->group, s->regions, s->extent);
@@ -155,17 +156,24 @@ typedef struct Choice {
     uint8_t rows[MOST_PARTS]; /* of a thread */
 } Choice;
 
-/* Weighs the tile of the group, with all numbers of rows that divide it. */
+/* Weighs the tile of the group, with all numbers of rows that divide it: of a thread in passes as many as cost it least, or, for the sake
+ * of short code, fewer. */
 static void try_tile(Search *s, double bytes_seconds, Choice *best)
 {
-    enum { MOST_RESIDENT = 16, ENOUGH = 1024 }; /* threads that keep the memory busy */
+    enum {
+        MOST_RESIDENT = 16,
+        ENOUGH = 1024,
+        FEWER = 8
+    }; /* threads that keep the memory busy; rows */
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
+    for (uint8_t k = 2; k < 2 * (MOST_ROWS + 1); k++) {
+        const uint8_t rows = k / 2;
         if (!s->cost[members][rows].feasible || group->tile[y] % rows)
             continue;
         group->outputs[1] = rows;
+        s->most_rows = k % 2 ? FEWER : MOST_ROWS;
         const KernelCost cost = cost_of_tile(s, bytes_seconds);
         if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= best->seconds))
             continue;
