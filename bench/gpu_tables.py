@@ -79,6 +79,16 @@ def masks(g, size):
     return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "a tap, of neighbours", "given, ms", "of peak %", "cuDNN ms", "CuPy ms", "FFT ms"), rows
 
 
+def mirrored(g, size):
+    """Masks with the same columns on both sides, beside those without and the transforms of the rival."""
+    rows = []
+    for k in sorted({k for kind, k, l, s in g.masks if (kind, s) == ("mirrored", size)}):
+        folded, known, fft = g.mask("mirrored", k, k, size), g.mask("known", k, k, size), g.mask("fft", k, k, size)
+        rows.append((str(k), number(folded["median_ms"]), share(folded), f"{g.tflops(folded):.1f}", number(known["median_ms"]) if known else "-",
+                     f"{folded['median_ms'] / known['median_ms']:.2f}" if known else "-", number(fft["median_ms"]) if fft else "-"))
+    return ("K", "ms", "of copy %", "TFLOP/s as written", "without ms", "with / without", "FFT ms"), rows
+
+
 def pairs(g, size, kind):
     """TFLOP/s of masks of K rows and L columns; * where that is less than 0.85 of the slowest neighbour, and not for the memory."""
     rows = []
@@ -143,7 +153,7 @@ def staged(g, job, family):
     return ("size", *(f"{plan} ms" for plan in plans), "chosen ms"), rows
 
 
-TABLES = {"jobs": jobs, "masks": masks, "fusion": fusion, "partitioned": partitioned, "rules": rules}
+TABLES = {"jobs": jobs, "masks": masks, "mirrored": mirrored, "fusion": fusion, "partitioned": partitioned, "rules": rules}
 
 
 def table(g, words):

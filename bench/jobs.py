@@ -30,6 +30,7 @@ JOBS = (
     Job("night", "night", tolerance=1e-3, halo=15),
     Job("conv2d", "conv2d", sizes_of_mask=K),
     Job("conv2d_given", "conv2d_given", sizes_of_mask=K, rival="conv2d"),
+    Job("conv2d_mirrored", "conv2d_mirrored", sizes_of_mask=K[2:], rival="conv2d"),
     Job("conv2d_fast", "conv2d", sizes_of_mask=K[3:], rival="conv2d", fp="fast"),
     Job("separable", "separable", sizes_of_mask=K),
     Job("blur_u8", "blur_u8", dtype="uint8", tolerance=0),
@@ -51,9 +52,11 @@ def normalized(values):
 
 
 def weights_of(job, k):
-    """The coefficients of programs/conv2d.tess and programs/separable.tess, for the rivals and for masks given at run time."""
+    """The coefficients of programs/conv2d.tess and its like, for the rivals and for masks given at run time."""
     r = k // 2
     span = range(-r, r + 1)
+    if job.name == "conv2d_mirrored":
+        return normalized([1 / (1 + i * i + abs(i * j) + 2 * j * j) for i in span for j in span])
     if job.name.startswith("conv2d"):
         return normalized([1 + 0.5 * math.sin(3 * i + i * j + 5 * j) for i in span for j in span])
     if job.name == "separable":

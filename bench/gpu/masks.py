@@ -24,11 +24,13 @@ BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", "/tmp/tessera-gpu-build"))
 SIZES = (8192, 4096)
 ODD = range(3, 44, 2)
 SIDES = (3, 7, 15, 23, 31, 43)
+MIRRORED = (5, 7, 11, 15, 23, 31, 43) # of which the same columns stand on both sides
 RIVAL_SIDES = (3, 7, 11, 17, 23, 31, 43)
 RIVALS = ("cudnn", "fft", "cupy")
 DILATED_SIDES = (7, 11, 15, 21) # every second pixel
 FAST_SIDES = (23, 31, 43)       # under --fp=fast, which may take transforms
-PROGRAM = {"known": "conv2d_pair.tess", "fast": "conv2d_pair.tess", "dilated": "conv2d_dilated.tess"}
+PROGRAM = {"known": "conv2d_pair.tess", "fast": "conv2d_pair.tess", "dilated": "conv2d_dilated.tess",
+           "mirrored": "conv2d_mirrored.tess"}
 BATCHES, BATCH_MS = 9, 4.0
 AGREES = 2e-5  # of the largest result: both sum up in single precision
 
@@ -45,6 +47,7 @@ def options():
 def points(only):
     """(kind, K, L, size) in the order in which they matter."""
     made = [("known", k, k, size) for size in SIZES for k in ODD]
+    made += [("mirrored", k, k, size) for size in SIZES for k in MIRRORED]
     made += [("given", k, k, size) for size in reversed(SIZES) for k in ODD]
     made += [("known", k, l, size) for size in SIZES for k in SIDES for l in SIDES if k != l]
     made += [(rival, k, k, 4096) for rival in RIVALS for k in RIVAL_SIDES]
@@ -106,9 +109,11 @@ def fast_size(n):
     return n
 
 
-def mask_of(torch, k, l):
-    """That of conv2d_pair.tess."""
-    values = [[1 + 0.5 * math.sin(3.0 * i + i * j + 5.0 * j) for j in range(-(l // 2), l // 2 + 1)] for i in range(-(k // 2), k // 2 + 1)]
+def mask_of(torch, kind, k, l):
+    """That of conv2d_pair.tess or conv2d_mirrored.tess."""
+    def weight(i, j):
+        return 1 / (1 + i * i + abs(i * j) + 2 * j * j) if kind == "mirrored" else 1 + 0.5 * math.sin(3.0 * i + i * j + 5.0 * j)
+    values = [[weight(i, j) for j in range(-(l // 2), l // 2 + 1)] for i in range(-(k // 2), k // 2 + 1)]
     made = torch.tensor(values, dtype=torch.float64)
     return (made / made.sum()).float().cuda()
 
@@ -224,7 +229,7 @@ def main():
             if size not in images:
                 images[size] = Images(torch, size)
                 copy_ms[size] = time_copy(library, size)
-            mask = mask_of(torch, k, l)
+            mask = mask_of(torch, kind, k, l)
             run = run_rival if kind in RIVALS else run_tessera
             error, ms = run(torch if kind in RIVALS else library, images[size], kind, mask)
             if error is None: # not installed
@@ -235,7 +240,7 @@ def main():
                 print(f"{kind} {k}x{l} at {size}: differs by {error:.1e}")
             else:
                 record["median_ms"] = ms
-                print(f"{kind:6} {k:2}x{l:<2} {size} {ms:9.4f} ms {2e-9 * k * l * size * size / ms:6.1f} TFLOP/s", flush=True)
+                print(f"{kind:8} {k:2}x{l:<2} {size} {ms:9.4f} ms {2e-9 * k * l * size * size / ms:6.1f} TFLOP/s", flush=True)
             f.write(json.dumps(record) + "\n")
             f.flush()
     return 1 if wrong else 0
