@@ -79,14 +79,14 @@ def masks(g, size):
     return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "a tap, of neighbours", "given, ms", "of peak %", "cuDNN ms", "CuPy ms", "FFT ms"), rows
 
 
-def mirrored(g, size):
-    """Masks with the same columns on both sides, beside those without and the transforms of the rival."""
+def forms(g, size):
+    """Masks without symmetry, known when compiling, beside the same sizes in other forms and transforms by cuFFT."""
+    kinds = ("known", "mirrored", "dilated", "fast", "fft")
     rows = []
-    for k in sorted({k for kind, k, l, s in g.masks if (kind, s) == ("mirrored", size)}):
-        folded, known, fft = g.mask("mirrored", k, k, size), g.mask("known", k, k, size), g.mask("fft", k, k, size)
-        rows.append((str(k), number(folded["median_ms"]), share(folded), f"{g.tflops(folded):.1f}", number(known["median_ms"]) if known else "-",
-                     f"{folded['median_ms'] / known['median_ms']:.2f}" if known else "-", number(fft["median_ms"]) if fft else "-"))
-    return ("K", "ms", "of copy %", "TFLOP/s as written", "without ms", "with / without", "FFT ms"), rows
+    for k in sorted({k for kind, k, l, s in g.masks if kind in kinds[1:4] and s == size}):
+        found = [g.mask(kind, k, k, size) for kind in kinds]
+        rows.append((str(k), *(number(row["median_ms"]) if row else "-" for row in found)))
+    return ("K", "as it is, ms", "same columns on both sides", "every second pixel", "--fp=fast", "cuFFT"), rows
 
 
 def pairs(g, size, kind):
@@ -153,7 +153,7 @@ def staged(g, job, family):
     return ("size", *(f"{plan} ms" for plan in plans), "chosen ms"), rows
 
 
-TABLES = {"jobs": jobs, "masks": masks, "mirrored": mirrored, "fusion": fusion, "partitioned": partitioned, "rules": rules}
+TABLES = {"jobs": jobs, "masks": masks, "forms": forms, "fusion": fusion, "partitioned": partitioned, "rules": rules}
 
 
 def table(g, words):
