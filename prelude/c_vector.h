@@ -52,6 +52,8 @@
 
 /* Asks for what is read soon; beyond the end of a row nothing comes of it. */
 #define TESS_PREFETCH(p) __builtin_prefetch(p)
+/* Bytes: how far ahead rows side by side are asked for. Processors foresee few rows at a time, and none beyond the end of a page. */
+#define TESS_ROW_AHEAD 1024
 
 /* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after TESS_STREAM_END. */
 #if defined(__clang__)
@@ -243,6 +245,7 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
     TESS_FN tess_##s##V##_row tess_row_##s##V(const T *p, ptrdiff_t x, ptrdiff_t n)            \
     {                                                                                          \
         const ptrdiff_t words = sizeof(T) / 4, here = TESS_LANES_##V;                          \
+        TESS_PREFETCH((const void *)((uintptr_t)p + TESS_ROW_AHEAD));                          \
         return tess_lines_at((const int *)(const void *)p, x * words, (n - x - here) * words); \
     }                                                                                          \
     TESS_FN tess_##s##V tess_at_##s##V(tess_##s##V##_row row, int k)                           \
@@ -258,6 +261,7 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
     {                                                                               \
         (void)x;                                                                    \
         (void)n;                                                                    \
+        TESS_PREFETCH((const void *)((uintptr_t)p + TESS_ROW_AHEAD));               \
         return (tess_##s##V##_row){ p };                                            \
     }                                                                               \
     TESS_FN tess_##s##V tess_at_##s##V(tess_##s##V##_row row, int k)                \
