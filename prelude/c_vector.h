@@ -440,13 +440,12 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
 #if TESS_GCC_X86 == 64
 #define TESS_FMA_16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
 #define TESS_SAME_16(x)      ((x) - (tess_f32v){ 0 })
-#define TESS_EXP_LOW_v(x)                                                                       \
-    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP_LEAST_F32), x, (tess_f32v){ 0 }, -1, \
-                                     4);                                                        \
-    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                \
+#define TESS_EXP_LOW_v(x)                                        \
+    TESS_MAX_v_f32(x, TESS_SAME_16(TESS_EXP_LEAST_F32), x);      \
+    TESS_EXP_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x); \
     return __builtin_ia32_scalefps512_mask(p, n, (tess_f32v){ 0 }, -1, 4)
-#define TESS_EXP_v(x)                                                                              \
-    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP_MOST_F32), x, (tess_f32v){ 0 }, -1, 4); \
+#define TESS_EXP_v(x)                                      \
+    TESS_MIN_v_f32(x, TESS_SAME_16(TESS_EXP_MOST_F32), x); \
     TESS_EXP_LOW_v(x)
 #else
 #define TESS_EXP_LOW_v(x) TESS_EXP_LANES(v, exp_low, x)
@@ -471,12 +470,10 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
 
 /* 2^x, as it suits the target. */
 #if TESS_GCC_X86 == 64
-#define TESS_EXP2_NEAR_v(x)                                                                      \
-    x = __builtin_ia32_maxps512_mask(TESS_SAME_16(TESS_EXP2_LEAST_F32), x, (tess_f32v){ 0 }, -1, \
-                                     4);                                                         \
-    x = __builtin_ia32_minps512_mask(TESS_SAME_16(TESS_EXP2_MOST_F32), x, (tess_f32v){ 0 }, -1,  \
-                                     4);                                                         \
-    TESS_EXP2_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x);                                \
+#define TESS_EXP2_NEAR_v(x)                                       \
+    TESS_MAX_v_f32(x, TESS_SAME_16(TESS_EXP2_LEAST_F32), x);      \
+    TESS_MIN_v_f32(x, TESS_SAME_16(TESS_EXP2_MOST_F32), x);       \
+    TESS_EXP2_STEPS_F32(tess_f32v, TESS_FMA_16, TESS_SAME_16, x); \
     return __builtin_ia32_scalefps512_mask(p, n, (tess_f32v){ 0 }, -1, 4)
 #else
 #define TESS_EXP2_NEAR_v(x) TESS_EXP_LANES(v, exp2_near, x)
@@ -575,13 +572,13 @@ typedef char tess_16_i8 __attribute__((vector_size(16)));
         x[i] = limit;                                                    \
         return steps;                                                    \
     }
-/* The same from 0 to `most`, NaN as 0. Written out in two loops, each of which is one instruction: compilers see through both in one. */
+/* The same from 0 to `most`, NaN as 0. */
 #if TESS_GCC_X86
 #define TESS_POSITIVE(V, x, a, most)                               \
     const tess_f32##V zeros = { 0 }, limits = zeros + (float)most; \
     TESS_MAX_##V##_f32(x, a, zeros);                               \
     TESS_MIN_##V##_f32(x, x, limits)
-#else
+#else /* two loops, each of which is one instruction: compilers see through both in one */
 #define TESS_POSITIVE(V, x, a, most) \
     tess_f32##V t = { 0 };           \
     TESS_EACH_LANE(V)                \

@@ -1,7 +1,12 @@
 """The library by ctypes: programs that are compiled for a GPU and run on tensors of PyTorch, where these lie."""
 import ctypes
+import os
+import pathlib
+import tempfile
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
+# Where run.py builds the tree, and everything here finds it.
+BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD") or pathlib.Path(tempfile.gettempdir(), "tessera-gpu-build"))
 TARGETS = {"c": 1, "cuda": 2, "opencl": 3}
 FAST = 2
 

@@ -16,11 +16,10 @@ import subprocess
 import sys
 import time
 
-from library import Library
+from library import BUILD, Library
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "bench" / "programs"
-BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", "/tmp/tessera-gpu-build"))
 SIZES = (8192, 4096)
 ODD = range(3, 44, 2)
 SIDES = (3, 7, 15, 23, 31, 43)

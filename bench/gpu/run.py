@@ -4,8 +4,8 @@ run, under the plans chosen and under the baselines of the papers, and writes a 
     python3 bench/gpu/run.py FOLDER [--seconds=520] [--masks=110] [--target=cuda] [--only=JOB,JOB] [--commit=ID] [--no-tests]
 
 Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
-last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, /tmp/tessera-gpu-build
-when that is not set. Needs cc, cmake and ninja, and the standard library of Python. The last --masks seconds are those of masks.py, which
+last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, or in
+tessera-gpu-build among the temporary files. Needs cc, cmake and ninja, and the standard library of Python. The last --masks seconds are those of masks.py, which
 needs PyTorch; 0 leaves it out."""
 import argparse
 import concurrent.futures
@@ -20,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import plans as baselines  # noqa: E402
+from library import BUILD  # noqa: E402
 PROGRAMS = ROOT / "bench" / "programs"
 K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
 STENCILS = ("blur", "sobel", "gauss3", "laplace5", "unsharp", "harris", "canny")
@@ -52,7 +53,6 @@ def options():
 
 OPTIONS = options()
 FOLDER = OPTIONS.folder.resolve()
-BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", "/tmp/tessera-gpu-build"))
 TOOL = str(BUILD / "tessera")
 END = time.monotonic() + OPTIONS.seconds
 WORKERS = min(12, os.cpu_count() or 1)

@@ -191,8 +191,10 @@ static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
         const bool is_filled = b->kind == LBUF_TABLE && s->temps[i].handle;
         if (!is_filled && !need_buffer(s->code->context->device, &s->temps[i], bytes, f))
             return false;
-        if (!is_filled && b->kind == LBUF_TABLE && !fill_table(s, b, &s->temps[i], f))
+        if (!is_filled && b->kind == LBUF_TABLE && !fill_table(s, b, &s->temps[i], f)) {
+            tessi_device_free(s->code->context->device, &s->temps[i]); /* the next run fills it */
             return false;
+        }
     }
     return true;
 }

@@ -76,11 +76,11 @@ static unsigned operation_signs(const LoopProgram *p, const LExpr *e, int depth)
     case OP_ADD: return signs(p, a[0], depth) & signs(p, a[1], depth);
     case OP_SUB: return signs(p, a[0], depth) & opposite(signs(p, a[1], depth));
     case OP_MIN: /* a NaN in either gives the second */
-        return (signs(p, a[1], depth) & C_NEVER_ABOVE_0)
-               | (signs(p, a[0], depth) & signs(p, a[1], depth));
-    case OP_MAX:
-        return (signs(p, a[1], depth) & C_NEVER_BELOW_0)
-               | (signs(p, a[0], depth) & signs(p, a[1], depth));
+    case OP_MAX: {
+        const unsigned second = signs(p, a[1], depth);
+        const unsigned enough = e->op == OP_MIN ? C_NEVER_ABOVE_0 : C_NEVER_BELOW_0;
+        return second & (enough | signs(p, a[0], depth));
+    }
     case OP_SELECT: return signs(p, a[1], depth) & signs(p, a[2], depth);
     default: return 0;
     }

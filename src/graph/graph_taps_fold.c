@@ -167,9 +167,10 @@ bool tessi_taps_fold(Masks *m, const Taps *t, Taps *folded)
     Window w = *tessi_window(g, t->window);
     Half half = { .from = t->window, .var = w.n_vars - 1u };
     const uint32_t columns = t->weights.dim[half.var];
+    if (!may_fold(m, t) || columns < 2 || columns == t->weights.n || !only_moves_reads(m, t))
+        return false;
     const bool turned = !opposite_columns(t, columns, false);
-    if (!may_fold(m, t) || columns < 2 || columns == t->weights.n
-        || (turned && !opposite_columns(t, columns, true)) || !only_moves_reads(m, t))
+    if (turned && !opposite_columns(t, columns, true))
         return false;
     half.ends = (int64_t)w.lo[half.var] + w.hi[half.var];
     w.hi[half.var] = w.lo[half.var] + (int32_t)((columns + 1) / 2) - 1;

@@ -156,36 +156,40 @@ typedef struct Choice {
     uint8_t rows[MOST_PARTS]; /* of a thread */
 } Choice;
 
-/* Weighs the tile of the group, with all numbers of rows that divide it: of a thread in passes as many as cost it least, or, for the sake
- * of short code, fewer. */
-static void try_tile(Search *s, double bytes_seconds, Choice *best)
+/* Weighs the tile of the group as it is, with so many rows of a thread after its passes and as many in them as cost least. */
+static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best)
 {
-    enum {
-        MOST_RESIDENT = 16,
-        ENOUGH = 1024,
-        FEWER = 8
-    }; /* threads that keep the memory busy; rows */
+    enum { MOST_RESIDENT = 16, ENOUGH = 1024 }; /* threads that keep the memory busy */
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    for (uint8_t k = 2; k < 2 * (MOST_ROWS + 1); k++) {
-        const uint8_t rows = k / 2;
-        if (!s->cost[members][rows].feasible || group->tile[y] % rows)
+    group->outputs[1] = rows;
+    const KernelCost cost = cost_of_tile(s, bytes_seconds);
+    if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= best->seconds))
+        return;
+    const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
+    const int64_t blocks = threads / group->block[0];
+    *best = (Choice){ .seconds = cost.seconds,
+                      .tile = { group->tile[y], group->tile[x] },
+                      .threads = group->block[0],
+                      .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
+    for (uint32_t i = 0; i < members; i++)
+        best->rows[i] = group->passes.at[i].outputs[1];
+    best->rows[members] = rows;
+}
+
+/* The same with all numbers of rows that divide the tile, and, for the sake of short code, with fewer in the passes. */
+static void try_tile(Search *s, double bytes_seconds, Choice *best)
+{
+    enum { FEWER = 8 };
+    const PlanGroup *group = s->group;
+    for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
+        if (!s->cost[group->passes.n][rows].feasible || group->tile[group->n_dims - 2] % rows)
             continue;
-        group->outputs[1] = rows;
-        s->most_rows = k % 2 ? FEWER : MOST_ROWS;
-        const KernelCost cost = cost_of_tile(s, bytes_seconds);
-        if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= best->seconds))
-            continue;
-        const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
-        const int64_t blocks = threads / group->block[0];
-        *best = (Choice){ .seconds = cost.seconds,
-                          .tile = { group->tile[y], group->tile[x] },
-                          .threads = group->block[0],
-                          .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
-        for (uint32_t i = 0; i < members; i++)
-            best->rows[i] = group->passes.at[i].outputs[1];
-        best->rows[members] = rows;
+        s->most_rows = MOST_ROWS;
+        try_rows(s, bytes_seconds, rows, best);
+        s->most_rows = FEWER;
+        try_rows(s, bytes_seconds, rows, best);
     }
 }
 

@@ -179,6 +179,15 @@ static void test_foreign_stream(void)
     tessi_device_close(d);
 }
 
+static void run_in_strips(tess_program *p, tess_args *a)
+{
+    run(p, a, NULL);
+    tess_timing t = { .struct_size = sizeof t };
+    tess_args_timing(a, &t);
+    EXPECT(t.strips > 1);
+    verify(p, a);
+}
+
 /* Programs whose rows depend on near rows give the same pixels in strips; others say that memory is short. */
 static void test_strips(void)
 {
@@ -197,11 +206,7 @@ static void test_strips(void)
         tess_program *p = compile(text, 600 << 10);
         tess_args *a = args_of(p);
         EXPECT(tess_args_image(a, "a", in) == TESS_OK);
-        run(p, a, NULL);
-        tess_timing t = { .struct_size = sizeof t };
-        tess_args_timing(a, &t);
-        EXPECT(t.strips > 1);
-        verify(p, a);
+        run_in_strips(p, a);
         run(p, a, NULL);
         verify(p, a);
         tess_args_free(a);
@@ -223,11 +228,7 @@ static void test_strips_of_transforms(void)
     tess_args *a = args_of(p);
     DLTensor *in = image("random:1:6001x24");
     EXPECT(tess_args_image(a, "a", in) == TESS_OK);
-    run(p, a, NULL);
-    tess_timing t = { .struct_size = sizeof t };
-    tess_args_timing(a, &t);
-    EXPECT(t.strips > 1);
-    verify(p, a);
+    run_in_strips(p, a);
     tess_args_free(a);
     tess_image_free(in);
     tess_program_free(p);
@@ -245,11 +246,7 @@ static void test_strips_of_a_signal(void)
     EXPECT(tess_device_image(p, host->dtype, 1, host->shape, &in) == TESS_OK);
     EXPECT(tess_image_copy(p, host, in) == TESS_OK);
     EXPECT(tess_args_image(a, "a", in) == TESS_OK);
-    run(p, a, NULL);
-    tess_timing t = { .struct_size = sizeof t };
-    tess_args_timing(a, &t);
-    EXPECT(t.strips > 1);
-    verify(p, a);
+    run_in_strips(p, a);
     tess_args_free(a);
     tess_image_free(in);
     tess_image_free(host);

@@ -238,6 +238,20 @@ static void special_arguments_give_the_values_of_annex_f(void **state)
     }
 }
 
+/* The shorter form of what is never positive has the same bits. */
+static void low_exponentials_are_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t u = 0; u <= UINT32_MAX; u += STRIDE) {
+        const float x = tess_real_f32((uint32_t)u);
+        if (!(x > 0))
+            assert_true(same_f32(tess_exp_low_f32(x), tess_exp_f32(x)));
+    }
+    for (float x = -104.5f; x <= 0; x += 0x1p-12f) /* subnormal results among them */
+        assert_true(same_f32(tess_exp_low_f32(x), tess_exp_f32(x)));
+    assert_true(same_f32(tess_exp_low_f32(-INFINITY), 0));
+}
+
 static void powers_of_two_are_exact(void **state)
 {
     (void)state;
@@ -388,6 +402,7 @@ int main(void)
         cmocka_unit_test(unary_doubles_are_within_their_bounds),
         cmocka_unit_test(binary_functions_are_within_their_bounds),
         cmocka_unit_test(special_arguments_give_the_values_of_annex_f),
+        cmocka_unit_test(low_exponentials_are_the_same),
         cmocka_unit_test(powers_of_two_are_exact),
         cmocka_unit_test(rounding_is_as_in_c),
         cmocka_unit_test(min_and_max_choose_the_second_for_nan),
