@@ -204,6 +204,8 @@ TESS_FN tess_idx tess_floordiv_idx(tess_idx a, tess_idx b)
 }
 TESS_FN tess_idx tess_floormod_idx(tess_idx a, tess_idx b)
 {
+    if (b > 0 && (b & (b - 1)) == 0) /* known when compiling: rings of rows */
+        return a & (b - 1);
     tess_idx d = b > 0 ? b : 1, r = a % d;
     return r < 0 ? r + d : r;
 }

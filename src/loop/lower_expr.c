@@ -71,13 +71,21 @@ static const char *load_name(Lower *l, StageId s, const Coord *at)
     return tessi_text_str(&t);
 }
 
+LExprId tessi_place_index(Lower *l, const Place *place, int n_dims, int d, LExprId at)
+{
+    if (place->ring && d + 2 == n_dims)
+        return tessi_l_op(l, OP_FLOORMOD, at, tessi_l_int(l, place->ring));
+    return tessi_l_op(l, OP_SUB, at, place->origin[d]);
+}
+
 static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
 {
     const Stage *stage = tessi_stage(l->g, s);
     const Place *place = &l->place[s.v];
     LExprId index[MAX_DIMS];
     for (int d = 0; d < stage->n_dims; d++)
-        index[d] = place->scratch.v ? tessi_l_op(l, OP_SUB, at[d].e, place->origin[d]) : at[d].e;
+        index[d] =
+            place->scratch.v ? tessi_place_index(l, place, stage->n_dims, d, at[d].e) : at[d].e;
     LBufferId buffer = place->scratch.v ? place->scratch
                        : place->copy.v  ? place->copy
                                         : l->buffer[s.v];

@@ -40,7 +40,8 @@ static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
         s->n_index = nest->n_dims;
         for (uint8_t d = 0; d < nest->n_dims; d++) {
             LExprId index = place[job->n + d];
-            s->index[d] = job->to_scratch ? tessi_l_op(l, OP_SUB, index, at->origin[d]) : index;
+            s->index[d] =
+                job->to_scratch ? tessi_place_index(l, at, nest->n_dims, d, index) : index;
         }
         s->a = place[i];
         if (!job->to_scratch)

@@ -136,6 +136,7 @@ typedef struct Place {
     LBufferId scratch;        /* none: not in scratch memory */
     LBufferId copy;           /* of the whole image, read instead of it; none: it has none */
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
+    int64_t ring;             /* rows of it, which are used again in turn; 0: as many as it has */
     int64_t columns;          /* of a row that hold values; kernels only */
     bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
 } Place;
@@ -251,6 +252,8 @@ Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims);
 LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root);
 /* The value of stage `s` at coordinates known to be inside it. */
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned);
+/* Where scratch memory holds the points whose coordinate in dimension `d` of `n_dims` is `at`. */
+LExprId tessi_place_index(Lower *l, const Place *place, int n_dims, int d, LExprId at);
 /* The place of the value of an expression that the evaluation reaches. */
 uint32_t *tessi_eval_cell(const Eval *ev, ExprId id);
 /* Records a value; forgotten with the innermost scope. */

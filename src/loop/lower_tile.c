@@ -1,14 +1,24 @@
 /* Groups with tiles: for each tile, the passes compute their stages into scratch memory, then the members are computed from it. What
  * a stage holds there beyond its own edges is filled in as its border rule answers, so that its readers need no rules; where the
- * rule looks at the other end of the image, the stage itself is computed beyond its edges (see plan_region.c). */
+ * rule looks at the other end of the image, the stage itself is computed beyond its edges (see plan_region.c).
+ *
+ * With rings of rows a tile is gone through in steps of some rows. The passes of the first step compute all rows that it needs, those
+ * of the others only what has come into reach; what is no longer needed is overwritten. */
 #include "loop/lower_parts.h"
 
 typedef struct Tiles {
     Lower *l;
     const PlanGroup *group;
     PlanRegions regions;
-    LExprId from[MAX_DIMS], to[MAX_DIMS]; /* the members of the tile in hand */
+    LExprId from[MAX_DIMS], to[MAX_DIMS]; /* the members of the tile in hand, or of the step */
+    LExprId is_first;                     /* step of a tile; none without rings */
 } Tiles;
+
+/* The dimension along which rings roll. */
+static uint8_t rolling_dim(const Tiles *t)
+{
+    return (uint8_t)(t->group->n_dims - 2);
+}
 
 /* What is needed of a stage in one dimension, beyond its edges too. */
 static LExprId region_from(const Tiles *t, StageId id, uint8_t d)
@@ -32,17 +42,22 @@ static void stage_range(const Tiles *t, StageId id, Nest *nest)
     nest->tiled = true;
     for (uint8_t d = 0; d < s->n_dims; d++) {
         bool same_size = s->size[d].v == members->size[d].v;
+        bool rolls = t->is_first.v && d == rolling_dim(t) && region->lo[d] != region->hi[d];
         nest->count[d] = s->size[d];
         nest->beyond[d] = t->regions.wraps[id.v][d];
         nest->from[d] = region_from(t, id, d);
         nest->to[d] = region_to(t, id, d);
+        if (rolls) { /* the rows before these are in the ring */
+            LExprId next = tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, region->hi[d]));
+            nest->from[d] = tessi_l_select(l, t->is_first, nest->from[d], next);
+        }
         if (nest->beyond[d])
             continue;
         if (region->lo[d] < 0)
             nest->from[d] = tessi_l_op(l, OP_MAX, nest->from[d], tessi_l_int(l, 0));
         if (region->hi[d] > 0 || !same_size)
             nest->to[d] = tessi_l_op(l, OP_MIN, nest->to[d], tessi_lower_size(l, s->size[d]));
-        if (!same_size || region->hi[d] < 0 || region->lo[d] > 0)
+        if (!same_size || rolls || region->hi[d] < 0 || region->lo[d] > 0)
             nest->to[d] = tessi_l_op(l, OP_MAX, nest->to[d], nest->from[d]);
     }
     for (uint8_t d = 0; d < s->n_dims; d++) {
@@ -63,7 +78,9 @@ static void bring_into_being(Tiles *t, StageId id)
     Place *place = &l->place[id.v];
     LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .type = s->type, .n_dims = s->n_dims };
     int64_t before[MAX_DIMS], size[MAX_DIMS];
-    tessi_plan_scratch_shape(s, &t->regions.at[id.v], t->group->tile, before, size);
+    const PlanRegion *region = &t->regions.at[id.v];
+    tessi_plan_scratch_shape(s, region, t->group->tile, t->group->roll, before, size);
+    place->ring = t->group->roll ? size[rolling_dim(t)] : 0;
     for (uint8_t d = 0; d < s->n_dims; d++) {
         b.size[d] = tessi_l_int(l, size[d]);
         place->origin[d] = tessi_l_op(l, OP_SUB, t->from[d], tessi_l_int(l, before[d]));
@@ -118,7 +135,7 @@ static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t 
     store->buffer = place->scratch;
     store->n_index = s->n_dims;
     for (uint8_t e = 0; e < s->n_dims; e++)
-        store->index[e] = tessi_l_op(l, OP_SUB, coord[e].e, place->origin[e]);
+        store->index[e] = tessi_place_index(l, place, s->n_dims, e, coord[e].e);
     store->a = value;
     for (uint8_t e = 0; e < s->n_dims; e++)
         tessi_scope_close(l);
@@ -173,8 +190,9 @@ static void run_pass(Tiles *t, const PlanPass *pass)
     Nest nest = { 0 };
     comment(l, pass->stages.at, pass->stages.n);
     stage_range(t, pass->stages.at[0], &nest);
-    VEC_FOREACH (const StageId, id, &pass->stages)
-        bring_into_being(t, *id);
+    if (!t->group->roll)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            bring_into_being(t, *id);
     Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
     job.roots = bodies(l, job.stage, job.n);
     tessi_lower_job(l, t->group, pass->rows, &nest, &job);
@@ -265,6 +283,25 @@ static int open_tiles(Tiles *t, const Stage *s)
     return n > 1 ? 2 : 1;
 }
 
+/* Brings the rings of the tile into being and opens the loop over its steps. */
+static void open_steps(Tiles *t, const Stage *s)
+{
+    Lower *l = t->l;
+    const uint8_t d = rolling_dim(t);
+    const char *dim = tessi_dim_name(s->n_dims, d);
+    const LExprId from = t->from[d], to = t->to[d];
+    VEC_FOREACH (const PlanPass, pass, &t->group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            bring_into_being(t, *id);
+    LVarId step =
+        tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), from, to, t->group->roll, 0);
+    t->from[d] = tessi_lexpr_var(l->p, step);
+    LExprId end = tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, t->group->roll));
+    t->to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_step_end", dim),
+                               tessi_l_op(l, OP_MIN, end, to));
+    t->is_first = tessi_scope_let(l, "is_first", tessi_l_op(l, OP_EQ, t->from[d], from));
+}
+
 void tessi_lower_tiles(Lower *l, const PlanGroup *group)
 {
     Tiles t = { .l = l, .group = group };
@@ -272,7 +309,11 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
         l->facts = tessi_plan_facts(l->arena, l->g);
     const Stage *s = tessi_stage(l->g, group->members.at[0]);
     tessi_plan_regions(l->facts, l->plan, group, &t.regions);
-    const int loops = open_tiles(&t, s);
+    int loops = open_tiles(&t, s);
+    if (group->roll) {
+        open_steps(&t, s);
+        loops++;
+    }
     l->tile_depth = tessi_scope_depth(l);
     GRAPH_FOREACH_STAGE (l->g, id)
         for (int d = 0; d < MAX_DIMS; d++)

@@ -39,6 +39,8 @@ typedef enum Placement {
 } Placement;
 const char *tessi_placement_name(Placement p);
 bool tessi_placement_by_name(const char *name, Placement *out);
+/* In scratch memory of a group: a tile of it, or rings of its rows. */
+bool tessi_placement_is_scratch(Placement p);
 
 enum {
     PLAN_MAX_ROWS = 16,
@@ -46,7 +48,8 @@ enum {
     PLAN_MAX_SCRATCH_BYTES = 1 << 20,
     PLAN_MAX_COLUMNS = 8,
     PLAN_STRIP_STEP = 16, /* strips of transforms are multiples of it */
-    PLAN_MAX_STRIP = 1024
+    PLAN_MAX_STRIP = 1024,
+    PLAN_MAX_ROLL = 1024
 };
 
 typedef enum Split {
@@ -143,6 +146,9 @@ typedef struct PlanGroup {
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     int64_t tile
         [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
+    /* Tiles are gone through from top to bottom, so many rows at a time, and stages of passes keep the rows that are still needed in
+     * rings (placement ROWS); 0: a tile of each stage is computed whole. */
+    uint16_t roll;
     bool stream; /* results bypass the caches when they are larger than the last one */
     uint16_t
         transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
@@ -205,9 +211,9 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
                                PlanRegions *out);
 
 /* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand before the tile's
- * first point. */
+ * first point. With `roll` its rows are a ring, of a power of two of them: row y is at y modulo their number. */
 void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
-                              int64_t *before, int64_t *size);
+                              uint16_t roll, int64_t *before, int64_t *size);
 
 /* Elements of a row of scratch memory for a strip: with those that the taps of a mask of so many columns read beyond it. */
 int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols);

@@ -11,6 +11,11 @@ const char *tessi_placement_name(Placement p)
     return names[p];
 }
 
+bool tessi_placement_is_scratch(Placement p)
+{
+    return p == PLACE_TILE || p == PLACE_ROWS;
+}
+
 bool tessi_placement_by_name(const char *name, Placement *out)
 {
     for (int p = 0; p < N_PLACEMENTS; p++) {
@@ -378,6 +383,19 @@ void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageLi
             VEC_PUSH(f->arena, out, *id);
     VEC_FOREACH (const StageId, id, &group->members)
         VEC_PUSH(f->arena, out, *id);
+}
+
+Placement tessi_plan_scratch_placement(const PlanGroup *group)
+{
+    return group->roll ? PLACE_ROWS : PLACE_TILE;
+}
+
+void tessi_plan_place_passes(Plan *p, const PlanGroup *group)
+{
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (tessi_placement_is_scratch(p->stage[id->v].placement))
+                p->stage[id->v].placement = tessi_plan_scratch_placement(group);
 }
 
 bool tessi_plan_in_passes(const PlanGroup *group, StageId id)

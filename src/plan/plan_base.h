@@ -242,6 +242,10 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */
 void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageList *out);
 bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
+/* Of stages that are in its passes only. */
+Placement tessi_plan_scratch_placement(const PlanGroup *group);
+/* Places them so. */
+void tessi_plan_place_passes(Plan *p, const PlanGroup *group);
 /* Puts groups in an order in which every stage is computed before it is read; false when there is none. */
 bool tessi_plan_order(Plan *p, const PlanFacts *f);
 /* The stages in memory that computing `s` reads, through inlined ones, each once. */

@@ -29,8 +29,11 @@ typedef struct Fuse {
 
 typedef struct Tile {
     int64_t size[MAX_DIMS];
+    uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
     double seconds; /* of a point of the members: arithmetic and scratch memory */
     double again;   /* computed, over what would be without overlap */
+    double
+        other; /* of a point, memory too: with rings where it has none, and without; negative: cannot be */
 } Tile;
 
 /* What a group moves through memory: every image that it reads or writes once. */
@@ -47,8 +50,8 @@ static Traffic traffic_of(const Fuse *c, const PlanGroup *group)
     VEC_FOREACH (const StageId, id, &all) {
         tessi_plan_stored_reads(c->f, c->p, *id, &stored);
         VEC_FOREACH (const StageId, s, &stored) {
-            bool known =
-                c->p->stage[s->v].placement == PLACE_TILE || tessi_plan_in_passes(group, *s);
+            bool known = tessi_placement_is_scratch(c->p->stage[s->v].placement)
+                         || tessi_plan_in_passes(group, *s);
             VEC_FOREACH (const StageId, r, &read)
                 known = known || r->v == s->v;
             if (known || !tessi_stage(c->f->g, *s)->n_dims)
@@ -70,14 +73,15 @@ static double together(double compute, double memory)
     return most + 0.5 * least;
 }
 
-static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_t *tile)
+static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_t *tile,
+                             uint16_t roll)
 {
     int64_t total = 0;
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         VEC_FOREACH (const StageId, id, &pass->stages) {
             const Stage *s = tessi_stage(c->f->g, *id);
             int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
-            tessi_plan_scratch_shape(s, &c->regions.at[id->v], tile, before, size);
+            tessi_plan_scratch_shape(s, &c->regions.at[id->v], tile, roll, before, size);
             for (uint8_t d = 0; d < s->n_dims; d++)
                 bytes *= size[d];
             total += bytes;
@@ -86,9 +90,15 @@ static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_
     return total;
 }
 
+/* A step computes whole blocks of rows; the last one takes rows again. */
+static double whole_blocks(uint16_t roll, uint8_t rows)
+{
+    return roll ? (double)((roll + rows - 1) / rows * rows) / roll : 1;
+}
+
 /* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
 static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                         const RowCost *members, double images, const int64_t *size)
+                         const RowCost *members, double images, const int64_t *size, uint16_t roll)
 {
     enum {
         ROW_CYCLES = 80, /* to start and to end the loop over a row of a tile */
@@ -96,7 +106,7 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
     };
     const Machine *m = c->m;
     uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
-    Tile tile = { .seconds = members->seconds };
+    Tile tile = { .seconds = members->seconds * whole_blocks(roll, group->rows), .roll = roll };
     const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
     double without = members->seconds, row = ROW_CYCLES * cycle, miss = MISS_CYCLES * cycle;
     double moved = 0;
@@ -105,7 +115,7 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const PlanPass *pass = &group->passes.at[i];
         const PlanRegion *region = &c->regions.at[pass->stages.at[0].v];
-        double overlap = 1;
+        double overlap = whole_blocks(roll, pass->rows);
         for (uint8_t d = 0; d < n; d++)
             overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
         const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
@@ -124,7 +134,7 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
     tile.seconds += tessi_plan_reread_seconds(c->f, m, &results, group->rows, size[last]);
     tile.seconds += row / (double)group->rows / (double)size[last];
     tile.seconds += images * miss / (double)size[last];
-    int64_t bytes = scratch_bytes(c, group, size);
+    int64_t bytes = scratch_bytes(c, group, size, roll);
     if (4 * bytes > 3 * m->l1_bytes)
         tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
     if (4 * bytes > 3 * m->l2_bytes)
@@ -133,35 +143,64 @@ static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *p
     return tile;
 }
 
-/* The best tile; its seconds are negative when none fits. */
+/* What the loops of a tile are over in dimensions before its rows and columns. */
+static void set_planes(const Fuse *c, const PlanGroup *group, int64_t *size)
+{
+    for (uint8_t d = 0; d + 2 < group->n_dims; d++) {
+        bool wide = false;
+        VEC_FOREACH (const PlanPass, pass, &group->passes) {
+            const PlanRegion *r = &c->regions.at[pass->stages.at[0].v];
+            wide = wide || r->lo[d] || r->hi[d];
+        }
+        size[d] = wide ? 8 : 1;
+    }
+}
+
+/* Some stage is read at more than one row: rings would save computing it again above and below tiles. */
+static bool can_roll(const Fuse *c, const PlanGroup *group)
+{
+    bool can = false;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        const PlanRegion *r = &c->regions.at[pass->stages.at[0].v];
+        can = can || (group->n_dims > 1 && r->lo[group->n_dims - 2] != r->hi[group->n_dims - 2]);
+    }
+    return can;
+}
+
+/* Tiles so large that an image of a common size has few for each core. */
+static bool too_few_tiles(const Fuse *c, uint8_t n, const int64_t *size)
+{
+    enum { POINTS = 2048 * 2048, TILES_OF_CORE = 4 };
+    int64_t points = size[n - 1] * (n > 1 ? size[n - 2] : 1);
+    return points * TILES_OF_CORE * c->m->cores > POINTS && size[n - 1] > 128;
+}
+
+/* The best tile of those computed whole, or of those with rings; its seconds are negative when none fits. */
 static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                      const RowCost *members, double images)
+                      const RowCost *members, double images, bool rolls)
 {
     static const int64_t rows[] = { 8, 16, 32, 64, 128, 256 };
     static const int64_t columns[] = { 128, 256, 512, 1024, 2048, 4096 };
+    static const uint16_t steps[] = { 8, 16, 32, 64 };
+    enum { N_ROWS = sizeof rows / sizeof *rows, N_STEPS = sizeof steps / sizeof *steps };
     Tile best = { .seconds = -1 };
     uint8_t n = group->n_dims;
-    for (size_t y = 0; y < sizeof rows / sizeof *rows; y++) {
-        if (n == 1 && y)
-            break;
+    int64_t size[MAX_DIMS] = { 0 };
+    set_planes(c, group, size);
+    for (size_t y = 0; y < (n > 1 ? N_ROWS : 1); y++) {
         for (size_t x = 0; x < sizeof columns / sizeof *columns; x++) {
-            int64_t size[MAX_DIMS];
-            for (uint8_t d = 0; d + 2 < n; d++) {
-                bool wide = false;
-                VEC_FOREACH (const PlanPass, pass, &group->passes) {
-                    const PlanRegion *r = &c->regions.at[pass->stages.at[0].v];
-                    wide = wide || r->lo[d] || r->hi[d];
-                }
-                size[d] = wide ? 8 : 1;
-            }
             if (n > 1)
                 size[n - 2] = rows[y];
             size[n - 1] = columns[x];
-            if (scratch_bytes(c, group, size) > PLAN_MAX_SCRATCH_BYTES / 2)
-                continue;
-            Tile tile = cost_of_tile(c, group, pass_cost, members, images, size);
-            if (best.seconds < 0 || tile.seconds < best.seconds)
-                best = tile;
+            for (size_t k = 0; k < (rolls ? N_STEPS : 1); k++) {
+                const uint16_t roll = rolls ? steps[k] : 0;
+                if (roll * 2 > rows[y] || too_few_tiles(c, n, size)
+                    || scratch_bytes(c, group, size, roll) > PLAN_MAX_SCRATCH_BYTES / 2)
+                    continue;
+                Tile tile = cost_of_tile(c, group, pass_cost, members, images, size, roll);
+                if (best.seconds < 0 || tile.seconds < best.seconds)
+                    best = tile;
+            }
         }
     }
     return best;
@@ -204,9 +243,20 @@ static double settle(Fuse *c, PlanGroup *group, Tile *tile)
         return together(members.seconds
                             + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
                         traffic.seconds);
-    *tile = best_tile(c, group, cost, &members, traffic.images);
+    Tile other = { .seconds = -1 };
+    *tile = best_tile(c, group, cost, &members, traffic.images, false);
+    if (can_roll(c, group))
+        other = best_tile(c, group, cost, &members, traffic.images, true);
+    const double gain = 0.97; /* less is within what the model knows */
+    if (other.seconds >= 0 && (tile->seconds < 0 || other.seconds < gain * tile->seconds)) {
+        const Tile whole = *tile;
+        *tile = other;
+        other = whole;
+    }
     if (tile->seconds < 0)
         return -1;
+    tile->other = other.seconds < 0 ? -1 : together(other.seconds, traffic.seconds);
+    group->roll = tile->roll;
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = tile->size[d];
     return together(tile->seconds, traffic.seconds);
@@ -337,10 +387,34 @@ static void add_reason(Arena *a, const char **reason, const char *more)
 static int64_t bytes_of_tile(const Fuse *c, const PlanGroup *group)
 {
     if (!c->p->gpu)
-        return scratch_bytes(c, group, group->tile);
+        return scratch_bytes(c, group, group->tile, group->roll);
     PlanExtent *extent = ARENA_NEW_ARRAY(c->f->arena, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, &c->regions, extent);
     return tessi_plan_shared_bytes(c->f, group, extent);
+}
+
+/* Why the tiles are as they are. */
+static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Tile *tile,
+                                double together_seconds, double apart, const char *producer)
+{
+    Arena *a = c->f->arena;
+    const char *unit = c->p->gpu ? "fs" : "ps";
+    Text t;
+    tessi_text_init(&t, a);
+    tessi_text_addf(&t, "tiles of %s points", tile_text(a, fused));
+    if (fused->roll)
+        tessi_text_addf(&t, " in steps of %u rows", fused->roll);
+    tessi_text_addf(&t, ", %lld KiB of %s: %lld %s a point",
+                    (long long)(bytes_of_tile(c, fused) + 1023) / 1024,
+                    c->p->gpu     ? "shared memory"
+                    : fused->roll ? "rings of rows"
+                                  : "scratch memory",
+                    amount(c, together_seconds), unit);
+    if (!c->p->gpu && tile->other >= 0)
+        tessi_text_addf(&t, ", %lld %s with %s", amount(c, tile->other), unit,
+                        fused->roll ? "tiles computed whole" : "rings of rows");
+    tessi_text_addf(&t, ", %lld %s with '%s' in memory", amount(c, apart), unit, producer);
+    return tessi_text_str(&t);
 }
 
 /* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
@@ -394,18 +468,14 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     if (!fault) {
         make_passes(c, &fused, &stages);
         together_seconds = settle(c, &fused, &tile);
+        tessi_plan_place_passes(c->p, &fused);
         if (together_seconds >= 0)
             fault = tessi_plan_check_tiles(c->f, c->p, &fused, &c->regions);
     }
     const char *unit = c->p->gpu ? "fs" : "ps";
     if (!fault && together_seconds >= 0 && together_seconds <= gain * apart) {
-        fused.reason = tessi_sprintf(
-            a,
-            "tiles of %s points, %lld KiB of %s memory: %lld %s a point, %lld %s with '%s' in "
-            "memory",
-            tile_text(a, &fused), (long long)(bytes_of_tile(c, &fused) + 1023) / 1024,
-            c->p->gpu ? "shared" : "scratch", amount(c, together_seconds), unit, amount(c, apart),
-            unit, tessi_stage(c->f->g, from->members.at[0])->name);
+        fused.reason = fused_reason(c, &fused, &tile, together_seconds, apart,
+                                    tessi_stage(c->f->g, from->members.at[0])->name);
         *to = fused;
         c->seconds[into] = together_seconds;
         c->gone[h] = true;
@@ -415,6 +485,8 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     }
     VEC_FOREACH (const StageId, id, &from->members)
         c->p->stage[id->v].placement = PLACE_MEMORY;
+    tessi_plan_place_passes(c->p, from);
+    tessi_plan_place_passes(c->p, to);
     add_reason(
         a, &from->reason,
         fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)

@@ -122,7 +122,7 @@ static void place(Editor *e, StageId s, Placement to)
         return;
     Plan *p = tessi_plan_copy(e->arena, e->from);
     p->stage[s.v].placement = to;
-    if (from == PLACE_TILE)
+    if (tessi_placement_is_scratch(from))
         remove_from_passes(p, s);
     if (to == PLACE_MEMORY)
         add_alone(e, p, s);
@@ -152,7 +152,7 @@ static void place_in_pass(Editor *e, uint32_t i, StageId s)
         for (uint32_t k = group->passes.n - 1; k > at; k--)
             group->passes.at[k] = group->passes.at[k - 1];
         group->passes.at[at] = pass;
-        p->stage[s.v].placement = PLACE_TILE;
+        p->stage[s.v].placement = tessi_plan_scratch_placement(group);
         uint32_t before = e->out->n;
         offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name));
         if (e->out->n > before)
@@ -437,6 +437,31 @@ static void change_tiles(Editor *e, uint32_t i)
     offer(e, p, about_group(e, i), group->stream ? "stream" : "no stream");
 }
 
+/* Sets rows of the steps through tiles, 0: none. */
+static void offer_roll(Editor *e, uint32_t i, int roll)
+{
+    Plan *p;
+    PlanGroup *group = edit(e, i, &p);
+    group->roll = (uint16_t)roll;
+    tessi_plan_place_passes(p, group);
+    offer(e, p, about_group(e, i),
+          roll ? tessi_sprintf(e->arena, "rings, %d rows a step", roll) : "no rings");
+}
+
+/* Rings of rows with steps of half and twice the rows; none, or some where there were none. */
+static void change_rings(Editor *e, uint32_t i)
+{
+    enum { FIRST_STEP = 16 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    if (e->from->gpu || !old->passes.n || old->n_dims < 2)
+        return;
+    offer_roll(e, i, old->roll ? 0 : FIRST_STEP);
+    if (old->roll > 1)
+        offer_roll(e, i, old->roll / 2);
+    if (old->roll && old->roll * 2 <= PLAN_MAX_ROLL)
+        offer_roll(e, i, old->roll * 2);
+}
+
 static void change_passes(Editor *e, uint32_t i)
 {
     const PlanGroup *old = &e->from->groups.at[i];
@@ -474,6 +499,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     into->passes.n = into->passes.cap = passes.n;
     if (!into->tile[0])
         give_tiles(p, into);
+    tessi_plan_place_passes(p, into);
     remove_group(p, k);
     offer(e, p, about_group(e, k),
           tessi_sprintf(e->arena, "in the tiles of %s", e->from->groups.at[i].name));
@@ -502,6 +528,7 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
         change_loops(&e, i);
         change_kernel(&e, i);
         change_tiles(&e, i);
+        change_rings(&e, i);
         if (!p->gpu)
             change_passes(&e, i);
     }

@@ -40,7 +40,7 @@ static void add_reason(Text *out, const char *indent, const char *reason)
 
 static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where, Text *out)
 {
-    const char *indent = where == PLACE_TILE ? "        " : "    ";
+    const char *indent = tessi_placement_is_scratch(where) ? "        " : "    ";
     tessi_text_addf(out, "%sstage ", indent);
     add_name(out, tessi_stage(g, id)->name);
     tessi_text_addf(out, " %s\n", tessi_placement_name(where));
@@ -94,10 +94,12 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
             tessi_text_addf(out, " %lld", (long long)group->tile[d]);
         tessi_text_add(out, "\n");
     }
+    if (group->roll)
+        tessi_text_addf(out, "    roll %u\n", group->roll);
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         tessi_text_add(out, "    pass\n");
         VEC_FOREACH (const StageId, id, &pass->stages)
-            add_stage(p, g, *id, PLACE_TILE, out);
+            add_stage(p, g, *id, tessi_plan_scratch_placement(group), out);
         if (pass->rows > 1)
             tessi_text_addf(out, "        rows %d\n", pass->rows);
         if (pass->outputs[0] > 1 || pass->outputs[1] > 1)

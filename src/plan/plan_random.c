@@ -107,7 +107,7 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
 /* Joins two groups when that leaves an order of execution. */
 static void join_some(const PlanFacts *f, Plan *p, Random *r)
 {
-    for (uint32_t tries = draw(r, 8); tries-- > 0 && p->groups.n > 1;) {
+    for (uint32_t tries = draw(r, 16); tries-- > 0 && p->groups.n > 1;) {
         uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
         PlanGroup *into = &p->groups.at[i], *from = &p->groups.at[k];
         const Stage *a = tessi_stage(f->g, into->members.at[0]);
@@ -205,6 +205,16 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
         group->tile[group->n_dims - 1 - k] *= group->outputs[k];
 }
 
+/* Tiles computed whole, or in steps of a few rows with rings. */
+static void draw_rings(Plan *p, PlanGroup *group, Random *r)
+{
+    static const uint8_t steps[] = { 1, 2, 3, 4, 8, 13 };
+    group->roll = 0;
+    if (!p->gpu && group->n_dims > 1 && draw(r, 2))
+        group->roll = steps[draw(r, sizeof steps)];
+    tessi_plan_place_passes(p, group);
+}
+
 /* Has group `k` computed by passes of group `i`: as a pass of its own, or in an earlier one. */
 static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *r)
 {
@@ -237,6 +247,7 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
     }
     into->passes.at = passes.at;
     into->passes.n = into->passes.cap = passes.n;
+    draw_rings(p, into, r);
     for (uint32_t j = k; j + 1 < p->groups.n; j++)
         p->groups.at[j] = p->groups.at[j + 1];
     p->groups.n--;
@@ -244,7 +255,7 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
 
 static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
 {
-    for (uint32_t tries = draw(r, 8); tries-- > 0;) {
+    for (uint32_t tries = draw(r, 16); tries-- > 0;) {
         uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
         Plan *tiled = copy_plan(f, p);
         if (i == k) {

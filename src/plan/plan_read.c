@@ -188,7 +188,8 @@ static bool read_stage(PlanReader *r)
     if (!tessi_placement_by_name(how, &placement))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no placement", how);
     PlanStage *s = &r->p->stage[id.v];
-    bool copied = r->placed[id.v] && s->placement == PLACE_TILE && placement == PLACE_MEMORY;
+    bool copied =
+        r->placed[id.v] && tessi_placement_is_scratch(s->placement) && placement == PLACE_MEMORY;
     if (r->placed[id.v] && !copied)
         return bad(r, DIAG_PLAN_MISMATCH, "stage '%s' is placed twice", name);
     r->placed[id.v] = true;
@@ -198,7 +199,7 @@ static bool read_stage(PlanReader *r)
         return line_ends(r);
     if (!r->group)
         return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no group", name);
-    if (placement == PLACE_TILE) {
+    if (tessi_placement_is_scratch(placement)) {
         if (!r->pass)
             return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no pass", name);
         VEC_PUSH(r->arena, &r->pass->stages, id);
@@ -284,6 +285,15 @@ static bool read_tile(PlanReader *r)
                        PLAN_MAX_TILE, w);
         r->group->tile[d] = n;
     }
+    return line_ends(r);
+}
+
+static bool read_roll(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "rows", PLAN_MAX_ROLL, &n))
+        return false;
+    r->group->roll = (uint16_t)n;
     return line_ends(r);
 }
 
@@ -470,11 +480,13 @@ static bool read_line(PlanReader *r)
     }
     if (tessi_streq(key, "pass"))
         return read_pass(r);
-    if (tessi_streq(key, "tile") || tessi_streq(key, "stream")) {
+    if (tessi_streq(key, "tile") || tessi_streq(key, "roll") || tessi_streq(key, "stream")) {
         if (!r->group)
             return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group", key);
         if (tessi_streq(key, "tile"))
             return read_tile(r);
+        if (tessi_streq(key, "roll"))
+            return read_roll(r);
         r->group->stream = true;
         return line_ends(r);
     }

@@ -19,11 +19,11 @@ static const char *check_placements(Check *c)
         if (!tessi_plan_computes(c->f, id))
             continue;
         Placement placement = c->p->stage[id.v].placement;
-        if (placement == PLACE_REGISTER || placement == PLACE_ROWS)
+        if (placement == PLACE_REGISTER)
             return tessi_sprintf(
-                a, "stage '%s' is placed in %s; this version lowers inline, tile and memory",
+                a, "stage '%s' is placed in %s; this version lowers inline, rows, tile and memory",
                 name_of(c, id), tessi_placement_name(placement));
-        if (placement == PLACE_TILE && c->f->returned[id.v])
+        if (tessi_placement_is_scratch(placement) && c->f->returned[id.v])
             return tessi_sprintf(a, "stage '%s' is a result and has to be in memory as well",
                                  name_of(c, id));
         if (placement == PLACE_INLINE && !c->f->can_inline[id.v])
@@ -61,7 +61,7 @@ static const char *check_members(Check *c, uint32_t i)
                                  name_of(c, *id), group->name,
                                  tessi_stage_is_plain(s) ? "its sizes differ"
                                                          : "it is not computed in one piece");
-        if (c->p->stage[id->v].placement == PLACE_TILE)
+        if (tessi_placement_is_scratch(c->p->stage[id->v].placement))
             return tessi_sprintf(a, "stage '%s' in group '%s' belongs into one of its passes",
                                  name_of(c, *id), group->name);
     }
@@ -226,7 +226,7 @@ static const char *check_order(Check *c, uint32_t i)
         tessi_plan_stored_reads(c->f, c->p, *id, &stored);
         VEC_FOREACH (const StageId, s, &stored) {
             uint32_t other = c->group_of[s->v];
-            bool scratch = c->p->stage[s->v].placement == PLACE_TILE;
+            bool scratch = tessi_placement_is_scratch(c->p->stage[s->v].placement);
             if (scratch && other != i + 1)
                 return tessi_sprintf(c->f->arena,
                                      "group '%s' reads stage '%s', which is in scratch memory of "

@@ -14,8 +14,17 @@ static const char *name_of(const TileCheck *c, StageId id)
     return tessi_stage(c->f->g, id)->name;
 }
 
+/* The rows of a step and those around them that are read, as a power of two: indices are masked then. */
+static int64_t ring_rows(const PlanRegion *region, uint8_t d, uint16_t roll)
+{
+    int64_t rows = 1;
+    while (rows < roll + region->hi[d] - region->lo[d])
+        rows *= 2;
+    return rows;
+}
+
 void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
-                              int64_t *before, int64_t *size)
+                              uint16_t roll, int64_t *before, int64_t *size)
 {
     int64_t line = 64 / tessi_type_info(s->type)->bytes; /* elements of a cache line */
     for (uint8_t d = 0; d < s->n_dims; d++) {
@@ -28,6 +37,10 @@ void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const in
                 size[d] += line; /* rows a power of two apart would share few sets of a cache */
         }
         size[d] += before[d];
+        if (roll && d + 2 == s->n_dims) {
+            before[d] = 0;
+            size[d] = ring_rows(region, d, roll);
+        }
     }
 }
 
@@ -48,7 +61,8 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
     bool is_member = false;
     VEC_FOREACH (const StageId, m, &c->group->members)
         is_member = is_member || m->v == id.v;
-    if (c->p->stage[id.v].placement != (is_member ? PLACE_MEMORY : PLACE_TILE))
+    const Placement scratch = tessi_plan_scratch_placement(c->group);
+    if (c->p->stage[id.v].placement != (is_member ? PLACE_MEMORY : scratch))
         return tessi_sprintf(a, "stage '%s' of a pass of group '%s' is placed in %s", s->name,
                              group, tessi_placement_name(c->p->stage[id.v].placement));
     const PlanPass *pass = &c->group->passes.at[i];
@@ -116,7 +130,8 @@ static const char *check_bytes(TileCheck *c)
         VEC_FOREACH (const StageId, id, &pass->stages) {
             const Stage *s = tessi_stage(c->f->g, *id);
             int64_t before[MAX_DIMS], size[MAX_DIMS];
-            tessi_plan_scratch_shape(s, &c->regions->at[id->v], c->group->tile, before, size);
+            tessi_plan_scratch_shape(s, &c->regions->at[id->v], c->group->tile, c->group->roll,
+                                     before, size);
             tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
         }
     return check_total(c, total, PLAN_MAX_SCRATCH_BYTES, "scratch");
@@ -154,6 +169,8 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
 {
     TileCheck c = { .f = f, .p = p, .group = group, .regions = regions };
     Arena *a = f->arena;
+    if (!group->tile[0] && group->roll)
+        return tessi_sprintf(a, "group '%s' has rings of rows, and no tiles", group->name);
     if (!group->tile[0])
         return group->passes.n
                    ? tessi_sprintf(a, "group '%s' has passes, and no tiles", group->name)
@@ -165,6 +182,11 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
                                  group->name, PLAN_MAX_TILE);
     if (!tessi_stage_is_plain(tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
+                             group->name);
+    if (group->roll && (p->gpu || group->n_dims < 2))
+        return tessi_sprintf(a,
+                             "group '%s': rings of rows are for stages of two dimensions or more, "
+                             "on CPUs",
                              group->name);
     c.pass_of = ARENA_NEW_ARRAY(a, uint32_t, f->g->stages.n);
     const char *fault = NULL;

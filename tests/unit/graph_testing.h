@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "plan/plan.h"
 
 static TESS_NORETURN void testing_out_of_memory(void *user)
 {
@@ -131,6 +132,19 @@ static inline WindowId testing_window(Graph *g, int32_t radius)
 {
     Window w = { .n_vars = 2, .lo = { -radius, -radius }, .hi = { radius, radius } };
     return tessi_graph_window(g, &w);
+}
+
+/* The plan that `text` says; NULL with the one complaint about it. */
+static inline Plan *testing_plan(Arena *a, const Graph *g, const char *text, const char **complaint)
+{
+    SourceMap *sources = ARENA_NEW(a, SourceMap);
+    Diags *d = ARENA_NEW(a, Diags);
+    tessi_sources_init(sources, a);
+    tessi_diags_init(d, a, sources);
+    Plan *p = tessi_plan_read(a, d, g, text, strlen(text));
+    assert_int_equal(d->n_errors, p ? 0 : 1);
+    *complaint = p ? "" : d->list.at[0].text;
+    return p;
 }
 
 #endif

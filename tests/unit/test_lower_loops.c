@@ -61,25 +61,30 @@ static void assert_same_images(const Graph *g, const RandomRun *want, const Rand
     }
 }
 
+/* The loops give the graph's bits, on images drawn by `seed`. */
+static void run_once(Arena *a, const Graph *g, const LoopProgram *loops, uint64_t seed,
+                     const char *what)
+{
+    RandomRun want = random_run(a, g, seed), got = random_run(a, g, seed);
+    InterpArgs want_args = run_args(&want, a), got_args = run_args(&got, a);
+    Failure f = { 0 };
+    if (!tessi_interpret_graph(g, &want_args, &f))
+        fail_msg("%s: graph: %s", what, f.text);
+    if (!tessi_interpret_loops(loops, &got_args, &f))
+        fail_msg("%s: loops: %s", what, f.text);
+    assert_same_images(g, &want, &got, what);
+}
+
 static void run_all(Arena *a, const Graph *g, uint64_t seed)
 {
     for (int number = 0; number < N_PLANS; number++) {
         LoopProgram *loops = lowered(a, g, plan_number(a, g, number, seed));
         if (number % 2)
             tessi_loop_simplify(loops);
-        for (int run = 0; run < N_RUNS; run++) {
-            RandomRun want = random_run(a, g, seed * 8 + (uint64_t)run);
-            RandomRun got = random_run(a, g, seed * 8 + (uint64_t)run);
-            InterpArgs want_args = run_args(&want, a), got_args = run_args(&got, a);
-            Failure f = { 0 };
-            const char *what = tessi_sprintf(a, "graph %llu, plan %d, run %d",
-                                             (unsigned long long)seed, number, run);
-            if (!tessi_interpret_graph(g, &want_args, &f))
-                fail_msg("%s: graph: %s", what, f.text);
-            if (!tessi_interpret_loops(loops, &got_args, &f))
-                fail_msg("%s: loops: %s", what, f.text);
-            assert_same_images(g, &want, &got, what);
-        }
+        for (int run = 0; run < N_RUNS; run++)
+            run_once(a, g, loops, seed * 8 + (uint64_t)run,
+                     tessi_sprintf(a, "graph %llu, plan %d, run %d", (unsigned long long)seed,
+                                   number, run));
     }
 }
 
@@ -125,6 +130,47 @@ static void every_border_on_tiny_images(void **state)
             NULL);
         for (uint64_t seed = 0; seed < 40; seed++)
             run_all(*state, g, seed);
+    }
+}
+
+/* A chain of three whose stages reach up, down and to both sides, in rings of rows: steps shorter and longer than what is read, tiles of
+ * a step and of many, rows one by one and in blocks. A stage that is also a result is copied out of its ring. */
+static void rings_hold_what_is_still_read(void **state)
+{
+    static const char *const rules[] = { "clamp", "mirror", "reflect", "wrap", "constant(9.0f)" };
+    static const struct {
+        int rows, columns, roll, at_once;
+    } shapes[] = { { 1, 3, 1, 1 },  { 5, 8, 2, 1 },   { 9, 4, 3, 2 },   { 16, 16, 8, 4 },
+                   { 7, 64, 7, 8 }, { 64, 16, 5, 2 }, { 32, 16, 16, 8 } };
+    for (size_t i = 0; i < 5; i++) {
+        Arena *a = *state;
+        Graph *g = testing_read(
+            a,
+            tessi_sprintf(a,
+                          "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                          "stage a[M, N] float = X@[-1,0]:%s + 3.0f * X@[1,-2]:%s "
+                          "stage b[M, N] float = a@[-3,1]:%s - a@[2,0]:%s * a "
+                          "stage c[M, N] float = b@[0,-1]:%s + b@[-2,1]:%s + a "
+                          "output q[M, N] float = b output r[M, N] float = c",
+                          rules[i], rules[i], rules[i], rules[i], rules[i], rules[i]),
+            NULL);
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+            const char *complaint;
+            Plan *p = testing_plan(
+                a, g,
+                tessi_sprintf(a,
+                              "group g\ntile %d %d\nroll %d\npass\nstage a rows\nrows %d\n"
+                              "pass\nstage b rows\nrows %d\nstage b memory\nstage c memory\n"
+                              "parallel 0\nvector 1\nrows %d\nsplit interior\n",
+                              shapes[k].rows, shapes[k].columns, shapes[k].roll, shapes[k].at_once,
+                              shapes[k].at_once, shapes[k].at_once),
+                &complaint);
+            if (!p)
+                fail_msg("%s: %s", rules[i], complaint);
+            LoopProgram *loops = lowered(a, g, p);
+            for (uint64_t seed = 0; seed < 25; seed++)
+                run_once(a, g, loops, seed, tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
+        }
     }
 }
 
@@ -272,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = { GRAPH_TEST(any_plan_of_any_graph_gives_the_same_bits),
                                         GRAPH_TEST(graphs_that_once_failed),
                                         GRAPH_TEST(every_border_on_tiny_images),
+                                        GRAPH_TEST(rings_hold_what_is_still_read),
                                         GRAPH_TEST(interiors_have_no_tests),
                                         GRAPH_TEST(reads_proved_inside_need_no_edges),
                                         GRAPH_TEST(shared_values_are_computed_once),

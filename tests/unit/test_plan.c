@@ -33,18 +33,6 @@ static const char *plan_text(Arena *a, const Plan *p, const Graph *g)
     return tessi_text_str(&t);
 }
 
-static Plan *read_plan(Arena *a, const Graph *g, const char *text, const char **complaint)
-{
-    SourceMap *sources = ARENA_NEW(a, SourceMap);
-    Diags *d = ARENA_NEW(a, Diags);
-    tessi_sources_init(sources, a);
-    tessi_diags_init(d, a, sources);
-    Plan *p = tessi_plan_read(a, d, g, text, strlen(text));
-    assert_int_equal(d->n_errors, p ? 0 : 1);
-    *complaint = p ? "" : d->list.at[0].text;
-    return p;
-}
-
 static void point_wise_stages_are_inlined(void **state)
 {
     Graph *g = testing_read(*state, blur_text, NULL);
@@ -83,7 +71,7 @@ static void rows_share_what_they_read(void **state)
     assert_non_null(strstr(placed(g, p, "temp")->reason, "1.25 where 8 rows share them"));
     assert_int_equal(p->groups.at[0].rows, 8);
     assert_non_null(strstr(text, "    rows 8\n"));
-    Plan *again = read_plan(*state, g, text, &complaint);
+    Plan *again = testing_plan(*state, g, text, &complaint);
     assert_non_null(again);
     assert_int_equal(again->groups.at[0].rows, 8);
     again->groups.at[0].split = SPLIT_NONE;
@@ -97,7 +85,7 @@ static void rows_share_what_they_read(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *line = strstr(text, "rows 8"),
              *wrong = tessi_sprintf(*state, "%.*s%s%s", (int)(line - text), text, bad[i], line + 6);
-        assert_null(read_plan(*state, g, wrong, &complaint));
+        assert_null(testing_plan(*state, g, wrong, &complaint));
     }
 }
 
@@ -160,10 +148,10 @@ static void regions_grow_towards_what_is_read(void **state)
                             "output c[M, N] float = c",
                             NULL);
     const char *complaint;
-    Plan *p = read_plan(*state, g,
-                        "group c\ntile 8 16\npass\nstage a tile\npass\nstage b tile\nrows 2\n"
-                        "stage c memory\nloops 0 1\nsplit interior\n",
-                        &complaint);
+    Plan *p = testing_plan(*state, g,
+                           "group c\ntile 8 16\npass\nstage a tile\npass\nstage b tile\nrows 2\n"
+                           "stage c memory\nloops 0 1\nsplit interior\n",
+                           &complaint);
     assert_string_equal(complaint, "");
     PlanRegions regions = { 0 };
     const PlanGroup *group = &p->groups.at[0];
@@ -178,6 +166,7 @@ static void regions_grow_towards_what_is_read(void **state)
 static void printed_plans_read_back(void **state)
 {
     Arena *a = *state;
+    int with_rings = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         Graph *g = random_graph(a, seed);
         if (!tessi_graph_verify(g)) {
@@ -189,14 +178,16 @@ static void printed_plans_read_back(void **state)
                 if (fault)
                     fail_msg("seed %llu, plan %d: %s", (unsigned long long)seed, i, fault);
                 const char *complaint, *text = plan_text(a, plans[i], g);
-                Plan *again = read_plan(a, g, text, &complaint);
+                Plan *again = testing_plan(a, g, text, &complaint);
                 assert_string_equal(complaint, "");
                 assert_string_equal(plan_text(a, again, g), text);
+                with_rings += strstr(text, "    roll ") != NULL;
             }
         }
         tessi_arena_dispose(a);
         tessi_arena_init(a, testing_out_of_memory, NULL);
     }
+    assert_true(with_rings > 5);
 }
 
 static void estimates_add_up(void **state)
@@ -230,7 +221,22 @@ static void illegal_plans_are_refused(void **state)
         { "stage tmp inline\n", "the program computes no stage 'tmp'; did you mean 'temp'?" },
         { "stage X inline\n", "the program computes no stage 'X'" },
         { "stage square inline\ngroup t\nstage temp rows\ngroup o\nstage out memory\n",
-          "stage 'temp' is placed in rows; this version lowers inline, tile and memory" },
+          "stage 'temp' is in no pass" },
+        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp rows\nstage out memory\n",
+          "stage 'temp' of a pass of group 'o' is placed in rows" },
+        { "stage square inline\ngroup o\ntile 8 8\nroll 4\npass\nstage temp tile\n"
+          "stage out memory\n",
+          "stage 'temp' of a pass of group 'o' is placed in tile" },
+        { "stage square inline\nstage temp inline\ngroup o\nroll 4\nstage out memory\n",
+          "group 'o' has rings of rows, and no tiles" },
+        { "stage square inline\ngroup o\ntile 8 8\nroll 0\n", "rows are 1 to 1024, not '0'" },
+        { "roll 4\n", "'roll' belongs to a group" },
+        { "stage square inline\ngroup o\ntile 512 4096\nroll 512\npass\nstage temp rows\n"
+          "stage out memory\n",
+          "bytes of scratch memory; there are 1048576" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 8\nroll 4\npass\n"
+          "stage temp rows\nstage out memory\nkernel tile\nblock 64 1\n",
+          "group 'o': rings of rows are for stages of two dimensions or more, on CPUs" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nloops 1 0\n",
           "this version lowers only loops in the order of the dimensions" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nvector 0\n",
@@ -322,9 +328,9 @@ static void illegal_plans_are_refused(void **state)
     };
     Graph *g = testing_read(*state, blur_text, NULL);
     const char *complaint;
-    assert_non_null(read_plan(*state, g, good, &complaint));
+    assert_non_null(testing_plan(*state, g, good, &complaint));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_null(read_plan(*state, g, cases[i].text, &complaint));
+        assert_null(testing_plan(*state, g, cases[i].text, &complaint));
         if (!strstr(complaint, cases[i].sentence))
             fail_msg("expected '%s', got '%s'", cases[i].sentence, complaint);
     }
