@@ -98,10 +98,59 @@ static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint
     for (uint32_t r = 0; r < rows; r++)
         job_values(l, nest, coord[r], ev[r], place + (size_t)n * r);
     Rows all = { l, nest };
-    tessi_scope_place_in_turns(l, place, n * rows, n, store_row, &all);
+    const Turns turns = { n, false, store_row, &all };
+    tessi_scope_place_in_turns(l, place, n * rows, &turns);
 }
 
-/* A tile of columns and rows in a kernel. */
+typedef struct TileStores {
+    Lower *l;
+    const Nest *nest;
+    uint32_t columns, column; /* of a row; of the point that comes next */
+    const uint8_t *bytes;     /* by member: of what is stored as words; 0: it is not */
+    LBufferId *line;          /* by member: elements of a vector that are not stored yet */
+} TileStores;
+
+/* So many columns of a row of a tile from t->column on; words when the row is complete. */
+static void store_columns(TileStores *t, const LExprId *place, uint32_t columns)
+{
+    Lower *l = t->l;
+    const Job *job = t->nest->user;
+    const uint32_t n = job->n + t->nest->n_dims, end = t->column + columns;
+    const LExprId *row = place - (size_t)n * t->column;
+    for (uint32_t i = 0; i < job->n; i++) {
+        const StageId id = job->stage[i];
+        const LBufferId to = job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v];
+        const TileRow stored = { to, row + job->n, row + i, t->nest->n_dims, n, t->columns };
+        for (uint32_t c = t->column; c < end && !t->bytes[i]; c++)
+            tessi_tile_give(l, &stored, c, &t->line[i]);
+        if (t->bytes[i] && end == t->columns)
+            tessi_words_give(l, to, row + job->n, t->nest->n_dims, row + i, n, t->columns);
+    }
+    t->column = end % t->columns;
+}
+
+static void store_point(void *user, LExprId *place)
+{
+    store_columns(user, place, 1);
+}
+
+/* Machine code of this has branches: a division one for operands at the ends of the range, others many. (Square roots have one as well;
+ * tiles of nothing else that branches are no faster point by point.) */
+static bool has_branches(Lower *l, const LExprId *root, uint32_t n)
+{
+    const LExprList list = tessi_scope_reach(l, root, n);
+    VEC_FOREACH (const LExprId, id, &list) {
+        const LExpr *e = tessi_lexpr(l->p, *id);
+        if (e->kind == LEXPR_OP && tessi_is_real(e->type)
+            && (e->op == OP_DIV || e->op == OP_MOD || e->op == OP_POW))
+            return true;
+    }
+    return false;
+}
+
+/* A tile of columns and rows in a kernel, what points share computed once. Compilers put straight-line code in the order that suits
+ * registers and what is on its way, but leave on its side of a branch what is written there: such code comes point by
+ * point, after what it loads. */
 static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
                      uint32_t columns)
 {
@@ -131,16 +180,16 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
         tessi_pack_tile(l, &t);
     }
     tessi_tile_takes(l, place, n * points, nest->tile_columns ? nest->tile_columns : &own);
-    tessi_scope_place(l, place, n * points);
-    for (uint32_t r = 0; r < rows; r++) {
-        const LExprId *row = place + (size_t)n * columns * r;
-        for (uint32_t i = 0; i < job->n; i++) {
-            const StageId id = job->stage[i];
-            (bytes[i] ? tessi_words_give : tessi_tile_gives)(
-                l, job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v], row + job->n,
-                nest->n_dims, row + i, n, columns);
-        }
+    TileStores stores = { .l = l, .nest = nest, .columns = columns, .bytes = bytes };
+    stores.line = ARENA_NEW_ARRAY(l->arena, LBufferId, job->n);
+    if (has_branches(l, place, n * points)) {
+        const Turns turns = { n, true, store_point, &stores };
+        tessi_scope_place_in_turns(l, place, n * points, &turns);
+        return;
     }
+    tessi_scope_place(l, place, n * points);
+    for (uint32_t r = 0; r < rows; r++)
+        store_columns(&stores, place + (size_t)n * columns * r, columns);
 }
 
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)

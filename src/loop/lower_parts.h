@@ -234,10 +234,15 @@ void tessi_scope_remember(Lower *l, uint32_t *cell); /* forget *cell with the in
 /* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the outermost scope
  * that can have it. */
 void tessi_scope_place(Lower *l, LExprId *root, uint32_t n);
-/* The same in turns of `per_turn` roots: after each, `then` receives its roots and appends what uses them, so that no value is made
- * long before it is needed. */
-void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t per_turn,
-                                void (*then)(void *user, LExprId *turn), void *user);
+/* The same in turns: after each, `then` receives its roots and appends what uses them, so that no value is made long before it is
+ * needed. */
+typedef struct Turns {
+    uint32_t roots;   /* of a turn */
+    bool loads_first; /* all in the first turn: they take long */
+    void (*then)(void *user, LExprId *turn);
+    void *user;
+} Turns;
+void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, const Turns *turns);
 LExprId tessi_scope_place1(Lower *l, LExprId root);
 Known *tessi_known(Lower *l, LExprId id);
 /* The value must not be computed outside the scope of this depth. */
@@ -396,6 +401,15 @@ Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *g
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group);
 /* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines. */
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns);
+/* Values of so many consecutive elements, at index[] of the first on, `stride` cells from one to the next. */
+typedef struct TileRow {
+    LBufferId to;
+    const LExprId *index, *value;
+    uint8_t n_index;
+    uint32_t stride, columns;
+} TileRow;
+/* Stores that of column c. Those of a vector are put into *line until they are all there: columns in order, the same *line. */
+void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line);
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns);

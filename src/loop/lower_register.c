@@ -401,32 +401,37 @@ void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColum
     }
 }
 
+void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line)
+{
+    const LBuffer b = l->p->buffers.at[row->to.v];
+    const uint32_t width = tessi_vector_elements(l, row->to, row->columns);
+    const LExprId *index = row->index + (size_t)c * row->stride;
+    if (width > 1 && c % width == 0)
+        *line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, width);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->a = row->value[(size_t)c * row->stride];
+    s->buffer = width > 1 ? *line : row->to;
+    s->n_index = width > 1 ? 1 : row->n_index;
+    for (uint8_t d = 0; d < row->n_index; d++)
+        s->index[d] = d + 1 == row->n_index ? index[d] : row->index[d];
+    if (width > 1)
+        s->index[0] = tessi_l_int(l, c % width);
+    if (width < 2 || c % width != width - 1)
+        return;
+    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
+    move->buffer = row->to;
+    move->other = *line;
+    move->n_index = row->n_index;
+    for (uint8_t d = 0; d < row->n_index; d++)
+        move->index[d] =
+            d + 1 == row->n_index ? (index - (size_t)(width - 1) * row->stride)[d] : row->index[d];
+}
+
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns)
 {
-    const LBuffer b = l->p->buffers.at[to.v];
-    uint32_t width = tessi_vector_elements(l, to, columns);
+    const TileRow row = { to, index, value, n_index, stride, columns };
     LBufferId line = { 0 };
-    for (uint32_t c = 0; c < columns; c++) {
-        LExprId last = index[n_index - 1 + (size_t)c * stride];
-        if (width > 1 && c % width == 0)
-            line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, width);
-        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-        s->a = value[(size_t)c * stride];
-        s->buffer = width > 1 ? line : to;
-        s->n_index = width > 1 ? 1 : n_index;
-        for (uint8_t d = 0; d < n_index; d++)
-            s->index[d] = d + 1 == n_index ? last : index[d];
-        if (width > 1)
-            s->index[0] = tessi_l_int(l, c % width);
-        if (width < 2 || c % width != width - 1)
-            continue;
-        LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-        move->buffer = to;
-        move->other = line;
-        move->n_index = n_index;
-        for (uint8_t d = 0; d < n_index; d++)
-            move->index[d] =
-                d + 1 == n_index ? index[n_index - 1 + (size_t)(c - width + 1) * stride] : index[d];
-    }
+    for (uint32_t c = 0; c < columns; c++)
+        tessi_tile_give(l, &row, c, &line);
 }

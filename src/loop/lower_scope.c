@@ -333,20 +333,22 @@ LExprList tessi_scope_reach(Lower *l, const LExprId *root, uint32_t n)
     return list;
 }
 
-/* Counts the uses of each, and finds the first turn in which it is needed: turns are runs of `per_turn` roots. */
+/* Counts the uses of each, and finds the first turn in which it is needed. */
 static void count_uses(Lower *l, const LExprList *list, const LExprId *root, uint32_t n,
-                       uint32_t per_turn)
+                       const Turns *turns)
 {
     uint32_t depth = tessi_scope_depth(l);
     for (uint32_t next = 0; next < list->n; next++)
         l->known.at[list->at[next].v].turn = UINT32_MAX;
     for (uint32_t i = n; i-- > 0;) {
         add_use(l, root[i], depth);
-        l->known.at[root[i].v].turn = i / per_turn;
+        l->known.at[root[i].v].turn = i / turns->roots;
     }
     for (uint32_t next = list->n; next-- > 0;) {
-        const Known *k = &l->known.at[list->at[next].v];
+        Known *k = &l->known.at[list->at[next].v];
         const LExpr *e = tessi_lexpr(l->p, list->at[next]);
+        if (turns->loads_first && e->kind == LEXPR_LOAD)
+            k->turn = 0;
         for (int i = 0; i < e->n_args && !k->moved; i++) {
             Known *arg = &l->known.at[e->arg[i].v];
             add_use(l, e->arg[i], k->level);
@@ -366,17 +368,16 @@ static void place_one(Lower *l, LExprId id)
     l->known.at[id.v].moved = named ? let_at(l, id, value, k.level) : value.v;
 }
 
-void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t per_turn,
-                                void (*then)(void *user, LExprId *turn), void *user)
+void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, const Turns *turns)
 {
     LExprList list = tessi_scope_reach(l, root, n), later = { 0 };
     for (uint32_t next = 0; next < list.n; next++)
         l->known.at[list.at[next].v].level = home(l, level_of(l, list.at[next]));
-    count_uses(l, &list, root, n, per_turn);
-    for (uint32_t first = 0; first < n; first += per_turn) {
+    count_uses(l, &list, root, n, turns);
+    for (uint32_t first = 0; first < n; first += turns->roots) {
         later.n = 0;
         for (uint32_t next = 0; next < list.n; next++) {
-            if (l->known.at[list.at[next].v].turn == first / per_turn)
+            if (l->known.at[list.at[next].v].turn == first / turns->roots)
                 place_one(l, list.at[next]);
             else
                 VEC_PUSH(l->arena, &later, list.at[next]);
@@ -384,18 +385,19 @@ void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, uint32_t pe
         LExprList done = list;
         list = later;
         later = done;
-        uint32_t end = n - first < per_turn ? n : first + per_turn;
+        uint32_t end = n - first < turns->roots ? n : first + turns->roots;
         for (uint32_t i = first; i < end; i++)
             root[i].v = l->known.at[root[i].v].moved;
-        if (then)
-            then(user, root + first);
+        if (turns->then)
+            turns->then(turns->user, root + first);
     }
 }
 
 void tessi_scope_place(Lower *l, LExprId *root, uint32_t n)
 {
+    const Turns all = { .roots = n };
     if (n)
-        tessi_scope_place_in_turns(l, root, n, n, NULL, NULL);
+        tessi_scope_place_in_turns(l, root, n, &all);
 }
 
 LExprId tessi_scope_place1(Lower *l, LExprId root)
