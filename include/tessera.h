@@ -60,7 +60,7 @@ typedef struct tess_constant { /* a parameter or const input set when compiling 
 } tess_constant;
 
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the same pixels, can stand in
- * meanwhile (C only; where the windows of a program are sums over such masks). */
+ * meanwhile (where all windows of a program are sums over such masks). */
 typedef enum tess_general {
     TESS_GENERAL_NEVER,     /* runs wait for the compiler */
     TESS_GENERAL_MEANWHILE, /* a thread waits for it */

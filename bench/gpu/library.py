@@ -18,7 +18,8 @@ class Constant(ctypes.Structure):
 class Options(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("target", c_int), ("fp", c_int), ("threads", c_int), ("device", c_int), ("forma", c_int),
                 ("border", c_char_p), ("plan", c_char_p), ("machine", c_char_p), ("library", c_char_p), ("cache", c_char_p), ("cc", c_char_p),
-                ("constants", POINTER(Constant)), ("n_constants", c_size_t), ("device_bytes", c_uint64)]
+                ("constants", POINTER(Constant)), ("n_constants", c_size_t), ("device_bytes", c_uint64),
+                ("general", c_int)]
 
 
 class Tensor(ctypes.Structure):
@@ -48,18 +49,19 @@ class Library:
             getattr(self.c, name).argtypes = [c_void_p]
             getattr(self.c, name).restype = None
 
-    def program(self, path, target="cuda", plan=None, fast=False, **constants):
-        return Program(self, path, target, plan, fast, constants)
+    def program(self, path, target="cuda", plan=None, fast=False, general=0, **constants):
+        return Program(self, path, target, plan, fast, general, constants)
 
 
 class Program:
-    def __init__(self, library, path, target, plan, fast, constants):
+    def __init__(self, library, path, target, plan, fast, general, constants):
         self.c, text = library.c, path.read_bytes()
         options, diags = Options(), c_void_p()
         self.c.tess_options_init(byref(options))
         options.target = TARGETS[target]
         options.fp = FAST if fast else options.fp
         options.plan = plan.encode() if plan else None
+        options.general = general
         options.constants = (Constant * len(constants))(*(Constant(name.encode(), value) for name, value in constants.items()))
         options.n_constants = len(constants)
         self.program, self.args = c_void_p(), c_void_p()

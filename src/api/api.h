@@ -47,6 +47,7 @@ typedef struct GpuText {
     const char *text; /* NULL: not printed yet */
     GpuModule module;
 } GpuText;
+typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. */
 typedef struct Variant Variant;
@@ -73,10 +74,11 @@ struct Variant {
     ModuleEntry entry;
     General *general; /* NULL: not wanted yet */
     bool module_cached;
-    GpuText gpu_text[8]; /* by what kernels may rely on */
-    GpuCode *code;       /* of each context it was run in */
-    bool is_private;     /* of GPUs: to one thread; its plan is used for images of few points too */
-    int users;           /* runs in progress: a variant in use is not dropped */
+    GpuText gpu_text[16];    /* by what kernels may rely on */
+    GpuCode *code;           /* of each context it was run in */
+    GpuGeneral *gpu_general; /* NULL: not wanted yet */
+    bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
+    int users;       /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
     double
         point_seconds; /* of C: what the model expects of a point of the results on one core; 0 = not known */
@@ -118,6 +120,7 @@ struct tess_program {
     char *general_text; /* code for masks of any extent; NULL: none yet */
     RtModule general_module;
     ModuleEntry general_entry;
+    Variant *general_variant; /* of GPUs: held, for its general kernels; NULL: none yet */
     Failure no_tool;
     GpuOpener *opener;       /* of the program's own device; NULL on the CPU */
     GpuContext *own_context; /* among the following; NULL: not wanted yet */

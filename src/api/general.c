@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/passes.h"
 #include "api/general.h"
 #include "loop/lower.h"
 
@@ -97,7 +98,7 @@ static bool install(Variant *v, Failure *f)
 
 /* ---- The general code ------------------------------------------------------------------------------------------------------- */
 
-static bool has_transforms(const Plan *plan)
+bool tessi_has_transforms(const Plan *plan)
 {
     VEC_FOREACH (const PlanGroup, group, &plan->groups)
         if (group->transform)
@@ -105,24 +106,38 @@ static bool has_transforms(const Plan *plan)
     return false;
 }
 
-/* Its loops; NULL without a failure where there can be none with the same bits. */
-static LoopProgram *general_loops(Variant *v, General *general, Failure *f)
+/* The graph that is planned has small masks written out, point by point. */
+static const Graph *rolled_graph(const tess_program *p, Variant *v, Failure *f)
 {
-    if (has_transforms(v->plan) || tessi_machine_is_gpu(v->machine))
+    Graph *g = tessi_graph_simplify_rolled(v->lowered, &v->arena, (FpMode)p->options.fp);
+    g = tessi_graph_exact_passes(g, &v->arena);
+    const char *fault = tessi_graph_verify(g);
+    if (fault)
+        tessi_failf(f, TESS_ERROR_INTERNAL, "internal error in pass 'simplify': %s", fault);
+    return fault ? NULL : g;
+}
+
+LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **params, uint32_t *n,
+                                 Failure *f)
+{
+    const Graph *g = tessi_has_transforms(v->plan) ? NULL : rolled_graph(p, v, f);
+    if (!g)
         return NULL;
-    Plan *plan = tessi_plan_naive(&v->arena, v->graph, v->machine);
+    Plan *plan = tessi_plan_naive(&v->arena, g, v->machine);
     VEC_FOREACH (PlanGroup, group, &plan->groups) {
+        if (plan->gpu)
+            break;
         group->parallel = (int8_t)(group->n_dims ? 0 : -1);
         group->vector = (int8_t)(group->n_dims - 1);
     }
-    GeneralSums *sums = tessi_general_sums(&v->arena, v->graph, plan);
+    GeneralSums *sums = tessi_general_sums(&v->arena, g, plan);
     if (!sums)
         return NULL;
-    general->n_params = tessi_general_params(v->graph, sums, NULL);
-    general->params = ARENA_NEW_ARRAY(&v->arena, int64_t, general->n_params);
-    tessi_general_params(v->graph, sums, general->params);
-    return tessi_pass_check_loops(
-        tessi_lower_general_loops(&v->arena, v->graph, plan, v->machine, sums), f);
+    *n = tessi_general_params(g, sums, NULL);
+    *params = ARENA_NEW_ARRAY(&v->arena, int64_t, *n);
+    tessi_general_params(g, sums, *params);
+    return tessi_pass_check_loops(tessi_lower_general_loops(&v->arena, g, plan, v->machine, sums),
+                                  f);
 }
 
 /* One a program: its text is the same for all extents, but for programs that also count with them. */
@@ -149,7 +164,7 @@ static bool begin(tess_program *p, Variant *v, Failure *f)
     if (!tessi_find_compiler(p, f))
         return false;
     General *general = ARENA_NEW(&v->arena, General);
-    const LoopProgram *loops = general_loops(v, general, f);
+    const LoopProgram *loops = tessi_general_loops(p, v, &general->params, &general->n_params, f);
     if (!loops)
         return !f->status && tessi_variant_load(p, v, f);
     if (p->options.general == TESS_GENERAL_MEANWHILE && tessi_variant_recall(p, v))

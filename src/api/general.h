@@ -4,6 +4,11 @@
 
 #include "api/api.h"
 
+/* Loops for masks of any extent, what these take as parameters behind those of the program, and how many; NULL without a failure where
+ * there can be none with the same bits. */
+LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **params, uint32_t *n,
+                                 Failure *f);
+bool tessi_has_transforms(const Plan *plan);
 /* Makes the variant's entry, or has it made while general code stands in, as the options say; its text must be there, and the lock be
  * held. */
 bool tessi_general_load(tess_program *p, Variant *v, Failure *f);

@@ -48,7 +48,8 @@ void tessi_gpu_release(GpuContext *c); /* NULL is fine */
 enum {
     GPU_WIDE = 1,    /* coordinates need 64 bits */
     GPU_ALIGNED = 2, /* all rows of all images begin at multiples of 16 bytes */
-    GPU_SMALL = 4    /* images have few points: the plan is the one for these */
+    GPU_SMALL = 4,   /* images have few points: the plan is the one for these */
+    GPU_GENERAL = 8  /* masks may have any extent */
 };
 /* The loops of such kernels. */
 const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form);
@@ -59,6 +60,8 @@ struct GpuCode {
     unsigned form;
     bool cached;
     double compile_ms;
+    const char *text;
+    const LoopProgram *loops;
     const GpuModule *emitted;
     DeviceModule *module;
     DeviceKernel **kernels; /* one for each of emitted->kernels */
@@ -71,9 +74,25 @@ bool tessi_gpu_end_turn(const GpuCode *code, DeviceStream stream, Failure *f);
 /* Made on first use; the lock must be held. */
 const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                               Failure *f);
+/* The same in steps: what there is, or NULL; printed; compiled, or from the cache alone (false without a failure when it is not there),
+ * which needs no lock; the variant's from then on. */
+const GpuCode *tessi_gpu_code_find(const Variant *v, const GpuContext *c, unsigned form);
+GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsigned form,
+                              Failure *f);
+bool tessi_gpu_code_load(const tess_program *p, GpuCode *code, bool recall, Failure *f);
+void tessi_gpu_code_add(Variant *v, GpuCode *code);
 /* The text for the program's target; the lock must be held. */
 const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form);
 void tessi_gpu_code_free(GpuCode *code);
+
+/* ---- gpu_general.c ---- */
+/* The kernels of this form; or general ones, as long as a thread compiles these, where the options say so. The lock must be held. */
+const GpuCode *tessi_gpu_code_now(tess_program *p, Variant *v, GpuContext *c, unsigned form,
+                                  const int64_t *params, Failure *f);
+/* The parameters of such kernels: those of the program, and what general ones take behind them. */
+const int64_t *tessi_gpu_params(const Variant *v, const GpuCode *code, const int64_t *params,
+                                Arena *arena);
+void tessi_gpu_general_forget(Variant *v); /* waits for the threads */
 
 /* ---- gpu_image.c ---- */
 /* An image somewhere: pixels at base + offset + sum of index * stride. */
@@ -107,14 +126,14 @@ typedef struct GpuPart {
 } GpuPart;
 /* What a kernel sequence is run on. */
 typedef struct GpuCall {
-    const int64_t *params;
+    const int64_t *params; /* of the loops of the kernels */
     const Value *scalars;
     const GpuImage *images; /* inputs, then outputs */
     const GpuPart *parts;   /* likewise; NULL: all whole */
 } GpuCall;
 /* Buffers of one run in flight, kept for the next. */
 typedef struct GpuSlot GpuSlot;
-GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code);
+GpuSlot *tessi_gpu_slot_new(const GpuCode *code);
 void tessi_gpu_slot_free(GpuSlot *s);
 Device *tessi_gpu_slot_device(const GpuSlot *s);
 /* Makes buffers, sets the kernels' arguments. TESS_ERROR_MEMORY when the device has not enough. */

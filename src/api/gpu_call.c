@@ -44,8 +44,9 @@ static uint32_t count_args(const GpuModule *m)
     return n;
 }
 
-GpuSlot *tessi_gpu_slot_new(const LoopProgram *loops, const GpuCode *code)
+GpuSlot *tessi_gpu_slot_new(const GpuCode *code)
 {
+    const LoopProgram *loops = code->loops;
     GpuSlot *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;

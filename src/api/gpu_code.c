@@ -6,11 +6,6 @@
 
 #include "rt/clock.h"
 
-const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form)
-{
-    return form & GPU_SMALL ? v->small_loops : v->loops;
-}
-
 const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
 {
     GpuText *t = &v->gpu_text[form];
@@ -99,12 +94,13 @@ void tessi_gpu_code_free(GpuCode *code)
     }
 }
 
-static bool load(tess_program *p, const char *text, GpuCode *code, Failure *f)
+static bool load(const tess_program *p, GpuCode *code, bool recall, Failure *f)
 {
-    tessi_open_cache(p);
     Device *d = code->context->device;
     DeviceResident *resident = calloc(code->emitted->kernels.n + 1, sizeof *resident);
-    DeviceBuild job = { .text = text, .cache = &p->cache, .resident = resident };
+    DeviceBuild job = {
+        .text = code->text, .cache = &p->cache, .resident = resident, .recall = recall
+    };
     if (!resident)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     VEC_FOREACH (const GpuKernel, k, &code->emitted->kernels)
@@ -123,11 +119,16 @@ static bool load(tess_program *p, const char *text, GpuCode *code, Failure *f)
     return ok;
 }
 
-const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form, Failure *f)
+bool tessi_gpu_code_load(const tess_program *p, GpuCode *code, bool recall, Failure *f)
 {
-    for (GpuCode *code = v->code; code; code = code->next)
-        if (code->context == c && code->form == form)
-            return code;
+    const double start = tessi_clock_ms();
+    const bool ok = load(p, code, recall, f);
+    code->compile_ms += tessi_clock_ms() - start;
+    return ok;
+}
+
+GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsigned form, Failure *f)
+{
     const double start = tessi_clock_ms();
     const char *text = tessi_gpu_text(p, v, form);
     GpuCode *code = calloc(1, sizeof *code);
@@ -135,16 +136,46 @@ const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsign
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    tessi_open_cache(p);
     code->context = c;
     tessi_gpu_hold(c);
     code->form = form;
+    code->text = text;
+    code->loops = tessi_gpu_loops(v, form);
     code->emitted = &v->gpu_text[form].module;
-    if ((has_variables(code->emitted) && !make_turns(code, f)) || !load(p, text, code, f)) {
+    if (has_variables(code->emitted) && !make_turns(code, f)) {
         tessi_gpu_code_free(code);
         return NULL;
     }
     code->compile_ms = tessi_clock_ms() - start;
+    return code;
+}
+
+const GpuCode *tessi_gpu_code_find(const Variant *v, const GpuContext *c, unsigned form)
+{
+    for (const GpuCode *code = v->code; code; code = code->next)
+        if (code->context == c && code->form == form)
+            return code;
+    return NULL;
+}
+
+void tessi_gpu_code_add(Variant *v, GpuCode *code)
+{
     code->next = v->code;
     v->code = code;
+}
+
+const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form, Failure *f)
+{
+    const GpuCode *there = tessi_gpu_code_find(v, c, form);
+    if (there)
+        return there;
+    GpuCode *code = tessi_gpu_code_print(p, v, c, form, f);
+    if (code && !tessi_gpu_code_load(p, code, false, f)) {
+        tessi_gpu_code_free(code);
+        return NULL;
+    }
+    if (code)
+        tessi_gpu_code_add(v, code);
     return code;
 }

@@ -35,7 +35,7 @@ static GpuState *state_for(tess_program *p, tess_args *a, Variant *v, const GpuC
     s->program = p;
     s->variant = v;
     tessi_variant_hold(p, v);
-    s->slot = tessi_gpu_slot_new(tessi_gpu_loops(v, code->form), code);
+    s->slot = tessi_gpu_slot_new(code);
     return s->slot ? s : NULL;
 }
 
@@ -103,7 +103,8 @@ static const GpuCode *guarded_code(tess_program *p, Variant *v, GpuContext *c, c
     Guard guard;
     unsigned form;
     if (GUARDED(&guard, &v->arena))
-        return form_of(p, v, c, call, &form, f) ? tessi_gpu_code(p, v, c, form, f) : NULL;
+        return form_of(p, v, c, call, &form, f) ? tessi_gpu_code_now(p, v, c, form, call->params, f)
+                                                : NULL;
     tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     return NULL;
 }
@@ -238,12 +239,14 @@ bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *contex
     const GpuCode *code = code_for(p, v, a, context, &call);
     if (!code)
         return false;
+    call.params = tessi_gpu_params(v, code, call.params, arena);
     GpuState *s = state_for(p, a, v, code);
     if (!s)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     s->stream = stream;
-    s->fresh = tessi_gpu_prepare(s->slot, &call, f);
-    if (s->fresh)
+    const bool ready = tessi_gpu_prepare(s->slot, &call, f);
+    s->fresh = ready && !(code->form & GPU_GENERAL); /* the next run may find better code */
+    if (ready)
         return enqueue(s, a, stream);
     if (f->status != TESS_ERROR_MEMORY)
         return false;

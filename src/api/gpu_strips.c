@@ -275,14 +275,13 @@ static bool run_strip(const Strips *s, int k, int64_t begin, GpuImage *images, G
 }
 
 /* One strip comes back while the next one is being computed. */
-static bool run_strips(const Strips *s, Arena *arena, int *n_strips, Failure *f)
+static bool run_strips(const Strips *s, uint32_t n_params, Arena *arena, int *n_strips, Failure *f)
 {
-    const Graph *g = s->rows->g;
     Device *d = tessi_gpu_slot_device(s->slot[0]);
     GpuImage *images = ARENA_NEW_ARRAY(arena, GpuImage, s->n_images);
     GpuPart *parts = ARENA_NEW_ARRAY(arena, GpuPart, s->n_images);
-    int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, g->params.n);
-    memcpy(params, s->call->params, g->params.n * sizeof *params);
+    int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, n_params);
+    memcpy(params, s->call->params, n_params * sizeof *params);
     const int64_t end = output_rows(s);
     int k = 0;
     *n_strips = 0;
@@ -317,15 +316,14 @@ static bool open_streams(Strips *s, Device *d, DeviceStream after, Failure *f)
 }
 
 /* Smaller and smaller strips until two of them fit the device. */
-static bool try_heights(Strips *s, const Variant *v, const GpuCode *code, Arena *arena,
-                        int *n_strips, Failure *f)
+static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_strips, Failure *f)
 {
     for (s->height = (output_rows(s) + 1) / 2;; s->height = (s->height + 1) / 2) {
         bool ok = false;
         for (int k = 0; k < 2; k++)
-            s->slot[k] = tessi_gpu_slot_new(tessi_gpu_loops(v, code->form), code);
+            s->slot[k] = tessi_gpu_slot_new(code);
         if (s->slot[0] && s->slot[1])
-            ok = finish(s, run_strips(s, arena, n_strips, f), f);
+            ok = finish(s, run_strips(s, code->loops->params.n, arena, n_strips, f), f);
         else
             tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
         for (int k = 0; k < 2; k++)
@@ -359,7 +357,7 @@ bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *
         return false;
     Device *d = code->context->device;
     Failure own = { 0 };
-    bool ok = open_streams(&s, d, stream, &own) && try_heights(&s, v, code, arena, n_strips, &own);
+    bool ok = open_streams(&s, d, stream, &own) && try_heights(&s, code, arena, n_strips, &own);
     for (int k = 0; k < 2; k++)
         tessi_device_stream_free(d, s.stream[k]);
     if (!ok)

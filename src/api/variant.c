@@ -13,6 +13,7 @@ void tessi_variant_free(Variant *v)
     if (!v)
         return;
     tessi_general_forget(v);
+    tessi_gpu_general_forget(v);
     tessi_gpu_code_free(v->code);
     tessi_module_close(&v->module);
     tessi_arena_dispose(&v->arena);

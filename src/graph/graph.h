@@ -336,6 +336,8 @@ const char *tessi_graph_verify(const Graph *g);
 /* A new graph with dead stages dropped, exact algebra applied, small windows unrolled, and (FP_DEFAULT) multiply-adds
  * contracted and division by constants turned into multiplication: the one place where rounding is decided. */
 Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp);
+/* The same bits, with windows over masks that come with the run as they were, however few points they have. */
+Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp);
 
 /* ---- graph_sizes.c: sizes of a run ------------------------------------------------------------------------------ */
 /* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives a value for each

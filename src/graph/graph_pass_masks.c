@@ -712,7 +712,8 @@ static ExprId computed(Rewrite *r, const Expr *e)
     }
     if (asked.method == METHOD_FFT)
         return by_transforms(m, asked, now);
-    const bool known = find_taps(m, &window, &t);
+    const bool known = !(m->keeps_given && tessi_is_given_window(m->to, &m->walk, &window))
+                       && find_taps(m, &window, &t);
     if (known)
         now = as_asked(m, &t, asked, now);
     if (asked.method == METHOD_DIRECT && m->fp == FP_FAST) /* planners would do otherwise */
@@ -734,8 +735,8 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     return e->kind == EXPR_WINDOW ? set_apart(r->user, now) : now;
 }
 
-Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp)
+Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, bool keeps_given)
 {
-    Masks m = { .fp = fp, .walk = { .arena = a }, .from = g };
+    Masks m = { .fp = fp, .walk = { .arena = a }, .from = g, .keeps_given = keeps_given };
     return tessi_graph_copy(g, a, &(GraphChange){ change, enter, &m });
 }

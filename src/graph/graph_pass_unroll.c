@@ -6,6 +6,7 @@
 typedef struct Unroll {
     Graph *g;
     ExprWalk walk;
+    bool keeps_given; /* windows over masks that come with the run stay */
     bool changed;
 } Unroll;
 
@@ -111,6 +112,20 @@ bool tessi_is_long_line(const Graph *g, WindowId window, Reduction r, ScalarType
     return wide == 1 && r == REDUCE_SUM && tessi_is_real(t) && taps > LINE_TAPS;
 }
 
+bool tessi_is_given_window(const Graph *g, ExprWalk *walk, const Expr *window)
+{
+    const ExprList *list = tessi_expr_walk(walk, g, window->arg, window->n_args);
+    bool reads = false;
+    VEC_FOREACH (const ExprId, it, list) {
+        const Expr *load = tessi_expr(g, *it);
+        if (load->kind != EXPR_LOAD)
+            continue;
+        const Stage *s = tessi_stage(g, tessi_access(g, load->access)->producer);
+        reads = reads || (s->kind == STAGE_INPUT && g->inputs.at[s->image].is_mask);
+    }
+    return reads && tessi_window_points(tessi_window(g, window->window)) != 1;
+}
+
 static ExprId unroll_window(Unroll *u, ExprId id)
 {
     Graph *g = u->g;
@@ -118,6 +133,8 @@ static ExprId unroll_window(Unroll *u, ExprId id)
     const Window w = *tessi_window(g, e.window);
     Taps taps;
     if (e.reduction == REDUCE_MEDIAN || tessi_expr_request(g, &e).method == METHOD_FFT)
+        return id;
+    if (u->keeps_given && tessi_is_given_window(g, &u->walk, &e))
         return id;
     ExprId roots[4] = { e.arg[0], e.arg[1] };
     uint32_t n_roots = e.n_args;
@@ -144,10 +161,10 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 }
 
 /* Inner windows come first; unrolling an outer one may make the condition of an inner one known, hence the rounds. */
-void tessi_pass_unroll(Graph *g)
+void tessi_pass_unroll(Graph *g, bool keeps_given)
 {
     for (int round = 0; round < MAX_WINDOW_LEVELS; round++) {
-        Unroll u = { .g = g, .walk = { .arena = g->arena } };
+        Unroll u = { .g = g, .walk = { .arena = g->arena }, .keeps_given = keeps_given };
         Rewrite r;
         tessi_rewrite_init(&r, g, g, g->arena);
         r.change = change;

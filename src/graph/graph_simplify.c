@@ -1,15 +1,25 @@
 /* The simplifier: masks, unrolling, compile-time tables, and the one decision about rounding, between two copies that drop what is dead. */
 #include "graph/graph_passes.h"
 
-Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
+static Graph *simplify(const Graph *g, Arena *a, FpMode fp, bool keeps_given)
 {
-    Graph *work = tessi_graph_copy_with_masks(g, a, fp);
-    tessi_pass_unroll(work);
+    Graph *work = tessi_graph_copy_with_masks(g, a, fp, keeps_given);
+    tessi_pass_unroll(work, keeps_given);
     tessi_pass_constants(work);
     tessi_pass_inside(work);
     tessi_pass_rounding(work, fp);
     work->fp = fp;
     return tessi_graph_copy_live(work, a);
+}
+
+Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
+{
+    return simplify(g, a, fp, false);
+}
+
+Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp)
+{
+    return simplify(g, a, fp, true);
 }
 
 void tessi_rewrite_bodies(Graph *g, Rewrite *r)

@@ -17,6 +17,7 @@ typedef struct Masks {
     Graph *to;
     MaskForm form; /* of the window at hand */
     FpMode fp;
+    bool keeps_given; /* windows over masks that come with the run stay */
     ExprWalk walk;
     const Graph *from;
     Domain domain;

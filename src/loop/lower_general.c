@@ -5,20 +5,16 @@
  *   for each row of the result, and strip of it:
  *     for each row of the mask, and each few coefficients of it:  sums of the strip += coefficients x what the strip reads
  *
+ * (in kernels a thread has the sums of a few points, lower_general_kernel.c).
+ *
  * Four parameters follow those of the program for each sum: rows and columns of the mask, and the least values of the two window
  * variables. */
+#include "loop/lower_general.h"
 #include "graph/graph_transform.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_window.h"
 
 enum { STRIP = 256, TOGETHER = 4, N_EXTENTS = 4 };
-
-/* A sum that can be general, in a stage of two dimensions. */
-typedef struct GeneralSum {
-    StageId stage, mask; /* `mask`: the coefficients, an input */
-    WideSum sum;
-    LExprId extent[2], least[2];
-} GeneralSum;
 
 struct GeneralSums {
     VEC(GeneralSum) at;
@@ -238,14 +234,9 @@ static void strips(Strips *k, LExprId from, LExprId to, bool inside)
     tessi_scope_close(l);
 }
 
-bool tessi_lower_general(Lower *l, const PlanGroup *group)
+static void by_strips(Lower *l, const PlanGroup *group, const GeneralSum *sum)
 {
-    Strips k = { .l = l, .group = group };
-    VEC_FOREACH (const GeneralSum, s, &l->general->at)
-        if (s->stage.v == group->members.at[0].v)
-            k.s = s;
-    if (!k.s)
-        return false;
+    Strips k = { .l = l, .group = group, .s = sum };
     const Stage *stage = tessi_stage(l->g, k.s->stage);
     const LExprId zero = tessi_l_int(l, 0), width = tessi_lower_size(l, stage->size[1]);
     l->n_loop_dims = 2;
@@ -272,5 +263,18 @@ bool tessi_lower_general(Lower *l, const PlanGroup *group)
     strips(&k, from, to, true);
     strips(&k, to, width, false);
     tessi_scope_close(l);
-    return true;
+}
+
+bool tessi_lower_general(Lower *l, const PlanGroup *group)
+{
+    VEC_FOREACH (const GeneralSum, s, &l->general->at) {
+        if (s->stage.v != group->members.at[0].v)
+            continue;
+        if (l->plan->gpu)
+            tessi_kernel_general(l, group, s);
+        else
+            by_strips(l, group, s);
+        return true;
+    }
+    return false;
 }

@@ -15,6 +15,7 @@
  *   lower_fourier.c  what both are made of
  *   lower_median.c medians by histograms
  *   lower_general.c sums over masks of any extent
+ *   lower_general_kernel.c  the same on GPUs
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes

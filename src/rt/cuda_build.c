@@ -171,6 +171,8 @@ static bool build(CudaDevice *d, DeviceBuild *job, DeviceModule *m, Failure *f)
     const CacheKey key = key_of(d, job);
     if (load_cached(d, job, key, m))
         return true;
+    if (job->recall)
+        return false;
     Nvrtc found;
     if (!d->nvrtc && !tessi_cuda_load_nvrtc(&found, f))
         return false;

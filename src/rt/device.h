@@ -96,6 +96,7 @@ typedef struct DeviceBuild {
     const RtCache *cache;           /* may be NULL */
     const DeviceResident *resident; /* for languages that cannot say so: OpenCL C */
     uint32_t n_resident;
+    bool recall; /* from the cache alone: when it is not there, false without a failure */
     bool cached; /* out: it was compiled before */
     char *log;   /* out: what a failing compiler said, or NULL; owned by the caller, free */
 } DeviceBuild;

@@ -201,7 +201,9 @@ bool tessi_opencl_build(Device *base, DeviceBuild *job, DeviceModule **module, F
     CacheKey key = key_of(d, job, options);
     m->program = ok ? from_cache(d, job, key, options) : NULL;
     job->cached = m->program != NULL;
-    if (ok && !m->program) {
+    if (job->recall)
+        ok = ok && m->program;
+    else if (ok && !m->program) {
         ok = compile(d, job, options, &m->program, f);
         if (ok)
             limit_registers(d, job, options, &m->program);
