@@ -141,13 +141,15 @@ TESS_API void tess_args_free(tess_args *a);
 TESS_API tess_status tess_args_copy(const tess_args *from, tess_args **args);
 /* Binds input `name` to a tensor: shape = the image's sizes, plus a last dimension of n_channels for images of structs whose fields
  * have one type (structs of mixed types: uint8 tensor with a last dimension of the pixel's bytes). The last dimension(s) must be
- * compact, row dimensions may have any stride. The data is borrowed until the run has ended and is never written. Programs for CUDA take
- * kDLCUDA tensors, those for OpenCL kDLOpenCL ones (data = cl_mem), without copying; host memory is taken by all. */
+ * compact, row dimensions may have any stride, also 0 and negative ones. The first element (data + byte_offset) begins at a multiple of the
+ * size of an element. The data is borrowed until the run has ended and is never written. Programs for CUDA take kDLCUDA tensors, those
+ * for OpenCL kDLOpenCL ones (data = cl_mem), without copying; host memory is taken by all. */
 TESS_API tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor);
 TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
                                       double value); /* scalars, const inputs and parameters */
-TESS_API tess_status tess_args_output(
-    tess_args *a, size_t output, const DLTensor *tensor); /* the caller's memory for a result */
+/* The caller's memory for a result (NULL: the library's), as for tess_args_image; its elements, also the rows among each other, must not
+ * overlap. */
+TESS_API tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor);
 /* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with tess_args_result, valid until the
  * next run or tess_args_free. `stream` is for devices (CUstream or cl_command_queue; NULL = the default one) and ignored on the CPU. When
  * every image is in device memory the call returns when the work is on the stream, else when the results are there. Runs with the same

@@ -144,6 +144,14 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
                            (long long)t->shape[info->ndim], pixel);
     if (!t->data)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no data", info->name);
+    /* Buffers of OpenCL are no addresses, and begin at aligned ones. */
+    const uint64_t first =
+        t->byte_offset + (t->device.device_type == kDLOpenCL ? 0 : (uintptr_t)t->data);
+    if (first % (want.bits / 8u))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "image '%s' does not begin at a multiple of the %d bytes of its "
+                           "elements",
+                           info->name, want.bits / 8);
     if (!t->strides)
         return true;
     int64_t compact = 1;
@@ -154,6 +162,46 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
                 "image '%s' has stride %lld in dimension %d; only row dimensions may be strided",
                 info->name, (long long)t->strides[d], d);
         compact *= t->shape[d];
+    }
+    return true;
+}
+
+/* The dimension of more than one point with the shortest stride of those not passed yet, the last of equals; -1 when there is none. */
+static int nearest_dim(const DLTensor *t, const bool *passed)
+{
+    int nearest = -1;
+    uint64_t least = UINT64_MAX;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        const uint64_t stride = (uint64_t)t->strides[d];
+        const uint64_t step = t->strides[d] < 0 ? 0 - stride : stride;
+        if (passed[d] || t->shape[d] == 1 || step >= least)
+            continue;
+        nearest = d;
+        least = step;
+    }
+    return nearest;
+}
+
+/* Whether every row, plane and volume of a result begins where the one before has ended: elements that are one would be written by
+ * several threads in any order. Rows that lie between others' elements are refused too, which nobody needs. */
+static bool check_apart(Failure *f, const tess_info *info, const DLTensor *t)
+{
+    bool passed[MAX_DIMS + 1] = { false };
+    int64_t span = 1; /* elements from the first to the last of the dimensions passed */
+    for (int d; t->strides && (d = nearest_dim(t, passed)) >= 0; passed[d] = true) {
+        const int64_t stride = t->strides[d];
+        int64_t reach;
+        if (stride > -span && stride < span)
+            return tessi_failf(
+                f, TESS_ERROR_ARGUMENT,
+                "the memory for result '%s' overlaps itself: its stride in dimension "
+                "%d is %lld",
+                info->name, d, (long long)stride);
+        if (!tessi_mul_i64(t->shape[d] - 1, stride, &reach) || reach == INT64_MIN
+            || !tessi_add_i64(span, reach < 0 ? -reach : reach, &span))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "the memory for result '%s' is larger than any there is",
+                               info->name);
     }
     return true;
 }
@@ -239,7 +287,8 @@ tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor
     if (!tensor) /* back to "allocated by the library" */
         return TESS_OK;
     if (!check_layout(&a->failure, a->program->options.target, &a->program->outputs.at[output].info,
-                      tensor))
+                      tensor)
+        || !check_apart(&a->failure, &a->program->outputs.at[output].info, tensor))
         return (tess_status)a->failure.status;
     copy_tensor(b, tensor);
     return TESS_OK;

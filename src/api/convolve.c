@@ -48,8 +48,8 @@ static bool check_tensor(const DLTensor *t, const char *name, ScalarType *type, 
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s has elements of an unknown type (%s)", name,
                            tessi_dl_type_text(t->dtype, text));
     if (t->ndim < 1 || t->ndim > MAX_DIMS + 1)
-        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s has %d dimensions; 1 to %d can be", name,
-                           t->ndim, MAX_DIMS);
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s has %d dimension%s; 1 to %d can be", name,
+                           t->ndim, t->ndim == 1 ? "" : "s", MAX_DIMS);
     for (int d = 0; d < t->ndim; d++)
         if (t->shape[d] < 1)
             return tessi_failf(f, TESS_ERROR_ARGUMENT,
@@ -67,9 +67,9 @@ static bool describe_images(const DLTensor *image, const DLTensor *out, int n_di
         return false;
     if (n_dims > MAX_DIMS || image->ndim < n_dims || image->ndim > n_dims + 1)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "the image has %d dimensions, which %d dimensions of masks do not fit "
-                           "(one more can be for the channels)",
-                           image->ndim, n_dims);
+                           "the image has %d dimension%s, but the masks are for %d (one more can "
+                           "be for the channels)",
+                           image->ndim, image->ndim == 1 ? "" : "s", n_dims);
     c->n_dims = n_dims;
     if (image->ndim == n_dims)
         return true;

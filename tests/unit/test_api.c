@@ -93,6 +93,65 @@ static void test_run_with_strided_rows(void **state)
     tess_program_free(p);
 }
 
+static void refuse(tess_status status, tess_status wanted, const tess_args *a, const char *word)
+{
+    assert_int_equal(status, wanted);
+    if (!strstr(tess_args_error(a), word))
+        fail_msg("'%s' does not mention '%s'", tess_args_error(a), word);
+}
+
+/* A result that overlaps itself would be written by several threads; an input may. */
+static void test_memory_that_overlaps_itself(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float in[3] = { 1, 2, 3 }, out[30] = { 0 };
+    int64_t shape[2] = { 3, 3 };
+    const int64_t wrong[][2] = { { 0, 1 }, { 1, 1 }, { 2, 1 }, { -2, 1 }, { INT64_MIN, 1 } };
+    int64_t strides[2] = { 0, 1 };
+    DLTensor ti = tensor(in, shape, 2), to = tensor(out, shape, 2);
+    ti.strides = to.strides = strides;
+    assert_int_equal(tess_args_image(a, "a", &ti), TESS_OK);
+    assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memcpy(strides, wrong[i], sizeof strides);
+        refuse(tess_args_output(a, 0, &to), TESS_ERROR_ARGUMENT, a, "result");
+    }
+    strides[0] = -3; /* the rows from the last to the first */
+    to.byte_offset = 6 * sizeof *out;
+    assert_int_equal(tess_args_output(a, 0, &to), TESS_OK);
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_true(out[6] == out[0] && out[7] == out[1] && out[8] == out[2] && out[2] == 9);
+    strides[0] = 0; /* one row is no overlap */
+    shape[0] = 1;
+    assert_int_equal(tess_args_output(a, 0, &to), TESS_OK);
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
+/* Generated code reads elements where their type says that they lie. */
+static void test_memory_off_its_elements(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float memory[16];
+    int64_t shape[2] = { 3, 3 };
+    DLTensor t = tensor(memory, shape, 2);
+    for (t.byte_offset = 1; t.byte_offset < 4; t.byte_offset++) {
+        refuse(tess_args_image(a, "a", &t), TESS_ERROR_ARGUMENT, a, "4 bytes");
+        refuse(tess_args_output(a, 0, &t), TESS_ERROR_ARGUMENT, a, "4 bytes");
+    }
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    t.data = (char *)memory + 2;
+    refuse(tess_args_image(a, "a", &t), TESS_ERROR_ARGUMENT, a, "4 bytes");
+    t.byte_offset = 6; /* what counts is the sum */
+    assert_int_equal(tess_args_image(a, "a", &t), TESS_OK);
+    tess_args_free(a);
+    tess_program_free(p);
+}
+
 static void test_library_owned_results(void **state)
 {
     (void)state;
@@ -145,13 +204,6 @@ static void test_runs_keep_their_memory(void **state)
     }
     tess_args_free(a);
     tess_program_free(p);
-}
-
-static void refuse(tess_status status, tess_status wanted, const tess_args *a, const char *word)
-{
-    assert_int_equal(status, wanted);
-    if (!strstr(tess_args_error(a), word))
-        fail_msg("'%s' does not mention '%s'", tess_args_error(a), word);
 }
 
 static void test_refusals(void **state)
@@ -280,6 +332,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_run_with_strided_rows),
+        cmocka_unit_test(test_memory_that_overlaps_itself),
+        cmocka_unit_test(test_memory_off_its_elements),
         cmocka_unit_test(test_library_owned_results),
         cmocka_unit_test(test_runs_keep_their_memory),
         cmocka_unit_test(test_refusals),

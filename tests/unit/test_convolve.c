@@ -398,14 +398,18 @@ static void test_refusals(void **state)
            "the image has elements of an unknown type (DLPack type 1 of 8 bits)");
     fill_image(TYPE_U8, 1, size);
     refuse(c, NULL, TESS_ERROR_ARGUMENT,
-           "the image has 1 dimensions, which 2 dimensions of masks do not fit (one more can be "
-           "for the channels)");
+           "the image has 1 dimension, but the masks are for 2 (one more can be for the channels)");
     fill_image(TYPE_U8, 3, size);
     refuse(c, NULL, TESS_ERROR_ARGUMENT,
            "the last dimension of the image has 17 channels; at most 16 are possible");
     fill_image(TYPE_U8, 2, size);
     refuse(c, "none", TESS_ERROR_ARGUMENT,
            "the memory for result 'out' has size 6 in dimension 0, but the result has 4");
+    int64_t broadcast[2] = { 0, 1 };
+    out.t.strides = broadcast;
+    refuse(c, "wrap", TESS_ERROR_ARGUMENT,
+           "the memory for result 'out' overlaps itself: its stride in dimension 0 is 0");
+    out.t.strides = NULL;
     out.t.data = image.data;
     refuse(c, "wrap", TESS_ERROR_ARGUMENT,
            "the memory for result 'out' overlaps the image 'image'");
