@@ -43,6 +43,7 @@ JOBS = (
 BY_NAME = {job.name: job for job in JOBS}
 WITH_BORDERS = ("blur", "gauss3", "laplace5", "sobel", "bilateral", "harris", "canny", "night")
 WITH_BASELINES = ("blur", "canny", "harris")
+BASELINES = ("unfused", "overlapped") # plans of the first paper, by their names
 BORDERS = ("none", "clamp", "mirror", "reflect", "wrap", "constant")
 
 

@@ -21,10 +21,9 @@ import subprocess
 import sys
 import time
 
-import plans
 import results
 import rivals
-from jobs import BORDERS, BY_NAME, JOBS, WITH_BASELINES, WITH_BORDERS, weights_of
+from jobs import BASELINES, BORDERS, BY_NAME, JOBS, WITH_BASELINES, WITH_BORDERS, weights_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAST = (("blur", 0), ("sobel", 0), ("harris", 0), ("canny", 0), ("conv2d", 5), ("conv2d", 17), ("separable", 9), ("blur_u8", 0))
@@ -77,7 +76,6 @@ class Bench:
         self.work = self.build / "bench" / "work"
         self.work.mkdir(parents=True, exist_ok=True)
         self.machine = results.machine(self.build / "tessera")
-        self.l2_bytes = int(self.machine["description"].get("l2_bytes", 1 << 20))
         self.rivals = rivals.Rivals(self.build, [] if options.no_rivals else options.rival or rivals.NAMES)
 
     def image(self, job, size):
@@ -115,9 +113,9 @@ class Bench:
             lanes.update(self.rivals.commands(job, k, size, threads))
         elif table == "fusion":
             lanes["tessera"] = self.tessera(job, k)
-            for name, make in plans.BASELINES.items():
-                path = self.work / f"{job.name}-{name}.plan"
-                path.write_text(make(self.build / "tessera", HERE / "programs" / f"{job.program}.tess", self.l2_bytes))
+            for name in BASELINES:
+                path = self.work / f"{name}.plan"
+                path.write_text(f"preset {name}\n")
                 lanes[name] = self.tessera(job, k, [f"plan={path}"])
         else:
             for rule in BORDERS:

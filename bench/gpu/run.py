@@ -19,7 +19,6 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-import plans as baselines  # noqa: E402
 from library import BUILD  # noqa: E402
 PROGRAMS = ROOT / "bench" / "programs"
 K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
@@ -35,7 +34,6 @@ STAGED = {"lecture_1d": (["random:1:@", "random:2:5"], ("16777216",), "lecture",
           "gauss7_given": (["random:1:@", "random:2:7"], ("321x481", "642x962", "1284x1924", "2568x3848"), "staged", ("none", "mask", "image", "both"))}
 TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
 RUNS = 40
-STAGE = re.compile(r"^stage ([\w.]+)\[([^\]]*)\][^=\n]*=(?! image)", re.M)
 GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split|resident|tile|pass|rows|    stage|        rows) ?.*\n", re.M)
 
 
@@ -151,19 +149,9 @@ def programs():
         yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", ["random:1:@", f"random:2:{k}x{k}", f"K={k}", f"L={k}"]
 
 
-def explain(program, numbers, stop, target):
-    code, output = run([TOOL, "explain", program, *numbers, f"--dump={stop}", f"--target={target}"], 60)
+def plan_of(program, numbers, *preset):
+    code, output = run([TOOL, "explain", program, *numbers, f"--target={OPTIONS.target}", *preset], 60)
     return output if code == 0 else ""
-
-
-def alone(graph, kernel, split):
-    """Every stage by itself, with the same kind of kernel."""
-    text = "plan alone\ntarget gpu\n"
-    for name, sizes in STAGE.findall(graph):
-        dims = sizes.count(",") + 1
-        text += (f"\ngroup {name}\n    stage {name} memory\n    loops {' '.join(map(str, range(dims)))}\n    parallel 0\n    vector {dims - 1}\n"
-                 f"    kernel {kernel}\n    split {split}\n")
-    return text
 
 
 def by_points(chosen, split):
@@ -177,12 +165,12 @@ def plans(name, program, inputs):
     numbers = [word for word in inputs if "=" in word]
     if name.startswith("conv2d"):
         return
-    chosen, graph = explain(program, numbers, "plan", OPTIONS.target), explain(program, numbers, "graph", OPTIONS.target)
-    if not chosen or not graph:
+    chosen = plan_of(program, numbers)
+    if not chosen:
         return
-    made = {"naive": alone(graph, "point\n    block 32 8", "none"), "unfused": alone(graph, "register\n    block 32 4\n    outputs 4 4", "edges")}
+    made = {"naive": plan_of(program, numbers, "--plan=lecture-basic"), "unfused": plan_of(program, numbers, "--plan=unfused")}
     if name in FUSED:
-        made["overlapped"] = baselines.overlapped_kernel(graph)
+        made["overlapped"] = plan_of(program, numbers, "--plan=overlapped")
     for split in ("none", "interior", "warp"):
         made[f"point-{split}"] = by_points(chosen, split)
     folder = BUILD / "plans"

@@ -172,6 +172,8 @@ bool tessi_pass_small_loops(Variant *v, Failure *f);
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
 const char *tessi_pass_gpu_prelude(GpuLanguage language);
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
+/* No kernels; else a failure, for those who print C. */
+bool tessi_pass_is_for_cpu(const Plan *plan, Failure *f);
 /* The naive plan, lowered. */
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
 /* Kernels for a build ahead of time: for the machine described in the options, for the device when the program is for one, else for a

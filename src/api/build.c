@@ -62,7 +62,8 @@ static bool write_product(tess_program *p, const char *path, const Product *prod
 static bool emit_c(tess_program *p, Variant *v, const char *name, tess_diags *d, Text *text,
                    Text *header, Failure *f)
 {
-    if (!tessi_pass_plan(p, v, d, f) || !tessi_pass_loops(v, f))
+    if (!tessi_pass_plan(p, v, d, f) || !tessi_pass_is_for_cpu(v->plan, f)
+        || !tessi_pass_loops(v, f))
         return false;
     LoopProgram named = *v->loops;
     named.name = name;

@@ -105,18 +105,12 @@ static Plan *given_plan(tess_program *p, Variant *v, const Machine *m, tess_diag
     if (strncmp(text, word, sizeof word - 1) != 0)
         return tessi_plan_read(&v->arena, &d->diags, v->graph, text, strlen(text));
     const char *name = text + sizeof word - 1;
+    const char *fault;
     Plan *plan = tessi_plan_preset(&v->arena, v->graph, m,
-                                   tessi_strndup(&v->arena, name, strcspn(name, " \n")));
-    if (plan)
-        return plan;
-    Text names;
-    tessi_text_init(&names, &v->arena);
-    for (size_t i = 0; tess_preset(i); i++)
-        tessi_text_addf(&names, "%s%s", i ? ", " : "", tess_preset(i));
-    tessi_diag(&d->diags, DIAG_BAD_PLAN_TEXT, (Span){ 0 },
-               tessi_sprintf(&v->arena, "no preset is called '%s'; there are %s", name,
-                             tessi_text_str(&names)));
-    return NULL;
+                                   tessi_strndup(&v->arena, name, strcspn(name, " \n")), &fault);
+    if (!plan)
+        tessi_diag(&d->diags, DIAG_BAD_PLAN_TEXT, (Span){ 0 }, fault);
+    return plan;
 }
 
 const char *tess_preset(size_t i)
@@ -271,9 +265,18 @@ const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProg
     return tessi_text_str(&text);
 }
 
+bool tessi_pass_is_for_cpu(const Plan *plan, Failure *f)
+{
+    return !plan->gpu
+           || tessi_failf(f, TESS_ERROR_PROGRAM,
+                          "the plan is for a GPU, and C is for CPUs: name a target that is cuda or "
+                          "opencl, or a plan and a machine of a CPU");
+}
+
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
 {
-    (void)f;
+    if (!tessi_pass_is_for_cpu(v->plan, f))
+        return false;
     if (!v->c_text)
         v->c_text = tessi_pass_c(p, v->machine, v->loops, &v->arena);
     return true;

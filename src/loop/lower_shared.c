@@ -148,10 +148,13 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
             coord[i][d].loose = loose && !coord[i][d].beyond;
         }
     }
+    uint32_t aligned = gcd(columns, (uint32_t)t->group->tile[t->y + 1]);
+    if (t->group->frame.rows[0]) /* tiles begin at any multiple of what threads store */
+        aligned = gcd(aligned, t->group->outputs[0]);
     const TileColumns vectors = {
         .x = thread->at[1],
         .shared_x = thread->column,
-        .aligned = gcd(columns, (uint32_t)t->group->tile[t->y + 1]),
+        .aligned = aligned,
         .shared_aligned = columns,
         .from = INT64_MIN,
         .to = INT64_MAX,

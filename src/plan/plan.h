@@ -196,8 +196,10 @@ enum { PLAN_FEW_POINTS = 1 << 20 };
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
-/* The plan that a name stands for (presets.def): each stage by itself, as papers compute it. NULL when there is no such name. */
-Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name);
+/* The plan that a name stands for (presets.def), as papers compute. NULL and one sentence in `fault` when there is no such name, or not for
+ * this machine. */
+Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
+                        const char **fault);
 const char *tessi_plan_preset_name(size_t i); /* NULL after the last */
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);

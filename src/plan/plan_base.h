@@ -201,6 +201,11 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
 /* The fault of those of a group; of those in constant memory all together; or NULL. */
 const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
+/* ---- plan_scheme.c: the schemes of the first paper, by their names among the presets */
+/* Each stage that the program names by itself in memory; kernels compute a point a thread. */
+Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m);
+Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m);
+Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);

@@ -1,5 +1,5 @@
-/* Plans by name: those that papers compute with, to measure others against. Each stage by itself in memory, a point a thread; what presets
- * differ in is what blocks copy before they compute. */
+/* Plans by name: those that papers compute with, to measure others against. Schemes are made by plan_scheme.c; the presets of GPUs have each
+ * stage by itself in memory, a point a thread, and differ in what blocks copy before they compute. */
 #include "plan/plan_base.h"
 
 enum { STAGED_NONE = N_STAGINGS };
@@ -8,13 +8,17 @@ typedef struct Preset {
     const char *name;
     int masks, images; /* StagedIn, or NONE */
     Split split;
+    Plan *(*scheme)(const PlanFacts *f, const Machine *m); /* or NULL */
     const char *meaning;
 } Preset;
 
 static const Preset presets[] = {
+#define SCHEME(name, function, meaning) \
+    { name, STAGED_NONE, STAGED_NONE, SPLIT_INTERIOR, tessi_plan_##function, meaning },
 #define PRESET(name, masks, images, split, meaning) \
-    { name, STAGED_##masks, STAGED_##images, split, meaning },
+    { name, STAGED_##masks, STAGED_##images, split, NULL, meaning },
 #include "plan/presets.def"
+#undef SCHEME
 #undef PRESET
 };
 
@@ -61,24 +65,43 @@ static const char *loads_of(const PlanFacts *f, StageId id)
     return tessi_text_str(&text);
 }
 
-Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name)
+static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *preset)
+{
+    const Graph *g = f->g;
+    Plan *p = tessi_plan_apart(f, m);
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        group->split =
+            tessi_stage_is_plain(tessi_stage(g, group->members.at[0])) ? preset->split : SPLIT_NONE;
+        stage_images(f, p, group, preset);
+    }
+    return p;
+}
+
+Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
+                        const char **fault)
 {
     const Preset *preset = NULL;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (tessi_streq(presets[i].name, name))
             preset = &presets[i];
-    if (!preset)
+    *fault = NULL;
+    if (!preset || (!preset->scheme && !tessi_machine_is_gpu(m))) {
+        Text names;
+        tessi_text_init(&names, a);
+        for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+            tessi_text_addf(&names, "%s%s", i ? ", " : "", presets[i].name);
+        *fault = preset ? tessi_sprintf(a, "the plan '%s' is one of kernels, for GPUs", name)
+                        : tessi_sprintf(a, "no preset is called '%s'; there are %s", name,
+                                        tessi_text_str(&names));
         return NULL;
+    }
     const PlanFacts *f = tessi_plan_facts(a, g);
-    Plan *p = tessi_plan_naive(a, g, m);
+    Plan *p = preset->scheme ? preset->scheme(f, m) : staged_plan(f, m, preset);
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        group->split =
-            tessi_stage_is_plain(tessi_stage(g, group->members.at[0])) ? preset->split : SPLIT_NONE;
-        const char *loads = loads_of(f, group->members.at[0]);
-        group->reason = tessi_sprintf(a, "%s: %s%s%s", preset->name, preset->meaning,
+        const char *loads = p->gpu ? loads_of(f, group->members.at[0]) : "";
+        group->reason = tessi_sprintf(a, "%s: %s%s%s%s%s", preset->name, preset->meaning,
+                                      *group->reason ? "\n" : "", group->reason,
                                       *loads ? "\na point loads " : "", loads);
-        if (p->gpu)
-            stage_images(f, p, group, preset);
     }
     return p;
 }

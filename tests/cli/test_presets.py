@@ -8,6 +8,7 @@ import tool
 
 MACHINE = tool.ROOT / "machines" / "generic-gpu.machine"
 LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached"]
+SCHEMES = ["unfused", "overlapped"]
 STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
 PROGRAMS = {
     "line": ("stencil f(vector#1 {t} X, mask#1 {t} m) {{ return convolve(X, m); }}\nparameter N;\nvector#1 {t} X[N];\nmask#1 {t} m[{k}];\nreturn f(X:{rule}, m);\n"),
@@ -51,9 +52,38 @@ def check_loads(folder):
         tool.check(f"{name}: halos left to the caches", f"\n    shared X centre\n        {centre}\n" in cached, cached)
 
 
+def check_schemes(folder):
+    """Of the first paper: each stage by itself, or all as overlapped tiles; on CPUs here, with the masks' parts that the compiler makes inlined."""
+    path = folder / "chain.tess"
+    path.write_text("stencil across(vector#2 float X) { mask m[3, 3] = { 1, 2, 1, 2, 4, 2, 1, 2, 1 } / 16; return convolve(X, m); }\n"
+                    "stencil wide(vector#2 float X) { return (X@[-4, 0] + X@[0, 3] + X) / 3; }\nparameter M, N;\nvector#2 float X[M, N];\n"
+                    "a = across(X:mirror);\nb = wide(a:constant(2));\nc = exp(b) - a;\nt = wide(c:wrap);\nreturn t, b;\n")
+    _, unfused, errors = tool.run("explain", path, "--plan=unfused", "--machine=machines/generic-avx2.machine")
+    tool.check("unfused: a group a stage", [line for line in unfused.splitlines() if line.startswith("group")] == [f"group {s}" for s in "abct"] and "stage a.lines inline" in unfused, errors + unfused)
+    _, overlapped, errors = tool.run("explain", path, "--plan=overlapped", "--machine=machines/generic-avx2.machine")
+    tool.check("overlapped: c, which wraps around, and what its other rules reach", "stage c tile" in overlapped or "not fused with 't'" in overlapped, errors + overlapped)
+    canny = tool.ROOT / "bench" / "programs" / "canny.tess"
+    for machine, tile in (("generic-avx2", "tile 64 256"), ("h200", "tile 16 32")):
+        _, text, errors = tool.run("explain", canny, "--plan=overlapped", f"--machine=machines/{machine}.machine")
+        tool.check(f"overlapped for {machine}: all in one group", text.count("\ngroup ") == 1 and text.count(" tile\n") >= 4 and tile in text, errors + text)
+    for plan in SCHEMES:
+        for size in ("1x1", "5x3", "300x70"):
+            code, _, errors = tool.run("run", path, f"random:1:{size}", "-o", folder / "t.npy", "-o", folder / "b.npy", "--verify", f"--plan={plan}")
+            tool.check(f"{plan} of {size}", code == 0, errors)
+    for command in (["explain", path, "--plan=lecture-tiled", "--machine=machines/generic-avx2.machine"], ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", "--plan=staged-both"]):
+        code, _, errors = tool.run(*command)
+        tool.check("kernels are not for CPUs", code == 1 and "is one of kernels, for GPUs" in errors, errors)
+    kernels = folder / "kernels.plan"
+    kernels.write_text(tool.run("explain", path, f"--machine={MACHINE}")[1])
+    for command in (["explain", path, "--dump=c", f"--machine={MACHINE}"], ["build", path, "-o", folder / "t.c", f"--machine={MACHINE}"],
+                    ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", f"--plan={kernels}"]):
+        code, _, errors = tool.run(*command)
+        tool.check("C is not for GPUs", code == 1 and "the plan is for a GPU, and C is for CPUs" in errors, f"{command}: {errors}")
+
+
 def check_pixels(folder):
-    cases = [("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask"]), ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
-             ("plane", "double", 3, "reflect", ["17x70"], STAGED), ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both"])]
+    cases = [("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask", *SCHEMES]), ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
+             ("plane", "double", 3, "reflect", ["17x70"], STAGED), ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES])]
     for name, t, k, rule, sizes, presets in cases:
         path = program(folder, name, t, k, rule)
         mask = f"random:2:{k}x{k}" if name == "plane" else f"random:2:{k}"
@@ -95,5 +125,6 @@ if __name__ == "__main__":
         folder = pathlib.Path(name)
         check_loads(folder)
         check_refused(folder)
+        check_schemes(folder)
         check_pixels(folder)
     tool.finish()

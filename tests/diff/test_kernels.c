@@ -14,7 +14,7 @@
 #include "diff/corpus.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, PRESETS = 8, RANDOM_PLANS = 5, PLANS = 3 + PRESETS + RANDOM_PLANS };
+enum { MOST_CASES = 2000, PRESETS = 10, RANDOM_PLANS = 5, PLANS = 3 + PRESETS + RANDOM_PLANS + 1 };
 
 static char **given;
 static int n_given, n_tiled;
@@ -24,26 +24,42 @@ static const int64_t some_sizes[][4] = {
 };
 enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
 
+/* The plan that stands beside a program of the corpus since it once failed; NULL when none does. */
+static const char *kept_plan(Arena *a, const CorpusCase *c)
+{
+    const int stem = (int)(strrchr(c->path, '.') - c->path);
+    const char *path = tessi_sprintf(a, "%.*s.gpu.plan", stem, c->path);
+    FILE *f = fopen(path, "rb");
+    size_t n;
+    if (!f)
+        return NULL;
+    fclose(f);
+    return support_read_file(a, path, &n);
+}
+
 /* The naive plan, those chosen for large and for small images, those of papers, and random ones, as texts. */
-static int gpu_plans(Arena *a, const CorpusRun *run, uint64_t seed, const char **plans)
+static int gpu_plans(Arena *a, const CorpusCase *c, const CorpusRun *run, uint64_t seed,
+                     const char **plans)
 {
     Variant *v = run->program->variants;
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
+    const char *fault;
     assert_null(tess_preset(PRESETS));
-    for (int i = 0; i < PLANS; i++) {
+    for (int i = 0; i < PLANS - 1; i++) {
         Plan *plan = i == 0   ? tessi_plan_naive(a, v->graph, m)
                      : i == 1 ? tessi_plan_choose(a, v->graph, v->analysis, m)
                      : i == 2 ? tessi_plan_choose_small(a, v->graph, v->analysis, m)
                      : i < 3 + PRESETS
-                         ? tessi_plan_preset(a, v->graph, m, tess_preset((size_t)i - 3))
+                         ? tessi_plan_preset(a, v->graph, m, tess_preset((size_t)i - 3), &fault)
                          : tessi_plan_random(a, v->graph, m, seed + (uint64_t)(i - PRESETS));
         Text text;
         tessi_text_init(&text, a);
         tessi_plan_print(plan, v->graph, &text);
         plans[i] = tessi_text_str(&text);
     }
-    return PLANS;
+    plans[PLANS - 1] = kept_plan(a, c);
+    return plans[PLANS - 1] ? PLANS : PLANS - 1;
 }
 
 /* Whether the bound that launchers compare with lets only runs through whose indices 32 bits hold, and all those of a usual size. */
@@ -90,7 +106,7 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, u
     Arena a;
     support_arena_init(&a);
     const char *plans[PLANS];
-    int n = ok ? gpu_plans(&a, &truth, seed, plans) : 0;
+    int n = ok ? gpu_plans(&a, c, &truth, seed, plans) : 0;
     for (int i = 0; ok && i < n; i++) {
         CorpusRun run;
         s.target = TESS_TARGET_LOOPS;

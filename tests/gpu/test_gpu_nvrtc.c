@@ -50,11 +50,12 @@ static const char *plan_text(Arena *a, const CorpusRun *run, int which)
 {
     const Variant *v = run->program->variants;
     Machine *m = tessi_machine_default(a);
+    const char *fault;
     m->target = "gpu";
     const Plan *plan = which == NAIVE ? tessi_plan_naive(a, v->graph, m)
                        : which == CHOSEN
                            ? tessi_plan_choose(a, v->graph, v->analysis, m)
-                           : tessi_plan_preset(a, v->graph, m, tess_preset((size_t)which));
+                           : tessi_plan_preset(a, v->graph, m, tess_preset((size_t)which), &fault);
     Text text;
     tessi_text_init(&text, a);
     tessi_plan_print(plan, v->graph, &text);

@@ -6,7 +6,7 @@
 #include "loop/lower.h"
 #include "support/random_graph.h"
 
-enum { N_PLANS = 7, GPU_PLANS = 5, N_RUNS = 3 }; /* the last ones are of kernels */
+enum { SCHEMES = 5, GPU_PLANS = 7, GPU_SCHEMES = 9, N_PLANS = 11, N_RUNS = 3 };
 
 static Plan *plan_number(Arena *a, const Graph *g, int number, uint64_t seed)
 {
@@ -17,13 +17,18 @@ static Plan *plan_number(Arena *a, const Graph *g, int number, uint64_t seed)
         return tessi_plan_choose(a, g, tessi_analyse(g, a), m);
     if (number >= GPU_PLANS)
         m->target = "gpu";
+    const int scheme = number - (number >= GPU_PLANS ? GPU_SCHEMES : SCHEMES);
+    const char *fault;
+    if (scheme == 0 || scheme == 1)
+        return tessi_plan_preset(a, g, m, scheme ? "overlapped" : "unfused", &fault);
     return tessi_plan_random(a, g, m, seed * 16 + (uint64_t)number);
 }
 
 static LoopProgram *lowered(Arena *a, const Graph *g, const Plan *p)
 {
     const char *fault = tessi_plan_verify(a, p, g);
-    assert_null(fault);
+    if (fault)
+        fail_msg("illegal plan: %s", fault);
     LoopProgram *loops = tessi_lower_loops(a, g, p, tessi_machine_default(a));
     fault = tessi_loop_verify(loops);
     if (fault)

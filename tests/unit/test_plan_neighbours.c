@@ -83,16 +83,21 @@ static void points_have_copies_beside_them(void **state)
     Machine *m = tessi_machine_default(a);
     m->target = "gpu";
     PlanNeighbours list = { 0 }, copied = { 0 };
-    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-none"), &list);
+    const char *fault;
+    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-none", &fault), &list);
     assert_true(has_change(&list, g, "bx", "X shared"));
     assert_true(has_change(&list, g, "bx", "X centre shared"));
     assert_false(has_change(&list, g, "bx", "X constant")); /* its size is not */
     assert_false(has_change(&list, g, "bx", "X not copied"));
-    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-image"), &copied);
+    tessi_plan_neighbours(a, g, tessi_plan_preset(a, g, m, "staged-image", &fault), &copied);
     assert_true(has_change(&copied, g, "by", "bx not copied"));
     assert_true(has_change(&copied, g, "by", "bx centre shared"));
     assert_false(has_change(&copied, g, "by", "bx shared"));
-    assert_null(tessi_plan_preset(a, g, m, "staged"));
+    assert_null(tessi_plan_preset(a, g, m, "staged", &fault));
+    assert_non_null(strstr(fault, "no preset is called 'staged'; there are unfused, overlapped"));
+    m->target = "cpu";
+    assert_null(tessi_plan_preset(a, g, m, "staged-image", &fault));
+    assert_string_equal(fault, "the plan 'staged-image' is one of kernels, for GPUs");
 }
 
 static void a_copy_is_apart(void **state)

@@ -1,0 +1,244 @@
+/* The schemes of the first paper as plans, for any graph: each stage by itself in memory, and overlapped tiles of all stages that one
+ * group alone reads. What others are measured against; chosen plans do better. */
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+typedef struct Scheme {
+    const PlanFacts *f;
+    const Machine *m;
+    Plan *p;
+    uint32_t *group_of; /* by StageId: group + 1, 0 = none */
+    bool *gone;         /* by group: its stages are passes of another */
+    PlanRegions regions;
+} Scheme;
+
+/* The compiler made it out of another stage, "smooth.lines" of "smooth": the paper's programs have the whole. */
+static bool is_part(const Graph *g, StageId id)
+{
+    const char *name = tessi_stage(g, id)->name, *dot = strrchr(name, '.');
+    GRAPH_FOREACH_STAGE (g, other) {
+        const char *of = tessi_stage(g, other)->name;
+        if (dot && strlen(of) == (size_t)(dot - name) && !strncmp(of, name, strlen(of)))
+            return true;
+    }
+    return false;
+}
+
+Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m)
+{
+    Plan *p = tessi_plan_empty(f, m->name);
+    p->gpu = tessi_machine_is_gpu(m);
+    GRAPH_FOREACH_STAGE (f->g, id)
+        if (tessi_plan_computes(f, id) && f->can_inline[id.v] && is_part(f->g, id))
+            p->stage[id.v].placement = PLACE_INLINE;
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        if (!tessi_plan_computes(f, id) || p->stage[id.v].placement == PLACE_INLINE)
+            continue;
+        PlanGroup *group = tessi_plan_add_group(p, f->g, id);
+        if (!p->gpu)
+            continue;
+        tessi_plan_point_kernel(group);
+        if (tessi_stage_is_plain(tessi_stage(f->g, id)))
+            group->split = SPLIT_INTERIOR;
+    }
+    return p;
+}
+
+/* Registers of a thread hold 4 x 4 points where they can. */
+static void give_register_tiles(const PlanFacts *f, const Plan *p, PlanGroup *group)
+{
+    enum { OUTPUTS = 4, MOST_POINTS = 4096 }; /* of windows written out: 16 x 16 */
+    const StageId id = group->members.at[0];
+    if (!tessi_plan_can_tile(f, id) || !tessi_plan_stays_in_plane(f, p, group)
+        || f->window_points[id.v] * OUTPUTS * OUTPUTS > MOST_POINTS)
+        return;
+    group->kernel = KERNEL_REGISTER;
+    group->split = SPLIT_EDGES;
+    group->block[0] = 32;
+    group->block[1] = 4;
+    group->outputs[0] = group->outputs[1] = OUTPUTS;
+}
+
+Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
+{
+    Plan *p = tessi_plan_apart(f, m);
+    VEC_FOREACH (PlanGroup, group, &p->groups)
+        if (p->gpu)
+            give_register_tiles(f, p, group);
+    return p;
+}
+
+/* ---- Overlapped tiles ---------------------------------------------------------------------------------------------------- */
+
+/* The one group that reads what group `h` computes; 0 = none, else group + 1. */
+static uint32_t only_reader(const Scheme *s, uint32_t h)
+{
+    uint32_t reader = 0;
+    StageList stored = { 0 };
+    GRAPH_FOREACH_STAGE (s->f->g, id) {
+        const uint32_t group = s->group_of[id.v];
+        if (!group || group == h + 1)
+            continue;
+        tessi_plan_stored_reads(s->f, s->p, id, &stored);
+        VEC_FOREACH (const StageId, read, &stored) {
+            if (s->group_of[read->v] != h + 1)
+                continue;
+            if (reader && reader != group)
+                return 0;
+            reader = group;
+        }
+    }
+    return reader;
+}
+
+/* Tiles of `rows` x `columns`; a few planes where stages are read in other planes. */
+static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t columns)
+{
+    for (uint8_t d = 0; d < group->n_dims; d++) {
+        bool wide = false;
+        VEC_FOREACH (const PlanPass, pass, &group->passes) {
+            const PlanRegion *r = &s->regions.at[pass->stages.at[0].v];
+            wide = wide || r->lo[d] != r->hi[d];
+        }
+        group->tile[d] = d + 1 == group->n_dims   ? columns
+                         : d + 2 == group->n_dims ? rows
+                         : wide && !s->p->gpu     ? 8
+                                                  : 1;
+    }
+}
+
+/* Threads for each point of the largest tile in between, in whole warps. */
+static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
+{
+    enum { WARP = 32 };
+    const uint8_t n = group->n_dims;
+    int64_t most = 1;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        const PlanRegion *r = &s->regions.at[pass->stages.at[0].v];
+        int64_t points = 1;
+        for (uint8_t d = (uint8_t)(n - 2); d < n; d++)
+            points *= group->tile[d] + r->hi[d] - r->lo[d];
+        most = points > most ? points : most;
+    }
+    most = (most + WARP - 1) / WARP * WARP;
+    return most > PLAN_MAX_BLOCK ? PLAN_MAX_BLOCK + 1 : (uint32_t)most;
+}
+
+/* Algorithm 2: the block is halved until shared memory and threads suffice; rows first, for wide tiles read whole lines. */
+static const char *halve_block(Scheme *s, PlanGroup *group)
+{
+    int64_t rows = 32, columns = 32;
+    for (;;) {
+        set_tile(s, group, rows, columns);
+        const uint32_t threads = threads_of(s, group);
+        group->block[0] = (uint16_t)threads;
+        const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
+        if (threads <= PLAN_MAX_BLOCK && !fault)
+            return NULL;
+        if (rows == 1 && columns == 1)
+            return fault ? fault : "a tile of one point needs more threads than a block has";
+        *(columns > rows ? &columns : &rows) /= 2;
+    }
+}
+
+static int64_t bytes_of(const Scheme *s, const PlanGroup *group)
+{
+    int64_t total = 0;
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const Stage *stage = tessi_stage(s->f->g, *id);
+            int64_t before[MAX_DIMS], size[MAX_DIMS];
+            tessi_plan_scratch_shape(stage, &s->regions.at[id->v], group->tile, 0, before, size);
+            tessi_plan_add_bytes(&total, tessi_type_info(stage->type)->bytes, size, stage->n_dims);
+        }
+    return total;
+}
+
+/* As many rows as let the tiles in between fit three quarters of the second cache; the rest is for what is read and written. */
+static const char *fill_cache(Scheme *s, PlanGroup *group)
+{
+    enum { ROWS = 8, COLUMNS = 256, MOST_ROWS = 1 << 12 };
+    int64_t rows = ROWS;
+    set_tile(s, group, rows, COLUMNS);
+    const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
+    while (!fault && group->n_dims > 1 && rows < MOST_ROWS) {
+        set_tile(s, group, 2 * rows, COLUMNS);
+        if (4 * bytes_of(s, group) > 3 * s->m->l2_bytes
+            || tessi_plan_check_tiles(s->f, s->p, group, &s->regions))
+            break;
+        rows *= 2;
+    }
+    set_tile(s, group, rows, COLUMNS);
+    return fault;
+}
+
+/* Makes group `h` the first pass of group `into`; NULL, or why it cannot be, and nothing is changed. */
+static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
+{
+    Arena *a = s->f->arena;
+    PlanGroup *from = &s->p->groups.at[h], *to = &s->p->groups.at[into];
+    const StageId id = from->members.at[0];
+    PlanGroup fused = *to;
+    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
+    VEC_PUSH(a, &pass.stages, id);
+    fused.members.at = NULL;
+    fused.members.n = fused.members.cap = 0;
+    fused.passes.at = NULL;
+    fused.passes.n = fused.passes.cap = 0;
+    VEC_PUSH(a, &fused.passes, pass);
+    VEC_FOREACH (const PlanPass, p, &to->passes)
+        VEC_PUSH(a, &fused.passes, *p);
+    VEC_FOREACH (const StageId, member, &to->members)
+        VEC_PUSH(a, &fused.members, *member);
+    if (s->f->returned[id.v])
+        VEC_PUSH(a, &fused.members, id);
+    const Stage *result = tessi_stage(s->f->g, fused.members.at[0]);
+    if (from->n_dims != to->n_dims || from->n_dims < (s->p->gpu ? 2 : 1) || from->passes.n
+        || !tessi_stage_is_plain(tessi_stage(s->f->g, id)) || !tessi_stage_is_plain(result)
+        || (s->f->returned[id.v] && !tessi_stage_same_domain(tessi_stage(s->f->g, id), result)))
+        return "it is not computed point by point with its reader";
+    if (s->p->gpu) {
+        tessi_plan_point_kernel(&fused);
+        fused.kernel = KERNEL_TILE;
+        fused.block[1] = 1;
+    }
+    fused.split = SPLIT_INTERIOR;
+    if (!s->f->returned[id.v])
+        s->p->stage[id.v].placement = PLACE_TILE;
+    const char *fault = tessi_plan_regions(s->f, s->p, &fused, &s->regions);
+    if (!fault)
+        fault = s->p->gpu ? halve_block(s, &fused) : fill_cache(s, &fused);
+    if (fault) {
+        s->p->stage[id.v].placement = PLACE_MEMORY;
+        return fault;
+    }
+    *to = fused;
+    s->gone[h] = true;
+    s->group_of[id.v] = into + 1;
+    return NULL;
+}
+
+Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
+{
+    Scheme s = { .f = f, .m = m, .p = tessi_plan_unfused(f, m) };
+    PlanGroup *groups = s.p->groups.at;
+    s.group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
+    s.gone = ARENA_NEW_ARRAY(f->arena, bool, s.p->groups.n);
+    for (uint32_t i = 0; i < s.p->groups.n; i++)
+        s.group_of[groups[i].members.at[0].v] = i + 1;
+    for (uint32_t h = s.p->groups.n; h-- > 0;) { /* readers before what they read */
+        const uint32_t into = only_reader(&s, h);
+        const char *fault = into ? absorb(&s, h, into - 1) : NULL;
+        if (fault)
+            groups[h].reason =
+                tessi_sprintf(f->arena, "not fused with '%s': %s", groups[into - 1].name, fault);
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s.p->groups.n; i++)
+        if (!s.gone[i])
+            groups[kept++] = groups[i];
+    s.p->groups.n = kept;
+    tessi_plan_order(s.p, f);
+    return s.p;
+}
