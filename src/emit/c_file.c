@@ -317,7 +317,9 @@ void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
     CNames names;
     CWriter w, reference;
     begin(&w, p, &names, out);
-    w.vector_bytes = options->vector_prelude ? vector_width(options->vector_bytes) : 0;
+    const uint32_t most =
+        p->width && p->width < options->vector_bytes ? p->width : options->vector_bytes;
+    w.vector_bytes = options->vector_prelude ? vector_width(most) : 0;
     Text program;
     tessi_text_init(&program, out->arena);
     w.out = &program; /* first: it says which vector types it needs */

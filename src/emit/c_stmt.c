@@ -113,10 +113,11 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     const char *begin = tessi_c_printed(w, s->a, C_LOOSE), *end = tessi_c_bound(w, s, s->b, "end");
     if (parallel || simd)
         tessi_c_line(w, "%s",
-                     parallel && simd                           ? "TESS_PARALLEL_SIMD"
-                     : parallel && has_windows(&s->body, false) ? "TESS_PARALLEL_LONG"
-                     : parallel                                 ? "TESS_PARALLEL"
-                                                                : "TESS_SIMD");
+                     parallel && simd ? "TESS_PARALLEL_SIMD"
+                     : parallel && (s->flags & LFOR_DEALT || has_windows(&s->body, false))
+                         ? "TESS_PARALLEL_LONG"
+                     : parallel ? "TESS_PARALLEL"
+                                : "TESS_SIMD");
     else if (s->flags & LFOR_UNROLL)
         tessi_c_line(w, "TESS_UNROLL");
     else if (s->flags & LFOR_ROLLED && w->gpu)

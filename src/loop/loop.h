@@ -101,6 +101,8 @@ enum {
     LFOR_SIMD = 2,     /* may be executed in vectors: no carried dependence */
     LFOR_UNROLL = 4,
     LFOR_ROLLED = 32, /* seldom executed: not worth unrolling */
+    LFOR_DEALT =
+        64, /* parallel: each iteration goes to the next core that is free, not in equal parts */
     LFOR_GRID =
         8, /* parallel, of kernels: each iteration belongs to blocks of its own, along `axis` of the grid */
     LFOR_THREAD =
@@ -179,6 +181,7 @@ typedef struct LoopProgram {
     Arena *arena;
     const char *name;
     const char *comment; /* the plan with its reasons, for the head of the file */
+    uint32_t width;      /* bytes of a vector, at most; 0: any */
     VEC(const char *) params;
     VEC(LScalar) scalars;
     VEC(LImage) inputs, outputs;

@@ -295,6 +295,7 @@ static void print_for(Printer *pr, const LStmt *s)
     if (of_kernel)
         tessi_text_addf(pr->out, "%s %u ", s->flags & LFOR_GRID ? "grid" : "thread", s->axis);
     tessi_text_add(pr->out, s->flags & LFOR_PARALLEL && !of_kernel ? "parallel " : "");
+    tessi_text_add(pr->out, s->flags & LFOR_DEALT ? "dealt " : "");
     tessi_text_add(pr->out, s->flags & LFOR_SIMD ? "simd " : "");
     if (s->flags & LFOR_SIMD && s->vectors > 1)
         tessi_text_addf(pr->out, "%d ", s->vectors);
@@ -464,6 +465,8 @@ static void print_buffer(Printer *pr, uint32_t id)
 static void print_declarations(Printer *pr)
 {
     const LoopProgram *p = pr->p;
+    if (p->width)
+        tessi_text_addf(pr->out, "width %u\n", p->width);
     for (uint32_t i = 0; i < p->params.n; i++)
         tessi_text_addf(pr->out, "param %s\n", pr->param[i]);
     for (uint32_t i = 0; i < p->scalars.n; i++)

@@ -273,6 +273,7 @@ static bool read_loop_flags(LoopReader *r, LStmt *s)
     }
     s->axis = (uint8_t)axis;
     *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
+    *flags |= *flags & LFOR_PARALLEL && accept_word(r, "dealt") ? LFOR_DEALT : 0;
     if (accept_word(r, "simd")) {
         uint32_t vectors = 1;
         *flags |= LFOR_SIMD;
@@ -552,6 +553,8 @@ static bool read_declaration(LoopReader *r)
     if (comment)
         return tessi_loop_fault(r, "expected 'function' or 'kernel' behind its comment, found '%s'",
                                 r->token.text);
+    if (accept_word(r, "width"))
+        return read_natural(r, &r->p->width);
     if (accept_word(r, "param"))
         return read_param(r);
     if (accept_word(r, "scalar"))

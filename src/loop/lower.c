@@ -243,6 +243,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     l->machine = m;
     l->general = general;
     l->p = tessi_loop_new(a, g->name);
+    l->p->width = plan->width;
     l->walk.arena = a;
     l->deps = tessi_expr_deps(g, a);
     l->buffer = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);

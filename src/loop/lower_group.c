@@ -334,6 +334,7 @@ static bool has_window(Lower *l, const Nest *nest)
 void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
     nest->parallel = group->parallel >= 0 && !nest->tiled;
+    nest->strip_rows = nest->tiled ? 0 : group->strip_rows;
     nest->vector = group->vector >= 0;
     nest->split = group->split != SPLIT_NONE && job->roots;
     nest->roots = job->roots;

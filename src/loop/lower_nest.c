@@ -183,17 +183,41 @@ LExprId tessi_nest_row_count(Lower *l, const Nest *nest)
     return total;
 }
 
+/* A parallel loop over [from, to), of which a task takes `n`: opens the loop over tasks and gives the range of one and the flags of the loop
+ * over it. Without strips that is the whole. */
+static void open_strip(Lower *l, const Nest *nest, uint32_t n, LExprId *from, LExprId *to,
+                       uint8_t *flags)
+{
+    if (!nest->strip_rows)
+        return;
+    LVarId strip = tessi_scope_for(l, "strip", *from, *to, n, *flags | LFOR_DEALT);
+    *from = tessi_lexpr_var(l->p, strip);
+    LExprId end = tessi_l_op(l, OP_ADD, *from, tessi_l_int(l, n));
+    *to = tessi_scope_let(l, "strip_end", tessi_l_op(l, OP_MIN, end, *to));
+    *flags = 0;
+}
+
+static void close_strip(Lower *l, const Nest *nest)
+{
+    if (nest->strip_rows)
+        tessi_scope_close(l);
+}
+
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
 {
     uint8_t outer = (uint8_t)(nest->n_dims - 1);
-    if (outer == 1) {
-        LVarId y = tessi_scope_for(l, tessi_dim_name(2, 0), nest->from[0], nest->to[0], 1, flags);
-        coord[0] = tessi_nest_coord(nest, 0, tessi_lexpr_var(l->p, y));
-        return coord[0].e;
+    LExprId from = nest->from[0], to = nest->to[0];
+    if (outer != 1) {
+        from = tessi_l_int(l, 0);
+        to = tessi_nest_row_count(l, nest);
     }
-    LVarId row =
-        tessi_scope_for(l, "row", tessi_l_int(l, 0), tessi_nest_row_count(l, nest), 1, flags);
+    open_strip(l, nest, nest->strip_rows, &from, &to, &flags);
+    LVarId row = tessi_scope_for(l, outer == 1 ? tessi_dim_name(2, 0) : "row", from, to, 1, flags);
     LExprId number = tessi_lexpr_var(l->p, row);
+    if (outer == 1) {
+        coord[0] = tessi_nest_coord(nest, 0, number);
+        return number;
+    }
     tessi_nest_row_coords(l, nest, number, coord);
     return number;
 }
@@ -302,16 +326,21 @@ static LExprId has_vectors(Lower *l, const Bounds *b)
 static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
 {
     uint8_t row = row_dim(nest), flags = nest->parallel ? LFOR_PARALLEL : 0;
-    if (!row)
-        return tessi_lexpr_var(
-            l->p, tessi_scope_for(l, "block", nest->from[0], nest->to[0], nest->rows, flags));
+    LExprId begin = nest->from[0], end = nest->to[0];
+    if (!row) {
+        open_strip(l, nest, nest->strip_rows, &begin, &end, &flags);
+        return tessi_lexpr_var(l->p, tessi_scope_for(l, "block", begin, end, nest->rows, flags));
+    }
     LExprId rows = tessi_l_int(l, nest->rows);
     LExprId extent = tessi_l_op(l, OP_MAX, tessi_nest_extent(l, nest, row), tessi_l_int(l, 0));
     extent = tessi_l_op(l, OP_ADD, extent, tessi_l_int(l, nest->rows - 1));
     LExprId blocks = tessi_l_op(l, OP_FLOORDIV, extent, rows), total = blocks;
     for (uint8_t d = 0; d < row; d++)
         total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
-    LVarId block = tessi_scope_for(l, "block", tessi_l_int(l, 0), total, 1, flags);
+    begin = tessi_l_int(l, 0);
+    end = total;
+    open_strip(l, nest, (uint32_t)(nest->strip_rows / nest->rows), &begin, &end, &flags);
+    LVarId block = tessi_scope_for(l, "block", begin, end, 1, flags);
     LExprId number = tessi_lexpr_var(l->p, block);
     LExprId first = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORMOD, number, blocks), rows);
     first = tessi_l_op(l, OP_ADD, first, nest->from[row]);
@@ -441,6 +470,7 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
     tessi_scope_close(l);
     tessi_scope_close(l);
     tessi_scope_close(l);
+    close_strip(l, nest);
 }
 
 void tessi_lower_nest(Lower *l, const Nest *nest)
@@ -468,4 +498,5 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
     tessi_nest_rows(l, nest, coord, parallel);
     split_line(l, nest, coord, &b);
     tessi_scope_close(l);
+    close_strip(l, nest);
 }

@@ -305,7 +305,8 @@ struct Nest {
     LExprId from[MAX_DIMS], to[MAX_DIMS];
     SizeId count[MAX_DIMS]; /* the variables are less than this, for proofs */
     bool parallel, vector, split;
-    bool tiled;  /* part of a tile: points may be computed twice, and most have no edges */
+    uint16_t strip_rows; /* of a parallel loop, that a task takes; 0 = equal parts */
+    bool tiled;          /* part of a tile: points may be computed twice, and most have no edges */
     bool pinned; /* the coordinates are in the range only where the innermost scope is executed */
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
@@ -329,7 +330,8 @@ struct Nest {
 void tessi_lower_nest(Lower *l, const Nest *nest);
 /* Every point of a stage. */
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
-/* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. */
+/* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. Nests
+ * with strips have another around it. */
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
 /* The coordinates of the outer dimensions of row `number`, as LETs. */
 void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord);

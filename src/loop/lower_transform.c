@@ -140,7 +140,8 @@ static void forward(const Transform *t)
 static uint8_t tap_vectors(const Transform *t)
 {
     const Machine *m = t->l->machine;
-    int64_t lanes = m->vector_bytes / tessi_type_info(t->type)->bytes, n = m->vector_registers / 4;
+    int64_t lanes = tessi_plan_vector_bytes(t->l->plan, m) / tessi_type_info(t->type)->bytes;
+    int64_t n = m->vector_registers / 4;
     lanes = lanes < 1 ? 1 : lanes;
     while (n > 1 && t->width % (n * lanes))
         n--;

@@ -49,7 +49,10 @@ enum {
     PLAN_MAX_COLUMNS = 8,
     PLAN_STRIP_STEP = 16, /* strips of transforms are multiples of it */
     PLAN_MAX_STRIP = 1024,
-    PLAN_MAX_ROLL = 1024
+    PLAN_MAX_ROLL = 1024,
+    PLAN_MAX_STRIP_ROWS = 1 << 15,
+    PLAN_LEAST_WIDTH = 16, /* bytes of a vector */
+    PLAN_MOST_WIDTH = 64
 };
 
 typedef enum Split {
@@ -128,7 +131,9 @@ typedef struct PlanGroup {
     uint8_t n_dims;
     uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
     int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
-    int8_t vector;           /* dimension executed in vectors; -1 = none */
+    uint16_t
+        strip_rows; /* of these, so many rows are a task, handed to the next free core; 0: equal parts */
+    int8_t vector; /* dimension executed in vectors; -1 = none */
     uint8_t
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
@@ -182,11 +187,16 @@ typedef struct Plan {
     const char *graph;   /* name of the graph it was made for */
     const char *machine; /* name of the machine it was made for */
     bool gpu;            /* groups are kernels */
+    uint8_t width;       /* bytes of a vector, at most; 0: as many as the machine has */
+    const char *reason;  /* of the whole; "" when none */
     PlanStage *stage;    /* by StageId; only computed stages that an output needs count */
     uint32_t n_stages;
     bool *needed;          /* by StageId: reaches an output */
     VEC(PlanGroup) groups; /* in order of execution */
 } Plan;
+
+/* Bytes of the vectors that generated code uses on the machine: of those that it has, as many as the plan allows. */
+uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m);
 
 /* The plan that the cost model prefers. */
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m);

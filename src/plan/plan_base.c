@@ -272,6 +272,7 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
     p->arena = f->arena;
     p->graph = f->g->name;
     p->machine = machine;
+    p->reason = "";
     p->n_stages = f->g->stages.n;
     p->needed = f->needed;
     p->stage = ARENA_NEW_ARRAY(f->arena, PlanStage, p->n_stages);

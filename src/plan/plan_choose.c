@@ -343,9 +343,11 @@ static double points_of(const Graph *g, const Stage *s, const int64_t *params)
 }
 
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
-                                 const Machine *m, const int64_t *params)
+                                 const Machine *machine, const int64_t *params)
 {
     PlanEstimate e = { 0 };
+    Machine own = *machine, *m = &own;
+    own.vector_bytes = tessi_plan_vector_bytes(p, machine);
     PlanFacts *f = tessi_plan_facts(p->arena, g);
     double *evaluations = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
     double *strips = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);

@@ -25,6 +25,11 @@ double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t)
     return divider > others ? divider + 0.2 * others : others + 0.2 * divider;
 }
 
+uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m)
+{
+    return (uint32_t)(p->width && p->width < m->vector_bytes ? p->width : m->vector_bytes);
+}
+
 double tessi_plan_load_seconds(const Machine *m, ScalarType t)
 {
     return 1 / per_second(m, m->load_per_cycle, t);

@@ -15,6 +15,7 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
     Plan *copy = ARENA_NEW(a, Plan);
     *copy = *p;
     copy->arena = a;
+    copy->reason = "";
     copy->stage = ARENA_NEW_ARRAY(a, PlanStage, p->n_stages);
     for (uint32_t v = 0; v < p->n_stages; v++)
         copy->stage[v] = (PlanStage){ p->stage[v].placement, "" };
@@ -204,8 +205,43 @@ static void change_rows(Editor *e, uint32_t i)
         if (rows == e->from->groups.at[i].rows)
             continue;
         Plan *p;
-        edit(e, i, &p)->rows = rows;
+        PlanGroup *group = edit(e, i, &p);
+        group->rows = rows;
+        if (group->strip_rows % rows)
+            group->strip_rows = rows;
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "rows %d", rows));
+    }
+}
+
+/* Tasks of several heights in rows, or equal parts. */
+static void change_strip(Editor *e, uint32_t i)
+{
+    static const uint16_t heights[] = { 0, 16, 64, 256 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    for (size_t k = 0; k < sizeof heights / sizeof *heights; k++) {
+        Plan *p;
+        if (heights[k] == old->strip_rows)
+            continue;
+        edit(e, i, &p)->strip_rows = heights[k];
+        offer(e, p, about_group(e, i),
+              heights[k] ? tessi_sprintf(e->arena, "strip %d", heights[k]) : "no strips");
+    }
+}
+
+/* Vectors of half and twice the width everywhere, or those of the machine. */
+static void change_width(Editor *e)
+{
+    const int old = e->from->width;
+    const int widths[] = { 0, old / 2, old ? 2 * old : PLAN_MOST_WIDTH / 2 };
+    for (size_t k = 0; k < sizeof widths / sizeof *widths && e->from->groups.n; k++) {
+        if (widths[k] == old || (widths[k] && widths[k] < PLAN_LEAST_WIDTH)
+            || widths[k] >= PLAN_MOST_WIDTH)
+            continue;
+        Plan *p = tessi_plan_copy(e->arena, e->from);
+        p->width = (uint8_t)widths[k];
+        offer(e, p, about_group(e, 0),
+              widths[k] ? tessi_sprintf(e->arena, "width %d", widths[k])
+                        : "vectors of the machine");
     }
 }
 
@@ -216,10 +252,11 @@ static void change_loops(Editor *e, uint32_t i)
     PlanGroup *group = edit(e, i, &p);
     group->split = old->split == SPLIT_INTERIOR ? SPLIT_NONE : SPLIT_INTERIOR;
     group->frame = (PlanFrame){ 0 };
-    group->rows = group->split == SPLIT_NONE ? 1 : old->rows;
+    group->rows = group->split == SPLIT_NONE ? 1 : old->rows; /* of which strips are multiples */
     offer(e, p, about_group(e, i), old->split == SPLIT_INTERIOR ? "split none" : "split interior");
     group = edit(e, i, &p);
     group->parallel = old->parallel < 0 ? 0 : -1;
+    group->strip_rows = 0;
     offer(e, p, about_group(e, i), old->parallel < 0 ? "parallel 0" : "not parallel");
 }
 
@@ -378,6 +415,7 @@ enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles *
 
 static void give_tiles(const Plan *p, PlanGroup *group)
 {
+    group->strip_rows = 0;
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS;
     if (!p->gpu || group->n_dims < 2)
@@ -523,11 +561,13 @@ static bool reads_group(Editor *e, uint32_t i, uint32_t k)
 void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbours *out)
 {
     Editor e = { .arena = a, .f = tessi_plan_facts(a, g), .from = p, .out = out };
+    change_width(&e);
     for (uint32_t i = 0; i < p->groups.n; i++) {
         change_rows(&e, i);
         change_loops(&e, i);
         change_kernel(&e, i);
         change_tiles(&e, i);
+        change_strip(&e, i);
         change_rings(&e, i);
         if (!p->gpu)
             change_passes(&e, i);

@@ -115,6 +115,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
     }
     if (group->parallel >= 0)
         tessi_text_addf(out, "    parallel %d\n", group->parallel);
+    if (group->strip_rows)
+        tessi_text_addf(out, "    strip %u\n", group->strip_rows);
     if (group->vector >= 0)
         tessi_text_addf(out, "    vector %d\n", group->vector);
     if (group->rows > 1)
@@ -157,6 +159,9 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
         add_name(out, p->machine);
     }
     tessi_text_add(out, p->gpu ? "\ntarget gpu\n" : "\n");
+    if (p->width)
+        tessi_text_addf(out, "width %u\n", p->width);
+    add_reason(out, "    ", p->reason);
     GRAPH_FOREACH_STAGE (g, id) {
         if (!p->needed[id.v] || p->stage[id.v].placement != PLACE_INLINE)
             continue;

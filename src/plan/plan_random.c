@@ -125,6 +125,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
         const PlanGroup old = *target;
         tessi_plan_drop_copies(target); /* two stages may read an image by two rules */
         target->rows = old.rows < from->rows ? old.rows : from->rows;
+        target->strip_rows = (uint16_t)(old.strip_rows / old.rows * target->rows);
         if (p->gpu && (from->kernel != old.kernel || f->has_window[from->members.at[0].v]))
             tessi_plan_point_kernel(target);
         target->members.at = NULL;
@@ -166,6 +167,7 @@ static Plan *copy_plan(const PlanFacts *f, const Plan *from)
 {
     Plan *to = tessi_plan_empty(f, from->machine);
     to->gpu = from->gpu;
+    to->width = from->width;
     for (uint32_t v = 0; v < from->n_stages; v++)
         to->stage[v] = from->stage[v];
     VEC_FOREACH (const PlanGroup, group, &from->groups)
@@ -187,6 +189,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     static const uint16_t threads[] = { 32, 64, 7, 1 };
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2);
+    group->strip_rows = 0;
     if (!p->gpu || group->n_dims < 2)
         return;
     group->kernel = KERNEL_TILE;
@@ -292,6 +295,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
     Plan *p = tessi_plan_empty(f, m->name);
     Random r = { tessi_hash_u64(seed, 1) };
     p->gpu = tessi_machine_is_gpu(m);
+    if (!p->gpu && draw(&r, 3) == 0)
+        p->width = (uint8_t)(PLAN_LEAST_WIDTH << draw(&r, 3));
     inline_some(f, p, &r);
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(f, id) || p->stage[id.v].placement != PLACE_MEMORY)
@@ -312,6 +317,9 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             group->rows = (uint8_t)(2 + draw(&r, 4));
         if (draw(&r, 3) == 0)
             group->columns = (uint8_t)(1 + draw(&r, 3));
+        if (group->parallel == 0 && group->n_dims > 1 && draw(&r, 3) == 0
+            && tessi_stage(g, id)->kind == STAGE_COMPUTE)
+            group->strip_rows = (uint16_t)(group->rows * (1 + draw(&r, 6)));
     }
     join_some(f, p, &r);
     if (p->groups.n)

@@ -1,13 +1,13 @@
 /* The text of a plan, read back. Lines:
  *
- *   plan NAME            machine NAME      target gpu|cpu
+ *   plan NAME            machine NAME      target gpu|cpu     width BYTES
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
+ *   group NAME           loops D...   parallel D   strip N   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS
  *                        frame ROWS COLUMNS ROWS COLUMNS (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
  *                        shared IMAGE [centre]   constant IMAGE (of kernels of points)
- *   why TEXT             (belongs to the group or stage before it)
+ *   why TEXT             (belongs to the group or stage before it; in the head, to the plan)
  *
  * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
 #include <string.h>
@@ -405,6 +405,26 @@ static bool read_frame(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_width(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "bytes of a vector", PLAN_MOST_WIDTH, &n))
+        return false;
+    if (n < PLAN_LEAST_WIDTH || n & (n - 1))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "vectors have 16, 32 or 64 bytes, not '%d'", n);
+    r->p->width = (uint8_t)n;
+    return line_ends(r);
+}
+
+static bool read_strip(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "rows of a strip", PLAN_MAX_STRIP_ROWS, &n))
+        return false;
+    r->group->strip_rows = (uint16_t)n;
+    return line_ends(r);
+}
+
 static bool read_target(PlanReader *r)
 {
     const char *w = needed_word(r, "'cpu' or 'gpu'");
@@ -422,7 +442,7 @@ static bool read_reason(PlanReader *r)
     while (r->end > r->at && (r->end[-1] == '\r' || r->end[-1] == ' '))
         r->end--;
     if (!r->why)
-        return bad(r, DIAG_BAD_PLAN_TEXT, "a reason belongs to a stage or a group");
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a reason belongs to a plan, a stage or a group");
     const char *line = tessi_strndup(r->arena, r->at, (size_t)(r->end - r->at));
     *r->why = **r->why ? tessi_sprintf(r->arena, "%s\n%s", *r->why, line) : line;
     return true;
@@ -476,8 +496,11 @@ static bool read_line(PlanReader *r)
         if (!name)
             return false;
         *(tessi_streq(key, "plan") ? &r->p->graph : &r->p->machine) = name;
+        r->why = &r->p->reason;
         return line_ends(r);
     }
+    if (tessi_streq(key, "width"))
+        return read_width(r);
     if (tessi_streq(key, "pass"))
         return read_pass(r);
     if (tessi_streq(key, "tile") || tessi_streq(key, "roll") || tessi_streq(key, "stream")) {
@@ -500,13 +523,15 @@ static bool read_line(PlanReader *r)
         || tessi_streq(key, "resident") || tessi_streq(key, "packed")
         || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
         || tessi_streq(key, "count") || tessi_streq(key, "march") || tessi_streq(key, "shared")
-        || tessi_streq(key, "constant") || tessi_streq(key, "frame");
+        || tessi_streq(key, "constant") || tessi_streq(key, "frame") || tessi_streq(key, "strip");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
         return read_loops(r);
     if (tessi_streq(key, "parallel"))
         return read_dimension_of(r, &r->group->parallel);
+    if (tessi_streq(key, "strip"))
+        return read_strip(r);
     if (tessi_streq(key, "vector"))
         return read_dimension_of(r, &r->group->vector);
     if (tessi_streq(key, "rows"))

@@ -116,6 +116,29 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     return NULL;
 }
 
+/* Rows handed out strip by strip. */
+static const char *check_strip(Check *c, const PlanGroup *group)
+{
+    Arena *a = c->f->arena;
+    const Stage *first = tessi_stage(c->f->g, group->members.at[0]);
+    if (!group->strip_rows)
+        return NULL;
+    if (c->p->gpu || first->kind != STAGE_COMPUTE || group->n_dims < 2 || group->parallel < 0)
+        return tessi_sprintf(a,
+                             "group '%s': strips are for loops of CPUs that share out the rows of "
+                             "computed stages of two dimensions or more",
+                             group->name);
+    if (group->tile[0] || group->strip)
+        return tessi_sprintf(a, "group '%s': %s are shared out as they are, not in strips of rows",
+                             group->name, group->tile[0] ? "tiles" : "transforms and medians");
+    if (group->strip_rows % group->rows)
+        return tessi_sprintf(a,
+                             "group '%s': a strip of %d rows is no whole number of times the %d "
+                             "that are computed at once",
+                             group->name, group->strip_rows, group->rows);
+    return NULL;
+}
+
 enum { WARP = 32 };
 
 /* Can a thread compute several points of the stage? */
@@ -291,6 +314,8 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
 {
     if (p->n_stages != f->g->stages.n)
         return "the plan was made for another graph";
+    if (p->gpu && p->width)
+        return "the width of vectors is for CPUs";
     Check c = { .f = f, .p = p };
     PlanRegions regions = { 0 };
     c.group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
@@ -301,6 +326,8 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
         fault = check_placements(&c);
     for (uint32_t i = 0; i < p->groups.n && !fault; i++) {
         fault = check_loops(&c, &p->groups.at[i]);
+        if (!fault)
+            fault = check_strip(&c, &p->groups.at[i]);
         if (!fault)
             fault = check_kernel(&c, &p->groups.at[i]);
         if (!fault && p->groups.at[i].transform)

@@ -179,6 +179,46 @@ static void rings_hold_what_is_still_read(void **state)
     }
 }
 
+/* Rows in strips: one by one and in blocks, in planes of their own too, the last strip shorter, or all of the image in one. */
+static void strips_cover_all_rows(void **state)
+{
+    static const struct {
+        const char *graph, *loops;
+    } cases[] = {
+        { "image X[M, N] float stage X[M, N] float = image X "
+          "stage a[M, N] float = X@[-1,0]:clamp + 3.0f * X@[1,-2]:mirror output r[M, N] float = a",
+          "vector 1" },
+        { "image X[3, M, N] float stage X[3, M, N] float = image X "
+          "stage a[3, M, N] float = X@[0,-1,0]:clamp + X@[1,1,-2]:wrap "
+          "output r[3, M, N] float = a",
+          "vector 2" },
+    };
+    static const struct {
+        int strip, rows;
+    } shapes[] = { { 1, 1 }, { 3, 1 }, { 64, 1 }, { 2, 2 }, { 6, 2 }, { 4, 4 }, { 64, 4 } };
+    Arena *a = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Graph *g = testing_read(a, tessi_sprintf(a, "graph t param M, N %s", cases[i].graph), NULL);
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+            const char *complaint;
+            Plan *p = testing_plan(a, g,
+                                   tessi_sprintf(a,
+                                                 "width 32\ngroup a\nstage a memory\nparallel 0\n"
+                                                 "strip %d\n%s\nrows %d\nsplit interior\n",
+                                                 shapes[k].strip, cases[i].loops, shapes[k].rows),
+                                   &complaint);
+            if (!p)
+                fail_msg("%s", complaint);
+            LoopProgram *loops = lowered(a, g, p);
+            const char *text = loops_text(a, loops);
+            assert_non_null(strstr(text, "\nwidth 32\n"));
+            assert_non_null(strstr(text, "parallel dealt for strip in 0 .. "));
+            for (uint64_t seed = 0; seed < 25; seed++)
+                run_once(a, g, loops, seed, tessi_sprintf(a, "shape %d", (int)k));
+        }
+    }
+}
+
 /* The lines of the loops between the line that holds `from` and the end of its block. */
 static const char *block_after(Arena *a, const char *text, const char *from)
 {
@@ -324,6 +364,7 @@ int main(void)
                                         GRAPH_TEST(graphs_that_once_failed),
                                         GRAPH_TEST(every_border_on_tiny_images),
                                         GRAPH_TEST(rings_hold_what_is_still_read),
+                                        GRAPH_TEST(strips_cover_all_rows),
                                         GRAPH_TEST(interiors_have_no_tests),
                                         GRAPH_TEST(reads_proved_inside_need_no_edges),
                                         GRAPH_TEST(shared_values_are_computed_once),

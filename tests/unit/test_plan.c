@@ -166,7 +166,7 @@ static void regions_grow_towards_what_is_read(void **state)
 static void printed_plans_read_back(void **state)
 {
     Arena *a = *state;
-    int with_rings = 0;
+    int with_rings = 0, with_strips = 0, with_width = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         Graph *g = random_graph(a, seed);
         if (!tessi_graph_verify(g)) {
@@ -182,12 +182,32 @@ static void printed_plans_read_back(void **state)
                 assert_string_equal(complaint, "");
                 assert_string_equal(plan_text(a, again, g), text);
                 with_rings += strstr(text, "    roll ") != NULL;
+                with_strips += strstr(text, "    strip ") != NULL;
+                with_width += strstr(text, "\nwidth ") != NULL;
             }
         }
         tessi_arena_dispose(a);
         tessi_arena_init(a, testing_out_of_memory, NULL);
     }
-    assert_true(with_rings > 5);
+    assert_true(with_rings > 3 && with_strips > 20 && with_width > 20);
+}
+
+static void vectors_are_as_wide_as_plan_and_machine_allow(void **state)
+{
+    Graph *g = testing_read(*state, blur_text, NULL);
+    Machine *m = tessi_machine_default(*state);
+    const char *complaint;
+    Plan *p = testing_plan(*state, g,
+                           "plan blur\nwhy narrow\nwidth 16\nstage square inline\n"
+                           "stage temp inline\ngroup o\nstage out memory\n",
+                           &complaint);
+    assert_string_equal(complaint, "");
+    assert_int_equal(tessi_plan_vector_bytes(p, m), 16);
+    assert_string_equal(p->reason, "narrow");
+    p->width = 64;
+    assert_int_equal(tessi_plan_vector_bytes(p, m), m->vector_bytes);
+    p->width = 0;
+    assert_int_equal(tessi_plan_vector_bytes(p, m), m->vector_bytes);
 }
 
 static void estimates_add_up(void **state)
@@ -250,7 +270,7 @@ static void illegal_plans_are_refused(void **state)
           "a split is 'none', 'interior', 'warp' or 'edges', not 'maybe'" },
         { "stage out memory\n", "stage 'out' is in no group" },
         { "stage out nowhere\n", "'nowhere' is no placement" },
-        { "why not\n", "a reason belongs to a stage or a group" },
+        { "why not\n", "a reason belongs to a plan, a stage or a group" },
         { "stage \"out memory\n", "a name in quotes is not closed on its line" },
         { "group o p\n", "there is something after the end of the line" },
         { "stage\n", "expected the name of a stage" },
@@ -324,6 +344,23 @@ static void illegal_plans_are_refused(void **state)
           "kernel register\nblock 32 4\noutputs 4 2\nframe 8 66 64 8\nsplit edges\n",
           "the frame of group 'o': group 'o': a tile is a multiple of the outputs of a thread" },
         { "group o\nstage out memory\nframe 8 64\n", "a number of rows" },
+        { "width 24\n", "vectors have 16, 32 or 64 bytes, not '24'" },
+        { "width 8\n", "vectors have 16, 32 or 64 bytes, not '8'" },
+        { "width 128\n", "bytes of a vector are 1 to 64, not '128'" },
+        { "target gpu\nwidth 32\nstage square inline\nstage temp inline\ngroup o\n"
+          "stage out memory\nkernel point\nblock 32 8\n",
+          "the width of vectors is for CPUs" },
+        { "group o\nstrip 8\n", "'strip' belongs to a group, after its stages" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nstrip 8\n",
+          "group 'o': strips are for loops of CPUs that share out the rows" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nparallel 0\n"
+          "vector 1\nrows 8\nstrip 12\nsplit interior\n",
+          "a strip of 12 rows is no whole number of times the 8 that are computed at once" },
+        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\nstage out memory\n"
+          "parallel 0\nstrip 8\n",
+          "group 'o': tiles are shared out as they are, not in strips of rows" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nstrip 0\n",
+          "rows of a strip are 1 to 32768, not '0'" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
@@ -345,6 +382,7 @@ int main(void)
                                         GRAPH_TEST(chains_are_fused_whatever_the_rule),
                                         GRAPH_TEST(regions_grow_towards_what_is_read),
                                         GRAPH_TEST(printed_plans_read_back),
+                                        GRAPH_TEST(vectors_are_as_wide_as_plan_and_machine_allow),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);

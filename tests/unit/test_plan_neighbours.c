@@ -38,6 +38,8 @@ static void a_small_program_has_these(void **state)
     tessi_plan_neighbours(a, g, p, &list);
     assert_true(has_change(&list, g, "bx", "inline"));
     assert_true(has_change(&list, g, "by", "parallel 0"));
+    assert_false(has_change(&list, g, "by", "strip 16")); /* only of what is parallel */
+    assert_true(has_change(&list, g, "bx", "width 32"));
     assert_true(has_change(&list, g, "by", "split interior"));
     assert_false(has_change(&list, g, "by", "inline"));           /* a result */
     assert_false(has_change(&list, g, "by", "rows 4"));           /* only where loops are split */
@@ -50,6 +52,13 @@ static void a_small_program_has_these(void **state)
             assert_true(has_change(&tiled, g, "bx", "stored"));
             assert_true(has_change(&tiled, g, "by", "tile 64 256"));
             assert_true(has_change(&tiled, g, "by", "stream"));
+        }
+        if (tessi_streq(n->change, "parallel 0") || tessi_streq(n->change, "width 32")) {
+            const char *stage = tessi_stage(g, n->about)->name;
+            PlanNeighbours changed = { 0 };
+            tessi_plan_neighbours(a, g, n->plan, &changed);
+            assert_true(has_change(&changed, g, stage,
+                                   n->plan->width ? "vectors of the machine" : "strip 64"));
         }
         if (!tessi_streq(n->change, "inline"))
             continue;
