@@ -65,6 +65,7 @@ typedef struct Offset {
 typedef struct OffsetSet {
     VEC(Offset) at;
     double loose;
+    uint32_t *slot, n_slots; /* finds them when there are some: their numbers plus one, by hash */
 } OffsetSet;
 /* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed indices) or leaves
  * the plane. */

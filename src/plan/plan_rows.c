@@ -5,7 +5,7 @@
 
 #include "plan/plan_base.h"
 
-enum { MAX_OFFSETS = 1024 };
+enum { MAX_OFFSETS = 1024, FEW_OFFSETS = 8 /* found by looking at each */ };
 
 bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
 {
@@ -26,15 +26,50 @@ bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
     return true;
 }
 
-void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o)
+/* Where its number stands, or would. */
+static uint32_t *slot_of(const OffsetSet *s, Offset o)
 {
+    uint64_t at = tessi_hash_u64(tessi_hash_u64(0, (uint64_t)o.dy), (uint64_t)o.dx);
+    for (;; at++) {
+        uint32_t *slot = &s->slot[at & (s->n_slots - 1)];
+        const Offset *known = *slot ? &s->at.at[*slot - 1] : NULL;
+        if (!known || (known->dy == o.dy && known->dx == o.dx))
+            return slot;
+    }
+}
+
+static bool has_offset(const OffsetSet *s, Offset o)
+{
+    if (s->n_slots)
+        return *slot_of(s, o) != 0;
     VEC_FOREACH (const Offset, known, &s->at)
         if (known->dy == o.dy && known->dx == o.dx)
-            return;
-    if (s->at.n < MAX_OFFSETS)
-        VEC_PUSH(a, &s->at, o);
-    else
+            return true;
+    return false;
+}
+
+/* At most half of the slots are taken. */
+static void grow_slots(Arena *a, OffsetSet *s)
+{
+    s->n_slots = s->n_slots ? 2 * s->n_slots : 4 * FEW_OFFSETS;
+    s->slot = ARENA_NEW_ARRAY(a, uint32_t, s->n_slots);
+    for (uint32_t i = 0; i < s->at.n; i++)
+        *slot_of(s, s->at.at[i]) = i + 1;
+}
+
+void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o)
+{
+    if (has_offset(s, o))
+        return;
+    if (s->at.n == MAX_OFFSETS) {
         s->loose += 1;
+        return;
+    }
+    VEC_PUSH(a, &s->at, o);
+    if (s->at.n > FEW_OFFSETS && 2 * s->at.n > s->n_slots)
+        grow_slots(a, s);
+    else if (s->n_slots)
+        *slot_of(s, o) = s->at.n;
 }
 
 /* The set as seen from `rows` rows at once. */
