@@ -209,7 +209,8 @@ static const char *gain_text(Chooser *c, double gain)
     return tessi_sprintf(c->f->arena, "%lld.%02lld", hundredths / 100, hundredths % 100);
 }
 
-/* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. */
+/* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. Of windows of
+ * which nobody says how many blocks are to fit, compilers keep all rows in registers: large blocks would leave many unused. */
 static void make_narrow(PlanGroup *group, const KernelCost *cost)
 {
     enum { WARP = 32 };
@@ -221,7 +222,7 @@ static void make_narrow(PlanGroup *group, const KernelCost *cost)
     group->block[0] = WARP;
     group->block[1] = (uint16_t)(threads / WARP);
     if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2
-        && !(cost->windows && cost->long_code)) {
+        && !(cost->windows && (cost->long_code || !group->resident))) {
         group->block[1] = (uint16_t)(2 * group->block[1]);
         group->resident = (uint8_t)((group->resident + 1) / 2);
     }

@@ -286,7 +286,7 @@ static KernelCost try_rolling(const PlanFacts *f, const Analysis *an, const Mach
 KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, PlanGroup *group)
 {
-    enum { THREADS = 128 };
+    enum { THREADS = 32 }; /* narrow blocks at the edges have few columns inside */
     static const uint8_t columns[] = { 8, 4, 2, 1 };
     Scan s = { .f = f, .p = p, .group = group };
     KernelCost least = { .feasible = false };
