@@ -54,6 +54,7 @@ def points(only):
     made += [(rival, k, k, 8192) for rival in RIVALS for k in RIVAL_SIDES]
     made += [("dilated", k, k, size) for size in SIZES for k in DILATED_SIDES]
     made += [("fast", k, k, size) for size in SIZES for k in FAST_SIDES]
+    made += [("given", k, l, 8192) for k in SIDES for l in SIDES if k != l]
     return [p for p in made if not only or p[0] in only.split(",")]
 
 
