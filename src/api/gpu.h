@@ -145,8 +145,8 @@ bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f);
 bool tessi_gpu_touches_host(const GpuSlot *s); /* some image is in memory of the host */
 
 /* ---- gpu_strips.c ---- */
-/* The same call in strips of rows, as few as fit; waits until it is done. *f holds why it could not be done at once, and keeps that when
- * the program cannot be run in strips. */
+/* The same call in strips of rows, as few as fit; waits until it is done. *f holds why it could not be done at once, and also
+ * says why not in strips when the program cannot be run so. */
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f);
 

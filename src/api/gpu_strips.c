@@ -25,7 +25,14 @@ typedef struct Rows {
     int64_t
         *pair; /* by StageId: rows of it that are transformed together; 0: it takes no transforms */
     int64_t step; /* bands begin at multiples of so many rows */
+    Failure why;  /* why the program cannot be run in strips */
 } Rows;
+
+/* False, with what keeps the program from being run in strips: what stands in the way of stage `id` ("%s" is its name). */
+static bool no_strips(Rows *r, StageId id, const char *fmt)
+{
+    return tessi_failf(&r->why, TESS_ERROR_MEMORY, fmt, tessi_stage(r->g, id)->name);
+}
 
 /* ---- Whether a size is rows + constant, or has nothing to do with rows ------------------------------------------------------ */
 static bool depends(const Graph *g, SizeId id, uint32_t param)
@@ -77,35 +84,48 @@ static bool sort_stage(Rows *r, StageId id)
 {
     const Stage *s = tessi_stage(r->g, id);
     if (!sort_sizes(r, s->size, s->n_dims, &r->has_rows[id.v], &r->excess[id.v]))
-        return false;
+        return no_strips(r, id, "'%s' has not one row for each row of the result");
     if (!r->has_rows[id.v])
         return true;
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         int64_t offset;
         if (piece->step[0] != 1 || !tessi_size_is_const(r->g, piece->offset[0], &offset) || offset
             || piece->count[0].v != s->size[0].v)
-            return false;
+            return no_strips(r, id, "'%s' is composed of parts of other rows");
     }
     return true;
 }
 
-static bool knows_rows(const Rows *r)
+/* What an expression says of rows other than near ones; NULL: nothing. */
+static const char *far_rows(const Rows *r, const Expr *e)
 {
-    VEC_FOREACH (const Expr, e, &r->g->exprs) {
-        if (e->kind == EXPR_INDEX && e->ref == 0)
-            return true;
-        if (e->kind == EXPR_SIZE && depends(r->g, e->size, r->param))
-            return true;
-    }
-    return false;
+    if (e->kind == EXPR_INDEX && e->ref == 0)
+        return "'%s' asks for the row it is at";
+    if (e->kind == EXPR_SIZE && depends(r->g, e->size, r->param))
+        return "'%s' asks for the number of rows";
+    const Access *a = e->kind == EXPR_LOAD ? tessi_access(r->g, e->access) : NULL;
+    if (a && a->n_dims > 0 && r->has_rows[a->producer.v] && a->dim[0].rule == BORDER_WRAP)
+        return "'%s' reads rows that wrap around";
+    return NULL;
 }
 
-static bool wraps_rows(const Rows *r)
+static bool check_bodies(Rows *r, Arena *arena)
 {
-    VEC_FOREACH (const Access, a, &r->g->accesses)
-        if (a->n_dims > 0 && r->has_rows[a->producer.v] && a->dim[0].rule == BORDER_WRAP)
-            return true;
-    return false;
+    ExprWalk walk = { .arena = arena };
+    GRAPH_FOREACH_STAGE (r->g, id) {
+        const Stage *s = tessi_stage(r->g, id);
+        if ((s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) && r->has_rows[s->source.v])
+            return no_strips(r, id, "'%s' is of all rows");
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
+            const ExprList *list = tessi_expr_walk(&walk, r->g, &piece->body, 1);
+            VEC_FOREACH (const ExprId, at, list) {
+                const char *why = far_rows(r, tessi_expr(r->g, *at));
+                if (why)
+                    return no_strips(r, id, why);
+            }
+        }
+    }
+    return true;
 }
 
 /* One consumer's reads of one producer: near rows of it, or nothing that counts rows. */
@@ -118,12 +138,16 @@ static bool follow(Rows *r, const Footprint *f)
         int64_t base = 0;
         if (!rows) {
             if (r->has_rows[user] && !dim->dynamic && dim->src == 0)
-                return false; /* the row of the point is used for something else */
+                return no_strips(r, f->consumer, "'%s' reads at columns that depend on the row");
             continue;
         }
-        if (!r->has_rows[user] || dim->dynamic || dim->src != 0 || dim->scale != 1
+        if (dim->dynamic)
+            return no_strips(r, f->consumer, "'%s' computes the rows that it reads");
+        if (dim->src == 0 && dim->scale != 1)
+            return no_strips(r, f->consumer, "'%s' reads every second row, or fewer");
+        if (!r->has_rows[user] || dim->src != 0
             || (dim->base.v && !tessi_size_is_const(r->g, dim->base, &base)))
-            return false;
+            return no_strips(r, f->consumer, "'%s' reads rows by their number");
         const int64_t lo = dim->lo + base, hi = dim->hi + base;
         int64_t away = lo < 0 && -lo > hi ? -lo : hi > 0 ? hi : 0;
         const int64_t differ = r->excess[from] - r->excess[user];
@@ -148,7 +172,7 @@ static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
         if (!group->transform || !r->has_rows[id.v])
             continue;
         if (!tessi_stage_wide_sum(r->g, arena, tessi_stage(r->g, id), &sum, &must))
-            return false;
+            return no_strips(r, id, "'%s' is summed in another way than was planned");
         const int64_t pair = r->pair[id.v] = 2 * ((int64_t)group->transform - sum.rows + 1);
         int64_t a = r->step, b = pair;
         while (b) { /* their greatest common divisor */
@@ -158,12 +182,12 @@ static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
         }
         r->step *= pair / a;
         if (r->step > MOST_STEP)
-            return false;
+            return no_strips(r, id, "'%s' is transformed in blocks that fit no strip");
     }
     return true;
 }
 
-/* Fills `r`; false when the program cannot be run in strips. */
+/* Fills `r`; false with r->why when the program cannot be run in strips. */
 static bool understand(const Variant *v, const Plan *plan, Arena *arena, Rows *r)
 {
     const Graph *g = r->g = v->graph;
@@ -172,24 +196,22 @@ static bool understand(const Variant *v, const Plan *plan, Arena *arena, Rows *r
     r->excess = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
     r->reach = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
     r->pair = ARENA_NEW_ARRAY(arena, int64_t, g->stages.n);
-    if (!g->outputs.n || !g->outputs.at[0].n_dims
+    if (!g->outputs.at[0].n_dims
         || !is_shifted_param(g, g->outputs.at[0].size[0], &r->param, &excess))
-        return false;
+        return tessi_failf(&r->why, TESS_ERROR_MEMORY,
+                           "the result '%s' has not one row for each row of an image",
+                           g->outputs.at[0].name);
     GRAPH_FOREACH_STAGE (g, id)
         if (!sort_stage(r, id))
             return false;
     VEC_FOREACH (const Image, image, &g->outputs) {
         bool has_rows;
         if (!sort_sizes(r, image->size, image->n_dims, &has_rows, &excess) || !has_rows)
-            return false;
+            return tessi_failf(&r->why, TESS_ERROR_MEMORY,
+                               "the result '%s' has not as many rows as the first", image->name);
     }
-    if (knows_rows(r) || wraps_rows(r) || !find_pairs(plan, arena, r))
+    if (!check_bodies(r, arena) || !find_pairs(plan, arena, r))
         return false;
-    GRAPH_FOREACH_STAGE (g, id) { /* whole-image reductions read every row */
-        const Stage *s = tessi_stage(g, id);
-        if ((s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) && r->has_rows[s->source.v])
-            return false;
-    }
     /* Footprints are ordered by consumer, and consumers come after what they read: backwards, every reach is known before it is used. */
     for (uint32_t i = v->analysis->footprints.n; i-- > 0;)
         if (!follow(r, &v->analysis->footprints.at[i]))
@@ -335,12 +357,21 @@ static bool try_heights(Strips *s, const GpuCode *code, Arena *arena, int *n_str
     }
 }
 
+/* Behind the sentence of what does not fit: why parts of it will not do. */
+static bool add_reason(Failure *f, const Failure *why)
+{
+    const Failure first = *f;
+    return tessi_failf(f, first.status,
+                       "%.250s; strips of rows, which may fit, cannot be had: %.200s", first.text,
+                       why->text);
+}
+
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f)
 {
     Rows rows = { 0 };
     if (!understand(v, code->form & GPU_SMALL ? v->small_plan : v->plan, arena, &rows))
-        return false; /* with the sentence that led here */
+        return add_reason(f, &rows.why);
     const Graph *g = v->graph;
     Strips s = { .rows = &rows,
                  .call = call,
@@ -353,8 +384,12 @@ bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *
         s.above = rows.reach[id.v] > s.above ? rows.reach[id.v] : s.above;
         s.beyond = beyond > s.beyond ? beyond : s.beyond;
     }
-    if (s.n_rows < 4 * (s.above + s.beyond + 1))
-        return false;
+    if (s.n_rows < 4 * (s.above + s.beyond + 1)) {
+        tessi_failf(&rows.why, TESS_ERROR_MEMORY,
+                    "a row of the results depends on %lld rows of the %lld",
+                    (long long)(s.above + s.beyond + 1), (long long)s.n_rows);
+        return add_reason(f, &rows.why);
+    }
     Device *d = code->context->device;
     Failure own = { 0 };
     bool ok = open_streams(&s, d, stream, &own) && try_heights(&s, code, arena, n_strips, &own);

@@ -253,24 +253,64 @@ static void test_strips_of_a_signal(void)
     tess_program_free(p);
 }
 
+/* Programs that need more than near rows say that memory is short, and what keeps them from strips. */
 static void test_no_strips(void)
 {
-    static const char *const texts[] = {
-        "stencil f(vector#2 float a) { return a@[-1, 0] + a; }\n"
-        "parameter M, N;\nvector#2 float a[M, N];\nreturn f(a:wrap);\n",
-        "stencil f(vector#2 float a, float top) { return a - top; }\n"
-        "parameter M, N;\nvector#2 float a[M, N];\nreturn f(a, maximum(a));\n",
+    static const char *const texts[][2] = {
+        { "stencil f(vector#2 float a) { return a@[-1, 0] + a; }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a:wrap);\nreturn out;\n",
+          "'out' reads rows that wrap around" },
+        { "stencil f(vector#2 float a, float top) { return a - top; }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\ntop = maximum(a);\nreturn f(a, top);\n",
+          "'top' is of all rows" },
+        { "stencil f(vector#2 float a) { return a@[(0, 2), (0, 2)]; }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
+          "the result 'out' has not one row for each row of an image" },
+        { "stencil f(vector#2 float a) { return a + index(0); }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
+          "'out' asks for the row it is at" },
+        { "stencil f(vector#2 float a) { return a[cast<int>(a), index(1)]; }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
+          "'out' computes the rows that it reads" },
+        { "stencil f(vector#2 float a) { return a@[-200, 0] + a; }\n"
+          "parameter M, N;\nvector#2 float a[M, N];\nout = f(a);\nreturn out;\n",
+          "depends on" },
     };
     DLTensor *in = image("random:3:700x90");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        tess_program *p = compile(texts[i], 300 << 10);
+        tess_program *p = compile(texts[i][0], 300 << 10);
         tess_args *a = args_of(p);
         EXPECT(tess_args_image(a, "a", in) == TESS_OK);
         EXPECT(tess_run(p, a, NULL) == TESS_ERROR_MEMORY);
-        EXPECT(strstr(tess_args_error(a), "out of memory on") != NULL);
+        const char *sentence = tess_args_error(a);
+        if (!strstr(sentence, "out of memory on") || !strstr(sentence, texts[i][1]))
+            FAIL("not \"%s\": %s", texts[i][1], sentence);
         tess_args_free(a);
         tess_program_free(p);
     }
+    tess_image_free(in);
+}
+
+/* Devices take at most 65535 blocks along y: kernels go on with the rows beyond. One row a block, so that there are as many as rows. */
+static void test_high_images(void)
+{
+    static const char text[] = "stencil f(vector#2 float a) { return a@[-1, 0] + 2 * a@[1, 1]; }\n"
+                               "parameter M, N;\nvector#2 float a[M, N];\n"
+                               "out = f(a:mirror);\nreturn out;\n";
+    tess_options o;
+    tess_options_init(&o);
+    o.target = gpu_target();
+    o.plan = "plan high\ntarget gpu\n\ngroup out\n    stage out memory\n    loops 0 1\n"
+             "    kernel point\n    block 32 1\n    split none\n";
+    tess_program *p = NULL;
+    EXPECT(tess_compile(text, strlen(text), "high.tess", &o, &p, NULL) == TESS_OK);
+    tess_args *a = args_of(p);
+    DLTensor *in = image("random:5:300000x3");
+    EXPECT(tess_args_image(a, "a", in) == TESS_OK);
+    run(p, a, NULL);
+    verify(p, a);
+    tess_args_free(a);
+    tess_program_free(p);
     tess_image_free(in);
 }
 
@@ -393,6 +433,7 @@ int main(void)
     test_strips_of_transforms();
     test_strips_of_a_signal();
     test_no_strips();
+    test_high_images();
     test_threads();
     test_time();
     test_description();
