@@ -9,7 +9,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-PROGRAMS = ["blur.tess", "sobel.tess", "harris.tess", "bilateral.tess"]
+# For every machine: stencils, and bytes in pairs. For the widest alone, to save time: windows of masks, tiles, lines after lines, rings of rows.
+PROGRAMS = [("examples/blur.tess",), ("examples/sobel.tess",), ("examples/harris.tess",), ("examples/bilateral.tess",),
+            ("bench/programs/gauss5_u8.tess",)]
+MORE = [("bench/programs/conv2d.tess", "R=4"), ("bench/programs/canny.tess",), ("bench/programs/separable.tess",), ("tests/golden/rings.tess",)]
 FLAGS = ["-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
 X86 = [c for c in ("gcc", "clang") if shutil.which(c)]
 ARM = [c for c in ("aarch64-linux-gnu-gcc",) if shutil.which(c)]
@@ -120,9 +123,10 @@ with tool.workspace() as place:
     for machine, compilers, flags, register in TARGETS:
         if not compilers:
             print(f"skipped {machine}: no compiler for it here")
-        for name in PROGRAMS if compilers else []:
-            source = folder / f"{machine}-{name}".replace(".tess", ".c")
-            code, _, errors = tool.run("build", tool.ROOT / "examples" / name, f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o", source)
+        for path, *numbers in PROGRAMS + MORE * ("512" in machine) if compilers else []:
+            name = pathlib.Path(path).stem
+            source = folder / f"{machine}-{name}.c"
+            code, _, errors = tool.run("build", tool.ROOT / path, *numbers, f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o", source)
             tool.check(f"build {name} for {machine}", code == 0, errors)
             expected = vector_loops(source.read_text().split("#ifdef TESSERA_SELFTEST")[0]) if code == 0 else 0
             tool.check(f"{name} for {machine} has vector loops", expected > 0)
