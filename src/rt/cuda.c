@@ -427,6 +427,36 @@ static int64_t attribute(const CudaDevice *d, int number)
     return d->api.device_attribute(&value, number, d->device) == CUDA_OK && value > 0 ? value : 0;
 }
 
+/* What a multiprocessor has, and how fast it is fed. */
+static void fill_units(const CudaDevice *d, DeviceInfo *info)
+{
+    /* Two transfers a clock on each line of the bus. */
+    info->memory_gbs = 2e-6 * (double)attribute(d, ATTRIBUTE_MEMORY_KHZ)
+                       * (double)attribute(d, ATTRIBUTE_BUS_BITS) / 8;
+    info->cache_bytes = (uint64_t)attribute(d, ATTRIBUTE_L2);
+    info->unit_shared_bytes = attribute(d, ATTRIBUTE_UNIT_SHARED);
+    info->unit_threads = attribute(d, ATTRIBUTE_UNIT_THREADS);
+    info->unit_registers = attribute(d, ATTRIBUTE_UNIT_REGISTERS);
+}
+
+bool tessi_cuda_fill_units(const CudaDriver *driver, DeviceInfo *info)
+{
+    CudaDevice d = { .api = *driver };
+    int n = 0;
+    if (driver->init(0) != CUDA_OK || driver->device_count(&n) != CUDA_OK)
+        return false;
+    for (int i = 0; i < n; i++) {
+        char name[sizeof info->name] = "";
+        if (driver->device_get(&d.device, i) == CUDA_OK
+            && driver->device_name(name, sizeof name, d.device) == CUDA_OK
+            && strcmp(name, info->name) == 0) {
+            fill_units(&d, info);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void fill_info(CudaDevice *d)
 {
     DeviceInfo *info = &d->base.info;
@@ -447,15 +477,9 @@ static void fill_info(CudaDevice *d)
     info->compute_units = (int)attribute(d, ATTRIBUTE_UNITS);
     info->warp_threads = (int)attribute(d, ATTRIBUTE_WARP);
     info->ghz = (double)attribute(d, ATTRIBUTE_CLOCK_KHZ) * 1e-6;
-    /* Two transfers a clock on each line of the bus. */
-    info->memory_gbs = 2e-6 * (double)attribute(d, ATTRIBUTE_MEMORY_KHZ)
-                       * (double)attribute(d, ATTRIBUTE_BUS_BITS) / 8;
-    info->cache_bytes = (uint64_t)attribute(d, ATTRIBUTE_L2);
+    fill_units(d, info);
     info->constant_bytes = (uint64_t)attribute(d, ATTRIBUTE_CONSTANT);
     info->shared_bytes = attribute(d, ATTRIBUTE_SHARED);
-    info->unit_shared_bytes = attribute(d, ATTRIBUTE_UNIT_SHARED);
-    info->unit_threads = attribute(d, ATTRIBUTE_UNIT_THREADS);
-    info->unit_registers = attribute(d, ATTRIBUTE_UNIT_REGISTERS);
     info->block_threads = attribute(d, ATTRIBUTE_BLOCK_THREADS);
     for (int k = 0; k < 3; k++) {
         info->block_size[k] = attribute(d, ATTRIBUTE_BLOCK_X + k);

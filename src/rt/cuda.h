@@ -59,6 +59,9 @@ struct DeviceModule;
 /* The device by a driver and compiler given as tables; `nvrtc` may be NULL. */
 bool tessi_cuda_open_with(const CudaDriver *driver, const Nvrtc *nvrtc, int number,
                           DeviceStream stream, void *buffer, Device **device, Failure *f);
+/* What a multiprocessor of the device with the name in *info has, and how fast its memory is; the rest of *info stays. False: the
+ * driver knows no such device. */
+bool tessi_cuda_fill_units(const CudaDriver *driver, DeviceInfo *info);
 /* Makes the context current for this thread; false with the sentence. */
 bool tessi_cuda_enter(CudaDevice *d, Failure *f);
 void tessi_cuda_leave(CudaDevice *d);

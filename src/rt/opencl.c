@@ -1,5 +1,6 @@
 /* A device through OpenCL 1.2: context, memory, queues, events. */
 #include "rt/opencl.h"
+#include "rt/cuda.h"
 #include "tessera.h"
 
 #include <inttypes.h>
@@ -23,6 +24,7 @@ enum {
     PLATFORM_VERSION = 0x0901,
     PLATFORM_NAME = 0x0902,
     DEVICE_TYPE = 0x1000,
+    DEVICE_VENDOR = 0x1001,
     DEVICE_UNITS = 0x1002,
     DEVICE_GROUP_SIZE = 0x1004,
     DEVICE_ITEM_SIZES = 0x1005,
@@ -52,6 +54,7 @@ enum {
     MIGRATE_UNDEFINED = 2,
     EVENT_STATUS = 0x11D3,
     TIME_END = 0x1283,
+    VENDOR_NVIDIA = 0x10DE,
     MOST_PLATFORMS = 16,
     MOST_DEVICES = 64
 };
@@ -506,9 +509,21 @@ bool tessi_opencl_open_with(const OpenclApi *api, int wanted, DeviceStream strea
     return true;
 }
 
+/* NVIDIA's OpenCL is silent about what a multiprocessor has: 48 KiB of shared memory are what a block may use of it, the cache is the one
+ * near it, and of registers, threads and the speed of memory it says nothing. Their other driver, which comes with it, knows. */
+static void complete_info(OpenclDevice *d)
+{
+    CudaDriver driver;
+    if (number(d, DEVICE_VENDOR) == VENDOR_NVIDIA && tessi_cuda_load_driver(&driver, NULL))
+        tessi_cuda_fill_units(&driver, &d->base.info);
+}
+
 bool tessi_opencl_open(int wanted, DeviceStream stream, void *buffer, Device **device, Failure *f)
 {
     OpenclApi api;
-    return tessi_opencl_load(&api, f)
-           && tessi_opencl_open_with(&api, wanted, stream, buffer, device, f);
+    if (!tessi_opencl_load(&api, f)
+        || !tessi_opencl_open_with(&api, wanted, stream, buffer, device, f))
+        return false;
+    complete_info((OpenclDevice *)*device);
+    return true;
 }

@@ -249,9 +249,12 @@ bool tessi_opencl_kernel(Device *base, DeviceModule *m, const char *name, Device
         return false;
     }
     int64_t threads = group_number(d, k->kernel, KERNEL_GROUP_SIZE, true);
+    /* NVIDIA counts some bytes of its own, beyond what a kernel may declare; one that declares too much does not compile. */
+    const int64_t shared = group_number(d, k->kernel, KERNEL_LOCAL, false),
+                  most = base->info.shared_bytes;
     k->base.info =
         (DeviceKernelInfo){ .max_threads = threads > 0 ? threads : base->info.block_threads,
-                            .shared_bytes = group_number(d, k->kernel, KERNEL_LOCAL, false),
+                            .shared_bytes = shared < most ? shared : most,
                             .local_bytes = group_number(d, k->kernel, KERNEL_PRIVATE, false),
                             .registers = -1 };
     *kernel = &k->base;
