@@ -420,6 +420,13 @@ TESS_FN float tess_sqrt_whole_f32(float x)
     return sqrtf(x);
 }
 #endif
+#ifndef TESS_SQRT_BYTE
+/* The same, to be rounded to a byte. */
+TESS_FN float tess_sqrt_byte_f32(float x)
+{
+    return tess_sqrt_whole_f32(x);
+}
+#endif
 
 /* ---- Words ------------------------------------------------------------------------------------- */
 /* c + the products of the bytes of a, without signs, with those of b, with signs; modulo 2^32. */

@@ -129,7 +129,7 @@ TESS_FN float tess_exp2_near_f32(float x)
 }
 
 #ifdef __NV_CL_C_VERSION
-/* Instructions that OpenCL has no name for: a byte permutation, four products of bytes, the root of prelude/cuda.h. */
+/* Instructions that OpenCL has no name for: a byte permutation, four products of bytes, the roots of prelude/cuda.h. */
 TESS_FN uint32_t tess_byte_perm(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t bytes;
@@ -144,6 +144,13 @@ TESS_FN float tess_sqrt_whole_f32(float x)
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x + 0x1p-60f)); /* 0 gives no infinity */
     const float root = x * y;
     return fma(fma(-root, root, x), 0.5f * y, root);
+}
+#define TESS_SQRT_BYTE
+TESS_FN float tess_sqrt_byte_f32(float x)
+{
+    float root;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
 }
 TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 {

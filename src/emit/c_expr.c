@@ -242,6 +242,11 @@ static void binary(CWriter *w, const LExpr *e, int around)
     tessi_text_add(&w->line, own < around ? ")" : "");
 }
 
+static bool has_temporary(const CWriter *w, LExprId id)
+{
+    return w->stamp_of[id.v] == w->stamp && w->temporary[id.v];
+}
+
 /* sqrt of what was a whole number: GPUs have a shorter form. */
 static bool is_whole_root(const CWriter *w, const LExpr *e)
 {
@@ -293,6 +298,14 @@ static void operation(CWriter *w, const LExpr *e, int around)
     }
 }
 
+/* sat of such a root to a byte, which is printed where it stands: the shorter form need not be exact. */
+static bool is_root_of_byte(const CWriter *w, const LExpr *e)
+{
+    const LExpr *root = tessi_lexpr(w->p, e->arg[0]);
+    return e->kind == LEXPR_SAT && (e->type == TYPE_U8 || e->type == TYPE_I8)
+           && root->kind == LEXPR_OP && is_whole_root(w, root) && !has_temporary(w, e->arg[0]);
+}
+
 static void conversion(CWriter *w, const LExpr *e, int around)
 {
     bool to_f16 = e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16;
@@ -305,6 +318,12 @@ static void conversion(CWriter *w, const LExpr *e, int around)
     }
     tessi_text_addf(&w->line, "tess_%s%s_from_%s", e->kind == LEXPR_SAT ? "sat_" : "",
                     tessi_type_info(to)->brief, tessi_type_info(from)->brief);
+    if (is_root_of_byte(w, e)) {
+        tessi_text_add(&w->line, "(tess_sqrt_byte_f32");
+        arguments(w, tessi_lexpr(w->p, e->arg[0]));
+        tessi_text_add(&w->line, ")");
+        return;
+    }
     arguments(w, e);
 }
 
@@ -327,7 +346,7 @@ const char *tessi_c_var(const CWriter *w, LVarId v)
 
 void tessi_c_expr(CWriter *w, LExprId id, int around)
 {
-    if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
+    if (has_temporary(w, id)) {
         tessi_text_add(&w->line, w->temporary[id.v]);
         return;
     }
