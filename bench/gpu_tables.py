@@ -108,11 +108,11 @@ def pairs(g, size, kind):
 def fusion(g, size):
     rows = []
     for job, paper in PAPER_FUSED.items():
-        fused, unfused, naive = (g.find(job, size, plan) for plan in ("chosen", "unfused", "naive"))
+        fused, unfused, naive, overlapped = (g.find(job, size, plan) for plan in ("chosen", "unfused", "naive", "overlapped"))
         if fused and unfused and naive:
             gain = 100 * (unfused["median_ms"] / fused["median_ms"] - 1)
-            rows.append((job, *(number(row["median_ms"]) for row in (fused, unfused, naive)), f"{gain:+.0f}", f"{paper:+d}"))
-    return ("job", "fused ms", "a kernel a stage ms", "naive ms", "gain %", "paper %"), rows
+            rows.append((job, *(number(row["median_ms"]) if row else "-" for row in (fused, unfused, naive, overlapped)), f"{gain:+.0f}", f"{paper:+d}"))
+    return ("job", "fused ms", "a kernel a stage ms", "naive ms", "the paper's overlapped tiles ms", "gain %", "paper %"), rows
 
 
 def gain(g, job, size, rule):

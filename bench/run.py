@@ -160,9 +160,10 @@ class Bench:
         """One row of a table."""
         row = {"table": table, "job": job.name, "k": k, "dtype": job.dtype, "width": size, "height": size, "planes": job.planes, "threads": threads,
                "lanes": {}, "agreement": {}}
-        lanes = {}
+        lanes, times, states = {}, {}, {}
+        commands = self.commands(table, job, k, size, threads)
         try:
-            for name, command in self.commands(table, job, k, size, threads).items():
+            for name, command in commands.items():
                 lane = Lane(command)
                 if "error" in lane.state:
                     if name in ("tessera", "clamp", "copy"):
@@ -175,17 +176,26 @@ class Bench:
                 found = self.agreement(table, job, size, "clamp" if table == "borders" else "tessera", name) if "clamp" in lanes or table != "borders" else None
                 if found:
                     row["agreement"][name] = found
-            self.rounds(lanes)
+            states = {name: lane.state for name, lane in lanes.items()}
+            for again in range(self.options.processes):
+                if again: # other pages: how they lie in the caches differs from process to process
+                    for name in lanes:
+                        lanes[name].close()
+                        lanes[name] = Lane(commands[name])
+                self.rounds(lanes)
+                for name, lane in lanes.items():
+                    batches, disturbed = times.setdefault(name, [[], 0])
+                    times[name] = [batches + lane.batches, disturbed + lane.disturbed]
         finally:
             for lane in lanes.values():
                 lane.close()
             for path in self.work.glob("*.out"):
                 path.unlink()
-        for name, lane in lanes.items():
-            times = sorted(ms for batch in lane.batches for ms in batch)
-            row["lanes"][name] = {"median_ms": statistics.median(times), "min_ms": times[0], "runs": len(times),
-                                  "compile_ms": lane.state["compile_ms"], "disturbed": lane.disturbed,
-                                  "rounds_ms": [statistics.median(batch) for batch in lane.batches]}
+        for name, (batches, disturbed) in times.items():
+            ms = sorted(ms for batch in batches for ms in batch)
+            row["lanes"][name] = {"median_ms": statistics.median(ms), "min_ms": ms[0], "runs": len(ms),
+                                  "compile_ms": states[name]["compile_ms"], "disturbed": disturbed,
+                                  "rounds_ms": [statistics.median(batch) for batch in batches]}
         return row
 
     def rounds(self, lanes):
@@ -233,6 +243,7 @@ def main():
     parser.add_argument("--fp", choices=("fast",), help="Tessera with --fp=fast")
     parser.add_argument("--fast", action="store_true", help="a few jobs, fewer rounds")
     parser.add_argument("--rounds", type=int, help="rounds of a row (11; 5 with --fast)")
+    parser.add_argument("--processes", type=int, default=1, help="how often each lane is started anew and measured again (1)")
     parser.add_argument("--batch-ms", type=float, default=20.0, help="length of one lane's turn")
     parser.add_argument("--row-s", type=float, default=2.5, help="no further round of a row after so many seconds")
     parser.add_argument("--prepare", action="store_true", help="compile everything, measure nothing")
