@@ -112,28 +112,34 @@ void tessi_gather_rows(const Gather *g, LBufferId to, int64_t from, LExprId rows
     tessi_scope_close(l);
 }
 
-void tessi_give_row(Lower *l, const PlanGroup *group, ExprId window, LBufferId values, LExprId row,
-                    LExprId y, LExprId x, LExprId x_end)
+void tessi_give_point(Lower *l, const PlanGroup *group, ExprId window, LExprId value, LExprId y,
+                      LExprId x)
 {
     const StageId id = group->members.at[0];
     const Stage *stage = tessi_stage(l->g, id);
     const ExprId body = stage->pieces.at[0].body;
     Nest nest = { 0 };
     tessi_nest_whole(l, stage, &nest);
-    LExprId at = tessi_lexpr_var(
-        l->p, tessi_scope_for(l, "x", x, x_end, 1, group->vector >= 0 ? LFOR_SIMD : 0));
     Eval *ev = tessi_eval_new(l, &body, 1, 2);
     ev->coord[0] = tessi_nest_coord(&nest, 0, y);
-    ev->coord[1] = tessi_nest_coord(&nest, 1, at);
-    const LExprId index[2] = { row, tessi_l_op(l, OP_SUB, at, x) };
-    tessi_eval_set(l, ev, window, tessi_lexpr_load(l->p, values, index, 2));
-    LExprId value = tessi_scope_place1(l, tessi_eval_expr(l, ev, body));
+    ev->coord[1] = tessi_nest_coord(&nest, 1, x);
+    tessi_eval_set(l, ev, window, value);
+    LExprId result = tessi_scope_place1(l, tessi_eval_expr(l, ev, body));
     LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = l->buffer[id.v];
     s->n_index = 2;
     s->index[0] = y;
-    s->index[1] = at;
-    s->a = value;
+    s->index[1] = x;
+    s->a = result;
     s->b = l->stream;
+}
+
+void tessi_give_row(Lower *l, const PlanGroup *group, ExprId window, LBufferId values, LExprId row,
+                    LExprId y, LExprId x, LExprId x_end)
+{
+    LExprId at = tessi_lexpr_var(
+        l->p, tessi_scope_for(l, "x", x, x_end, 1, group->vector >= 0 ? LFOR_SIMD : 0));
+    const LExprId index[2] = { row, tessi_l_op(l, OP_SUB, at, x) };
+    tessi_give_point(l, group, window, tessi_lexpr_load(l->p, values, index, 2), y, at);
     tessi_scope_close(l);
 }

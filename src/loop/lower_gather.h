@@ -29,5 +29,8 @@ void tessi_gather_rows(const Gather *g, LBufferId to, int64_t from, LExprId rows
 /* The points [x, x_end) of row y of the only stage of a group: its body, where the window's values are those of row `row` of a buffer. */
 void tessi_give_row(Lower *l, const PlanGroup *group, ExprId window, LBufferId values, LExprId row,
                     LExprId y, LExprId x, LExprId x_end);
+/* One of them, where the window's value is known. */
+void tessi_give_point(Lower *l, const PlanGroup *group, ExprId window, LExprId value, LExprId y,
+                      LExprId x);
 
 #endif

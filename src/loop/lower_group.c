@@ -380,9 +380,10 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
     if (group->transform || group->median) {
-        (group->median  ? tessi_lower_median
-         : l->plan->gpu ? tessi_kernel_transform
-                        : tessi_lower_transform)(l, group);
+        if (group->median)
+            (l->plan->gpu ? tessi_kernel_median : tessi_lower_median)(l, group);
+        else
+            (l->plan->gpu ? tessi_kernel_transform : tessi_lower_transform)(l, group);
         return;
     }
     if (group->tile[0]) {

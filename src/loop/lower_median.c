@@ -12,7 +12,7 @@
  *
  * 16 bits: histograms of columns would not fit a cache. The window has one, and its sums over 16, 256 and 4096 bins; a step to the right adds
  * a column of values and takes one away. */
-#include "graph/graph_transform.h"
+#include "loop/lower_median.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_window.h"
 
@@ -309,19 +309,17 @@ static LExprId median_of_16(const Median *m)
 
 /* ---- By counting -------------------------------------------------------------------------------------------------------- */
 
-/* The powers of two of the key's bits, the highest first. */
-static LBufferId make_bits(const Median *m)
+LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
 {
-    Lower *l = m->l;
-    const uint32_t n = 8u * tessi_type_info(m->what.key)->bytes;
+    const uint32_t n = 8u * tessi_type_info(key)->bytes;
     Value *bit = ARENA_NEW_ARRAY(l->arena, Value, n);
     for (uint32_t k = 0; k < n; k++) {
         const int64_t power = (int64_t)((uint64_t)1 << (n - 1 - k));
-        bit[k] = tessi_eval_cast(m->what.key, TYPE_I64, tessi_value_int(power));
+        bit[k] = tessi_eval_cast(key, TYPE_I64, tessi_value_int(power));
     }
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", m->stage->name),
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", stage),
                   .kind = LBUF_TABLE,
-                  .type = m->what.key,
+                  .type = key,
                   .n_dims = 1,
                   .size = { tessi_l_int(l, n) },
                   .table = bit,
@@ -467,7 +465,7 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
     m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), m.type);
     m.read.ordered = tessi_is_real(m.type);
     if (group->counts)
-        m.bits = make_bits(&m);
+        m.bits = tessi_median_bits(l, m.stage->name, m.what.key);
     open_tasks(&m);
     tessi_gather_at(&m.read, tessi_expr(l->g, m.what.window)->window, m.y, m.x);
     LExprId end[2];

@@ -14,6 +14,7 @@
  *   lower_spectrum.c the same on GPUs
  *   lower_fourier.c  what both are made of
  *   lower_median.c medians by histograms
+ *   lower_median_kernel.c the same on GPUs
  *   lower_general.c sums over masks of any extent
  *   lower_general_kernel.c  the same on GPUs
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
@@ -521,6 +522,8 @@ void tessi_general_interface(Lower *l);
 bool tessi_lower_general(Lower *l, const PlanGroup *group);
 /* ---- lower_median.c ---- */
 void tessi_lower_median(Lower *l, const PlanGroup *group);
+/* ---- lower_median_kernel.c ---- */
+void tessi_kernel_median(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);

@@ -366,6 +366,9 @@ void tessi_plan_point_kernel(PlanGroup *group)
 {
     group->kernel = KERNEL_POINT;
     group->packed = false;
+    if (group->median)
+        group->median = group->strip = 0;
+    group->counts = false;
     group->march = (PlanMarch){ 0 };
     tessi_plan_drop_copies(group);
     group->frame = (PlanFrame){ 0 };

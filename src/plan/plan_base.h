@@ -116,6 +116,15 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
 /* Gives the group of a stage with a wide median strips where that is expected to pay, and says why or why not. */
 void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
                               PlanGroup *group);
+/* ---- plan_median_gpu.c: the same as kernels of a GPU */
+enum { PLAN_MEDIAN_ROWS = 128 }; /* that a thread with a histogram goes down */
+const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *group);
+double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
+                                        const PlanGroup *group);
+void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     StageId id, PlanGroup *group);
+/* Makes a group the kernel that was chosen; of points where none was. */
+void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);

@@ -156,14 +156,15 @@ static void add_to_groups(Chooser *c, StageId id)
     const Stage *s = tessi_stage(c->f->g, id);
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
-    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0 && !alone.transform;
+    tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
+    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0 && !alone.strip;
     for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
         const PlanGroup *group = &c->p->groups.at[i];
         const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
         int64_t nodes = c->nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
             nodes += c->nodes[member->v];
-        if (group->transform || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t)
+        if (group->strip || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t)
             || nodes > MAX_SHARED_NODES
             || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
             || !share_reads(c, group, id))
@@ -175,6 +176,7 @@ static void add_to_groups(Chooser *c, StageId id)
     }
     PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
     group->transform = alone.transform;
+    tessi_plan_median_kernel(&alone, group);
     group->strip = alone.strip;
     group->reason = alone.reason;
 }
@@ -324,6 +326,10 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     if (group->transform) {
         tessi_plan_transform_kernel(group);
         c->total += tessi_plan_transform_seconds(c->f, c->m, group);
+        return;
+    }
+    if (group->median) {
+        c->total += tessi_plan_median_seconds(c->f, c->m, group);
         return;
     }
     tessi_plan_point_kernel(group);

@@ -18,12 +18,14 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
     Arena *a = f->arena;
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     WideMedian median;
-    if (p->gpu || group->members.n != 1 || group->tile[0] || group->rows > 1 || group->transform
+    if (p->gpu)
+        return tessi_plan_check_median_kernel(f, group);
+    if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->transform
         || !tessi_stage_wide_median(f->g, a, s, &median))
         return tessi_sprintf(
             a,
             "group '%s': strips of medians are for the only window of one stage in "
-            "two dimensions, a median of a rectangle, on CPUs",
+            "two dimensions, a median of a rectangle",
             group->name);
     if (!group->counts && tessi_type_info(median.key)->bytes > 2)
         return tessi_sprintf(a, "group '%s': histograms are for integers of 8 or 16 bits",
@@ -64,6 +66,8 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     if (!group->median || !tessi_stage_wide_median(f->g, f->arena, s, &median))
         return 0;
+    if (group->kernel != KERNEL_NONE)
+        return tessi_plan_median_kernel_seconds(f, m, group);
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }
 

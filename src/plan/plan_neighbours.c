@@ -324,6 +324,39 @@ static void change_rolling(Editor *e, uint32_t i)
     offer(e, p, about_group(e, i), "kernel point");
 }
 
+/* The median of the group by histograms or by counting in blocks of other sizes, or by sorting. */
+static void change_median(Editor *e, uint32_t i)
+{
+    static const uint16_t lines[] = { 32, 64, 128, 256 }, rows[] = { 64, 128, 256, 512 };
+    static const uint8_t outputs[] = { 1, 2, 4, 8 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    enum { HIGH = 8, WIDE = 32, SIZES = 4 };
+    for (int k = 0; k < 2 * SIZES * SIZES; k++) {
+        Plan *p;
+        PlanGroup *group = edit(e, i, &p);
+        const int size = k / 2 % SIZES, other = k / 2 / SIZES;
+        tessi_plan_point_kernel(group);
+        group->kernel = KERNEL_MEDIAN;
+        group->split = SPLIT_NONE;
+        group->counts = k % 2;
+        group->block[0] = group->counts ? WIDE : lines[size];
+        group->block[1] = group->counts ? (uint16_t)(HIGH >> other) : 1;
+        group->outputs[1] = group->counts ? outputs[size] : 1;
+        group->strip = group->block[0];
+        group->median =
+            group->counts ? (uint16_t)(group->block[1] * group->outputs[1]) : rows[other];
+        if (group->counts == old->counts && group->strip == old->strip
+            && group->median == old->median && group->outputs[1] == old->outputs[1])
+            continue;
+        offer(e, p, about_group(e, i),
+              tessi_sprintf(e->arena, "%s %u %u", group->counts ? "count" : "histogram",
+                            group->median, group->strip));
+    }
+    Plan *p;
+    tessi_plan_point_kernel(edit(e, i, &p));
+    offer(e, p, about_group(e, i), "kernel point");
+}
+
 /* The image copied otherwise by the blocks of the group, or not at all. */
 static void change_copy(Editor *e, uint32_t i, StageId image)
 {
@@ -376,6 +409,8 @@ static void change_kernel(Editor *e, uint32_t i)
         change_tile_kernel(e, i);
     if (old->kernel == KERNEL_ROLLING)
         change_rolling(e, i);
+    if (old->kernel == KERNEL_MEDIAN)
+        change_median(e, i);
     if (old->kernel == KERNEL_POINT)
         change_copies(e, i);
     if (old->kernel != KERNEL_POINT && old->kernel != KERNEL_REGISTER)

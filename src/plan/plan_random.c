@@ -54,6 +54,24 @@ static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Ra
     return true;
 }
 
+/* The median of the group by histograms or by counting, where it can have one so. */
+static bool draw_median(const PlanFacts *f, PlanGroup *group, Random *r)
+{
+    static const uint16_t widths[] = { 32, 64, 128, 7 };
+    PlanGroup tried = *group;
+    tried.kernel = KERNEL_MEDIAN;
+    tried.split = SPLIT_NONE;
+    tried.counts = draw(r, 2);
+    tried.strip = tried.block[0] = widths[draw(r, 4)];
+    tried.block[1] = (uint16_t)(tried.counts ? 1 + draw(r, 4) : 1);
+    tried.outputs[1] = (uint8_t)(tried.counts ? 1 + draw(r, 5) : 1);
+    tried.median = (uint16_t)(tried.counts ? tried.block[1] * tried.outputs[1] : 1 + draw(r, 20));
+    if (tessi_plan_check_median_kernel(f, &tried))
+        return false;
+    *group = tried;
+    return true;
+}
+
 /* Copies of some of the images that the blocks read. */
 static void draw_copies(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
@@ -83,6 +101,8 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         group->split = SPLIT_INTERIOR;
     if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
+    if (f->sorts[group->members.at[0].v] && draw(r, 4) && draw_median(f, group, r))
+        return;
     if (draw(r, 2) && draw_rolling(f, p, group, r)) {
         draw_copies(f, p, group, r);
         return;

@@ -213,6 +213,9 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     if ((group->kernel == KERNEL_TRANSFORM) != (group->transform > 0))
         return tessi_sprintf(a, "group '%s': transforms on GPUs are kernels of kind 'transform'",
                              group->name);
+    if ((group->kernel == KERNEL_MEDIAN) != (group->median > 0))
+        return tessi_sprintf(
+            a, "group '%s': strips of medians on GPUs are kernels of kind 'median'", group->name);
     if (group->transform)
         return NULL; /* plan_transform.c */
     if (group->kernel == KERNEL_ROLLING)
@@ -221,6 +224,8 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_plan_check_sweep(c->f, c->p, group);
     if (group->march.least)
         return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums", group->name);
+    if (group->median)
+        return NULL; /* plan_median_gpu.c */
     if (group->kernel == KERNEL_REGISTER || several)
         VEC_FOREACH (const StageId, id, &group->members)
             if (!tessi_plan_in_passes(group, *id)) {

@@ -1,5 +1,5 @@
-"""Medians of wide windows in strips, by counting and by histograms: compiled and interpreted loops give what the interpreter of graphs sorts, for
-any border rule, size, window, strip and type."""
+"""Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted loops give what the interpreter of
+graphs sorts, for any border rule, size, window, strip and type."""
 import pathlib
 import random
 import re
@@ -13,6 +13,7 @@ WINDOWS = [(-3, 4, -3, 4), (-4, 4, -4, 4), (0, 0, -30, 30), (-30, 30, 0, 0), (-9
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "float", "double", "float16"]
 CASES = 45
 MACHINE = ["--machine=machines/generic-avx2.machine"]
+GPU = ["--machine=machines/h200.machine"]
 
 
 def program(rng, number):
@@ -47,6 +48,58 @@ def check_case(folder, number):
         tool.check(f"case {number}, {target}, {size}", code == 0, text + image + errors)
 
 
+def kernel_lines(rng, kind):
+    """The lines of a plan that say how a kernel goes about a median."""
+    line = rng.choice([1, 7, 32, 64, 100])
+    if kind == "histogram":
+        return f"block {line} 1\n    histogram {rng.choice([1, 5, 16, 64])} {line}"
+    high, outputs = rng.choice([1, 2, 4]), rng.choice([1, 2, 3, 4])
+    return f"block {line} {high}\n    outputs 1 {outputs}\n    count {high * outputs} {line}"
+
+
+def check_kernel(folder, number, with_device):
+    rng = random.Random(1000 + number)
+    source, plan = folder / "kernel.tess", folder / "kernel.plan"
+    text, image = program(rng, number)
+    source.write_text(text)
+    code, chosen, errors = tool.run("explain", source, image, *GPU)
+    lines = re.compile(r"block \d+ \d+\n(?:    outputs \d+ \d+\n)?    (histogram|count) \d+ \d+")
+    tool.check(f"kernel {number}: the plan has strips", code == 0 and "kernel median" in chosen and bool(lines.search(chosen)),
+               text + chosen + errors)
+    wanted = lines.sub(kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"])), chosen)
+    for which, plan_text in ("drawn", wanted), ("chosen", chosen):
+        plan.write_text(plan_text)
+        for target in ("loops", "opencl") if with_device and number % 5 == 0 else ("loops",):
+            code, _, errors = tool.run("run", source, image, *GPU, f"--plan={plan}", f"--target={target}", "--verify", "-o",
+                                       folder / "out.npy")
+            fits = which == "chosen" or "have to fit" not in errors
+            tool.check(f"kernel {number}, {target}, {which}", code == 0 or not fits, text + image + plan_text + errors)
+
+
+def check_refused_kernels(folder):
+    source, plan = folder / "refused.tess", folder / "refused.plan"
+    source.write_text("stencil f(vector#2 uint8 X) { return median(i = -5..5, j = -5..5 : X@[i, j]); }\n"
+                      "parameter M, N;\nvector#2 uint8 X[M, N];\nout = f(X);\nreturn out;\n")
+    _, chosen, _ = tool.run("explain", source, *GPU)
+    wrong = [("block 128 1", "block 64 1", "a column for each thread"), ("kernel median", "kernel point", "kernels of kind 'median'"),
+             ("split none", "split interior", "not split"), ("histogram 128", "count 128", "a row for each output"),
+             ("block 128 1\n    histogram 128 128", "block 512 1\n    histogram 128 512", "have to fit")]
+    for old, new, sentence in wrong:
+        plan.write_text(chosen.replace(old, new))
+        code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
+        tool.check(f"{new} on a GPU", code == 1 and sentence in errors, errors)
+    plan.write_text(chosen)
+    source.write_text(source.read_text().replace("uint8", "uint16"))
+    code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
+    tool.check("16 bits have no histograms on a GPU", code == 1 and "integers of 8 bits" in errors, errors)
+    for body, reason in [("median(i = -5..5, j = -5..5 where i != j : X@[i, j])", "only that of a rectangle"),
+                         ("median(i = -200..60, j = -60..60 : X@[i, j])", "shared memory does not hold")]:
+        source.write_text(f"stencil f(vector#2 float X) {{ return {body}; }}\n"
+                          "parameter M, N;\nvector#2 float X[M, N];\nout = f(X);\nreturn out;\n")
+        code, chosen, errors = tool.run("explain", source, *GPU)
+        tool.check(f"{body} is sorted", code == 0 and reason in chosen and "kernel point" in chosen, chosen + errors)
+
+
 def check_refused(folder):
     source, plan = folder / "refused.tess", folder / "refused.plan"
     source.write_text("stencil f(vector#2 uint8 X) { return median(i = -5..5, j = -5..5 : X@[i, j]); }\n"
@@ -67,4 +120,8 @@ with tool.workspace() as place:
     for number in range(CASES):
         check_case(folder, number)
     check_refused(folder)
+    with_device = tool.run("machine", "--target=opencl")[0] == 0
+    for number in range(CASES):
+        check_kernel(folder, number, with_device)
+    check_refused_kernels(folder)
 tool.finish()

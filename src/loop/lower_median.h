@@ -1,0 +1,11 @@
+/* Inside lowering: what medians of wide windows on CPUs and on GPUs share. */
+#ifndef TESSERA_LOOP_LOWER_MEDIAN_H
+#define TESSERA_LOOP_LOWER_MEDIAN_H
+
+#include "graph/graph_transform.h"
+#include "loop/lower_parts.h"
+
+/* A table of the powers of two of a key's bits, the highest first. */
+LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key);
+
+#endif

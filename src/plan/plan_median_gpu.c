@@ -1,0 +1,172 @@
+/* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms or by counting: which plans may, and when it pays. */
+#include "graph/graph_transform.h"
+#include "plan/plan_base.h"
+
+enum { WARP = 32, BINS = 256 + 16, ROWS_AT_ONCE = 4 }; /* as lowering has them */
+
+static bool is_narrow(const WideMedian *median)
+{
+    return tessi_type_info(median->key)->bytes == 1;
+}
+
+static int64_t points_of(const WideMedian *median)
+{
+    return (int64_t)median->rows * median->cols;
+}
+
+static int64_t counter_bytes(const WideMedian *median)
+{
+    return points_of(median) <= UINT8_MAX ? 1 : 2;
+}
+
+static int64_t shared_bytes(const WideMedian *median, const PlanGroup *group)
+{
+    const int64_t wide = (int64_t)group->strip + median->cols - 1;
+    if (!group->counts)
+        return BINS * counter_bytes(median) * group->strip + 2 * ROWS_AT_ONCE * wide;
+    return ((int64_t)group->median + median->rows - 1) * wide * tessi_type_info(median->key)->bytes;
+}
+
+const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *group)
+{
+    Arena *a = f->arena;
+    WideMedian median;
+    if (group->kernel != KERNEL_MEDIAN || group->members.n != 1 || group->split != SPLIT_NONE
+        || !tessi_stage_wide_median(f->g, a, tessi_stage(f->g, group->members.at[0]), &median))
+        return tessi_sprintf(a,
+                             "group '%s': on GPUs strips of medians are kernels of kind 'median', "
+                             "not split, for the only window of one stage in two dimensions, a "
+                             "median of a rectangle",
+                             group->name);
+    if (group->strip != group->block[0] || group->outputs[0] != 1
+        || (group->counts ? group->median != group->block[1] * group->outputs[1]
+                          : group->block[1] != 1 || group->outputs[1] != 1))
+        return tessi_sprintf(a,
+                             "group '%s': on GPUs strips of medians have a column for each thread "
+                             "of a line, and by counting a row for each output",
+                             group->name);
+    if (!group->counts && !is_narrow(&median))
+        return tessi_sprintf(a, "group '%s': on GPUs histograms are for integers of 8 bits",
+                             group->name);
+    if (shared_bytes(&median, group) > PLAN_MAX_SHARED_BYTES)
+        return tessi_sprintf(a, "group '%s': on GPUs strips of medians have to fit %d bytes",
+                             group->name, PLAN_MAX_SHARED_BYTES);
+    return NULL;
+}
+
+/* ---- What it costs, of one point ------------------------------------------------------------------------------------------- */
+
+static double lanes_a_second(const Machine *m)
+{
+    return (double)m->vector_bytes / 4 * m->ghz * 1e9 * (double)m->cores;
+}
+
+/* In cycles of the shared memory, which answers a warp in one: a column of the window has counters of two values read and written, and with
+ * counters of two bytes there are too few warps to keep it busy. Fitted to an H200 (decision 041), as what follows. */
+static double histogram_seconds(const Machine *m, const WideMedian *median)
+{
+    const double COLUMN = counter_bytes(median) > 1 ? 15.4 : 11, POINT = 95;
+    const double answers = WARP * m->ghz * 1e9 * (double)m->cores;
+    const double again = 1 + (double)median->rows / 2 / PLAN_MEDIAN_ROWS;
+    return (COLUMN * median->cols * again + POINT) / answers;
+}
+
+/* For each bit, every value is compared and counted; narrow integers are subtracted instead. */
+static double counting_seconds(const Machine *m, const WideMedian *median)
+{
+    const double bytes = tessi_type_info(median->key)->bytes;
+    const double value = bytes > 4 ? 5 : bytes > 2 ? 3.6 : 2.6;
+    return 8 * bytes * (double)points_of(median) * value / lanes_a_second(m);
+}
+
+double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
+                                        const PlanGroup *group)
+{
+    WideMedian median;
+    tessi_stage_wide_median(f->g, f->arena, tessi_stage(f->g, group->members.at[0]), &median);
+    return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
+}
+
+/* ---- Choosing ---------------------------------------------------------------------------------------------------------------- */
+
+/* Tiles for counting, the largest that fit; false where none do. */
+static bool fit_tile(const WideMedian *median, PlanGroup *group)
+{
+    static const uint8_t shapes[][2] = { { 4, 4 }, { 4, 2 }, { 4, 1 }, { 1, 1 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        group->strip = WARP;
+        group->median = (uint16_t)(shapes[i][0] * shapes[i][1]);
+        group->block[1] = shapes[i][0];
+        group->outputs[1] = shapes[i][1];
+        if (shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES)
+            return true;
+    }
+    return false;
+}
+
+/* So many threads that warps share words of counters. */
+static bool fit_histograms(const PlanFacts *f, const WideMedian *median, PlanGroup *group)
+{
+    group->strip = (uint16_t)(4 * WARP / counter_bytes(median));
+    group->median = f->few ? PLAN_MEDIAN_ROWS / 4 : PLAN_MEDIAN_ROWS;
+    return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
+}
+
+void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     StageId id, PlanGroup *group)
+{
+    WideMedian median;
+    const Stage *s = tessi_stage(f->g, id);
+    if (!tessi_stage_wide_median(f->g, f->arena, s, &median)) {
+        if (f->sorts[id.v])
+            group->reason = "a median is found by sorting, point by point: only that of a "
+                            "rectangle that is the one window of a stage in two dimensions can be "
+                            "found otherwise";
+        return;
+    }
+    const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
+    const double sorted =
+        tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
+    PlanGroup tried = { .block = { 1, 1 }, .outputs = { 1, 1 } };
+    tried.counts = !is_narrow(&median) || counted < slid;
+    const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(f, &median, &tried);
+    const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
+    Text text;
+    tessi_text_init(&text, f->arena);
+    tessi_text_addf(&text, "the median of %u x %u values %s: by counting %.3f ns a point",
+                    (unsigned)median.rows, (unsigned)median.cols,
+                    !fits     ? "by sorting, for shared memory does not hold what a block reads"
+                    : !chosen ? "by sorting"
+                    : tried.counts ? "bit by bit, by counting what is less"
+                                   : "by histograms of threads that go down the rows",
+                    counted * 1e9);
+    if (is_narrow(&median))
+        tessi_text_addf(&text, ", by histograms %.3f", slid * 1e9);
+    tessi_text_addf(&text, ", by sorting %.3f", sorted * 1e9);
+    group->reason = tessi_text_str(&text);
+    if (!chosen)
+        return;
+    tried.block[0] = tried.strip;
+    group->median = tried.median;
+    group->strip = tried.strip;
+    group->counts = tried.counts;
+    for (int d = 0; d < 2; d++) {
+        group->block[d] = tried.block[d];
+        group->outputs[d] = tried.outputs[d];
+    }
+}
+
+void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group)
+{
+    group->median = chosen->median;
+    group->strip = chosen->strip;
+    group->counts = chosen->counts;
+    if (!group->median)
+        return;
+    group->kernel = KERNEL_MEDIAN;
+    group->split = SPLIT_NONE;
+    for (int d = 0; d < 2; d++) {
+        group->block[d] = chosen->block[d];
+        group->outputs[d] = chosen->outputs[d];
+    }
+}
