@@ -79,7 +79,7 @@ static void inner_block(CWriter *w, const LBlock *block)
 {
     const uint32_t named_rows = w->vector.named_rows.n;
     w->indent++;
-    tessi_c_block(w, block);
+    (w->vector.loop ? tessi_c_vector_body : tessi_c_block)(w, block);
     w->indent--;
     w->vector.named_rows.n = named_rows;
 }

@@ -169,13 +169,15 @@ static uint32_t count_stores(const LBlock *block)
  * store still on its way, and rows of images are often a multiple of 4096 bytes apart. */
 void tessi_c_vector_body(CWriter *w, const LBlock *block)
 {
-    CLines late = { 0 };
+    CLines late = { 0 }, *const around = w->vector.late;
+    const int indent_around = w->vector.late_indent;
     if (w->vector.repeatable && count_stores(block) > 1) {
         w->vector.late = &late;
         w->vector.late_indent = w->indent;
     }
     tessi_c_block(w, block);
-    w->vector.late = NULL;
+    w->vector.late = around;
+    w->vector.late_indent = indent_around;
     VEC_FOREACH (const char *, line, &late)
         tessi_c_line(w, "%s", *line);
 }

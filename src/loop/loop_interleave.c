@@ -168,13 +168,15 @@ static LExprId taken_apart(Interleaver *v, LExprId id)
 
 /* ---- Loops ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Definitions and stores alone, two stores at least. */
+/* Definitions and stores alone, two stores at least; behind them what the next step finds in variables. */
 static bool is_straight(const LBlock *block)
 {
-    uint32_t n_stores = 0;
+    uint32_t n_stores = 0, n_sets = 0;
     for (uint32_t i = 0; i < block->n; i++) {
         LStmtKind kind = block->at[i]->kind;
-        if (kind != LSTMT_LET && kind != LSTMT_STORE && kind != LSTMT_COMMENT)
+        n_sets += kind == LSTMT_SET;
+        if (n_sets ? kind != LSTMT_SET
+                   : kind != LSTMT_LET && kind != LSTMT_STORE && kind != LSTMT_COMMENT)
             return false;
         n_stores += kind == LSTMT_STORE;
     }
@@ -221,12 +223,12 @@ static void interleave(Interleaver *v, LBlock *block)
             v->var_rank[s->var.v] = rank;
             v->var_stamp[s->var.v] = v->stamp;
         }
-        v->name = s->kind == LSTMT_LET ? v->p->vars.at[s->var.v].name
-                                       : v->p->buffers.at[s->buffer.v].name;
+        v->name = s->kind == LSTMT_STORE ? v->p->buffers.at[s->buffer.v].name
+                                         : v->p->vars.at[s->var.v].name;
         s->a = taken_apart(v, s->a);
         for (; comments; comments--)
             put(v, block->at[i - comments], rank);
-        put(v, s, rank);
+        put(v, s, s->kind == LSTMT_SET ? INT64_MAX : rank);
     }
     for (; comments; comments--)
         put(v, block->at[block->n - comments], INT64_MAX);
@@ -236,14 +238,15 @@ static void interleave(Interleaver *v, LBlock *block)
         VEC_PUSH(v->p->arena, block, o->stmt);
 }
 
-static void visit(Interleaver *v, LBlock *block)
+static void visit(Interleaver *v, LBlock *block, bool in_vectors)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         LStmt *s = block->at[i];
-        if (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD && is_straight(&s->body))
+        const bool vectors = in_vectors || (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD);
+        if (s->kind == LSTMT_FOR && vectors && is_straight(&s->body))
             interleave(v, &s->body);
-        visit(v, &s->body);
-        visit(v, &s->orelse);
+        visit(v, &s->body, vectors);
+        visit(v, &s->orelse, vectors);
     }
 }
 
@@ -262,5 +265,5 @@ void tessi_loop_interleave(LoopProgram *p)
                       .loaded = ARENA_NEW_ARRAY(p->arena, uint32_t, p->buffers.n) };
     for (uint32_t i = 0; i < p->functions.n; i++)
         if (!p->functions.at[i].is_kernel)
-            visit(&v, &p->functions.at[i].body);
+            visit(&v, &p->functions.at[i].body, false);
 }

@@ -50,8 +50,7 @@ static LExprId value_of(const Eval *ev, ExprId id)
 
 /* ---- Reads ----------------------------------------------------------------------------------------------------------- */
 
-/* "input_m1_p1": the wanted name of a value read; none for reads that are not at a constant distance. */
-static const char *load_name(Lower *l, StageId s, const Coord *at)
+const char *tessi_eval_name(Lower *l, StageId s, const Coord *at)
 {
     const Stage *stage = tessi_stage(l->g, s);
     Text t;
@@ -95,7 +94,7 @@ static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
     if (pinned && tessi_known(l, load)->varies) /* what depends on no loop is inside anyway */
         tessi_pin(l, load, l->guard_depth);
     if (!tessi_known(l, load)->hint)
-        tessi_hint(l, load, load_name(l, s, at));
+        tessi_hint(l, load, tessi_eval_name(l, s, at));
     return load;
 }
 
@@ -140,10 +139,17 @@ static InlineUse *inline_use(Lower *l, StageId s, const Coord *at)
     return l->inline_uses.at[id];
 }
 
+void tessi_eval_is(Lower *l, StageId s, const Coord *at, LExprId value)
+{
+    InlineUse *use = inline_use(l, s, at);
+    use->value = value.v;
+    tessi_scope_remember(l, &use->value);
+}
+
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned)
 {
     const Stage *stage = tessi_stage(l->g, s);
-    if (stage->kind != STAGE_COMPUTE || l->plan->stage[s.v].placement != PLACE_INLINE)
+    if (stage->kind != STAGE_COMPUTE || !tessi_plan_is_inline(l->plan, s))
         return load_stored(l, s, at, pinned);
     InlineUse *use = inline_use(l, s, at);
     if (use->value)
@@ -157,7 +163,7 @@ LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned)
     if (stage->type == TYPE_F16)
         value = tessi_lexpr_op(l->p, OP_ROUND16, value, (LExprId){ 0 }, (LExprId){ 0 });
     if (!tessi_known(l, value)->hint)
-        tessi_hint(l, value, load_name(l, s, at));
+        tessi_hint(l, value, tessi_eval_name(l, s, at));
     use->value = value.v;
     tessi_scope_remember(l, &use->value);
     return value;

@@ -72,11 +72,15 @@ static void job_body(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
 typedef struct Rows {
     Lower *l;
     const Nest *nest;
+    uint32_t left; /* to be stored; what comes after them is for the next step */
 } Rows;
 
 static void store_row(void *user, LExprId *place)
 {
-    const Rows *rows = user;
+    Rows *rows = user;
+    if (!rows->left)
+        return;
+    rows->left--;
     job_stores(rows->l, rows->nest, place);
 }
 
@@ -85,8 +89,9 @@ static void store_row(void *user, LExprId *place)
 static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows)
 {
     const Job *job = nest->user;
-    uint32_t n = job->n + nest->n_dims;
-    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n * rows);
+    const uint32_t n = job->n + nest->n_dims, n_all = n * rows;
+    const uint32_t n_next = l->carried ? tessi_carry_count(nest) : 0;
+    LExprId *place = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)n_all + n_next);
     Eval **ev = ARENA_NEW_ARRAY(l->arena, Eval *, rows);
     for (uint32_t r = 0; r < rows; r++)
         ev[r] = job_eval(l, nest, coord[r]);
@@ -97,9 +102,13 @@ static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint
     tessi_eval_rows(l, ev, rows, wanted.at, wanted.n);
     for (uint32_t r = 0; r < rows; r++)
         job_values(l, nest, coord[r], ev[r], place + (size_t)n * r);
-    Rows all = { l, nest };
+    if (n_next)
+        tessi_carry_next(l, nest, coord[rows - 1], place + n_all);
+    Rows all = { l, nest, rows };
     const Turns turns = { n, false, store_row, &all };
-    tessi_scope_place_in_turns(l, place, n * rows, &turns);
+    tessi_scope_place_in_turns(l, place, n_all + n_next, &turns);
+    if (n_next)
+        tessi_carry_set(l, nest, place + n_all);
 }
 
 typedef struct TileStores {
@@ -331,6 +340,23 @@ static bool has_window(Lower *l, const Nest *nest)
     return false;
 }
 
+/* Stages in registers that the job reads; NULL when there are none. */
+static const PlanCarries *carries_of(Lower *l, const Job *job)
+{
+    if (!job->band || !job->roots)
+        return NULL;
+    StageId *stage = ARENA_NEW_ARRAY(l->arena, StageId, job->n);
+    PlanCarries *carries = ARENA_NEW(l->arena, PlanCarries);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < job->n; i++)
+        if (!is_copied(l, job, i))
+            stage[n++] = job->stage[i];
+    if (!l->facts)
+        l->facts = tessi_plan_facts(l->arena, l->g);
+    tessi_plan_carries(l->facts, l->plan, stage, n, carries);
+    return carries->n ? carries : NULL;
+}
+
 void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
     nest->parallel = group->parallel >= 0 && !nest->tiled;
@@ -343,6 +369,8 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
     nest->windows = nest->roots && has_window(l, nest);
     nest->columns = nest->windows || !nest->tiled ? group->columns : 1;
     nest->packed = group->packed;
+    nest->carries = carries_of(l, job);
+    nest->band = job->band;
     nest->body = job_body;
     nest->block = job_block;
     nest->tile = job_tile;
@@ -396,6 +424,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
             roots[i] = tessi_stage(l->g, group->members.at[i])->pieces.at[0].body;
         tessi_nest_whole(l, first, &nest);
         Job job = { .stage = group->members.at, .n = group->members.n, .roots = roots, .part = "" };
+        job.band = group->band;
         tessi_lower_job(l, group, group->rows, &nest, &job);
         return;
     }

@@ -2,7 +2,7 @@
  * runs in vectors. With a split, each row has an interior, where the guards hold and no read is tested, and edges: what is left
  * of it on both sides, in one loop over two ranges so that the general code stands there once. In rows where a guard of an
  * outer dimension fails the interior is empty and the first edge is the whole row. */
-#include "loop/lower_parts.h"
+#include "loop/lower_nest.h"
 
 enum { LINE_CHUNK = 4096 }; /* points that one task of a 1-D image takes */
 
@@ -22,18 +22,7 @@ Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var)
                     .beyond = nest->beyond[dim] };
 }
 
-/* What the splitting of one nest comes to. With `all_rows` rows count as inside only where no rule is needed in any dimension. */
-typedef struct Bounds {
-    bool any;         /* there is something to split */
-    bool rows;        /* outer dimensions are guarded */
-    LExprId from, to; /* of the interior in the last dimension */
-    GuardList guards;
-    PatchList
-        patches; /* of a block with windows: edges are computed from these, in steps of `columns` */
-    uint32_t columns;
-} Bounds;
-
-static Bounds find_bounds(Lower *l, const Nest *nest, bool all_rows)
+Bounds tessi_nest_bounds(Lower *l, const Nest *nest, bool all_rows)
 {
     uint8_t last = (uint8_t)(nest->n_dims - 1);
     Bounds b = { .from = nest->from[last], .to = nest->to[last] };
@@ -59,8 +48,8 @@ static Bounds find_bounds(Lower *l, const Nest *nest, bool all_rows)
 }
 
 /* The guards of the first `n` dimensions hold at `coord`. */
-static LExprId plane_is_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord,
-                               uint8_t n)
+LExprId tessi_nest_plane_inside(Lower *l, const Nest *nest, const Bounds *b, const Coord *coord,
+                                uint8_t n)
 {
     LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
     for (uint8_t d = 0; d < n; d++) {
@@ -124,7 +113,7 @@ static void edges(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprI
     tessi_scope_close(l);
 }
 
-static void split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b)
+void tessi_nest_split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b)
 {
     uint8_t last = (uint8_t)(nest->n_dims - 1);
     uint8_t simd = nest->vector ? LFOR_SIMD : 0;
@@ -134,7 +123,7 @@ static void split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b
     }
     LExprId range[2] = { b->from, b->to };
     if (b->rows) {
-        LExprId in = plane_is_inside(l, nest, b, coord, last);
+        LExprId in = tessi_nest_plane_inside(l, nest, b, coord, last);
         range[0] = tessi_l_select(l, in, b->from, nest->to[last]);
         range[1] = tessi_l_select(l, in, b->to, nest->to[last]);
     }
@@ -223,7 +212,7 @@ LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags)
 }
 
 /* Sets the coordinates of the first `n` dimensions from their number in row-major order. */
-static void outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord)
+void tessi_nest_outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord)
 {
     LExprId left = number;
     for (uint8_t d = n; d-- > 0;) {
@@ -241,7 +230,7 @@ static void outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, 
 
 void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord)
 {
-    outer_coords(l, nest, number, nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0, coord);
+    tessi_nest_outer_coords(l, nest, number, nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0, coord);
 }
 
 /* ---- Blocks of rows ------------------------------------------------------------------------------------------------------ */
@@ -261,7 +250,7 @@ static LExprId block_is_inside(Lower *l, const Nest *nest, const Bounds *b, cons
     LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, n));
     LExprId in =
         tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, y), tessi_l_op(l, OP_LE, end, to));
-    return tessi_l_op(l, OP_AND, in, plane_is_inside(l, nest, b, coord, row));
+    return tessi_l_op(l, OP_AND, in, tessi_nest_plane_inside(l, nest, b, coord, row));
 }
 
 /* The columns [from, to) of `rows` rows, in one loop whose body computes them all. */
@@ -301,7 +290,7 @@ static void block_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord
 }
 
 /* Opens a loop over the rows from y on, before `end`. */
-static void open_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
+void tessi_nest_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end)
 {
     uint8_t row = row_dim(nest);
     LVarId v = tessi_scope_for(l, tessi_dim_name(nest->n_dims, row), y, end, 1, 0);
@@ -317,7 +306,7 @@ static LExprId has_edges(Lower *l, const Nest *nest, const Bounds *b)
 }
 
 /* The interior is as wide as a step of the vector loop. */
-static LExprId has_vectors(Lower *l, const Bounds *b)
+LExprId tessi_nest_has_vectors(Lower *l, const Bounds *b)
 {
     return tessi_l_op(l, OP_LE, tessi_l_op(l, OP_ADD, b->from, tessi_l_int(l, b->columns)), b->to);
 }
@@ -344,7 +333,7 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
     LExprId number = tessi_lexpr_var(l->p, block);
     LExprId first = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORMOD, number, blocks), rows);
     first = tessi_l_op(l, OP_ADD, first, nest->from[row]);
-    outer_coords(l, nest, tessi_l_op(l, OP_FLOORDIV, number, blocks), row, coord);
+    tessi_nest_outer_coords(l, nest, tessi_l_op(l, OP_FLOORDIV, number, blocks), row, coord);
     return tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
 }
 
@@ -384,7 +373,7 @@ static bool patches_pay(const Nest *nest, const Bounds *b, uint32_t reads)
 }
 
 /* Edges of blocks are widened to whole steps of vectors, and computed from patches where that can be and pays. */
-static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
+void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b)
 {
     enum { WIDEST_VECTOR = 64 }; /* bytes */
     uint32_t widest = 1, columns = nest->columns ? nest->columns : 1, reads = 0;
@@ -413,8 +402,8 @@ static void widen_edges(Lower *l, const Nest *nest, Bounds *b)
 }
 
 /* What stands left and right of the interior of a block. */
-static void edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
-                           LExprId end)
+void tessi_nest_edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
+                               LExprId end)
 {
     l->inside_rows = l->inside_rows && b->patches.n;
     if (nest->tiled)
@@ -424,7 +413,7 @@ static void edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *c
     } else if (nest->windows) {
         block_edges(l, nest, b, coord, y);
     } else {
-        open_single_rows(l, nest, coord, y, end);
+        tessi_nest_single_rows(l, nest, coord, y, end);
         edges(l, nest, coord, b->from, b->to);
         tessi_scope_close(l);
     }
@@ -439,9 +428,9 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };
     uint8_t row = row_dim(nest);
-    Bounds inside = find_bounds(l, nest, !nest->windows);
-    const Bounds single = find_bounds(l, nest, false);
-    widen_edges(l, nest, &inside);
+    Bounds inside = tessi_nest_bounds(l, nest, !nest->windows);
+    const Bounds single = tessi_nest_bounds(l, nest, false);
+    tessi_nest_widen_edges(l, nest, &inside);
     LExprId y = open_blocks(l, nest, coord);
     if (nest->tiled) { /* the last block takes some rows again */
         LExprId last = tessi_l_op(l, OP_SUB, nest->to[row], tessi_l_int(l, nest->rows));
@@ -451,13 +440,13 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
     LExprId end = tessi_l_op(l, OP_ADD, y, tessi_l_int(l, nest->rows));
     LExprId is_whole = block_is_inside(l, nest, &inside, coord, y, nest->rows);
     if (nest->vector)
-        is_whole = tessi_l_op(l, OP_AND, is_whole, has_vectors(l, &inside));
+        is_whole = tessi_l_op(l, OP_AND, is_whole, tessi_nest_has_vectors(l, &inside));
     LExprId whole = tessi_scope_let(l, "whole", is_whole);
 
     tessi_scope_if(l, whole);
     l->inside_rows = !nest->windows || inside.rows;
     if (inside.any)
-        edges_of_block(l, nest, &inside, coord, y, end);
+        tessi_nest_edges_of_block(l, nest, &inside, coord, y, end);
     l->inside_rows = !nest->windows || inside.rows;
     block_line(l, nest, coord, y, inside.from, inside.to, nest->vector ? LFOR_SIMD : 0, true,
                nest->vector ? inside.columns : 0);
@@ -465,8 +454,8 @@ static void blocks_of_rows(Lower *l, const Nest *nest)
 
     tessi_scope_if(l, tessi_lexpr_op(l->p, OP_NOT, whole, (LExprId){ 0 }, (LExprId){ 0 }));
     l->inside_rows = single.rows;
-    open_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[row]));
-    split_line(l, nest, coord, &single);
+    tessi_nest_single_rows(l, nest, coord, y, tessi_l_op(l, OP_MIN, end, nest->to[row]));
+    tessi_nest_split_line(l, nest, coord, &single);
     tessi_scope_close(l);
     tessi_scope_close(l);
     tessi_scope_close(l);
@@ -483,20 +472,24 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
         nest->body(l, nest, coord, NULL);
         return;
     }
+    if (nest->carries) {
+        tessi_lower_carried(l, nest);
+        return;
+    }
     if (nest->rows > 1) {
         blocks_of_rows(l, nest);
         return;
     }
-    Bounds b = find_bounds(l, nest, false);
+    Bounds b = tessi_nest_bounds(l, nest, false);
     if (nest->n_dims == 1) {
         if (nest->parallel)
             chunked_line(l, nest, &b);
         else
-            split_line(l, nest, coord, &b);
+            tessi_nest_split_line(l, nest, coord, &b);
         return;
     }
     tessi_nest_rows(l, nest, coord, parallel);
-    split_line(l, nest, coord, &b);
+    tessi_nest_split_line(l, nest, coord, &b);
     tessi_scope_close(l);
     close_strip(l, nest);
 }

@@ -7,6 +7,7 @@
  *   lower_expr.c   graph expressions to loop expressions
  *   lower_window.c windows to loops with accumulators
  *   lower_rows.c   windows for several rows at once
+ *   lower_carry.c  stages in registers, for loops down the rows
  *   lower_patch.c  the edges of windows, from copies of what they read
  *   lower_strip.c  windows over strips of points, for vectors
  *   lower_gather.c copies of part of an image, answered by border rules
@@ -187,6 +188,7 @@ typedef struct Lower {
     const StagedList *staged; /* copies that the threads of the kernel in hand read; NULL = none */
     const PatchList *patches; /* to read from instead of the images; NULL = none */
     bool unroll_windows;      /* windows are written out, point by point */
+    const LVarId *carried;    /* stages in registers, in the loop down the rows; NULL = none */
     bool has_sort;            /* the nest being built sorts: vectors are useless */
     IdMap inline_map;
     VEC(InlineUse *) inline_uses;
@@ -261,6 +263,10 @@ LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root);
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned);
 /* Where scratch memory holds the points whose coordinate in dimension `d` of `n_dims` is `at`. */
 LExprId tessi_place_index(Lower *l, const Place *place, int n_dims, int d, LExprId at);
+/* The inlined stage has this value there, as far as the innermost scope reaches. */
+void tessi_eval_is(Lower *l, StageId s, const Coord *at, LExprId value);
+/* "input_m1_p1": the wanted name of a value of the stage; none for reads that are not at a constant distance. */
+const char *tessi_eval_name(Lower *l, StageId s, const Coord *at);
 /* The place of the value of an expression that the evaluation reaches. */
 uint32_t *tessi_eval_cell(const Eval *ev, ExprId id);
 /* Records a value; forgotten with the innermost scope. */
@@ -312,7 +318,9 @@ struct Nest {
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
     uint8_t
         rows; /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
-    uint8_t columns; /* vectors that a step of the last dimension takes; 0 and 1 = one */
+    uint8_t columns;            /* vectors that a step of the last dimension takes; 0 and 1 = one */
+    const PlanCarries *carries; /* stages in registers; NULL = none */
+    uint16_t band;              /* with these: rows that are gone down */
     bool
         windows; /* the roots have windows, whose accumulators stay in variables where `rows` or `columns` say so */
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
@@ -329,6 +337,14 @@ struct Nest {
     const void *user;
 };
 void tessi_lower_nest(Lower *l, const Nest *nest);
+/* ---- lower_carry.c ---- */
+/* The number of values in registers from step to step. */
+uint32_t tessi_carry_count(const Nest *nest);
+/* What the next step finds in them; the last row of the one in hand is at `last`. */
+void tessi_carry_next(Lower *l, const Nest *nest, const Coord *last, LExprId *out);
+/* Ends a step. */
+void tessi_carry_set(Lower *l, const Nest *nest, const LExprId *value);
+/* ---- lower_nest.c ---- */
 /* Every point of a stage. */
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
 /* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. Nests
@@ -507,6 +523,7 @@ typedef struct Job {
     const ExprId *roots; /* NULL = store zeros */
     bool to_scratch;
     const char *part; /* distinguishes the kernels of a group; "" when there is one */
+    uint16_t band;    /* of its loops: as PlanGroup.band */
 } Job;
 /* Fills in how the nest computes the job. */
 void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);

@@ -64,8 +64,7 @@ static Patch *patch_of(const PatchList *list, const Access *access)
 
 static bool is_inlined(const Lower *l, StageId id)
 {
-    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE
-           && l->plan->stage[id.v].placement == PLACE_INLINE;
+    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE && tessi_plan_is_inline(l->plan, id);
 }
 
 static bool is_stored(const Lower *l, StageId id)

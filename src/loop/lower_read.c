@@ -165,8 +165,7 @@ static bool is_loose(const Eval *ev)
 
 static bool is_inlined(const Lower *l, StageId id)
 {
-    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE
-           && l->plan->stage[id.v].placement == PLACE_INLINE;
+    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE && tessi_plan_is_inline(l->plan, id);
 }
 
 /* A stage of the reader's size is read at the point itself: it is there where its reader is. */
@@ -294,8 +293,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
         if (!inside)
             add_guard(l, out, &c, producer->size[d], dim->rule);
     }
-    if (l->plan->stage[access->producer.v].placement == PLACE_INLINE
-        && producer->kind == STAGE_COMPUTE)
+    if (tessi_plan_is_inline(l->plan, access->producer) && producer->kind == STAGE_COMPUTE)
         tessi_read_guards(l, &producer->pieces.at[0].body, 1, at, out);
 }
 

@@ -194,6 +194,7 @@ static void run_pass(Tiles *t, const PlanPass *pass)
         VEC_FOREACH (const StageId, id, &pass->stages)
             bring_into_being(t, *id);
     Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
+    job.band = pass->band;
     job.roots = bodies(l, job.stage, job.n);
     tessi_lower_job(l, t->group, pass->rows, &nest, &job);
     VEC_FOREACH (const StageId, id, &pass->stages)
@@ -213,6 +214,7 @@ static void run_members(Tiles *t)
     }
     comment(l, member, t->group->members.n);
     Job job = { .stage = member, .n = t->group->members.n };
+    job.band = t->group->band;
     job.roots = bodies(l, job.stage, job.n);
     tessi_lower_job(l, t->group, t->group->rows, &nest, &job);
 }

@@ -47,7 +47,9 @@ enum {
     PLAN_MAX_TILE = 1 << 20,
     PLAN_MAX_SCRATCH_BYTES = 1 << 20,
     PLAN_MAX_COLUMNS = 8,
-    PLAN_STRIP_STEP = 16, /* strips of transforms are multiples of it */
+    PLAN_MAX_BAND = 4096,
+    PLAN_MAX_CARRIED = 64, /* values of a column */
+    PLAN_STRIP_STEP = 16,  /* strips of transforms are multiples of it */
     PLAN_MAX_STRIP = 1024,
     PLAN_MAX_ROLL = 1024,
     PLAN_MAX_STRIP_ROWS = 1 << 15,
@@ -120,6 +122,7 @@ typedef struct PlanStage {
 typedef struct PlanPass {
     VEC(StageId) stages;
     uint8_t rows;       /* as PlanGroup.rows */
+    uint16_t band;      /* as PlanGroup.band */
     uint8_t outputs[2]; /* as PlanGroup.outputs: of kernels of tiles */
 } PlanPass;
 
@@ -137,6 +140,8 @@ typedef struct PlanGroup {
     uint8_t
         rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
     uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
+    uint16_t
+        band; /* rows that a vector of columns goes down with stages in registers; 0: these are inlined here */
     Split split;
     KernelKind kernel;  /* NONE on CPUs */
     uint16_t block[2];  /* threads of a block along the last dimension and the one before */
@@ -221,6 +226,22 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
  * for any graph. */
 const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                PlanRegions *out);
+
+/* Its values are made where they are read: again at each use, or from rows carried in registers. */
+bool tessi_plan_is_inline(const Plan *p, StageId id);
+
+/* A stage in registers: a step of some rows finds its values in column `dx` and rows [lo, hi) from the step's first point, made by the
+ * steps before, and leaves those of as many rows further down. */
+typedef struct PlanCarry {
+    StageId stage;
+    int64_t dx, lo, hi;
+} PlanCarry;
+typedef VEC(PlanCarry) PlanCarries;
+/* Some stage is in registers. */
+bool tessi_plan_has_carries(const Plan *p);
+/* What loops that compute these n stages carry, what is read before its readers. NULL, or one sentence: why they cannot. */
+const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n,
+                               PlanCarries *out);
 
 /* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand before the tile's
  * first point. With `roll` its rows are a ring, of a power of two of them: row y is at y modulo their number. */

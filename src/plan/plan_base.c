@@ -66,6 +66,12 @@ bool tessi_split_by_name(const char *name, Split *out)
     return false;
 }
 
+bool tessi_plan_is_inline(const Plan *p, StageId id)
+{
+    const Placement at = p->stage[id.v].placement;
+    return at == PLACE_INLINE || at == PLACE_REGISTER;
+}
+
 bool tessi_machine_is_gpu(const Machine *m)
 {
     return tessi_streq(m->target, "gpu");
@@ -314,7 +320,7 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
             if ((!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
                 || !has_planes_of(f->g, at, r))
                 return false;
-            if (p->stage[r->producer.v].placement != PLACE_INLINE || seen[r->producer.v] == now)
+            if (!tessi_plan_is_inline(p, r->producer) || seen[r->producer.v] == now)
                 continue;
             seen[r->producer.v] = now;
             VEC_PUSH(f->arena, &stack, r->producer);
@@ -425,7 +431,7 @@ void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, Stage
             if (seen[r->producer.v] == now)
                 continue;
             seen[r->producer.v] = now;
-            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+            if (tessi_plan_is_inline(p, r->producer))
                 VEC_PUSH(f->arena, &stack, r->producer);
             else
                 VEC_PUSH(f->arena, out, r->producer);
@@ -485,7 +491,7 @@ int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p)
     GRAPH_FOREACH_STAGE (f->g, id) {
         nodes[id.v] = f->nodes[id.v];
         VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
-            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+            if (tessi_plan_is_inline(p, r->producer))
                 nodes[id.v] += nodes[r->producer.v];
             if (nodes[id.v] > ENOUGH)
                 nodes[id.v] = ENOUGH;

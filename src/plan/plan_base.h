@@ -86,8 +86,19 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
 /* The number of rows for which a point costs least in a block of at most so many nodes (0: no blocks), and what it costs. */
 uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
                              const Plan *p, const StageList *stages, int most_nodes, RowCost *best);
+/* The same with what one row at a time waits for; where a vector of columns goes `down` so many rows, stages in registers carried. */
+RowCost tessi_plan_cost_of_repeating(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     const Plan *p, const StageList *stages, uint32_t rows);
+RowCost tessi_plan_cost_of_carrying(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    const Plan *p, const StageList *stages, uint32_t rows,
+                                    uint32_t down);
 /* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_carry.c: stages in registers */
+/* The fault of the stages in registers and of the bands of groups, or NULL. */
+const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p);
+/* Places inlined stages of a finished plan in registers where that is expected to pay, and says why or why not. */
+void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 /* ---- plan_window.c */
 /* Rows (and vectors side by side) of stages with windows, so that their accumulators fill the registers; 1 when vectors would not
  * find their elements side by side. */

@@ -134,7 +134,7 @@ static void place(Chooser *c, StageId id)
     StageId last = { 0 };
     bool computed_from_inlined = false;
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
-        if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
+        if (!tessi_plan_is_inline(c->p, r->producer))
             continue;
         computed_from_inlined = true;
         if (r->producer.v != last.v) /* reads of one producer stand together */
@@ -326,6 +326,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     tessi_plan_fuse(f, an, m, c.p);
     tessi_plan_order(c.p, f);
     tessi_plan_choose_rows(f, an, m, c.p);
+    tessi_plan_choose_carries(f, an, m, c.p);
     choose_streams(&c);
     return c.p;
 }
@@ -362,7 +363,7 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
             continue;
         bool reduces = s->kind != STAGE_COMPUTE;
         const Stage *domain = reduces ? tessi_stage(g, s->source) : s;
-        bool inlined = p->stage[v].placement == PLACE_INLINE;
+        bool inlined = tessi_plan_is_inline(p, id);
         double points = inlined ? evaluations[v] : points_of(g, domain, params);
         double compute = points
                          * (tessi_plan_op_seconds(m, &an->cost[v], s->type)
@@ -372,7 +373,7 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
         double read = points * an->cost[v].distinct_bytes;
         double written = inlined || reduces ? 0 : points * an->cost[v].stored_bytes;
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            if (p->stage[r->producer.v].placement == PLACE_INLINE)
+            if (tessi_plan_is_inline(p, r->producer))
                 evaluations[r->producer.v] += points * (r->same_point ? 1 : r->times);
         if (!inlined) {
             e.bytes_read += read;

@@ -508,7 +508,7 @@ static void find_readers(Fuse *c)
 {
     StageList stored = { 0 };
     GRAPH_FOREACH_STAGE (c->f->g, id) {
-        if (!tessi_plan_computes(c->f, id) || c->p->stage[id.v].placement == PLACE_INLINE)
+        if (!tessi_plan_computes(c->f, id) || tessi_plan_is_inline(c->p, id))
             continue;
         tessi_plan_stored_reads(c->f, c->p, id, &stored);
         VEC_FOREACH (const StageId, s, &stored)

@@ -34,6 +34,7 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
             VEC_PUSH(a, &g.members, *s);
         VEC_FOREACH (const PlanPass, pass, &group->passes) {
             PlanPass own = { .rows = pass->rows,
+                             .band = pass->band,
                              .outputs = { pass->outputs[0], pass->outputs[1] } };
             VEC_FOREACH (const StageId, s, &pass->stages)
                 VEC_PUSH(a, &own.stages, *s);
@@ -132,6 +133,54 @@ static void place(Editor *e, StageId s, Placement to)
     offer(e, p, s, to == PLACE_MEMORY ? "stored" : "inline");
 }
 
+/* An inlined stage carried down the rows by group i, or by one of its passes; one in registers is computed again at each use. */
+static void carry(Editor *e, uint32_t i, StageId s)
+{
+    static const uint16_t bands[] = { 16, 64 };
+    static const uint8_t rows[] = { 2, 4, 8 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    if (e->from->gpu || old->n_dims < 2 || !tessi_plan_is_inline(e->from, s))
+        return;
+    for (uint32_t k = 0; k <= old->passes.n; k++) {
+        const bool pass = k < old->passes.n;
+        for (size_t n = 0; n < (sizeof bands / sizeof *bands) * sizeof rows; n++) {
+            Plan *p = tessi_plan_copy(e->arena, e->from);
+            PlanGroup *group = &p->groups.at[i];
+            const uint16_t band = bands[n / sizeof rows];
+            *(pass ? &group->passes.at[k].band : &group->band) = band;
+            *(pass ? &group->passes.at[k].rows : &group->rows) = rows[n % sizeof rows];
+            p->stage[s.v].placement = PLACE_REGISTER;
+            const uint32_t before = e->out->n;
+            offer(e, p, s,
+                  tessi_sprintf(e->arena, "in registers, rows %d band %d", rows[n % sizeof rows],
+                                band));
+            if (e->out->n == before)
+                break; /* these loops do not read it again further down */
+        }
+    }
+}
+
+/* Nothing is carried any more. */
+static void carry_nothing(Editor *e)
+{
+    if (!tessi_plan_has_carries(e->from))
+        return;
+    Plan *p = tessi_plan_copy(e->arena, e->from);
+    StageId about = { 0 };
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        group->band = 0;
+        VEC_FOREACH (PlanPass, pass, &group->passes)
+            pass->band = 0;
+    }
+    for (uint32_t v = 1; v < p->n_stages; v++) {
+        if (p->stage[v].placement != PLACE_REGISTER)
+            continue;
+        p->stage[v].placement = PLACE_INLINE;
+        about = (StageId){ v };
+    }
+    offer(e, p, about, "nothing in registers");
+}
+
 /* What a thread computes of a new pass with this stage. */
 static void pass_outputs(const Editor *e, StageId s, uint8_t *outputs)
 {
@@ -141,7 +190,7 @@ static void pass_outputs(const Editor *e, StageId s, uint8_t *outputs)
 /* An inlined stage in a pass of its own, where the tiles of group i read it. */
 static void place_in_pass(Editor *e, uint32_t i, StageId s)
 {
-    if (e->from->stage[s.v].placement != PLACE_INLINE || !e->from->groups.at[i].tile[0])
+    if (!tessi_plan_is_inline(e->from, s) || !e->from->groups.at[i].tile[0])
         return;
     for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
@@ -597,6 +646,7 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
 {
     Editor e = { .arena = a, .f = tessi_plan_facts(a, g), .from = p, .out = out };
     change_width(&e);
+    carry_nothing(&e);
     for (uint32_t i = 0; i < p->groups.n; i++) {
         change_rows(&e, i);
         change_loops(&e, i);
@@ -613,8 +663,10 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
         if (e.f->can_inline[id.v])
             place(&e, id, PLACE_INLINE);
         place(&e, id, PLACE_MEMORY);
-        for (uint32_t i = 0; i < p->groups.n; i++)
+        for (uint32_t i = 0; i < p->groups.n; i++) {
             place_in_pass(&e, i, id);
+            carry(&e, i, id);
+        }
     }
     for (uint32_t i = 0; i < p->groups.n; i++) {
         separate(&e, i);

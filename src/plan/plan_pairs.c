@@ -56,8 +56,7 @@ bool tessi_plan_in_pairs(const PlanFacts *f, const Plan *p, const StageList *sta
             || !fits(f, reached.at[i], &halves))
             return false;
         VEC_FOREACH (const PlanRead, r, &f->reads[reached.at[i].v])
-            if (p->stage[r->producer.v].placement == PLACE_INLINE
-                && tessi_plan_computes(f, r->producer))
+            if (tessi_plan_is_inline(p, r->producer) && tessi_plan_computes(f, r->producer))
                 add_once(f->arena, &reached, r->producer);
     }
     return halves;

@@ -102,6 +102,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
             add_stage(p, g, *id, tessi_plan_scratch_placement(group), out);
         if (pass->rows > 1)
             tessi_text_addf(out, "        rows %d\n", pass->rows);
+        if (pass->band)
+            tessi_text_addf(out, "        band %u\n", pass->band);
         if (pass->outputs[0] > 1 || pass->outputs[1] > 1)
             tessi_text_addf(out, "        outputs %u %u\n", pass->outputs[0], pass->outputs[1]);
     }
@@ -123,6 +125,8 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
         tessi_text_addf(out, "    rows %d\n", group->rows);
     if (group->columns > 1)
         tessi_text_addf(out, "    columns %d\n", group->columns);
+    if (group->band)
+        tessi_text_addf(out, "    band %u\n", group->band);
     if (group->kernel != KERNEL_NONE) {
         tessi_text_addf(out, "    kernel %s\n    block %u %u\n", tessi_kernel_name(group->kernel),
                         group->block[0], group->block[1]);
@@ -163,11 +167,11 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
         tessi_text_addf(out, "width %u\n", p->width);
     add_reason(out, "    ", p->reason);
     GRAPH_FOREACH_STAGE (g, id) {
-        if (!p->needed[id.v] || p->stage[id.v].placement != PLACE_INLINE)
+        if (!p->needed[id.v] || !tessi_plan_is_inline(p, id))
             continue;
         tessi_text_add(out, "\nstage ");
         add_name(out, tessi_stage(g, id)->name);
-        tessi_text_add(out, " inline\n");
+        tessi_text_addf(out, " %s\n", tessi_placement_name(p->stage[id.v].placement));
         add_reason(out, "    ", p->stage[id.v].reason);
     }
     VEC_FOREACH (const PlanGroup, group, &p->groups)

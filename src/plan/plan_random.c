@@ -175,7 +175,9 @@ static PlanGroup copy_group(Arena *a, const PlanGroup *from)
     VEC_FOREACH (const StageId, s, &from->members)
         VEC_PUSH(a, &to.members, *s);
     VEC_FOREACH (const PlanPass, pass, &from->passes) {
-        PlanPass copy = { .rows = pass->rows, .outputs = { pass->outputs[0], pass->outputs[1] } };
+        PlanPass copy = { .rows = pass->rows,
+                          .band = pass->band,
+                          .outputs = { pass->outputs[0], pass->outputs[1] } };
         VEC_FOREACH (const StageId, s, &pass->stages)
             VEC_PUSH(a, &copy.stages, *s);
         VEC_PUSH(a, &to.passes, copy);
@@ -309,6 +311,31 @@ static void frame_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+/* Some of the inlined stages in registers, in loops that can have bands of rows. */
+static void carry_some(const PlanFacts *f, Plan *p, Random *r)
+{
+    static const uint8_t bands[] = { 1, 2, 3, 7, 16, 33, 200 };
+    if (p->gpu || draw(r, 3) == 0)
+        return;
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        if (!tessi_plan_computes(f, id) || !tessi_plan_is_inline(p, id) || draw(r, 3) == 0)
+            continue;
+        p->stage[id.v].placement = PLACE_REGISTER;
+        VEC_FOREACH (PlanGroup, group, &p->groups) {
+            for (uint32_t k = 0; k <= group->passes.n; k++) {
+                uint16_t *band = k < group->passes.n ? &group->passes.at[k].band : &group->band;
+                if (*band)
+                    continue;
+                *band = bands[draw(r, sizeof bands)];
+                if (tessi_plan_verify_with(f, p))
+                    *band = 0;
+            }
+        }
+        if (tessi_plan_verify_with(f, p))
+            p->stage[id.v].placement = PLACE_INLINE;
+    }
+}
+
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
@@ -345,5 +372,6 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
     if (p->groups.n)
         p = tile_some(f, p, &r);
     frame_some(f, p, &r);
+    carry_some(f, p, &r);
     return p;
 }

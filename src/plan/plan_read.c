@@ -2,7 +2,7 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu     width BYTES
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   strip N   vector D   rows N   columns N   split none|interior|warp|edges   tile N...   stream
+ *   group NAME           loops D...   parallel D   strip N   vector D   rows N   columns N   band N   split none|interior|warp|edges   tile N...   stream
  *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS
  *                        frame ROWS COLUMNS ROWS COLUMNS (of GPUs)
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
@@ -195,7 +195,7 @@ static bool read_stage(PlanReader *r)
     r->placed[id.v] = true;
     s->placement = placement;
     r->why = &s->reason;
-    if (placement == PLACE_INLINE)
+    if (tessi_plan_is_inline(r->p, id))
         return line_ends(r);
     if (!r->group)
         return bad(r, DIAG_BAD_PLAN_TEXT, "stage '%s' is in no group", name);
@@ -265,6 +265,15 @@ static bool read_columns(PlanReader *r)
     if (!read_number(r, "columns", PLAN_MAX_COLUMNS, &n))
         return false;
     r->group->columns = (uint8_t)n;
+    return line_ends(r);
+}
+
+static bool read_band(PlanReader *r)
+{
+    int n;
+    if (!read_number(r, "rows", PLAN_MAX_BAND, &n))
+        return false;
+    *(r->pass ? &r->pass->band : &r->group->band) = (uint16_t)n;
     return line_ends(r);
 }
 
@@ -513,7 +522,9 @@ static bool read_line(PlanReader *r)
         r->group->stream = true;
         return line_ends(r);
     }
-    bool of_pass = r->pass && (tessi_streq(key, "rows") || tessi_streq(key, "outputs"));
+    bool of_pass =
+        r->pass
+        && (tessi_streq(key, "rows") || tessi_streq(key, "outputs") || tessi_streq(key, "band"));
     if (tessi_streq(key, "target"))
         return read_target(r);
     bool of_group =
@@ -523,7 +534,8 @@ static bool read_line(PlanReader *r)
         || tessi_streq(key, "resident") || tessi_streq(key, "packed")
         || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
         || tessi_streq(key, "count") || tessi_streq(key, "march") || tessi_streq(key, "shared")
-        || tessi_streq(key, "constant") || tessi_streq(key, "frame") || tessi_streq(key, "strip");
+        || tessi_streq(key, "constant") || tessi_streq(key, "frame") || tessi_streq(key, "strip")
+        || tessi_streq(key, "band");
     if (of_group && !of_pass && (!r->group || !r->group->members.n))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
     if (tessi_streq(key, "loops"))
@@ -538,6 +550,8 @@ static bool read_line(PlanReader *r)
         return read_rows(r);
     if (tessi_streq(key, "columns"))
         return read_columns(r);
+    if (tessi_streq(key, "band"))
+        return read_band(r);
     if (tessi_streq(key, "split"))
         return read_split(r);
     if (tessi_streq(key, "kernel"))

@@ -64,7 +64,7 @@ static void find_leads(Regions *r)
 {
     GRAPH_FOREACH_STAGE (r->g, id) { /* what is read stands before its readers */
         r->out->leads[id.v] = r->out->scratch[id.v];
-        if (r->p->stage[id.v].placement != PLACE_INLINE || !tessi_plan_computes(r->f, id))
+        if (!tessi_plan_is_inline(r->p, id) || !tessi_plan_computes(r->f, id))
             continue;
         VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
             r->out->leads[id.v] = r->out->leads[id.v] || r->out->leads[read->producer.v];

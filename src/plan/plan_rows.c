@@ -119,7 +119,7 @@ static void reach(const PlanFacts *f, const Plan *p, const StageList *stages, St
     }
     for (uint32_t next = 0; next < out->n; next++) {
         StageId id = out->at[next];
-        if (next >= stages->n && p->stage[id.v].placement != PLACE_INLINE)
+        if (next >= stages->n && !tessi_plan_is_inline(p, id))
             continue;
         VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
             if (f->mark[r->producer.v] == now)
@@ -142,8 +142,22 @@ static OffsetSet *places_of(const StageList *list, OffsetSet *places, StageId id
     return &places[lo];
 }
 
-RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                const Plan *p, const StageList *stages, uint32_t rows)
+/* Of a stage in registers a step finds all rows but the last ones: it evaluates as many as it has itself. */
+static OffsetSet last_rows(Arena *a, const OffsetSet *s, uint32_t rows)
+{
+    OffsetSet kept = { .loose = s->loose };
+    VEC_FOREACH (const Offset, o, &s->at) {
+        bool found = false;
+        VEC_FOREACH (const Offset, other, &s->at)
+            found = found || (other->dx == o->dx && other->dy - o->dy >= rows);
+        if (!found)
+            VEC_PUSH(a, &kept.at, *o);
+    }
+    return kept;
+}
+
+static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
+                            const StageList *stages, uint32_t rows, bool carried)
 {
     const Graph *g = f->g;
     RowCost cost = { 0 };
@@ -159,9 +173,11 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
     }
     for (uint32_t i = list.n; i-- > 0;) { /* readers before what they read */
         uint32_t v = list.at[i].v;
+        if (carried && p->stage[v].placement == PLACE_REGISTER)
+            places[i] = last_rows(f->arena, &places[i], rows);
         double n = places[i].at.n + places[i].loose;
         ScalarType t = tessi_stage(g, list.at[i])->type;
-        if (!is_computed[i] && p->stage[v].placement != PLACE_INLINE) {
+        if (!is_computed[i] && !tessi_plan_is_inline(p, list.at[i])) {
             cost.seconds += n * tessi_plan_load_seconds(m, t);
             cost.nodes += n;
             continue;
@@ -173,6 +189,12 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
     }
     cost.seconds /= rows;
     return cost;
+}
+
+RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const StageList *stages, uint32_t rows)
+{
+    return cost_of_rows(f, an, m, p, stages, rows, false);
 }
 
 /* Seconds of a point that several rows at once hide from one another: what starts a step of a loop, and of the time in which one
@@ -195,6 +217,25 @@ static double exposed_seconds(const PlanFacts *f, const Analysis *an, const Mach
             cycles += waiting_cycles * an->cost[s->v].ops[k];
     }
     return cycles / (lanes < 1 ? 1 : lanes) / (m->ghz * 1e9 * (double)m->cores);
+}
+
+RowCost tessi_plan_cost_of_carrying(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                    const Plan *p, const StageList *stages, uint32_t rows,
+                                    uint32_t down)
+{
+    const RowCost again = cost_of_rows(f, an, m, p, stages, rows, false);
+    RowCost cost = cost_of_rows(f, an, m, p, stages, rows, true);
+    const double start = (again.seconds - cost.seconds) * rows; /* the rows above the first */
+    cost.seconds += start / down + exposed_seconds(f, an, m, stages) / rows;
+    return cost;
+}
+
+RowCost tessi_plan_cost_of_repeating(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                     const Plan *p, const StageList *stages, uint32_t rows)
+{
+    RowCost cost = cost_of_rows(f, an, m, p, stages, rows, false);
+    cost.seconds += exposed_seconds(f, an, m, stages) / rows;
+    return cost;
 }
 
 uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,

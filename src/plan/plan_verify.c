@@ -19,22 +19,21 @@ static const char *check_placements(Check *c)
         if (!tessi_plan_computes(c->f, id))
             continue;
         Placement placement = c->p->stage[id.v].placement;
-        if (placement == PLACE_REGISTER)
-            return tessi_sprintf(
-                a, "stage '%s' is placed in %s; this version lowers inline, rows, tile and memory",
-                name_of(c, id), tessi_placement_name(placement));
         if (tessi_placement_is_scratch(placement) && c->f->returned[id.v])
             return tessi_sprintf(a, "stage '%s' is a result and has to be in memory as well",
                                  name_of(c, id));
-        if (placement == PLACE_INLINE && !c->f->can_inline[id.v])
-            return tessi_sprintf(a, "stage '%s' cannot be inline: %s", name_of(c, id),
+        const bool inlined = tessi_plan_is_inline(c->p, id);
+        if (inlined && !c->f->can_inline[id.v])
+            return tessi_sprintf(a, "stage '%s' cannot be %s: %s", name_of(c, id),
+                                 placement == PLACE_INLINE ? "inline" : "in registers",
                                  c->f->returned[id.v]
                                      ? "it is a result"
                                      : "only a stage computed in one piece can be recomputed");
-        if (placement == PLACE_INLINE && c->group_of[id.v])
-            return tessi_sprintf(a, "stage '%s' is inline and yet in group '%s'", name_of(c, id),
+        if (inlined && c->group_of[id.v])
+            return tessi_sprintf(a, "stage '%s' is %s and yet in group '%s'", name_of(c, id),
+                                 placement == PLACE_INLINE ? "inline" : "in registers",
                                  c->p->groups.at[c->group_of[id.v] - 1].name);
-        if (placement != PLACE_INLINE && !c->group_of[id.v])
+        if (!inlined && !c->group_of[id.v])
             return tessi_sprintf(a, "no group computes stage '%s'", name_of(c, id));
     }
     return NULL;
@@ -128,9 +127,12 @@ static const char *check_strip(Check *c, const PlanGroup *group)
                              "group '%s': strips are for loops of CPUs that share out the rows of "
                              "computed stages of two dimensions or more",
                              group->name);
-    if (group->tile[0] || group->strip)
+    if (group->tile[0] || group->strip || group->band)
         return tessi_sprintf(a, "group '%s': %s are shared out as they are, not in strips of rows",
-                             group->name, group->tile[0] ? "tiles" : "transforms and medians");
+                             group->name,
+                             group->tile[0] ? "tiles"
+                             : group->band  ? "bands"
+                                            : "transforms and medians");
     if (group->strip_rows % group->rows)
         return tessi_sprintf(a,
                              "group '%s': a strip of %d rows is no whole number of times the %d "
@@ -279,7 +281,7 @@ static const char *check_size(Check *c)
     GRAPH_FOREACH_STAGE (g, id) {
         bool inlines = false;
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
-            if (c->p->stage[r->producer.v].placement != PLACE_INLINE)
+            if (!tessi_plan_is_inline(c->p, r->producer))
                 continue;
             inlines = true;
             if (depth[r->producer.v] + 1 > depth[id.v])
@@ -348,6 +350,8 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
         if (!fault)
             fault = check_frame(&c, &p->groups.at[i]);
     }
+    if (!fault)
+        fault = tessi_plan_check_carries(c.f, p);
     if (!fault)
         fault = tessi_plan_check_constants(c.f, p);
     return fault ? fault : check_size(&c);

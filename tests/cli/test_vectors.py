@@ -9,10 +9,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-# For every machine: stencils, and bytes in pairs. For the widest alone, to save time: windows of masks, tiles, lines after lines, rings of rows.
+# For every machine: stencils, and bytes in pairs. For the widest alone, to save time: windows of masks, tiles, lines after lines, rings of rows,
+# stages in registers.
 PROGRAMS = [("examples/blur.tess",), ("examples/sobel.tess",), ("examples/harris.tess",), ("examples/bilateral.tess",),
             ("bench/programs/gauss5_u8.tess",)]
-MORE = [("bench/programs/conv2d.tess", "R=4"), ("bench/programs/canny.tess",), ("bench/programs/separable.tess",), ("tests/golden/rings.tess",)]
+MORE = [("bench/programs/conv2d.tess", "R=4"), ("bench/programs/canny.tess",), ("bench/programs/separable.tess",), ("tests/golden/rings.tess",),
+        ("tests/corpus/window_parts_inside.tess",)]
 FLAGS = ["-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
 X86 = [c for c in ("gcc", "clang") if shutil.which(c)]
 ARM = [c for c in ("aarch64-linux-gnu-gcc",) if shutil.which(c)]
@@ -31,7 +33,8 @@ def statements(text):
     whole = ""
     for line in text.splitlines():
         whole = f"{whole} {line.strip()}" if whole else line
-        if not line or line.rstrip()[-1:] in "{};/" or line.lstrip().startswith(("#", "/*", "*", "TESS_")):
+        ends = line.rstrip()[-1:] in "{};/" and whole.count("(") <= whole.count(")")  # the head of a loop may be cut behind a semicolon
+        if not line or ends or line.lstrip().startswith(("#", "/*", "*", "TESS_")):
             yield whole
             whole = ""
 

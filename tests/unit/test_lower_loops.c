@@ -219,6 +219,55 @@ static void strips_cover_all_rows(void **state)
     }
 }
 
+/* Stages in registers: read at several rows and columns, through one another, by results of their own group, of tiles and of steps of
+ * rings; bands longer and shorter than a step. */
+static void rows_are_carried_down(void **state)
+{
+    static const char *const rules[] = { "clamp", "mirror", "reflect", "wrap", "constant(9.0f)" };
+    static const struct {
+        int rows, band;
+    } shapes[] = { { 1, 1 }, { 1, 7 }, { 2, 16 }, { 3, 2 }, { 4, 64 }, { 8, 5 }, { 8, 32 } };
+    static const char *const groups[] = {
+        "stage b inline\ngroup g\nstage c memory\nstage d memory\nparallel 0\n",
+        "group g\ntile 9 16\npass\nstage b tile\nrows %d\nband %d\nstage c memory\n"
+        "stage d memory\nparallel 0\n",
+        "group g\ntile 32 16\nroll 8\npass\nstage b rows\nrows %d\nband %d\nstage c memory\n"
+        "stage d memory\n"
+    };
+    for (size_t i = 0; i < 5; i++) {
+        Arena *a = *state;
+        Graph *g = testing_read(
+            a,
+            tessi_sprintf(a,
+                          "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+                          "stage l[M, N] float = X@[0,-1]:%s - 3.0f * X@[0,2]:%s "
+                          "stage a[M, N] float = l@[-3,0]:%s + l - 0.5f * l@[1,1]:%s "
+                          "stage b[M, N] float = a@[-1,0]:%s - a@[2,0]:%s * a "
+                          "stage c[M, N] float = b@[0,-1]:%s + l@[2,0]:%s - l@[-1,0]:%s "
+                          "stage d[M, N] float = b@[4,0]:%s - b "
+                          "output q[M, N] float = c output r[M, N] float = d",
+                          rules[i], rules[i], rules[i], rules[i], rules[i], rules[i], rules[i],
+                          rules[i], rules[i], rules[i]),
+            NULL);
+        for (size_t k = 0; k < 3 * (sizeof shapes / sizeof *shapes); k++) {
+            const char *complaint;
+            const int rows = shapes[k / 3].rows, band = shapes[k / 3].band;
+            const char *group = k % 3 ? tessi_sprintf(a, groups[k % 3], rows, band) : groups[0];
+            Plan *p = testing_plan(a, g,
+                                   tessi_sprintf(a,
+                                                 "stage l register\nstage a register\n%svector 1\n"
+                                                 "rows %d\nband %d\nsplit interior\n",
+                                                 group, rows, band),
+                                   &complaint);
+            if (!p)
+                fail_msg("%s: %s", rules[i], complaint);
+            LoopProgram *loops = lowered(a, g, p);
+            for (uint64_t seed = 0; seed < 25; seed++)
+                run_once(a, g, loops, seed, tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
+        }
+    }
+}
+
 /* The lines of the loops between the line that holds `from` and the end of its block. */
 static const char *block_after(Arena *a, const char *text, const char *from)
 {
@@ -365,6 +414,7 @@ int main(void)
                                         GRAPH_TEST(every_border_on_tiny_images),
                                         GRAPH_TEST(rings_hold_what_is_still_read),
                                         GRAPH_TEST(strips_cover_all_rows),
+                                        GRAPH_TEST(rows_are_carried_down),
                                         GRAPH_TEST(interiors_have_no_tests),
                                         GRAPH_TEST(reads_proved_inside_need_no_edges),
                                         GRAPH_TEST(shared_values_are_computed_once),

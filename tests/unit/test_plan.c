@@ -257,6 +257,23 @@ static void illegal_plans_are_refused(void **state)
         { "target gpu\nstage square inline\ngroup o\ntile 8 8\nroll 4\npass\n"
           "stage temp rows\nstage out memory\nkernel tile\nblock 64 1\n",
           "group 'o': rings of rows are for stages of two dimensions or more, on CPUs" },
+        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nvector 1\nrows 2\n"
+          "split interior\n",
+          "stage 'temp' is in registers, and no loops with a band read a row of it again further "
+          "down" },
+        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nband 8\n"
+          "split none\n",
+          "bands are for split loops of CPUs over whole stages of two dimensions or more without "
+          "windows" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nband 8\n"
+          "split interior\n",
+          "group 'o' has a band where no stage in registers is read again further down" },
+        { "stage square inline\nstage out register\ngroup o\nstage temp memory\n",
+          "stage 'out' cannot be in registers: it is a result" },
+        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nparallel 0\n"
+          "strip 8\nband 8\nsplit interior\n",
+          "group 'o': bands are shared out as they are, not in strips of rows" },
+        { "group o\nstage out memory\nband 4097\n", "rows are 1 to 4096, not '4097'" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nloops 1 0\n",
           "this version lowers only loops in the order of the dimensions" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nvector 0\n",

@@ -1,0 +1,384 @@
+/* Stages in registers. Loops that go down the rows a vector of columns at a time keep the values of such a stage that the next step reads
+ * again, so that each row of it is computed once. Each column in which it is read is carried by itself. */
+#include "plan/plan_base.h"
+
+/* Where a stage is evaluated when the loops compute one row at row 0: in column `dx`, rows lo to hi. */
+typedef struct Column {
+    int64_t dx, lo, hi;
+} Column;
+typedef struct Uses {
+    VEC(Column) at;
+    StageId loose; /* reads it at no constant distance */
+} Uses;
+
+static void add_column(Arena *a, Uses *to, Column c)
+{
+    VEC_FOREACH (Column, known, &to->at) {
+        if (known->dx != c.dx)
+            continue;
+        known->lo = c.lo < known->lo ? c.lo : known->lo;
+        known->hi = c.hi > known->hi ? c.hi : known->hi;
+        return;
+    }
+    VEC_PUSH(a, &to->at, c);
+}
+
+/* What one read of `reader` adds. Rows of a stage in registers are computed once, when they are the last of those in use. */
+static void spread(const PlanFacts *f, const Plan *p, StageId reader, const PlanRead *r,
+                   const Uses *from, Uses *to)
+{
+    Offset o;
+    const bool carried = p->stage[reader.v].placement == PLACE_REGISTER;
+    const bool same_plane =
+        tessi_stage(f->g, reader)->n_dims == tessi_stage(f->g, r->producer)->n_dims;
+    if (from->loose.v || !same_plane || !tessi_plan_read_offset(f->g, r, &o)) {
+        to->loose = from->loose.v ? from->loose : reader;
+        return;
+    }
+    VEC_FOREACH (const Column, c, &from->at)
+        add_column(f->arena, to,
+                   (Column){ c->dx + o.dx, (carried ? c->hi : c->lo) + o.dy, c->hi + o.dy });
+}
+
+/* Of all stages whose values are made in the loops; NULL where there are none. */
+static Uses *uses_in(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n)
+{
+    Uses *uses = ARENA_NEW_ARRAY(f->arena, Uses, f->g->stages.n);
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++)
+        add_column(f->arena, &uses[stage[i].v], (Column){ 0 });
+    for (uint32_t v = f->g->stages.n; v-- > 1;) { /* readers before what they read */
+        if (!uses[v].at.n && !uses[v].loose.v)
+            continue;
+        any = any || p->stage[v].placement == PLACE_REGISTER;
+        VEC_FOREACH (const PlanRead, r, &f->reads[v])
+            if (tessi_plan_is_inline(p, r->producer))
+                spread(f, p, (StageId){ v }, r, &uses[v], &uses[r->producer.v]);
+    }
+    return any ? uses : NULL;
+}
+
+bool tessi_plan_has_carries(const Plan *p)
+{
+    for (uint32_t v = 1; v < p->n_stages; v++)
+        if (p->stage[v].placement == PLACE_REGISTER)
+            return true;
+    return false;
+}
+
+const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n,
+                               PlanCarries *out)
+{
+    const Graph *g = f->g;
+    const Uses *uses = tessi_plan_has_carries(p) ? uses_in(f, p, stage, n) : NULL;
+    int64_t total = 0;
+    out->n = 0;
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Uses *u = uses ? &uses[id.v] : NULL;
+        if (!u || p->stage[id.v].placement != PLACE_REGISTER || (!u->at.n && !u->loose.v))
+            continue;
+        if (u->loose.v)
+            return tessi_sprintf(f->arena,
+                                 "stage '%s' cannot be in registers: '%s' reads at no constant "
+                                 "distance in its own plane",
+                                 tessi_stage(g, id)->name, tessi_stage(g, u->loose)->name);
+        VEC_FOREACH (const Column, c, &u->at) {
+            if (c->lo < c->hi)
+                VEC_PUSH(f->arena, out, ((PlanCarry){ id, c->dx, c->lo, c->hi }));
+            total += c->hi - c->lo;
+        }
+        if (total > PLAN_MAX_CARRIED)
+            return tessi_sprintf(f->arena,
+                                 "stage '%s' cannot be in registers: more than %d values of a "
+                                 "column would be carried",
+                                 tessi_stage(g, id)->name, PLAN_MAX_CARRIED);
+    }
+    return NULL;
+}
+
+/* ---- Is it legal? -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Check {
+    const PlanFacts *f;
+    const Plan *p;
+    const PlanGroup *group;
+    bool *carried; /* by StageId: by some loops */
+} Check;
+
+/* Loops over these stages can go down vectors of columns. */
+static bool can_carry(const Check *c, const StageList *stages)
+{
+    bool can = stages->n && !c->p->gpu && c->group->split == SPLIT_INTERIOR && !c->group->strip;
+    VEC_FOREACH (const StageId, id, stages)
+        can = can && tessi_plan_can_block_rows(c->f, *id);
+    return can;
+}
+
+/* The loops that compute these stages, going down `band` rows. */
+static const char *check_loops(Check *c, StageId *stage, uint32_t n, uint16_t band)
+{
+    const StageList stages = { stage, n, n };
+    PlanCarries carries = { 0 };
+    if (!band)
+        return NULL;
+    if (!can_carry(c, &stages))
+        return tessi_sprintf(c->f->arena,
+                             "group '%s': bands are for split loops of CPUs over whole stages of "
+                             "two dimensions or more without windows",
+                             c->group->name);
+    const char *fault = tessi_plan_carries(c->f, c->p, stage, n, &carries);
+    if (!fault && !carries.n)
+        fault = tessi_sprintf(c->f->arena,
+                              "group '%s' has a band where no stage in registers is read again "
+                              "further down",
+                              c->group->name);
+    VEC_FOREACH (const PlanCarry, carry, &carries)
+        c->carried[carry->stage.v] = true;
+    return fault;
+}
+
+static const char *check_group(Check *c)
+{
+    const PlanGroup *group = c->group;
+    StageList computed = { 0 };
+    const char *fault = NULL;
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        if (!fault)
+            fault = check_loops(c, pass->stages.at, pass->stages.n, pass->band);
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (!tessi_plan_in_passes(group, *id))
+            VEC_PUSH(c->f->arena, &computed, *id);
+    return fault ? fault : check_loops(c, computed.at, computed.n, group->band);
+}
+
+const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p)
+{
+    Check c = { .f = f, .p = p, .carried = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n) };
+    const char *fault = NULL;
+    VEC_FOREACH (const PlanGroup, group, &p->groups) {
+        c.group = group;
+        fault = fault ? fault : check_group(&c);
+    }
+    GRAPH_FOREACH_STAGE (f->g, id)
+        if (!fault && p->stage[id.v].placement == PLACE_REGISTER && !c.carried[id.v])
+            fault = tessi_sprintf(f->arena,
+                                  "stage '%s' is in registers, and no loops with a band read a "
+                                  "row of it again further down",
+                                  tessi_stage(f->g, id)->name);
+    return fault;
+}
+
+/* ---- Choosing ---------------------------------------------------------------------------------------------------------- */
+
+enum {
+    WALK_CYCLES =
+        16, /* to come to a line of an image from the one above, where rows lie whole pages apart; else 3 */
+    REGISTERS_A_CARRY = 4, /* one value in so many registers, which the step needs as well */
+    BAND_ROWS = 64,
+    SEARCH_BUDGET =
+        500000 /* stages looked at; of a graph too large for it only a part is asked about */
+};
+#define LEAST_GAIN 0.97 /* less is within what the model knows */
+
+typedef struct Chooser {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+    int64_t left; /* of the budget */
+} Chooser;
+
+/* Loops of the plan that could have a band. */
+typedef struct Loops {
+    StageList stages;
+    uint8_t *rows;
+    uint16_t *band;
+    uint32_t down;     /* rows that there are to go down */
+    double walk;       /* seconds of a point: lines of images that are not the next of their row */
+    const char **told; /* where the reason goes */
+} Loops;
+
+/* Of the images in memory that the loops read, and write where they compute members. */
+static double walk_seconds(const Chooser *c, const StageList *stages, bool members)
+{
+    StageList stored = { 0 };
+    double bytes = 0;
+    VEC_FOREACH (const StageId, id, stages) {
+        tessi_plan_stored_reads(c->f, c->p, *id, &stored);
+        VEC_FOREACH (const StageId, s, &stored) {
+            const Stage *image = tessi_stage(c->f->g, *s);
+            if (image->n_dims && !tessi_placement_is_scratch(c->p->stage[s->v].placement))
+                bytes += tessi_type_info(image->type)->bytes;
+        }
+        bytes += members ? tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes : 0;
+    }
+    const double lines = bytes / (double)c->m->line_bytes;
+    return lines * WALK_CYCLES / (c->m->ghz * 1e9 * (double)c->m->cores);
+}
+
+static bool fits(Chooser *c, const Loops *loops)
+{
+    PlanCarries carries = { 0 };
+    int64_t values = 0;
+    c->left -= c->f->g->stages.n;
+    if (c->left < 0 || tessi_plan_carries(c->f, c->p, loops->stages.at, loops->stages.n, &carries))
+        return false;
+    VEC_FOREACH (const PlanCarry, carry, &carries)
+        values += carry->hi - carry->lo;
+    return values && values * REGISTERS_A_CARRY <= c->m->vector_registers;
+}
+
+/* The inlined stages that the loops evaluate, what is read before its readers. */
+static void find_inlined(const Chooser *c, const StageList *stages, StageList *out)
+{
+    StageList stack = { 0 };
+    const uint32_t now = ++c->f->mark[0];
+    VEC_FOREACH (const StageId, id, stages)
+        VEC_PUSH(c->f->arena, &stack, *id);
+    while (stack.n) {
+        const StageId at = stack.at[--stack.n];
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[at.v]) {
+            const StageId id = r->producer;
+            if (!tessi_plan_is_inline(c->p, id) || c->f->mark[id.v] == now)
+                continue;
+            c->f->mark[id.v] = now;
+            VEC_PUSH(c->f->arena, &stack, id);
+            VEC_PUSH(c->f->arena, out, id);
+            for (uint32_t i = out->n - 1; i > 0 && out->at[i - 1].v > id.v; i--) {
+                out->at[i] = out->at[i - 1];
+                out->at[i - 1] = id;
+            }
+        }
+    }
+}
+
+/* The best number of rows of a step for the stages in registers as they are, and what a point costs. */
+static double best_step(const Chooser *c, const Loops *loops, uint8_t *rows)
+{
+    static const uint8_t candidates[] = { 2, 4, 8 };
+    double best = -1;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        const RowCost cost = tessi_plan_cost_of_carrying(c->f, c->an, c->m, c->p, &loops->stages,
+                                                         candidates[i], loops->down);
+        if (cost.nodes > PLAN_BLOCK_NODES || (best >= 0 && cost.seconds > 0.98 * best))
+            break;
+        best = cost.seconds;
+        *rows = candidates[i];
+    }
+    return best < 0 ? best : best + loops->walk;
+}
+
+static const char *names_of(const Chooser *c, const StageList *list)
+{
+    Text t;
+    tessi_text_init(&t, c->f->arena);
+    for (uint32_t i = 0; i < list->n; i++)
+        tessi_text_addf(&t, "%s'%s'",
+                        !i                ? ""
+                        : i + 1 < list->n ? ", "
+                                          : " and ",
+                        tessi_stage(c->f->g, list->at[i])->name);
+    return tessi_text_str(&t);
+}
+
+static void tell(const Chooser *c, const char **reason, const char *more)
+{
+    *reason = **reason ? tessi_sprintf(c->f->arena, "%s\n%s", *reason, more) : more;
+}
+
+static long long picoseconds(double seconds)
+{
+    return (long long)(seconds * 1e12 + 0.5);
+}
+
+/* Stages are tried one after the other; those stay in registers that make a point cheaper. */
+static void choose_for(Chooser *c, const Loops *loops)
+{
+    Arena *a = c->f->arena;
+    const double again =
+        tessi_plan_cost_of_repeating(c->f, c->an, c->m, c->p, &loops->stages, *loops->rows).seconds;
+    double best = again + loops->walk;
+    uint8_t rows = *loops->rows;
+    StageList inlined = { 0 }, carried = { 0 };
+    find_inlined(c, &loops->stages, &inlined);
+    bool any = inlined.n && fits(c, loops); /* other loops carry what these read */
+    if (any) {
+        const double seconds = best_step(c, loops, &rows);
+        any = seconds >= 0 && seconds < best;
+        best = any ? seconds : best;
+    }
+    VEC_FOREACH (const StageId, id, &inlined) {
+        PlanStage *at = &c->p->stage[id->v];
+        if (at->placement != PLACE_INLINE)
+            continue;
+        at->placement = PLACE_REGISTER;
+        uint8_t step = 0;
+        const double seconds = fits(c, loops) ? best_step(c, loops, &step) : -1;
+        if (seconds < 0 || seconds >= best) {
+            at->placement = PLACE_INLINE;
+            continue;
+        }
+        best = seconds;
+        rows = step;
+        VEC_PUSH(a, &carried, *id);
+    }
+    if (!carried.n && !any)
+        return;
+    const uint8_t rows_before = *loops->rows;
+    *loops->rows = rows;
+    *loops->band = BAND_ROWS;
+    if (best <= LEAST_GAIN * again && !tessi_plan_verify_with(c->f, c->p)) {
+        VEC_FOREACH (const StageId, id, &carried)
+            tell(c, &c->p->stage[id->v].reason,
+                 tessi_sprintf(a,
+                               "carried down the rows by '%s': %lld ps a point there, %lld ps if "
+                               "%d rows at once begin anew",
+                               tessi_stage(c->f->g, loops->stages.at[0])->name, picoseconds(best),
+                               picoseconds(again), rows_before));
+        return;
+    }
+    *loops->rows = rows_before;
+    *loops->band = 0;
+    VEC_FOREACH (const StageId, id, &carried)
+        c->p->stage[id->v].placement = PLACE_INLINE;
+    if (!carried.n || best - loops->walk > LEAST_GAIN * again)
+        return;
+    tell(c, loops->told,
+         tessi_sprintf(a,
+                       "%s in registers, carried down the rows, would cost %lld ps a point, %lld "
+                       "of them to go down images, not %lld ps",
+                       names_of(c, &carried), picoseconds(best), picoseconds(loops->walk),
+                       picoseconds(again)));
+}
+
+void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+{
+    Chooser c = { f, an, m, p, SEARCH_BUDGET };
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        const Check check = { .f = f, .p = p, .group = group };
+        const uint8_t row = (uint8_t)(group->n_dims - 2);
+        if (group->n_dims < 2 || group->vector < 0)
+            continue;
+        for (uint32_t k = 0; k <= group->passes.n; k++) {
+            const bool members = k == group->passes.n;
+            PlanPass *pass = members ? NULL : &group->passes.at[k];
+            Loops loops = { .rows = members ? &group->rows : &pass->rows,
+                            .band = members ? &group->band : &pass->band,
+                            .down = BAND_ROWS,
+                            .told = &group->reason };
+            const StageId *stage = members ? group->members.at : pass->stages.at;
+            const uint32_t n = members ? group->members.n : pass->stages.n;
+            for (uint32_t i = 0; i < n; i++)
+                if (!members || !tessi_plan_in_passes(group, stage[i]))
+                    VEC_PUSH(f->arena, &loops.stages, stage[i]);
+            if (!can_carry(&check, &loops.stages))
+                continue;
+            const int64_t most = group->roll      ? group->roll
+                                 : group->tile[0] ? group->tile[row]
+                                                  : BAND_ROWS;
+            loops.down = most < BAND_ROWS ? (uint32_t)most : BAND_ROWS;
+            loops.walk = walk_seconds(&c, &loops.stages, members);
+            choose_for(&c, &loops);
+        }
+    }
+}
