@@ -119,6 +119,12 @@ template <typename T> TESS_FN void tess_keep(T x)
 #endif
 }
 
+/* x of the thread `by` farther on in the warp; that of this thread where there is none. */
+template <typename T> TESS_FN T tess_shift(T x, int by)
+{
+    return (T)(by < 0 ? __shfl_up_sync(0xffffffffu, x, -by) : __shfl_down_sync(0xffffffffu, x, by));
+}
+
 /* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */
 #define TESS_PITCH_1(n) (((n) + 15) / 16 * 16)
 #define TESS_PITCH_2(n) (((n) + 7) / 8 * 8)

@@ -80,8 +80,12 @@ typedef int tess_idx;
 #define TESS_THREAD_X                         ((tess_idx)get_local_id(0))
 #define TESS_THREAD_Y                         ((tess_idx)get_local_id(1))
 #define TESS_THREAD_Z                         ((tess_idx)get_local_id(2))
-#define TESS_ATOMIC_ADD_U32(p, v)             atomic_add((volatile __global uint *)(p), (uint)(v))
-#define TESS_ATOMIC_ADD_I32(p, v)             atomic_add((volatile __global int *)(p), (int)(v))
+/* The thread `by` farther on in the warp; this one where there is none. */
+#define TESS_LANE(by)                                                                        \
+    (TESS_THREAD_X % 32 + (by) >= 0 && TESS_THREAD_X % 32 + (by) < 32 ? TESS_THREAD_X + (by) \
+                                                                      : TESS_THREAD_X)
+#define TESS_ATOMIC_ADD_U32(p, v) atomic_add((volatile __global uint *)(p), (uint)(v))
+#define TESS_ATOMIC_ADD_I32(p, v) atomic_add((volatile __global int *)(p), (int)(v))
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define TESS_ATOMIC_ADD_I64(p, v) atom_add((volatile __global long *)(p), (long)(v))

@@ -178,6 +178,8 @@ typedef struct GpuBranches {
 GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s);
 void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after);
 void tessi_gpu_leave_branches(CWriter *w, GpuBranches after);
+/* Prints the shifts that stand together in a block from its statement i on; how many these are. */
+uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i);
 /* The LOCAL buffer is one that the threads of a block share. */
 /* The name of a stored type with which OpenCL makes vectors: "uchar" of "uchar16". */
 const char *tessi_gpu_vector_element(ScalarType t);

@@ -21,6 +21,7 @@ static bool has_effect(const CWriter *w, const LStmt *s)
     case LSTMT_STORE:
     case LSTMT_ADD:
     case LSTMT_MOVE:
+    case LSTMT_SHIFT:
     case LSTMT_SORT: return w->needs.stored[s->buffer.v];
     case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
     case LSTMT_COMMENT: return false;
@@ -372,6 +373,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
     case LSTMT_ADD: add(w, s); break;
     case LSTMT_LOCAL: local(w, s->buffer); break;
     case LSTMT_MOVE: move(w, s); break;
+    case LSTMT_SHIFT: break; /* in blocks, several together */
     case LSTMT_SORT: sort(w, s); break;
     case LSTMT_COMMENT: break;
     }
@@ -385,7 +387,11 @@ void tessi_c_statement(CWriter *w, const LStmt *s)
 void tessi_c_block(CWriter *w, const LBlock *block)
 {
     uint32_t mark = tessi_c_names_mark(w->names);
-    for (uint32_t i = 0; i < block->n; i++)
-        statement(w, block->at[i], i + 1 == block->n);
+    for (uint32_t i = 0; i < block->n;) {
+        const uint32_t shifts = tessi_gpu_shifts(w, block, i);
+        if (!shifts)
+            statement(w, block->at[i], i + 1 == block->n);
+        i += shifts ? shifts : 1;
+    }
     tessi_c_names_leave(w->names, mark);
 }

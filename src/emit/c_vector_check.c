@@ -236,6 +236,7 @@ static bool check_block(Check *c, const LBlock *block)
         case LSTMT_ADD:
         case LSTMT_LOCAL:
         case LSTMT_MOVE:
+        case LSTMT_SHIFT:
         case LSTMT_SORT: break;
         }
         if (!good)

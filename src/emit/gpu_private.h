@@ -12,6 +12,9 @@ typedef struct GpuWriter {
     uint32_t shared_bytes;
     bool in_threads;        /* inside one of them */
     bool threads_to_finish; /* a barrier is due before the next */
+    bool apart; /* threads see nothing of each other but what they hold: no barriers are needed */
+    const char *lanes
+        [N_TYPES]; /* OpenCL: where threads put values of the type for others of their warp; NULL = nowhere */
 } GpuWriter;
 
 /* ---- gpu_stmt.c ---- */

@@ -11,8 +11,13 @@ static void look_over(CWriter *w, const LBlock *block, bool in_threads)
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
         bool thread = s->kind == LSTMT_FOR && (s->flags & LFOR_THREAD);
-        if (s->kind == LSTMT_LOCAL && !in_threads && w->needs.buffer[s->buffer.v])
+        const bool held = s->buffer.v && w->p->buffers.at[s->buffer.v].held;
+        if (s->kind == LSTMT_LOCAL && !in_threads && !held && w->needs.buffer[s->buffer.v])
             w->gpu->shared[s->buffer.v] = true;
+        if (s->kind == LSTMT_LOCAL && held)
+            w->gpu->apart = true;
+        if (s->kind == LSTMT_SHIFT && w->needs.stored[s->buffer.v])
+            w->gpu->lanes[w->p->buffers.at[s->buffer.v].type] = "lanes";
         look_over(w, &s->body, in_threads || thread);
         look_over(w, &s->orelse, in_threads);
     }
@@ -29,10 +34,33 @@ void tessi_gpu_begin(CWriter *w, const LFunction *kernel)
     *gpu = (GpuWriter){ .language = gpu->language, .kernel = kernel };
     gpu->shared = ARENA_NEW_ARRAY(w->arena, bool, w->p->buffers.n);
     look_over(w, &kernel->body, is_one_thread(kernel)); /* a thread alone shares nothing */
+    for (uint32_t i = 1; i < w->p->buffers.n; i++) {
+        const bool seen = gpu->shared[i] || w->p->buffers.at[i].kind != LBUF_LOCAL;
+        gpu->apart = gpu->apart && !(seen && w->needs.stored[i] && w->needs.loaded[i]);
+    }
+}
+
+/* Values that threads put at once for others to take. */
+static uint32_t shifts_at_once(const CWriter *w, ScalarType t)
+{
+    enum { MOST_BYTES = 8 << 10 };
+    return MOST_BYTES / (w->gpu->kernel->block[0] * tessi_type_info(t)->bytes);
+}
+
+static void declare_lanes(CWriter *w)
+{
+    for (int t = 0; t < N_TYPES; t++) {
+        if (!w->gpu->lanes[t] || w->gpu->language != GPU_OPENCL)
+            continue;
+        w->gpu->lanes[t] = tessi_c_name(w->names, w->gpu->lanes[t]);
+        tessi_c_line(w, "TESS_SHARED %s %s[%u][%u];", tessi_c_element((ScalarType)t),
+                     w->gpu->lanes[t], shifts_at_once(w, (ScalarType)t), w->gpu->kernel->block[0]);
+    }
 }
 
 void tessi_gpu_declare_shared(CWriter *w)
 {
+    declare_lanes(w);
     for (uint32_t i = 1; i < w->p->buffers.n; i++) {
         const LBuffer *b = &w->p->buffers.at[i];
         if (!w->gpu->shared[i])
@@ -84,7 +112,7 @@ void tessi_gpu_enter_loop(CWriter *w, const LStmt *s)
 GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s)
 {
     GpuWriter *gpu = w->gpu;
-    if (gpu && !gpu->in_threads && gpu->threads_to_finish
+    if (gpu && !gpu->in_threads && gpu->threads_to_finish && !gpu->apart
         && (runs_threads(&s->body) || runs_threads(&s->orelse))) {
         tessi_c_line(w, "TESS_BARRIER;");
         gpu->threads_to_finish = false;
@@ -144,7 +172,7 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
 {
     GpuWriter *gpu = w->gpu;
     bool outermost = !gpu->in_threads;
-    if (outermost && gpu->threads_to_finish)
+    if (outermost && gpu->threads_to_finish && !gpu->apart)
         tessi_c_line(w, "TESS_BARRIER;");
     gpu->in_threads = true;
     char axis = axis_name[s->axis];
@@ -155,7 +183,8 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
             w->indent++;
         }
         const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
-        tessi_c_line(w, "const tess_idx %s = TESS_THREAD_%c;", v, axis);
+        if (w->needs.var[s->var.v])
+            tessi_c_line(w, "const tess_idx %s = TESS_THREAD_%c;", v, axis);
         body(w, &s->body, false);
         if (!is_last) {
             w->indent--;
@@ -181,4 +210,65 @@ void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last)
         grid_loop(w, s);
     else
         thread_loop(w, s, is_last);
+}
+
+/* ---- Shifts --------------------------------------------------------------------------------------------------------------------- */
+
+static void place_from(CWriter *w, const LStmt *s)
+{
+    const LExpr *from = tessi_lexpr(w->p, s->a);
+    tessi_c_place(w, from->buffer, from->arg);
+}
+
+/* to = tess_shift(from, by); */
+static void shift(CWriter *w, const LStmt *s)
+{
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, " = tess_shift(");
+    place_from(w, s);
+    tessi_text_addf(&w->line, ", %lld);", (long long)s->step);
+    tessi_c_end_line(w);
+}
+
+/* Each thread puts its values where others find them, and takes theirs. */
+static void shifts_through_memory(CWriter *w, LStmt *const *at, uint32_t n, ScalarType t)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        tessi_text_addf(&w->line, "%s[%u][TESS_THREAD_X] = ", w->gpu->lanes[t], i);
+        place_from(w, at[i]);
+        tessi_text_add(&w->line, ";");
+        tessi_c_end_line(w);
+    }
+    tessi_c_line(w, "TESS_BARRIER;");
+    for (uint32_t i = 0; i < n; i++) {
+        tessi_c_place(w, at[i]->buffer, at[i]->index);
+        tessi_text_addf(&w->line, " = %s[%u][TESS_LANE(%lld)];", w->gpu->lanes[t], i,
+                        (long long)at[i]->step);
+        tessi_c_end_line(w);
+    }
+    tessi_c_line(w, "TESS_BARRIER;");
+}
+
+/* A shift of the type that somebody needs. */
+static bool is_shift(const CWriter *w, const LStmt *s)
+{
+    return s->kind == LSTMT_SHIFT && w->needs.stored[s->buffer.v];
+}
+
+uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i)
+{
+    const LStmt *first = block->at[i];
+    if (!w->gpu || !is_shift(w, first))
+        return 0;
+    if (w->gpu->language == GPU_CUDA) {
+        shift(w, first);
+        return 1;
+    }
+    const ScalarType t = w->p->buffers.at[first->buffer.v].type;
+    uint32_t n = 1;
+    while (n < shifts_at_once(w, t) && i + n < block->n && is_shift(w, block->at[i + n])
+           && w->p->buffers.at[block->at[i + n]->buffer.v].type == t)
+        n++;
+    shifts_through_memory(w, block->at + i, n, t);
+    return n;
 }

@@ -21,6 +21,7 @@ typedef struct Run {
     ActiveLoop loops[LOOP_MAX_NESTING];
     const LStmt *loop_stmt[LOOP_MAX_NESTING];
     int n_loops;
+    int64_t thread; /* of the block, in a loop of its threads along x */
     uint64_t n_executions;
     uint32_t next_touch_stamp;
 } Run;
@@ -59,6 +60,15 @@ static bool fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, cons
 
 static bool evaluate(Run *r, LExprId id, Value *out);
 
+/* The buffer, of held ones that of the thread in hand. */
+static LoopBuffer *buffer_of(Run *r, LBufferId id)
+{
+    LoopBuffer *b = &r->buffers[id.v];
+    if (b->buffer->held)
+        b->copy = (uint64_t)r->thread;
+    return b;
+}
+
 static bool touch(Run *r, LoopBuffer *b, int64_t element, const int64_t *index, TouchKind kind)
 {
     int depth =
@@ -94,6 +104,7 @@ static bool load(Run *r, const LExpr *e, Value *out)
     int64_t index[LOOP_MAX_DIMS];
     if (!read_index(r, e->arg, e->n_args, index))
         return false;
+    b = buffer_of(r, e->buffer);
     int64_t element = tessi_loop_buffer_element(b, index);
     if (element < 0)
         return fail_outside(r, b, index, "the load of");
@@ -206,6 +217,8 @@ static bool run_for(Run *r, const LStmt *s)
     for (int64_t i = from.i; good && i < to.i;) {
         loop->iteration += checked;
         r->var[s->var.v].i = i;
+        if (s->flags & LFOR_THREAD && s->axis == 0)
+            r->thread = i;
         good = run_block(r, &s->body);
         if (!tessi_add_i64(i, s->step, &i))
             break;
@@ -217,11 +230,11 @@ static bool run_for(Run *r, const LStmt *s)
 /* The place a statement stores to; notes the touch. NULL on failure. */
 static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
 {
-    LoopBuffer *b = &r->buffers[s->buffer.v];
     int64_t index[LOOP_MAX_DIMS];
     r->stamp++;
     if (!read_index(r, s->index, s->n_index, index))
         return NULL;
+    LoopBuffer *b = buffer_of(r, s->buffer);
     *element = tessi_loop_buffer_element(b, index);
     if (*element < 0) {
         fail_outside(r, b, index, "the store to");
@@ -271,6 +284,8 @@ static bool run_move(Run *r, const LStmt *s)
     r->stamp++;
     if (!read_index(r, s->index, s->n_index, index))
         return false;
+    buffer_of(r, s->buffer);
+    buffer_of(r, s->other);
     for (k = 0; k < n; k++, index[s->n_index - 1]++) {
         in_line = k / held;
         const size_t part = (size_t)(k % held) * bytes;
@@ -290,6 +305,25 @@ static bool run_move(Run *r, const LStmt *s)
                (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part), bytes);
         to->stored[written] = to->life;
     }
+    return true;
+}
+
+/* The value is asked of the thread farther on, which stored it in a loop before. */
+static bool run_shift(Run *r, const LStmt *s)
+{
+    const int64_t thread = r->thread, lane = thread % LOOP_WARP + s->step;
+    Value v;
+    int64_t element;
+    if (lane >= 0 && lane < LOOP_WARP)
+        r->thread += s->step;
+    const bool good = evaluate_now(r, s->a, &v);
+    r->thread = thread;
+    void *at = good ? place(r, s, TOUCH_WRITE, &element) : NULL;
+    if (!at)
+        return false;
+    LoopBuffer *b = &r->buffers[s->buffer.v];
+    tessi_store_element(b->buffer->type, at, v);
+    b->stored[element] = b->life;
     return true;
 }
 
@@ -357,6 +391,7 @@ static bool run_stmt(Run *r, const LStmt *s)
     case LSTMT_ADD: return run_store(r, s);
     case LSTMT_LOCAL: r->buffers[s->buffer.v].life++; return true;
     case LSTMT_MOVE: return run_move(r, s);
+    case LSTMT_SHIFT: return run_shift(r, s);
     case LSTMT_SORT: return run_sort(r, s);
     case LSTMT_COMMENT: return true;
     }
@@ -405,14 +440,25 @@ static void bind_image(LoopBuffer *b, const LImage *im, const InterpImage *given
         b->stride[d] = given->stride_bytes[d];
 }
 
+/* Threads of the widest block. */
+static uint32_t most_threads(const LoopProgram *p)
+{
+    uint32_t most = 1;
+    VEC_FOREACH (const LFunction, f, &p->functions)
+        most = f->block[0] > most ? f->block[0] : most;
+    return most;
+}
+
 static bool make_buffers(Run *r)
 {
+    const uint32_t threads = most_threads(r->p);
     uint64_t room = r->args->memory_limit_bytes ? r->args->memory_limit_bytes : UINT64_MAX;
     for (uint32_t i = 1; i < r->p->buffers.n; i++) {
         const LBuffer *lb = &r->p->buffers.at[i];
         LoopBuffer *b = &r->buffers[i];
         uint64_t bytes = tessi_type_info(lb->type)->bytes;
         b->buffer = lb;
+        b->copies = lb->held ? threads : 1;
         for (int d = 0; d < lb->n_dims; d++) {
             if (!size_of(r, lb->size[d], lb->name, &b->size[d]))
                 return false;

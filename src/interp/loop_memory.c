@@ -13,6 +13,8 @@ bool tessi_loop_buffer_make(LoopBuffer *b)
     for (int d = 0; d < lb->n_dims; d++)
         if (!tessi_mul_size(n, (size_t)b->size[d], &n))
             return false;
+    if (!tessi_mul_size(n, (size_t)b->copies, &n))
+        return false;
     b->n = n;
     b->life = 1;
     if (lb->kind == LBUF_TEMP || lb->kind == LBUF_LOCAL || lb->kind == LBUF_TABLE) {
@@ -47,7 +49,7 @@ int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index)
             return -1;
         element = element * b->size[d] + index[d];
     }
-    return element;
+    return element + (int64_t)(b->copy * (b->n / b->copies));
 }
 
 void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
@@ -55,6 +57,8 @@ void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
     int64_t offset = 0;
     for (int d = 0; d < b->buffer->n_dims; d++)
         offset += index[d] * b->stride[d];
+    if (b->copy)
+        offset += (int64_t)(b->copy * (b->n / b->copies) * tessi_type_info(b->buffer->type)->bytes);
     return b->data + offset;
 }
 

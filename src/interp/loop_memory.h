@@ -22,6 +22,8 @@ typedef struct LoopBuffer {
     const LBuffer *buffer;
     int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
     uint64_t n;
+    uint64_t copies,
+        copy; /* HELD: one for each thread of a block, and whose is meant; else 1 and 0 */
     unsigned char *data;
     void *owned;      /* what to free: TEMP and LOCAL */
     uint32_t *stored; /* by element: the life in which it was stored; NULL for INPUT and TABLE */
@@ -37,7 +39,7 @@ typedef struct ActiveLoop {
 
 typedef enum TouchKind { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD } TouchKind;
 
-/* Memory and shadow for a buffer whose sizes are set. False when memory is short. */
+/* Memory and shadow for a buffer whose sizes and copies are set. False when memory is short. */
 bool tessi_loop_buffer_make(LoopBuffer *b);
 void tessi_loop_buffer_free(LoopBuffer *b);
 /* The element's number; -1 when an index is outside. */

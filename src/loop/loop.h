@@ -17,6 +17,7 @@ enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
 enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
 enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 };     /* of one LOCAL buffer: they live on the stack */
+enum { LOOP_WARP = 32 }; /* threads of a block that exchange values (LSTMT_SHIFT) */
 
 typedef struct LExprId {
     uint32_t v;
@@ -65,7 +66,10 @@ typedef struct LBuffer {
     LBufferKind kind;
     bool
         in_constant; /* TEMP: kernels that do not store to it find it in constant memory; of constant size */
-    bool in_memory;  /* TABLE of kernels: in ordinary memory, since constant memory has no room */
+    bool in_memory; /* TABLE of kernels: in ordinary memory, since constant memory has no room */
+    bool
+        held; /* LOCAL of kernels, outside of thread loops: each thread has its own, which lives on from one thread loop to the next.
+                * Thread loops that use it give each thread of the block, which is one line, one iteration */
     ScalarType type; /* stored elements */
     uint8_t n_dims;
     LExprId size[LOOP_MAX_DIMS]; /* INDEX, over constants and parameters */
@@ -93,7 +97,9 @@ typedef enum LStmtKind {
                   * is moved, the other is none and begins at `index`. Bits are moved: types are the same, or the line is of words (U32)
                   * that hold two or four elements each, the first in the low bits. On GPUs, where rows are
                   * aligned (those of LOCAL buffers are), so is the first element to the bytes moved, or to 16 */
-    LSTMT_SORT, /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
+    LSTMT_SHIFT, /* of thread loops: buffer[index] = `a`, a load of a buffer of the same type, both of them held, by the thread `step` farther
+                  * on in the warp; where there is none, by this thread itself. All threads of the block execute it */
+    LSTMT_SORT,  /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
     LSTMT_COMMENT /* text */
 } LStmtKind;
 enum {
@@ -127,7 +133,7 @@ struct LStmt {
     uint8_t n_index;
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
-    int64_t step;   /* FOR: > 0 */
+    int64_t step;   /* FOR: > 0; SHIFT: not 0 */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
     uint8_t
         vectors; /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
@@ -240,6 +246,7 @@ typedef struct LoopNeeds {
     bool *var;    /* by LVarId */
     bool *buffer; /* by LBufferId; TEMP, INPUT, OUTPUT, TABLE: accessed at all */
     bool *stored; /* by LBufferId: stored, added to or sorted */
+    bool *loaded; /* by LBufferId: loaded or moved from */
 } LoopNeeds;
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
 /* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be aligned where kernels rely on

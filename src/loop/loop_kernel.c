@@ -49,7 +49,10 @@ enum { MOST_THREADS = 1024 };
 typedef struct KernelCheck {
     const LoopProgram *p;
     const LFunction *f;
-    bool one_thread;                      /* blocks are of one thread: it executes everything */
+    bool one_thread; /* blocks are of one thread: it executes everything */
+    bool
+        line_of_threads; /* the thread loop around gives each thread of the block, a line, one iteration */
+    bool branch;         /* an IF or a loop stands between it and the statement */
     unsigned threads_around, grid_around; /* axes, as bits */
     bool below_grid;                      /* some statement that is no grid loop stands around */
 } KernelCheck;
@@ -83,6 +86,38 @@ static bool loads_local(const LoopProgram *p, LExprId id)
         if (loads_local(p, e->arg[i]))
             return true;
     return false;
+}
+
+static bool is_held(const KernelCheck *c, LBufferId b)
+{
+    return b.v && c->p->buffers.at[b.v].held;
+}
+
+static bool loads_held(const KernelCheck *c, LExprId id)
+{
+    if (!id.v)
+        return false;
+    const LExpr *e = tessi_lexpr(c->p, id);
+    if (e->kind == LEXPR_LOAD && is_held(c, e->buffer))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (loads_held(c, e->arg[i]))
+            return true;
+    return false;
+}
+
+/* Held buffers are used where each thread is what it was in the loops before. */
+static const char *check_held(const KernelCheck *c, const LStmt *s)
+{
+    bool held =
+        is_held(c, s->buffer) || is_held(c, s->other) || loads_held(c, s->a) || loads_held(c, s->b);
+    for (int i = 0; i < s->n_index; i++)
+        held = held || loads_held(c, s->index[i]);
+    if (held && !c->line_of_threads)
+        return fault(c, "a held buffer is used where threads have not one iteration each");
+    if (s->kind == LSTMT_SHIFT && (c->branch || c->f->block[0] % LOOP_WARP))
+        return fault(c, "a shift is not executed by whole warps");
+    return NULL;
 }
 
 static const char *check_grid(const KernelCheck *c, const LStmt *s)
@@ -133,8 +168,12 @@ static const char *check_kernel_for(KernelCheck *c, const LStmt *s)
         c->grid_around |= 1u << s->axis;
     else
         c->below_grid = true;
-    if (s->flags & LFOR_THREAD)
+    c->branch = c->branch || (c->threads_around && !(s->flags & LFOR_THREAD));
+    if (s->flags & LFOR_THREAD) {
         c->threads_around |= 1u << s->axis;
+        c->line_of_threads = s->axis == 0 && is_constant(c->p, s->b, c->f->block[0])
+                             && c->f->block[1] == 1 && c->f->block[2] == 1;
+    }
     wrong = check_kernel_block(c, &s->body);
     *c = before;
     return wrong;
@@ -142,7 +181,9 @@ static const char *check_kernel_for(KernelCheck *c, const LStmt *s)
 
 static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
 {
-    const char *wrong = NULL;
+    const char *wrong = s->kind == LSTMT_LOCAL ? NULL : check_held(c, s);
+    if (wrong)
+        return wrong;
     switch (s->kind) {
     case LSTMT_FOR: return check_kernel_for(c, s);
     case LSTMT_IF: {
@@ -150,6 +191,7 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
         if (!c->threads_around && loads_local(c->p, s->a))
             return fault(c, "a condition around threads depends on what one of them stored");
         c->below_grid = true;
+        c->branch = c->branch || c->threads_around;
         wrong = check_kernel_block(c, &s->body);
         if (!wrong)
             wrong = check_kernel_block(c, &s->orelse);
@@ -165,8 +207,12 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
     case LSTMT_STORE:
     case LSTMT_ADD:
     case LSTMT_MOVE:
+    case LSTMT_SHIFT:
     case LSTMT_SORT: return covers_block(c) ? NULL : fault(c, "several threads execute one store");
     case LSTMT_LOCAL:
+        return is_held(c, s->buffer) && c->threads_around
+                   ? fault(c, "a held buffer is brought into being by a thread")
+                   : NULL;
     case LSTMT_COMMENT: return NULL;
     }
     return NULL;
@@ -182,13 +228,16 @@ static const char *check_kernel_block(KernelCheck *c, const LBlock *block)
     return NULL;
 }
 
-static bool has_kernel_loops(const LBlock *block)
+/* Loops of kernels, or what their threads hold. */
+static bool has_threads(const LoopProgram *p, const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
         if (s->kind == LSTMT_FOR && (s->flags & (LFOR_GRID | LFOR_THREAD)))
             return true;
-        if (has_kernel_loops(&s->body) || has_kernel_loops(&s->orelse))
+        if (s->kind == LSTMT_LOCAL && p->buffers.at[s->buffer.v].held)
+            return true;
+        if (has_threads(p, &s->body) || has_threads(p, &s->orelse))
             return true;
     }
     return false;
@@ -198,7 +247,7 @@ const char *tessi_loop_verify_kernel(const LoopProgram *p, const LFunction *f)
 {
     KernelCheck c = { .p = p, .f = f, .one_thread = true };
     if (!f->is_kernel)
-        return has_kernel_loops(&f->body) ? fault(&c, "it has loops of kernels and is none") : NULL;
+        return has_threads(p, &f->body) ? fault(&c, "it has loops of kernels and is none") : NULL;
     uint64_t threads = 1;
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         if (!f->block[axis] || f->block[axis] > MOST_THREADS || f->grid[axis].v >= p->exprs.n)

@@ -23,8 +23,10 @@ static void mark_expr(Marker *m, LExprId id)
     const LExpr *e = tessi_lexpr(m->p, id);
     if (e->kind == LEXPR_VAR)
         mark(m, &m->needs->var[e->var.v]);
-    if (e->kind == LEXPR_LOAD)
+    if (e->kind == LEXPR_LOAD) {
         mark(m, &m->needs->buffer[e->buffer.v]);
+        mark(m, &m->needs->loaded[e->buffer.v]);
+    }
     for (int i = 0; i < e->n_args; i++)
         mark_expr(m, e->arg[i]);
 }
@@ -65,13 +67,16 @@ static bool mark_stmt(Marker *m, const LStmt *s)
     case LSTMT_STORE:
     case LSTMT_ADD:
     case LSTMT_MOVE:
+    case LSTMT_SHIFT:
     case LSTMT_SORT:
         if (!has_effect(m, s->buffer))
             return false;
         mark(m, &m->needs->buffer[s->buffer.v]);
         mark(m, &m->needs->stored[s->buffer.v]);
-        if (s->other.v)
+        if (s->other.v) {
             mark(m, &m->needs->buffer[s->other.v]);
+            mark(m, &m->needs->loaded[s->other.v]);
+        }
         mark_expr(m, s->a);
         if (s->b.v)
             mark_expr(m, s->b);
@@ -98,6 +103,7 @@ void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNe
     needs->var = ARENA_NEW_ARRAY(a, bool, p->vars.n);
     needs->buffer = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
     needs->stored = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+    needs->loaded = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
     Marker m = { .p = p, .needs = needs, .seen = ARENA_NEW_ARRAY(a, bool, p->exprs.n) };
     do {
         m.changed = false;

@@ -395,6 +395,13 @@ static void print_stmt(Printer *pr, const LStmt *s)
         print_moved(pr, s, s->other, takes);
         break;
     }
+    case LSTMT_SHIFT:
+        tessi_text_add(pr->out, "shift ");
+        print_place(pr, s);
+        tessi_text_add(pr->out, " = ");
+        print_expr(pr, s->a, 0);
+        tessi_text_addf(pr->out, " by %lld", (long long)s->step);
+        break;
     case LSTMT_SORT:
         tessi_text_addf(pr->out, "sort %s, ", pr->buffer[s->buffer.v]);
         print_expr(pr, s->a, 0);
@@ -444,7 +451,9 @@ static void print_buffer(Printer *pr, uint32_t id)
     const LBuffer *b = &pr->p->buffers.at[id];
     static const char *const kinds[] = { "input", "output", "temp", "local", "table" };
     tessi_text_addf(pr->out, "buffer %s: %s ", pr->buffer[id],
-                    b->in_constant ? "constant" : kinds[b->kind]);
+                    b->in_constant ? "constant"
+                    : b->held      ? "held"
+                                   : kinds[b->kind]);
     if (b->in_memory)
         tessi_text_add(pr->out, "in memory ");
     if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT)

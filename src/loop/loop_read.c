@@ -233,6 +233,21 @@ static bool read_store(LoopReader *r, LStmt *s, const char *sign)
     return s->a.v != 0;
 }
 
+/* buffer[indices] = buffer[indices] by N */
+static bool read_shift(LoopReader *r, LStmt *s)
+{
+    uint32_t by = 0;
+    if (!read_store(r, s, "="))
+        return false;
+    if (!accept_word(r, "by"))
+        return tessi_loop_fault(r, "expected 'by'");
+    const bool back = tessi_loop_accept(r, "-");
+    if (!read_natural(r, &by))
+        return false;
+    s->step = back ? -(int64_t)by : by;
+    return true;
+}
+
 static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
 {
     if (!read_buffer_name(r, b))
@@ -346,6 +361,8 @@ static bool read_stmt(LoopReader *r, LBlock *block)
         return read_buffer_name(r, &tessi_lstmt(r->p, block, LSTMT_LOCAL)->buffer);
     if (accept_word(r, "move"))
         return read_move(r, tessi_lstmt(r->p, block, LSTMT_MOVE));
+    if (accept_word(r, "shift"))
+        return read_shift(r, tessi_lstmt(r->p, block, LSTMT_SHIFT));
     if (accept_word(r, "sort"))
         return read_sort(r, tessi_lstmt(r->p, block, LSTMT_SORT));
     return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
@@ -433,8 +450,9 @@ static bool read_buffer(LoopReader *r)
     if (!expect_name(r, &name) || !tessi_loop_expect(r, ":"))
         return false;
     b.in_constant = accept_word(r, "constant");
-    int kind = b.in_constant ? LBUF_TEMP : 0;
-    while (!b.in_constant && kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
+    b.held = !b.in_constant && accept_word(r, "held");
+    int kind = b.in_constant ? LBUF_TEMP : b.held ? LBUF_LOCAL : 0;
+    while (!b.in_constant && !b.held && kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
         kind++;
     if (kind > LBUF_TABLE)
         return tessi_loop_fault(r, "'%s' is not a kind of buffer", r->token.text);

@@ -168,6 +168,7 @@ static bool is_needed(const Simplifier *s, const LStmt *stmt)
     case LSTMT_STORE:
     case LSTMT_ADD:
     case LSTMT_MOVE:
+    case LSTMT_SHIFT:
     case LSTMT_SORT: return s->needs.stored[stmt->buffer.v];
     default: return true;
     }

@@ -451,6 +451,20 @@ static bool check_sort(Verifier *v, const LStmt *s)
     return check_expr(v, s->a, TYPE_INDEX);
 }
 
+static bool check_shift(Verifier *v, const LStmt *s)
+{
+    if (!check_store(v, s))
+        return false;
+    const LExpr *from = tessi_lexpr(v->p, s->a);
+    const LBuffer *to = &v->p->buffers.at[s->buffer.v];
+    if (!to->held || from->kind != LEXPR_LOAD || !v->p->buffers.at[from->buffer.v].held
+        || v->p->buffers.at[from->buffer.v].type != to->type || s->b.v)
+        return fault(v, "a shift is not between held buffers of one type");
+    if (!s->step || s->step <= -LOOP_WARP || s->step >= LOOP_WARP)
+        return fault(v, "a shift by %lld leaves the warp", (long long)s->step);
+    return true;
+}
+
 static bool check_stmt(Verifier *v, const LStmt *s)
 {
     switch (s->kind) {
@@ -465,6 +479,7 @@ static bool check_stmt(Verifier *v, const LStmt *s)
     case LSTMT_ADD: return check_store(v, s);
     case LSTMT_LOCAL: return check_local(v, s);
     case LSTMT_MOVE: return check_move(v, s);
+    case LSTMT_SHIFT: return check_shift(v, s);
     case LSTMT_SORT: return check_sort(v, s);
     case LSTMT_COMMENT: return true;
     }

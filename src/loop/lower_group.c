@@ -415,7 +415,9 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         return;
     }
     if (group->tile[0]) {
-        (l->plan->gpu ? tessi_kernel_tiles : tessi_lower_tiles)(l, group);
+        (group->kernel == KERNEL_WARP ? tessi_kernel_warps
+         : l->plan->gpu               ? tessi_kernel_tiles
+                                      : tessi_lower_tiles)(l, group);
         return;
     }
     if (is_plain(first)) {

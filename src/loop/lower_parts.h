@@ -27,6 +27,7 @@
  *   lower_dots.c   sums of products of bytes
  *   lower_words.c  their loads and stores, as words
  *   lower_shared.c tiles of a block, computed in passes through shared memory
+ *   lower_warp.c   tiles of a warp, computed in passes through registers and shuffles
  *   lower_line.c   rows of pixels in the registers of a thread
  *   lower_rolling.c sums of windows that roll down the rows, in registers
  *   lower_sweep.c  sums of windows whose coefficients come with the run
@@ -463,6 +464,9 @@ void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
 void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
 /* The kernels of the frame of a group, from the points inside on. */
 void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
+/* ---- lower_warp.c ---- */
+/* A warp goes down the rows of a tile of the members, what it computes of the passes in the registers of its threads. */
+void tessi_kernel_warps(Lower *l, const PlanGroup *group);
 /* ---- lower_frame.c ---- */
 /* Patches of the images that parts of a tile read at a distance: what a part computes begins `lo` from the tile's first point and has n
  * rows and columns. */

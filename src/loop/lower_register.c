@@ -259,8 +259,8 @@ uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns)
             b->kind == LBUF_INPUT ? &l->p->inputs.at[b->image] : &l->p->outputs.at[b->image];
         rows = im->pixel_bytes == bytes && (b->type != TYPE_BOOL || b->kind == LBUF_OUTPUT);
     }
-    if (!rows || b->n_dims < 2)
-        return 1; /* pixels of several channels, any byte for `true`, or no row to be aligned */
+    if (!rows || b->held || b->n_dims < 2)
+        return 1; /* in registers, pixels of several channels, any byte for `true`, or no row to be aligned */
     while (n > 1 && columns % n)
         n /= 2;
     return n;

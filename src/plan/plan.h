@@ -61,7 +61,7 @@ typedef enum Split {
     SPLIT_NONE, /* every read is answered by its rule, everywhere */
     SPLIT_INTERIOR, /* points (of kernels: blocks) whose reads are all inside are computed without tests */
     SPLIT_WARP, /* of kernels of points: warps whose reads are all inside */
-    SPLIT_EDGES /* of kernels of register tiles and of tiles: as INTERIOR, the blocks at the edges by a kernel of their own */
+    SPLIT_EDGES /* of kernels of register tiles, of tiles and of warps: as INTERIOR, the blocks at the edges by a kernel of their own */
 } Split;
 const char *tessi_split_name(Split s);
 bool tessi_split_by_name(const char *name, Split *out);
@@ -80,14 +80,18 @@ enum {
     PLAN_MAX_OUTPUTS = 16,
     PLAN_MAX_RESIDENT = 32,
     PLAN_MAX_THREADS = 2048,
-    PLAN_MAX_SHARED_BYTES = 48 << 10 /* of a block: what every device has */
+    PLAN_MAX_SHARED_BYTES = 48 << 10, /* of a block: what every device has */
+    PLAN_WARP = 32,                   /* threads that exchange values */
+    PLAN_MAX_HELD = 1024              /* values in registers of a thread of a kernel of warps */
 };
 
-/* Of kernels of rolling sums: a thread goes down between `least` and `most` rows of the result, so few that there are `blocks` blocks. */
+/* Of kernels of rolling sums and of warps: a thread goes down between `least` and `most` rows of the result, so few that there are `blocks`
+ * blocks. */
 typedef struct PlanMarch {
     uint16_t least, most;
     uint32_t blocks;
-    bool ahead; /* the next row of pixels is read before the steps of the one in hand */
+    bool
+        ahead; /* the next row of pixels (of warps: the rows of the next step) is read before the steps of the one in hand */
 } PlanMarch;
 enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
 
@@ -151,7 +155,7 @@ typedef struct PlanGroup {
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
-    PlanMarch march;        /* zeros but for kernels of rolling sums */
+    PlanMarch march;        /* zeros but for kernels of rolling sums and of warps */
     VEC(PlanStaged) staged; /* of kernels of points */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     int64_t tile
@@ -260,6 +264,32 @@ typedef struct PlanExtent {
 void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out);
 /* Elements from row to row of a stage of the pass in shared memory. */
 int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent);
+
+/* What a thread of a kernel of warps holds of an image, or of a stage of a pass: of the rows of a step and of `keep` rows above them its
+ * own columns, and so many of its neighbours on both sides. */
+typedef struct PlanHeld {
+    StageId stage;
+    bool is_image;
+    uint32_t part; /* pass that computes it */
+    int64_t
+        delay; /* the rows of a step are so many rows above those that the first images are read at */
+    int64_t keep, left, right;
+    int64_t row, column; /* where the first of its own stands: the same for all stages of a pass */
+} PlanHeld;
+typedef struct PlanWarp {
+    VEC(PlanHeld) held;  /* images, then stages of passes in order */
+    int64_t *delay;      /* by pass, then of the members */
+    int64_t left, right; /* columns of a warp beside those of results, */
+    int64_t columns;     /* of which it computes so many */
+    int64_t above;       /* rows above its strip at which the first step begins */
+    int64_t beyond;      /* and rows that the steps go down beyond those of the strip, with these */
+    int64_t least;       /* rows of the shortest strip */
+    int64_t elements;    /* that a thread holds */
+    bool reads_images;   /* some are not held: they are read where a stage needs them */
+} PlanWarp;
+/* NULL, or one sentence: why a kernel of warps cannot compute the group. */
+const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                            PlanWarp *out);
 
 /* What the blocks of a kernel read of an image that they copy. */
 typedef struct PlanCopy {

@@ -144,12 +144,16 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
                             bool few);
 /* ---- plan_frame.c */
+/* Gives the group the largest frame that it can have; NULL, or why it can have none. `chain`: something in between is read at a
+ * distance. */
+const char *tessi_plan_fit_frame(const PlanFacts *f, const Plan *p, PlanGroup *group, bool *chain);
 /* Gives a group whose edges are kernels of their own a frame, if it can have one, and says why or why not. */
 void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group);
 /* ---- plan_gpu_cost.c */
 /* What a group costs as a kernel of a kind with `columns` x `rows` outputs a thread, by the point. */
 typedef struct KernelCost {
-    double instructions, plain_instructions; /* issued for a point, all kinds; without rules */
+    double instructions,
+        plain_instructions; /* issued for a point, all kinds; without rules (of a part: a thread's, without loads) */
     double dram_seconds, issue_seconds;
     double cache_seconds,
         rule_cache_seconds; /* loads that hit near caches; with reads beside the tile one by one */
@@ -227,6 +231,20 @@ const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
 Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m);
 Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m);
 Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
+/* ---- plan_warp.c */
+/* Makes the group a kernel of warps with so many outputs a thread: every stage in between that is read at a distance becomes a pass of it,
+ * also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
+const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
+                                 const uint8_t *outputs, uint16_t warps);
+/* What such a kernel costs. */
+KernelCost tessi_plan_cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, const PlanGroup *group);
+/* Has groups computed by warps where that is expected to be faster, and says so. */
+void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+/* ---- plan_region.c */
+/* The least and greatest distance of a read from its reader's point, in one dimension; false when it has none. */
+bool tessi_plan_distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);

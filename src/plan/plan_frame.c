@@ -105,8 +105,9 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     Arena *a = f->arena;
     if (group->n_dims < 2)
         return "it has one dimension";
-    if (group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE)
-        return "it is no kernel of register tiles or tiles";
+    if (group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE
+        && group->kernel != KERNEL_WARP)
+        return "it is no kernel of register tiles, tiles or warps";
     *plan_out = *p;
     plan_out->stage = ARENA_NEW_ARRAY(a, PlanStage, p->n_stages);
     memcpy(plan_out->stage, p->stage, p->n_stages * sizeof *p->stage);
@@ -129,11 +130,17 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     VEC_FOREACH (const StageId, id, &group->members)
         VEC_PUSH(a, &out->members, *id);
     const Frame c = { f, group, plan_out, out, regions };
+    /* What warps hold although it is read at the point itself alone is as well computed again. */
+    const bool warps = group->kernel == KERNEL_WARP;
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (warps && f->can_inline[id->v])
+                plan_out->stage[id->v].placement = PLACE_INLINE;
     bool *reached = ARENA_NEW_ARRAY(a, bool, f->g->stages.n);
     place(&c, reached);
     GRAPH_FOREACH_STAGE (f->g, id)
         if ((reached[id.v] && plan_out->stage[id.v].placement == PLACE_TILE)
-            || tessi_plan_in_passes(group, id))
+            || (tessi_plan_in_passes(group, id) && !(warps && f->can_inline[id.v])))
             add_pass(&c, id);
     const char *fault = tessi_plan_regions(f, plan_out, out, regions);
     if (fault)
@@ -150,12 +157,12 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     return tessi_plan_check_tiles(f, plan_out, out, regions);
 }
 
-void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group)
+const char *tessi_plan_fit_frame(const PlanFacts *f, const Plan *p, PlanGroup *group, bool *chain)
 {
     /* Thin ones, whose passes are one round of the threads of a block or two. */
     static const uint16_t length[] = { 64, 32, 32 }, thickness[] = { 8, 8, 4 };
     const char *fault = "";
-    bool chain = true; /* something in between is read at a distance */
+    *chain = true;
     for (size_t k = 0; fault && k < sizeof length / sizeof *length; k++) {
         PlanGroup side;
         Plan plan;
@@ -163,10 +170,17 @@ void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group
         group->frame = (PlanFrame){ .rows = { thickness[k], length[k] },
                                     .columns = { length[k], thickness[k] } };
         fault = tessi_plan_frame(f, p, group, 0, &plan, &side, &regions[0]);
-        chain = chain && (fault || side.passes.n);
+        *chain = *chain && (fault || side.passes.n);
         if (!fault)
             fault = tessi_plan_frame(f, p, group, 1, &plan, &side, &regions[1]);
     }
+    return fault;
+}
+
+void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group)
+{
+    bool chain;
+    const char *fault = tessi_plan_fit_frame(f, p, group, &chain);
     if (fault || !chain)
         group->frame = (PlanFrame){ 0 };
     if (!chain)

@@ -513,6 +513,8 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
             place(&c, id);
     improve(&c);
     tessi_plan_fuse(f, an, m, c.p);
+    if (!few)
+        tessi_plan_choose_warps(f, an, m, c.p);
     VEC_FOREACH (PlanGroup, group, &c.p->groups)
         if (group->split == SPLIT_EDGES && group->kernel == KERNEL_TILE)
             tessi_plan_choose_frame(f, c.p, group);

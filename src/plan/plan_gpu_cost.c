@@ -142,7 +142,7 @@ static bool offset_at(const Graph *g, const Access *a, const int32_t *point, Off
 /* Windows are written out: a thread computes several points. */
 static bool straight_line(const Counter *c)
 {
-    return c->group->kernel == KERNEL_REGISTER
+    return c->group->kernel == KERNEL_REGISTER || c->group->kernel == KERNEL_WARP
            || (c->group->kernel == KERNEL_TILE && c->columns * c->rows > 1);
 }
 
@@ -397,6 +397,7 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     }
     count(c);
     window_halos(c);
+    c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
     c->cost.instructions += BASE_INSTRUCTIONS;
 }
 
@@ -519,9 +520,9 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     c.columns = outputs[0];
     c.rows = outputs[1];
     c.counted = counted;
-    c.cost.instructions = IN_A_PART;
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
+        c.cost.instructions += IN_A_PART;
         limit_registers(&c);
         return c.cost;
     }
@@ -529,6 +530,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     const uint32_t n = group->passes.at[i].stages.n;
     c.shift = regions->at[stage[0].v].lo[group->n_dims - 1];
     count_stages(&c, stage, n);
+    c.cost.instructions += IN_A_PART;
     limit_registers(&c);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t bytes = tessi_type_info(tessi_stage(f->g, stage[k])->type)->bytes;

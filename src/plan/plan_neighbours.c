@@ -406,6 +406,52 @@ static void change_median(Editor *e, uint32_t i)
     offer(e, p, about_group(e, i), "kernel point");
 }
 
+/* Rows, blocks and strips of a kernel of warps. */
+static void change_warp(Editor *e, uint32_t i)
+{
+    static const uint8_t rows[] = { 1, 2, 3, 4, 6, 8 }, resident[] = { 8, 10, 12, 14, 16, 20, 24 };
+    const PlanGroup *old = &e->from->groups.at[i];
+    const uint32_t blocks[] = { old->march.blocks * 2, (old->march.blocks + 1) / 2 };
+    Plan *p;
+    for (size_t k = 0; k < sizeof rows; k++) {
+        PlanGroup *group = edit(e, i, &p);
+        group->outputs[1] = rows[k];
+        VEC_FOREACH (PlanPass, pass, &group->passes)
+            pass->outputs[1] = rows[k];
+        if (old->outputs[1] != rows[k])
+            offer(e, p, about_group(e, i),
+                  tessi_sprintf(e->arena, "outputs %u %u", old->outputs[0], rows[k]));
+    }
+    for (size_t k = 0; k < sizeof resident; k++) {
+        PlanGroup *group = edit(e, i, &p);
+        if (old->resident) /* as many blocks as there are at once */
+            group->march.blocks = old->march.blocks / old->resident * resident[k];
+        group->resident = resident[k];
+        if (old->resident != resident[k] && resident[k] * old->block[0] <= PLAN_MAX_THREADS
+            && group->march.blocks)
+            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
+    }
+    for (int k = 0; k < 2; k++) {
+        edit(e, i, &p)->march.blocks = blocks[k];
+        if (blocks[k] != old->march.blocks && blocks[k] <= PLAN_MAX_MARCH_BLOCKS)
+            offer(e, p, about_group(e, i),
+                  tessi_sprintf(e->arena, "march to %u blocks", blocks[k]));
+    }
+    PlanGroup *group = edit(e, i, &p);
+    group->march.ahead = !old->march.ahead;
+    offer(e, p, about_group(e, i), old->march.ahead ? "march not ahead" : "march ahead");
+}
+
+/* The group computed by warps. */
+static void make_warp(Editor *e, uint32_t i)
+{
+    static const uint8_t columns_and_rows[] = { 4, 4 };
+    Plan *p;
+    PlanGroup *group = edit(e, i, &p);
+    if (!tessi_plan_make_warp(e->f, p, group, columns_and_rows, 1))
+        offer(e, p, about_group(e, i), "kernel warp");
+}
+
 /* The image copied otherwise by the blocks of the group, or not at all. */
 static void change_copy(Editor *e, uint32_t i, StageId image)
 {
@@ -460,6 +506,10 @@ static void change_kernel(Editor *e, uint32_t i)
         change_rolling(e, i);
     if (old->kernel == KERNEL_MEDIAN)
         change_median(e, i);
+    if (old->kernel == KERNEL_WARP)
+        change_warp(e, i);
+    if (old->kernel == KERNEL_TILE || old->kernel == KERNEL_REGISTER)
+        make_warp(e, i);
     if (old->kernel == KERNEL_POINT)
         change_copies(e, i);
     if (old->kernel != KERNEL_POINT && old->kernel != KERNEL_REGISTER)

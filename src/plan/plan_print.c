@@ -134,7 +134,7 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
             tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
         if (group->packed)
             tessi_text_add(out, "    packed\n");
-        if (group->kernel == KERNEL_ROLLING)
+        if (group->march.least)
             tessi_text_addf(out, "    march %u %u %lu%s\n", group->march.least, group->march.most,
                             (unsigned long)group->march.blocks, group->march.ahead ? " ahead" : "");
         if (group->resident)

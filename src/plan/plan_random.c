@@ -295,6 +295,28 @@ static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
     return p;
 }
 
+/* Groups that warps can compute. */
+static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
+{
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        if (draw(r, 3))
+            continue;
+        Plan *warps = copy_plan(f, p);
+        PlanGroup *group = &warps->groups.at[i];
+        const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
+        if (tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2))))
+            continue;
+        group->march.least = (uint16_t)(1 + draw(r, 9));
+        group->march.most = (uint16_t)(group->march.least + draw(r, 40));
+        group->march.blocks = 1 + draw(r, 30);
+        group->march.ahead = draw(r, 2);
+        group->resident = (uint8_t)draw(r, 3);
+        if (tessi_plan_order(warps, f) && !tessi_plan_verify_with(f, warps))
+            p = warps;
+    }
+    return p;
+}
+
 /* Frames where blocks at the edges are apart. */
 static void frame_some(const PlanFacts *f, Plan *p, Random *r)
 {
@@ -371,6 +393,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
     join_some(f, p, &r);
     if (p->groups.n)
         p = tile_some(f, p, &r);
+    if (p->gpu)
+        p = warp_some(f, p, &r);
     frame_some(f, p, &r);
     carry_some(f, p, &r);
     return p;

@@ -24,8 +24,7 @@ static const char *name_of(const Regions *r, StageId id)
     return tessi_stage(r->g, id)->name;
 }
 
-/* The least and greatest distance of a read from its reader's point. */
-static bool distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi)
+bool tessi_plan_distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi)
 {
     int64_t add;
     if (d->absolute || d->src != (int8_t)dim || d->scale != 1
@@ -49,7 +48,7 @@ bool tessi_plan_read_at_distance(const Graph *g, const PlanRead *r)
         return false;
     const Access *access = tessi_access(g, r->access);
     for (uint8_t d = 0; d < access->n_dims; d++)
-        if (!distance(g, &access->dim[d], d, &lo, &hi))
+        if (!tessi_plan_distance(g, &access->dim[d], d, &lo, &hi))
             return false;
     return true;
 }
@@ -90,7 +89,7 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
     const PlanRegion *from = &r->out->at[reader.v];
     int64_t lo, hi;
     bool scratch = r->out->scratch[producer.v];
-    if (!distance(r->g, dim, d, &lo, &hi))
+    if (!tessi_plan_distance(r->g, dim, d, &lo, &hi))
         return tessi_sprintf(r->arena, "'%s' reads '%s' at no constant distance",
                              name_of(r, reader), name_of(r, producer));
     lo += from->lo[d];

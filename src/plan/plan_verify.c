@@ -175,11 +175,12 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              "as wide as a warp, %d",
                              group->name, WARP);
     if (group->split == SPLIT_EDGES
-        && ((group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE)
+        && ((group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE
+             && group->kernel != KERNEL_WARP)
             || !tessi_plan_stays_in_plane(c->f, c->p, group)))
         return tessi_sprintf(a,
-                             "group '%s': kernels of their own for edges are for register tiles "
-                             "and tiles of stages that read only their own plane",
+                             "group '%s': kernels of their own for edges are for register tiles, "
+                             "tiles and warps of stages that read only their own plane",
                              group->name);
     if (group->frame.rows[0] && group->split != SPLIT_EDGES)
         return tessi_sprintf(a, "group '%s': frames are left where edges are kernels of their own",
@@ -204,13 +205,14 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     if (group->kernel == KERNEL_POINT && several)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
-    if ((group->kernel == KERNEL_TILE) != (group->tile[0] > 0))
-        return tessi_sprintf(a, "group '%s': tiles on GPUs are those of kernels of tiles",
-                             group->name);
-    if (group->kernel == KERNEL_TILE && (group->n_dims < 2 || group->block[1] != 1))
+    const bool tiles = group->kernel == KERNEL_TILE || group->kernel == KERNEL_WARP;
+    if (tiles != (group->tile[0] > 0))
+        return tessi_sprintf(
+            a, "group '%s': tiles on GPUs are those of kernels of tiles and of warps", group->name);
+    if (tiles && (group->n_dims < 2 || group->block[1] != 1))
         return tessi_sprintf(a,
-                             "group '%s': kernels of tiles are for stages of two dimensions or "
-                             "more, their blocks one line of threads",
+                             "group '%s': kernels of tiles and of warps are for stages of two "
+                             "dimensions or more, their blocks one line of threads",
                              group->name);
     if ((group->kernel == KERNEL_TRANSFORM) != (group->transform > 0))
         return tessi_sprintf(a, "group '%s': transforms on GPUs are kernels of kind 'transform'",
@@ -224,11 +226,12 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_plan_check_rolling(c->f, c->p, group);
     if (group->kernel == KERNEL_SWEEP)
         return tessi_plan_check_sweep(c->f, c->p, group);
-    if (group->march.least)
-        return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums", group->name);
+    if (group->march.least && group->kernel != KERNEL_WARP)
+        return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums and of warps",
+                             group->name);
     if (group->median)
         return NULL; /* plan_median_gpu.c */
-    if (group->kernel == KERNEL_REGISTER || several)
+    if (group->kernel == KERNEL_REGISTER || group->kernel == KERNEL_WARP || several)
         VEC_FOREACH (const StageId, id, &group->members)
             if (!tessi_plan_in_passes(group, *id)) {
                 const char *fault = check_outputs(c, group, *id, group->outputs);
@@ -237,9 +240,10 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
             }
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages) {
-            const char *fault = pass->outputs[0] > 1 || pass->outputs[1] > 1
-                                    ? check_outputs(c, group, *id, pass->outputs)
-                                    : NULL;
+            const char *fault =
+                pass->outputs[0] > 1 || pass->outputs[1] > 1 || group->kernel == KERNEL_WARP
+                    ? check_outputs(c, group, *id, pass->outputs)
+                    : NULL;
             if (fault)
                 return fault;
         }

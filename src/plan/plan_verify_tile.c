@@ -143,7 +143,8 @@ static const char *check_kernel_tiles(TileCheck *c)
     const PlanGroup *group = c->group;
     Arena *a = c->f->arena;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    if (group->tile[x] % group->outputs[0] || group->tile[y] % group->outputs[1])
+    const bool warps = group->kernel == KERNEL_WARP;
+    if (!warps && (group->tile[x] % group->outputs[0] || group->tile[y] % group->outputs[1]))
         return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
                              group->name);
     for (uint8_t d = 0; d < y; d++) {
@@ -158,6 +159,8 @@ static const char *check_kernel_tiles(TileCheck *c)
                                  "from stages that are read in their own plane",
                                  group->name);
     }
+    if (warps)
+        return tessi_plan_check_warp(c->f, c->p, group);
     PlanExtent *extent = ARENA_NEW_ARRAY(a, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, c->regions, extent);
     return check_total(c, tessi_plan_shared_bytes(c->f, group, extent), PLAN_MAX_SHARED_BYTES,

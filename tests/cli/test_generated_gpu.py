@@ -75,6 +75,28 @@ def check_cu(folder, program, *flags, options=()):
         test_says_ok(f"{path.name} self-test {' '.join(flags)}", out)
 
 
+WARPS = """plan graph_canny_like
+target gpu
+group output
+tile 1 28
+pass
+stage a tile
+stage b tile
+outputs 1 2
+pass
+stage m tile
+outputs 1 2
+stage output memory
+loops 0 1
+kernel warp
+block 32 1
+outputs 1 2
+march 2 9 3 ahead
+frame 8 32 32 8
+split edges
+"""
+
+
 def check_returns(folder):
     """What a launcher says to sizes that it cannot work on, through its header."""
     main = folder / "returns.cc"
@@ -126,6 +148,14 @@ with tool.workspace() as place:
             check_cl(folder, masks, f"--plan={preset}")
         if with_cpp:
             check_cu(folder, masks, options=(f"--plan={preset}",))
+    warps = folder / "warps.plan"
+    warps.write_text(WARPS)
+    chain = tool.ROOT / "tests" / "corpus" / "graph_canny_like.tess"
+    if with_opencl:
+        check_cl(folder, chain, f"--plan={warps}")
+    if with_cpp:
+        check_cu(folder, chain, options=(f"--plan={warps}",))
+        tool.check("warps exchange by shuffles", "tess_shift(" in (folder / "graph_canny_like.cu").read_text().split("TESS_KERNEL(32")[1])
     if with_cpp:
         check_cu(folder, programs[1], "-DTESS_WIDE_INDEX")
         check_cu(folder, programs[1], "-DTESS_ALIGNED_ROWS")

@@ -12,12 +12,13 @@
 
 #include "api/api.h"
 #include "diff/corpus.h"
+#include "plan/plan_base.h"
 #include "support.h"
 
 enum { MOST_CASES = 2000, PRESETS = 10, RANDOM_PLANS = 5, PLANS = 3 + PRESETS + RANDOM_PLANS + 1 };
 
 static char **given;
-static int n_given, n_tiled;
+static int n_given, n_tiled, n_warps;
 
 static const int64_t some_sizes[][4] = {
     { 1, 1, 1, 1 }, { 2, 3, 2, 1 }, { 7, 5, 3, 4 }, { 17, 37, 3, 2 }
@@ -171,6 +172,65 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
     return ok;
 }
 
+/* The plan chosen for it with all groups computed by warps that can be; NULL when none can. */
+static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs, uint16_t warps)
+{
+    Plan *p = tessi_plan_choose(a, v->graph, v->analysis, large_gpu(a));
+    const PlanFacts *f = tessi_plan_facts(a, v->graph);
+    Text text;
+    int made = 0;
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        const PlanGroup before = p->groups.at[i];
+        PlanStage *const stage = p->stage;
+        PlanGroup *group = &p->groups.at[i];
+        if (tessi_plan_make_warp(f, p, group, outputs, warps))
+            continue;
+        group->march = (PlanMarch){ 3, 17, 4, warps == 1 };
+        made++;
+        if (!tessi_plan_verify_with(f, p))
+            continue;
+        *group = before;
+        p->stage = stage;
+        made--;
+    }
+    tessi_text_init(&text, a);
+    tessi_plan_print(p, v->graph, &text);
+    return made ? tessi_text_str(&text) : NULL;
+}
+
+/* Warps on an image that has room for one or two beside each other. */
+static bool run_warps(const CorpusCase *c, int n_params, Text *why)
+{
+    static const int64_t rows_columns[][4] = { { 40, 143, 2, 2 }, { 2, 37, 141, 2 } };
+    static const uint8_t outputs[][2] = { { 4, 3 }, { 1, 2 } };
+    bool ok = true;
+    for (int k = 0; ok && k < 2; k++) {
+        int64_t sizes[CORPUS_MOST_PARAMS];
+        const int64_t *from = rows_columns[n_params > 2];
+        for (int i = 0; i < n_params; i++)
+            sizes[i] = from[i % 4] < c->min_size ? c->min_size : from[i % 4];
+        CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 9 };
+        CorpusRun truth, run;
+        Arena a;
+        support_arena_init(&a);
+        s.padded = true;
+        ok = corpus_run(c, &s, &truth, why);
+        s.plan = ok ? warps_text(&a, truth.program->variants, outputs[k], (uint16_t)(1 + k)) : NULL;
+        if (s.plan) {
+            s.target = TESS_TARGET_LOOPS;
+            ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why)
+                 && bound_is_sound(&a, run.program->variants->loops, why);
+            corpus_close(&run);
+            n_warps++;
+        }
+        if (!ok)
+            tessi_text_addf(why, ", with this plan:\n%s", s.plan ? s.plan : "");
+        tessi_arena_dispose(&a);
+        corpus_close(&truth);
+    }
+    return ok;
+}
+
 static bool run_case(const char *path)
 {
     Arena a;
@@ -190,6 +250,7 @@ static bool run_case(const char *path)
         ok = run_size(&c, sizes, false, (uint64_t)k + 7, &why);
     }
     ok = ok && (c.fixed_size || n_params == 0 || run_tiles(&c, n_params, &why));
+    ok = ok && (c.fixed_size || n_params == 0 || run_warps(&c, n_params, &why));
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
     tessi_arena_dispose(&a);
@@ -209,7 +270,8 @@ static void test_kernels(void **state)
         n = corpus_list(&a, paths, MOST_CASES);
     for (int i = 0; i < n; i++)
         failed += !run_case(paths[i]);
-    printf("%d programs, %d with tiles on a large device, %d failed\n", n, n_tiled, failed);
+    printf("%d programs, %d with tiles on a large device, %d runs of warps, %d failed\n", n,
+           n_tiled, n_warps, failed);
     tessi_arena_dispose(&a);
     assert_true(n > 0);
     assert_int_equal(failed, 0);

@@ -378,6 +378,30 @@ static void illegal_plans_are_refused(void **state)
           "group 'o': tiles are shared out as they are, not in strips of rows" },
         { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nstrip 0\n",
           "rows of a strip are 1 to 32768, not '0'" },
+        { "target gpu\nstage square inline\ngroup o\ntile 1 128\npass\nstage temp tile\n"
+          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
+          "8 64 64 8\nsplit edges\n",
+          "the warps of a block compute 120 columns" },
+        { "target gpu\nstage square inline\ngroup o\ntile 8 120\npass\nstage temp tile\n"
+          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
+          "8 64 64 8\nsplit edges\n",
+          "strips of warps are as long as the march says" },
+        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
+          "outputs 4 1\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
+          "8 64 64 8\nsplit edges\n",
+          "the passes of a kernel of warps have the outputs of the group" },
+        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
+          "outputs 4 2\nstage out memory\nkernel warp\nblock 48 1\noutputs 4 2\nmarch 1 9 9\nframe "
+          "8 64 64 8\nsplit edges\n",
+          "blocks of kernels of warps are whole warps" },
+        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
+          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nframe 8 64 64 "
+          "8\nsplit edges\n",
+          "a march is of at least one row" },
+        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
+          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nsplit "
+          "interior\n",
+          "kernels of warps compute blocks inside, and leave a frame" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);

@@ -99,6 +99,25 @@ inline void __syncthreads()
 {
     swapcontext(&cuda_current->context, &cuda_scheduler);
 }
+/* All threads of a block take part, which are one line. */
+template <typename T> T cuda_shuffle(T value, int by)
+{
+    static unsigned char lanes[1024][8];
+    const int thread = (int)threadIdx.x, lane = thread % 32 + by;
+    memcpy(lanes[thread], &value, sizeof value);
+    __syncthreads();
+    memcpy(&value, lanes[lane < 0 || lane > 31 ? thread : thread + by], sizeof value);
+    __syncthreads();
+    return value;
+}
+template <typename T> T __shfl_up_sync(unsigned, T value, unsigned by)
+{
+    return cuda_shuffle(value, -(int)by);
+}
+template <typename T> T __shfl_down_sync(unsigned, T value, unsigned by)
+{
+    return cuda_shuffle(value, (int)by);
+}
 inline void cuda_block(dim3 block)
 {
     static std::vector<CudaThread> threads(1024);

@@ -1,0 +1,237 @@
+/* Kernels of warps: what they cost, and which groups are to be such kernels. */
+#include <math.h>
+
+#include "plan/plan_base.h"
+
+enum {
+    BASE_REGISTERS = 28,
+    IN_A_STEP = 55,       /* instructions beside those that compute: rows, conditions, */
+    A_ROW = 9,            /* addresses and ends of each row */
+    MOST_REGISTERS = 152, /* with more, compilers spill */
+    ENOUGH = 16 /* warps of a multiprocessor: more have too few registers for rows read ahead */
+};
+
+/* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and what it is made of. */
+static int64_t registers_of(const PlanWarp *w, const PlanGroup *group, double words)
+{
+    const int64_t rows = group->outputs[1], columns = group->outputs[0];
+    int64_t kept = 0, widest = 0;
+    VEC_FOREACH (const PlanHeld, h, &w->held) {
+        const int64_t row = h->left + columns + h->right;
+        kept += h->keep * row + (h->is_image && group->march.ahead ? rows * columns : 0);
+        widest = rows * row > widest ? rows * row : widest;
+    }
+    const double LIVE = 0.9; /* some are used before all of the step are there */
+    const int64_t n = BASE_REGISTERS + (int64_t)(LIVE * words * (double)(kept + widest));
+    return (n + 7) / 8 * 8; /* as they are dealt out */
+}
+
+/* Warps that fit a multiprocessor, as many for each of its four schedulers: the one with most is the last to finish. */
+static int64_t warps_of(const Machine *m, int64_t registers)
+{
+    enum { SCHEDULERS = 4 };
+    const int64_t warps = m->registers / (PLAN_WARP * registers) / SCHEDULERS * SCHEDULERS;
+    return warps < ENOUGH ? warps : ENOUGH;
+}
+
+/* Of these as many as leave room for a block of the frame, which begins first: strips that wait for it end last. */
+static int64_t beside_frame(const Machine *m, int64_t registers, int64_t warps)
+{
+    enum { FRAME_REGISTERS = 56 };
+    while (warps > 1
+           && m->registers - warps * PLAN_WARP * registers < PLAN_FRAME_THREADS * FRAME_REGISTERS)
+        warps--;
+    return warps;
+}
+
+typedef struct Step {
+    double instructions; /* of a thread */
+    double shuffles;     /* of these */
+    double bytes;        /* of a point */
+    double words;        /* of the widest element, at least 1 */
+} Step;
+
+/* Nothing where the group cannot be. */
+static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
+                    const PlanGroup *group, const PlanWarp *w)
+{
+    const double KEPT = 0.7; /* of the rows that become those before: others are renamed */
+    const double rows = group->outputs[1], columns = group->outputs[0];
+    PlanRegions regions = { 0 };
+    Step step = { .instructions = IN_A_STEP + A_ROW * rows, .words = 1 };
+    if (tessi_plan_regions(f, p, group, &regions))
+        return (Step){ 0 };
+    for (uint32_t i = 0; i <= group->passes.n; i++)
+        step.instructions +=
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, group->outputs, NULL)
+                .plain_instructions;
+    VEC_FOREACH (const PlanHeld, h, &w->held) {
+        const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
+        step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
+        step.instructions += KEPT * (double)(h->keep * (h->left + group->outputs[0] + h->right));
+        step.instructions += h->is_image ? rows * ceil(size * columns / 16) : 0;
+        step.bytes += h->is_image ? size : 0;
+        step.words = size / 4 > step.words ? size / 4 : step.words;
+    }
+    VEC_FOREACH (const StageId, id, &group->members)
+        step.bytes += tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
+    step.instructions += step.shuffles;
+    return step;
+}
+
+KernelCost tessi_plan_cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, const PlanGroup *group)
+{
+    enum { SIDE = 8192, MOST_CODE = 2600 };
+    const double SLOTS_USED = 0.85, POWER = 6;
+    const double SHUFFLE = 4;     /* times as long as other instructions, of units of their own */
+    const double MARCHING = 1.15; /* what is read of many strips at once lies far apart */
+    KernelCost cost = { .registers = 1 };
+    PlanWarp w;
+    if (tessi_plan_warp(f, p, group, &w))
+        return cost;
+    const double lanes = (double)m->vector_bytes / 4;
+    const Step step = step_of(f, an, m, p, group, &w);
+    cost.registers = registers_of(&w, group, step.words);
+    if (cost.registers > MOST_REGISTERS || cost.registers > m->registers_a_thread
+        || step.instructions <= 0)
+        return cost;
+    const int64_t warps = warps_of(m, cost.registers);
+    const double columns = group->outputs[0], rows = group->outputs[1];
+    const double results = rows * (double)w.columns / PLAN_WARP;
+    const double strip = (double)SIDE * SIDE / ((double)(warps * m->cores) * (double)w.columns);
+    cost.threads = PLAN_WARP * warps;
+    const double again = 1 + (double)w.beyond / strip;
+    const double slots = lanes * m->ghz * 1e9 * (double)m->cores; /* in a second */
+    cost.code = step.instructions;
+    cost.instructions = step.instructions / results * again;
+    cost.plain_instructions = cost.instructions;
+    cost.dram_seconds = MARCHING * step.bytes / (m->memory_gbs * 1e9);
+    cost.issue_seconds = cost.instructions / (SLOTS_USED * slots);
+    cost.cache_seconds = SHUFFLE * step.shuffles / results * again / slots;
+    cost.seconds = pow(pow(cost.dram_seconds, POWER) + pow(cost.issue_seconds, POWER)
+                           + pow(cost.cache_seconds, POWER),
+                       1 / POWER);
+    cost.feasible = cost.code <= MOST_CODE && columns * step.words >= 4 && warps > 0;
+    return cost;
+}
+
+/* ---- Choice ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Chooser {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+} Chooser;
+
+/* Columns of a thread: a vector of the widest elements; 0 where some are less than a register, which other kernels pack. */
+static uint8_t columns_of(const Chooser *c, const PlanGroup *group)
+{
+    StageList all = { 0 }, stored = { 0 };
+    uint32_t least = 8, most = 1;
+    tessi_plan_group_stages(c->f, group, &all);
+    for (uint32_t i = 0, n = all.n; i < n; i++) {
+        tessi_plan_stored_reads(c->f, c->p, all.at[i], &stored);
+        VEC_FOREACH (const StageId, id, &stored)
+            if (tessi_stage(c->f->g, *id)->n_dims == group->n_dims)
+                VEC_PUSH(c->f->arena, &all, *id);
+    }
+    VEC_FOREACH (const StageId, id, &all) {
+        const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes;
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    return (uint8_t)(least < 4 ? 0 : 16 / most);
+}
+
+static double seconds_now(const Chooser *c, const PlanGroup *group)
+{
+    PlanGroup copy = *group;
+    PlanRegions regions = { 0 };
+    if (group->kernel == KERNEL_REGISTER)
+        return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
+    copy.passes.at = ARENA_NEW_ARRAY(c->f->arena, PlanPass, group->passes.n + 1);
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        copy.passes.at[i] = group->passes.at[i];
+    return tessi_plan_settle_tile(c->f, c->an, c->m, c->p, &copy, &regions);
+}
+
+static long long femtoseconds(double seconds)
+{
+    return (long long)(seconds * 1e15 + 0.5);
+}
+
+static const char *described(const Chooser *c, const PlanGroup *group, const KernelCost *cost,
+                             double now, KernelKind kernel)
+{
+    return tessi_sprintf(c->f->arena,
+                         "warps with %d x %d outputs a thread: %lld fs a point (memory %lld, %lld "
+                         "instructions %lld), about %lld registers; %lld fs as kernel %s",
+                         group->outputs[0], group->outputs[1], femtoseconds(cost->seconds),
+                         femtoseconds(cost->dram_seconds), (long long)(cost->instructions + 0.5),
+                         femtoseconds(cost->issue_seconds), (long long)cost->registers,
+                         femtoseconds(now), tessi_kernel_name(kernel));
+}
+
+static void add_reason(const Chooser *c, PlanGroup *group, const char *why)
+{
+    group->reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
+}
+
+static void choose(const Chooser *c, uint32_t i)
+{
+    static const uint8_t rows[] = { 4, 3, 2 };
+    const double WORTH = 0.97;
+    PlanGroup *group = &c->p->groups.at[i], best = *group;
+    Plan with = *c->p;
+    KernelCost least = { 0 };
+    const uint8_t columns = columns_of(c, group);
+    const char *fault = NULL;
+    for (size_t k = 0; columns && !fault && k < sizeof rows; k++) {
+        const uint8_t outputs[2] = { columns, rows[k] };
+        Plan tried = *c->p;
+        PlanGroup made = *group;
+        fault = tessi_plan_make_warp(c->f, &tried, &made, outputs, 1);
+        if (fault)
+            break;
+        const KernelCost cost = tessi_plan_cost_of_warp(c->f, c->an, c->m, &tried, &made);
+        if (!cost.feasible || (least.feasible && cost.seconds >= 0.98 * least.seconds))
+            continue;
+        least = cost;
+        best = made;
+        with = tried;
+    }
+    if (!least.feasible)
+        return;
+    const double now = seconds_now(c, group);
+    const char *why = described(c, &best, &least, now, group->kernel);
+    if (least.seconds >= WORTH * now) {
+        if (group->passes.n)
+            add_reason(c, group, why);
+        return;
+    }
+    best.resident = (uint8_t)(least.threads / best.block[0]);
+    best.march.blocks =
+        (uint32_t)(beside_frame(c->m, least.registers, best.resident) * c->m->cores);
+    add_reason(c, &best, why);
+    const PlanGroup before = *group;
+    PlanStage *const stage = c->p->stage;
+    *group = best;
+    c->p->stage = with.stage;
+    if (!tessi_plan_verify_with(c->f, c->p))
+        return;
+    *group = before;
+    c->p->stage = stage;
+}
+
+void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+{
+    const Chooser c = { f, an, m, p };
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        const PlanGroup *group = &p->groups.at[i];
+        if ((group->kernel == KERNEL_TILE || group->kernel == KERNEL_REGISTER)
+            && group->n_dims >= 2)
+            choose(&c, i);
+    }
+}
