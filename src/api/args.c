@@ -140,8 +140,10 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
                                info->name, (long long)t->shape[d], d);
     if (pixel && t->shape[info->ndim] != pixel)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "image '%s' has %lld channels, but the program needs %d", info->name,
-                           (long long)t->shape[info->ndim], pixel);
+                           mixed ? "image '%s' has pixels of %lld bytes, but those of the program, "
+                                   "with fields of several types, have %d"
+                                 : "image '%s' has %lld channels, but the program needs %d",
+                           info->name, (long long)t->shape[info->ndim], pixel);
     if (!t->data)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no data", info->name);
     /* Buffers of OpenCL are no addresses, and begin at aligned ones. */

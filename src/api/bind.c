@@ -77,7 +77,8 @@ static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args
         const Image *image = &v->graph->inputs.at[i];
         int64_t k = tessi_input_number(p, image->name);
         if (k < 0 || !a->inputs[k].set)
-            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the image '%s' is not given", image->name);
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the %s '%s' is not given",
+                               image->is_mask ? "mask" : "image", image->name);
         describe(image, &a->inputs[k], &out->inputs[i]);
     }
     return true;

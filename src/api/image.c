@@ -93,13 +93,15 @@ tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **
     *tensor = NULL;
     RtImage image = { 0 };
     Failure f = { 0 };
-    ScalarType type = TYPE_F32;
-    int channels = 1;
-    if (want && (!tessi_scalar_type(want->dtype, &type) || want->n_channels < 1))
+    ScalarType types[RT_IMAGE_CHANNELS] = { TYPE_F32 };
+    const int channels = want ? want->n_channels : 1;
+    if (channels < 1)
         return TESS_ERROR_ARGUMENT;
-    if (want)
-        channels = want->n_channels;
-    bool ok = tessi_image_is_pseudo(path) ? tessi_image_pseudo(path, type, channels, &image, &f)
+    for (int c = 0; want && c < channels && c < RT_IMAGE_CHANNELS; c++)
+        if (!tessi_scalar_type(want->channel_types ? want->channel_types[c] : want->dtype,
+                               &types[c]))
+            return TESS_ERROR_ARGUMENT;
+    bool ok = tessi_image_is_pseudo(path) ? tessi_image_pseudo(path, types, channels, &image, &f)
                                           : tessi_image_read(path, &image, &f);
     return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
 }

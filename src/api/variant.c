@@ -49,6 +49,16 @@ static bool constant_value(const tess_program *p, const tess_args *args, const P
     return false; /* its default, or an error of the front */
 }
 
+/* The first image that would give a constant its value, and is not there; NULL when there is none. */
+static const tess_info *missing_image(const tess_program *p, const tess_args *args)
+{
+    double value;
+    VEC_FOREACH (const ProgramConstant, c, &p->constants)
+        if (args && c->image >= 0 && !constant_value(p, args, c, &value))
+            return &p->inputs.at[c->image].info;
+    return NULL;
+}
+
 static void collect(const tess_program *p, const tess_args *args, Variant *v)
 {
     VEC_FOREACH (const ProgramConstant, c, &p->constants) {
@@ -87,6 +97,10 @@ static bool make(tess_program *p, const tess_args *args, Variant *v, tess_diags 
     collect(p, args, v);
     if (tessi_compile_front(p, v, d))
         return true;
+    const tess_info *missing = missing_image(p, args);
+    if (missing)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "the %s '%s' is not given",
+                           missing->kind == TESS_MASK ? "mask" : "image", missing->name);
     const char *first = "it does not compile for these constants";
     VEC_FOREACH (const Diag, diag, &d->diags.list) {
         if (diag->severity == SEV_ERROR) {

@@ -227,12 +227,15 @@ static bool convolved_image(Checker *c, const AstArg *arg, uint32_t *slot, int32
     return true;
 }
 
+enum { MOST_DILATION = 1 << 14 };
+
 static bool dilation_of(Checker *c, const AstArg *a, int32_t *dilation)
 {
     if (!tessi_check_const_i32(c, a->value, "the dilation", dilation))
         return false;
-    if (*dilation < 1 || *dilation > 1 << 14) {
-        CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)*dilation);
+    if (*dilation < 1 || *dilation > MOST_DILATION) {
+        CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)MOST_DILATION,
+                   (long long)*dilation);
         return false;
     }
     return true;

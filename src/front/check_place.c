@@ -125,7 +125,8 @@ static bool part_offsets(Checker *c, const AstPart *ast, TPart *part, uint32_t *
         if (o->scale && !tessi_check_const_i32(c, o->scale, "a scale", &part->step[d])) {
             ok = false;
         } else if (part->step[d] < 1) {
-            CHECK_DIAG(c, DIAG_BAD_SCALE, o->scale->span, (long long)part->step[d]);
+            CHECK_DIAG(c, DIAG_BAD_SCALE, o->scale->span, (long long)INT32_MAX,
+                       (long long)part->step[d]);
             ok = false;
         }
     }

@@ -103,7 +103,8 @@ static bool offset_list(Checker *c, const AstExpr *e, uint32_t n_dims, TRead *re
         if (o->scale && !tessi_check_const_i32(c, o->scale, "a scale", &read->scale[d])) {
             ok = false;
         } else if (read->scale[d] < 1) {
-            CHECK_DIAG(c, DIAG_BAD_SCALE, o->scale->span, (long long)read->scale[d]);
+            CHECK_DIAG(c, DIAG_BAD_SCALE, o->scale->span, (long long)INT32_MAX,
+                       (long long)read->scale[d]);
             ok = false;
         }
     }

@@ -595,6 +595,21 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
 
 /* ---- What is asked for --------------------------------------------------------------------------------------------------------- */
 
+/* The values are products with what a mask has that comes with the run. */
+static bool reads_mask(Masks *m, ExprId value)
+{
+    const ExprList *list = tessi_expr_walk(&m->walk, m->to, &value, 1);
+    VEC_FOREACH (const ExprId, at, list) {
+        const Expr *e = tessi_expr(m->to, *at);
+        const Stage *s = e->kind == EXPR_LOAD
+                             ? tessi_stage(m->to, tessi_access(m->to, e->access)->producer)
+                             : NULL;
+        if (s && s->kind == STAGE_INPUT && m->to->inputs.at[s->image].is_mask)
+            return true;
+    }
+    return false;
+}
+
 /* Why these weights are no product of lines. */
 static const char *not_separable(Masks *m, const Taps *t)
 {
@@ -603,6 +618,8 @@ static const char *not_separable(Masks *m, const Taps *t)
     LowRank low;
     if (tessi_is_real(t->type) && m->fp == FP_STRICT)
         return "under strict rounding a sum of reals is added up as written";
+    if (reads_mask(m, t->value))
+        return "its coefficients come with the run";
     if (!tessi_taps_axis(m, t->value, 0, &axis))
         return "the variables of the window do not each move the reads along one dimension";
     bool flat = tessi_window(m->to, t->window)->n_vars == 2;
@@ -710,6 +727,9 @@ static ExprId computed(Rewrite *r, const Expr *e)
         asked = r->to->requests.at[window.ref - 1];
         now = tessi_expr_window(r->to, REDUCE_SUM, window.window, window.arg[0], window.arg[1]);
     }
+    /* A mask of one coefficient is taken as it stands by every method. */
+    if (asked.method != METHOD_AUTO && tessi_window_points(tessi_window(r->to, window.window)) == 1)
+        return now;
     if (asked.method == METHOD_FFT)
         return by_transforms(m, asked, now);
     const bool known = !(m->keeps_given && tessi_is_given_window(m->to, &m->walk, &window))

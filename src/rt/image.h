@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/scalar.h"
 
-enum { RT_IMAGE_DIMS = 5 };
+enum { RT_IMAGE_DIMS = 5, RT_IMAGE_CHANNELS = 64 /* of pseudo-inputs: the fields of a struct */ };
 
 typedef struct RtImage {
     ScalarType dtype;
@@ -52,7 +52,7 @@ bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_satura
 bool tessi_image_can_write(const char *path, Failure *f);
 
 /* Pseudo-inputs: KIND:SIZES with SIZES like 480x640 (1 to 4 dimensions, rows first); a last
- * dimension is added when channels > 1.
+ * dimension is added when channels > 1: for them, or for the bytes of a pixel when types[] differ.
  *   zero:HxW         every element 0
  *   constant:V:HxW   every element V, which the type must be able to hold
  *   random:SEED:HxW  element number k (row-major, channels included) is made from the bits of
@@ -64,7 +64,7 @@ bool tessi_image_can_write(const char *path, Failure *f);
  *                    channel: modulo 2^bits in integers, modulo 2 in bool, modulo 2^53, 2^24 or
  *                    2^11 in reals, so that it is always exact */
 bool tessi_image_is_pseudo(const char *spec);
-bool tessi_image_pseudo(const char *spec, ScalarType dtype, int channels, RtImage *image,
+bool tessi_image_pseudo(const char *spec, const ScalarType *types, int channels, RtImage *image,
                         Failure *f);
 
 /* Changes the element type, values untouched. To integers: every value must be representable, else

@@ -98,11 +98,9 @@ static Value ramp_value(ScalarType t, int64_t sum)
     return tessi_eval_cast(t, TYPE_I64, tessi_value_int(sum));
 }
 
-/* Sum of the coordinates of element k, channels not counted. */
+/* Sum of the coordinates of pixel k. */
 static int64_t coordinate_sum(const RtImage *image, int64_t k, int spatial)
 {
-    if (image->ndim > spatial)
-        k /= image->shape[spatial];
     int64_t sum = 0;
     for (int d = spatial - 1; d >= 0; d--) {
         sum += k % image->shape[d];
@@ -143,11 +141,30 @@ static bool constant_value(ScalarType t, const char *text, size_t n, Value *v, F
                        number, tessi_type_info(t)->name);
 }
 
-bool tessi_image_pseudo(const char *spec, ScalarType dtype, int channels, RtImage *image,
+/* Memory for pixels of these channels: elements of their type, or the bytes of a pixel where they differ in it. */
+static bool alloc_pixels(RtImage *image, const ScalarType *types, int channels, int spatial,
+                         int64_t *shape, Failure *f)
+{
+    bool mixed = false;
+    int64_t bytes = 0;
+    for (int c = 0; c < channels; c++) {
+        mixed = mixed || types[c] != types[0];
+        bytes += tessi_type_info(types[c])->bytes;
+    }
+    const int last = (int)(mixed ? bytes : channels);
+    shape[spatial] = last;
+    return tessi_image_alloc(image, mixed ? TYPE_U8 : types[0], spatial + (channels > 1), shape,
+                             last, f);
+}
+
+bool tessi_image_pseudo(const char *spec, const ScalarType *types, int channels, RtImage *image,
                         Failure *f)
 {
     *image = (RtImage){ 0 };
     int kind = kind_of(spec);
+    if (channels > RT_IMAGE_CHANNELS)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "pseudo-inputs have at most %d channels",
+                           RT_IMAGE_CHANNELS);
     if (kind < 0)
         return bad_spec(f, spec);
     const char *argument = spec + strlen(kinds[kind].prefix), *sizes = argument;
@@ -162,11 +179,14 @@ bool tessi_image_pseudo(const char *spec, ScalarType dtype, int channels, RtImag
     if (!parse_sizes(sizes, shape, &spatial))
         return bad_spec(f, spec);
 
-    Value constant = { 0 };
+    Value constant[RT_IMAGE_CHANNELS] = { 0 };
     uint64_t seed = 0;
-    if (kind == PSEUDO_CONSTANT) {
+    for (int c = 0; c < channels; c++) {
         Failure why = { 0 };
-        if (!constant_value(dtype, argument, (size_t)(sizes - 1 - argument), &constant, &why))
+        if (kind != PSEUDO_CONSTANT)
+            constant[c] = tessi_is_real(types[c]) ? tessi_value_real(0) : tessi_value_int(0);
+        else if (!constant_value(types[c], argument, (size_t)(sizes - 1 - argument), &constant[c],
+                                 &why))
             return why.status ? tessi_failf(f, why.status, "%.300s", why.text) : bad_spec(f, spec);
     }
     if (kind == PSEUDO_RANDOM) {
@@ -176,24 +196,22 @@ bool tessi_image_pseudo(const char *spec, ScalarType dtype, int channels, RtImag
         if (!isdigit((unsigned char)*argument) || end != sizes - 1 || errno)
             return bad_spec(f, spec);
     }
-    if (tessi_is_real(dtype) && kind == PSEUDO_ZERO)
-        constant = tessi_value_real(0);
-
-    int ndim = spatial;
-    if (channels > 1)
-        shape[ndim++] = channels;
-    if (!tessi_image_alloc(image, dtype, ndim, shape, channels > 1 ? channels : 1, f))
+    if (!alloc_pixels(image, types, channels, spatial, shape, f))
         return false;
-    const size_t element = tessi_type_info(dtype)->bytes;
-    const int64_t n = tessi_image_elements(image);
+    int64_t n_pixels = 1;
+    for (int d = 0; d < spatial; d++)
+        n_pixels *= shape[d];
     char *at = image->data;
-    for (int64_t k = 0; k < n; k++, at += element) {
-        Value v = constant;
-        if (kind == PSEUDO_RANDOM)
-            v = random_value(dtype, seed, (uint64_t)k);
-        else if (kind == PSEUDO_RAMP)
-            v = ramp_value(dtype, coordinate_sum(image, k, spatial));
-        tessi_store_element(dtype, at, v);
+    for (int64_t pixel = 0, k = 0; pixel < n_pixels; pixel++) {
+        for (int c = 0; c < channels; c++, k++) {
+            Value v = constant[c];
+            if (kind == PSEUDO_RANDOM)
+                v = random_value(types[c], seed, (uint64_t)k);
+            else if (kind == PSEUDO_RAMP)
+                v = ramp_value(types[c], coordinate_sum(image, pixel, spatial));
+            tessi_store_element(types[c], at, v);
+            at += tessi_type_info(types[c])->bytes;
+        }
     }
     return true;
 }

@@ -274,10 +274,12 @@ static void test_luma(void **state)
 
 static RtImage pseudo(const char *spec, ScalarType type, int channels)
 {
+    const ScalarType types[] = { type, type, type };
+    assert_true(channels <= 3);
     RtImage image;
     Failure f = { 0 };
     assert_true(tessi_image_is_pseudo(spec));
-    if (!tessi_image_pseudo(spec, type, channels, &image, &f))
+    if (!tessi_image_pseudo(spec, types, channels, &image, &f))
         fail_msg("%s: %s", spec, f.text);
     assert_int_equal(image.dtype, type);
     return image;
@@ -308,6 +310,27 @@ static void test_pseudo_values(void **state)
     image = pseudo("ramp:2x2x2x2", TYPE_BOOL, 1);
     assert_int_equal(element(&image, 15), 0);
     assert_int_equal(element(&image, 14), 1);
+    tessi_image_dispose(&image);
+}
+
+/* Fields of different types lie in their pixel byte after byte, each as it would in an image of its type. */
+static void test_pseudo_mixed(void **state)
+{
+    (void)state;
+    static const ScalarType types[] = { TYPE_U8, TYPE_F32 };
+    RtImage image;
+    Failure f = { 0 };
+    assert_true(tessi_image_pseudo("ramp:2x3", types, 2, &image, &f));
+    assert_true(image.dtype == TYPE_U8 && image.ndim == 3 && image.shape[2] == 5);
+    for (int64_t k = 0; k < 6; k++) {
+        const char *pixel = (const char *)image.data + 5 * k;
+        assert_int_equal(tessi_load_element(TYPE_U8, pixel).i, k % 3 + k / 3);
+        assert_true(tessi_load_element(TYPE_F32, pixel + 1).f == (double)(k % 3 + k / 3));
+    }
+    tessi_image_dispose(&image);
+    assert_false(tessi_image_pseudo("constant:0.5:2x3", types, 2, &image, &f)); /* no uint8 */
+    assert_true(tessi_image_pseudo("constant:7:2x3", types, 2, &image, &f));
+    assert_true(tessi_load_element(TYPE_F32, (const char *)image.data + 6).f == 7);
     tessi_image_dispose(&image);
 }
 
@@ -382,7 +405,7 @@ static void test_pseudo_refusals(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         RtImage image;
         Failure f = { 0 };
-        if (tessi_image_pseudo(cases[i].spec, cases[i].type, 1, &image, &f))
+        if (tessi_image_pseudo(cases[i].spec, &cases[i].type, 1, &image, &f))
             fail_msg("%s was made", cases[i].spec);
         assert_true(f.status != 0 && *f.text);
         assert_null(image.data);
@@ -410,11 +433,17 @@ static void test_missing_and_foreign_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convert),         cmocka_unit_test(test_writing_rounds_and_saturates),
-        cmocka_unit_test(test_stored_types),    cmocka_unit_test(test_shapes_of_pictures),
-        cmocka_unit_test(test_alloc_refuses),   cmocka_unit_test(test_luma),
-        cmocka_unit_test(test_pseudo_values),   cmocka_unit_test(test_pseudo_random),
-        cmocka_unit_test(test_pseudo_refusals), cmocka_unit_test(test_missing_and_foreign_files),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_writing_rounds_and_saturates),
+        cmocka_unit_test(test_stored_types),
+        cmocka_unit_test(test_shapes_of_pictures),
+        cmocka_unit_test(test_alloc_refuses),
+        cmocka_unit_test(test_luma),
+        cmocka_unit_test(test_pseudo_values),
+        cmocka_unit_test(test_pseudo_random),
+        cmocka_unit_test(test_pseudo_refusals),
+        cmocka_unit_test(test_pseudo_mixed),
+        cmocka_unit_test(test_missing_and_foreign_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
