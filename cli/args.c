@@ -82,9 +82,9 @@ static void print_command_help(CommandId c)
 
 static bool usage(int *status, const char *fmt, const char *what)
 {
-    fprintf(stderr, "tessera: ");
-    fprintf(stderr, fmt, what);
-    fprintf(stderr, "; see tessera --help\n");
+    char sentence[1000];
+    snprintf(sentence, sizeof sentence, fmt, what);
+    cli_fail("%s; see tessera --help", sentence);
     *status = EXIT_USAGE;
     return false;
 }
@@ -109,26 +109,52 @@ static int choice(const char *word, const char *const *words)
     return -1;
 }
 
+enum { MOST_NUMBER = 1000000 };
+
 static bool whole_number(const char *word, int least, int *out)
 {
     char *end;
     errno = 0;
     long n = strtol(word, &end, 10);
-    if (errno || end == word || *end || n < least || n > 1000000)
+    if (errno || end == word || *end || n < least || n > MOST_NUMBER)
         return false;
     *out = (int)n;
     return true;
 }
 
+/* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
+static const char *const targets[] = { "auto", "c", "cuda", "opencl", "interp", "loops", NULL };
+static const char *const modes[] = { "default", "strict", "fast", NULL };
+static const char *const generals[] = { "never", "meanwhile", "always", NULL };
+static const char *const whens[] = { "auto", "always", "never", NULL };
+static const char *const forms[] = { "text", "json", NULL };
+static const char *const dialects[] = { "tessera", "forma", NULL };
+static const char *const *const option_words[N_OPTIONS] = {
+    [OPT_TARGET] = targets, [OPT_FP] = modes,          [OPT_GENERAL] = generals,
+    [OPT_COLOR] = whens,    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects,
+};
+
+/* What can stand behind an option: "a, b or c", or of numbers their range. */
+static const char *possible(OptionId k, char *text, size_t size)
+{
+    const char *const *words = option_words[k];
+    size_t used = 0;
+    text[0] = '\0';
+    if (!words) {
+        snprintf(text, size, "a whole number from %d to %d", k == OPT_DEVICE ? 0 : 1, MOST_NUMBER);
+        return text;
+    }
+    for (int i = 0; words[i]; i++) {
+        const char *between = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        const int n = snprintf(text + used, size - used, "%s%s", between, words[i]);
+        used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
+    }
+    return text;
+}
+
 /* Puts one option into the line; false when its argument makes no sense. */
 static bool apply(CommandLine *line, OptionId k, const char *word)
 {
-    static const char *const targets[] = { "auto", "c", "cuda", "opencl", "interp", "loops", NULL };
-    static const char *const modes[] = { "default", "strict", "fast", NULL };
-    static const char *const generals[] = { "never", "meanwhile", "always", NULL };
-    static const char *const whens[] = { "auto", "always", "never", NULL };
-    static const char *const forms[] = { "text", "json", NULL };
-    static const char *const dialects[] = { "tessera", "forma", NULL };
     int n;
     switch (k) {
     case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; return true;
@@ -151,6 +177,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_DIAGNOSTICS:
         n = choice(word, forms);
         line->json_diagnostics = n == 1;
+        cli_say_json(n == 1);
         return n >= 0;
     case OPT_DIALECT:
         n = choice(word, dialects);
@@ -267,11 +294,20 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         }
         if (!takes(line->command, k))
             return usage(status, "this command takes no --%s", option_info[k].name);
-        if (!apply(line, k, optarg))
-            return usage(status, "that is no argument for --%s", option_info[k].name);
+        if (!apply(line, k, optarg)) {
+            char words[200];
+            cli_fail("--%s takes %s, not '%s'; see tessera --help", option_info[k].name,
+                     possible(k, words, sizeof words), optarg);
+            *status = EXIT_USAGE;
+            return false;
+        }
     }
     for (; optind < argc; optind++) /* after -- */
         line->words[line->n_words++] = argv[optind];
+
+    const tess_target target = line->options.target;
+    if (line->options.device_bytes && target != TESS_TARGET_CUDA && target != TESS_TARGET_OPENCL)
+        return usage(status, "--device-memory is for --target=cuda and --target=%s", "opencl");
 
     bool wants_program = line->command != CMD_MACHINE && line->command != CMD_BORDERS;
     if (wants_program) {

@@ -45,6 +45,11 @@ void cli_free(CommandLine *line);
 __attribute__((format(printf, 1, 2)))
 #endif
 int cli_fail(const char *fmt, ...); /* "tessera: ..."; returns EXIT_DIAGNOSED */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void cli_warn(const char *fmt, ...);
+void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file: with the file in front unless it is in the sentence. */
 int cli_fail_about(const char *path, const char *sentence);
 bool cli_color(const CommandLine *line);
@@ -61,6 +66,7 @@ typedef struct Session {
     tess_program *program;
     tess_args *args;
     DLTensor **images; /* one per input of the program, NULL where none; owned */
+    bool *given;       /* likewise: it was named on the command line */
     size_t n_images;
 } Session;
 /* Reads and compiles the program; binds inputs and numbers when `bind`. False after saying why. */
@@ -69,6 +75,8 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
 void cli_close(Session *s);
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
+
+char *cli_folder_of(const char *path); /* owned by the caller; NULL without memory */
 
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,

@@ -4,7 +4,7 @@
 int cmd_build(const CommandLine *line)
 {
     if (line->n_outputs == 0) {
-        fputs("tessera: say where the result goes: -o NAME.c (or .cu, .cl, .o, .so, .a)\n", stderr);
+        cli_fail("say where the result goes: -o NAME.c (or .cu, .cl, .o, .so, .a)");
         return EXIT_USAGE;
     }
     Session s;

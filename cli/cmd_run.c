@@ -185,8 +185,6 @@ static bool run_each_channel(const CommandLine *line, Session *s)
 static bool check_outputs(const CommandLine *line, const Session *s)
 {
     size_t n = tess_program_outputs(s->program);
-    if (line->n_outputs == 0 && n == 1)
-        return cli_fail("say where the result goes: -o FILE"), false;
     if (line->n_outputs != n)
         return cli_fail("the program returns %zu image%s, but %zu -o %s given", n,
                         n == 1 ? "" : "s", line->n_outputs, line->n_outputs == 1 ? "was" : "were"),
@@ -204,6 +202,10 @@ static bool check_outputs(const CommandLine *line, const Session *s)
 
 int cmd_run(const CommandLine *line)
 {
+    if (line->n_outputs == 0) {
+        cli_fail("say where the result goes: -o FILE");
+        return EXIT_USAGE;
+    }
     Session s;
     bool ok = cli_open(line, &s, true) && check_outputs(line, &s);
     if (ok && line->each_channel)

@@ -46,7 +46,7 @@ static bool write_plan(const char *path, const char *text)
 int cmd_tune(const CommandLine *line)
 {
     if (line->n_outputs != 1) {
-        fputs("tessera: say where the plan goes: -o NAME.plan (- is standard output)\n", stderr);
+        cli_fail("say where the plan goes: -o NAME.plan (- is standard output)");
         return EXIT_USAGE;
     }
     Session s;

@@ -8,15 +8,54 @@
 
 #include "cli/cli.h"
 
+static bool as_json;
+
+void cli_say_json(bool json)
+{
+    as_json = json;
+}
+
+/* With the members that diagnostics of programs have; those about a place are left out. */
+static void say_json(const char *severity, const char *sentence)
+{
+    fprintf(stderr, "{\"severity\":\"%s\",\"message\":\"", severity);
+    for (const char *s = sentence; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(stderr, "\\%c", c);
+        else if (c < 32 || c == 127)
+            fprintf(stderr, "\\u%04x", (unsigned)c);
+        else
+            fputc(c, stderr);
+    }
+    fputs("\"}\n", stderr);
+}
+
+static void say(const char *severity, const char *fmt, va_list args)
+{
+    char sentence[4096];
+    vsnprintf(sentence, sizeof sentence, fmt, args);
+    if (as_json)
+        say_json(severity, sentence);
+    else
+        fprintf(stderr, "tessera: %s\n", sentence);
+}
+
 int cli_fail(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fputs("tessera: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    say("error", fmt, args);
     va_end(args);
     return EXIT_DIAGNOSED;
+}
+
+void cli_warn(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say("warning", fmt, args);
+    va_end(args);
 }
 
 int cli_fail_about(const char *path, const char *sentence)

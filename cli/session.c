@@ -119,6 +119,16 @@ static char *plan_text(const char *path)
         memcpy(text, word, sizeof word);
         return strcat(text, path);
     }
+    if (strcmp(path, "-") != 0 && !strpbrk(path, "./")
+        && access(path, F_OK) != 0) { /* a name, it seems */
+        char names[512] = "";
+        for (size_t i = 0; tess_preset(i); i++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                     tess_preset(i));
+        return cli_fail("there is no plan '%s': it is no file, and those with names are %s", path,
+                        names),
+               NULL;
+    }
     return cli_read_text(path, &n);
 }
 
@@ -159,6 +169,15 @@ static bool replace(DLTensor **image, DLTensor *made, tess_status status, const 
     tess_image_free(*image);
     *image = made;
     return true;
+}
+
+/* Whether pixels have fields of several types: they are bound as their bytes. */
+static bool is_mixed(const tess_info *info)
+{
+    for (int c = 1; c < info->n_channels; c++)
+        if (memcmp(&info->channel_types[c], &info->channel_types[0], sizeof(DLDataType)) != 0)
+            return true;
+    return false;
 }
 
 /* Makes the channels of a picture those that the program wants, where an option allows it. */
@@ -207,8 +226,9 @@ bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const cha
         cli_fail_about(path, error);
         return false;
     }
-    bool ok = fit_channels(line, &info, path, &image);
-    if (ok && memcmp(&image->dtype, &info.dtype, sizeof info.dtype) != 0) {
+    const bool mixed = is_mixed(&info);
+    bool ok = mixed || fit_channels(line, &info, path, &image);
+    if (ok && !mixed && memcmp(&image->dtype, &info.dtype, sizeof info.dtype) != 0) {
         DLTensor *made = NULL;
         tess_status status = tess_image_convert(image, info.dtype, &made, error, sizeof error);
         ok = replace(&image, made, status, path, error);
@@ -249,6 +269,9 @@ static bool bind_named(const CommandLine *line, Session *s, const char *word, si
         return false;
     }
     const char *value = word + length + 1;
+    if (s->given[index])
+        return cli_fail("'%s' is given twice", info.name), false;
+    s->given[index] = true;
     if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
         return cli_bind_image(line, s, index, value);
     double number;
@@ -284,7 +307,8 @@ static bool bind_words(const CommandLine *line, Session *s)
 {
     s->n_images = tess_program_inputs(s->program);
     s->images = calloc(s->n_images + 1, sizeof *s->images);
-    if (!s->images || tess_args_new(s->program, &s->args) != TESS_OK) {
+    s->given = calloc(s->n_images + 1, sizeof *s->given);
+    if (!s->images || !s->given || tess_args_new(s->program, &s->args) != TESS_OK) {
         cli_fail("out of memory");
         return false;
     }
@@ -301,17 +325,26 @@ static bool bind_words(const CommandLine *line, Session *s)
 }
 
 /* `use "mine";` finds mine.tess beside the program. */
-static char *folder_of(const char *path)
+char *cli_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+static bool takes_masks(const tess_program *p)
+{
+    tess_info info = { .struct_size = sizeof info };
+    for (size_t i = 0; i < tess_program_inputs(p); i++)
+        if (tess_program_input(p, i, &info) == TESS_OK && info.kind == TESS_MASK)
+            return true;
+    return false;
 }
 
 bool cli_open(const CommandLine *line, Session *s, bool bind)
 {
     memset(s, 0, sizeof *s);
     tess_options options = line->options;
-    options.library = s->folder = folder_of(line->program);
+    options.library = s->folder = cli_folder_of(line->program);
     if (!collect_constants(line, s) || !read_texts(line, s, &options))
         return false;
     options.constants = s->constants;
@@ -329,6 +362,8 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
     tess_diags_free(diags);
     if (status != TESS_OK)
         return false;
+    if (line->options.general != TESS_GENERAL_NEVER && !line->quiet && !takes_masks(s->program))
+        cli_warn("--general does nothing here: the program takes no masks");
     return !bind || bind_words(line, s);
 }
 
@@ -341,6 +376,7 @@ void cli_close(Session *s)
     for (size_t i = 0; s->constants && s->constants[i].name; i++)
         free((char *)s->constants[i].name);
     free(s->images);
+    free(s->given);
     free(s->constants);
     free(s->folder);
     free(s->text);

@@ -128,7 +128,8 @@ TESS_API size_t tess_program_outputs(const tess_program *p);
 TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info);
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
 
-/* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "loops", "c", "header". *text is owned by the caller;
+/* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of few points),
+ * "loops", "c", "header", "cuda", "opencl". *text is owned by the caller;
  * free with tess_text_free. With args (may be NULL) the sizes are known. */
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
                                char **text, tess_diags **diags);

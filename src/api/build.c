@@ -1,5 +1,6 @@
 /* tess_build: ahead of time, to text in C, CUDA C++ or OpenCL C with its header and self-test, or on to an object, a shared library or an
  * archive. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -37,6 +38,42 @@ static const char *base_name(Arena *a, const char *path, const char *suffix)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     return tessi_strndup(a, name, strlen(name) - strlen(suffix));
+}
+
+/* C and kernels have headers of their own: one must not take the place of the other, which would no longer compile. `mark` is what a
+ * header of this kind includes. */
+static const char *const header_mark[] = { [PRODUCT_C] = NULL,
+                                           [PRODUCT_BINARY] = NULL,
+                                           [PRODUCT_CUDA] = "cuda_runtime_api.h",
+                                           [PRODUCT_OPENCL] = "CL_TARGET_OPENCL_VERSION" };
+
+/* What made the header with this text: a product that has its like. */
+static ProductKind kind_of_header(const char *text)
+{
+    for (ProductKind k = PRODUCT_CUDA; k <= PRODUCT_OPENCL; k++)
+        if (strstr(text, header_mark[k]))
+            return k;
+    return PRODUCT_C;
+}
+
+static bool check_header(const char *path, const char *header, Arena *a, Failure *f)
+{
+    enum { LARGEST_HEADER = 1 << 20 };
+    static const char *const what[] = {
+        [PRODUCT_C] = "C", [PRODUCT_CUDA] = "CUDA", [PRODUCT_OPENCL] = "OpenCL"
+    };
+    uint8_t *data;
+    size_t n;
+    if (!tessi_file_exists(path) || !tessi_file_read(path, LARGEST_HEADER, &data, &n, NULL))
+        return true;
+    const char *text = tessi_strndup(a, (const char *)data, n);
+    free(data);
+    const ProductKind there = kind_of_header(text), wanted = kind_of_header(header);
+    return there == wanted || !strstr(text, "by Tessera.")
+           || tessi_failf(f, TESS_ERROR_FILE,
+                          "%s is the header of a build for %s, which one for %s would replace: "
+                          "give it another name, or remove that",
+                          path, what[there], what[wanted]);
 }
 
 static bool write_product(tess_program *p, const char *path, const Product *product,
@@ -128,8 +165,9 @@ static bool build(tess_program *p, const char *path, tess_diags **d)
         return false;
     const char *header_path =
         tessi_sprintf(&v->arena, "%.*s.h", (int)(strlen(path) - strlen(product->suffix)), path);
-    return write_product(p, path, product, tessi_text_str(&text), tessi_text_str(&header),
-                         header_path, f);
+    return check_header(header_path, tessi_text_str(&header), &v->arena, f)
+           && write_product(p, path, product, tessi_text_str(&text), tessi_text_str(&header),
+                            header_path, f);
 }
 
 tess_status tess_build(tess_program *p, const char *path, tess_diags **diags)

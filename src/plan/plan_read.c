@@ -17,16 +17,19 @@
 
 enum { MAX_NAME = 4096 };
 
+typedef VEC(const char *) Words;
+
 typedef struct PlanReader {
     Arena *arena;
     Diags *diags;
     const Graph *g;
     const PlanFacts *f;
     Plan *p;
-    PlanGroup *group; /* being read; NULL = none yet */
-    PlanPass *pass;   /* being read; NULL = the members are */
-    const char **why; /* where a reason goes */
-    bool *placed;     /* by StageId */
+    PlanGroup *group;                 /* being read; NULL = none yet */
+    PlanPass *pass;                   /* being read; NULL = the members are */
+    Words of_plan, of_group, of_pass; /* first words of the lines read */
+    const char **why;                 /* where a reason goes */
+    bool *placed;                     /* by StageId */
     int line;
     const char *at, *end; /* rest of the line */
 } PlanReader;
@@ -313,6 +316,7 @@ static bool read_pass(PlanReader *r)
         return bad(r, DIAG_BAD_PLAN_TEXT, "a pass belongs to a group");
     VEC_PUSH(r->arena, &r->group->passes, pass);
     r->pass = &r->group->passes.at[r->group->passes.n - 1];
+    r->of_pass.n = 0;
     return line_ends(r);
 }
 
@@ -473,6 +477,7 @@ static bool read_group(PlanReader *r)
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
     r->pass = NULL;
+    r->of_group.n = 0;
     r->why = &r->group->reason;
     return line_ends(r);
 }
@@ -486,13 +491,48 @@ static bool read_dimension_of(PlanReader *r, int8_t *out)
     return line_ends(r);
 }
 
+/* Lines that there may be several of: the others say what a later one would take back. */
+static bool may_repeat(const char *key)
+{
+    static const char *const keys[] = { "stage", "group", "pass", "why", "shared", "constant" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (tessi_streq(key, keys[i]))
+            return true;
+    return false;
+}
+
+/* The line speaks of the pass begun last. */
+static bool is_of_pass(const PlanReader *r, const char *key)
+{
+    return r->pass
+           && (tessi_streq(key, "rows") || tessi_streq(key, "outputs") || tessi_streq(key, "band"));
+}
+
+static bool check_repeated(PlanReader *r, const char *key)
+{
+    const bool of_plan =
+        tessi_streq(key, "plan") || tessi_streq(key, "machine") || tessi_streq(key, "target");
+    const bool of_pass = is_of_pass(r, key);
+    Words *seen = of_plan ? &r->of_plan : of_pass ? &r->of_pass : &r->of_group;
+    if (may_repeat(key))
+        return true;
+    VEC_FOREACH (const char *, other, seen)
+        if (tessi_streq(key, *other))
+            return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is said twice of the same %s", key,
+                       of_plan   ? "plan"
+                       : of_pass ? "pass"
+                                 : "group");
+    VEC_PUSH(r->arena, seen, key);
+    return true;
+}
+
 static bool read_line(PlanReader *r)
 {
     skip_blanks(r);
     if (r->at == r->end || *r->at == '#')
         return true;
     const char *key = word(r);
-    if (!key)
+    if (!key || !check_repeated(r, key))
         return false;
     if (tessi_streq(key, "why"))
         return read_reason(r);
@@ -522,9 +562,7 @@ static bool read_line(PlanReader *r)
         r->group->stream = true;
         return line_ends(r);
     }
-    bool of_pass =
-        r->pass
-        && (tessi_streq(key, "rows") || tessi_streq(key, "outputs") || tessi_streq(key, "band"));
+    const bool of_pass = is_of_pass(r, key);
     if (tessi_streq(key, "target"))
         return read_target(r);
     bool of_group =

@@ -34,6 +34,14 @@ return f(a);
 """
 
 
+MIXED = """struct px { uint8 r; float d; }
+stencil f(vector#2 px X) { return X.d + 0.5 * X.r; }
+parameter M, N;
+vector#2 px a[M, N];
+return f(a);
+"""
+
+
 def one_sentence(name, result, words=(), status=1):
     code, out, err = result
     lines = [line for line in err.splitlines() if line.strip()]
@@ -63,6 +71,11 @@ def test_usage(folder):
     one_sentence("bad number", run("run", folder / "blur.tess", "--threads=many"), ["--threads"], 2)
     one_sentence("option of another command", run("check", folder / "blur.tess", "--runs=3"), ["--runs"], 2)
     one_sentence("no program", run("run"), ["PROGRAM"], 2)
+    one_sentence("run without output", run("run", folder / "blur.tess", folder / "a.npy"), ["-o"], 2)
+    for option, words in (("target", "auto, c, cuda, opencl, interp or loops"), ("fp", "default, strict or fast"),
+                          ("general", "never, meanwhile or always"), ("diagnostics", "text or json"), ("threads", "1 to 1000000")):
+        one_sentence(f"--{option} of what is not", run("run", folder / "blur.tess", f"--{option}=foo"), [words, "'foo'"], 2)
+    one_sentence("memory of no device", run("run", folder / "blur.tess", "--device-memory=4"), ["--target=opencl"], 2)
     one_sentence("build without output", run("build", folder / "blur.tess"), ["-o"], 2)
 
 
@@ -98,6 +111,9 @@ def test_run(folder):
     code, out, err = run("run", folder / "two.tess", "b=" + str(a), a, "s=3", "-o", folder / "x.npy", "-o", folder / "y.npy")
     check("by name and by order", code == 0 and tool.read_npy(folder / "x.npy")[2] == [3, 6, 9, 12, 15, 18], err)
     code, out, err = run("run", folder / "two.tess", "random:7:5x4", "ramp:5x4", "-o", folder / "x.npy", "-o", folder / "y.npy")
+    (folder / "mixed.tess").write_text(MIXED)
+    mixed, _, mixed_err = run("run", folder / "mixed.tess", "ramp:2x3", "-o", folder / "m.npy", "--verify")
+    check("pseudo-inputs of mixed types", mixed == 0 and tool.read_npy(folder / "m.npy")[2] == [0, 1.5, 3, 1.5, 3, 4.5], mixed_err)
     check("pseudo-inputs", code == 0 and tool.read_npy(folder / "y.npy")[2][:5] == [0, 2, 4, 6, 2], err)
     code, out, err = run("run", folder / "blur.tess", "ramp:3x300", "-o", folder / "s.pgm")
     check("saturation is told", code == 0 and "saturated" in err, err)
@@ -107,6 +123,40 @@ def test_run(folder):
     check("standard output", code == 0 and "NUMPY" in out, err)
     code, out, err = run("run", folder / "blur.tess", "-", "-o", folder / "b.npy", stdin=b"P5 3 2 255\n\x01\x02\x03\x04\x05\x06")
     check("standard input", code == 0 and abs(tool.read_npy(folder / "b.npy")[2][0] - 5 / 3) < 1e-6, err)
+
+
+def test_what_is_asked_in_vain(folder):
+    code, out, err = run("run", folder / "blur.tess", "ramp:3x4", "-o", folder / "v.npy", "--general=always")
+    check("--general without masks", code == 0 and "takes no masks" in err and err.count("\n") == 1, err)
+    code, out, err = run("run", folder / "blur.tess", folder / "no\"ne.npy", "-o", folder / "v.npy", "--diagnostics=json")
+    said = [json.loads(line) for line in err.splitlines()]
+    check("files in JSON", code == 1 and len(said) == 1 and said[0]["severity"] == "error" and 'no"ne.npy' in said[0]["message"], err)
+    code, out, err = run("run", folder / "blur.tess", "--diagnostics=json", "--target=foo")
+    check("usage in JSON", code == 2 and "--target takes" in json.loads(err)["message"], err)
+    asked = (tool.ROOT / "bench/programs/conv2d_given.tess").read_text().replace("convolve(X, w)", "convolve(X, w, method = separable)")
+    (folder / "asked.tess").write_text(asked)
+    code, out, err = run("run", folder / "asked.tess", "ramp:3x4", "ramp:3x3", "-o", folder / "v.npy")
+    check("separable with coefficients of the run", code == 1 and "its coefficients come with the run" in err, err)
+
+
+def test_check_definitions(folder):
+    code, out, err = run("check", tool.ROOT / "lib" / "filters.tess")
+    check("a library", code == 0 and not err, err)
+    (folder / "mine.tess").write_text("stencil f(vector#2 float a) { return a + q; }\n")
+    code, out, err = run("check", folder / "mine.tess")
+    check("a mistake in a library", code == 1 and "mine.tess:1:42" in err and "'q'" in err and "return'" not in err, err)
+    (folder / "half.tess").write_text("stencil f(vector#2 float a) { return a; }\nparameter M, N;\n")
+    code, out, err = run("check", folder / "half.tess")
+    check("a program without return", code == 1 and "the program has no 'return'" in err, err)
+
+
+def test_build_headers(folder):
+    for suffix, status in ((".c", 0), (".c", 0), (".so", 0), (".cu", 1), (".cl", 1)):
+        before = (folder / "kept.h").read_bytes() if (folder / "kept.h").exists() else b""
+        code, out, err = run("build", folder / "blur.tess", "-o", folder / ("kept" + suffix))
+        good = code == status and (status == 0 or ("is the header of a build for C" in err and (folder / "kept.h").read_bytes() == before))
+        check(f"build kept{suffix}", good, err)
+        check(f"kept{suffix} is written with its header only", (folder / ("kept" + suffix)).exists() == (status == 0))
 
 
 def test_colour(folder):
@@ -135,7 +185,6 @@ def test_bad_input(folder):
         ("a folder as image", ["run", blur, folder, "-o", out_path], []),
         ("no image given", ["run", blur, "-o", out_path], ["input"]),
         ("too many images", ["run", blur, a, a, "-o", out_path], []),
-        ("no output", ["run", blur, a], ["-o"]),
         ("too many outputs", ["run", blur, a, "-o", out_path, "-o", out_path], []),
         ("one file for two results", ["run", folder / "two.tess", a, a, "-o", out_path, "-o", out_path], ["two results"]),
         ("unknown name", ["run", blur, a, "sigma=2", "-o", out_path], ["sigma", "it has M, N, input"]),
@@ -149,9 +198,17 @@ def test_bad_input(folder):
         ("no such device", ["run", blur, a, "-o", out_path, "--device=9"], ["device 9"]),
         ("wrong dimensions", ["run", blur, "zero:4", "-o", out_path], ["1 dimension,"]),
         ("no such stop", ["explain", blur, "--dump=grpah"], ["graph"]),
+        ("no such name of a plan", ["run", blur, a, "-o", out_path, "--plan=nonsense"], ["'nonsense'", "lecture-tiled"]),
+        ("an image twice", ["run", blur, f"input={a}", f"input={a}", "-o", out_path], ["'input' is given twice"]),
+        ("a number twice", ["run", folder / "two.tess", a, a, "s=1", "s=2", "-o", out_path, "-o", folder / "z.npy"], ["'s' is given twice"]),
+        ("no mask", ["run", tool.ROOT / "bench/programs/conv2d_given.tess", a, "-o", out_path], ["the mask 'w' is not given"]),
+        ("a line of a plan twice", ["run", blur, a, "-o", out_path, f"--plan={folder / 'twice.plan'}"], ["line 5: 'loops' is said twice of the same group"]),
+        ("channels of mixed types", ["run", folder / "mixed.tess", "-o", out_path, f"{folder / 'a3.npy'}"], ["pixels of 3 bytes", "have 5"]),
         ("no such plan", ["run", blur, a, "-o", out_path, f"--plan={folder / 'none.plan'}"], ["none.plan"]),
         ("build to a strange suffix", ["build", blur, "-o", folder / "x.exe"], [".c"]),
     ]
+    (folder / "twice.plan").write_text("plan p\ngroup output\nstage output memory\nloops 0 1\nloops 0 1\n")
+    tool.write_npy(folder / "a3.npy", (2, 2, 3), "|u1", range(12))
     for name, arguments, words in bad:
         one_sentence(name, run(*arguments), words)
     hostile = {
@@ -401,7 +458,7 @@ with tool.workspace() as place:
     (place / "two.tess").write_text(TWO)
     (place / "colour.tess").write_text(COLOUR)
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
-    for test in (test_information, test_usage, test_check, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
+    for test in (test_information, test_usage, test_check, test_check_definitions, test_build_headers, test_what_is_asked_in_vain, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
                  test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room, test_large_but_fits, test_progress, test_too_large,
                  test_without_compiler, test_cache, test_explain, test_tune, test_bench):
         test(place)

@@ -47,6 +47,7 @@ def opencl_has_a_device(folder):
 
 def build(folder, program, suffix, *options):
     path = folder / f"{program.stem}{suffix}"
+    path.with_suffix(".h").unlink(missing_ok=True)  # that of the other language is not written over
     code, _, errors = tool.run("build", program, "-o", path, *options)
     tool.check(f"build {path.name}", code == 0, errors)
     if code == 0:

@@ -43,7 +43,8 @@ def compare(path, text):
 
 def kernels_of(program, folder):
     for suffix, language in ((".cu", "cuda"), (".cl", "opencl")):
-        path = folder / f"{program.stem}{suffix}"
+        path = folder / language / f"{program.stem}{suffix}"  # headers of two languages have one name
+        path.parent.mkdir(exist_ok=True)
         code, _, errors = tool.run("build", program.relative_to(tool.ROOT), KERNEL_MACHINE, "-o", path)
         tool.check(f"build {path.name}", code == 0, errors)
         text = path.read_text() if code == 0 else ""
