@@ -25,6 +25,7 @@ K = (3, 5, 7, 9, 11, 15, 17, 23, 31, 43)
 STENCILS = ("blur", "sobel", "gauss3", "laplace5", "unsharp", "harris", "canny")
 HEAVY = ("bilateral", "night")
 BYTES = ("blur_u8", "box3_u8", "gauss5_u8", "sobel_u8")
+MEDIANS = (5, 9, 31)
 PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night") # as in the paper on borders
 FUSED = ("blur", "canny", "harris")                                 # as in the paper on fusion
 BORDERS = ("none", "clamp", "mirror", "wrap", "constant")
@@ -143,6 +144,9 @@ def programs():
     """(name, program, inputs): the sizes stand for @."""
     for name in (*STENCILS, *HEAVY, *BYTES):
         yield name, PROGRAMS / f"{name}.tess", ["random:1:3x@" if name == "unsharp" else "random:1:@"]
+    yield "bilateral_fast", PROGRAMS / "bilateral.tess", ["random:1:@", "--fp=fast"]
+    for k in MEDIANS:
+        yield f"median{k}_u8", PROGRAMS / "median_u8.tess", ["random:1:@", f"R={k // 2}"]
     for k in K:
         yield f"conv2d_{k}", PROGRAMS / "conv2d.tess", ["random:1:@", f"R={k // 2}"]
     for k in K:
