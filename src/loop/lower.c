@@ -1,4 +1,6 @@
 /* Lowering of a whole program: what it takes and gives, where each stage is stored, one function a group. */
+#include <string.h>
+
 #include "loop/lower.h"
 #include "loop/lower_parts.h"
 
@@ -111,8 +113,11 @@ const char *tessi_group_comment(Lower *l, const PlanGroup *group)
     tessi_text_init(&t, l->arena);
     for (uint32_t i = 0; i < group->members.n; i++)
         tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, group->members.at[i])->name);
-    if (group->reason && *group->reason)
-        tessi_text_addf(&t, "\n%s", group->reason);
+    const char *reason = group->reason
+                             ? group->reason
+                             : ""; /* its first line; all of it is in the head of the file */
+    if (*reason)
+        tessi_text_addf(&t, "\n%.*s", (int)strcspn(reason, "\n"), reason);
     return tessi_text_str(&t);
 }
 

@@ -77,8 +77,10 @@ void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const Offset
 /* Evaluations a point when each of `rows` rows evaluates the set and equal places are computed once. */
 double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows);
 typedef struct RowCost {
-    double seconds; /* of one point */
-    double nodes;   /* of the code of a block */
+    double seconds;    /* of one point */
+    double nodes;      /* of the code of a block */
+    double operations; /* arithmetic of one point */
+    double once;       /* the same if every inlined stage were computed once a point */
 } RowCost;
 /* Stages computed together, `rows` rows at once. */
 RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -92,6 +94,10 @@ RowCost tessi_plan_cost_of_repeating(const PlanFacts *f, const Analysis *an, con
 RowCost tessi_plan_cost_of_carrying(const PlanFacts *f, const Analysis *an, const Machine *m,
                                     const Plan *p, const StageList *stages, uint32_t rows,
                                     uint32_t down);
+/* Why so many rows (and vectors side by side, with windows) of the stages are computed at once; NULL for one. */
+const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, const StageList *stages, uint8_t rows,
+                                   uint8_t columns);
 /* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 /* ---- plan_carry.c: stages in registers */
@@ -106,6 +112,9 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
                                uint8_t *columns);
 /* What a point of the stages does not load because the rows and vectors of a step share it, when each stage has steps of its own. */
 double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages);
+/* The same with steps of so many rows and vectors. */
+double tessi_plan_shared_by(const PlanFacts *f, const Machine *m, const StageList *stages,
+                            uint8_t rows, uint8_t columns);
 /* What a point of the stages takes longer since the rows of pixels that its windows run over, in a region so wide, do not stay in the near
  * cache until the next `rows` rows read them again. */
 double tessi_plan_reread_seconds(const PlanFacts *f, const Machine *m, const StageList *stages,
@@ -136,6 +145,44 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
                                      StageId id, PlanGroup *group);
 /* Makes a group the kernel that was chosen; of points where none was. */
 void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group);
+/* ---- plan_cost.c, for reasons */
+/* A number for people: "9", "0.25". */
+const char *tessi_plan_number(Arena *a, double x);
+/* Rounded; of a unit small enough. */
+long long tessi_plan_amount(double x);
+void tessi_plan_add_reason(Arena *a, const char **reason, const char *more);
+/* ---- plan_explain.c */
+/* Adds to the reasons of a plan for CPUs what the model expects of its groups. */
+void tessi_plan_explain(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_tile_cost.c */
+/* What a group moves through memory, by the point: every image that it reads or writes once. */
+typedef struct PlanTraffic {
+    double read, written; /* bytes */
+    double images;
+} PlanTraffic;
+PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
+/* Memory and arithmetic overlap, but not perfectly. */
+double tessi_plan_together(double compute, double memory);
+typedef struct PlanTile {
+    int64_t size[MAX_DIMS];
+    uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
+    double seconds; /* of a point of the members: arithmetic and scratch memory */
+    double overlap; /* operations, over those without overlap */
+    double
+        other; /* of a point, memory too: with rings where it has none, and without; negative: cannot be */
+    double next; /* the same of the best tile of another size; negative: none */
+    int64_t next_size[MAX_DIMS];
+    const char *facts; /* of GPUs: what the kernel comes to */
+} PlanTile;
+/* Scratch memory of a tile of a group. */
+int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
+                              const PlanRegions *regions, const int64_t *tile, uint16_t roll);
+/* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
+PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                                 const PlanRegions *regions, const RowCost *pass_cost,
+                                 const RowCost *members, double images, const int64_t *size,
+                                 uint16_t roll);
 /* ---- plan_fuse.c */
 /* Turns groups into passes of the groups that read them where that is expected to pay. */
 void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
@@ -154,6 +201,7 @@ void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group
 typedef struct KernelCost {
     double instructions,
         plain_instructions; /* issued for a point, all kinds; without rules (of a part: a thread's, without loads) */
+    double operations, once; /* arithmetic; the same if each stage were computed once a point */
     double dram_seconds, issue_seconds;
     double cache_seconds,
         rule_cache_seconds; /* loads that hit near caches; with reads beside the tile one by one */
@@ -251,11 +299,21 @@ void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int d
 /* ---- plan_gpu_tile.c */
 /* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative when it cannot be. */
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
-                              const Plan *p, PlanGroup *group, PlanRegions *regions);
+                              const Plan *p, PlanGroup *group, PlanRegions *regions,
+                              PlanTile *tile);
 /* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of 2048 x 2048: the
  * model of the paper on borders by index-set splitting, with the time of the memory beside that of instructions. */
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
                              Split split);
+/* Instructions that answer one coordinate by its rule. */
+double tessi_plan_rule_instructions(Border rule);
+/* ---- plan_gpu_explain.c: reasons of a group */
+/* The gain of splitting and the choice. */
+const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup *group,
+                                    const KernelCost *cost);
+/* Bytes, operations and what is computed again. */
+const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                     const KernelCost *cost);
 
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Stage *s);

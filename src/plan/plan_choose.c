@@ -95,17 +95,7 @@ static void find_uses(Chooser *c)
 
 static long long picoseconds(double seconds)
 {
-    double ps = seconds * 1e12 + 0.5;
-    return ps > 9e15 ? (long long)9e15 : (long long)ps;
-}
-
-/* A number of reads for people: "9", "0.25". */
-static const char *count(Arena *a, double x)
-{
-    long long hundredths = x > 9e15 ? (long long)9e15 : (long long)(x * 100 + 0.5);
-    if (hundredths % 100 == 0)
-        return tessi_sprintf(a, "%lld", hundredths / 100);
-    return tessi_sprintf(a, "%lld.%02lld", hundredths / 100, hundredths % 100);
+    return tessi_plan_amount(seconds * 1e12);
 }
 
 /* What repeating a stage costs its readers a point, beyond computing it once. They may need what it is computed from anyway: this looks at
@@ -158,10 +148,10 @@ static void place(Chooser *c, StageId id)
     bool small =
         c->nodes[id.v]
         <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
-    const char *taps = count(a, c->taps[id.v]);
+    const char *taps = tessi_plan_number(a, c->taps[id.v]);
     if (evaluations < c->taps[id.v])
         taps = tessi_sprintf(a, "%s times a point, %s where %u rows share them", taps,
-                             count(a, evaluations), rows);
+                             tessi_plan_number(a, evaluations), rows);
     else
         taps = tessi_sprintf(a, "%s times a point", taps);
     if (c->f->returned[id.v])
@@ -328,6 +318,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     tessi_plan_choose_rows(f, an, m, c.p);
     tessi_plan_choose_carries(f, an, m, c.p);
     choose_streams(&c);
+    tessi_plan_explain(f, an, m, c.p);
     return c.p;
 }
 

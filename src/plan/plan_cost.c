@@ -39,3 +39,23 @@ double tessi_plan_trip_seconds(const Machine *m, ScalarType t)
 {
     return 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
 }
+
+/* ---- Reasons --------------------------------------------------------------------------------------------------------------- */
+
+const char *tessi_plan_number(Arena *a, double x)
+{
+    long long hundredths = tessi_plan_amount(x * 100);
+    if (hundredths % 100 == 0)
+        return tessi_sprintf(a, "%lld", hundredths / 100);
+    return tessi_sprintf(a, "%lld.%02lld", hundredths / 100, hundredths % 100);
+}
+
+long long tessi_plan_amount(double x)
+{
+    return x > 9e15 ? (long long)9e15 : (long long)(x + 0.5);
+}
+
+void tessi_plan_add_reason(Arena *a, const char **reason, const char *more)
+{
+    *reason = **reason ? tessi_sprintf(a, "%s\n%s", *reason, more) : more;
+}

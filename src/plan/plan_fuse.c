@@ -2,6 +2,8 @@
  * one other group can become passes of it: its images then live in scratch memory of a tile's size, which costs the overlap of the
  * tiles and saves a trip through memory. Readers are asked before what they read, so that chains of any length end in one group, as
  * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
+#include <string.h>
+
 #include "plan/plan_base.h"
 
 enum {
@@ -26,122 +28,6 @@ typedef struct Fuse {
 } Fuse;
 
 /* ---- What a group costs ------------------------------------------------------------------------------------------------- */
-
-typedef struct Tile {
-    int64_t size[MAX_DIMS];
-    uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
-    double seconds; /* of a point of the members: arithmetic and scratch memory */
-    double again;   /* computed, over what would be without overlap */
-    double
-        other; /* of a point, memory too: with rings where it has none, and without; negative: cannot be */
-} Tile;
-
-/* What a group moves through memory: every image that it reads or writes once. */
-typedef struct Traffic {
-    double seconds; /* of a point */
-    double images;
-} Traffic;
-
-static Traffic traffic_of(const Fuse *c, const PlanGroup *group)
-{
-    StageList all = { 0 }, stored = { 0 }, read = { 0 };
-    double bytes = 0;
-    tessi_plan_group_stages(c->f, group, &all);
-    VEC_FOREACH (const StageId, id, &all) {
-        tessi_plan_stored_reads(c->f, c->p, *id, &stored);
-        VEC_FOREACH (const StageId, s, &stored) {
-            bool known = tessi_placement_is_scratch(c->p->stage[s->v].placement)
-                         || tessi_plan_in_passes(group, *s);
-            VEC_FOREACH (const StageId, r, &read)
-                known = known || r->v == s->v;
-            if (known || !tessi_stage(c->f->g, *s)->n_dims)
-                continue;
-            VEC_PUSH(c->f->arena, &read, *s);
-            bytes += tessi_type_info(tessi_stage(c->f->g, *s)->type)->bytes;
-        }
-    }
-    VEC_FOREACH (const StageId, id, &group->members)
-        bytes += tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes;
-    return (Traffic){ .seconds = bytes / (c->m->memory_gbs * 1e9),
-                      .images = read.n + group->members.n };
-}
-
-/* Memory and arithmetic overlap, but not perfectly. */
-static double together(double compute, double memory)
-{
-    double most = compute > memory ? compute : memory, least = compute > memory ? memory : compute;
-    return most + 0.5 * least;
-}
-
-static int64_t scratch_bytes(const Fuse *c, const PlanGroup *group, const int64_t *tile,
-                             uint16_t roll)
-{
-    int64_t total = 0;
-    VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            const Stage *s = tessi_stage(c->f->g, *id);
-            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
-            tessi_plan_scratch_shape(s, &c->regions.at[id->v], tile, roll, before, size);
-            for (uint8_t d = 0; d < s->n_dims; d++)
-                bytes *= size[d];
-            total += bytes;
-        }
-    }
-    return total;
-}
-
-/* A step computes whole blocks of rows; the last one takes rows again. */
-static double whole_blocks(uint16_t roll, uint8_t rows)
-{
-    return roll ? (double)((roll + rows - 1) / rows * rows) / roll : 1;
-}
-
-/* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
-static Tile cost_of_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                         const RowCost *members, double images, const int64_t *size, uint16_t roll)
-{
-    enum {
-        ROW_CYCLES = 80, /* to start and to end the loop over a row of a tile */
-        MISS_CYCLES = 30 /* to come to a row of an image in memory, where loads cannot hide it */
-    };
-    const Machine *m = c->m;
-    uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
-    Tile tile = { .seconds = members->seconds * whole_blocks(roll, group->rows), .roll = roll };
-    const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
-    double without = members->seconds, row = ROW_CYCLES * cycle, miss = MISS_CYCLES * cycle;
-    double moved = 0;
-    for (uint8_t d = 0; d < n; d++)
-        tile.size[d] = size[d];
-    for (uint32_t i = 0; i < group->passes.n; i++) {
-        const PlanPass *pass = &group->passes.at[i];
-        const PlanRegion *region = &c->regions.at[pass->stages.at[0].v];
-        double overlap = whole_blocks(roll, pass->rows);
-        for (uint8_t d = 0; d < n; d++)
-            overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
-        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
-        const double again = tessi_plan_reread_seconds(c->f, m, &stages, pass->rows, size[last]);
-        tile.seconds +=
-            overlap
-            * (pass_cost[i].seconds + again + row / (double)pass->rows / (double)size[last]);
-        without += pass_cost[i].seconds;
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            ScalarType t = tessi_stage(c->f->g, *id)->type;
-            tile.seconds += overlap * tessi_plan_load_seconds(m, t);
-            moved += overlap * 2 * tessi_type_info(t)->bytes;
-        }
-    }
-    const StageList results = { group->members.at, group->members.n, group->members.n };
-    tile.seconds += tessi_plan_reread_seconds(c->f, m, &results, group->rows, size[last]);
-    tile.seconds += row / (double)group->rows / (double)size[last];
-    tile.seconds += images * miss / (double)size[last];
-    int64_t bytes = scratch_bytes(c, group, size, roll);
-    if (4 * bytes > 3 * m->l1_bytes)
-        tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
-    if (4 * bytes > 3 * m->l2_bytes)
-        tile.seconds += moved / (m->l3_gbs * 1e9);
-    tile.again = without > 0 ? tile.seconds / without : 1;
-    return tile;
-}
 
 /* What the loops of a tile are over in dimensions before its rows and columns. */
 static void set_planes(const Fuse *c, const PlanGroup *group, int64_t *size)
@@ -175,15 +61,31 @@ static bool too_few_tiles(const Fuse *c, uint8_t n, const int64_t *size)
     return points * TILES_OF_CORE * c->m->cores > POINTS && size[n - 1] > 128;
 }
 
+/* Keeps the tile if it is the best so far, and of the others the best of another size. */
+static void keep_best(PlanTile *best, const PlanTile *tile)
+{
+    const bool first = best->seconds < 0, better = first || tile->seconds < best->seconds;
+    const bool same = memcmp(best->size, tile->size, sizeof best->size) == 0;
+    const PlanTile *other = better ? best : tile;
+    PlanTile kept = better ? *tile : *best;
+    kept.next = best->next;
+    memcpy(kept.next_size, best->next_size, sizeof kept.next_size);
+    if (!first && !same && (better || best->next < 0 || other->seconds < best->next)) {
+        kept.next = other->seconds;
+        memcpy(kept.next_size, other->size, sizeof kept.next_size);
+    }
+    *best = kept;
+}
+
 /* The best tile of those computed whole, or of those with rings; its seconds are negative when none fits. */
-static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
-                      const RowCost *members, double images, bool rolls)
+static PlanTile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass_cost,
+                          const RowCost *members, double images, bool rolls)
 {
     static const int64_t rows[] = { 8, 16, 32, 64, 128, 256 };
     static const int64_t columns[] = { 128, 256, 512, 1024, 2048, 4096 };
     static const uint16_t steps[] = { 8, 16, 32, 64 };
     enum { N_ROWS = sizeof rows / sizeof *rows, N_STEPS = sizeof steps / sizeof *steps };
-    Tile best = { .seconds = -1 };
+    PlanTile best = { .seconds = -1, .next = -1 };
     uint8_t n = group->n_dims;
     int64_t size[MAX_DIMS] = { 0 };
     set_planes(c, group, size);
@@ -195,11 +97,12 @@ static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass
             for (size_t k = 0; k < (rolls ? N_STEPS : 1); k++) {
                 const uint16_t roll = rolls ? steps[k] : 0;
                 if (roll * 2 > rows[y] || too_few_tiles(c, n, size)
-                    || scratch_bytes(c, group, size, roll) > PLAN_MAX_SCRATCH_BYTES / 2)
+                    || tessi_plan_tile_bytes(c->f, group, &c->regions, size, roll)
+                           > PLAN_MAX_SCRATCH_BYTES / 2)
                     continue;
-                Tile tile = cost_of_tile(c, group, pass_cost, members, images, size, roll);
-                if (best.seconds < 0 || tile.seconds < best.seconds)
-                    best = tile;
+                PlanTile tile = tessi_plan_cost_of_tile(c->f, c->m, group, &c->regions, pass_cost,
+                                                        members, images, size, roll);
+                keep_best(&best, &tile);
             }
         }
     }
@@ -207,11 +110,12 @@ static Tile best_tile(const Fuse *c, const PlanGroup *group, const RowCost *pass
 }
 
 /* Sets rows and tile of a group with passes; its cost of a point, or negative when it cannot be. */
-static double settle(Fuse *c, PlanGroup *group, Tile *tile)
+static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
 {
     if (c->p->gpu)
-        return group->passes.n ? tessi_plan_settle_tile(c->f, c->an, c->m, c->p, group, &c->regions)
-                               : tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
+        return group->passes.n
+                   ? tessi_plan_settle_tile(c->f, c->an, c->m, c->p, group, &c->regions, tile)
+                   : tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
     RowCost *cost = ARENA_NEW_ARRAY(c->f->arena, RowCost, group->passes.n), members;
     StageList list = { 0 };
     VEC_FOREACH (const StageId, id, &group->members)
@@ -238,28 +142,31 @@ static double settle(Fuse *c, PlanGroup *group, Tile *tile)
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
     if (nodes + members.nodes > MAX_GROUP_NODES || group->passes.n > MAX_PASSES)
         return -1;
-    const Traffic traffic = traffic_of(c, group);
+    const PlanTraffic traffic = tessi_plan_traffic(c->f, c->p, group);
+    const double memory = tessi_plan_traffic_seconds(c->m, &traffic);
     if (!group->passes.n)
-        return together(members.seconds
-                            + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
-                        traffic.seconds);
-    Tile other = { .seconds = -1 };
+        return tessi_plan_together(
+            members.seconds + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
+            memory);
+    PlanTile other = { .seconds = -1 };
     *tile = best_tile(c, group, cost, &members, traffic.images, false);
     if (can_roll(c, group))
         other = best_tile(c, group, cost, &members, traffic.images, true);
     const double gain = 0.97; /* less is within what the model knows */
     if (other.seconds >= 0 && (tile->seconds < 0 || other.seconds < gain * tile->seconds)) {
-        const Tile whole = *tile;
+        const PlanTile whole = *tile;
         *tile = other;
         other = whole;
     }
     if (tile->seconds < 0)
         return -1;
-    tile->other = other.seconds < 0 ? -1 : together(other.seconds, traffic.seconds);
+    if (tile->next >= 0)
+        tile->next = tessi_plan_together(tile->next, memory);
+    tile->other = other.seconds < 0 ? -1 : tessi_plan_together(other.seconds, memory);
     group->roll = tile->roll;
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = tile->size[d];
-    return together(tile->seconds, traffic.seconds);
+    return tessi_plan_together(tile->seconds, memory);
 }
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
@@ -366,42 +273,36 @@ static uint32_t only_reader(const Fuse *c, uint32_t h)
 /* In picoseconds; of GPUs in femtoseconds. */
 static long long amount(const Fuse *c, double seconds)
 {
-    double n = seconds * (c->p->gpu ? 1e15 : 1e12) + 0.5;
-    return n > 9e15 ? (long long)9e15 : (long long)n;
+    return tessi_plan_amount(seconds * (c->p->gpu ? 1e15 : 1e12));
 }
 
-static const char *tile_text(Arena *a, const PlanGroup *group)
+static const char *tile_text(Arena *a, const int64_t *size, uint8_t n)
 {
     Text t;
     tessi_text_init(&t, a);
-    for (uint8_t d = 0; d < group->n_dims; d++)
-        tessi_text_addf(&t, "%s%lld", d ? " x " : "", (long long)group->tile[d]);
+    for (uint8_t d = 0; d < n; d++)
+        tessi_text_addf(&t, "%s%lld", d ? " x " : "", (long long)size[d]);
     return tessi_text_str(&t);
-}
-
-static void add_reason(Arena *a, const char **reason, const char *more)
-{
-    *reason = **reason ? tessi_sprintf(a, "%s\n%s", *reason, more) : more;
 }
 
 static int64_t bytes_of_tile(const Fuse *c, const PlanGroup *group)
 {
     if (!c->p->gpu)
-        return scratch_bytes(c, group, group->tile, group->roll);
+        return tessi_plan_tile_bytes(c->f, group, &c->regions, group->tile, group->roll);
     PlanExtent *extent = ARENA_NEW_ARRAY(c->f->arena, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, &c->regions, extent);
     return tessi_plan_shared_bytes(c->f, group, extent);
 }
 
 /* Why the tiles are as they are. */
-static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Tile *tile,
+static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const PlanTile *tile,
                                 double together_seconds, double apart, const char *producer)
 {
     Arena *a = c->f->arena;
     const char *unit = c->p->gpu ? "fs" : "ps";
     Text t;
     tessi_text_init(&t, a);
-    tessi_text_addf(&t, "tiles of %s points", tile_text(a, fused));
+    tessi_text_addf(&t, "tiles of %s points", tile_text(a, fused->tile, fused->n_dims));
     if (fused->roll)
         tessi_text_addf(&t, " in steps of %u rows", fused->roll);
     tessi_text_addf(&t, ", %lld KiB of %s: %lld %s a point",
@@ -414,6 +315,11 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Til
         tessi_text_addf(&t, ", %lld %s with %s", amount(c, tile->other), unit,
                         fused->roll ? "tiles computed whole" : "rings of rows");
     tessi_text_addf(&t, ", %lld %s with '%s' in memory", amount(c, apart), unit, producer);
+    if (tile->next >= 0)
+        tessi_text_addf(&t, "\nthe next best tiles, of %s points, cost %lld %s",
+                        tile_text(a, tile->next_size, fused->n_dims), amount(c, tile->next), unit);
+    if (tile->facts)
+        tessi_text_addf(&t, "\n%s", tile->facts);
     return tessi_text_str(&t);
 }
 
@@ -464,7 +370,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         fault = tessi_plan_regions(c->f, c->p, &fused, &c->regions);
     const double gain = c->p->gpu ? 0.95 : 1; /* kernels of tiles are known less well */
     double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
-    Tile tile = { .again = 1 };
+    PlanTile tile = { .other = -1, .next = -1 };
     if (!fault) {
         make_passes(c, &fused, &stages);
         together_seconds = settle(c, &fused, &tile);
@@ -487,7 +393,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         c->p->stage[id->v].placement = PLACE_MEMORY;
     tessi_plan_place_passes(c->p, from);
     tessi_plan_place_passes(c->p, to);
-    add_reason(
+    tessi_plan_add_reason(
         a, &from->reason,
         fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)
         : together_seconds < 0
@@ -537,7 +443,7 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
     for (uint32_t i = 0; i < p->groups.n; i++) {
         VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
             c.group_of[id->v] = i + 1;
-        Tile tile;
+        PlanTile tile;
         PlanGroup alone = p->groups.at[i];
         c.seconds[i] = can_be_fused(&c, &alone) ? settle(&c, &alone, &tile) : 0;
     }

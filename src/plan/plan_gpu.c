@@ -59,8 +59,7 @@ static void find_uses(Chooser *c)
 
 static long long femtoseconds(double seconds)
 {
-    double fs = seconds * 1e15 + 0.5;
-    return fs > 9e15 ? (long long)9e15 : (long long)fs;
+    return tessi_plan_amount(seconds * 1e15);
 }
 
 static void place(Chooser *c, StageId id)
@@ -197,18 +196,9 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
         : group->kernel == KERNEL_REGISTER ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
                                                            group->outputs[0], group->outputs[1])
                                            : "one output a thread";
-    return tessi_sprintf(c->f->arena,
-                         "%s: %lld fs a point (memory %lld, %lld instructions %lld), about %lld "
-                         "registers, %lld threads a multiprocessor",
-                         kind, femtoseconds(cost->seconds), femtoseconds(cost->dram_seconds),
-                         (long long)(cost->instructions + 0.5), femtoseconds(cost->issue_seconds),
-                         (long long)cost->registers, (long long)cost->threads);
-}
-
-static const char *gain_text(Chooser *c, double gain)
-{
-    const long long hundredths = (long long)(gain * 100 + 0.5);
-    return tessi_sprintf(c->f->arena, "%lld.%02lld", hundredths / 100, hundredths % 100);
+    return tessi_sprintf(
+        c->f->arena, "%s: %lld fs a point, about %lld registers, %lld threads a multiprocessor",
+        kind, femtoseconds(cost->seconds), (long long)cost->registers, (long long)cost->threads);
 }
 
 /* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. Of windows of
@@ -248,23 +238,10 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     if (apart && group->kernel == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
+    const char *reason = tessi_plan_split_reason(c->f->arena, c->m, group, &cost);
     if (group->kernel == KERNEL_REGISTER && !c->f->few)
         make_narrow(group, &cost);
-    const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
-                       : group->split == SPLIT_WARP ? "warps inside without rules"
-                       : group->split == SPLIT_EDGES
-                           ? "blocks inside without rules, those at the "
-                             "edges by a kernel that has its own registers"
-                           : "blocks inside without rules";
-    const char *text = tessi_sprintf(c->f->arena, "%s: gain of splitting by blocks G = %s", what,
-                                     gain_text(c, blocks));
-    if (warps > 0)
-        text = tessi_sprintf(c->f->arena, "%s, by warps G = %s", text, gain_text(c, warps));
-    return tessi_sprintf(
-        c->f->arena, "%s (rules: %lld instructions a thread of %lld%s)", text,
-        (long long)(cost.rule_instructions + 0.5),
-        (long long)(cost.plain_instructions * group->outputs[0] * group->outputs[1] + 0.5),
-        cost.chain ? "; stages computed again share less at edges" : "");
+    return reason;
 }
 
 /* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds once. */
@@ -390,7 +367,13 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, &other, &other_cost));
     if (best.kernel != KERNEL_POINT)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
-    if (!turns && tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
+    if (best.n_dims)
+        why = tessi_sprintf(c->f->arena, "%s\n%s", why,
+                            tessi_plan_kernel_reason(c->f, c->p, &best, &least));
+    if (turns)
+        why = tessi_sprintf(c->f->arena, "%s\n%s", why,
+                            tessi_plan_split_reason(c->f->arena, c->m, &best, &least));
+    else if (tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, choose_split(c, &best));
     best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
     *group = best;

@@ -107,8 +107,7 @@ static double load_instructions(const Counter *c, StageId id, double *apart)
     return s->loose + inside;
 }
 
-/* Instructions that answer one coordinate by its rule. */
-static double rule_instructions(Border rule)
+double tessi_plan_rule_instructions(Border rule)
 {
     switch (rule) {
     case BORDER_CLAMP: return 2;
@@ -198,12 +197,12 @@ static void note_rules(Counter *c, StageId reader, const PlanRead *r)
     if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader.v].at.n + c->places[reader.v].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
-            c->cost.rule_instructions += n * rule_instructions(access->dim[d].rule);
+            c->cost.rule_instructions += n * tessi_plan_rule_instructions(access->dim[d].rule);
         return;
     }
     for (int d = 0; d < 2 && access->n_dims >= 2; d++) { /* rows, columns */
         double *most = &c->rules[r->producer.v].instructions[d];
-        const double n = rule_instructions(access->dim[access->n_dims - 2 + d].rule);
+        const double n = tessi_plan_rule_instructions(access->dim[access->n_dims - 2 + d].rule);
         *most = n > *most ? n : *most;
     }
 }
@@ -240,7 +239,7 @@ static void count_rules(Counter *c, StageId id)
         const int64_t far = hi[d] > -lo[d] ? hi[d] : -lo[d];
         c->cost.halo[d] = far > c->cost.halo[d] ? far : c->cost.halo[d];
     }
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < 2 && !is_shared(c, id); d++)
         c->cost.rule_instructions += (double)(hi[d] - lo[d]) * c->rules[id.v].instructions[d];
     for (int d = 0; d < 2; d++)
         if (hi[d] > lo[d] && c->p->stage[id.v].placement == PLACE_INLINE && reaches(c, id, d))
@@ -304,6 +303,8 @@ static void count(Counter *c)
         }
         c->cost.instructions +=
             n * instructions_of(c, id) * (c->group->packed ? 1 - c->f->small[v] / 2 : 1);
+        c->cost.operations += n * tessi_cost_operations(&c->an->cost[v]);
+        c->cost.once += (double)(c->rows * c->columns) * tessi_cost_operations(&c->an->cost[v]);
         c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
         if (c->is_member[v] && !is_shared(c, id))
             bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
@@ -367,9 +368,16 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
                              Split split)
 {
     enum { QUESTION = 12 }; /* instructions that tell whether a block lies inside */
-    const double points = (double)group->outputs[0] * group->outputs[1];
-    const int64_t tile[2] = { (split == SPLIT_WARP ? 1 : group->block[1]) * group->outputs[1],
-                              (int64_t)group->block[0] * group->outputs[0] };
+    double points = (double)group->outputs[0] * group->outputs[1];
+    int64_t tile[2] = { (split == SPLIT_WARP ? 1 : group->block[1]) * group->outputs[1],
+                        (int64_t)group->block[0] * group->outputs[0] };
+    if (group->kernel == KERNEL_ROLLING)
+        tile[0] = group->march.least;
+    if (group->kernel == KERNEL_TILE) { /* a thread has its share of the tile */
+        for (int d = 0; d < 2; d++)
+            tile[d] = group->tile[group->n_dims - 2 + d];
+        points = (double)(tile[0] * tile[1]) / group->block[0];
+    }
     const double share = inside_share(cost, tile);
     const double plain = cost->plain_instructions;
     /* A stage computed again at places that rules move is no longer shared with its neighbours. */
@@ -467,6 +475,8 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     KernelCost *cost = &c.cost;
     const double points = (double)(c.rows * c.columns);
     cost->plain_instructions = cost->instructions / points;
+    cost->operations /= points;
+    cost->once /= points;
     if (group->split == SPLIT_NONE)
         cost->instructions += cost->rule_instructions;
     cost->instructions /= points;
@@ -547,7 +557,10 @@ void tessi_plan_add_part(const KernelCost *part, double patches, double threads,
 {
     enum { WARP = 32 };
     const double dealt = ceil(patches / WARP) * WARP / points; /* those without work wait along */
+    cost->operations += part->operations * patches / points;
     cost->instructions += part->instructions * dealt;
+    cost->rule_instructions += part->rule_instructions * ceil(patches / threads); /* of a thread */
+    cost->chain = cost->chain || part->chain;
     cost->in_rounds += part->instructions * ceil(patches / threads) * threads / points;
     cost->cache_seconds += part->cache_seconds * dealt;
     cost->nodes += part->nodes;
@@ -573,6 +586,8 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE;
     if (!cost->feasible)
         return;
+    cost->plain_instructions = cost->instructions;
+    cost->rule_cache_seconds = cost->cache_seconds;
     /* Other blocks use the time in which threads without work wait along, unless it is much. */
     const double missing = 1 - (double)cost->threads / ENOUGH_THREADS;
     cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + idle * idle / 2)
@@ -623,6 +638,31 @@ static double given_seconds(const Machine *m, double vectors)
     return vectors * CYCLES / (WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
+/* Instructions that answer a row of pixels by its rule, and one column. */
+static void note_row_rules(const PlanFacts *f, StageId id, double *row, double *column)
+{
+    *row = *column = 0;
+    VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
+        const Access *a = r->access.v ? tessi_access(f->g, r->access) : NULL;
+        if (!a || a->n_dims < 2 || is_uniform(f->g, r))
+            continue;
+        const double y = tessi_plan_rule_instructions(a->dim[a->n_dims - 2].rule);
+        const double x = tessi_plan_rule_instructions(a->dim[a->n_dims - 1].rule);
+        *row = y > *row ? y : *row;
+        *column = x > *column ? x : *column;
+    }
+}
+
+/* Rules cost so many instructions of a thread, which are counted already. */
+static void set_rules(const Rolling *r, double instructions, double points, KernelCost *cost)
+{
+    cost->rule_instructions = instructions;
+    cost->plain_instructions = cost->instructions - instructions / points;
+    cost->rule_cache_seconds = cost->cache_seconds;
+    cost->halo[0] = r->rows / 2;
+    cost->halo[1] = r->points / r->rows / 2;
+}
+
 /* Vectors of coefficients of one row of the window. */
 static double given_vectors(const Rolling *r)
 {
@@ -647,6 +687,7 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
+    cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
     const double columns = group->outputs[0], words = r->bytes > 4 ? r->bytes / 4.0 : 1;
     const double line = (double)r->read + columns * (double)r->images;
     const double vector = columns >= 4 ? 4 : columns;
@@ -664,7 +705,6 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     const double row = ROW + 2 * line / vector + (ahead ? line : 0) + given + constants / 2;
     cost.code = steps;
     cost.instructions = (steps * (1 + again) + row * (1 + 2 * again)) / columns;
-    cost.plain_instructions = cost.instructions;
     cost.issue_seconds = long_issue_seconds(m, cost.instructions);
     cost.long_code = cost.code > CACHED_CODE;
     if (cost.long_code)
@@ -685,6 +725,9 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     cost.cache_seconds =
         cache_seconds(m, line / vector, (double)r->bytes * vector, 1) + given_seconds(m, given);
     cost.cache_seconds *= (1 + 2 * again) / columns;
+    double row_rule, column_rule;
+    note_row_rules(f, group->members.at[0], &row_rule, &column_rule);
+    set_rules(r, row_rule + column_rule * (double)r->read / group->march.least, columns, &cost);
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few) {
         const double high = group->march.least, window = (double)r->rows;
@@ -707,6 +750,7 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
+    cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
     const double columns = group->outputs[0], rows = group->outputs[1], outputs = rows * columns;
     const double words = r->bytes > 4 ? r->bytes / 4.0 : 1;
     const double line = (double)r->read + columns * (double)r->images;
@@ -721,7 +765,6 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
                         + (given + PART * rows * (double)r->rows
                            + over * (ROW + 2 * line / vector + 4 * rows) + GROUP)
                               / outputs;
-    cost.plain_instructions = cost.instructions;
     cost.code = steps / (double)r->rows * outputs;
     cost.issue_seconds = long_issue_seconds(m, cost.instructions);
     cost.long_code = cost.code > CACHED_CODE;
@@ -734,6 +777,9 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     cost.cache_seconds = cache_seconds(m, over * line / vector, r->bytes, (int64_t)columns)
                          + given_seconds(m, given);
     cost.cache_seconds /= outputs;
+    double row_rule, column_rule;
+    note_row_rules(f, group->members.at[0], &row_rule, &column_rule);
+    set_rules(r, over * row_rule + column_rule * (double)r->read, outputs, &cost);
     cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few)
         cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs, group->block[0], 1);

@@ -95,17 +95,33 @@ static uint8_t best_rows(Search *s, uint32_t i)
     return best;
 }
 
-static KernelCost cost_of_tile(Search *s, double bytes_seconds)
+/* How far the kernel reads beyond its tile. */
+static void find_halo(const Search *s, KernelCost *cost)
+{
+    const PlanGroup *group = s->group;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const bool pass = i < group->passes.n;
+        const uint8_t *outputs = pass ? group->passes.at[i].outputs : group->outputs;
+        for (uint8_t d = 0; d < 2; d++) {
+            const int64_t tile = group->tile[group->n_dims - 2 + d];
+            int64_t far = 0;
+            if (pass) {
+                const int64_t after = s->extent[i].lo[d] + s->extent[i].n[d] - tile;
+                far = -s->extent[i].lo[d] > after ? -s->extent[i].lo[d] : after;
+            }
+            far += s->cost[i][outputs[1]].halo[d];
+            cost->halo[d] = far > cost->halo[d] ? far : cost->halo[d];
+        }
+    }
+}
+
+/* The tile and the outputs of the group as they are. */
+static KernelCost cost_as_is(Search *s, double bytes_seconds)
 {
     PlanGroup *group = s->group;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     const double points = (double)(group->tile[x] * group->tile[y]);
     KernelCost cost = { .registers = 1 };
-    for (uint32_t i = group->passes.n; i-- > 0;) {
-        group->passes.at[i].outputs[1] = best_rows(s, i);
-        if (!group->passes.at[i].outputs[1])
-            return cost;
-    }
     tessi_plan_extents(group, s->regions, s->extent);
     const int64_t bytes = tessi_plan_shared_bytes(s->f, group, s->extent);
     if (bytes > PLAN_MAX_SHARED_BYTES || bytes > s->m->shared_bytes)
@@ -121,6 +137,16 @@ static KernelCost cost_of_tile(Search *s, double bytes_seconds)
     cost.dram_seconds = bytes_seconds;
     tessi_plan_finish_tile(s->f, s->m, group, bytes, &cost);
     return cost;
+}
+
+static KernelCost cost_of_tile(Search *s, double bytes_seconds)
+{
+    for (uint32_t i = s->group->passes.n; i-- > 0;) {
+        s->group->passes.at[i].outputs[1] = best_rows(s, i);
+        if (!s->group->passes.at[i].outputs[1])
+            return (KernelCost){ .registers = 1 };
+    }
+    return cost_as_is(s, bytes_seconds);
 }
 
 /* Images are read once, whichever part reads them. */
@@ -154,7 +180,19 @@ typedef struct Choice {
     uint16_t threads;
     uint8_t resident;
     uint8_t rows[MOST_PARTS]; /* of a thread */
+    double next;              /* seconds of the best tile of another size; negative: none */
+    int64_t next_tile[2];
 } Choice;
+
+/* Remembers a tile as the best of another size. */
+static void note_next(Choice *best, double seconds, int64_t rows, int64_t columns)
+{
+    if (best->next >= 0 && seconds >= best->next)
+        return;
+    best->next = seconds;
+    best->next_tile[0] = rows;
+    best->next_tile[1] = columns;
+}
 
 /* Weighs the tile of the group as it is, with so many rows of a thread after its passes and as many in them as cost least. */
 static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best)
@@ -165,12 +203,24 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     group->outputs[1] = rows;
     const KernelCost cost = cost_of_tile(s, bytes_seconds);
-    if (!cost.feasible || (best->seconds >= 0 && cost.seconds >= best->seconds))
+    if (!cost.feasible)
         return;
+    const bool same = best->tile[0] == group->tile[y] && best->tile[1] == group->tile[x];
+    if (best->seconds >= 0 && cost.seconds >= best->seconds) {
+        if (!same)
+            note_next(best, cost.seconds, group->tile[y], group->tile[x]);
+        return;
+    }
+    if (best->seconds >= 0 && !same) {
+        best->next = -1;
+        note_next(best, best->seconds, best->tile[0], best->tile[1]);
+    }
     const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
     const int64_t blocks = threads / group->block[0];
     *best = (Choice){ .seconds = cost.seconds,
                       .tile = { group->tile[y], group->tile[x] },
+                      .next = best->next,
+                      .next_tile = { best->next_tile[0], best->next_tile[1] },
                       .threads = group->block[0],
                       .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
     for (uint32_t i = 0; i < members; i++)
@@ -203,7 +253,7 @@ static Choice best_tile(Search *s)
     static const uint16_t threads[] = { 128, 256, 64 };
     enum { HEIGHTS = 4, SIZES = 12, LEAST_ROWS = 4, LEAST_COLUMNS = 16 };
     PlanGroup *group = s->group;
-    Choice best = { .seconds = -1 };
+    Choice best = { .seconds = -1, .next = -1 };
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     const int64_t over[2] = { halo(s, y, 1), halo(s, x, s->columns[group->passes.n]) };
     const double bytes = bytes_seconds(s);
@@ -218,7 +268,7 @@ static Choice best_tile(Search *s)
 }
 
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
-                              const Plan *p, PlanGroup *group, PlanRegions *regions)
+                              const Plan *p, PlanGroup *group, PlanRegions *regions, PlanTile *tile)
 {
     if (group->n_dims < 2 || group->passes.n >= MOST_PARTS)
         return -1;
@@ -252,5 +302,18 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     for (uint32_t i = 0; i < group->passes.n; i++)
         group->passes.at[i].outputs[1] = best.rows[i];
     group->outputs[1] = best.rows[group->passes.n];
+    tile->next = best.next;
+    for (uint8_t d = 0; d < x; d++)
+        tile->next_size[d] = group->tile[d];
+    tile->next_size[y] = best.next_tile[0];
+    tile->next_size[x] = best.next_tile[1];
+    KernelCost cost = cost_as_is(s, bytes_seconds(s));
+    find_halo(s, &cost);
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const KernelCost *part = &s->cost[i][best.rows[i]];
+        cost.once += part->once / (s->columns[i] * best.rows[i]);
+    }
+    tile->facts = tessi_sprintf(f->arena, "%s\n%s", tessi_plan_kernel_reason(f, p, group, &cost),
+                                tessi_plan_split_reason(f->arena, m, group, &cost));
     return best.seconds;
 }

@@ -183,11 +183,14 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
             continue;
         }
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
+        cost.operations += n * tessi_cost_operations(&an->cost[v]);
+        cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
             tessi_plan_spread(f->arena, g, r, &places[i], places_of(&list, places, r->producer));
     }
     cost.seconds /= rows;
+    cost.operations /= rows;
     return cost;
 }
 
@@ -266,13 +269,67 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
     return rows;
 }
 
+static long long ps(double seconds)
+{
+    return tessi_plan_amount(seconds * 1e12);
+}
+
+/* Beside what the steps cost, what the cheaper of half the rows and half the vectors would. */
+static const char *steps_reason(const PlanFacts *f, const Machine *m, const StageList *stages,
+                                double alone, uint8_t rows, uint8_t columns)
+{
+    const double seconds = alone - tessi_plan_shared_by(f, m, stages, rows, columns);
+    const uint8_t fewer[2][2] = { { rows / 2, columns }, { rows, columns / 2 } };
+    double next = alone;
+    uint8_t best = 2;
+    for (uint8_t k = 0; k < 2; k++) {
+        if (fewer[k][0] < 2 || !fewer[k][1])
+            continue;
+        const double other = alone - tessi_plan_shared_by(f, m, stages, fewer[k][0], fewer[k][1]);
+        if (best == 2 || other < next) {
+            best = k;
+            next = other;
+        }
+    }
+    Text t;
+    tessi_text_init(&t, f->arena);
+    tessi_text_addf(&t,
+                    "the sums of %d rows, %d vectors of each, stay in registers: %lld ps a point",
+                    rows, columns, ps(seconds));
+    if (ps(seconds)
+        == ps(alone)) /* they share no loads, and only fill the time in which sums wait */
+        return tessi_text_str(&t);
+    if (best < 2)
+        tessi_text_addf(&t, ", of %d rows and %d vectors %lld ps", fewer[best][0], fewer[best][1],
+                        ps(next));
+    tessi_text_addf(&t, ", one by one %lld ps", ps(alone));
+    return tessi_text_str(&t);
+}
+
+const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                   const Plan *p, const StageList *stages, uint8_t rows,
+                                   uint8_t columns)
+{
+    if (rows == 1 || !stages->n)
+        return NULL;
+    const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, stages, 1);
+    if (tessi_plan_window_rows(f, m, stages, NULL) > 1)
+        return steps_reason(f, m, stages, one.seconds, rows, columns);
+    const RowCost best = tessi_plan_cost_of_rows(f, an, m, p, stages, rows);
+    if (best.seconds > 0.98 * one.seconds)
+        return tessi_sprintf(
+            f->arena, "%d rows at once share no reads but fill the time in which operations wait",
+            rows);
+    return tessi_sprintf(f->arena, "%d rows at once cost %lld ps a point, one at a time %lld ps",
+                         rows, ps(best.seconds), ps(one.seconds));
+}
+
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         if (group->split != SPLIT_INTERIOR || group->vector < 0 || group->tile[0] || group->strip)
             continue;
         StageList members = { group->members.at, group->members.n, group->members.n };
-        const RowCost one = tessi_plan_cost_of_rows(f, an, m, p, &members, 1);
         RowCost best;
         group->rows = tessi_plan_best_rows(f, an, m, p, &members, PLAN_BLOCK_NODES, &best);
         if (tessi_plan_in_pairs(f, p, &members)) {
@@ -280,27 +337,7 @@ void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machin
             group->reason = tessi_sprintf(f->arena, "%s%seven and odd bytes side by side",
                                           group->reason, *group->reason ? "\n" : "");
         }
-        if (group->rows == 1)
-            continue;
-        if (tessi_plan_window_rows(f, m, &members, &group->columns) > 1) {
-            const char *why = tessi_sprintf(
-                f->arena, "the sums of %d rows, %d vectors of each, stay in registers", group->rows,
-                group->columns);
-            group->reason =
-                *group->reason ? tessi_sprintf(f->arena, "%s\n%s", group->reason, why) : why;
-            continue;
-        }
-        const char *why =
-            best.seconds > 0.98 * one.seconds
-                ? tessi_sprintf(
-                    f->arena,
-                    "%d rows at once share no reads but fill the time in which operations wait",
-                    group->rows)
-                : tessi_sprintf(f->arena,
-                                "%d rows at once cost %lld ps a point, one at a time %lld ps",
-                                group->rows, (long long)(best.seconds * 1e12 + 0.5),
-                                (long long)(one.seconds * 1e12 + 0.5));
-        group->reason =
-            *group->reason ? tessi_sprintf(f->arena, "%s\n%s", group->reason, why) : why;
+        if (group->rows > 1)
+            tessi_plan_window_rows(f, m, &members, &group->columns);
     }
 }

@@ -187,9 +187,10 @@ static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum,
 }
 
 /* On a GPU, three kernels in turn, each of which reads and writes whole images: what waits for memory and what issues overlap, the less the
- * more alike they are. Columns of few bytes side by side are read in parts of lines. */
-static TransformCost gpu_cost_of(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
-                                 uint32_t strip)
+ * more alike they are. Columns of few bytes side by side are read in parts of lines. `answers`: instructions
+ * for an element that is read beyond those that any does. */
+static TransformCost gpu_cost_with(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
+                                   uint32_t strip, double answers)
 {
     enum {
         POWER = 4,
@@ -206,7 +207,8 @@ static TransformCost gpu_cost_of(const Machine *m, ScalarType t, const WideSum *
         pass += pass_operations(radix[k], size > radix[k]) + AROUND;
         size /= radix[k];
     }
-    const double issue[2] = { rows / 2 * pass * slot, rows * 2 * sum->cols * 1.5 * slot };
+    const double issue[2] = { rows / 2 * (pass + answers) * slot,
+                              rows * 2 * sum->cols * 1.5 * slot };
     const double moved[2] = { (1 + rows) * bytes * parts, 2 * rows * bytes };
     double seconds = 3 * m->launch_us * 1e-6 / POINTS;
     for (int k = 0; k < 2; k++) { /* there and back; the taps */
@@ -214,6 +216,12 @@ static TransformCost gpu_cost_of(const Machine *m, ScalarType t, const WideSum *
         seconds += (k ? 1 : 2) * pow(pow(memory, POWER) + pow(issue[k], POWER), 1.0 / POWER);
     }
     return (TransformCost){ n, strip, seconds };
+}
+
+static TransformCost gpu_cost_of(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
+                                 uint32_t strip)
+{
+    return gpu_cost_with(m, t, sum, n, strip, 0);
 }
 
 static TransformCost cheapest_on_gpu(const Machine *m, ScalarType t, const WideSum *sum)
@@ -268,6 +276,22 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
         .seconds;
 }
 
+/* Were blocks inside told from others, they would answer no rules: at most so much faster, as all kernels but the first read what is
+ * there. */
+static const char *split_reason(const PlanFacts *f, const Machine *m, ScalarType t,
+                                const WideSum *sum, const TransformCost *cost)
+{
+    const Access *read = tessi_access(f->g, sum->read);
+    double answers = 0;
+    for (int d = read->n_dims - 2; d < read->n_dims; d++)
+        answers += tessi_plan_rule_instructions(read->dim[d].rule);
+    const double with = gpu_cost_with(m, t, sum, cost->n, cost->strip, answers).seconds;
+    return tessi_sprintf(f->arena,
+                         "rules everywhere: gain of splitting by blocks G = %.2f (rules: %lld "
+                         "instructions an element read)",
+                         with / cost->seconds, tessi_plan_amount(answers));
+}
+
 /* ---- Choosing --------------------------------------------------------------------------------------------------------------- */
 
 static const char *reason(Arena *a, const WideSum *sum, ScalarType t, const TransformCost *cost,
@@ -309,6 +333,8 @@ void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId i
         reason(f->arena, &sum, t, &cost, direct, chosen, must && cost.seconds >= direct);
     if (!chosen)
         return;
+    if (gpu)
+        tessi_plan_add_reason(f->arena, &group->reason, split_reason(f, m, t, &sum, &cost));
     group->transform = (uint16_t)cost.n;
     group->strip = (uint16_t)cost.strip;
 }

@@ -149,12 +149,13 @@ static double seconds_now(const Chooser *c, const PlanGroup *group)
 {
     PlanGroup copy = *group;
     PlanRegions regions = { 0 };
+    PlanTile tile;
     if (group->kernel == KERNEL_REGISTER)
         return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
     copy.passes.at = ARENA_NEW_ARRAY(c->f->arena, PlanPass, group->passes.n + 1);
     for (uint32_t i = 0; i < group->passes.n; i++)
         copy.passes.at[i] = group->passes.at[i];
-    return tessi_plan_settle_tile(c->f, c->an, c->m, c->p, &copy, &regions);
+    return tessi_plan_settle_tile(c->f, c->an, c->m, c->p, &copy, &regions, &tile);
 }
 
 static long long femtoseconds(double seconds)

@@ -133,6 +133,39 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
     return rows;
 }
 
+/* What a point of the stage does not load in steps of so many rows and vectors. */
+static double shared_by(const PlanFacts *f, const Machine *m, StageId id, uint8_t rows,
+                        uint8_t columns)
+{
+    double seconds = 0;
+    const int8_t above = (int8_t)(tessi_stage(f->g, id)->n_dims - 2);
+    const double parts = (double)parts_of_windows(f, m, id);
+    VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
+        if (r->times <= 1 || !r->access.v || rows == 1)
+            continue;
+        const Access *access = tessi_access(f->g, r->access);
+        const Motion down = motion(access, above);
+        double loads = down.none || down.by_step ? 1.0 / rows : 1; /* of a step */
+        if (parts > 1)
+            loads = 1 / parts;
+        else
+            loads += 1.0 / columns;
+        if (loads < 1)
+            seconds += (1 - loads) * r->times
+                       * tessi_plan_load_seconds(m, tessi_stage(f->g, r->producer)->type);
+    }
+    return seconds;
+}
+
+double tessi_plan_shared_by(const PlanFacts *f, const Machine *m, const StageList *stages,
+                            uint8_t rows, uint8_t columns)
+{
+    double seconds = 0;
+    VEC_FOREACH (const StageId, id, stages)
+        seconds += shared_by(f, m, *id, rows, columns);
+    return seconds;
+}
+
 double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages)
 {
     double seconds = 0;
@@ -140,22 +173,7 @@ double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const Sta
         uint8_t columns = 1;
         const StageList alone = { .at = stages->at + (id - stages->at), .n = 1, .cap = 1 };
         const uint8_t rows = tessi_plan_window_rows(f, m, &alone, &columns);
-        const int8_t above = (int8_t)(tessi_stage(f->g, *id)->n_dims - 2);
-        const double parts = (double)parts_of_windows(f, m, *id);
-        VEC_FOREACH (const PlanRead, r, &f->reads[id->v]) {
-            if (r->times <= 1 || !r->access.v || rows == 1)
-                continue;
-            const Access *access = tessi_access(f->g, r->access);
-            const Motion down = motion(access, above);
-            double loads = down.none || down.by_step ? 1.0 / rows : 1; /* of a step */
-            if (parts > 1)
-                loads = 1 / parts;
-            else
-                loads += 1.0 / columns;
-            if (loads < 1)
-                seconds += (1 - loads) * r->times
-                           * tessi_plan_load_seconds(m, tessi_stage(f->g, r->producer)->type);
-        }
+        seconds += shared_by(f, m, *id, rows, columns);
     }
     return seconds;
 }

@@ -210,6 +210,37 @@ static void vectors_are_as_wide_as_plan_and_machine_allow(void **state)
     assert_int_equal(tessi_plan_vector_bytes(p, m), m->vector_bytes);
 }
 
+/* What is expected of every group of a chosen plan is said with it. */
+static void groups_say_what_they_cost(void **state)
+{
+    static const char chain[] =
+        "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+        "stage a[M, N] float = exp(X@[-1,0]:clamp) + exp(X@[1,-2]:clamp) "
+        "stage b[M, N] float = sin(a@[-3,1]:clamp) - cos(a@[2,0]:clamp) "
+        "stage c[M, N] float = b@[0,-1]:clamp + b@[-2,1]:clamp + b@[1,1]:clamp "
+        "output r[M, N] float = c";
+    static const char *const facts[2][6] = {
+        { "\n    why a point of all groups ", " ps in vectors of 32 bytes, ",
+          "    why 4 B read and 4 B written a point, ", " inside no rule is answered: ",
+          " times the operations of computing each stage once", "the next best tiles, of " },
+        { "    why 4 B read and 4 B written a point, ", " instructions, ", "bound by ",
+          ": gain of splitting by blocks G = ",
+          " times the operations of computing each stage once", NULL }
+    };
+    Graph *g = testing_read(*state, chain, NULL);
+    for (size_t gpu = 0; gpu < 2; gpu++) {
+        Machine *m = tessi_machine_default(*state);
+        m->target = gpu ? "gpu" : "cpu";
+        if (gpu)
+            m->memory_gbs = m->memory_stream_gbs = 1; /* so that stages are inline */
+        Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+        const char *text = plan_text(*state, p, g);
+        for (size_t i = 0; i < 6 && facts[gpu][i]; i++)
+            if (!strstr(text, facts[gpu][i]))
+                fail_msg("no '%s' in\n%s", facts[gpu][i], text);
+    }
+}
+
 static void estimates_add_up(void **state)
 {
     Graph *g = testing_read(*state, blur_text, NULL);
@@ -424,6 +455,7 @@ int main(void)
                                         GRAPH_TEST(regions_grow_towards_what_is_read),
                                         GRAPH_TEST(printed_plans_read_back),
                                         GRAPH_TEST(vectors_are_as_wide_as_plan_and_machine_allow),
+                                        GRAPH_TEST(groups_say_what_they_cost),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);

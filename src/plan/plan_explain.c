@@ -1,0 +1,253 @@
+/* What the model expects of each group of a chosen plan for CPUs, as reasons: bytes, operations, what is computed more than once, time and
+ * what bounds it; and for decisions that no search made, what the alternative would cost. One fact a line, the same for all groups. */
+#include "plan/plan_base.h"
+
+typedef struct Explainer {
+    const PlanFacts *f;
+    const Analysis *an;
+    const Machine *m;
+    Plan *p;
+    PlanRegions regions;
+} Explainer;
+
+typedef struct Prediction {
+    PlanTraffic traffic;
+    double operations;      /* of a point; 0 = not counted */
+    double inlined;         /* operations, over those if each stage were computed once a point */
+    double overlap;         /* the same for overlaps of tiles */
+    double compute, memory; /* seconds of a point */
+    double seconds;
+} Prediction;
+
+static bool has_windows(const PlanFacts *f, const StageList *stages)
+{
+    bool any = false;
+    VEC_FOREACH (const StageId, s, stages)
+        any = any || f->has_window[s->v];
+    return any;
+}
+
+/* The loops of a group or of one of its passes: rows at once, and rows that a vector of columns goes down. */
+typedef struct Steps {
+    uint8_t rows;
+    uint16_t band;
+} Steps;
+
+/* Stages computed together in such steps, vectors side by side where they have windows. */
+static RowCost cost_of(const Explainer *c, const Machine *m, const PlanGroup *group,
+                       const StageList *stages, Steps steps)
+{
+    const bool windows = has_windows(c->f, stages);
+    const int64_t most = group->roll      ? group->roll
+                         : group->tile[0] ? group->tile[group->n_dims - 2]
+                                          : steps.band;
+    if (steps.band)
+        return tessi_plan_cost_of_carrying(c->f, c->an, m, c->p, stages, steps.rows,
+                                           (uint32_t)(most < steps.band ? most : steps.band));
+    RowCost cost = tessi_plan_cost_of_rows(c->f, c->an, m, c->p, stages, windows ? 1 : steps.rows);
+    if (windows && steps.rows > 1)
+        cost.seconds -= tessi_plan_shared_seconds(c->f, m, stages);
+    return cost;
+}
+
+static void predict_tile(Explainer *c, const Machine *m, const PlanGroup *group,
+                         const RowCost *members, Prediction *x)
+{
+    RowCost *cost = ARENA_NEW_ARRAY(c->f->arena, RowCost, group->passes.n);
+    double operations = members->operations, once = members->once;
+    for (uint32_t i = 0; i < group->passes.n; i++) {
+        const PlanPass *pass = &group->passes.at[i];
+        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        cost[i] = cost_of(c, m, group, &stages, (Steps){ pass->rows, pass->band });
+        operations += cost[i].operations;
+        once += cost[i].once;
+    }
+    tessi_plan_regions(c->f, c->p, group, &c->regions);
+    const PlanTile tile = tessi_plan_cost_of_tile(c->f, m, group, &c->regions, cost, members,
+                                                  x->traffic.images, group->tile, group->roll);
+    x->compute = tile.seconds;
+    x->overlap = tile.overlap;
+    x->operations = operations * tile.overlap;
+    x->inlined = once > 0 ? operations / once : 1;
+}
+
+static Prediction predict(Explainer *c, const Machine *m, const PlanGroup *group)
+{
+    Prediction x = { .traffic = tessi_plan_traffic(c->f, c->p, group), .inlined = 1, .overlap = 1 };
+    x.memory = tessi_plan_traffic_seconds(m, &x.traffic);
+    StageList list = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (!tessi_plan_in_passes(group, *id))
+            VEC_PUSH(c->f->arena, &list, *id);
+    if (group->strip) {
+        x.compute = group->transform ? tessi_plan_transform_seconds(c->f, m, group)
+                                     : tessi_plan_median_seconds(c->f, m, group);
+    } else {
+        RowCost cost = cost_of(c, m, group, &list, (Steps){ group->rows, group->band });
+        cost.seconds +=
+            2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(m, TYPE_F32); /* copied */
+        x.operations = cost.operations;
+        x.inlined = cost.once > 0 ? cost.operations / cost.once : 1;
+        x.compute = cost.seconds;
+        if (group->tile[0])
+            predict_tile(c, m, group, &cost, &x);
+        else
+            x.compute += tessi_plan_reread_seconds(c->f, m, &list, group->rows, INT32_MAX);
+    }
+    x.seconds = tessi_plan_together(x.compute, x.memory);
+    return x;
+}
+
+/* ---- Lines --------------------------------------------------------------------------------------------------------------- */
+
+static void say(const Explainer *c, PlanGroup *group, const char *line)
+{
+    tessi_plan_add_reason(c->f->arena, &group->reason, line);
+}
+
+static long long ps(double seconds)
+{
+    return tessi_plan_amount(seconds * 1e12);
+}
+
+static void say_what_it_takes(const Explainer *c, PlanGroup *group, const Prediction *x)
+{
+    Arena *a = c->f->arena;
+    Text t;
+    tessi_text_init(&t, a);
+    tessi_text_addf(&t, "%s B read and %s B written a point, %lld ps; ",
+                    tessi_plan_number(a, x->traffic.read), tessi_plan_number(a, x->traffic.written),
+                    ps(x->memory));
+    if (x->operations > 0)
+        tessi_text_addf(&t, "%s operation%s", tessi_plan_number(a, x->operations),
+                        x->operations == 1 ? "" : "s");
+    else
+        tessi_text_add(&t, "arithmetic");
+    tessi_text_addf(&t, ", %lld ps; together %lld ps, bound by %s", ps(x->compute), ps(x->seconds),
+                    x->compute > x->memory ? "arithmetic" : "memory");
+    say(c, group, tessi_text_str(&t));
+}
+
+static void say_what_is_repeated(const Explainer *c, PlanGroup *group, const Prediction *x)
+{
+    Arena *a = c->f->arena;
+    const bool inlined = x->inlined > 1.005, overlap = x->overlap > 1.005;
+    if (!inlined && !overlap)
+        return;
+    const char *parts = "";
+    if (inlined && overlap)
+        parts = tessi_sprintf(a, ", %s inline and %s in overlaps of tiles",
+                              tessi_plan_number(a, x->inlined), tessi_plan_number(a, x->overlap));
+    say(c, group,
+        tessi_sprintf(a, "%s times the operations of computing each stage once%s%s",
+                      tessi_plan_number(a, x->inlined * x->overlap),
+                      inlined && overlap ? ""
+                      : inlined          ? ", inline"
+                                         : ", in overlaps of tiles",
+                      parts));
+}
+
+/* Coordinates of the reads of a point that rules may have to answer. */
+static double ruled_reads(const Explainer *c, const PlanGroup *group)
+{
+    double n = 0;
+    bool *seen = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
+    StageList stack = { 0 };
+    tessi_plan_group_stages(c->f, group, &stack);
+    while (stack.n) {
+        const StageId at = stack.at[--stack.n];
+        VEC_FOREACH (const PlanRead, r, &c->f->reads[at.v]) {
+            const Access *access = r->access.v ? tessi_access(c->f->g, r->access) : NULL;
+            for (uint8_t d = 0; access && d < access->n_dims; d++)
+                n += access->dim[d].rule == BORDER_INSIDE ? 0 : r->times;
+            if (!tessi_plan_is_inline(c->p, r->producer) || seen[r->producer.v])
+                continue;
+            seen[r->producer.v] = true;
+            VEC_PUSH(c->f->arena, &stack, r->producer);
+        }
+    }
+    return n;
+}
+
+/* Rules answered everywhere: point by point, as their places do not lie side by side. */
+static void say_split(const Explainer *c, PlanGroup *group, const Prediction *x)
+{
+    enum { ANSWER = 2 }; /* operations for a coordinate */
+    const Machine *m = c->m;
+    const double reads = ruled_reads(c, group), lanes = (double)m->vector_bytes / 4;
+    if (group->split != SPLIT_INTERIOR || group->strip || reads <= 0)
+        return;
+    const double answers = ANSWER * reads / (m->simple_per_cycle * m->ghz * 1e9 * (double)m->cores);
+    const double everywhere = x->compute * (lanes > 1 && group->vector >= 0 ? lanes : 1) + answers;
+    say(c, group,
+        tessi_sprintf(c->f->arena,
+                      "inside no rule is answered: %lld ps of arithmetic, %lld ps with rules "
+                      "everywhere, point by point",
+                      ps(x->compute), ps(everywhere)));
+}
+
+static void say_stream(const Explainer *c, PlanGroup *group, const Prediction *x)
+{
+    const Machine *m = c->m;
+    if (!group->stream)
+        return;
+    say(c, group,
+        tessi_sprintf(c->f->arena,
+                      "results go past the caches where larger than %lld KiB: %lld ps of memory, "
+                      "%lld ps through them",
+                      (long long)(m->l3_bytes / 2 / 1024),
+                      ps(x->memory * m->memory_gbs / m->memory_stream_gbs), ps(x->memory)));
+}
+
+/* Why so many rows at once; of those that go down a band the stages that are carried say it. */
+static const char *rows_reason(const Explainer *c, const StageList *stages, Steps steps,
+                               uint8_t columns)
+{
+    return steps.band
+               ? NULL
+               : tessi_plan_rows_reason(c->f, c->an, c->m, c->p, stages, steps.rows, columns);
+}
+
+static void say_rows(const Explainer *c, PlanGroup *group)
+{
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        const char *why =
+            rows_reason(c, &stages, (Steps){ pass->rows, pass->band }, group->columns);
+        if (why)
+            tessi_plan_add_reason(c->f->arena, &c->p->stage[pass->stages.at[0].v].reason, why);
+    }
+    StageList list = { 0 };
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (!tessi_plan_in_passes(group, *id))
+            VEC_PUSH(c->f->arena, &list, *id);
+    const char *why = rows_reason(c, &list, (Steps){ group->rows, group->band }, group->columns);
+    if (why)
+        say(c, group, why);
+}
+
+void tessi_plan_explain(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
+{
+    Explainer c = { .f = f, .an = an, .m = m, .p = p };
+    Machine narrow = *m;
+    narrow.vector_bytes /= 2;
+    double all = 0, narrower = 0;
+    VEC_FOREACH (PlanGroup, group, &p->groups) {
+        if (!group->n_dims)
+            continue;
+        const Prediction x = predict(&c, m, group);
+        say_rows(&c, group);
+        say_what_it_takes(&c, group, &x);
+        say_what_is_repeated(&c, group, &x);
+        say_split(&c, group, &x);
+        say_stream(&c, group, &x);
+        all += x.seconds;
+        narrower += predict(&c, &narrow, group).seconds;
+    }
+    if (all > 0 && narrow.vector_bytes >= PLAN_LEAST_WIDTH)
+        p->reason = tessi_sprintf(f->arena,
+                                  "a point of all groups %lld ps in vectors of %lld bytes, %lld ps "
+                                  "in vectors of %lld",
+                                  ps(all), (long long)m->vector_bytes, ps(narrower),
+                                  (long long)narrow.vector_bytes);
+}

@@ -1,0 +1,110 @@
+/* What a group of a plan for CPUs costs, by the point of its members: bytes through memory, and of tiles the arithmetic with its overlap
+ * and the way through scratch memory. */
+#include "plan/plan_base.h"
+
+PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    StageList all = { 0 }, stored = { 0 }, read = { 0 };
+    PlanTraffic traffic = { 0 };
+    tessi_plan_group_stages(f, group, &all);
+    VEC_FOREACH (const StageId, id, &all) {
+        tessi_plan_stored_reads(f, p, *id, &stored);
+        VEC_FOREACH (const StageId, s, &stored) {
+            bool known = tessi_placement_is_scratch(p->stage[s->v].placement)
+                         || tessi_plan_in_passes(group, *s);
+            VEC_FOREACH (const StageId, r, &read)
+                known = known || r->v == s->v;
+            if (known || !tessi_stage(f->g, *s)->n_dims)
+                continue;
+            VEC_PUSH(f->arena, &read, *s);
+            traffic.read += tessi_type_info(tessi_stage(f->g, *s)->type)->bytes;
+        }
+    }
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (tessi_stage(f->g, *id)->kind == STAGE_COMPUTE) /* others give a few numbers */
+            traffic.written += tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
+    traffic.images = read.n + group->members.n;
+    return traffic;
+}
+
+double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic)
+{
+    return (traffic->read + traffic->written) / (m->memory_gbs * 1e9);
+}
+
+double tessi_plan_together(double compute, double memory)
+{
+    double most = compute > memory ? compute : memory, least = compute > memory ? memory : compute;
+    return most + 0.5 * least;
+}
+
+int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
+                              const PlanRegions *regions, const int64_t *tile, uint16_t roll)
+{
+    int64_t total = 0;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            const Stage *s = tessi_stage(f->g, *id);
+            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
+            tessi_plan_scratch_shape(s, &regions->at[id->v], tile, roll, before, size);
+            for (uint8_t d = 0; d < s->n_dims; d++)
+                bytes *= size[d];
+            total += bytes;
+        }
+    }
+    return total;
+}
+
+/* A step computes whole blocks of rows; the last one takes rows again. */
+static double whole_blocks(uint16_t roll, uint8_t rows)
+{
+    return roll ? (double)((roll + rows - 1) / rows * rows) / roll : 1;
+}
+
+PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                                 const PlanRegions *regions, const RowCost *pass_cost,
+                                 const RowCost *members, double images, const int64_t *size,
+                                 uint16_t roll)
+{
+    enum {
+        ROW_CYCLES = 80, /* to start and to end the loop over a row of a tile */
+        MISS_CYCLES = 30 /* to come to a row of an image in memory, where loads cannot hide it */
+    };
+    uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
+    PlanTile tile = { .seconds = members->seconds * whole_blocks(roll, group->rows), .roll = roll };
+    const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
+    double row = ROW_CYCLES * cycle, miss = MISS_CYCLES * cycle;
+    double moved = 0, operations = members->operations, without = operations;
+    for (uint8_t d = 0; d < n; d++)
+        tile.size[d] = size[d];
+    for (uint32_t i = 0; i < group->passes.n; i++) {
+        const PlanPass *pass = &group->passes.at[i];
+        const PlanRegion *region = &regions->at[pass->stages.at[0].v];
+        double overlap = whole_blocks(roll, pass->rows);
+        for (uint8_t d = 0; d < n; d++)
+            overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
+        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
+        const double again = tessi_plan_reread_seconds(f, m, &stages, pass->rows, size[last]);
+        tile.seconds +=
+            overlap
+            * (pass_cost[i].seconds + again + row / (double)pass->rows / (double)size[last]);
+        operations += overlap * pass_cost[i].operations;
+        without += pass_cost[i].operations;
+        VEC_FOREACH (const StageId, id, &pass->stages) {
+            ScalarType t = tessi_stage(f->g, *id)->type;
+            tile.seconds += overlap * tessi_plan_load_seconds(m, t);
+            moved += overlap * 2 * tessi_type_info(t)->bytes;
+        }
+    }
+    const StageList results = { group->members.at, group->members.n, group->members.n };
+    tile.seconds += tessi_plan_reread_seconds(f, m, &results, group->rows, size[last]);
+    tile.seconds += row / (double)group->rows / (double)size[last];
+    tile.seconds += images * miss / (double)size[last];
+    int64_t bytes = tessi_plan_tile_bytes(f, group, regions, size, roll);
+    if (4 * bytes > 3 * m->l1_bytes)
+        tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
+    if (4 * bytes > 3 * m->l2_bytes)
+        tile.seconds += moved / (m->l3_gbs * 1e9);
+    tile.overlap = without > 0 ? operations / without : 1;
+    return tile;
+}
