@@ -276,7 +276,8 @@ static KernelCost try_rolling(const PlanFacts *f, const Analysis *an, const Mach
     group->outputs[0] = columns;
     group->march = (PlanMarch){ .least = LEAST, .most = MOST, .ahead = ahead };
     KernelCost cost = tessi_plan_cost_of_rolling(f, an, m, p, group);
-    group->resident = (uint8_t)(cost.threads / group->block[0]);
+    const int64_t fit = cost.threads / group->block[0];
+    group->resident = (uint8_t)(fit < PLAN_MAX_RESIDENT ? fit : PLAN_MAX_RESIDENT);
     group->march.blocks = (uint32_t)(group->resident * m->cores);
     cost.feasible = cost.feasible && !tessi_plan_check_rolling(f, p, group)
                     && !tessi_plan_check_staged(f, p, group);
