@@ -510,8 +510,8 @@ static bool is_of_pass(const PlanReader *r, const char *key)
 
 static bool check_repeated(PlanReader *r, const char *key)
 {
-    const bool of_plan =
-        tessi_streq(key, "plan") || tessi_streq(key, "machine") || tessi_streq(key, "target");
+    const bool of_plan = tessi_streq(key, "plan") || tessi_streq(key, "machine")
+                         || tessi_streq(key, "target") || tessi_streq(key, "width");
     const bool of_pass = is_of_pass(r, key);
     Words *seen = of_plan ? &r->of_plan : of_pass ? &r->of_pass : &r->of_group;
     if (may_repeat(key))

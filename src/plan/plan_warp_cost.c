@@ -47,6 +47,8 @@ static int64_t beside_frame(const Machine *m, int64_t registers, int64_t warps)
 typedef struct Step {
     double instructions; /* of a thread */
     double shuffles;     /* of these */
+    double operations;   /* arithmetic of these */
+    double once;         /* of a point, were each stage computed once */
     double bytes;        /* of a point */
     double words;        /* of the widest element, at least 1 */
 } Step;
@@ -61,10 +63,13 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     Step step = { .instructions = IN_A_STEP + A_ROW * rows, .words = 1 };
     if (tessi_plan_regions(f, p, group, &regions))
         return (Step){ 0 };
-    for (uint32_t i = 0; i <= group->passes.n; i++)
-        step.instructions +=
-            tessi_plan_part_cost(f, an, m, p, group, &regions, i, group->outputs, NULL)
-                .plain_instructions;
+    for (uint32_t i = 0; i <= group->passes.n; i++) {
+        const KernelCost part =
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, group->outputs, NULL);
+        step.instructions += part.plain_instructions;
+        step.operations += part.operations;
+        step.once += part.once / (rows * columns);
+    }
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
         step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
@@ -106,6 +111,8 @@ KernelCost tessi_plan_cost_of_warp(const PlanFacts *f, const Analysis *an, const
     cost.code = step.instructions;
     cost.instructions = step.instructions / results * again;
     cost.plain_instructions = cost.instructions;
+    cost.operations = step.operations / results * again;
+    cost.once = step.once;
     cost.dram_seconds = MARCHING * step.bytes / (m->memory_gbs * 1e9);
     cost.issue_seconds = cost.instructions / (SLOTS_USED * slots);
     cost.cache_seconds = SHUFFLE * step.shuffles / results * again / slots;
@@ -177,7 +184,7 @@ static const char *described(const Chooser *c, const PlanGroup *group, const Ker
 
 static void add_reason(const Chooser *c, PlanGroup *group, const char *why)
 {
-    group->reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
+    tessi_plan_add_reason(c->f->arena, &group->reason, why);
 }
 
 static void choose(const Chooser *c, uint32_t i)
@@ -216,6 +223,8 @@ static void choose(const Chooser *c, uint32_t i)
     best.march.blocks =
         (uint32_t)(beside_frame(c->m, least.registers, best.resident) * c->m->cores);
     add_reason(c, &best, why);
+    add_reason(c, &best, tessi_plan_kernel_reason(c->f, &with, &best, &least));
+    add_reason(c, &best, "warps answer no rules: all that reads beyond an image is the frame's");
     const PlanGroup before = *group;
     PlanStage *const stage = c->p->stage;
     *group = best;

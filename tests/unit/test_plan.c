@@ -393,6 +393,7 @@ static void illegal_plans_are_refused(void **state)
           "the frame of group 'o': group 'o': a tile is a multiple of the outputs of a thread" },
         { "group o\nstage out memory\nframe 8 64\n", "a number of rows" },
         { "width 24\n", "vectors have 16, 32 or 64 bytes, not '24'" },
+        { "width 16\nwidth 32\n", "line 2: 'width' is said twice of the same plan" },
         { "width 8\n", "vectors have 16, 32 or 64 bytes, not '8'" },
         { "width 128\n", "bytes of a vector are 1 to 64, not '128'" },
         { "target gpu\nwidth 32\nstage square inline\nstage temp inline\ngroup o\n"
