@@ -70,7 +70,10 @@ void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprI
     LExprId side = tessi_l_select(l, edge, s.edges, tessi_l_op(l, OP_MAX, s.inner, one));
     side = tessi_scope_let(l, "side_by_side", phases(l, side, m->step));
     LExprId strip = tessi_scope_let(l, "strip_rows", tessi_l_select(l, edge, s.rows[1], s.rows[0]));
-    LExprId y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, number, side), strip);
+    /* No strip begins below the image: said before the product, for the bound of what 32 bits have to hold. */
+    LExprId y = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_FLOORDIV, number, side),
+                           tessi_l_op(l, OP_SUB, rows, one));
+    y = tessi_l_op(l, OP_MUL, y, strip);
     y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, rows, one));
     LExprId column = tessi_l_op(l, OP_FLOORMOD, number, side);
     if (m->step > 1) {
