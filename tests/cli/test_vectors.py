@@ -25,6 +25,7 @@ TARGETS = [("generic-avx512", X86, ["-march=skylake-avx512", "-mprefer-vector-wi
            ("generic-neon", ARM_CLANG, ["--target=aarch64-linux-gnu"], r"\bv\d+\.(4s|2d|8h|16b)")]
 MOVES = re.compile(r"^v?(mov|broadcast|pbroadcast|insert|extract|perm|pxor|xor|zero|ld|st|dup)")
 LOOP = re.compile(r"for \(ptrdiff_t (\w+) = .*; \1 \+= (\d+ \* )?TESS_LANES_\w+\) \{$")
+FEW = re.compile(r"const ptrdiff_t (\w+) = \d+ - tess_max_idx\(\d+, 0\) % TESS_LANES")
 ARITHMETIC = re.compile(r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_(?!idx)\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* ")
 
 
@@ -40,10 +41,11 @@ def statements(text):
 
 
 def vector_loops(text):
-    """How many loops compute in vectors."""
-    lines, count = list(statements(text)), 0
+    """How many loops compute in vectors, without those over a few elements, whose number is written down: they are no loops in the end."""
+    lines, count, few = list(statements(text)), 0, set()
     for i, line in enumerate(lines):
-        if not LOOP.search(line):
+        few.update(FEW.findall(line))
+        if not LOOP.search(line) or any(f"< {end};" in line for end in few):
             continue
         indent = len(line) - len(line.lstrip())
         body = []
