@@ -32,7 +32,7 @@ bool tessi_machine_is_gpu(const Machine *m);
 
 /* ---- Plans --------------------------------------------------------------------------------------------------------- */
 typedef enum Placement {
-#define PLACEMENT(id, name, lowered, meaning) PLACE_##id,
+#define PLACEMENT(id, name, meaning) PLACE_##id,
 #include "plan/placements.def"
 #undef PLACEMENT
     N_PLACEMENTS

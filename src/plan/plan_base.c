@@ -4,7 +4,7 @@
 const char *tessi_placement_name(Placement p)
 {
     static const char *const names[] = {
-#define PLACEMENT(id, name, lowered, meaning) name,
+#define PLACEMENT(id, name, meaning) name,
 #include "plan/placements.def"
 #undef PLACEMENT
     };
