@@ -51,31 +51,18 @@ static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
     return roots;
 }
 
-static bool in_passes(const PlanGroup *group, StageId id)
-{
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, s, &pass->stages)
-            if (s->v == id.v)
-                return true;
-    return false;
-}
-
 /* Pass number i; the members come after the last, those that are not in passes. */
 static void find_part(const Warps *t, uint32_t i)
 {
     Lower *l = t->l;
     const PlanGroup *group = t->group;
     Part *part = &t->part[i];
-    VEC(StageId) stages = { 0 };
+    StageList stages = { 0 };
     const bool members = i == group->passes.n;
-    if (members) {
-        VEC_FOREACH (const StageId, id, &group->members)
-            if (!in_passes(group, *id))
-                VEC_PUSH(l->arena, &stages, *id);
-    } else {
-        VEC_FOREACH (const StageId, id, &group->passes.at[i].stages)
-            VEC_PUSH(l->arena, &stages, *id);
-    }
+    if (members)
+        tessi_plan_own_members(l->arena, group, &stages);
+    else
+        stages = group->passes.at[i].stages;
     *part = (Part){ .delay = t->warp.delay[i] };
     part->job = (Job){ .stage = stages.at, .n = stages.n, .to_scratch = true, .part = "" };
     part->job.roots = bodies(l, stages.at, stages.n);
@@ -186,7 +173,7 @@ static void bring_into_being(const Warps *t)
     for (uint32_t i = 0; i < t->n_images && t->ahead; i++)
         tessi_scope_stmt(t->l, LSTMT_LOCAL)->buffer = t->ahead[i];
     for (uint32_t i = 0; i < t->group->members.n; i++)
-        if (!in_passes(t->group, t->group->members.at[i]))
+        if (!tessi_plan_in_passes(t->group, t->group->members.at[i]))
             tessi_scope_stmt(t->l, LSTMT_LOCAL)->buffer = t->result[i];
 }
 

@@ -116,6 +116,8 @@ typedef struct PlanFrame {
     uint16_t rows[2], columns[2];
 } PlanFrame;
 
+typedef VEC(StageId) StageList;
+
 typedef struct PlanStage {
     Placement placement;
     const char *reason; /* "" when none */
@@ -124,7 +126,7 @@ typedef struct PlanStage {
 /* Stages computed together into scratch memory, for one tile of a group at a time. They have the same sizes and regions and do not
  * read each other. */
 typedef struct PlanPass {
-    VEC(StageId) stages;
+    StageList stages;
     uint8_t rows;       /* as PlanGroup.rows */
     uint16_t band;      /* as PlanGroup.band */
     uint8_t outputs[2]; /* as PlanGroup.outputs: of kernels of tiles */
@@ -134,7 +136,7 @@ typedef struct PlanPass {
  * after the other for each tile, then the members; a member that is also a stage of a pass is copied out of scratch memory. */
 typedef struct PlanGroup {
     const char *name; /* of its function: the first member's name */
-    VEC(StageId) members;
+    StageList members;
     uint8_t n_dims;
     uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
     int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
@@ -233,6 +235,11 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
 
 /* Its values are made where they are read: again at each use, or from rows carried in registers. */
 bool tessi_plan_is_inline(const Plan *p, StageId id);
+
+/* The stage is computed by a pass of the group. */
+bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
+/* The members that the group's own loops compute: not those that are copied out of scratch memory. */
+void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out);
 
 /* A stage in registers: a step of some rows finds its values in column `dx` and rows [lo, hi) from the step's first point, made by the
  * steps before, and leaves those of as many rows further down. */

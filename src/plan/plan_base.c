@@ -417,6 +417,14 @@ bool tessi_plan_in_passes(const PlanGroup *group, StageId id)
     return false;
 }
 
+void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out)
+{
+    out->n = 0;
+    VEC_FOREACH (const StageId, id, &group->members)
+        if (!tessi_plan_in_passes(group, *id))
+            VEC_PUSH(a, out, *id);
+}
+
 /* ---- Order ------------------------------------------------------------------------------------------------------------------------ */
 
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)

@@ -21,7 +21,6 @@ typedef struct PlanRead {
     bool dynamic;    /* by a computed index */
 } PlanRead;
 typedef VEC(PlanRead) PlanReads;
-typedef VEC(StageId) StageList;
 
 /* Facts about a graph that every planner asks for, by StageId. */
 struct PlanFacts {
@@ -343,7 +342,6 @@ void tessi_plan_point_kernel(PlanGroup *group);
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */
 void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageList *out);
-bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
 /* Of stages that are in its passes only. */
 Placement tessi_plan_scratch_placement(const PlanGroup *group);
 /* Places them so. */

@@ -145,9 +145,7 @@ static const char *check_group(Check *c)
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         if (!fault)
             fault = check_loops(c, pass->stages.at, pass->stages.n, pass->band);
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (!tessi_plan_in_passes(group, *id))
-            VEC_PUSH(c->f->arena, &computed, *id);
+    tessi_plan_own_members(c->f->arena, group, &computed);
     return fault ? fault : check_loops(c, computed.at, computed.n, group->band);
 }
 
@@ -366,11 +364,10 @@ void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Mac
                             .band = members ? &group->band : &pass->band,
                             .down = BAND_ROWS,
                             .told = &group->reason };
-            const StageId *stage = members ? group->members.at : pass->stages.at;
-            const uint32_t n = members ? group->members.n : pass->stages.n;
-            for (uint32_t i = 0; i < n; i++)
-                if (!members || !tessi_plan_in_passes(group, stage[i]))
-                    VEC_PUSH(f->arena, &loops.stages, stage[i]);
+            if (members)
+                tessi_plan_own_members(f->arena, group, &loops.stages);
+            else
+                loops.stages = pass->stages;
             if (!can_carry(&check, &loops.stages))
                 continue;
             const int64_t most = group->roll      ? group->roll

@@ -57,8 +57,7 @@ static void predict_tile(Explainer *c, const Machine *m, const PlanGroup *group,
     double operations = members->operations, once = members->once;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const PlanPass *pass = &group->passes.at[i];
-        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
-        cost[i] = cost_of(c, m, group, &stages, (Steps){ pass->rows, pass->band });
+        cost[i] = cost_of(c, m, group, &pass->stages, (Steps){ pass->rows, pass->band });
         operations += cost[i].operations;
         once += cost[i].once;
     }
@@ -76,9 +75,7 @@ static Prediction predict(Explainer *c, const Machine *m, const PlanGroup *group
     Prediction x = { .traffic = tessi_plan_traffic(c->f, c->p, group), .inlined = 1, .overlap = 1 };
     x.memory = tessi_plan_traffic_seconds(m, &x.traffic);
     StageList list = { 0 };
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (!tessi_plan_in_passes(group, *id))
-            VEC_PUSH(c->f->arena, &list, *id);
+    tessi_plan_own_members(c->f->arena, group, &list);
     if (group->strip) {
         x.compute = group->transform ? tessi_plan_transform_seconds(c->f, m, group)
                                      : tessi_plan_median_seconds(c->f, m, group);
@@ -211,16 +208,13 @@ static const char *rows_reason(const Explainer *c, const StageList *stages, Step
 static void say_rows(const Explainer *c, PlanGroup *group)
 {
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
         const char *why =
-            rows_reason(c, &stages, (Steps){ pass->rows, pass->band }, group->columns);
+            rows_reason(c, &pass->stages, (Steps){ pass->rows, pass->band }, group->columns);
         if (why)
             tessi_plan_add_reason(c->f->arena, &c->p->stage[pass->stages.at[0].v].reason, why);
     }
     StageList list = { 0 };
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (!tessi_plan_in_passes(group, *id))
-            VEC_PUSH(c->f->arena, &list, *id);
+    tessi_plan_own_members(c->f->arena, group, &list);
     const char *why = rows_reason(c, &list, (Steps){ group->rows, group->band }, group->columns);
     if (why)
         say(c, group, why);

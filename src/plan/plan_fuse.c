@@ -118,24 +118,21 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
                    : tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
     RowCost *cost = ARENA_NEW_ARRAY(c->f->arena, RowCost, group->passes.n), members;
     StageList list = { 0 };
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (!tessi_plan_in_passes(group, *id)) /* those are copied */
-            VEC_PUSH(c->f->arena, &list, *id);
+    tessi_plan_own_members(c->f->arena, group, &list);
     const int block_nodes =
         group->split == SPLIT_INTERIOR && group->vector >= 0 ? PLAN_BLOCK_NODES : 0;
     double nodes = 0;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         PlanPass *pass = &group->passes.at[i];
-        StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
-        pass->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &stages, block_nodes, &cost[i]);
+        pass->rows =
+            tessi_plan_best_rows(c->f, c->an, c->m, c->p, &pass->stages, block_nodes, &cost[i]);
         nodes += cost[i].nodes;
     }
     group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, block_nodes, &members);
     group->columns = 1;
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
         if (pass->rows > 1)
-            tessi_plan_window_rows(c->f, c->m, &stages, &group->columns);
+            tessi_plan_window_rows(c->f, c->m, &pass->stages, &group->columns);
     }
     if (group->rows > 1)
         tessi_plan_window_rows(c->f, c->m, &list, &group->columns);

@@ -83,8 +83,7 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
         double overlap = whole_blocks(roll, pass->rows);
         for (uint8_t d = 0; d < n; d++)
             overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
-        const StageList stages = { pass->stages.at, pass->stages.n, pass->stages.n };
-        const double again = tessi_plan_reread_seconds(f, m, &stages, pass->rows, size[last]);
+        const double again = tessi_plan_reread_seconds(f, m, &pass->stages, pass->rows, size[last]);
         tile.seconds +=
             overlap
             * (pass_cost[i].seconds + again + row / (double)pass->rows / (double)size[last]);
