@@ -149,6 +149,9 @@ void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group);
 const char *tessi_plan_number(Arena *a, double x);
 /* Rounded; of a unit small enough. */
 long long tessi_plan_amount(double x);
+/* Seconds so, in picoseconds and in femtoseconds: what a point takes on CPUs and on GPUs. */
+long long tessi_plan_ps(double seconds);
+long long tessi_plan_fs(double seconds);
 void tessi_plan_add_reason(Arena *a, const char **reason, const char *more);
 /* ---- plan_explain.c */
 /* Adds to the reasons of a plan for CPUs what the model expects of its groups. */

@@ -279,16 +279,6 @@ static const char *names_of(const Chooser *c, const StageList *list)
     return tessi_text_str(&t);
 }
 
-static void tell(const Chooser *c, const char **reason, const char *more)
-{
-    *reason = **reason ? tessi_sprintf(c->f->arena, "%s\n%s", *reason, more) : more;
-}
-
-static long long picoseconds(double seconds)
-{
-    return (long long)(seconds * 1e12 + 0.5);
-}
-
 /* Stages are tried one after the other; those stay in registers that make a point cheaper. */
 static void choose_for(Chooser *c, const Loops *loops)
 {
@@ -327,12 +317,13 @@ static void choose_for(Chooser *c, const Loops *loops)
     *loops->band = BAND_ROWS;
     if (best <= LEAST_GAIN * again && !tessi_plan_verify_with(c->f, c->p)) {
         VEC_FOREACH (const StageId, id, &carried)
-            tell(c, &c->p->stage[id->v].reason,
-                 tessi_sprintf(a,
-                               "carried down the rows by '%s': %lld ps a point there, %lld ps if "
-                               "%d rows at once begin anew",
-                               tessi_stage(c->f->g, loops->stages.at[0])->name, picoseconds(best),
-                               picoseconds(again), rows_before));
+            tessi_plan_add_reason(
+                a, &c->p->stage[id->v].reason,
+                tessi_sprintf(a,
+                              "carried down the rows by '%s': %lld ps a point there, %lld ps if "
+                              "%d rows at once begin anew",
+                              tessi_stage(c->f->g, loops->stages.at[0])->name, tessi_plan_ps(best),
+                              tessi_plan_ps(again), rows_before));
         return;
     }
     *loops->rows = rows_before;
@@ -341,12 +332,13 @@ static void choose_for(Chooser *c, const Loops *loops)
         c->p->stage[id->v].placement = PLACE_INLINE;
     if (!carried.n || best - loops->walk > LEAST_GAIN * again)
         return;
-    tell(c, loops->told,
-         tessi_sprintf(a,
-                       "%s in registers, carried down the rows, would cost %lld ps a point, %lld "
-                       "of them to go down images, not %lld ps",
-                       names_of(c, &carried), picoseconds(best), picoseconds(loops->walk),
-                       picoseconds(again)));
+    tessi_plan_add_reason(
+        a, loops->told,
+        tessi_sprintf(a,
+                      "%s in registers, carried down the rows, would cost %lld ps a point, %lld "
+                      "of them to go down images, not %lld ps",
+                      names_of(c, &carried), tessi_plan_ps(best), tessi_plan_ps(loops->walk),
+                      tessi_plan_ps(again)));
 }
 
 void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)

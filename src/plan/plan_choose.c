@@ -93,11 +93,6 @@ static void find_uses(Chooser *c)
     }
 }
 
-static long long picoseconds(double seconds)
-{
-    return tessi_plan_amount(seconds * 1e12);
-}
-
 /* What repeating a stage costs its readers a point, beyond computing it once. They may need what it is computed from anyway: this looks at
  * all of them together. */
 static double cost_of_repeating(const Chooser *c, StageId id)
@@ -173,14 +168,15 @@ static void place(Chooser *c, StageId id)
         at->reason = tessi_sprintf(a,
                                    "read %s: computing it again would cost %lld ps a "
                                    "point, the trip through %s %lld ps",
-                                   taps, picoseconds(again), where, picoseconds(trip));
+                                   taps, tessi_plan_ps(again), where, tessi_plan_ps(trip));
     else {
         at->placement = PLACE_INLINE;
-        at->reason = s->n_dims ? tessi_sprintf(a,
-                                               "read %s: computing it again costs %lld ps a "
-                                               "point, a trip through %s would cost %lld ps",
-                                               taps, picoseconds(again), where, picoseconds(trip))
-                               : "a single number, computed where it is used";
+        at->reason = s->n_dims
+                         ? tessi_sprintf(a,
+                                         "read %s: computing it again costs %lld ps a "
+                                         "point, a trip through %s would cost %lld ps",
+                                         taps, tessi_plan_ps(again), where, tessi_plan_ps(trip))
+                         : "a single number, computed where it is used";
     }
 }
 

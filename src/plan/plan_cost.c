@@ -55,6 +55,16 @@ long long tessi_plan_amount(double x)
     return x > 9e15 ? (long long)9e15 : (long long)(x + 0.5);
 }
 
+long long tessi_plan_ps(double seconds)
+{
+    return tessi_plan_amount(seconds * 1e12);
+}
+
+long long tessi_plan_fs(double seconds)
+{
+    return tessi_plan_amount(seconds * 1e15);
+}
+
 void tessi_plan_add_reason(Arena *a, const char **reason, const char *more)
 {
     *reason = **reason ? tessi_sprintf(a, "%s\n%s", *reason, more) : more;

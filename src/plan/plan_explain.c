@@ -102,11 +102,6 @@ static void say(const Explainer *c, PlanGroup *group, const char *line)
     tessi_plan_add_reason(c->f->arena, &group->reason, line);
 }
 
-static long long ps(double seconds)
-{
-    return tessi_plan_amount(seconds * 1e12);
-}
-
 static void say_what_it_takes(const Explainer *c, PlanGroup *group, const Prediction *x)
 {
     Arena *a = c->f->arena;
@@ -114,14 +109,14 @@ static void say_what_it_takes(const Explainer *c, PlanGroup *group, const Predic
     tessi_text_init(&t, a);
     tessi_text_addf(&t, "%s B read and %s B written a point, %lld ps; ",
                     tessi_plan_number(a, x->traffic.read), tessi_plan_number(a, x->traffic.written),
-                    ps(x->memory));
+                    tessi_plan_ps(x->memory));
     if (x->operations > 0)
         tessi_text_addf(&t, "%s operation%s", tessi_plan_number(a, x->operations),
                         x->operations == 1 ? "" : "s");
     else
         tessi_text_add(&t, "arithmetic");
-    tessi_text_addf(&t, ", %lld ps; together %lld ps, bound by %s", ps(x->compute), ps(x->seconds),
-                    x->compute > x->memory ? "arithmetic" : "memory");
+    tessi_text_addf(&t, ", %lld ps; together %lld ps, bound by %s", tessi_plan_ps(x->compute),
+                    tessi_plan_ps(x->seconds), x->compute > x->memory ? "arithmetic" : "memory");
     say(c, group, tessi_text_str(&t));
 }
 
@@ -180,7 +175,7 @@ static void say_split(const Explainer *c, PlanGroup *group, const Prediction *x)
         tessi_sprintf(c->f->arena,
                       "inside no rule is answered: %lld ps of arithmetic, %lld ps with rules "
                       "everywhere, point by point",
-                      ps(x->compute), ps(everywhere)));
+                      tessi_plan_ps(x->compute), tessi_plan_ps(everywhere)));
 }
 
 static void say_stream(const Explainer *c, PlanGroup *group, const Prediction *x)
@@ -193,7 +188,8 @@ static void say_stream(const Explainer *c, PlanGroup *group, const Prediction *x
                       "results go past the caches where larger than %lld KiB: %lld ps of memory, "
                       "%lld ps through them",
                       (long long)(m->l3_bytes / 2 / 1024),
-                      ps(x->memory * m->memory_gbs / m->memory_stream_gbs), ps(x->memory)));
+                      tessi_plan_ps(x->memory * m->memory_gbs / m->memory_stream_gbs),
+                      tessi_plan_ps(x->memory)));
 }
 
 /* Why so many rows at once; of those that go down a band the stages that are carried say it. */
@@ -242,6 +238,6 @@ void tessi_plan_explain(const PlanFacts *f, const Analysis *an, const Machine *m
         p->reason = tessi_sprintf(f->arena,
                                   "a point of all groups %lld ps in vectors of %lld bytes, %lld ps "
                                   "in vectors of %lld",
-                                  ps(all), (long long)m->vector_bytes, ps(narrower),
-                                  (long long)narrow.vector_bytes);
+                                  tessi_plan_ps(all), (long long)m->vector_bytes,
+                                  tessi_plan_ps(narrower), (long long)narrow.vector_bytes);
 }

@@ -270,7 +270,7 @@ static uint32_t only_reader(const Fuse *c, uint32_t h)
 /* In picoseconds; of GPUs in femtoseconds. */
 static long long amount(const Fuse *c, double seconds)
 {
-    return tessi_plan_amount(seconds * (c->p->gpu ? 1e15 : 1e12));
+    return (c->p->gpu ? tessi_plan_fs : tessi_plan_ps)(seconds);
 }
 
 static const char *tile_text(Arena *a, const int64_t *size, uint8_t n)

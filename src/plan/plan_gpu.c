@@ -57,11 +57,6 @@ static void find_uses(Chooser *c)
     }
 }
 
-static long long femtoseconds(double seconds)
-{
-    return tessi_plan_amount(seconds * 1e15);
-}
-
 static void place(Chooser *c, StageId id)
 {
     const Stage *s = tessi_stage(c->f->g, id);
@@ -100,13 +95,13 @@ static void place(Chooser *c, StageId id)
         at->reason = tessi_sprintf(c->f->arena,
                                    "computing it again would cost %lld fs a point, the trip "
                                    "through memory %lld fs",
-                                   femtoseconds(again), femtoseconds(trip));
+                                   tessi_plan_fs(again), tessi_plan_fs(trip));
     else
         *at = (PlanStage){ PLACE_INLINE,
                            tessi_sprintf(c->f->arena,
                                          "computing it again costs %lld fs a point, a trip through "
                                          "memory would cost %lld fs",
-                                         femtoseconds(again), femtoseconds(trip)) };
+                                         tessi_plan_fs(again), tessi_plan_fs(trip)) };
 }
 
 /* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
@@ -198,7 +193,7 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
                                            : "one output a thread";
     return tessi_sprintf(
         c->f->arena, "%s: %lld fs a point, about %lld registers, %lld threads a multiprocessor",
-        kind, femtoseconds(cost->seconds), (long long)cost->registers, (long long)cost->threads);
+        kind, tessi_plan_fs(cost->seconds), (long long)cost->registers, (long long)cost->threads);
 }
 
 /* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. Of windows of
@@ -440,7 +435,7 @@ static bool try_turns(Chooser *c, StageId a, StageId b, double *best)
     const char *why = tessi_sprintf(c->f->arena,
                                     "all groups together cost %lld fs a point, and cost %lld fs "
                                     "with it the other way",
-                                    femtoseconds(cost), femtoseconds(*best));
+                                    tessi_plan_fs(cost), tessi_plan_fs(*best));
     c->p->stage[a.v].reason = why;
     if (b.v)
         c->p->stage[b.v].reason = why;

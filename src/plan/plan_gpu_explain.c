@@ -30,11 +30,6 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
     return tessi_text_str(&t);
 }
 
-static long long fs(double seconds)
-{
-    return tessi_plan_amount(seconds * 1e15);
-}
-
 const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                      const KernelCost *cost)
 {
@@ -48,9 +43,9 @@ const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const Pl
                     "%s B read and %s B written a point, %lld fs; %s operation%s, %lld "
                     "instructions, %lld fs; together %lld fs, bound by %s",
                     tessi_plan_number(a, traffic.read), tessi_plan_number(a, traffic.written),
-                    fs(cost->dram_seconds), tessi_plan_number(a, cost->operations),
+                    tessi_plan_fs(cost->dram_seconds), tessi_plan_number(a, cost->operations),
                     cost->operations == 1 ? "" : "s", tessi_plan_amount(cost->instructions),
-                    fs(cost->issue_seconds), fs(cost->seconds),
+                    tessi_plan_fs(cost->issue_seconds), tessi_plan_fs(cost->seconds),
                     cost->dram_seconds > busy                   ? "memory"
                     : cost->cache_seconds > cost->issue_seconds ? "loads from near caches"
                                                                 : "instructions");

@@ -269,11 +269,6 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
     return rows;
 }
 
-static long long ps(double seconds)
-{
-    return tessi_plan_amount(seconds * 1e12);
-}
-
 /* Beside what the steps cost, what the cheaper of half the rows and half the vectors would. */
 static const char *steps_reason(const PlanFacts *f, const Machine *m, const StageList *stages,
                                 double alone, uint8_t rows, uint8_t columns)
@@ -295,14 +290,15 @@ static const char *steps_reason(const PlanFacts *f, const Machine *m, const Stag
     tessi_text_init(&t, f->arena);
     tessi_text_addf(&t,
                     "the sums of %d rows, %d vectors of each, stay in registers: %lld ps a point",
-                    rows, columns, ps(seconds));
-    if (ps(seconds)
-        == ps(alone)) /* they share no loads, and only fill the time in which sums wait */
+                    rows, columns, tessi_plan_ps(seconds));
+    if (tessi_plan_ps(seconds)
+        == tessi_plan_ps(
+            alone)) /* they share no loads, and only fill the time in which sums wait */
         return tessi_text_str(&t);
     if (best < 2)
         tessi_text_addf(&t, ", of %d rows and %d vectors %lld ps", fewer[best][0], fewer[best][1],
-                        ps(next));
-    tessi_text_addf(&t, ", one by one %lld ps", ps(alone));
+                        tessi_plan_ps(next));
+    tessi_text_addf(&t, ", one by one %lld ps", tessi_plan_ps(alone));
     return tessi_text_str(&t);
 }
 
@@ -321,7 +317,7 @@ const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const
             f->arena, "%d rows at once share no reads but fill the time in which operations wait",
             rows);
     return tessi_sprintf(f->arena, "%d rows at once cost %lld ps a point, one at a time %lld ps",
-                         rows, ps(best.seconds), ps(one.seconds));
+                         rows, tessi_plan_ps(best.seconds), tessi_plan_ps(one.seconds));
 }
 
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)

@@ -165,32 +165,23 @@ static double seconds_now(const Chooser *c, const PlanGroup *group)
     return tessi_plan_settle_tile(c->f, c->an, c->m, c->p, &copy, &regions, &tile);
 }
 
-static long long femtoseconds(double seconds)
-{
-    return (long long)(seconds * 1e15 + 0.5);
-}
-
 static const char *described(const Chooser *c, const PlanGroup *group, const KernelCost *cost,
                              double now, KernelKind kernel)
 {
     return tessi_sprintf(c->f->arena,
                          "warps with %d x %d outputs a thread: %lld fs a point (memory %lld, %lld "
                          "instructions %lld), about %lld registers; %lld fs as kernel %s",
-                         group->outputs[0], group->outputs[1], femtoseconds(cost->seconds),
-                         femtoseconds(cost->dram_seconds), (long long)(cost->instructions + 0.5),
-                         femtoseconds(cost->issue_seconds), (long long)cost->registers,
-                         femtoseconds(now), tessi_kernel_name(kernel));
-}
-
-static void add_reason(const Chooser *c, PlanGroup *group, const char *why)
-{
-    tessi_plan_add_reason(c->f->arena, &group->reason, why);
+                         group->outputs[0], group->outputs[1], tessi_plan_fs(cost->seconds),
+                         tessi_plan_fs(cost->dram_seconds), (long long)(cost->instructions + 0.5),
+                         tessi_plan_fs(cost->issue_seconds), (long long)cost->registers,
+                         tessi_plan_fs(now), tessi_kernel_name(kernel));
 }
 
 static void choose(const Chooser *c, uint32_t i)
 {
     static const uint8_t rows[] = { 4, 3, 2 };
     const double WORTH = 0.97;
+    Arena *a = c->f->arena;
     PlanGroup *group = &c->p->groups.at[i], best = *group;
     Plan with = *c->p;
     KernelCost least = { 0 };
@@ -216,15 +207,16 @@ static void choose(const Chooser *c, uint32_t i)
     const char *why = described(c, &best, &least, now, group->kernel);
     if (least.seconds >= WORTH * now) {
         if (group->passes.n)
-            add_reason(c, group, why);
+            tessi_plan_add_reason(a, &group->reason, why);
         return;
     }
     best.resident = (uint8_t)(least.threads / best.block[0]);
     best.march.blocks =
         (uint32_t)(beside_frame(c->m, least.registers, best.resident) * c->m->cores);
-    add_reason(c, &best, why);
-    add_reason(c, &best, tessi_plan_kernel_reason(c->f, &with, &best, &least));
-    add_reason(c, &best, "warps answer no rules: all that reads beyond an image is the frame's");
+    tessi_plan_add_reason(a, &best.reason, why);
+    tessi_plan_add_reason(a, &best.reason, tessi_plan_kernel_reason(c->f, &with, &best, &least));
+    tessi_plan_add_reason(a, &best.reason,
+                          "warps answer no rules: all that reads beyond an image is the frame's");
     const PlanGroup before = *group;
     PlanStage *const stage = c->p->stage;
     *group = best;
