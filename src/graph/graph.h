@@ -273,6 +273,10 @@ const Access *tessi_access(const Graph *g, AccessId id);
 const Window *tessi_window(const Graph *g, WindowId id);
 const Table *tessi_table(const Graph *g, TableId id);
 Stage *tessi_stage(const Graph *g, StageId id);
+/* One piece that covers the whole stage point by point. */
+bool tessi_stage_is_plain(const Stage *s);
+/* Same number of dimensions and sizes, so that one loop nest can compute both. */
+bool tessi_stage_same_domain(const Stage *a, const Stage *b);
 
 SizeId tessi_size_const(Graph *g, int64_t c);
 SizeId tessi_size_param(Graph *g, uint32_t param);

@@ -39,6 +39,27 @@ Stage *tessi_stage(const Graph *g, StageId id)
     return &g->stages.at[id.v < g->stages.n ? id.v : 0];
 }
 
+bool tessi_stage_is_plain(const Stage *s)
+{
+    if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
+        return false;
+    const Piece *p = &s->pieces.at[0];
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
+            return false;
+    return true;
+}
+
+bool tessi_stage_same_domain(const Stage *a, const Stage *b)
+{
+    if (a->n_dims != b->n_dims)
+        return false;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        if (a->size[d].v != b->size[d].v)
+            return false;
+    return true;
+}
+
 static const char *const methods[N_METHODS] = { "auto", "direct", "separable", "fft" };
 
 const char *tessi_method_name(Method m)

@@ -78,20 +78,12 @@ bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId windo
            && (!out->where.v || is_same_everywhere(g, &walk, out->where, e->window));
 }
 
-static bool is_plain(const Stage *s)
-{
-    bool plain = s->kind == STAGE_COMPUTE && s->pieces.n == 1;
-    for (uint8_t d = 0; d < s->n_dims && plain; d++)
-        plain = s->pieces.at[0].step[d] == 1 && s->pieces.at[0].count[d].v == s->size[d].v;
-    return plain;
-}
-
 bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSum *out, bool *must)
 {
     ExprWalk walk = { .arena = scratch };
     uint32_t n = 0;
     *must = false;
-    if (!is_plain(s))
+    if (!tessi_stage_is_plain(s))
         return false;
     const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, id, list) {
@@ -115,7 +107,7 @@ bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, Wid
     ExprWalk walk = { .arena = scratch };
     uint32_t n = 0;
     *out = (WideMedian){ .rows = 0 };
-    if (!is_plain(s) || s->n_dims != 2)
+    if (!tessi_stage_is_plain(s) || s->n_dims != 2)
         return false;
     const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, id, list) {

@@ -201,6 +201,14 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
         store_columns(&stores, place + (size_t)n * columns * r, columns);
 }
 
+const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n)
+{
+    ExprId *body = ARENA_NEW_ARRAY(l->arena, ExprId, n);
+    for (uint32_t i = 0; i < n; i++)
+        body[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
+    return body;
+}
+
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest)
 {
     nest->n_dims = s->n_dims;
@@ -283,18 +291,6 @@ static bool covers_all(const Lower *l, const Stage *s)
             return true;
     }
     return false;
-}
-
-static bool is_plain(const Stage *s)
-{
-    if (s->pieces.n != 1)
-        return false;
-    const Piece *p = &s->pieces.at[0];
-    for (uint8_t d = 0; d < s->n_dims; d++) {
-        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
-            return false;
-    }
-    return true;
 }
 
 /* `part` distinguishes the kernels of a group; "" when there is one. */
@@ -420,12 +416,10 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
                                       : tessi_lower_tiles)(l, group);
         return;
     }
-    if (is_plain(first)) {
-        ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, group->members.n);
-        for (uint32_t i = 0; i < group->members.n; i++)
-            roots[i] = tessi_stage(l->g, group->members.at[i])->pieces.at[0].body;
+    if (tessi_stage_is_plain(first)) {
         tessi_nest_whole(l, first, &nest);
-        Job job = { .stage = group->members.at, .n = group->members.n, .roots = roots, .part = "" };
+        Job job = { .stage = group->members.at, .n = group->members.n, .part = "" };
+        job.roots = tessi_bodies(l, job.stage, job.n);
         job.band = group->band;
         tessi_lower_job(l, group, group->rows, &nest, &job);
         return;

@@ -346,8 +346,6 @@ void tessi_carry_next(Lower *l, const Nest *nest, const Coord *last, LExprId *ou
 /* Ends a step. */
 void tessi_carry_set(Lower *l, const Nest *nest, const LExprId *value);
 /* ---- lower_nest.c ---- */
-/* Every point of a stage. */
-void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
 /* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. Nests
  * with strips have another around it. */
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
@@ -517,8 +515,12 @@ bool tessi_patch_is_own(const Access *access);
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule);
 /* What a read finds in the patches in force; none when there are none. */
 LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access);
-void tessi_lower_group(Lower *l, const PlanGroup *group);
 /* ---- lower_group.c ---- */
+void tessi_lower_group(Lower *l, const PlanGroup *group);
+/* Every point of a stage. */
+void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
+/* What n plain stages compute at a point. */
+const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n);
 /* Computes stages, or one piece of a stage, in a nest with its ranges set. */
 typedef struct Job {
     const StageId *stage;

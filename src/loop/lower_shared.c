@@ -33,14 +33,6 @@ typedef struct Tiles {
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------------------ */
 
-static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
-{
-    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
-    for (uint32_t i = 0; i < n; i++)
-        roots[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
-    return roots;
-}
-
 /* Pass number i; the members come after the last. */
 static Part part_of(const Tiles *t, uint32_t i)
 {
@@ -50,7 +42,7 @@ static Part part_of(const Tiles *t, uint32_t i)
     part.job.stage = members ? group->members.at : group->passes.at[i].stages.at;
     part.job.n = members ? group->members.n : group->passes.at[i].stages.n;
     part.job.to_scratch = !members;
-    part.job.roots = bodies(t->l, part.job.stage, part.job.n);
+    part.job.roots = tessi_bodies(t->l, part.job.stage, part.job.n);
     for (int k = 0; k < 2; k++) {
         part.extent.lo[k] = members ? 0 : t->extent[i].lo[k];
         part.extent.n[k] = members ? group->tile[t->y + k] : t->extent[i].n[k];

@@ -167,14 +167,6 @@ static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
 
 /* ---- Passes and members ----------------------------------------------------------------------------------------------------- */
 
-static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
-{
-    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n);
-    for (uint32_t i = 0; i < n; i++)
-        roots[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
-    return roots;
-}
-
 static void comment(Lower *l, const StageId *stage, uint32_t n)
 {
     Text t;
@@ -195,7 +187,7 @@ static void run_pass(Tiles *t, const PlanPass *pass)
             bring_into_being(t, *id);
     Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
     job.band = pass->band;
-    job.roots = bodies(l, job.stage, job.n);
+    job.roots = tessi_bodies(l, job.stage, job.n);
     tessi_lower_job(l, t->group, pass->rows, &nest, &job);
     VEC_FOREACH (const StageId, id, &pass->stages)
         fill_borders(t, *id, &nest);
@@ -215,7 +207,7 @@ static void run_members(Tiles *t)
     comment(l, member, t->group->members.n);
     Job job = { .stage = member, .n = t->group->members.n };
     job.band = t->group->band;
-    job.roots = bodies(l, job.stage, job.n);
+    job.roots = tessi_bodies(l, job.stage, job.n);
     tessi_lower_job(l, t->group, t->group->rows, &nest, &job);
 }
 

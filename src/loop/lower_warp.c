@@ -43,14 +43,6 @@ typedef struct Warps {
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------------------ */
 
-static const ExprId *bodies(Lower *l, const StageId *stage, uint32_t n)
-{
-    ExprId *roots = ARENA_NEW_ARRAY(l->arena, ExprId, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        roots[i] = tessi_stage(l->g, stage[i])->pieces.at[0].body;
-    return roots;
-}
-
 /* Pass number i; the members come after the last, those that are not in passes. */
 static void find_part(const Warps *t, uint32_t i)
 {
@@ -65,7 +57,7 @@ static void find_part(const Warps *t, uint32_t i)
         stages = group->passes.at[i].stages;
     *part = (Part){ .delay = t->warp.delay[i] };
     part->job = (Job){ .stage = stages.at, .n = stages.n, .to_scratch = true, .part = "" };
-    part->job.roots = bodies(l, stages.at, stages.n);
+    part->job.roots = tessi_bodies(l, stages.at, stages.n);
     const StageId lead = members ? group->members.at[0] : stages.at[0];
     for (int k = 0; k < 2 && !members; k++) {
         part->lo[k] = t->regions.at[lead.v].lo[t->y + k];

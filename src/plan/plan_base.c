@@ -77,27 +77,6 @@ bool tessi_machine_is_gpu(const Machine *m)
     return tessi_streq(m->target, "gpu");
 }
 
-bool tessi_stage_is_plain(const Stage *s)
-{
-    if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
-        return false;
-    const Piece *p = &s->pieces.at[0];
-    for (uint32_t d = 0; d < s->n_dims; d++)
-        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
-            return false;
-    return true;
-}
-
-bool tessi_stage_same_domain(const Stage *a, const Stage *b)
-{
-    if (a->n_dims != b->n_dims)
-        return false;
-    for (uint32_t d = 0; d < a->n_dims; d++)
-        if (a->size[d].v != b->size[d].v)
-            return false;
-    return true;
-}
-
 bool tessi_plan_computes(const PlanFacts *f, StageId s)
 {
     return f->needed[s.v] && tessi_stage(f->g, s)->kind != STAGE_INPUT;

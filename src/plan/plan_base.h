@@ -317,10 +317,6 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
 const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                      const KernelCost *cost);
 
-/* One piece that covers the whole stage point by point. */
-bool tessi_stage_is_plain(const Stage *s);
-/* Same number of dimensions and sizes, so that one loop nest can compute both. */
-bool tessi_stage_same_domain(const Stage *a, const Stage *b);
 bool tessi_plan_computes(const PlanFacts *f, StageId s);
 
 /* The stages read and are bytes, and are computed in 16 bits. */
