@@ -12,7 +12,7 @@
 #include "loop/lower_median.h"
 #include "loop/lower_window.h"
 
-enum { HALF = 4, BINS = 1 << HALF, WARP = 32, ROWS_AT_ONCE = 4 };
+enum { HALF = 4, BINS = 1 << HALF, ROWS_AT_ONCE = 4 };
 
 typedef struct Median {
     Lower *l;
@@ -147,15 +147,15 @@ static void copy_rows(const Median *m, LExprId come, bool goes, LExprId go)
 /* Where the counters of a thread stand among those of the block. */
 static LExprId slot_of(const Median *m, LExprId thread)
 {
-    const int64_t parts = 4 / tessi_type_info(m->counter)->bytes, together = WARP * parts;
+    const int64_t parts = 4 / tessi_type_info(m->counter)->bytes, together = PLAN_WARP * parts;
     Lower *l = m->l;
     if (m->group->strip % together)
         return thread;
     LExprId in = op(m, OP_FLOORMOD, thread, tessi_l_int(l, together));
-    LExprId lane = op(m, OP_FLOORMOD, in, tessi_l_int(l, WARP));
+    LExprId lane = op(m, OP_FLOORMOD, in, tessi_l_int(l, PLAN_WARP));
     LExprId slot = op(m, OP_SUB, thread, in);
     slot = op(m, OP_ADD, slot, op(m, OP_MUL, lane, tessi_l_int(l, parts)));
-    return now(m, "slot", op(m, OP_ADD, slot, op(m, OP_FLOORDIV, in, tessi_l_int(l, WARP))));
+    return now(m, "slot", op(m, OP_ADD, slot, op(m, OP_FLOORDIV, in, tessi_l_int(l, PLAN_WARP))));
 }
 
 /* Opens the threads that have a column of the image. */

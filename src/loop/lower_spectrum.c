@@ -318,10 +318,9 @@ static void columns_kernel(Transform *t, LBufferId sine)
 /* A block a frequency; what pads a row is some column of it. */
 static void mask_kernel(Transform *t)
 {
-    enum { WARP = 32 };
     Lower *l = t->l;
     const uint32_t cols = (t->sum.cols + vector_of(t) - 1) / vector_of(t) * vector_of(t);
-    const uint32_t threads = (cols + WARP - 1) / WARP * WARP;
+    const uint32_t threads = (cols + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
     t->mask =
         tessi_fourier_columns(t, "mask", LBUF_TEMP, tessi_l_int(l, t->n), tessi_l_int(l, cols));
     const uint32_t depth = open_kernel(t, "_mask", "The transform of the mask, at every frequency.",

@@ -200,14 +200,13 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
  * which nobody says how many blocks are to fit, compilers keep all rows in registers: large blocks would leave many unused. */
 static void make_narrow(PlanGroup *group, const KernelCost *cost)
 {
-    enum { WARP = 32 };
     const int64_t far = (cost->windows ? 8 : 12) * cost->halo[0];
     const int threads = group->block[0] * group->block[1];
     const bool high = cost->windows && far > group->block[1] * group->outputs[1];
     if (group->split != SPLIT_EDGES && !high)
         return;
-    group->block[0] = WARP;
-    group->block[1] = (uint16_t)(threads / WARP);
+    group->block[0] = PLAN_WARP;
+    group->block[1] = (uint16_t)(threads / PLAN_WARP);
     if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2
         && !(cost->windows && (cost->long_code || !group->resident))) {
         group->block[1] = (uint16_t)(2 * group->block[1]);
@@ -218,12 +217,11 @@ static void make_narrow(PlanGroup *group, const KernelCost *cost)
 /* Whether blocks or warps inside are to be told from those at the edges. */
 static const char *choose_split(Chooser *c, PlanGroup *group)
 {
-    enum { WARP = 32 };
     group->split = SPLIT_NONE;
     const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     const double blocks = tessi_plan_split_gain(c->m, group, &cost, SPLIT_INTERIOR);
     double warps = 0;
-    if (group->kernel == KERNEL_POINT && group->block[0] == WARP && group->n_dims >= 2)
+    if (group->kernel == KERNEL_POINT && group->block[0] == PLAN_WARP && group->n_dims >= 2)
         warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
     const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
     if ((blocks > 1.02 || warps > 1.02) && !one_path)

@@ -57,9 +57,8 @@ static double issue_seconds(const Machine *m, double instructions)
  * many times the lines that neighbours would. */
 static double cache_seconds(const Machine *m, double loads, double element_bytes, int64_t columns)
 {
-    enum { WARP = 32 };
-    const double lines = element_bytes * (double)columns * WARP / (double)m->line_bytes;
-    return loads * (lines > 1 ? lines : 1) / (WARP * m->ghz * 1e9 * (double)m->cores);
+    const double lines = element_bytes * (double)columns * PLAN_WARP / (double)m->line_bytes;
+    return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
 /* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is within 7 % of
@@ -425,11 +424,11 @@ static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
 static double when_few(const Machine *m, const KernelCost *cost, double instructions, double points,
                        double threads, int kernels)
 {
-    const double LAUNCH = 1.2e-6, FEW = 1 << 18, WAIT = 1.5, WARP = 32, MEMORY = 2;
+    const double LAUNCH = 1.2e-6, FEW = 1 << 18, WAIT = 1.5, MEMORY = 2;
     const double blocks = ceil(FEW / (threads * points) / (double)m->cores);
     const double fit = floor((double)cost->threads / threads), most = fit > 1 ? fit : 1;
     const double waves = ceil(blocks / most), at_once = blocks < most ? blocks : most;
-    const double warps = ceil(at_once * threads / WARP / (lanes(m) / WARP));
+    const double warps = ceil(at_once * threads / PLAN_WARP / (lanes(m) / PLAN_WARP));
     const double cycles = waves * instructions * (warps > WAIT ? warps : WAIT);
     return (LAUNCH * kernels + MEMORY * m->latency_us * 1e-6 + cycles / (m->ghz * 1e9)) / FEW;
 }
@@ -438,11 +437,11 @@ static double when_few(const Machine *m, const KernelCost *cost, double instruct
  * all of them at once, and then for none. */
 static double halo_seconds(const Counter *c)
 {
-    enum { WARP = 32 }; /* threads side by side in blocks of windows that are high */
     const double SERVED = 0.5;
     if (!c->cost.windows)
         return 0;
-    const double rows = (double)(c->group->block[0] * c->group->block[1] / WARP * c->rows);
+    /* such blocks are as wide as a warp */
+    const double rows = (double)(c->group->block[0] * c->group->block[1] / PLAN_WARP * c->rows);
     const double bytes = 4 * c->words * (1 + 2 * (double)c->cost.halo[0] / rows);
     return bytes / (SERVED * c->m->l2_gbs * (double)c->m->cores * 1e9);
 }
@@ -555,8 +554,8 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
 void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
                          KernelCost *cost)
 {
-    enum { WARP = 32 };
-    const double dealt = ceil(patches / WARP) * WARP / points; /* those without work wait along */
+    const double dealt =
+        ceil(patches / PLAN_WARP) * PLAN_WARP / points; /* those without work wait along */
     cost->operations += part->operations * patches / points;
     cost->instructions += part->instructions * dealt;
     cost->rule_instructions += part->rule_instructions * ceil(patches / threads); /* of a thread */
@@ -634,8 +633,8 @@ static int64_t fitting_threads(const Machine *m, const KernelCost *cost)
 /* Shared memory answers a vector of coefficients, the same for all threads of a warp, in that many cycles. */
 static double given_seconds(const Machine *m, double vectors)
 {
-    enum { CYCLES = 4, WARP = 32 };
-    return vectors * CYCLES / (WARP * m->ghz * 1e9 * (double)m->cores);
+    enum { CYCLES = 4 };
+    return vectors * CYCLES / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
 /* Instructions that answer a row of pixels by its rule, and one column. */

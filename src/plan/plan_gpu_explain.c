@@ -5,7 +5,6 @@
 const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup *group,
                                     const KernelCost *cost)
 {
-    enum { WARP = 32 };
     const double blocks = tessi_plan_split_gain(m, group, cost, SPLIT_INTERIOR);
     double points = (double)group->outputs[0] * group->outputs[1];
     if (group->kernel == KERNEL_TILE)
@@ -20,7 +19,7 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
     Text t;
     tessi_text_init(&t, a);
     tessi_text_addf(&t, "%s: gain of splitting by blocks G = %.2f", what, blocks);
-    if (group->kernel == KERNEL_POINT && group->block[0] == WARP && group->n_dims >= 2)
+    if (group->kernel == KERNEL_POINT && group->block[0] == PLAN_WARP && group->n_dims >= 2)
         tessi_text_addf(&t, ", by warps G = %.2f",
                         tessi_plan_split_gain(m, group, cost, SPLIT_WARP));
     tessi_text_addf(&t, " (rules: %lld instructions a thread of %lld%s)",

@@ -2,7 +2,7 @@
 #include "graph/graph_transform.h"
 #include "plan/plan_base.h"
 
-enum { WARP = 32, BINS = 256 + 16, ROWS_AT_ONCE = 4 }; /* as lowering has them */
+enum { BINS = 256 + 16, ROWS_AT_ONCE = 4 }; /* as lowering has them */
 
 static bool is_narrow(const WideMedian *median)
 {
@@ -66,7 +66,7 @@ static double lanes_a_second(const Machine *m)
 static double histogram_seconds(const Machine *m, const WideMedian *median)
 {
     const double COLUMN = counter_bytes(median) > 1 ? 15.4 : 11, POINT = 95;
-    const double answers = WARP * m->ghz * 1e9 * (double)m->cores;
+    const double answers = PLAN_WARP * m->ghz * 1e9 * (double)m->cores;
     const double again = 1 + (double)median->rows / 2 / PLAN_MEDIAN_ROWS;
     return (COLUMN * median->cols * again + POINT) / answers;
 }
@@ -94,7 +94,7 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
 {
     static const uint8_t shapes[][2] = { { 4, 4 }, { 4, 2 }, { 4, 1 }, { 1, 1 } };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        group->strip = WARP;
+        group->strip = PLAN_WARP;
         group->median = (uint16_t)(shapes[i][0] * shapes[i][1]);
         group->block[1] = shapes[i][0];
         group->outputs[1] = shapes[i][1];
@@ -107,7 +107,7 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
 /* So many threads that warps share words of counters. */
 static bool fit_histograms(const PlanFacts *f, const WideMedian *median, PlanGroup *group)
 {
-    group->strip = (uint16_t)(4 * WARP / counter_bytes(median));
+    group->strip = (uint16_t)(4 * PLAN_WARP / counter_bytes(median));
     group->median = f->few ? PLAN_MEDIAN_ROWS / 4 : PLAN_MEDIAN_ROWS;
     return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
 }

@@ -111,7 +111,6 @@ static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t co
 /* Threads for each point of the largest tile in between, in whole warps. */
 static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
 {
-    enum { WARP = 32 };
     const uint8_t n = group->n_dims;
     int64_t most = 1;
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
@@ -121,7 +120,7 @@ static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
             points *= group->tile[d] + r->hi[d] - r->lo[d];
         most = points > most ? points : most;
     }
-    most = (most + WARP - 1) / WARP * WARP;
+    most = (most + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
     return most > PLAN_MAX_BLOCK ? PLAN_MAX_BLOCK + 1 : (uint32_t)most;
 }
 
@@ -142,19 +141,6 @@ static const char *halve_block(Scheme *s, PlanGroup *group)
     }
 }
 
-static int64_t bytes_of(const Scheme *s, const PlanGroup *group)
-{
-    int64_t total = 0;
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            const Stage *stage = tessi_stage(s->f->g, *id);
-            int64_t before[MAX_DIMS], size[MAX_DIMS];
-            tessi_plan_scratch_shape(stage, &s->regions.at[id->v], group->tile, 0, before, size);
-            tessi_plan_add_bytes(&total, tessi_type_info(stage->type)->bytes, size, stage->n_dims);
-        }
-    return total;
-}
-
 /* As many rows as let the tiles in between fit three quarters of the second cache; the rest is for what is read and written. */
 static const char *fill_cache(Scheme *s, PlanGroup *group)
 {
@@ -164,7 +150,8 @@ static const char *fill_cache(Scheme *s, PlanGroup *group)
     const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
     while (!fault && group->n_dims > 1 && rows < MOST_ROWS) {
         set_tile(s, group, 2 * rows, COLUMNS);
-        if (4 * bytes_of(s, group) > 3 * s->m->l2_bytes
+        const int64_t bytes = tessi_plan_tile_bytes(s->f, group, &s->regions, group->tile, 0);
+        if (4 * bytes > 3 * s->m->l2_bytes
             || tessi_plan_check_tiles(s->f, s->p, group, &s->regions))
             break;
         rows *= 2;

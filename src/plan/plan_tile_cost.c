@@ -45,11 +45,9 @@ int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         VEC_FOREACH (const StageId, id, &pass->stages) {
             const Stage *s = tessi_stage(f->g, *id);
-            int64_t before[MAX_DIMS], size[MAX_DIMS], bytes = tessi_type_info(s->type)->bytes;
+            int64_t before[MAX_DIMS], size[MAX_DIMS];
             tessi_plan_scratch_shape(s, &regions->at[id->v], tile, roll, before, size);
-            for (uint8_t d = 0; d < s->n_dims; d++)
-                bytes *= size[d];
-            total += bytes;
+            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
         }
     }
     return total;

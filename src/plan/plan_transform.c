@@ -6,7 +6,6 @@
 
 enum { STRIP = 128 };
 enum {
-    WARP = 32,
     GPU_STEP = 8,
     GPU_MOST_COLUMNS = 4,
     GPU_THREADS = 256,
@@ -123,7 +122,7 @@ void tessi_plan_transform_kernel(PlanGroup *group)
     group->block[0] = GPU_THREADS;
     group->block[1] = 1;
     group->outputs[0] =
-        group->strip >= WARP ? 2 : 1; /* of narrow strips, they would be in many rows */
+        group->strip >= PLAN_WARP ? 2 : 1; /* of narrow strips, they would be in many rows */
     group->split = SPLIT_NONE;
 }
 

@@ -141,8 +141,6 @@ static const char *check_strip(Check *c, const PlanGroup *group)
     return NULL;
 }
 
-enum { WARP = 32 };
-
 /* Can a thread compute several points of the stage? */
 static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
                                  const uint8_t *outputs)
@@ -169,11 +167,11 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_sprintf(a, "group '%s' is %s kernel, and the plan %s for a GPU", group->name,
                              c->p->gpu ? "no" : "a", c->p->gpu ? "is" : "is not");
     if (group->split == SPLIT_WARP
-        && (group->kernel != KERNEL_POINT || group->block[0] != WARP || group->n_dims < 2))
+        && (group->kernel != KERNEL_POINT || group->block[0] != PLAN_WARP || group->n_dims < 2))
         return tessi_sprintf(a,
                              "group '%s': splitting by warps is for kernels of points with blocks "
                              "as wide as a warp, %d",
-                             group->name, WARP);
+                             group->name, PLAN_WARP);
     if (group->split == SPLIT_EDGES
         && ((group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE
              && group->kernel != KERNEL_WARP)

@@ -172,7 +172,7 @@ static const char *described(const Chooser *c, const PlanGroup *group, const Ker
                          "warps with %d x %d outputs a thread: %lld fs a point (memory %lld, %lld "
                          "instructions %lld), about %lld registers; %lld fs as kernel %s",
                          group->outputs[0], group->outputs[1], tessi_plan_fs(cost->seconds),
-                         tessi_plan_fs(cost->dram_seconds), (long long)(cost->instructions + 0.5),
+                         tessi_plan_fs(cost->dram_seconds), tessi_plan_amount(cost->instructions),
                          tessi_plan_fs(cost->issue_seconds), (long long)cost->registers,
                          tessi_plan_fs(now), tessi_kernel_name(kernel));
 }
