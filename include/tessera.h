@@ -203,8 +203,8 @@ TESS_API const char *tess_convolver_error(const tess_convolver *c);
  * or a list of rules as in programs: "clamp" (also for NULL), "[wrap, mirror]", "constant(7)" ...; under "none" `out` is smaller.
  *
  * All element types can be mixed. Integers are added up exactly, in 32 bits or in 64 where 32 could overflow; with reals the sum is
- * a float, or a double where the image has integers of 32 bits or doubles or `out` has doubles. Storing into integers rounds to nearest
- * even and saturates. Memory and `stream` are as for tess_args_image and tess_run. */
+ * a float, or a double where the image has integers of 32 bits or doubles, `out` has doubles, or a coefficient is beyond floats. The
+ * constant of a border has the type of the sums. Storing into integers rounds to nearest even and saturates. Memory and `stream` are as for tess_args_image and tess_run. */
 TESS_API tess_status tess_convolve(tess_convolver *c, const DLTensor *image, const DLTensor *mask,
                                    const char *border, const DLTensor *out, void *stream);
 /* The same with a mask that is the product of one-dimensional masks: masks[d] goes along dimension d (NULL: nothing does). Sums along

@@ -133,6 +133,8 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
                            "image '%s' has %d dimension%s, but the program needs %d%s", info->name,
                            t->ndim, t->ndim == 1 ? "" : "s", n_dims,
                            pixel ? " (the last one for the channels)" : "");
+    if (!t->shape)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no shape", info->name);
     for (int d = 0; d < n_dims; d++)
         if (t->shape[d] < 1)
             return tessi_failf(f, TESS_ERROR_ARGUMENT,

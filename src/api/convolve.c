@@ -50,6 +50,8 @@ static bool check_tensor(const DLTensor *t, const char *name, ScalarType *type, 
     if (t->ndim < 1 || t->ndim > MAX_DIMS + 1)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s has %d dimension%s; 1 to %d can be", name,
                            t->ndim, t->ndim == 1 ? "" : "s", MAX_DIMS);
+    if (!t->shape)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s has no shape", name);
     for (int d = 0; d < t->ndim; d++)
         if (t->shape[d] < 1)
             return tessi_failf(f, TESS_ERROR_ARGUMENT,
@@ -94,9 +96,9 @@ static bool read_mask(Call *call, const DLTensor *t, Coefficients *m, ScalarType
     m->type = type;
     for (int d = t->ndim - 1; d >= 0; d--) {
         strides[d] = t->strides ? t->strides[d] : compact;
-        if (!tessi_mul_i64(compact, t->shape[d], &compact) || compact > MAX_COEFFICIENTS)
+        if (!tessi_mul_i64(compact, t->shape[d], &compact) || compact > MAX_MASK_ELEMENTS)
             return tessi_failf(&call->failure, TESS_ERROR_ARGUMENT,
-                               "a mask has at most %d coefficients", MAX_COEFFICIENTS);
+                               "a mask has at most %d coefficients", MAX_MASK_ELEMENTS);
     }
     m->n = compact;
     m->at = ARENA_NEW_ARRAY(call->arena, Value, (size_t)m->n);
@@ -121,6 +123,32 @@ static bool add_mask(Call *call, const DLTensor *t, int first, ScalarType type)
     for (int d = 0; d < call->what.n_dims; d++)
         m->shape[d] = d >= first && d < first + t->ndim ? t->shape[d - first] : 1;
     return read_mask(call, t, m, type);
+}
+
+/* The sizes of the result: the image's, less what the masks reach under rule NONE. */
+static bool check_sizes(const DLTensor *image, const DLTensor *out, const Convolution *c,
+                        Failure *f)
+{
+    if (out->ndim != image->ndim)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "the result has %d dimension%s, and the image %d", out->ndim,
+                           out->ndim == 1 ? "" : "s", image->ndim);
+    for (int d = 0; d < image->ndim; d++) {
+        int64_t extent = 1;
+        for (int m = 0; m < c->n_masks && d < c->n_dims && c->rule[d] == BORDER_NONE; m++)
+            extent += c->mask[m].shape[d] - 1;
+        const int64_t size = image->shape[d] - (extent - 1);
+        if (size < 1)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "nothing is left under 'none': in dimension %d the mask has extent "
+                               "%lld and the image size %lld",
+                               d, (long long)extent, (long long)image->shape[d]);
+        if (out->shape[d] != size)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "the result has size %lld in dimension %d, but needs %lld",
+                               (long long)out->shape[d], d, (long long)size);
+    }
+    return true;
 }
 
 /* Everything but the coefficients, and those too unless they vary. */
@@ -311,6 +339,8 @@ static bool describe(Call *call, const Request *r)
     Convolution *c = &call->what;
     Failure *f = &call->failure;
     ScalarType types[MAX_DIMS];
+    if (!r->n_masks)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "there is no mask");
     if (r->n_masks > MAX_DIMS)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "there are %zu masks; at most %d are possible",
                            r->n_masks, MAX_DIMS);
@@ -334,7 +364,7 @@ static bool describe(Call *call, const Request *r)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "there is no mask");
     c->sum = tessi_convolution_sum(c);
     make_key(call);
-    return true;
+    return check_sizes(r->image, r->out, c, f) && tessi_convolution_outside_fits(c, f);
 }
 
 static bool convolve(tess_convolver *c, Call *call, const Request *r)

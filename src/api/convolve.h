@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 
-enum { MAX_CHANNELS = 16, MAX_COEFFICIENTS = 1 << 16 /* as in the language */ };
+enum { MAX_CHANNELS = 16 };
 
 /* A mask with an extent for every dimension of the image. */
 typedef struct Coefficients {
@@ -32,6 +32,8 @@ ScalarType tessi_convolution_sum(const Convolution *c);
 void tessi_convolution_text(const Convolution *c, Text *out);
 /* What lies outside the image that mask `m` is applied to, under rule CONSTANT: a line of what lies outside the image, convolved. */
 double tessi_convolution_outside(const Convolution *c, int m);
+/* Whether sums of this type can have it: those of integers a whole number. */
+bool tessi_convolution_outside_fits(const Convolution *c, Failure *f);
 /* "clamp" or "[clamp, constant(3)]" into c->rule and c->outside; NULL is clamp. */
 bool tessi_convolution_border(Convolution *c, const char *text, Failure *f);
 

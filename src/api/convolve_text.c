@@ -1,5 +1,6 @@
 /* The program of a convolution, in Tessera's language; its border rules; and the type it adds up in. */
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -121,15 +122,25 @@ static double integer_bound(const Convolution *c)
     return bound;
 }
 
+static bool beyond_float(const Coefficients *m)
+{
+    for (int64_t k = 0; k < m->n && tessi_is_real(m->type); k++)
+        if (fabs(m->at[k].f) > FLT_MAX)
+            return true;
+    return false;
+}
+
 ScalarType tessi_convolution_sum(const Convolution *c)
 {
-    bool real = tessi_is_real(c->image);
-    for (int m = 0; m < c->n_masks; m++)
+    bool real = tessi_is_real(c->image), large = false;
+    for (int m = 0; m < c->n_masks; m++) {
         real = real || tessi_is_real(c->mask[m].type);
+        large = large || beyond_float(&c->mask[m]);
+    }
     bool narrow =
         tessi_is_real(c->image) ? c->image != TYPE_F64 : tessi_type_info(c->image)->bytes <= 2;
     if (real)
-        return narrow && c->out != TYPE_F64 ? TYPE_F32 : TYPE_F64;
+        return narrow && !large && c->out != TYPE_F64 ? TYPE_F32 : TYPE_F64;
     return integer_bound(c) <= (double)INT32_MAX ? TYPE_I32 : TYPE_I64;
 }
 
@@ -201,9 +212,24 @@ double tessi_convolution_outside(const Convolution *c, int m)
     return outside;
 }
 
+static bool is_whole(double x)
+{
+    return fabs(x) < 0x1p53 && x == trunc(x);
+}
+
+bool tessi_convolution_outside_fits(const Convolution *c, Failure *f)
+{
+    if (tessi_is_real(c->sum) || is_whole(c->outside))
+        return true;
+    return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                       "'constant(%g)' does not do for sums of integers: it takes whole numbers "
+                       "there",
+                       c->outside);
+}
+
 static void add_outside(double outside, Text *out)
 {
-    bool whole = fabs(outside) < 0x1p53 && outside == trunc(outside);
+    bool whole = is_whole(outside);
     tessi_text_add(out, "(");
     add_number(out, !whole, whole ? tessi_value_int((int64_t)outside) : tessi_value_real(outside));
     tessi_text_add(out, ")");

@@ -229,6 +229,9 @@ static void test_refusals(void **state)
     bad = tensor(NULL, shape, 2);
     refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "no data");
     bad = t;
+    bad.shape = NULL;
+    refuse(tess_args_image(a, "a", &bad), TESS_ERROR_ARGUMENT, a, "no shape");
+    bad = t;
     bad.device.device_type = kDLCUDA;
     refuse(tess_args_image(a, "a", &bad), TESS_ERROR_DEVICE, a, "device");
     bad = t;

@@ -242,6 +242,29 @@ static void test_borders_and_dimensions(void **state)
     tess_convolver_free(c);
 }
 
+/* Coefficients that no float holds are applied in double, whatever the image and the result have: infinite times zero would be NaN. */
+static void test_large_coefficients(void **state)
+{
+    (void)state;
+    const int64_t size[] = { 4, 5 }, extent[] = { 1, 2 };
+    for (int varying = 0; varying < 2; varying++) {
+        tess_convolver *c = new_convolver(TESS_TARGET_INTERP);
+        tess_convolver_vary(c, varying);
+        fill_image(TYPE_F32, 2, size);
+        set_element(&image, 0, 0);
+        fill_mask(0, TYPE_F64, 2, extent);
+        set_element(&mask[0], 0, 0x1p200);
+        set_element(&mask[0], 1, 0);
+        shape_tensor(&out, TYPE_F32, 2, size);
+        convolve(c, NULL);
+        for (int64_t k = 0; k < 20; k++) {
+            const double left = element(&image, k % 5 ? k - 1 : k);
+            assert_true(element(&out, k) == (left > 0 ? (double)INFINITY : 0));
+        }
+        tess_convolver_free(c);
+    }
+}
+
 /* The product of the masks that were given for each dimension, in mask[0]. */
 static void multiply_masks(int n_dims)
 {
@@ -367,7 +390,8 @@ static void test_refusals(void **state)
 {
     (void)state;
     tess_convolver *c = new_convolver(TESS_TARGET_INTERP);
-    const int64_t size[] = { 6, 7, 17 }, extent[] = { 3, 3 }, wide[] = { 400, 1 };
+    const int64_t size[] = { 6, 7, 17 }, extent[] = { 3, 3 }, wide[] = { 400, 1 },
+                  large[] = { 2, 8 };
     fill_image(TYPE_U8, 2, size);
     fill_mask(0, TYPE_F32, 2, extent);
     shape_tensor(&out, TYPE_U8, 2, size);
@@ -390,8 +414,8 @@ static void test_refusals(void **state)
     mask[0].t.device.device_type = kDLCUDA;
     refuse(c, NULL, TESS_ERROR_ARGUMENT, "masks lie in memory of the host, not of a device");
     fill_mask(0, TYPE_U8, 2, wide);
-    mask[0].shape[1] = 400;
-    refuse(c, NULL, TESS_ERROR_ARGUMENT, "a mask has at most 65536 coefficients");
+    mask[0].shape[1] = 700;
+    refuse(c, NULL, TESS_ERROR_ARGUMENT, "a mask has at most 262144 coefficients");
     fill_mask(0, TYPE_F32, 2, extent);
     image.t.dtype.lanes = 4;
     refuse(c, NULL, TESS_ERROR_ARGUMENT,
@@ -403,8 +427,17 @@ static void test_refusals(void **state)
     refuse(c, NULL, TESS_ERROR_ARGUMENT,
            "the last dimension of the image has 17 channels; at most 16 are possible");
     fill_image(TYPE_U8, 2, size);
-    refuse(c, "none", TESS_ERROR_ARGUMENT,
-           "the memory for result 'out' has size 6 in dimension 0, but the result has 4");
+    refuse(c, "none", TESS_ERROR_ARGUMENT, "the result has size 6 in dimension 0, but needs 4");
+    shape_tensor(&out, TYPE_U8, 1, size);
+    refuse(c, "wrap", TESS_ERROR_ARGUMENT, "the result has 1 dimension, and the image 2");
+    shape_tensor(&out, TYPE_U8, 2, size);
+    fill_mask(0, TYPE_F32, 2, large);
+    refuse(c, "[clamp, none]", TESS_ERROR_ARGUMENT,
+           "nothing is left under 'none': in dimension 1 the mask has extent 8 and the image size "
+           "7");
+    fill_mask(0, TYPE_I8, 2, extent);
+    refuse(c, "constant(2.5)", TESS_ERROR_ARGUMENT,
+           "'constant(2.5)' does not do for sums of integers: it takes whole numbers there");
     int64_t broadcast[2] = { 0, 1 };
     out.t.strides = broadcast;
     refuse(c, "wrap", TESS_ERROR_ARGUMENT,
@@ -417,9 +450,21 @@ static void test_refusals(void **state)
     assert_int_equal(tess_convolve(NULL, &image.t, &mask[0].t, NULL, &out.t, NULL),
                      TESS_ERROR_ARGUMENT);
     const DLTensor *masks[2] = { NULL };
-    assert_int_equal(tess_separable(c, &image.t, masks, 2, NULL, &out.t, NULL),
-                     TESS_ERROR_ARGUMENT);
-    assert_string_equal(tess_convolver_error(c), "there is no mask");
+    for (size_t n = 0; n <= 2; n += 2) {
+        assert_int_equal(tess_separable(c, &image.t, masks, n, NULL, &out.t, NULL),
+                         TESS_ERROR_ARGUMENT);
+        assert_string_equal(tess_convolver_error(c), "there is no mask");
+    }
+    out.t.data = out.data;
+    image.t.shape = NULL;
+    refuse(c, "wrap", TESS_ERROR_ARGUMENT, "the image has no shape");
+    image.t.shape = image.shape;
+    mask[0].t.shape = NULL;
+    refuse(c, "wrap", TESS_ERROR_ARGUMENT, "the mask has no shape");
+    mask[0].t.shape = mask[0].shape;
+    out.t.shape = NULL;
+    refuse(c, "wrap", TESS_ERROR_ARGUMENT, "the result has no shape");
+    out.t.shape = out.shape;
     assert_int_equal(tess_separable(c, &image.t, NULL, 2, NULL, &out.t, NULL), TESS_ERROR_ARGUMENT);
     tess_convolver_free(c);
     tess_convolver_free(NULL);
@@ -484,9 +529,13 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),         cmocka_unit_test(test_borders_and_dimensions),
-        cmocka_unit_test(test_separable),     cmocka_unit_test(test_compiled),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_borders_and_dimensions),
+        cmocka_unit_test(test_large_coefficients),
+        cmocka_unit_test(test_separable),
+        cmocka_unit_test(test_compiled),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_wide_and_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
