@@ -16,7 +16,6 @@ enum {
     CHECK_MAX_ITERATIONS = 4096,  /* of one `for` */
     CHECK_MAX_TURNS = 100000,     /* of all loops */
     CHECK_MAX_VALUES = 100000,    /* images and scalars after unrolling */
-    CHECK_MAX_MASK = 1 << 16,     /* elements of a mask */
     CHECK_MAX_WINDOW = 1 << 20,   /* points of a window */
     CHECK_MAX_EXPRS = 4000000,    /* nodes of the typed tree */
     CHECK_MAX_WEIGHT = 1 << 20, /* operations of one expression, shared parts counted at each use */

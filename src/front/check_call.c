@@ -231,13 +231,14 @@ enum { MOST_DILATION = 1 << 14 };
 
 static bool dilation_of(Checker *c, const AstArg *a, int32_t *dilation)
 {
-    if (!tessi_check_const_i32(c, a->value, "the dilation", dilation))
+    int64_t d;
+    if (!tessi_check_const_int(c, a->value, "the dilation", &d))
         return false;
-    if (*dilation < 1 || *dilation > MOST_DILATION) {
-        CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)MOST_DILATION,
-                   (long long)*dilation);
+    if (d < 1 || d > MOST_DILATION) {
+        CHECK_DIAG(c, DIAG_BAD_SCALE, a->value->span, (long long)MOST_DILATION, (long long)d);
         return false;
     }
+    *dilation = (int32_t)d;
     return true;
 }
 
@@ -249,7 +250,8 @@ static bool method_of(Checker *c, const AstArg *a, MethodRequest *request)
         request->span = a->value->span;
         return true;
     }
-    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_METHOD, a->value->span, name);
+    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_METHOD, a->value->span,
+                         *name ? tessi_sprintf(c->a, "'%s'", name) : "this");
     const char *near = tessi_nearest_word(name, names, sizeof names / sizeof *names);
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
@@ -266,6 +268,12 @@ static bool keywords(Checker *c, const AstExpr *e, int32_t *dilation, MethodRequ
         const AstArg *a = &e->args.at[i];
         if (!a->keyword.text) {
             CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, 2LL, (long long)e->args.n);
+            return false;
+        }
+        for (uint32_t k = 2; k < i; k++) {
+            if (!tessi_streq(e->args.at[k].keyword.text, a->keyword.text))
+                continue;
+            CHECK_DIAG(c, DIAG_KEYWORD_TWICE, a->keyword.span, e->name.text, a->keyword.text);
             return false;
         }
         if (tessi_streq(a->keyword.text, "dilation")) {

@@ -20,8 +20,8 @@ static bool count_elements(Checker *c, TMask *m)
     int64_t n = 1;
     for (int d = 0; d < m->n_dims; d++) {
         n *= (int64_t)m->hi[d] - m->lo[d] + 1;
-        if (n > CHECK_MAX_MASK) {
-            CHECK_DIAG(c, DIAG_LIMIT, m->span, "elements of a mask", (long long)CHECK_MAX_MASK);
+        if (n > MAX_MASK_ELEMENTS) {
+            CHECK_DIAG(c, DIAG_LIMIT, m->span, "elements of a mask", (long long)MAX_MASK_ELEMENTS);
             return false;
         }
     }

@@ -192,11 +192,12 @@ static Operand declare_mask(Checker *c, const AstDecl *decl, TInput *in)
         if (!tessi_check_const_i32(c, decl->sizes.at[d], "the size of a mask", &size))
             return tessi_operand_error(decl->name.span);
         n *= size;
-        if (size < 1 || n > CHECK_MAX_MASK) {
+        if (size < 1 || n > MAX_MASK_ELEMENTS) {
             if (size < 1)
                 CHECK_DIAG(c, DIAG_MASK_SIZE, decl->sizes.at[d]->span, (long long)size);
             else
-                CHECK_DIAG(c, DIAG_LIMIT, m->span, "elements of a mask", (long long)CHECK_MAX_MASK);
+                CHECK_DIAG(c, DIAG_LIMIT, m->span, "elements of a mask",
+                           (long long)MAX_MASK_ELEMENTS);
             return tessi_operand_error(decl->name.span);
         }
         m->lo[d] = -(size / 2);

@@ -12,7 +12,6 @@
 enum {
     PARSE_MAX_NESTING = 200, /* brackets, calls and loops within each other */
     PARSE_MAX_USED_FILES = 64,
-    PARSE_MAX_COEFFICIENTS = 65536, /* of one mask */
     PARSE_MAX_DIMENSIONS = 4
 };
 

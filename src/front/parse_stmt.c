@@ -1,5 +1,6 @@
 /* Statements: assignments, masks, loops and `return`, in functions and in the program. */
 #include "front/parse.h"
+#include "graph/graph.h"
 
 bool tessi_parse_at_mask(const Parser *p)
 {
@@ -88,9 +89,9 @@ static void coefficients(Parser *p, AstMask *m)
     do {
         if (tessi_parse_peek(p) == TOK_RBRACE)
             break;
-        if (m->list.n == PARSE_MAX_COEFFICIENTS) {
+        if (m->list.n == MAX_MASK_ELEMENTS) {
             tessi_diag(p->diags, DIAG_LIMIT, tessi_parse_token_span(p, p->at),
-                       "coefficients of a mask", (long long)PARSE_MAX_COEFFICIENTS);
+                       "coefficients of a mask", (long long)MAX_MASK_ELEMENTS);
             p->panic = true;
         }
         VEC_PUSH(p->arena, &m->list, tessi_parse_expr(p));

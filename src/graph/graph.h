@@ -12,6 +12,7 @@
 
 enum { MAX_DIMS = 4, MAX_WINDOW_VARS = 4, MAX_ACCESS_TERMS = 4 };
 enum { MAX_WINDOW_LEVELS = 8, MAX_WINDOW_POINTS = 1 << 20 }; /* beyond: no sound graph */
+enum { MAX_MASK_ELEMENTS = 1 << 18 };                        /* of the language: 64 x 64 x 64 */
 
 /* Ids are one-member structs so that C refuses to mix them; v == 0 means "none". */
 typedef struct StageId {

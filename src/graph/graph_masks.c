@@ -3,13 +3,11 @@
 
 #include <math.h>
 
-enum { MAX_MATRIX = 1 << 14 };
-
 static bool allocate(Matrix *m, Arena *a)
 {
     m->n = 1;
     for (uint32_t k = 0; k < m->n_dims; k++) {
-        if (m->dim[k] > MAX_MATRIX || m->n * m->dim[k] > MAX_MATRIX)
+        if ((uint64_t)m->n * m->dim[k] > MAX_WINDOW_POINTS)
             return false;
         m->n *= m->dim[k];
     }
@@ -168,10 +166,14 @@ static uint32_t products(const Matrix *m)
 static bool factor_reals(const MatrixView *v, ScalarType t, const bool *row, const bool *col,
                          Matrix *across, Matrix *line)
 {
+    enum { MOST_PRODUCTS = 1 << 26 }; /* to compare: a second or so */
     bool best_exact = false;
     uint32_t pivot = v->rows, fewest = 0;
+    const uint64_t all = (uint64_t)v->rows * v->rows * v->cols;
+    const uint32_t step = (uint32_t)(all / MOST_PRODUCTS)
+                          + 1; /* rows of large masks that are tried: the middle one, and some */
     double largest = 0;
-    for (uint32_t i = 0; i < v->rows; i++) {
+    for (uint32_t i = v->rows / 2 % step; i < v->rows; i += step) {
         if (!row[i])
             continue;
         double worst = factor_by(v, t, row, col, i, across, line), size = 0;
@@ -188,6 +190,8 @@ static bool factor_reals(const MatrixView *v, ScalarType t, const bool *row, con
         fewest = n;
         largest = size;
         pivot = i;
+        if (exact && n == 0) /* nothing is better: all weights are 1 or -1 */
+            break;
     }
     if (pivot == v->rows)
         return false;

@@ -12,7 +12,6 @@
 #include "graph/graph_transform.h"
 
 enum {
-    MAX_POINTS = 1 << 14,
     LOW_RANK_UNITS = 16, /* half units that a mask of low rank may differ by from the one written */
     MOST_PRODUCTS = 5
 };
@@ -119,7 +118,7 @@ static bool find_taps(Masks *m, const Expr *e, Taps *t)
     bool is_sum = e->reduction == REDUCE_SUM;
     int64_t points = tessi_window_points(tessi_window(m->to, e->window));
     t->value = e->arg[0];
-    if (points <= 0 || points > MAX_POINTS || e->fused
+    if (points <= 0 || points > MAX_WINDOW_POINTS || e->fused
         || !(is_sum || takes_any_order(e->reduction, e->type, m->fp)))
         return false;
     if (is_sum && body.kind == EXPR_OP && body.op == OP_MUL) {
@@ -129,6 +128,8 @@ static bool find_taps(Masks *m, const Expr *e, Taps *t)
             t->value = body.arg[first];
         }
     }
+    if (weight.v && points > MAX_MASK_ELEMENTS)
+        return false;
     if (!is_value(m, t->value, e->window) || (e->n_args > 1 && !is_weight(m, e->arg[1])))
         return false;
     return find_weights(m, e, weight, t);
@@ -571,6 +572,11 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
     if (parts.v)
         return parts;
     const uint32_t taps = count_used(t);
+    if (otherwise.v && t->weights.n > MAX_MASK_ELEMENTS) { /* which a table should not hold */
+        m->form.steps += taps;
+        m->form.error += (taps + 1) * tessi_half_unit(t->type);
+        return otherwise;
+    }
     if (t->reduction == REDUCE_SUM) {
         const Columns c = tessi_taps_columns(m, t);
         const uint32_t steps = c.most > 1 ? c.steps : taps;

@@ -47,13 +47,14 @@ static bool may_fold(Masks *m, const Taps *t)
 
 Columns tessi_taps_columns(Masks *m, const Taps *t)
 {
+    enum { MOST_COLUMNS = 1024 }; /* to compare each with each; masks as wide are not written out */
     Arena *a = m->to->arena;
     const Window *w = tessi_window(m->to, t->window);
     Columns c = { .n = t->weights.dim[w->n_vars - 1] };
     c.like = ARENA_NEW_ARRAY(a, uint32_t, c.n);
     c.turned = ARENA_NEW_ARRAY(a, bool, c.n);
     uint32_t *alike = ARENA_NEW_ARRAY(a, uint32_t, c.n);
-    const bool may = may_fold(m, t);
+    const bool may = c.n <= MOST_COLUMNS && may_fold(m, t);
     for (uint32_t k = 0; k < c.n; k++) {
         const uint32_t taps = taps_of_column(t, c.n, k);
         c.like[k] = k;

@@ -166,9 +166,42 @@ static void test_columns(void **state)
         }
 }
 
+/* Masks as large as the language has, and boxes as large as windows can be, are looked at too, in little time; what stays a window that no
+ * table should hold stays as it is. */
+static void test_large(void **state)
+{
+    static const struct {
+        const char *window, *value, *where;
+        uint32_t steps, terms;
+    } cases[] = {
+        { "$i = -127..127, $j = -127..127", "cast<float>((200 - abs($i)) * (300 - abs($j))) * ", "",
+          510, 1 },
+        { "$i = -255..255, $j = -255..255", "cast<float>(1 + $i * $i + $j * $j + $i * $j) * ", "",
+          511 * 511, 0 },
+        { "$i = 0..99999, $j = 0..1", "cast<float>(($i + 1) * ($j + 1)) * ", "", 100002, 1 },
+        { "$i = 0..1, $j = 0..99999", "cast<float>($i * 7 % 5 + $j * $j % 1009 + 1) * ", "", 200000,
+          0 },
+        { "$i = -500..500, $j = -500..500", "", "", 2002, 1 },
+        { "$i = -300..300, $j = -300..300", "", " where $i * $i + $j * $j <= 90000", 282697, 0 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *text = tessi_sprintf(
+            *state,
+            "graph g\nfp strict\nparam M, N\nimage X[M, N] float\nstage X[M, N] float = image "
+            "X\nstage y[M, N] float = sum(%s : %sX@[$i,$j]:clamp%s)\noutput y[M, N] float = y\n",
+            cases[k].window, cases[k].value, cases[k].where);
+        const Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
+        assert_null(tessi_graph_verify(g));
+        assert_int_equal(g->forms.at[0].steps, cases[k].steps);
+        assert_int_equal(g->forms.at[0].terms, cases[k].terms);
+        for (uint32_t i = 0; i < g->tables.n; i++)
+            assert_true(g->tables.at[i].n <= MAX_MASK_ELEMENTS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms),
-                                        GRAPH_TEST(test_columns) };
+                                        GRAPH_TEST(test_columns), GRAPH_TEST(test_large) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
