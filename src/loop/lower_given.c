@@ -1,8 +1,10 @@
-/* Coefficients that come with the run have no place in the code: a block first copies them into shared memory, and its threads take them
- * from there by whole vectors, all the same ones at a time. */
+/* Coefficients that come with the run have no place in the code. On GPUs a block first copies them into shared memory, and its threads take
+ * them from there by whole vectors, all the same ones at a time. On processors loops copy them into an array of their own, whose rows lie at
+ * known distances: a step reads as many rows of coefficients as it has rows of results, and where each of them has an address of its own,
+ * compilers run out of registers and load addresses again at each step. */
 #include "loop/lower_given.h"
 
-enum { VECTOR_BYTES = 16 };
+enum { VECTOR_BYTES = 16, MOST_LOCAL_BYTES = 1 << 16 };
 
 static bool stays(const Access *a)
 {
@@ -110,4 +112,79 @@ void tessi_given_set(Lower *l, const Coefficients *c, Eval *ev, int64_t column)
 {
     VEC_FOREACH (const Given, g, &c->masks)
         tessi_eval_set(l, ev, g->load, g->value[column]);
+}
+
+/* ---- Processors -------------------------------------------------------------------------------------------------------------- */
+
+/* The read is of a whole mask of two dimensions, or most of it, and moves with a window alone. */
+static bool reads_mask(const Lower *l, const Access *a, int64_t size[2])
+{
+    const Stage *mask = tessi_stage(l->g, a->producer);
+    const Place *place = &l->place[a->producer.v];
+    int64_t taps = 1;
+    bool ok = a->n_dims == 2 && stays(a) && !place->scratch.v && !place->copy.v
+              && (mask->kind == STAGE_INPUT || !tessi_plan_is_inline(l->plan, a->producer));
+    for (int d = 0; ok && d < 2; d++) {
+        ok = a->dim[d].n_terms <= 1 && tessi_size_is_const(l->g, mask->size[d], &size[d]);
+        if (!ok || !a->dim[d].n_terms)
+            continue;
+        const AccessTerm *t = &a->dim[d].term[0];
+        const Window *w = tessi_window(l->g, t->window);
+        taps *= (int64_t)w->hi[t->var] - w->lo[t->var] + 1;
+    }
+    return ok && size[0] <= MOST_LOCAL_BYTES && size[1] <= MOST_LOCAL_BYTES
+           && size[0] * size[1] <= 2 * taps
+           && size[0] * size[1] * tessi_type_info(mask->type)->bytes <= MOST_LOCAL_BYTES;
+}
+
+static LBufferId copy_whole(Lower *l, StageId id, const int64_t size[2])
+{
+    const Stage *mask = tessi_stage(l->g, id);
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_copy", mask->name),
+                  .kind = LBUF_LOCAL,
+                  .type = mask->type,
+                  .n_dims = 2 };
+    LExprId at[2];
+    for (int d = 0; d < 2; d++)
+        b.size[d] = tessi_l_int(l, size[d]);
+    const LBufferId copy = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = copy;
+    for (int d = 0; d < 2; d++)
+        at[d] = tessi_lexpr_var(
+            l->p, tessi_scope_for(l, d ? "column" : "row", tessi_l_int(l, 0), b.size[d], 1, 0));
+    LExprId value = tessi_lexpr_load(l->p, l->buffer[id.v], at, 2);
+    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
+    store->buffer = copy;
+    store->n_index = 2;
+    store->index[0] = at[0];
+    store->index[1] = at[1];
+    store->a = value;
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+    return copy;
+}
+
+void tessi_given_local(Lower *l, const Nest *nest, LocalMasks *out)
+{
+    *out = (LocalMasks){ .tile_depth = l->tile_depth };
+    if (!nest->windows)
+        return;
+    ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = tessi_expr(l->g, list.at[i]);
+        const Access *a = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
+        int64_t size[2];
+        if (!a || !reads_mask(l, a, size))
+            continue;
+        l->place[a->producer.v].copy = copy_whole(l, a->producer, size);
+        l->tile_depth = tessi_scope_depth(l); /* loads of the copy stay behind it */
+        VEC_PUSH(l->arena, &out->masks, a->producer);
+    }
+}
+
+void tessi_given_local_end(Lower *l, const LocalMasks *masks)
+{
+    VEC_FOREACH (const StageId, id, &masks->masks)
+        l->place[id->v].copy = (LBufferId){ 0 };
+    l->tile_depth = masks->tile_depth;
 }

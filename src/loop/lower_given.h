@@ -1,4 +1,4 @@
-/* Inside lowering: coefficients that come with the run, which the threads of a block have in shared memory. */
+/* Inside lowering: coefficients that come with the run, which the threads of a block have in shared memory, and processors on the stack. */
 #ifndef TESSERA_LOOP_LOWER_GIVEN_H
 #define TESSERA_LOOP_LOWER_GIVEN_H
 
@@ -26,5 +26,14 @@ void tessi_given_copy(Lower *l, const Nest *nest, Coefficients *c);
 void tessi_given_take(Lower *l, Coefficients *c, LExprId row, int64_t column);
 /* Gives an evaluation those of the row in hand at column `column`. */
 void tessi_given_set(Lower *l, const Coefficients *c, Eval *ev, int64_t column);
+
+/* Masks that loops of a processor read from copies. */
+typedef struct LocalMasks {
+    VEC(StageId) masks;
+    uint32_t tile_depth; /* outside of them */
+} LocalMasks;
+/* Copies the masks of the nest's windows; from here on they are read instead. */
+void tessi_given_local(Lower *l, const Nest *nest, LocalMasks *out);
+void tessi_given_local_end(Lower *l, const LocalMasks *masks);
 
 #endif

@@ -4,6 +4,8 @@
  * outer dimension fails the interior is empty and the first edge is the whole row. */
 #include "loop/lower_nest.h"
 
+#include "loop/lower_given.h"
+
 enum { LINE_CHUNK = 4096 }; /* points that one task of a 1-D image takes */
 
 const char *tessi_dim_name(uint8_t n_dims, uint8_t dim)
@@ -477,7 +479,10 @@ void tessi_lower_nest(Lower *l, const Nest *nest)
         return;
     }
     if (nest->rows > 1) {
+        LocalMasks masks;
+        tessi_given_local(l, nest, &masks);
         blocks_of_rows(l, nest);
+        tessi_given_local_end(l, &masks);
         return;
     }
     Bounds b = tessi_nest_bounds(l, nest, false);
