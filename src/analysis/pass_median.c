@@ -131,6 +131,11 @@ static ExprId middle(Graph *g, const Values *v)
     return select_of(g, a, b, v->n / 2);
 }
 
+typedef struct Medians {
+    const char *stage; /* at hand */
+    ExprWalk walk;
+} Medians;
+
 /* ---- Windows -------------------------------------------------------------------------------------------------------------- */
 
 /* The number of the row that a point of the window lies in. */
@@ -176,7 +181,33 @@ static bool find_values(Graph *g, const Expr *e, const Window *w, Values *v)
     return (uint64_t)nodes * v->n <= MAX_NODES;
 }
 
-static ExprId network(Graph *g, ExprId id)
+static uint32_t count_comparisons(ExprWalk *walk, const Graph *g, const ExprId *roots, uint32_t n)
+{
+    uint32_t count = 0;
+    const ExprList *list = tessi_expr_walk(walk, g, roots, n);
+    VEC_FOREACH (const ExprId, id, list) {
+        const Expr *e = tessi_expr(g, *id);
+        count += e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX);
+    }
+    return count;
+}
+
+/* What explain says of the stage at hand. */
+static void note(Medians *m, Graph *g, const Values *v, ExprId result, uint32_t points)
+{
+    const uint32_t all = count_comparisons(&m->walk, g, &result, 1);
+    const uint32_t own = count_comparisons(&m->walk, g, v->run[0].at, v->n);
+    const MaskForm form = { .stage = m->stage,
+                            .reduction = REDUCE_MEDIAN,
+                            .method = METHOD_DIRECT,
+                            .points = points,
+                            .taps = v->n,
+                            .network = all - own };
+    if (v->n > 1)
+        VEC_PUSH(g->arena, &g->forms, form);
+}
+
+static ExprId network(Medians *medians, Graph *g, ExprId id)
 {
     const Expr e = *tessi_expr(g, id);
     const Window w = *tessi_window(g, e.window);
@@ -186,6 +217,7 @@ static ExprId network(Graph *g, ExprId id)
     if (!v.n)
         return tessi_expr_const(g, e.type, tessi_reduction_empty(e.reduction, e.type));
     ExprId m = middle(g, &v);
+    note(medians, g, &v, m, (uint32_t)tessi_window_points(&w));
     return tessi_is_real(e.type) ? tessi_expr_op(g, OP_AT_ORDER, m, none, none) : m;
 }
 
@@ -195,13 +227,21 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     ExprId now = tessi_rewrite_rebuild(r, e);
     const Expr *window = tessi_expr(r->to, now);
     bool median = window->kind == EXPR_WINDOW && window->reduction == REDUCE_MEDIAN;
-    return median ? network(r->to, now) : now;
+    return median ? network(r->user, r->to, now) : now;
 }
 
 void tessi_pass_median(Graph *g, Arena *scratch)
 {
     Rewrite r;
+    Medians m = { .walk = { .arena = scratch } };
     tessi_rewrite_init(&r, g, g, scratch);
     r.change = change;
-    tessi_rewrite_bodies(g, &r);
+    r.user = &m;
+    GRAPH_FOREACH_STAGE (g, id) {
+        m.stage = tessi_stage(g, id)->name;
+        for (uint32_t k = 0; k < tessi_stage(g, id)->pieces.n; k++) {
+            ExprId body = tessi_rewrite_expr(&r, tessi_stage(g, id)->pieces.at[k].body);
+            tessi_stage(g, id)->pieces.at[k].body = body;
+        }
+    }
 }

@@ -229,15 +229,18 @@ typedef struct Scalar { /* an input scalar that is not const */
     Value value, lo, hi; /* lo, hi: of `type`, both included */
 } Scalar;
 
-/* How the simplifier computes a sum over a mask: for people, see tessi_mask_form_print. */
+/* How the passes compute a window whose weights are known: for people, see tessi_mask_form_print. */
 typedef struct MaskForm {
     const char *stage;
+    Reduction reduction;
+    uint32_t points;             /* of the window */
     Method asked, method;        /* method: what is done; never AUTO */
     Span span;                   /* of the request */
     const char *fault;           /* why it cannot be done as asked; NULL: it can */
-    uint32_t taps, steps;        /* weights as written; weights applied at a point */
+    uint32_t taps, steps;        /* weights (values) as written; those applied at a point */
     uint32_t terms;              /* products of a column and a row */
     uint32_t parts;              /* stages of partial results that neighbours share */
+    uint32_t network;            /* minima and maxima that a median is made of */
     bool folded;                 /* equal columns are added up first */
     bool exact;                  /* integers */
     double error_written, error; /* bounds, in units of the sum of |weight * value| */

@@ -636,13 +636,15 @@ static const char *not_separable(Masks *m, const Taps *t)
         return "what lies outside the image is not known when compiling, or the mask has holes";
     return tessi_sprintf(a,
                          "the mask has rank %u; the nearest product of a column and a row is off "
-                         "by %.2g %% of its weights",
-                         (unsigned)low.rank, 100 * low.error);
+                         "by %.*g %% of its weights",
+                         (unsigned)low.rank, low.error < 1 ? 2 : 3, 100 * low.error);
 }
 
 static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
 {
     const MaskForm start = { .stage = m->domain.name,
+                             .reduction = t->reduction,
+                             .points = t->weights.n,
                              .asked = asked.method,
                              .span = asked.span,
                              .taps = count_used(t),
@@ -658,7 +660,7 @@ static ExprId as_asked(Masks *m, Taps *t, MethodRequest asked, ExprId now)
     }
     m->form.method = m->form.terms ? METHOD_SEPARABLE : METHOD_DIRECT;
     m->form.error_written = (m->form.taps + 1) * tessi_half_unit(t->type);
-    if (t->reduction == REDUCE_SUM && m->form.taps > 1)
+    if (m->form.taps > 1)
         VEC_PUSH(m->to->arena, &m->to->forms, m->form);
     return done;
 }

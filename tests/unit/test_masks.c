@@ -2,6 +2,7 @@
  * program allow. */
 #include <math.h>
 
+#include "analysis/passes.h"
 #include "graph/graph_masks.h"
 #include "interp_testing.h"
 
@@ -199,9 +200,45 @@ static void test_large(void **state)
     }
 }
 
+/* What explain says of windows that are no sums, and of what is left out. */
+static void test_texts(void **state)
+{
+    static const char *const cases[][2] = {
+        { "max($i = -15..15, $j = -15..15 : X@[$i,$j]:clamp)",
+          "the max of 961 values from 24, along one dimension after the other, by 2 stages of "
+          "partial results" },
+        { "min($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)",
+          "the min of 9 values from 6, along one dimension after the other" },
+        { "max($i = -2..2, $j = -2..2 : X@[$i,$j]:clamp where $i * $i + $j * $j <= 4)",
+          "the max of 13 of 25 values, one after the other" },
+        { "median($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)",
+          "the median of 9 values by a network of 34 minima and maxima" },
+        { "median($i = -1..1, $j = -1..1 : max(X@[$i,$j]:clamp, 0f) where $i * $j == 0)",
+          "the median of 5 of 9 values by a network of 12 minima and maxima" },
+        { "sum($i = -1..1, $j = 0..1 : X@[$i,$j]:clamp where $i != $j)",
+          "4 of 6 weights, the others 0, applied as written; off by at most 3.0e-07 of sum "
+          "|weight * value|" },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *text = tessi_sprintf(
+            *state,
+            "graph g\nfp strict\nparam M, N\nimage X[M, N] float\nstage X[M, N] float = image "
+            "X\nstage y[M, N] float = %s\noutput y[M, N] float = y\n",
+            cases[k][0]);
+        const Graph *g = tessi_graph_simplify(testing_read(*state, text, NULL), *state, FP_DEFAULT);
+        g = tessi_graph_exact_passes(g, *state);
+        assert_int_equal(g->forms.n, 1);
+        Text said;
+        tessi_text_init(&said, *state);
+        tessi_mask_form_print(&g->forms.at[0], &said);
+        assert_string_equal(tessi_text_str(&said), cases[k][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(test_rank_is_found), GRAPH_TEST(test_forms),
-                                        GRAPH_TEST(test_columns), GRAPH_TEST(test_large) };
+                                        GRAPH_TEST(test_columns), GRAPH_TEST(test_large),
+                                        GRAPH_TEST(test_texts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
