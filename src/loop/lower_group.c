@@ -382,8 +382,8 @@ void tessi_lower_job(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest,
         tessi_lower_nest(l, nest);
 }
 
-/* The results, and as many bytes that they are computed from, are more than the last cache holds. */
-static LExprId exceeds_caches(Lower *l, const PlanGroup *group)
+/* The results, and as many bytes that they are computed from, leave no room in the last cache. */
+static LExprId fills_caches(Lower *l, const PlanGroup *group)
 {
     LExprId bytes = tessi_l_int(l, 0);
     VEC_FOREACH (const StageId, id, &group->members) {
@@ -393,14 +393,14 @@ static LExprId exceeds_caches(Lower *l, const PlanGroup *group)
             size = tessi_l_op(l, OP_MUL, tessi_lower_size(l, s->size[d]), size);
         bytes = tessi_l_op(l, OP_ADD, bytes, size);
     }
-    return tessi_l_op(l, OP_LT, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
+    return tessi_l_op(l, OP_LE, tessi_l_int(l, l->machine->l3_bytes / 2), bytes);
 }
 
 void tessi_lower_group(Lower *l, const PlanGroup *group)
 {
     l->stream = (LExprId){ 0 };
     if (group->stream && !l->plan->gpu)
-        l->stream = tessi_scope_let(l, "stream", exceeds_caches(l, group));
+        l->stream = tessi_scope_let(l, "stream", fills_caches(l, group));
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
     Nest nest = { 0 };
     if (group->transform || group->median) {

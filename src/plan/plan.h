@@ -165,7 +165,7 @@ typedef struct PlanGroup {
     /* Tiles are gone through from top to bottom, so many rows at a time, and stages of passes keep the rows that are still needed in
      * rings (placement ROWS); 0: a tile of each stage is computed whole. */
     uint16_t roll;
-    bool stream; /* results bypass the caches when they are larger than the last one */
+    bool stream; /* results bypass the caches when these have no room for them */
     uint16_t
         transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t
