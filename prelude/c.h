@@ -456,6 +456,25 @@ TESS_FN uint32_t tess_bytes_u32(uint32_t a, uint32_t b, uint32_t c)
     return first | second << 8 | third << 16 | fourth << 24;
 #endif
 }
+/* The lesser, the greater of the lower halves, and of the upper ones; halves have no signs. */
+TESS_FN uint32_t tess_min_halves_u32(uint32_t a, uint32_t b)
+{
+#ifdef TESS_MIN_HALVES
+    return TESS_MIN_HALVES(a, b);
+#else
+    const uint32_t low = (a & 65535) < (b & 65535) ? a : b, high = a < b ? a : b;
+    return (low & 65535) | (high & 0xffff0000u);
+#endif
+}
+TESS_FN uint32_t tess_max_halves_u32(uint32_t a, uint32_t b)
+{
+#ifdef TESS_MAX_HALVES
+    return TESS_MAX_HALVES(a, b);
+#else
+    const uint32_t low = (a & 65535) < (b & 65535) ? b : a, high = a < b ? b : a;
+    return (low & 65535) | (high & 0xffff0000u);
+#endif
+}
 
 /* ---- Elements in memory, at any alignment ------------------------------------------------------- */
 #ifndef TESSERA_PRELUDE_GPU

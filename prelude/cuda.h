@@ -189,6 +189,9 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 }
 #define TESS_DOT(a, b, c)   tess_dot4(a, b, c)
 #define TESS_BYTES(a, b, c) __byte_perm(a, b, c)
+/* Instructions from sm_90 on, some before. */
+#define TESS_MIN_HALVES(a, b) __vminu2(a, b)
+#define TESS_MAX_HALVES(a, b) __vmaxu2(a, b)
 #endif
 
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */

@@ -165,6 +165,27 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 #define TESS_DOT(a, b, c) tess_dot4(a, b, c)
 #endif
 
+/* Of two halves at once: NVIDIA has instructions from sm_90 on, which those who compile for it ask for; others know of them by themselves. */
+#ifdef TESS_NV_HALVES
+TESS_FN uint32_t tess_min_two(uint32_t a, uint32_t b)
+{
+    uint32_t least;
+    asm("min.u16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+    return least;
+}
+TESS_FN uint32_t tess_max_two(uint32_t a, uint32_t b)
+{
+    uint32_t most;
+    asm("max.u16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+    return most;
+}
+#define TESS_MIN_HALVES(a, b) tess_min_two(a, b)
+#define TESS_MAX_HALVES(a, b) tess_max_two(a, b)
+#elif !defined(__NV_CL_C_VERSION)
+#define TESS_MIN_HALVES(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
+#define TESS_MAX_HALVES(a, b) as_uint(max(as_ushort2(a), as_ushort2(b)))
+#endif
+
 /* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
  * together by element: what a compiler knows of their type stays true. */
 #define TESS_SPREAD_2(line, v) (line)[0] = (v).s0, (line)[1] = (v).s1

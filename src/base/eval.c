@@ -165,6 +165,10 @@ static Value eval_word(Op op, const Value *v)
     if (op == OP_BYTES)
         return tessi_value_int(
             tess_bytes_u32((uint32_t)v[0].i, (uint32_t)v[1].i, (uint32_t)v[2].i));
+    if (op == OP_MIN_HALVES)
+        return tessi_value_int(tess_min_halves_u32((uint32_t)v[0].i, (uint32_t)v[1].i));
+    if (op == OP_MAX_HALVES)
+        return tessi_value_int(tess_max_halves_u32((uint32_t)v[0].i, (uint32_t)v[1].i));
     return eval_u32(op, v);
 }
 

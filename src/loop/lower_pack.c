@@ -115,6 +115,17 @@ static void product(const Fact *a, const Fact *b, Fact *f)
     }
 }
 
+/* A range that holds two. */
+static Fact around(const Fact *a, const Fact *b)
+{
+    return (Fact){ .lo = a->lo < b->lo ? a->lo : b->lo, .hi = a->hi > b->hi ? a->hi : b->hi };
+}
+
+static bool is_choice(const LExpr *e)
+{
+    return e->kind == LEXPR_OP && (e->op == OP_MIN || e->op == OP_MAX);
+}
+
 /* The range of an operation on numbers that fit, and whether words have it; false when the range is not known. */
 static bool of_operation(const Pack *k, const LExpr *e, const Fact *a, const Fact *b, Fact *f)
 {
@@ -126,6 +137,12 @@ static bool of_operation(const Pack *k, const LExpr *e, const Fact *a, const Fac
     case OP_NEG: f->lo = -a->hi, f->hi = -a->lo; return true;
     case OP_ADD: f->lo = a->lo + b->lo, f->hi = a->hi + b->hi; return true;
     case OP_SUB: f->lo = a->lo - b->hi, f->hi = a->hi - b->lo; return true;
+    case OP_MIN:
+        f->lo = a->lo < b->lo ? a->lo : b->lo, f->hi = a->hi < b->hi ? a->hi : b->hi;
+        return true;
+    case OP_MAX:
+        f->lo = a->lo > b->lo ? a->lo : b->lo, f->hi = a->hi > b->hi ? a->hi : b->hi;
+        return true;
     case OP_MUL:
         product(a, b, f);
         f->can = by || constant(k, e->arg[0], &c);
@@ -244,6 +261,15 @@ static bool are_dots(const Pack *k, const Pair *p)
            && tessi_dots_find(k->l, k->words, k->fact, p->e[1], &b) && a.n + b.n <= MOST;
 }
 
+/* One bias makes numbers of all four of what is chosen from. */
+static bool has_bias(const Pack *k, const LExpr *a, const LExpr *b)
+{
+    const Fact x = around(&k->fact[a->arg[0].v], &k->fact[a->arg[1].v]);
+    const Fact y = around(&k->fact[b->arg[0].v], &k->fact[b->arg[1].v]);
+    const Fact all = around(&x, &y);
+    return fits(&all);
+}
+
 static PairKind kind_of(const Pack *k, const Pair *p)
 {
     const LExpr *a = tessi_lexpr(k->l->p, p->e[0]), *b = tessi_lexpr(k->l->p, p->e[1]);
@@ -261,6 +287,8 @@ static PairKind kind_of(const Pack *k, const Pair *p)
     const bool worth = x->weight >= WORTH && y->weight >= WORTH;
     if (!p->wanted && worth && are_dots(k, p))
         return PAIR_DOT;
+    if (is_choice(a) && !has_bias(k, a, b))
+        return PAIR_OPEN;
     return x->can && y->can && same && (p->wanted || worth) ? PAIR_OP : PAIR_OPEN;
 }
 
@@ -361,11 +389,7 @@ static LExprId alone(Pack *k, uint32_t id, int side);
 static Fact range(const Pack *k, uint32_t id)
 {
     const Pair *p = &k->pairs.at[id];
-    Fact f = k->fact[p->e[0].v];
-    const Fact *b = &k->fact[p->e[1].v];
-    f.lo = b->lo < f.lo ? b->lo : f.lo;
-    f.hi = b->hi > f.hi ? b->hi : f.hi;
-    return f;
+    return around(&k->fact[p->e[0].v], &k->fact[p->e[1].v]);
 }
 
 /* With values in the low bytes of the halves. */
@@ -395,15 +419,23 @@ static Packed halves(Pack *k, uint32_t id)
     return with_bias(k, v, f.lo < 0 ? -f.lo : 0);
 }
 
+/* Two pairs so, with one bias and in the low bytes. */
+static void both_halves(Pack *k, uint32_t left, uint32_t right, Packed v[2])
+{
+    v[0] = low(k, halves(k, left));
+    v[1] = low(k, halves(k, right));
+    if (v[0].bias == v[1].bias)
+        return;
+    const int64_t a = range(k, left).lo, b = range(k, right).lo, lo = a < b ? a : b;
+    for (int i = 0; i < 2; i++)
+        v[i] = with_bias(k, v[i], lo < 0 ? -lo : 0);
+}
+
 static Packed shifted(Pack *k, const Pair *p)
 {
-    Packed a = low(k, halves(k, p->left)), b = low(k, halves(k, p->right));
-    if (a.bias != b.bias) {
-        const int64_t x = range(k, p->left).lo, y = range(k, p->right).lo, lo = x < y ? x : y;
-        a = with_bias(k, a, lo < 0 ? -lo : 0);
-        b = with_bias(k, b, lo < 0 ? -lo : 0);
-    }
-    return (Packed){ .e = bytes(k, a.e, b.e, 0x5432), .bias = a.bias };
+    Packed v[2];
+    both_halves(k, p->left, p->right, v);
+    return (Packed){ .e = bytes(k, v[0].e, v[1].e, 0x5432), .bias = v[0].bias };
 }
 
 /* Two values by themselves, in one word. */
@@ -499,6 +531,15 @@ static Packed quotients(Pack *k, uint32_t id, int64_t d)
                    most, d);
 }
 
+/* The lesser or the greater of halves that are numbers, with one bias. */
+static Packed chosen(Pack *k, Op op, uint32_t x_id, uint32_t y_id)
+{
+    Packed v[2];
+    both_halves(k, x_id, y_id, v);
+    const Op two = op == OP_MIN ? OP_MIN_HALVES : OP_MAX_HALVES;
+    return (Packed){ .e = op2(k, two, v[0].e, v[1].e), .bias = v[0].bias };
+}
+
 static Packed computed(Pack *k, uint32_t id)
 {
     const LExpr a = *tessi_lexpr(k->l->p, k->pairs.at[id].e[0]);
@@ -525,7 +566,10 @@ static Packed computed(Pack *k, uint32_t id)
     case OP_NEG: return (Packed){ .e = op2(k, OP_SUB, word(k, 0), x.e), .bias = -x.bias };
     default: break;
     }
-    y = low(k, value(k, find(k, a.arg[1], b.arg[1])));
+    const uint32_t y_id = find(k, a.arg[1], b.arg[1]);
+    if (is_choice(&a))
+        return chosen(k, a.op, x_id, y_id);
+    y = low(k, value(k, y_id));
     const bool add = a.op == OP_ADD;
     return (Packed){ .e = op2(k, a.op, x.e, y.e), .bias = add ? x.bias + y.bias : x.bias - y.bias };
 }

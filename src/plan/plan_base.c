@@ -133,11 +133,18 @@ static void add_points(PlanFacts *f, const ExprDeps *deps, StageId id, const Exp
     *sum = points < 0 || *sum + points > PLAN_MANY_POINTS ? PLAN_MANY_POINTS : *sum + points;
 }
 
+static bool is_choice(const Expr *e)
+{
+    return e->op == OP_MIN || e->op == OP_MAX;
+}
+
 /* Lowering has a form of it for pairs of small integers (lower_pack.c). */
 static bool is_small(const Graph *g, const Expr *e)
 {
     const ScalarType t = e->type;
     switch (e->op) {
+    case OP_MIN:
+    case OP_MAX:
     case OP_NEG:
     case OP_ADD:
     case OP_SUB:
@@ -153,15 +160,19 @@ static bool is_small(const Graph *g, const Expr *e)
 
 static void count_small(PlanFacts *f, StageId id, const ExprList *list)
 {
-    double all = 0, small = 0;
+    double all = 0, small = 0, least = 0, most = 0, small_choices = 0;
     VEC_FOREACH (const ExprId, at, list) {
         const Expr *e = tessi_expr(f->g, *at);
         if (e->kind != EXPR_OP)
             continue;
         all++;
-        small += is_small(f->g, e);
+        *(is_choice(e) ? &small_choices : &small) += is_small(f->g, e);
+        least += e->op == OP_MIN;
+        most += e->op == OP_MAX;
     }
     f->small[id.v] = all > 0 ? small / all : 0;
+    f->choices[id.v] = all > 0 ? 2 * (least < most ? least : most) / all : 0;
+    f->small_choices[id.v] = all > 0 ? small_choices / all : 0;
 }
 
 /* Constants that answer for what lies outside of images: in the code of edges only, which no limit is about. */
@@ -227,6 +238,9 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->small = ARENA_NEW_ARRAY(a, double, g->stages.n);
+    f->choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
+    f->small_choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
+    f->shared = ARENA_NEW_ARRAY(a, SharedOps *, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
     f->mark = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     f->walk = ARENA_NEW(a, ExprWalk);

@@ -22,6 +22,8 @@ typedef struct PlanRead {
 } PlanRead;
 typedef VEC(PlanRead) PlanReads;
 
+typedef struct SharedOps SharedOps;
+
 /* Facts about a graph that every planner asks for, by StageId. */
 struct PlanFacts {
     const Graph *g;
@@ -38,7 +40,11 @@ struct PlanFacts {
     int64_t *nodes; /* expressions in its bodies */
     double *
         small; /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
-    bool few;  /* planned for images of so few points that they do not fill a GPU */
+    /* The share of minima and maxima beside one another (of a chain of one kind kernels compute three values at a time), and that of those
+     * of such integers, which are not in `small`. */
+    double *choices, *small_choices;
+    SharedOps **shared; /* what tiles share of its operations; NULL: not asked yet */
+    bool few;           /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     uint32_t *
@@ -99,6 +105,17 @@ const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const
                                    uint8_t columns);
 /* Gives each group without tiles its number of rows. */
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
+/* ---- plan_shared.c */
+typedef struct PlanShape {
+    int64_t rows,
+        columns; /* of the tile of a stage that a thread computes; 0: it computes something else */
+} PlanShape;
+/* Slots of an operation of a stage on a GPU, on average: of pairs two share one, and tiles share what is the same up to a shift. */
+double tessi_plan_slots(const PlanFacts *f, const Machine *m, StageId id, bool packed,
+                        PlanShape tile);
+/* Registers that a tile of a stage that sorts its window needs; 0 where it does not. */
+double tessi_plan_sorted_registers(const PlanFacts *f, const Machine *m, StageId id, bool packed,
+                                   PlanShape tile);
 /* ---- plan_carry.c: stages in registers */
 /* The fault of the stages in registers and of the bands of groups, or NULL. */
 const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p);

@@ -272,7 +272,9 @@ static bool has_small(const Chooser *c, const PlanGroup *group)
     VEC_FOREACH (const StageId, member, &group->members)
         seen[member->v] = true;
     for (uint32_t v = c->f->g->stages.n; v-- > 1;) {
-        small = small || (seen[v] && c->f->small[v] > 0);
+        small = small
+                || (seen[v]
+                    && (c->f->small[v] > 0 || (c->m->pair_choices && c->f->small_choices[v] > 0)));
         VEC_FOREACH (const PlanRead, r, &c->f->reads[v])
             seen[r->producer.v] =
                 seen[r->producer.v]

@@ -144,6 +144,12 @@ static bool straight_line(const Counter *c)
            || (c->group->kernel == KERNEL_TILE && c->columns * c->rows > 1);
 }
 
+/* It computes tiles of the stage, of its own points. */
+static bool has_tiles(const Counter *c, StageId id)
+{
+    return c->is_member[id.v] && straight_line(c) && !is_shared(c, id);
+}
+
 /* The window that a read stands in, when tiles write it out: one of constant size, read at constant offsets. */
 static const Window *written_out(const Counter *c, const PlanRead *r)
 {
@@ -271,7 +277,7 @@ static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, O
 static void count(Counter *c)
 {
     const Graph *g = c->f->g;
-    double places = 0, loads = 0, bytes = 0;
+    double places = 0, loads = 0, bytes = 0, sorted = 0;
     for (uint32_t v = g->stages.n; v-- > 1;) { /* readers before what they read */
         StageId id = { v };
         double n = c->places[v].at.n + c->places[v].loose;
@@ -300,8 +306,12 @@ static void count(Counter *c)
             c->cost.nodes += n;
             continue;
         }
+        const bool packed = c->group->packed;
+        const PlanShape tile =
+            has_tiles(c, id) ? (PlanShape){ c->rows, c->columns } : (PlanShape){ 0 };
         c->cost.instructions +=
-            n * instructions_of(c, id) * (c->group->packed ? 1 - c->f->small[v] / 2 : 1);
+            n * instructions_of(c, id) * tessi_plan_slots(c->f, c->m, id, packed, tile);
+        sorted = fmax(sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
         c->cost.operations += n * tessi_cost_operations(&c->an->cost[v]);
         c->cost.once += (double)(c->rows * c->columns) * tessi_cost_operations(&c->an->cost[v]);
         c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
@@ -321,7 +331,7 @@ static void count(Counter *c)
             (double)(c->rows * c->columns) + ROWS_ALIVE * (double)(c->columns + c->cost.halo[1]);
         places = places < alive ? places : alive;
     }
-    c->cost.registers = BASE_REGISTERS + (int64_t)places;
+    c->cost.registers = BASE_REGISTERS + (int64_t)fmax(places, sorted);
 }
 
 /* Halos of window loops, which have no constant offsets. */

@@ -427,7 +427,7 @@ static int64_t attribute(const CudaDevice *d, int number)
     return d->api.device_attribute(&value, number, d->device) == CUDA_OK && value > 0 ? value : 0;
 }
 
-/* What a multiprocessor has, and how fast it is fed. */
+/* What a multiprocessor has and can do, and how fast it is fed. */
 static void fill_units(const CudaDevice *d, DeviceInfo *info)
 {
     /* Two transfers a clock on each line of the bus. */
@@ -437,6 +437,7 @@ static void fill_units(const CudaDevice *d, DeviceInfo *info)
     info->unit_shared_bytes = attribute(d, ATTRIBUTE_UNIT_SHARED);
     info->unit_threads = attribute(d, ATTRIBUTE_UNIT_THREADS);
     info->unit_registers = attribute(d, ATTRIBUTE_UNIT_REGISTERS);
+    info->pair_choices = attribute(d, ATTRIBUTE_MAJOR) >= 9;
 }
 
 bool tessi_cuda_fill_units(const CudaDriver *driver, DeviceInfo *info)

@@ -22,6 +22,7 @@ typedef struct DeviceInfo {
     bool is_cpu;        /* an OpenCL device that is the processor itself */
     bool has_graphs;    /* several launches can be recorded and replayed as one */
     bool shares_memory; /* with the host */
+    bool pair_choices;  /* of two integers of 16 bits minima and maxima are one instruction */
     int compute_units, warp_threads;
     double ghz, memory_gbs; /* 0: unknown */
     uint64_t memory_bytes, largest_buffer_bytes, cache_bytes, constant_bytes;

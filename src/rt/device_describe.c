@@ -26,6 +26,8 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
         tessi_text_addf(out, "registers = %" PRId64 "\n", info->unit_registers);
     if (info->unit_threads > 0)
         tessi_text_addf(out, "threads = %" PRId64 "\n", info->unit_threads);
+    if (info->pair_choices)
+        tessi_text_add(out, "pair_choices = 1\n");
     if (info->unit_shared_bytes > 0) /* which is a part of the cache */
         tessi_text_addf(out, "shared_bytes = %" PRId64 "\nl1_bytes = %" PRId64 "\n",
                         info->unit_shared_bytes, info->unit_shared_bytes);

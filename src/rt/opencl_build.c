@@ -30,11 +30,14 @@ typedef struct OpenclKernel {
     mtx_t lock; /* arguments are state of the kernel, and launches come from several threads */
 } OpenclKernel;
 
-/* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. */
-static bool join_options(const OpenclDevice *d, const DeviceBuild *job, char *out, Failure *f)
+/* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. With `pairs`, of NVIDIA's devices,
+ * minima and maxima of pairs are the instructions for them. */
+static bool join_options(const OpenclDevice *d, const DeviceBuild *job, bool pairs, char *out,
+                         Failure *f)
 {
-    int n = snprintf(out, OPTIONS_ROOM, "-cl-std=CL1.2%s",
-                     d->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    int n = snprintf(out, OPTIONS_ROOM, "-cl-std=CL1.2%s%s",
+                     d->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+                     pairs ? " -DTESS_NV_HALVES" : "");
     for (int i = 0; job->options && job->options[i]; i++) {
         n += snprintf(out + n, (size_t)(OPTIONS_ROOM - n), " %s", job->options[i]);
         if (n >= OPTIONS_ROOM)
@@ -190,25 +193,35 @@ static bool compile(const OpenclDevice *d, DeviceBuild *job, const char *options
                        at ? (int)strcspn(at, "\n") : 30, at ? at : "the driver says nothing");
 }
 
+static bool build(const OpenclDevice *d, DeviceBuild *job, bool pairs, cl_program *program,
+                  Failure *f)
+{
+    char options[OPTIONS_ROOM];
+    if (!join_options(d, job, pairs, options, f))
+        return false;
+    CacheKey key = key_of(d, job, options);
+    *program = from_cache(d, job, key, options);
+    job->cached = *program != NULL;
+    if (*program || job->recall)
+        return *program;
+    if (!compile(d, job, options, program, f))
+        return false;
+    limit_registers(d, job, options, program);
+    to_cache(d, job, key, *program);
+    return true;
+}
+
 bool tessi_opencl_build(Device *base, DeviceBuild *job, DeviceModule **module, Failure *f)
 {
     OpenclDevice *d = (OpenclDevice *)base;
-    char options[OPTIONS_ROOM];
     DeviceModule *m = calloc(1, sizeof *m);
     if (!m)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    bool ok = join_options(d, job, options, f);
-    CacheKey key = key_of(d, job, options);
-    m->program = ok ? from_cache(d, job, key, options) : NULL;
-    job->cached = m->program != NULL;
-    if (job->recall)
-        ok = ok && m->program;
-    else if (ok && !m->program) {
-        ok = compile(d, job, options, &m->program, f);
-        if (ok)
-            limit_registers(d, job, options, &m->program);
-        if (ok)
-            to_cache(d, job, key, m->program);
+    bool ok = base->info.pair_choices && build(d, job, true, &m->program, f);
+    if (!ok) { /* also where the driver is older than the device, and does not know its instructions */
+        free(job->log);
+        job->log = NULL;
+        ok = build(d, job, false, &m->program, f);
     }
     if (ok)
         *module = m;
