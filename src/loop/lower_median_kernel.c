@@ -24,6 +24,7 @@ typedef struct Median {
     int64_t wide, rank;     /* elements of a row that a block reads */
     LExprId end[2];         /* rows and columns of the image */
     LExprId y, x;           /* first row and column of the block */
+    LExprId high;           /* rows of a block */
     LBufferId values;       /* by counting: all that the block reads */
     LBufferId come, go;     /* by histograms: bins of rows, */
     LBufferId coarse, fine; /* and their counters, by thread */
@@ -250,7 +251,7 @@ static void slide(const Median *m)
     Lower *l = m->l;
     const LExprId zero = tessi_l_int(l, 0), at_once = tessi_l_int(l, ROWS_AT_ONCE);
     LExprId rows = op(m, OP_SUB, m->end[0], m->y);
-    rows = now(m, "rows", op(m, OP_MIN, rows, tessi_l_int(l, m->group->median)));
+    rows = now(m, "rows", op(m, OP_MIN, rows, m->high));
     LExprId part = loop(m, "part", zero, tessi_kernel_blocks(l, rows, ROWS_AT_ONCE), LFOR_ROLLED);
     LExprId from = now(m, "from", op(m, OP_MUL, part, at_once));
     copy_rows(m, add(m, from, (int64_t)m->what.rows - 1), true, add(m, from, -1));
@@ -406,6 +407,23 @@ static void by_counting(Median *m)
 
 /* ---- Kernel ---------------------------------------------------------------------------------------------------------------- */
 
+/* So few rows that there are as many blocks as the march says, within its limits. */
+static LExprId rows_of_blocks(const Median *m)
+{
+    Lower *l = m->l;
+    const PlanMarch *march = &m->group->march;
+    if (!march->least)
+        return tessi_l_int(l, m->group->median);
+    const LExprId one = tessi_l_int(l, 1);
+    LExprId across = op(m, OP_MAX, tessi_kernel_blocks(l, m->end[1], m->group->strip), one);
+    LExprId n = op(m, OP_FLOORDIV, tessi_l_int(l, march->blocks), across);
+    n = op(m, OP_MAX, n, one);
+    tessi_hint(l, n, "strips");
+    LExprId rows = op(m, OP_FLOORDIV, op(m, OP_ADD, m->end[0], add(m, n, -1)), n);
+    rows = op(m, OP_MAX, rows, tessi_l_int(l, march->least));
+    return op(m, OP_MIN, rows, tessi_l_int(l, march->most));
+}
+
 void tessi_kernel_median(Lower *l, const PlanGroup *group)
 {
     Median m = { .l = l, .group = group };
@@ -422,11 +440,17 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
     const uint32_t depth = tessi_scope_depth(l);
     for (uint8_t d = 0; d < 2; d++)
         m.end[d] = tessi_lower_size(l, m.stage->size[d]);
-    LExprId block_y =
-        tessi_kernel_grid(l, 1, "block_y", tessi_kernel_blocks(l, m.end[0], group->median));
+    m.high = rows_of_blocks(&m);
+    LExprId high = tessi_l_op(l, OP_ADD, m.end[0], add(&m, m.high, -1));
+    LExprId block_y = tessi_kernel_grid(l, 1, "block_y", op(&m, OP_FLOORDIV, high, m.high));
     LExprId block_x =
         tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, m.end[1], group->strip));
-    m.y = now(&m, "y_from", op(&m, OP_MUL, block_y, tessi_l_int(l, group->median)));
+    if (group->march.least)
+        m.high = now(&m, "strip_rows", rows_of_blocks(&m));
+    LExprId y = op(&m, OP_MUL, block_y, m.high);
+    if (group->march.least) /* as it is; said for the bound of what 32 bits have to hold */
+        y = op(&m, OP_MIN, y, add(&m, m.end[0], -1));
+    m.y = now(&m, "y_from", y);
     m.x = now(&m, "x_from", op(&m, OP_MUL, block_x, tessi_l_int(l, group->strip)));
     m.read = tessi_gather_new(l, tessi_access(l->g, m.what.read), m.type);
     m.read.ordered = tessi_is_real(m.type);

@@ -85,8 +85,8 @@ enum {
     PLAN_MAX_HELD = 1024              /* values in registers of a thread of a kernel of warps */
 };
 
-/* Of kernels of rolling sums and of warps: a thread goes down between `least` and `most` rows of the result, so few that there are `blocks`
- * blocks. */
+/* Of kernels of rolling sums, of warps and of medians by histograms: a thread goes down between `least` and `most` rows of the result, so
+ * few that there are `blocks` blocks. */
 typedef struct PlanMarch {
     uint16_t least, most;
     uint32_t blocks;
@@ -157,7 +157,7 @@ typedef struct PlanGroup {
     uint8_t
         resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
-    PlanMarch march;        /* zeros but for kernels of rolling sums and of warps */
+    PlanMarch march;        /* zeros but for kernels of rolling sums, of warps and of medians */
     VEC(PlanStaged) staged; /* of kernels of points */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     int64_t tile

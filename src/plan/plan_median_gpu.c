@@ -45,6 +45,14 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
                              "group '%s': on GPUs strips of medians have a column for each thread "
                              "of a line, and by counting a row for each output",
                              group->name);
+    const PlanMarch *march = &group->march;
+    if (march->least
+        && (group->counts || march->most != group->median || march->least > march->most
+            || march->ahead))
+        return tessi_sprintf(a,
+                             "group '%s': of medians only histograms march, not ahead, and at most "
+                             "the rows of their strips",
+                             group->name);
     if (!group->counts && !is_narrow(&median))
         return tessi_sprintf(a, "group '%s': on GPUs histograms are for integers of 8 bits",
                              group->name);
@@ -104,11 +112,16 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
     return false;
 }
 
-/* So many threads that warps share words of counters. */
-static bool fit_histograms(const PlanFacts *f, const WideMedian *median, PlanGroup *group)
+/* So many threads that warps share words of counters; and where the image is small, strips so short that there are three blocks for each
+ * multiprocessor: one alone waits for its memory as long as two or three take together. */
+static bool fit_histograms(const Machine *m, const WideMedian *median, PlanGroup *group)
 {
+    enum { AT_ONCE = 3, LEAST = 2 * ROWS_AT_ONCE };
     group->strip = (uint16_t)(4 * PLAN_WARP / counter_bytes(median));
-    group->median = f->few ? PLAN_MEDIAN_ROWS / 4 : PLAN_MEDIAN_ROWS;
+    group->median = PLAN_MEDIAN_ROWS;
+    group->march = (PlanMarch){ .least = LEAST,
+                                .most = PLAN_MEDIAN_ROWS,
+                                .blocks = (uint32_t)(AT_ONCE * m->cores) };
     return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
 }
 
@@ -129,7 +142,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
     PlanGroup tried = { .block = { 1, 1 }, .outputs = { 1, 1 } };
     tried.counts = !is_narrow(&median) || counted < slid;
-    const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(f, &median, &tried);
+    const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
     Text text;
     tessi_text_init(&text, f->arena);
@@ -143,11 +156,18 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     if (is_narrow(&median))
         tessi_text_addf(&text, ", by histograms %.3f", slid * 1e9);
     tessi_text_addf(&text, ", by sorting %.3f", sorted * 1e9);
+    if (chosen && !tried.counts)
+        tessi_text_addf(
+            &text,
+            "\nstrips of %u to %u rows, so few that there are %u blocks: one alone waits "
+            "for its memory as long as two or three take together",
+            tried.march.least, tried.march.most, (unsigned)tried.march.blocks);
     group->reason = tessi_text_str(&text);
     if (!chosen)
         return;
     tried.block[0] = tried.strip;
     group->median = tried.median;
+    group->march = tried.march;
     group->strip = tried.strip;
     group->counts = tried.counts;
     for (int d = 0; d < 2; d++) {
@@ -159,6 +179,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
 void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group)
 {
     group->median = chosen->median;
+    group->march = chosen->march;
     group->strip = chosen->strip;
     group->counts = chosen->counts;
     if (!group->median)

@@ -344,6 +344,20 @@ static void change_tile_kernel(Editor *e, uint32_t i)
     }
 }
 
+/* A march to other blocks. */
+static void change_blocks(Editor *e, uint32_t i)
+{
+    const PlanGroup *old = &e->from->groups.at[i];
+    for (int k = 0; k < 2 && old->march.least; k++) {
+        const uint32_t blocks = k ? old->march.blocks * 2 : (old->march.blocks + 1) / 2;
+        if (blocks == old->march.blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
+            continue;
+        Plan *p;
+        edit(e, i, &p)->march.blocks = blocks;
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "march to %u blocks", blocks));
+    }
+}
+
 /* Columns, blocks and how far threads go of a kernel of rolling sums; or none such. */
 static void change_rolling(Editor *e, uint32_t i)
 {
@@ -362,13 +376,7 @@ static void change_rolling(Editor *e, uint32_t i)
         edit(e, i, &p)->resident = resident[k];
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
     }
-    for (int k = 0; k < 2; k++) {
-        const uint32_t blocks = k ? old->march.blocks * 2 : (old->march.blocks + 1) / 2;
-        if (blocks == old->march.blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
-            continue;
-        edit(e, i, &p)->march.blocks = blocks;
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "march to %u blocks", blocks));
-    }
+    change_blocks(e, i);
     tessi_plan_point_kernel(edit(e, i, &p));
     offer(e, p, about_group(e, i), "kernel point");
 }
@@ -394,6 +402,10 @@ static void change_median(Editor *e, uint32_t i)
         group->strip = group->block[0];
         group->median =
             group->counts ? (uint16_t)(group->block[1] * group->outputs[1]) : rows[other];
+        if (!group->counts && old->march.least && old->march.least <= group->median) {
+            group->march = old->march;
+            group->march.most = group->median;
+        }
         if (group->counts == old->counts && group->strip == old->strip
             && group->median == old->median && group->outputs[1] == old->outputs[1])
             continue;
@@ -401,6 +413,7 @@ static void change_median(Editor *e, uint32_t i)
               tessi_sprintf(e->arena, "%s %u %u", group->counts ? "count" : "histogram",
                             group->median, group->strip));
     }
+    change_blocks(e, i);
     Plan *p;
     tessi_plan_point_kernel(edit(e, i, &p));
     offer(e, p, about_group(e, i), "kernel point");
@@ -411,7 +424,6 @@ static void change_warp(Editor *e, uint32_t i)
 {
     static const uint8_t rows[] = { 1, 2, 3, 4, 6, 8 }, resident[] = { 8, 10, 12, 14, 16, 20, 24 };
     const PlanGroup *old = &e->from->groups.at[i];
-    const uint32_t blocks[] = { old->march.blocks * 2, (old->march.blocks + 1) / 2 };
     Plan *p;
     for (size_t k = 0; k < sizeof rows; k++) {
         PlanGroup *group = edit(e, i, &p);
@@ -431,12 +443,7 @@ static void change_warp(Editor *e, uint32_t i)
             && group->march.blocks)
             offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
     }
-    for (int k = 0; k < 2; k++) {
-        edit(e, i, &p)->march.blocks = blocks[k];
-        if (blocks[k] != old->march.blocks && blocks[k] <= PLAN_MAX_MARCH_BLOCKS)
-            offer(e, p, about_group(e, i),
-                  tessi_sprintf(e->arena, "march to %u blocks", blocks[k]));
-    }
+    change_blocks(e, i);
     PlanGroup *group = edit(e, i, &p);
     group->march.ahead = !old->march.ahead;
     offer(e, p, about_group(e, i), old->march.ahead ? "march not ahead" : "march ahead");

@@ -66,6 +66,10 @@ static bool draw_median(const PlanFacts *f, PlanGroup *group, Random *r)
     tried.block[1] = (uint16_t)(tried.counts ? 1 + draw(r, 4) : 1);
     tried.outputs[1] = (uint8_t)(tried.counts ? 1 + draw(r, 5) : 1);
     tried.median = (uint16_t)(tried.counts ? tried.block[1] * tried.outputs[1] : 1 + draw(r, 20));
+    if (!tried.counts && draw(r, 2))
+        tried.march = (PlanMarch){ .least = (uint16_t)(1 + draw(r, tried.median)),
+                                   .most = tried.median,
+                                   .blocks = 1 + draw(r, 30) };
     if (tessi_plan_check_median_kernel(f, &tried))
         return false;
     *group = tried;

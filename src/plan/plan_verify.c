@@ -224,11 +224,13 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
         return tessi_plan_check_rolling(c->f, c->p, group);
     if (group->kernel == KERNEL_SWEEP)
         return tessi_plan_check_sweep(c->f, c->p, group);
-    if (group->march.least && group->kernel != KERNEL_WARP)
-        return tessi_sprintf(a, "group '%s': marches are for kernels of rolling sums and of warps",
-                             group->name);
     if (group->median)
         return NULL; /* plan_median_gpu.c */
+    if (group->march.least && group->kernel != KERNEL_WARP)
+        return tessi_sprintf(a,
+                             "group '%s': marches are for kernels of rolling sums, of warps and of "
+                             "medians",
+                             group->name);
     if (group->kernel == KERNEL_REGISTER || group->kernel == KERNEL_WARP || several)
         VEC_FOREACH (const StageId, id, &group->members)
             if (!tessi_plan_in_passes(group, *id)) {

@@ -1,5 +1,5 @@
 """Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted loops give what the interpreter of
-graphs sorts, for any border rule, size, window, strip and type."""
+graphs sorts, for any border rule, size, window, strip and type. Small ones are networks, whose plans for GPUs are looked at here."""
 import pathlib
 import random
 import re
@@ -52,7 +52,9 @@ def kernel_lines(rng, kind):
     """The lines of a plan that say how a kernel goes about a median."""
     line = rng.choice([1, 7, 32, 64, 100])
     if kind == "histogram":
-        return f"block {line} 1\n    histogram {rng.choice([1, 5, 16, 64])} {line}"
+        rows = rng.choice([1, 5, 16, 64])
+        march = f"march {rng.randint(1, rows)} {rows} {rng.randint(1, 30)}\n    " if rng.random() < 0.5 else ""
+        return f"block {line} 1\n    {march}histogram {rows} {line}"
     high, outputs = rng.choice([1, 2, 4]), rng.choice([1, 2, 3, 4])
     return f"block {line} {high}\n    outputs 1 {outputs}\n    count {high * outputs} {line}"
 
@@ -63,7 +65,7 @@ def check_kernel(folder, number, with_device):
     text, image = program(rng, number)
     source.write_text(text)
     code, chosen, errors = tool.run("explain", source, image, *GPU)
-    lines = re.compile(r"block \d+ \d+\n(?:    outputs \d+ \d+\n)?    (histogram|count) \d+ \d+")
+    lines = re.compile(r"block \d+ \d+\n(?:    (?:outputs \d+ \d+|march \d+ \d+ \d+)\n)?    (histogram|count) \d+ \d+")
     tool.check(f"kernel {number}: the plan has strips", code == 0 and "kernel median" in chosen and bool(lines.search(chosen)),
                text + chosen + errors)
     wanted = lines.sub(kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"])), chosen)
@@ -83,7 +85,8 @@ def check_refused_kernels(folder):
     _, chosen, _ = tool.run("explain", source, *GPU)
     wrong = [("block 128 1", "block 64 1", "a column for each thread"), ("kernel median", "kernel point", "kernels of kind 'median'"),
              ("split none", "split interior", "not split"), ("histogram 128", "count 128", "a row for each output"),
-             ("block 128 1\n    histogram 128 128", "block 512 1\n    histogram 128 512", "have to fit")]
+             ("march 8 128", "march 8 127", "at most the rows"), ("march 8 128 396", "march 8 128 396 ahead", "not ahead"),
+             ("block 128 1\n    march 8 128 396\n    histogram 128 128", "block 512 1\n    march 8 128 396\n    histogram 128 512", "have to fit")]
     for old, new, sentence in wrong:
         plan.write_text(chosen.replace(old, new))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
@@ -98,6 +101,20 @@ def check_refused_kernels(folder):
                           "parameter M, N;\nvector#2 float X[M, N];\nout = f(X);\nreturn out;\n")
         code, chosen, errors = tool.run("explain", source, *GPU)
         tool.check(f"{body} is sorted", code == 0 and reason in chosen and "kernel point" in chosen, chosen + errors)
+
+
+def check_networks(folder):
+    """Networks of small integers are computed two in a word where that is an instruction, in tiles whose rows share what they sort."""
+    source, machine = folder / "network.tess", folder / "plain.machine"
+    machine.write_text((tool.ROOT / "machines/h200.machine").read_text().replace("pair_choices = 1", "pair_choices = 0"))
+    for element, pairs in ("uint8", True), ("int16", True), ("int32", False), ("float", False):
+        source.write_text(f"stencil f(vector#2 {element} X) {{ return median(i = -2..2, j = -2..2 : X@[i, j]); }}\n"
+                          f"parameter M, N;\nvector#2 {element} X[M, N];\nout = f(X);\nreturn out;\n")
+        for which, packed in (GPU, pairs), ([f"--machine={machine}"], False):
+            code, chosen, errors = tool.run("explain", source, *which)
+            rows = re.search(r"outputs \d+ (\d+)", chosen)
+            tool.check(f"{element}, {which}: packed is {packed}", code == 0 and ("    packed\n" in chosen) == packed, chosen + errors)
+            tool.check(f"{element}, {which}: rows share", rows and int(rows[1]) >= 4, chosen)
 
 
 def check_refused(folder):
@@ -124,4 +141,5 @@ with tool.workspace() as place:
     for number in range(CASES):
         check_kernel(folder, number, with_device)
     check_refused_kernels(folder)
+    check_networks(folder)
 tool.finish()
