@@ -22,6 +22,10 @@ static const char *usage(const GpuProgramOptions *o, GpuLanguage language, const
                         "these kernels: cc -x c -c %s.cl.",
                         flags, name);
     tessi_text_add(&text, promises);
+    if (language == GPU_OPENCL)
+        tessi_text_add(
+            &text, "\nOn NVIDIA's devices from sm_90 on, with -DTESS_NV_HALVES minima and maxima "
+                   "of pairs are one instruction.");
     if (o->reference && language == GPU_CUDA)
         tessi_text_addf(&text,
                         "\n\nA program that tests itself:\n"
