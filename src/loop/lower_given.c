@@ -49,8 +49,9 @@ static void copy_mask(Lower *l, const Nest *nest, const Coefficients *c, Given *
     b.size[1] = tessi_l_int(l, pitch);
     g->shared = tessi_loop_buffer(l->p, &b);
     tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = g->shared;
-    LExprId number = tessi_kernel_threads(l, 0, "element", c->height * pitch);
-    LExprId at[2];
+    /* A name of its own keeps the places here: blocks that take more than one turn would carry them along in registers. */
+    LExprId number = tessi_kernel_threads(l, 0, "element", c->height * pitch), at[2];
+    number = tessi_scope_here(l, "number", number);
     at[0] = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, pitch)));
     at[1] = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, number, tessi_l_int(l, pitch)));
     LExprId last = tessi_l_int(l, c->across - 1);

@@ -102,10 +102,10 @@ static LExprId element_of(Lower *l, const Row *row, LExprId x, bool inside)
 static void read_element(Lower *l, const Line *line, uint32_t k, const Row *row, LExprId first,
                          bool inside)
 {
-    LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, line->first + k));
     /* A name of its own keeps what is computed from it here: there are not registers for all. */
     if (!inside)
-        x = tessi_scope_here(l, "at_x", x);
+        first = tessi_scope_here(l, "at_x", first);
+    LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, line->first + k));
     LExprId value = element_of(l, row, x, inside);
     LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
     s->buffer = line->vector[k / line->width];

@@ -49,6 +49,30 @@ static LExprId rows_of_phase(Lower *l, LExprId height, int64_t step)
     return step == 1 ? height : tessi_l_op(l, OP_FLOORDIV, up, tessi_l_int(l, step));
 }
 
+EdgesFirst tessi_edges_first(Lower *l, LExprId block, LExprId across, LExprId at_edges,
+                             int64_t step)
+{
+    LExprId edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2));
+    LExprId inner = tessi_l_op(l, OP_SUB, across, edges);
+    EdgesFirst e = { .across = across };
+    at_edges = tessi_scope_let(l, "at_edges", at_edges);
+    e.edge = tessi_scope_let(l, "edge", tessi_l_op(l, OP_LT, block, at_edges));
+    LExprId number = tessi_l_op(l, OP_SUB, block, at_edges);
+    e.number = tessi_scope_let(l, "number", tessi_l_select(l, e.edge, block, number));
+    LExprId side =
+        tessi_l_select(l, e.edge, edges, tessi_l_op(l, OP_MAX, inner, tessi_l_int(l, 1)));
+    e.side = tessi_scope_let(l, "side_by_side", phases(l, side, step));
+    return e;
+}
+
+LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place)
+{
+    LExprId one = tessi_l_int(l, 1);
+    LExprId last = tessi_l_op(l, OP_MUL, place, tessi_l_op(l, OP_SUB, e->across, one));
+    LExprId column = tessi_l_select(l, e->edge, last, tessi_l_op(l, OP_ADD, place, one));
+    return tessi_scope_let(l, "column", column);
+}
+
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m)
 {
     LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, m->step);
@@ -63,19 +87,15 @@ void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprI
     across = tessi_scope_let(l, "across", across);
     Strips s = strips_of(l, &group->march, blocks, rows, across);
     LExprId at_edges = phases(l, tessi_l_op(l, OP_MUL, s.edges, s.n[1]), m->step);
-    at_edges = tessi_scope_let(l, "at_edges", at_edges);
-    LExprId edge = tessi_scope_let(l, "edge", tessi_l_op(l, OP_LT, block, at_edges));
-    number = tessi_l_op(l, OP_SUB, block, at_edges);
-    number = tessi_scope_let(l, "number", tessi_l_select(l, edge, block, number));
-    LExprId side = tessi_l_select(l, edge, s.edges, tessi_l_op(l, OP_MAX, s.inner, one));
-    side = tessi_scope_let(l, "side_by_side", phases(l, side, m->step));
-    LExprId strip = tessi_scope_let(l, "strip_rows", tessi_l_select(l, edge, s.rows[1], s.rows[0]));
+    const EdgesFirst e = tessi_edges_first(l, block, across, at_edges, m->step);
+    LExprId strip =
+        tessi_scope_let(l, "strip_rows", tessi_l_select(l, e.edge, s.rows[1], s.rows[0]));
     /* No strip begins below the image: said before the product, for the bound of what 32 bits have to hold. */
-    LExprId y = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_FLOORDIV, number, side),
+    LExprId y = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_FLOORDIV, e.number, e.side),
                            tessi_l_op(l, OP_SUB, rows, one));
     y = tessi_l_op(l, OP_MUL, y, strip);
     y = tessi_l_op(l, OP_MIN, y, tessi_l_op(l, OP_SUB, rows, one));
-    LExprId column = tessi_l_op(l, OP_FLOORMOD, number, side);
+    LExprId column = tessi_l_op(l, OP_FLOORMOD, e.number, e.side);
     if (m->step > 1) {
         LExprId phase = tessi_scope_let(l, "phase", tessi_l_op(l, OP_FLOORMOD, column, step));
         column = tessi_l_op(l, OP_FLOORDIV, column, step);
@@ -89,9 +109,7 @@ void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprI
         m->n = tessi_l_op(l, OP_SUB, height, m->y);
     }
     m->n = tessi_scope_let(l, "rows", tessi_l_op(l, OP_MIN, strip, m->n));
-    LExprId last = tessi_l_op(l, OP_MUL, column, tessi_l_op(l, OP_SUB, across, one));
-    column = tessi_l_select(l, edge, last, tessi_l_op(l, OP_ADD, column, one));
-    m->column = tessi_scope_let(l, "column", column);
+    m->column = tessi_edges_column(l, &e, column);
 }
 
 LExprId tessi_march_row(Lower *l, const March *m, LExprId i)

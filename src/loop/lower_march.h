@@ -12,6 +12,20 @@ typedef struct March {
     LExprId column; /* of blocks: where the block stands */
 } March;
 
+/* Blocks in one line, those at the first and the last column before all others: their threads read elements one by one, and would be the
+ * last to finish. */
+typedef struct EdgesFirst {
+    LExprId across; /* blocks side by side */
+    LExprId edge;   /* BOOL: the block stands at the first or the last column */
+    LExprId number; /* of the block among those, or among the others */
+    LExprId side;   /* how many of these stand side by side, in all phases of rows */
+} EdgesFirst;
+/* `at_edges` of the blocks stand at the edges; rows are `step` apart. */
+EdgesFirst tessi_edges_first(Lower *l, LExprId block, LExprId across, LExprId at_edges,
+                             int64_t step);
+/* Where the block stands of those side by side, from its place among those at the edges or the others. */
+LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place);
+
 /* Opens the grid: blocks whose threads have so many columns each, of a result of these sizes. */
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m);
 /* Row i of those that begin with the block's. */

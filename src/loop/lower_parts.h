@@ -497,10 +497,8 @@ bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList
  * they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a rule in the first dimension. */
 uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
                             bool rows_inside, int64_t most_bytes, PatchList *list);
-/* Brings them into being and fills them, each thread of a block its elements, for a tile of points from (y, x) on. */
-void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
-                                   int64_t columns);
-/* The same in blocks of one line of threads, for points from `first` on: patches end where they say. */
+/* Brings them into being and fills them, each thread of a block of one line its elements, for points from `first` on: patches end where they
+ * say. */
 void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first);
 /* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,

@@ -292,24 +292,6 @@ void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, 
     }
 }
 
-void tessi_patches_fill_by_threads(Lower *l, PatchList *list, LExprId y, LExprId x, int64_t rows,
-                                   int64_t columns)
-{
-    VEC_FOREACH (Patch, p, list)
-        declare(l, p, y, x, rows, columns);
-    VEC_FOREACH (Patch, p, list) {
-        const Stage *s = tessi_stage(l->g, p->producer);
-        Fill f = { .l = l, .p = p };
-        const uint32_t depth = tessi_scope_depth(l);
-        f.row = tessi_kernel_threads(l, 1, "row", rows + p->hi[0] - p->lo[0]);
-        fill_row(&f, tessi_lower_size(l, s->size[0]));
-        LExprId column = tessi_kernel_threads(l, 0, "k", columns + p->hi[1] - p->lo[1]);
-        fill_element(&f, column, false);
-        while (tessi_scope_depth(l) > depth)
-            tessi_scope_close(l);
-    }
-}
-
 void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first)
 {
     VEC_FOREACH (Patch, p, list) {

@@ -186,7 +186,6 @@ Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *g
 
 void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group)
 {
-    enum { MOST_PATCH_BYTES = 40 << 10 };
     Tiles t = new_tiles(l, nest, group);
     const uint32_t depth = tessi_scope_depth(l);
     Blocks blocks = blocks_of(&t);
@@ -195,15 +194,7 @@ void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *gr
     tessi_blocks_edges(&blocks);
     t.block_y = blocks.first[0];
     t.block_x = blocks.first[1];
-    PatchList patches = { 0 };
-    /* A window has more rows and columns beyond the tile than registers can hold the places of: the block copies what it reads. */
-    if (nest->windows
-        && tessi_patches_find(l, nest, t.height, t.width, false, MOST_PATCH_BYTES, &patches)) {
-        tessi_patches_fill_by_threads(l, &patches, t.block_y, t.block_x, t.height, t.width);
-        l->patches = &patches;
-    }
     tiles_anywhere(&t);
-    l->patches = NULL;
     close_down_to(l, depth);
 }
 

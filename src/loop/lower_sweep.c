@@ -7,6 +7,7 @@
  * The code is that of one row of the window for each row and column of the thread, so that it is short for windows of any height. */
 #include "loop/lower_given.h"
 #include "loop/lower_line.h"
+#include "loop/lower_march.h"
 #include "loop/lower_window.h"
 
 enum { TOGETHER = 16 }; /* elements that threads at edges ask for before they wait */
@@ -169,6 +170,32 @@ static void set_sums(void *user, Eval *ev, uint32_t c)
     }
 }
 
+/* Opens the grid and says where the block stands: its first row, and its number in a row of them. Of dilated windows the rows of a block
+ * are some apart, and blocks below each other take those in between in turn. */
+static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LExprId width)
+{
+    Lower *l = s->l;
+    const int64_t columns = (int64_t)group->block[0] * s->columns;
+    const int64_t rows = s->rows * s->lines.step;
+    LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, s->lines.step);
+    LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
+    LExprId down = tessi_l_op(l, OP_MUL, tessi_kernel_blocks(l, height, rows), step);
+    LExprId block = tessi_l_op(l, OP_MUL, tessi_kernel_grid(l, 1, "block_y", down), across);
+    block = tessi_l_op(l, OP_ADD, block, tessi_kernel_grid(l, 0, "block_x", across));
+    across = tessi_scope_let(l, "across", across);
+    LExprId edges = tessi_l_op(l, OP_MIN, across, tessi_l_int(l, 2));
+    const EdgesFirst e = tessi_edges_first(l, block, across, tessi_l_op(l, OP_MUL, edges, down), 1);
+    /* No block begins below the image: said before the product, for the bound of what 32 bits have to hold. */
+    LExprId place = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_FLOORDIV, e.number, e.side),
+                               tessi_l_op(l, OP_SUB, down, one));
+    place = tessi_scope_let(l, "place", place);
+    LExprId y =
+        tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, place, step), tessi_l_int(l, rows));
+    y = tessi_l_op(l, OP_ADD, y, tessi_l_op(l, OP_FLOORMOD, place, step));
+    s->y = tessi_scope_let(l, "first_y", y);
+    return tessi_edges_column(l, &e, tessi_l_op(l, OP_FLOORMOD, e.number, e.side));
+}
+
 void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
@@ -179,18 +206,10 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     find(&s);
     tessi_lines_find(l, s.bodies.at, s.bodies.n, s.columns, &s.lines);
     s.lines.together = TOGETHER;
-    const int64_t across = (int64_t)group->block[0] * s.columns;
-    LExprId step = tessi_l_int(l, s.lines.step), part = tessi_l_int(l, s.rows * s.lines.step);
-    LExprId blocks =
-        tessi_l_op(l, OP_MUL, tessi_kernel_blocks(l, height, s.rows * s.lines.step), step);
-    LExprId block_y = tessi_kernel_grid(l, 1, "block_y", blocks);
-    LExprId block_x = tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, width, across));
+    LExprId column = open_blocks(&s, group, height, width);
     tessi_given_copy(l, nest, &s.given);
-    s.y = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, block_y, step), part);
-    s.y = tessi_l_op(l, OP_ADD, s.y, tessi_l_op(l, OP_FLOORMOD, block_y, step));
-    s.y = tessi_scope_let(l, "first_y", s.y);
     LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
-    LExprId x = tessi_l_op(l, OP_MUL, block_x, tessi_l_int(l, group->block[0]));
+    LExprId x = tessi_l_op(l, OP_MUL, column, tessi_l_int(l, group->block[0]));
     x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, s.columns));
     s.x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
     tessi_scope_if(l, tessi_l_op(l, OP_LT, s.x, width));
@@ -213,6 +232,8 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
                                   .width = width,
                                   .set_sums = set_sums,
                                   .user = &s };
+    /* A name of its own keeps the conditions of rows behind the sums, where registers are free. */
+    s.y = tessi_scope_here(l, "at_y", s.y);
     for (s.row = 0; s.row < s.rows; s.row++) {
         LExprId row = row_of(&s, tessi_l_int(l, s.row));
         tessi_scope_if(l, tessi_l_op(l, OP_LT, row, height));

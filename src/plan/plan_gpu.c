@@ -208,7 +208,7 @@ static void make_narrow(PlanGroup *group, const KernelCost *cost)
     group->block[0] = PLAN_WARP;
     group->block[1] = (uint16_t)(threads / PLAN_WARP);
     if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2
-        && !(cost->windows && (cost->long_code || !group->resident))) {
+        && !cost->windows) {
         group->block[1] = (uint16_t)(2 * group->block[1]);
         group->resident = (uint8_t)((group->resident + 1) / 2);
     }
@@ -226,8 +226,9 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
     if ((blocks > 1.02 || warps > 1.02) && !one_path)
         group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
-    /* Of long code without rules compilers make more than the count of instructions says. */
-    const bool apart = group->split == SPLIT_INTERIOR || (cost.windows && cost.long_code);
+    /* Of code without rules compilers make more than the count of instructions says. */
+    const bool alone = cost.windows && (cost.long_code || group->resident);
+    const bool apart = group->split == SPLIT_INTERIOR || alone;
     if (apart && group->kernel == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
@@ -246,21 +247,19 @@ static void shape_block(PlanGroup *group)
     group->block[0] = (uint16_t)(THREADS / group->block[1]);
 }
 
-/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Sums of windows load little
- * ahead; where their code is long, many warps that run through it together ask for each instruction once. */
-static uint8_t choose_resident(PlanGroup *group, const KernelCost *cost)
+/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Threads with too few registers for
+ * what is on its way are no gain; sums of windows, whose warps wait for one another less, like fewer threads and low blocks still. */
+static uint8_t choose_resident(const Chooser *c, PlanGroup *group, const KernelCost *cost)
 {
-    if (cost->narrow || (cost->windows && !cost->long_code))
+    enum { ENOUGH = 1024, ENOUGH_OF_WINDOWS = 768, ROWS_OF_WARPS = 4 };
+    if (cost->narrow || (cost->windows && c->f->few))
         return 0;
     if (cost->windows) {
-        group->block[0] = 32;
-        group->block[1] = 8;
-        return 2;
+        group->block[0] = PLAN_WARP;
+        group->block[1] = ROWS_OF_WARPS;
     }
-    enum {
-        ENOUGH = 1024
-    }; /* threads: more of them have too few registers for what is on its way */
-    const int64_t threads = cost->threads < ENOUGH ? cost->threads : ENOUGH;
+    const int64_t enough = cost->windows ? ENOUGH_OF_WINDOWS : ENOUGH;
+    const int64_t threads = cost->threads < enough ? cost->threads : enough;
     return (uint8_t)(threads / (group->block[0] * group->block[1]));
 }
 
@@ -292,9 +291,9 @@ static double better_than(const Chooser *c, const KernelCost *cost, bool narrowe
 
 static void choose_kernel(Chooser *c, PlanGroup *group)
 {
-    enum { HEIGHTS = 4 }; /* of threads: the first unless others are better */
+    enum { HEIGHTS = 5 }; /* of threads: the first unless others are better; 0 = no more */
     static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
-    static const uint8_t window_rows[HEIGHTS] = { 16, 8, 4, 2 };
+    static const uint8_t window_rows[HEIGHTS] = { 9, 7, 5, 4, 2 };
     if (group->transform) {
         tessi_plan_transform_kernel(group);
         c->total += tessi_plan_transform_seconds(c->f, c->m, group);
@@ -320,7 +319,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
     const KernelCost point = least;
     for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
-        for (size_t i = 0; i < 2 * HEIGHTS; i++) {
+        for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
             if (in_plane && !c->f->few) /* rules at the edges alone, if at all */
@@ -356,7 +355,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     }
     c->total += least.seconds;
     if (best.kernel == KERNEL_REGISTER)
-        best.resident = choose_resident(&best, &least);
+        best.resident = choose_resident(c, &best, &least);
     const char *why = described(c, &best, &least);
     if (turns && other.kernel == KERNEL_REGISTER)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, &other, &other_cost));

@@ -461,13 +461,13 @@ static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
 }
 
-/* Windows written out: of long code many warps that run through it together ask for each instruction once, which is bearable; where there
- * are too many loads compilers make them early, and spill. */
+/* Windows written out: compilers make loads early where there are many, and warps wait for them together, or spill; code beyond the cache
+ * of instructions is waited for. */
 static double window_factor(const KernelCost *cost)
 {
-    enum { TOO_LONG = 3400, MOST_LOADS = 100 };
-    const double waits = 1.15, again = 1.4;
-    return waits * (cost->code > TOO_LONG ? again : 1) * (cost->loads > MOST_LOADS ? again : 1);
+    enum { LONG = 2400, TOO_LONG = 3400, MANY_LOADS = 72, MOST_LOADS = 90 };
+    const double loads = cost->loads > MOST_LOADS ? 1.6 : cost->loads > MANY_LOADS ? 1.2 : 1;
+    return loads * (cost->code > TOO_LONG ? 1.4 : cost->code > LONG ? 1.12 : 1);
 }
 
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
