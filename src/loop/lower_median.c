@@ -16,7 +16,7 @@
 #include "loop/lower_gather.h"
 #include "loop/lower_window.h"
 
-enum { HALF = 4, BINS = 1 << HALF, LEVELS = 4 }; /* bits looked at a time */
+enum { LEVELS = 4 }; /* of the sums for 16 bits */
 
 typedef struct Median {
     Lower *l;
@@ -37,110 +37,39 @@ typedef struct Median {
 
 /* ---- Short forms --------------------------------------------------------------------------------------------------------- */
 
-static LExprId number(const Median *m, ScalarType t, int64_t i)
-{
-    return tessi_lexpr_const(m->l->p, t, tessi_value_int(i));
-}
-
-static LExprId i32(const Median *m, int64_t i)
-{
-    return number(m, TYPE_I32, i);
-}
-
-static LExprId index_of(const Median *m, LExprId i)
-{
-    return tessi_lexpr_cast(m->l->p, TYPE_INDEX, i);
-}
-
-static LExprId op(const Median *m, Op o, LExprId a, LExprId b)
-{
-    return tessi_l_op(m->l, o, a, b);
-}
-
-static LExprId add(const Median *m, LExprId a, int64_t b)
-{
-    return op(m, OP_ADD, a, tessi_l_int(m->l, b));
-}
-
-static LExprId loop(const Median *m, const char *name, LExprId from, LExprId to, uint8_t flags)
-{
-    return tessi_lexpr_var(m->l->p, tessi_scope_for(m->l, name, from, to, 1, flags));
-}
-
 static LExprId bins(const Median *m, uint8_t flags)
 {
-    return loop(m, "k", tessi_l_int(m->l, 0), tessi_l_int(m->l, BINS), flags);
-}
-
-static LBufferId local(const Median *m, const char *name, ScalarType t, int64_t rows, int64_t cols)
-{
     Lower *l = m->l;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_%s", m->stage->name, name),
-                  .kind = LBUF_LOCAL,
-                  .type = t,
-                  .n_dims = 2,
-                  .size = { tessi_l_int(l, rows), tessi_l_int(l, cols) } };
-    LBufferId id = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = id;
-    return id;
-}
-
-static LExprId load(const Median *m, LBufferId b, LExprId row, LExprId col)
-{
-    return tessi_lexpr_load(m->l->p, b, (LExprId[]){ row, col }, 2);
+    return count_to(l, "k", BINS, flags);
 }
 
 static LExprId load1(const Median *m, LBufferId b, LExprId col)
 {
-    return load(m, b, tessi_l_int(m->l, 0), col);
-}
-
-/* Stores, or for LSTMT_ADD adds. */
-static void put(const Median *m, LStmtKind kind, LBufferId b, LExprId row, LExprId col,
-                LExprId value)
-{
-    LStmt *s = tessi_scope_stmt(m->l, kind);
-    s->buffer = b;
-    s->n_index = 2;
-    s->index[0] = row;
-    s->index[1] = col;
-    s->a = value;
+    return load(m->l, b, tessi_l_int(m->l, 0), col);
 }
 
 static void put1(const Median *m, LBufferId b, LExprId col, LExprId value)
 {
-    put(m, LSTMT_STORE, b, tessi_l_int(m->l, 0), col, value);
-}
-
-static void close(const Median *m, int n)
-{
-    while (n-- > 0)
-        tessi_scope_close(m->l);
-}
-
-/* A value that changes, read here and not earlier. */
-static LExprId now(const Median *m, const char *name, LExprId value)
-{
-    return tessi_scope_let(m->l, name, value);
+    put(m->l, LSTMT_STORE, b, tessi_l_int(m->l, 0), col, value);
 }
 
 static void clear(const Median *m, LBufferId b, int64_t rows, int64_t cols)
 {
     Lower *l = m->l;
     LExprId zero = tessi_l_int(l, 0);
-    LExprId row = loop(m, "j", zero, tessi_l_int(l, rows), 0);
-    LExprId col = loop(m, "k", zero, tessi_l_int(l, cols), LFOR_SIMD);
-    put(m, LSTMT_STORE, b, row, col, i32(m, 0));
-    close(m, 2);
+    LExprId row = loop(l, "j", zero, tessi_l_int(l, rows), 0);
+    LExprId col = loop(l, "k", zero, tessi_l_int(l, cols), LFOR_SIMD);
+    put(l, LSTMT_STORE, b, row, col, i32(l, 0));
+    close(l, 2);
 }
 
 /* The bin of the value at a place of what was copied. */
 static LExprId bin_at(const Median *m, LExprId row, LExprId col)
 {
     Lower *l = m->l;
-    LExprId v = tessi_lexpr_cast(l->p, TYPE_I32, load(m, m->values, row, col));
+    LExprId v = i32_of(l, load(l, m->values, row, col));
     const int64_t least = tessi_type_range(m->type).lo;
-    return now(m, "bin", op(m, OP_SUB, v, i32(m, least)));
+    return now(l, "bin", op(l, OP_SUB, v, i32(l, least)));
 }
 
 /* ---- 8 bits ----------------------------------------------------------------------------------------------------------------- */
@@ -151,26 +80,26 @@ static void count_from(const Median *m, LBufferId sums, LExprId row, LExprId fro
 {
     Lower *l = m->l;
     LExprId k = bins(m, LFOR_SIMD);
-    LExprId at = op(m, OP_ADD, from, k);
-    LExprId had = now(m, "had", load(m, sums, row, at));
-    LExprId counts = op(m, OP_LE, bin, tessi_lexpr_cast(l->p, TYPE_I32, k));
-    LExprId next = tessi_l_select(l, counts, op(m, OP_ADD, had, i32(m, by)), had);
-    put(m, LSTMT_STORE, sums, row, at, next);
-    close(m, 1);
+    LExprId at = op(l, OP_ADD, from, k);
+    LExprId had = now(l, "had", load(l, sums, row, at));
+    LExprId counts = op(l, OP_LE, bin, i32_of(l, k));
+    LExprId next = tessi_l_select(l, counts, op(l, OP_ADD, had, i32(l, by)), had);
+    put(l, LSTMT_STORE, sums, row, at, next);
+    close(l, 1);
 }
 
 /* Row `row` of what was copied comes to the histograms of the columns, or leaves them. */
 static void change_columns(const Median *m, LExprId row, int by)
 {
     Lower *l = m->l;
-    LExprId j = loop(m, "j", tessi_l_int(l, 0), tessi_l_int(l, m->wide), 0);
-    LExprId bin = bin_at(m, row, j), column = now(m, "column", add(m, j, 1));
-    LExprId upper = now(m, "upper", op(m, OP_SHR, bin, i32(m, HALF)));
-    LExprId lower = now(m, "lower", op(m, OP_AND, bin, i32(m, BINS - 1)));
-    LExprId from = now(m, "from", op(m, OP_MUL, index_of(m, upper), tessi_l_int(l, BINS)));
+    LExprId j = count_to(l, "j", m->wide, 0);
+    LExprId bin = bin_at(m, row, j), column = now(l, "column", add(l, j, 1));
+    LExprId upper = now(l, "upper", op(l, OP_SHR, bin, i32(l, HALF)));
+    LExprId lower = now(l, "lower", op(l, OP_AND, bin, i32(l, BINS - 1)));
+    LExprId from = now(l, "from", op(l, OP_MUL, index_of(l, upper), tessi_l_int(l, BINS)));
     count_from(m, m->coarse, column, tessi_l_int(l, 0), upper, by);
     count_from(m, m->fine, column, from, lower, by);
-    close(m, 1);
+    close(l, 1);
 }
 
 /* How many sums from `from` on are not above a rank: the bin of that rank. */
@@ -178,13 +107,13 @@ static LExprId find_bin(const Median *m, const char *name, LBufferId sums, LExpr
                         LExprId rank)
 {
     Lower *l = m->l;
-    LVarId n = tessi_scope_var(l, name, TYPE_I32, i32(m, 0));
+    LVarId n = tessi_scope_var(l, name, TYPE_I32, i32(l, 0));
     LExprId k = bins(m, 0);
-    LExprId below = op(m, OP_LE, load1(m, sums, op(m, OP_ADD, from, k)), rank);
-    LExprId one = tessi_l_select(l, below, i32(m, 1), i32(m, 0));
-    tessi_lower_set(l, n, op(m, OP_ADD, tessi_lexpr_var(l->p, n), one));
-    close(m, 1);
-    return tessi_lexpr_var(l->p, n);
+    LExprId below = op(l, OP_LE, load1(m, sums, op(l, OP_ADD, from, k)), rank);
+    LExprId one = tessi_l_select(l, below, i32(l, 1), i32(l, 0));
+    tessi_lower_set(l, n, op(l, OP_ADD, var(l, n), one));
+    close(l, 1);
+    return var(l, n);
 }
 
 /* The histogram of lower halves for the columns of x: from that of the column where it was up to date, or anew. */
@@ -192,47 +121,47 @@ static void bring_up_to_date(const Median *m, LExprId upper, LExprId from, LExpr
 {
     Lower *l = m->l;
     const int64_t cols = m->what.cols;
-    LExprId last = now(m, "last", index_of(m, load1(m, m->last, upper)));
-    LExprId steps = op(m, OP_SUB, x, last);
-    LExprId far = op(m, OP_LT, tessi_l_int(l, cols), op(m, OP_MUL, steps, tessi_l_int(l, 2)));
+    LExprId last = now(l, "last", index_of(l, load1(m, m->last, upper)));
+    LExprId steps = op(l, OP_SUB, x, last);
+    LExprId far = op(l, OP_LT, tessi_l_int(l, cols), op(l, OP_MUL, steps, tessi_l_int(l, 2)));
     for (int again = 1; again >= 0; again--) {
         if (again)
             tessi_scope_if(l, far);
         else
             tessi_scope_else(l);
-        LExprId k = bins(m, LFOR_SIMD), at = op(m, OP_ADD, from, k);
+        LExprId k = bins(m, LFOR_SIMD), at = op(l, OP_ADD, from, k);
         LVarId sum =
-            tessi_scope_var(l, "sum", TYPE_I32, again ? i32(m, 0) : load1(m, m->of_fine, at));
-        LExprId j = again ? loop(m, "j", add(m, x, 1), add(m, x, cols + 1), 0)
-                          : loop(m, "j", add(m, last, 1), add(m, x, 1), 0);
-        LExprId next = tessi_lexpr_var(l->p, sum);
+            tessi_scope_var(l, "sum", TYPE_I32, again ? i32(l, 0) : load1(m, m->of_fine, at));
+        LExprId j = again ? loop(l, "j", add(l, x, 1), add(l, x, cols + 1), 0)
+                          : loop(l, "j", add(l, last, 1), add(l, x, 1), 0);
+        LExprId next = var(l, sum);
         if (again) {
-            next = op(m, OP_ADD, next, load(m, m->fine, j, at));
+            next = op(l, OP_ADD, next, load(l, m->fine, j, at));
         } else {
-            next = op(m, OP_ADD, next, load(m, m->fine, add(m, j, cols), at));
-            next = op(m, OP_SUB, next, load(m, m->fine, j, at));
+            next = op(l, OP_ADD, next, load(l, m->fine, add(l, j, cols), at));
+            next = op(l, OP_SUB, next, load(l, m->fine, j, at));
         }
         tessi_lower_set(l, sum, next);
-        close(m, 1);
-        put1(m, m->of_fine, at, tessi_lexpr_var(l->p, sum));
-        close(m, 1);
+        close(l, 1);
+        put1(m, m->of_fine, at, var(l, sum));
+        close(l, 1);
     }
-    close(m, 1);
-    put1(m, m->last, upper, tessi_lexpr_cast(l->p, TYPE_I32, x));
+    close(l, 1);
+    put1(m, m->last, upper, i32_of(l, x));
 }
 
 static void start_row_of_8(const Median *m)
 {
     Lower *l = m->l;
     LExprId k = bins(m, LFOR_SIMD);
-    LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(m, 0));
-    LExprId j = loop(m, "j", tessi_l_int(l, 1), tessi_l_int(l, m->what.cols), 0);
-    LExprId column = load(m, m->coarse, j, k);
-    tessi_lower_set(l, sum, op(m, OP_ADD, tessi_lexpr_var(l->p, sum), column));
-    close(m, 1);
-    put1(m, m->of_coarse, k, tessi_lexpr_var(l->p, sum));
-    put1(m, m->last, k, i32(m, -(int64_t)m->what.cols));
-    close(m, 1);
+    LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(l, 0));
+    LExprId j = loop(l, "j", tessi_l_int(l, 1), tessi_l_int(l, m->what.cols), 0);
+    LExprId column = load(l, m->coarse, j, k);
+    tessi_lower_set(l, sum, op(l, OP_ADD, var(l, sum), column));
+    close(l, 1);
+    put1(m, m->of_coarse, k, var(l, sum));
+    put1(m, m->last, k, i32(l, -(int64_t)m->what.cols));
+    close(l, 1);
 }
 
 static LExprId median_of_8(const Median *m, LExprId x)
@@ -240,19 +169,19 @@ static LExprId median_of_8(const Median *m, LExprId x)
     Lower *l = m->l;
     LExprId k = bins(m, LFOR_SIMD);
     LExprId sum =
-        op(m, OP_ADD, load1(m, m->of_coarse, k), load(m, m->coarse, add(m, x, m->what.cols), k));
-    put1(m, m->of_coarse, k, now(m, "sum", op(m, OP_SUB, sum, load(m, m->coarse, x, k))));
-    close(m, 1);
-    LExprId upper = find_bin(m, "upper", m->of_coarse, tessi_l_int(l, 0), i32(m, m->rank));
-    upper = now(m, "half", index_of(m, upper));
-    LExprId from = now(m, "from", op(m, OP_MUL, upper, tessi_l_int(l, BINS)));
-    LExprId before = op(m, OP_MAX, add(m, upper, -1), tessi_l_int(l, 0));
-    LExprId below = tessi_l_select(l, op(m, OP_LT, tessi_l_int(l, 0), upper),
-                                   load1(m, m->of_coarse, before), i32(m, 0));
-    LExprId rank = now(m, "rank", op(m, OP_SUB, i32(m, m->rank), below));
+        op(l, OP_ADD, load1(m, m->of_coarse, k), load(l, m->coarse, add(l, x, m->what.cols), k));
+    put1(m, m->of_coarse, k, now(l, "sum", op(l, OP_SUB, sum, load(l, m->coarse, x, k))));
+    close(l, 1);
+    LExprId upper = find_bin(m, "upper", m->of_coarse, tessi_l_int(l, 0), i32(l, m->rank));
+    upper = now(l, "half", index_of(l, upper));
+    LExprId from = now(l, "from", op(l, OP_MUL, upper, tessi_l_int(l, BINS)));
+    LExprId before = op(l, OP_MAX, add(l, upper, -1), tessi_l_int(l, 0));
+    LExprId below = tessi_l_select(l, op(l, OP_LT, tessi_l_int(l, 0), upper),
+                                   load1(m, m->of_coarse, before), i32(l, 0));
+    LExprId rank = now(l, "rank", op(l, OP_SUB, i32(l, m->rank), below));
     bring_up_to_date(m, upper, from, x);
     LExprId lower = find_bin(m, "lower", m->of_fine, from, rank);
-    return op(m, OP_ADD, tessi_lexpr_cast(l->p, TYPE_I32, from), lower);
+    return op(l, OP_ADD, i32_of(l, from), lower);
 }
 
 /* ---- 16 bits ---------------------------------------------------------------------------------------------------------------- */
@@ -261,50 +190,49 @@ static LExprId median_of_8(const Median *m, LExprId x)
 static void change_window(const Median *m, LExprId row, LExprId column, int by)
 {
     Lower *l = m->l;
-    LExprId i = loop(m, "i", tessi_l_int(l, 0), tessi_l_int(l, m->what.rows), 0);
-    LExprId bin = bin_at(m, op(m, OP_ADD, row, i), column);
+    LExprId i = count_to(l, "i", m->what.rows, 0);
+    LExprId bin = bin_at(m, op(l, OP_ADD, row, i), column);
     for (int k = 0; k < LEVELS; k++) {
-        LExprId at = op(m, OP_SHR, bin, i32(m, HALF * (LEVELS - 1 - k)));
-        put(m, LSTMT_ADD, m->level[k], tessi_l_int(l, 0), now(m, "at", index_of(m, at)),
-            i32(m, by));
+        LExprId at = op(l, OP_SHR, bin, i32(l, HALF * (LEVELS - 1 - k)));
+        put(l, LSTMT_ADD, m->level[k], tessi_l_int(l, 0), now(l, "at", index_of(l, at)),
+            i32(l, by));
     }
-    close(m, 1);
+    close(l, 1);
 }
 
 /* The columns [from, to), all at once. */
 static void change_columns_of_16(const Median *m, LExprId row, LExprId from, LExprId to, int by)
 {
-    LExprId j = loop(m, "j", from, to, 0);
+    LExprId j = loop(m->l, "j", from, to, 0);
     change_window(m, row, j, by);
-    close(m, 1);
+    close(m->l, 1);
 }
 
 static LExprId median_of_16(const Median *m)
 {
     Lower *l = m->l;
-    LVarId bin = tessi_scope_var(l, "bin", TYPE_I32, i32(m, 0));
-    LVarId rank = tessi_scope_var(l, "rank", TYPE_I32, i32(m, m->rank));
+    LVarId bin = tessi_scope_var(l, "bin", TYPE_I32, i32(l, 0));
+    LVarId rank = tessi_scope_var(l, "rank", TYPE_I32, i32(l, m->rank));
     for (int level = 0; level < LEVELS; level++) {
-        LExprId from = op(m, OP_MUL, index_of(m, tessi_lexpr_var(l->p, bin)), tessi_l_int(l, BINS));
-        from = now(m, "from", from);
-        LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(m, 0));
-        LVarId below = tessi_scope_var(l, "below", TYPE_I32, i32(m, 0));
-        LVarId n = tessi_scope_var(l, "n", TYPE_I32, i32(m, 0));
+        LExprId from = op(l, OP_MUL, index_of(l, var(l, bin)), tessi_l_int(l, BINS));
+        from = now(l, "from", from);
+        LVarId sum = tessi_scope_var(l, "sum", TYPE_I32, i32(l, 0));
+        LVarId below = tessi_scope_var(l, "below", TYPE_I32, i32(l, 0));
+        LVarId n = tessi_scope_var(l, "n", TYPE_I32, i32(l, 0));
         LExprId k = bins(m, 0);
-        LExprId count = load1(m, m->level[level], op(m, OP_ADD, from, k));
-        LExprId next = now(m, "next", op(m, OP_ADD, tessi_lexpr_var(l->p, sum), count));
-        LExprId under = now(m, "under", op(m, OP_LE, next, tessi_lexpr_var(l->p, rank)));
-        LExprId one = tessi_l_select(l, under, i32(m, 1), i32(m, 0));
+        LExprId count = load1(m, m->level[level], op(l, OP_ADD, from, k));
+        LExprId next = now(l, "next", op(l, OP_ADD, var(l, sum), count));
+        LExprId under = now(l, "under", op(l, OP_LE, next, var(l, rank)));
+        LExprId one = tessi_l_select(l, under, i32(l, 1), i32(l, 0));
         tessi_lower_set(l, sum, next);
-        tessi_lower_set(l, below, tessi_l_select(l, under, next, tessi_lexpr_var(l->p, below)));
-        tessi_lower_set(l, n, op(m, OP_ADD, tessi_lexpr_var(l->p, n), one));
-        close(m, 1);
-        LExprId upper = op(m, OP_MUL, tessi_lexpr_var(l->p, bin), i32(m, BINS));
-        tessi_lower_set(l, bin, op(m, OP_ADD, upper, tessi_lexpr_var(l->p, n)));
-        tessi_lower_set(l, rank,
-                        op(m, OP_SUB, tessi_lexpr_var(l->p, rank), tessi_lexpr_var(l->p, below)));
+        tessi_lower_set(l, below, tessi_l_select(l, under, next, var(l, below)));
+        tessi_lower_set(l, n, op(l, OP_ADD, var(l, n), one));
+        close(l, 1);
+        LExprId upper = op(l, OP_MUL, var(l, bin), i32(l, BINS));
+        tessi_lower_set(l, bin, op(l, OP_ADD, upper, var(l, n)));
+        tessi_lower_set(l, rank, op(l, OP_SUB, var(l, rank), var(l, below)));
     }
-    return tessi_lexpr_var(l->p, bin);
+    return var(l, bin);
 }
 
 /* ---- By counting -------------------------------------------------------------------------------------------------------- */
@@ -344,41 +272,41 @@ static void count_row(const Median *m, LExprId row)
     Lower *l = m->l;
     const ScalarType key = m->what.key, counter = counter_type(m);
     const LExprId zero = tessi_l_int(l, 0), strip = tessi_l_int(l, m->group->strip);
-    LExprId x = loop(m, "x", zero, strip, LFOR_SIMD);
-    put1(m, m->keys, x, number(m, key, tessi_type_range(key).lo));
-    close(m, 1);
+    LExprId x = loop(l, "x", zero, strip, LFOR_SIMD);
+    put1(m, m->keys, x, number(l, key, tessi_type_range(key).lo));
+    close(l, 1);
     const int64_t n_bits = 8 * tessi_type_info(key)->bytes;
-    LExprId b = loop(m, "b", zero, tessi_l_int(l, n_bits), 0);
-    LExprId bit = now(m, "bit", tessi_lexpr_load(l->p, m->bits, &b, 1));
-    x = loop(m, "x", zero, strip, LFOR_SIMD);
+    LExprId b = loop(l, "b", zero, tessi_l_int(l, n_bits), 0);
+    LExprId bit = now(l, "bit", tessi_lexpr_load(l->p, m->bits, &b, 1));
+    x = loop(l, "x", zero, strip, LFOR_SIMD);
     l->scopes.at[tessi_scope_depth(l)].stmt->vectors = VECTORS;
-    LExprId least = now(m, "least", load1(m, m->keys, x));
-    LExprId tried = now(m, "tried", op(m, OP_ADD, least, bit));
-    LVarId less = tessi_scope_var(l, "less", counter, number(m, counter, 0));
-    LExprId i = loop(m, "i", zero, tessi_l_int(l, m->what.rows), 0);
-    LExprId j = loop(m, "j", zero, tessi_l_int(l, m->what.cols), 0);
-    LExprId value = load(m, m->values, op(m, OP_ADD, row, i), op(m, OP_ADD, x, j));
-    LExprId had = tessi_lexpr_var(l->p, less);
-    LExprId more = op(m, OP_ADD, had, number(m, counter, 1));
-    LExprId is_less = op(m, OP_LT, now(m, "value", value), tried);
+    LExprId least = now(l, "least", load1(m, m->keys, x));
+    LExprId tried = now(l, "tried", op(l, OP_ADD, least, bit));
+    LVarId less = tessi_scope_var(l, "less", counter, number(l, counter, 0));
+    LExprId i = loop(l, "i", zero, tessi_l_int(l, m->what.rows), 0);
+    LExprId j = loop(l, "j", zero, tessi_l_int(l, m->what.cols), 0);
+    LExprId value = load(l, m->values, op(l, OP_ADD, row, i), op(l, OP_ADD, x, j));
+    LExprId had = var(l, less);
+    LExprId more = op(l, OP_ADD, had, number(l, counter, 1));
+    LExprId is_less = op(l, OP_LT, now(l, "value", value), tried);
     tessi_lower_set(l, less, tessi_l_select(l, is_less, more, had));
-    close(m, 2);
-    LExprId fits = op(m, OP_LE, tessi_lexpr_var(l->p, less), number(m, counter, m->rank));
+    close(l, 2);
+    LExprId fits = op(l, OP_LE, var(l, less), number(l, counter, m->rank));
     put1(m, m->keys, x, tessi_l_select(l, fits, tried, least));
-    close(m, 2);
-    x = loop(m, "x", zero, strip, LFOR_SIMD);
+    close(l, 2);
+    x = loop(l, "x", zero, strip, LFOR_SIMD);
     LExprId found = load1(m, m->keys, x);
     if (m->read.ordered)
         found = tessi_lexpr_op(l->p, OP_AT_ORDER, found, (LExprId){ 0 }, (LExprId){ 0 });
     put1(m, m->results, x, found);
-    close(m, 1);
+    close(l, 1);
 }
 
 /* ---- Strips ----------------------------------------------------------------------------------------------------------------- */
 
 static void give(const Median *m, LExprId x, LExprId bin)
 {
-    LExprId value = op(m, OP_ADD, bin, i32(m, tessi_type_range(m->type).lo));
+    LExprId value = op(m->l, OP_ADD, bin, i32(m->l, tessi_type_range(m->type).lo));
     put1(m, m->results, x, tessi_lexpr_cast(m->l->p, m->type, value));
 }
 
@@ -386,24 +314,24 @@ static void make_histograms(Median *m)
 {
     Lower *l = m->l;
     if (m->group->counts) {
-        m->keys = local(m, "keys", m->what.key, 1, m->group->strip);
+        m->keys = local(l, m->stage, "keys", m->what.key, 1, m->group->strip);
         return;
     }
     if (tessi_type_info(m->type)->bytes == 1) {
-        m->coarse = local(m, "coarse", TYPE_I32, m->wide + 1, BINS);
-        m->fine = local(m, "fine", TYPE_I32, m->wide + 1, BINS * BINS);
-        m->of_coarse = local(m, "of_coarse", TYPE_I32, 1, BINS);
-        m->of_fine = local(m, "of_fine", TYPE_I32, 1, BINS * BINS);
-        m->last = local(m, "last", TYPE_I32, 1, BINS);
+        m->coarse = local(l, m->stage, "coarse", TYPE_I32, m->wide + 1, BINS);
+        m->fine = local(l, m->stage, "fine", TYPE_I32, m->wide + 1, BINS * BINS);
+        m->of_coarse = local(l, m->stage, "of_coarse", TYPE_I32, 1, BINS);
+        m->of_fine = local(l, m->stage, "of_fine", TYPE_I32, 1, BINS * BINS);
+        m->last = local(l, m->stage, "last", TYPE_I32, 1, BINS);
         clear(m, m->coarse, m->wide + 1, BINS);
         clear(m, m->fine, m->wide + 1, BINS * BINS);
-        LExprId i = loop(m, "i", tessi_l_int(l, 0), tessi_l_int(l, m->what.rows - 1), 0);
+        LExprId i = count_to(l, "i", m->what.rows - 1, 0);
         change_columns(m, i, 1);
-        close(m, 1);
+        close(l, 1);
         return;
     }
     for (int k = 0, n = BINS; k < LEVELS; k++, n *= BINS) {
-        m->level[k] = local(m, tessi_sprintf(l->arena, "bins%d", k), TYPE_I32, 1, n);
+        m->level[k] = local(l, m->stage, tessi_sprintf(l->arena, "bins%d", k), TYPE_I32, 1, n);
         clear(m, m->level[k], 1, n);
     }
 }
@@ -415,24 +343,24 @@ static void run_row(const Median *m, LExprId row)
     const bool bytes = tessi_type_info(m->what.key)->bytes == 1;
     const LExprId zero = tessi_l_int(l, 0), cols = tessi_l_int(l, m->what.cols - 1);
     if (bytes) {
-        change_columns(m, add(m, row, m->what.rows - 1), 1);
+        change_columns(m, add(l, row, m->what.rows - 1), 1);
         start_row_of_8(m);
     } else {
         change_columns_of_16(m, row, zero, cols, 1);
     }
-    LExprId x = loop(m, "x", zero, m->columns, 0);
+    LExprId x = loop(l, "x", zero, m->columns, 0);
     if (bytes) {
         give(m, x, median_of_8(m, x));
     } else {
-        change_window(m, row, add(m, x, m->what.cols - 1), 1);
+        change_window(m, row, add(l, x, m->what.cols - 1), 1);
         give(m, x, median_of_16(m));
         change_window(m, row, x, -1);
     }
-    close(m, 1);
+    close(l, 1);
     if (bytes)
         change_columns(m, row, -1);
     else
-        change_columns_of_16(m, row, m->columns, op(m, OP_ADD, m->columns, cols), -1);
+        change_columns_of_16(m, row, m->columns, op(l, OP_ADD, m->columns, cols), -1);
 }
 
 /* Opens the loop over strips, and over parts of them of so many rows. */
@@ -443,13 +371,13 @@ static void open_tasks(Median *m)
     LExprId count[2];
     for (uint8_t d = 0; d < 2; d++) {
         LExprId size = tessi_lower_size(l, m->stage->size[d]);
-        count[d] = op(m, OP_FLOORDIV, add(m, size, step[d] - 1), tessi_l_int(l, step[d]));
+        count[d] = op(l, OP_FLOORDIV, add(l, size, step[d] - 1), tessi_l_int(l, step[d]));
     }
-    LExprId task = loop(m, "task", tessi_l_int(l, 0), op(m, OP_MUL, count[0], count[1]),
+    LExprId task = loop(l, "task", tessi_l_int(l, 0), op(l, OP_MUL, count[0], count[1]),
                         m->group->parallel >= 0 ? LFOR_PARALLEL : 0);
-    LExprId at[2] = { op(m, OP_FLOORDIV, task, count[1]), op(m, OP_FLOORMOD, task, count[1]) };
-    m->y = now(m, "y_from", op(m, OP_MUL, at[0], tessi_l_int(l, step[0])));
-    m->x = now(m, "x_from", op(m, OP_MUL, at[1], tessi_l_int(l, step[1])));
+    LExprId at[2] = { op(l, OP_FLOORDIV, task, count[1]), op(l, OP_FLOORMOD, task, count[1]) };
+    m->y = now(l, "y_from", op(l, OP_MUL, at[0], tessi_l_int(l, step[0])));
+    m->x = now(l, "x_from", op(l, OP_MUL, at[1], tessi_l_int(l, step[1])));
 }
 
 void tessi_lower_median(Lower *l, const PlanGroup *group)
@@ -475,13 +403,14 @@ void tessi_lower_median(Lower *l, const PlanGroup *group)
     rows = tessi_scope_let(l, "rows", rows);
     m.columns = tessi_l_op(l, OP_MIN, end[1], tessi_l_int(l, group->strip));
     m.columns = tessi_scope_let(l, "columns", m.columns);
-    m.values = local(&m, "values", m.what.key, (int64_t)group->median + m.what.rows - 1, m.wide);
-    m.results = local(&m, "results", m.type, 1, group->strip);
-    tessi_gather_rows(&m.read, m.values, 0, add(&m, rows, m.what.rows - 1), tessi_l_int(l, m.wide));
+    m.values =
+        local(l, m.stage, "values", m.what.key, (int64_t)group->median + m.what.rows - 1, m.wide);
+    m.results = local(l, m.stage, "results", m.type, 1, group->strip);
+    tessi_gather_rows(&m.read, m.values, 0, add(l, rows, m.what.rows - 1), tessi_l_int(l, m.wide));
     make_histograms(&m);
-    LExprId row = loop(&m, "row", tessi_l_int(l, 0), rows, 0);
+    LExprId row = loop(l, "row", tessi_l_int(l, 0), rows, 0);
     (group->counts ? count_row : run_row)(&m, row);
     tessi_give_row(l, group, m.what.window, m.results, tessi_l_int(l, 0),
                    tessi_l_op(l, OP_ADD, m.y, row), m.x, tessi_l_op(l, OP_ADD, m.x, m.columns));
-    close(&m, 2);
+    close(l, 2);
 }
