@@ -18,6 +18,14 @@ static char *use_name(const char *path)
     return strndup(name, n - n_suffix);
 }
 
+/* Some diagnostic has this code (diags.def). */
+static bool has_code(tess_diags *diags, const char *code)
+{
+    char field[32];
+    snprintf(field, sizeof field, "\"code\":\"%s\"", code);
+    return strstr(tess_diags_json(diags), field) != NULL;
+}
+
 /* Compiles a program that does nothing but use the file. True when it holds definitions only. */
 static bool check_used(const CommandLine *line, const char *folder, const char *name,
                        tess_diags **diags)
@@ -32,8 +40,7 @@ static bool check_used(const CommandLine *line, const char *folder, const char *
     tess_program *program = NULL;
     tess_compile(text, (size_t)n, "check.tess", &options, &program, diags);
     tess_program_free(program);
-    static const char not_definition[] = "\"code\":\"E0114\"";
-    return *diags && !strstr(tess_diags_json(*diags), not_definition);
+    return *diags && !has_code(*diags, "E0114"); /* what a used file holds beside definitions */
 }
 
 /* Whether all that a program lacks is its 'return'. */
@@ -45,8 +52,7 @@ static bool lacks_return(const CommandLine *line, const char *folder, const char
     tess_diags *diags = NULL;
     tess_compile(text, n, line->program, &options, &program, &diags);
     tess_program_free(program);
-    const bool lacks = diags && tess_diags_errors(diags) == 1
-                       && strstr(tess_diags_json(diags), "the program has no 'return'");
+    const bool lacks = diags && tess_diags_errors(diags) == 1 && has_code(diags, "E0110");
     tess_diags_free(diags);
     return lacks;
 }
