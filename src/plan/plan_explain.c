@@ -126,17 +126,13 @@ static void say_what_is_repeated(const Explainer *c, PlanGroup *group, const Pre
     const bool inlined = x->inlined > 1.005, overlap = x->overlap > 1.005;
     if (!inlined && !overlap)
         return;
-    const char *parts = "";
+    const char *where = inlined ? "inline" : "in overlaps of tiles";
     if (inlined && overlap)
-        parts = tessi_sprintf(a, ", %s inline and %s in overlaps of tiles",
+        where = tessi_sprintf(a, "%s inline and %s in overlaps of tiles",
                               tessi_plan_number(a, x->inlined), tessi_plan_number(a, x->overlap));
     say(c, group,
-        tessi_sprintf(a, "%s times the operations of computing each stage once%s%s",
-                      tessi_plan_number(a, x->inlined * x->overlap),
-                      inlined && overlap ? ""
-                      : inlined          ? ", inline"
-                                         : ", in overlaps of tiles",
-                      parts));
+        tessi_sprintf(a, "%s times the operations of computing each stage once, %s",
+                      tessi_plan_number(a, x->inlined * x->overlap), where));
 }
 
 /* Coordinates of the reads of a point that rules may have to answer. */
