@@ -6,28 +6,9 @@
 #include "api/gpu.h"
 #include "gpu/gpu_test.h"
 #include "rt/device_ops.h"
+#include "support/general.h"
 
-enum { HEIGHT = 37, WIDTH = 301, MOST_MASK = 40, FAR = 2000, MOST_WAITS = 60000 };
-
-static float image[HEIGHT * WIDTH], mask[MOST_MASK * MOST_MASK], out[HEIGHT * WIDTH],
-    wanted[HEIGHT * WIDTH];
-
-static void fill(float *at, int n, uint32_t seed)
-{
-    for (int k = 0; k < n; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        at[k] = (float)(seed >> 8) / 16777216.0f - 0.5f;
-    }
-}
-
-static DLTensor tensor(void *data, int64_t *shape)
-{
-    return (DLTensor){ .data = data,
-                       .device = { kDLCPU, 0 },
-                       .ndim = 2,
-                       .dtype = { kDLFloat, 32, 1 },
-                       .shape = shape };
-}
+enum { FAR = 2000, MOST_WAITS = 60000 };
 
 static tess_options options(tess_general general, const char *cache)
 {
@@ -41,15 +22,9 @@ static tess_options options(tess_general general, const char *cache)
 
 static tess_program *compile(const char *rule, const char *body, const tess_options *o)
 {
-    char text[512];
-    const int n = snprintf(text, sizeof text,
-                           "stencil f(vector#2 float X, mask#2 float m) { return %s; }\n"
-                           "parameter M, N, K, L;\nvector#2 float X[M, N];\nmask#2 float w[K, L];\n"
-                           "return f(X:%s, w);\n",
-                           body, rule);
-    tess_program *p;
     tess_diags *d;
-    if (tess_compile(text, (size_t)n, "general.tess", o, &p, &d) != TESS_OK)
+    tess_program *p = general_compile(rule, body, o, &d);
+    if (!p)
         FAIL("%s", tess_diags_text(d, 0));
     tess_diags_free(d);
     return p;
@@ -58,12 +33,8 @@ static tess_program *compile(const char *rule, const char *body, const tess_opti
 static tess_args *bind(tess_program *p, int64_t height, int64_t width, int64_t rows, int64_t cols,
                        float *to)
 {
-    int64_t size[2] = { height, width }, extent[2] = { rows, cols };
-    const DLTensor x = tensor(image, size), w = tensor(mask, extent), y = tensor(to, size);
-    tess_args *a;
-    EXPECT(tess_args_new(p, &a) == TESS_OK);
-    EXPECT(tess_args_image(a, "X", &x) == TESS_OK && tess_args_image(a, "w", &w) == TESS_OK
-           && tess_args_output(a, 0, &y) == TESS_OK);
+    tess_args *a = general_bind(p, height, width, rows, cols, to);
+    EXPECT(a);
     return a;
 }
 
@@ -79,23 +50,13 @@ static void run(tess_program *p, int64_t height, int64_t width, int64_t rows, in
 
 static void test_pixels(void)
 {
-    static const char *const rules[] = { "clamp",
-                                         "mirror",
-                                         "reflect",
-                                         "wrap",
-                                         "constant(3)",
-                                         "[constant(1), wrap]",
-                                         "[clamp, constant(2)]" };
-    static const char *const bodies[] = { "convolve(X, m)", "X@[0,0] - 0.5 * abs(convolve(X, m))" };
-    static const int64_t extents[][2] = { { 1, 1 },  { 3, 5 },  { 4, 6 },
-                                          { 13, 2 }, { 1, 39 }, { 40, 31 } };
-    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+    for (size_t r = 0; r < N_GENERAL_RULES; r++) {
         tess_options o = options(TESS_GENERAL_ALWAYS, NULL);
         o.fp = r % 3 ? TESS_FP_DEFAULT : TESS_FP_STRICT;
-        tess_program *p = compile(rules[r], bodies[r % 2], &o);
-        for (size_t k = 0; k < sizeof extents / sizeof *extents; k++) {
-            run(p, HEIGHT, WIDTH, extents[k][0], extents[k][1], out, true);
-            run(p, 1 + (int64_t)k, 7, extents[k][0], extents[k][1], out, true);
+        tess_program *p = compile(general_rules[r], general_bodies[r % 2], &o);
+        for (size_t k = 0; k < N_GENERAL_EXTENTS; k++) {
+            run(p, HEIGHT, WIDTH, general_extents[k][0], general_extents[k][1], out, true);
+            run(p, 1 + (int64_t)k, 7, general_extents[k][0], general_extents[k][1], out, true);
         }
         int n = 0;
         for (const Variant *v = p->variants; v; v = v->next)
@@ -310,8 +271,7 @@ static void test_convolver(void)
 int main(void)
 {
     Device *d = need_gpu();
-    fill(image, HEIGHT * WIDTH, 1);
-    fill(mask, MOST_MASK * MOST_MASK, 2);
+    general_fill();
     test_pixels();
     test_strips();
     test_meanwhile();

@@ -12,49 +12,20 @@
 
 #include <cmocka.h>
 
-#include "tessera.h"
-
-enum { HEIGHT = 37, WIDTH = 301, MOST_MASK = 40 };
-
-static float image[HEIGHT * WIDTH], mask[MOST_MASK * MOST_MASK], out[HEIGHT * WIDTH],
-    wanted[HEIGHT * WIDTH];
-
-static void fill(float *at, int n, uint32_t seed)
-{
-    for (int k = 0; k < n; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        at[k] = (float)(seed >> 8) / 16777216.0f - 0.5f;
-    }
-}
-
-static DLTensor tensor(void *data, int64_t *shape)
-{
-    return (DLTensor){ .data = data,
-                       .device = { kDLCPU, 0 },
-                       .ndim = 2,
-                       .dtype = { kDLFloat, 32, 1 },
-                       .shape = shape };
-}
+#include "support/general.h"
 
 static tess_program *compile(const char *rule, const char *body, tess_general general,
                              const char *cache, tess_fp fp)
 {
-    char text[512];
-    const int n = snprintf(text, sizeof text,
-                           "stencil f(vector#2 float X, mask#2 float m) { return %s; }\n"
-                           "parameter M, N, K, L;\nvector#2 float X[M, N];\nmask#2 float w[K, L];\n"
-                           "return f(X:%s, w);\n",
-                           body, rule);
     tess_options o;
-    tess_program *p;
     tess_diags *d;
     tess_options_init(&o);
     o.target = TESS_TARGET_C;
     o.general = general;
     o.cache = cache;
     o.fp = fp;
-    const tess_status status = tess_compile(text, (size_t)n, "general.tess", &o, &p, &d);
-    if (status != TESS_OK)
+    tess_program *p = general_compile(rule, body, &o, &d);
+    if (!p)
         fail_msg("%s", tess_diags_text(d, 0));
     tess_diags_free(d);
     return p;
@@ -64,13 +35,8 @@ static tess_program *compile(const char *rule, const char *body, tess_general ge
 static void run(tess_program *p, int64_t height, int64_t width, int64_t rows, int64_t cols,
                 float *to, bool verify)
 {
-    int64_t size[2] = { height, width }, extent[2] = { rows, cols };
-    const DLTensor x = tensor(image, size), w = tensor(mask, extent), y = tensor(to, size);
-    tess_args *a;
-    assert_int_equal(tess_args_new(p, &a), TESS_OK);
-    assert_int_equal(tess_args_image(a, "X", &x), TESS_OK);
-    assert_int_equal(tess_args_image(a, "w", &w), TESS_OK);
-    assert_int_equal(tess_args_output(a, 0, &y), TESS_OK);
+    tess_args *a = general_bind(p, height, width, rows, cols, to);
+    assert_non_null(a);
     if (tess_run(p, a, NULL) != TESS_OK || (verify && tess_verify(p, a) != TESS_OK))
         fail_msg("mask %dx%d: %s", (int)rows, (int)cols, tess_args_error(a));
     tess_args_free(a);
@@ -79,22 +45,12 @@ static void run(tess_program *p, int64_t height, int64_t width, int64_t rows, in
 static void test_pixels(void **state)
 {
     (void)state;
-    static const char *const rules[] = { "clamp",
-                                         "mirror",
-                                         "reflect",
-                                         "wrap",
-                                         "constant(3)",
-                                         "[constant(1), wrap]",
-                                         "[clamp, constant(2)]" };
-    static const char *const bodies[] = { "convolve(X, m)", "X@[0,0] - 0.5 * abs(convolve(X, m))" };
-    static const int64_t extents[][2] = { { 1, 1 },  { 3, 5 },  { 4, 6 },
-                                          { 13, 2 }, { 1, 39 }, { 40, 31 } };
-    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
-        tess_program *p = compile(rules[r], bodies[r % 2], TESS_GENERAL_ALWAYS, NULL,
-                                  r % 3 ? TESS_FP_DEFAULT : TESS_FP_STRICT);
-        for (size_t k = 0; k < sizeof extents / sizeof *extents; k++) {
-            run(p, HEIGHT, WIDTH, extents[k][0], extents[k][1], out, k % 2);
-            run(p, 1 + (int64_t)k, 7, extents[k][0], extents[k][1], out, true);
+    for (size_t r = 0; r < N_GENERAL_RULES; r++) {
+        tess_program *p = compile(general_rules[r], general_bodies[r % 2], TESS_GENERAL_ALWAYS,
+                                  NULL, r % 3 ? TESS_FP_DEFAULT : TESS_FP_STRICT);
+        for (size_t k = 0; k < N_GENERAL_EXTENTS; k++) {
+            run(p, HEIGHT, WIDTH, general_extents[k][0], general_extents[k][1], out, k % 2);
+            run(p, 1 + (int64_t)k, 7, general_extents[k][0], general_extents[k][1], out, true);
         }
         tess_program_free(p);
     }
@@ -183,8 +139,7 @@ static void test_convolver(void **state)
 
 int main(void)
 {
-    fill(image, HEIGHT * WIDTH, 1);
-    fill(mask, MOST_MASK * MOST_MASK, 2);
+    general_fill();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),    cmocka_unit_test(test_meanwhile),
         cmocka_unit_test(test_threads),   cmocka_unit_test(test_waits),

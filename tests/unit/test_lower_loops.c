@@ -80,6 +80,19 @@ static void run_once(Arena *a, const Graph *g, const LoopProgram *loops, uint64_
     assert_same_images(g, &want, &got, what);
 }
 
+/* The loops of a plan, which give the graph's bits. */
+static LoopProgram *run_plan(Arena *a, const Graph *g, const char *plan, const char *what)
+{
+    const char *complaint;
+    const Plan *p = testing_plan(a, g, plan, &complaint);
+    if (!p)
+        fail_msg("%s: %s", what, complaint);
+    LoopProgram *loops = lowered(a, g, p);
+    for (uint64_t seed = 0; seed < 25; seed++)
+        run_once(a, g, loops, seed, what);
+    return loops;
+}
+
 static void run_all(Arena *a, const Graph *g, uint64_t seed)
 {
     for (int number = 0; number < N_PLANS; number++) {
@@ -160,21 +173,14 @@ static void rings_hold_what_is_still_read(void **state)
                           rules[i], rules[i], rules[i], rules[i], rules[i], rules[i]),
             NULL);
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-            const char *complaint;
-            Plan *p = testing_plan(
-                a, g,
-                tessi_sprintf(a,
-                              "group g\ntile %d %d\nroll %d\npass\nstage a rows\nrows %d\n"
-                              "pass\nstage b rows\nrows %d\nstage b memory\nstage c memory\n"
-                              "parallel 0\nvector 1\nrows %d\nsplit interior\n",
-                              shapes[k].rows, shapes[k].columns, shapes[k].roll, shapes[k].at_once,
-                              shapes[k].at_once, shapes[k].at_once),
-                &complaint);
-            if (!p)
-                fail_msg("%s: %s", rules[i], complaint);
-            LoopProgram *loops = lowered(a, g, p);
-            for (uint64_t seed = 0; seed < 25; seed++)
-                run_once(a, g, loops, seed, tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
+            run_plan(a, g,
+                     tessi_sprintf(a,
+                                   "group g\ntile %d %d\nroll %d\npass\nstage a rows\nrows %d\n"
+                                   "pass\nstage b rows\nrows %d\nstage b memory\nstage c memory\n"
+                                   "parallel 0\nvector 1\nrows %d\nsplit interior\n",
+                                   shapes[k].rows, shapes[k].columns, shapes[k].roll,
+                                   shapes[k].at_once, shapes[k].at_once, shapes[k].at_once),
+                     tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
         }
     }
 }
@@ -200,21 +206,16 @@ static void strips_cover_all_rows(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Graph *g = testing_read(a, tessi_sprintf(a, "graph t param M, N %s", cases[i].graph), NULL);
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-            const char *complaint;
-            Plan *p = testing_plan(a, g,
-                                   tessi_sprintf(a,
-                                                 "width 32\ngroup a\nstage a memory\nparallel 0\n"
-                                                 "strip %d\n%s\nrows %d\nsplit interior\n",
-                                                 shapes[k].strip, cases[i].loops, shapes[k].rows),
-                                   &complaint);
-            if (!p)
-                fail_msg("%s", complaint);
-            LoopProgram *loops = lowered(a, g, p);
+            const LoopProgram *loops =
+                run_plan(a, g,
+                         tessi_sprintf(a,
+                                       "width 32\ngroup a\nstage a memory\nparallel 0\n"
+                                       "strip %d\n%s\nrows %d\nsplit interior\n",
+                                       shapes[k].strip, cases[i].loops, shapes[k].rows),
+                         tessi_sprintf(a, "shape %d", (int)k));
             const char *text = loops_text(a, loops);
             assert_non_null(strstr(text, "\nwidth 32\n"));
             assert_non_null(strstr(text, "parallel dealt for strip in 0 .. "));
-            for (uint64_t seed = 0; seed < 25; seed++)
-                run_once(a, g, loops, seed, tessi_sprintf(a, "shape %d", (int)k));
         }
     }
 }
@@ -250,20 +251,14 @@ static void rows_are_carried_down(void **state)
                           rules[i], rules[i], rules[i]),
             NULL);
         for (size_t k = 0; k < 3 * (sizeof shapes / sizeof *shapes); k++) {
-            const char *complaint;
             const int rows = shapes[k / 3].rows, band = shapes[k / 3].band;
             const char *group = k % 3 ? tessi_sprintf(a, groups[k % 3], rows, band) : groups[0];
-            Plan *p = testing_plan(a, g,
-                                   tessi_sprintf(a,
-                                                 "stage l register\nstage a register\n%svector 1\n"
-                                                 "rows %d\nband %d\nsplit interior\n",
-                                                 group, rows, band),
-                                   &complaint);
-            if (!p)
-                fail_msg("%s: %s", rules[i], complaint);
-            LoopProgram *loops = lowered(a, g, p);
-            for (uint64_t seed = 0; seed < 25; seed++)
-                run_once(a, g, loops, seed, tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
+            run_plan(a, g,
+                     tessi_sprintf(a,
+                                   "stage l register\nstage a register\n%svector 1\n"
+                                   "rows %d\nband %d\nsplit interior\n",
+                                   group, rows, band),
+                     tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
         }
     }
 }
