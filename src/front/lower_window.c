@@ -1,8 +1,7 @@
 /* front/lower_window: windows and convolutions. A window stays a loop of the graph unless an offset is not affine in its variables;
  * then it is unrolled here. */
 #include "front/lower.h"
-
-#include <math.h>
+#include "graph/graph_fold.h"
 
 static const ExprId NONE = { 0 };
 
@@ -16,38 +15,9 @@ static WindowId graph_window(Lower *l, const TWindow *w)
     return tessi_graph_window(l->g, &window);
 }
 
-static Op combining_op(Reduction r)
-{
-    switch (r) {
-    case REDUCE_PROD: return OP_MUL;
-    case REDUCE_MIN: return OP_MIN;
-    case REDUCE_MAX: return OP_MAX;
-    case REDUCE_ANY: return OP_OR;
-    case REDUCE_ALL: return OP_AND;
-    default: return OP_ADD;
-    }
-}
-
 static ExprId number(Lower *l, ScalarType t, int64_t i)
 {
     return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)i) : tessi_expr_int(l->g, t, i);
-}
-
-/* What an empty window with a condition gives (graph.h, EXPR_WINDOW). */
-static ExprId identity(Lower *l, Reduction r, ScalarType t)
-{
-    Interval range = tessi_is_real(t) ? (Interval){ 0 } : tessi_type_range(t);
-    switch (r) {
-    case REDUCE_PROD:
-    case REDUCE_ALL: return number(l, t, 1);
-    case REDUCE_MIN:
-        return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)INFINITY)
-                                : number(l, t, range.hi);
-    case REDUCE_MAX:
-        return tessi_is_real(t) ? tessi_expr_real(l->g, t, -(double)INFINITY)
-                                : number(l, t, range.lo);
-    default: return number(l, t, 0);
-    }
 }
 
 /* The condition at this point: +1 holds, 0 does not, -1 depends on data. */
@@ -78,7 +48,7 @@ static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, i
                          ScalarType t, Unrolled *u)
 {
     Graph *g = l->g;
-    Op op = combining_op(e->reduction);
+    Op op = tessi_reduction_op(e->reduction);
     ExprId v = tessi_lower_expr(l, b, e->arg[0], channel);
     if (holds > 0) {
         u->value = u->points || u->value.v ? tessi_expr_op(g, op, u->value, v, NONE) : v;
@@ -86,7 +56,9 @@ static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, i
         return;
     }
     ExprId condition = tessi_lower_expr(l, b, e->window->where, 0);
-    ExprId old = u->value.v ? u->value : identity(l, e->reduction, t);
+    ExprId old = u->value;
+    if (!old.v)
+        old = tessi_expr_const(g, t, tessi_reduction_identity(e->reduction, t));
     ExprId more = tessi_expr_op(g, op, old, v, NONE);
     u->value = tessi_expr_op(g, OP_SELECT, condition, more, old);
     ExprId one = tessi_expr_cast(g, TYPE_I32, condition);

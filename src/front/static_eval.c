@@ -148,18 +148,6 @@ static EvalStatus eval_mask(const TExpr *e, const WindowPoint *point, uint64_t *
     return EVAL_OK;
 }
 
-static Op reduction_op(Reduction r)
-{
-    switch (r) {
-    case REDUCE_PROD: return OP_MUL;
-    case REDUCE_MIN: return OP_MIN;
-    case REDUCE_MAX: return OP_MAX;
-    case REDUCE_ANY: return OP_OR;
-    case REDUCE_ALL: return OP_AND;
-    default: return OP_ADD;
-    }
-}
-
 static EvalStatus eval_window(const TExpr *e, const WindowPoint *point, uint64_t *budget, Value *v)
 {
     if (e->reduction == REDUCE_MEDIAN || !e->is_static)
@@ -184,11 +172,11 @@ static EvalStatus eval_window(const TExpr *e, const WindowPoint *point, uint64_t
         if (n++ == 0) {
             *v = one;
         } else if (e->type.kind == TT_UNTYPED_INT) {
-            s = untyped_integer(reduction_op(e->reduction), (Value[]){ *v, one }, v);
+            s = untyped_integer(tessi_reduction_op(e->reduction), (Value[]){ *v, one }, v);
             if (s != EVAL_OK)
                 return s;
         } else {
-            *v = tessi_eval(reduction_op(e->reduction), t, (Value[]){ *v, one });
+            *v = tessi_eval(tessi_reduction_op(e->reduction), t, (Value[]){ *v, one });
         }
     }
     if (n == 0)

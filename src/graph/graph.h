@@ -76,6 +76,8 @@ typedef enum Reduction {
     N_REDUCTIONS
 } Reduction;
 const char *tessi_reduction_name(Reduction r);
+/* What combines two of its values (a mean and a count are sums); of a median nothing does. */
+Op tessi_reduction_op(Reduction r);
 
 /* ---- Expressions -------------------------------------------------------------------------------------------- */
 typedef enum ExprKind {

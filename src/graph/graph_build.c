@@ -88,6 +88,18 @@ const char *tessi_reduction_name(Reduction r)
     return (unsigned)r < N_REDUCTIONS ? name[r] : "?";
 }
 
+Op tessi_reduction_op(Reduction r)
+{
+    switch (r) {
+    case REDUCE_PROD: return OP_MUL;
+    case REDUCE_MIN: return OP_MIN;
+    case REDUCE_MAX: return OP_MAX;
+    case REDUCE_ANY: return OP_OR;
+    case REDUCE_ALL: return OP_AND;
+    default: return OP_ADD;
+    }
+}
+
 /* ---- Windows ---------------------------------------------------------------------------------------------------------- */
 typedef struct WindowKey {
     const Graph *g;

@@ -83,12 +83,8 @@ static Value step(const PointEval *p, const Expr *e, Value acc)
         Value xyz[3] = { p->value[body->arg[0].v], p->value[body->arg[1].v], acc };
         return tessi_eval(OP_FMA, e->type, xyz);
     }
-    static const Op op[N_REDUCTIONS] = {
-        [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL, [REDUCE_MIN] = OP_MIN,
-        [REDUCE_MAX] = OP_MAX, [REDUCE_ANY] = OP_OR,   [REDUCE_ALL] = OP_AND
-    };
     Value args[2] = { acc, p->value[e->arg[0].v] };
-    return tessi_eval(op[e->reduction], e->type, args);
+    return tessi_eval(tessi_reduction_op(e->reduction), e->type, args);
 }
 
 static int by_total_order(const void *a, const void *b)
@@ -111,9 +107,7 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
     int32_t *var = p->window[w->level];
     Value *sorted = p->sorted[w->level]; /* a median may stand inside another one */
     uint32_t n = 0;
-    bool is_extreme = e->reduction == REDUCE_MIN || e->reduction == REDUCE_MAX;
-    Value acc = is_extreme ? tessi_reduction_extreme(e->reduction, e->type)
-                           : tessi_reduction_empty(e->reduction, e->type);
+    Value acc = tessi_reduction_identity(e->reduction, e->type);
     memcpy(var, w->lo, sizeof w->lo);
     do {
         /* Reads where the condition does not hold may be of anywhere. */

@@ -262,9 +262,11 @@ Value tessi_reduction_empty(Reduction r, ScalarType t)
     return tessi_is_real(t) ? tessi_value_real(one ? 1.0 : 0.0) : tessi_value_int(one);
 }
 
-Value tessi_reduction_extreme(Reduction r, ScalarType t)
+Value tessi_reduction_identity(Reduction r, ScalarType t)
 {
     bool is_min = r == REDUCE_MIN;
+    if (!is_min && r != REDUCE_MAX)
+        return tessi_reduction_empty(r, t);
     if (tessi_is_real(t))
         return tessi_value_real((double)(is_min ? INFINITY : -INFINITY));
     Interval range = tessi_type_range(t);

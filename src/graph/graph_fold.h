@@ -15,7 +15,7 @@ bool tessi_op_accepts(Op op, ScalarType t);
 bool tessi_op_well_typed(const Graph *g, const Expr *e);
 /* What a window without points gives. */
 Value tessi_reduction_empty(Reduction r, ScalarType t);
-/* MIN, MAX: the value that any other replaces. */
-Value tessi_reduction_extreme(Reduction r, ScalarType t);
+/* What changes nothing: of MIN and MAX the end of the type that any other value replaces, else the same. */
+Value tessi_reduction_identity(Reduction r, ScalarType t);
 
 #endif

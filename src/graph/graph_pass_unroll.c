@@ -59,20 +59,8 @@ static bool collect_taps(Unroll *u, const Expr *e, const Window *w, Taps *taps)
     return true;
 }
 
-static ExprId identity(Graph *g, Reduction r, ScalarType t)
-{
-    Value empty = tessi_reduction_empty(r, t);
-    if (r == REDUCE_MIN || r == REDUCE_MAX)
-        empty = tessi_reduction_extreme(r, t);
-    return tessi_expr_const(g, t, empty);
-}
-
 static ExprId step(Graph *g, const Expr *e, ExprId acc, const int32_t *tap)
 {
-    static const Op op[N_REDUCTIONS] = {
-        [REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL, [REDUCE_MIN] = OP_MIN,
-        [REDUCE_MAX] = OP_MAX, [REDUCE_ANY] = OP_OR,   [REDUCE_ALL] = OP_AND
-    };
     if (e->fused) {
         const Expr *product = tessi_expr(g, e->arg[0]);
         ExprId x = tessi_subst_at(g, product->arg[0], tap);
@@ -80,14 +68,14 @@ static ExprId step(Graph *g, const Expr *e, ExprId acc, const int32_t *tap)
         return tessi_expr_op(g, OP_FMA, x, y, acc);
     }
     ExprId value = tessi_subst_at(g, e->arg[0], tap);
-    return tessi_expr_op(g, op[e->reduction], acc, value, (ExprId){ 0 });
+    return tessi_expr_op(g, tessi_reduction_op(e->reduction), acc, value, (ExprId){ 0 });
 }
 
 static ExprId unroll(Unroll *u, const Expr *e, const Taps *taps)
 {
     Graph *g = u->g;
     if (taps->varies) {
-        ExprId acc = identity(g, e->reduction, e->type);
+        ExprId acc = tessi_expr_const(g, e->type, tessi_reduction_identity(e->reduction, e->type));
         for (uint32_t k = 0; k < taps->n; k++) {
             ExprId next = step(g, e, acc, taps->at[k]);
             ExprId where = taps->where[k];

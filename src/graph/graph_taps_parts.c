@@ -131,15 +131,11 @@ static void list_points(Parts *p)
 
 ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t)
 {
-    static const Op op[N_REDUCTIONS] = { [REDUCE_SUM] = OP_ADD,
-                                         [REDUCE_MIN] = OP_MIN,
-                                         [REDUCE_MAX] = OP_MAX,
-                                         [REDUCE_ANY] = OP_OR,
-                                         [REDUCE_ALL] = OP_AND };
     Graph *g = m->to;
     const Window *w = tessi_window(g, t->window);
     bool is_sum = t->reduction == REDUCE_SUM;
-    Parts p = { .m = m, .at = at, .t = t, .op = op[t->reduction], .overlap = !is_sum };
+    Parts p = { .m = m, .at = at, .t = t, .overlap = !is_sum };
+    p.op = tessi_reduction_op(t->reduction);
     uint32_t var = 0;
     if ((is_sum && tessi_is_real(t->type) && m->fp != FP_FAST) || !find_line(w, &var)
         || !tessi_taps_axis(m, t->value, var, &p.axis) || p.axis.dim.scale != 1

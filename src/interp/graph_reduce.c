@@ -17,13 +17,6 @@ static ScalarType accumulator_type(const Stage *s, ScalarType source)
     }
 }
 
-static Value start_value(const Stage *s, ScalarType acc)
-{
-    if (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX)
-        return tessi_reduction_extreme(s->reduction, acc);
-    return tessi_is_real(acc) ? tessi_value_real(0.0) : tessi_value_int(0);
-}
-
 /* The new value stands first: min(v, acc) is v < acc ? v : acc, so that a NaN is passed over. */
 static Value combine(const Stage *s, ScalarType acc, Value v, Value old)
 {
@@ -47,7 +40,7 @@ static Value reduce_row(const Stage *s, const StageImage *source, ScalarType acc
 {
     Value partial[PARTIALS];
     for (int k = 0; k < PARTIALS; k++)
-        partial[k] = start_value(s, acc);
+        partial[k] = tessi_reduction_identity(s->reduction, acc);
     uint32_t last = source->n_dims ? source->n_dims - 1u : 0;
     int64_t n = source->n_dims ? source->size[last] : 1;
     for (int64_t x = 0; x < n; x++) {
@@ -64,7 +57,7 @@ static Value reduce_row(const Stage *s, const StageImage *source, ScalarType acc
 Value tessi_reduce_image(const Stage *s, const StageImage *source)
 {
     ScalarType acc = accumulator_type(s, source->type);
-    Value total = start_value(s, acc);
+    Value total = tessi_reduction_identity(s->reduction, acc);
     int64_t index[MAX_DIMS] = { 0 };
     uint32_t outer = source->n_dims ? source->n_dims - 1u : 0;
     do {

@@ -1,7 +1,6 @@
 /* Whole-image reductions and histograms. The order of a reduction is fixed by docs/internals/reductions.md: 16 partial results a row,
  * combined in pairs, then the rows in order. Rows are therefore independent, and a vector of partial results is what a CPU wants. */
-#include <math.h>
-
+#include "graph/graph_fold.h"
 #include "loop/lower_parts.h"
 
 enum { PARTIALS = 16 };
@@ -12,35 +11,22 @@ typedef struct Reducer {
     Op op;
 } Reducer;
 
-static ScalarType value_type(ScalarType stored)
-{
-    return stored == TYPE_F16 ? TYPE_F32 : stored;
-}
-
 static Reducer reducer_of(const Lower *l, const Stage *s)
 {
-    Reducer r = { .stage = s, .source = tessi_stage(l->g, s->source), .op = OP_ADD };
-    ScalarType t = value_type(r.source->type);
+    Reducer r = { .stage = s, .source = tessi_stage(l->g, s->source) };
+    r.op = tessi_reduction_op(s->reduction);
+    ScalarType t = tessi_value_type(r.source->type);
     r.acc = tessi_is_real(t) ? TYPE_F64 : TYPE_I64;
     if (s->reduction == REDUCE_COUNT)
         r.acc = TYPE_I64;
-    if (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX) {
+    if (r.op != OP_ADD)
         r.acc = t;
-        r.op = s->reduction == REDUCE_MIN ? OP_MIN : OP_MAX;
-    }
     return r;
 }
 
 static LExprId start_value(Lower *l, const Reducer *r)
 {
-    bool is_min = r->op == OP_MIN;
-    if (r->op == OP_ADD)
-        return tessi_lexpr_const(l->p, r->acc, (Value){ 0 });
-    if (tessi_is_real(r->acc))
-        return tessi_lexpr_const(l->p, r->acc,
-                                 tessi_value_real((double)(is_min ? INFINITY : -INFINITY)));
-    Interval range = tessi_type_range(r->acc);
-    return tessi_lexpr_const(l->p, r->acc, tessi_value_int(is_min ? range.hi : range.lo));
+    return tessi_lexpr_const(l->p, r->acc, tessi_reduction_identity(r->stage->reduction, r->acc));
 }
 
 /* For extrema the new value stands first: min(v, old) passes over a NaN. */

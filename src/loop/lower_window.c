@@ -3,9 +3,8 @@
  *
  * "From the first value on" needs no special first round: an accumulator starts from a value that leaves every first value as it is, bit
  * for bit: -0 for real sums and fused multiply-adds, 1 for products, the extremes for min and max. */
-#include <math.h>
-
 #include "analysis/const_eval.h"
+#include "graph/graph_fold.h"
 #include "loop/lower_window.h"
 
 /* ---- Conditions known when compiling ------------------------------------------------------------------------------------- */
@@ -116,44 +115,19 @@ static LExprId number(Lower *l, ScalarType t, double x)
 
 LExprId tessi_window_start(Lower *l, const Expr *e, Condition cond)
 {
-    ScalarType t = e->type;
-    bool is_max = e->reduction == REDUCE_MAX;
-    switch (e->reduction) {
-    case REDUCE_PROD:
-    case REDUCE_ALL: return number(l, t, 1);
-    case REDUCE_MIN:
-    case REDUCE_MAX: {
-        if (tessi_is_real(t))
-            return number(l, t, is_max ? -(double)INFINITY : (double)INFINITY);
-        Interval range = tessi_type_range(t);
-        return tessi_lexpr_const(l->p, t, tessi_value_int(is_max ? range.lo : range.hi));
-    }
-    case REDUCE_SUM: return number(l, t, cond == COND_DATA ? 0.0 : -0.0);
-    default: return number(l, t, 0);
-    }
+    if (e->reduction == REDUCE_SUM)
+        return number(l, e->type, cond == COND_DATA ? 0.0 : -0.0);
+    return tessi_lexpr_const(l->p, e->type, tessi_reduction_identity(e->reduction, e->type));
 }
 
 LExprId tessi_window_empty(Lower *l, const Expr *e)
 {
-    bool one = e->reduction == REDUCE_PROD || e->reduction == REDUCE_ALL;
-    return number(l, e->type, one ? 1 : 0);
+    return tessi_lexpr_const(l->p, e->type, tessi_reduction_empty(e->reduction, e->type));
 }
 
 LExprId tessi_lower_bool(Lower *l, bool b)
 {
     return tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(b));
-}
-
-static Op step_op(Reduction r)
-{
-    switch (r) {
-    case REDUCE_PROD: return OP_MUL;
-    case REDUCE_MIN: return OP_MIN;
-    case REDUCE_MAX: return OP_MAX;
-    case REDUCE_ANY: return OP_OR;
-    case REDUCE_ALL: return OP_AND;
-    default: return OP_ADD;
-    }
 }
 
 void tessi_window_declare(Lower *l, Member *m)
@@ -212,7 +186,7 @@ LExprId tessi_window_step_expr(Lower *l, const Member *m, const LExprId *operand
 {
     const Expr *e = tessi_expr(l->g, m->id);
     LExprId next = e->fused ? tessi_lexpr_op(l->p, OP_FMA, operand[0], operand[1], acc)
-                            : tessi_l_op(l, step_op(e->reduction), acc, operand[0]);
+                            : tessi_l_op(l, tessi_reduction_op(e->reduction), acc, operand[0]);
     return m->cond == COND_DATA ? tessi_l_select(l, operand[2], next, acc) : next;
 }
 
