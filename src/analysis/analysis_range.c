@@ -8,11 +8,6 @@
 
 enum { MAX_SUM_STEPS = 4096 };
 
-static ScalarType value_type(ScalarType stored)
-{
-    return stored == TYPE_F16 ? TYPE_F32 : stored;
-}
-
 static ValueRange whole(ScalarType t)
 {
     ValueRange r = { .lo = -(double)INFINITY, .hi = (double)INFINITY, .maybe_nan = true };
@@ -207,7 +202,7 @@ static ValueRange real_op(Op op, ScalarType t, const ValueRange *a)
 
 static ValueRange converted(const Expr *e, ScalarType from, const ValueRange *a)
 {
-    ScalarType to = value_type(e->type);
+    ScalarType to = tessi_value_type(e->type);
     Value (*convert)(ScalarType, ScalarType, Value) =
         e->kind == EXPR_SAT ? tessi_eval_sat : tessi_eval_cast;
     if (to == TYPE_BOOL)
@@ -357,7 +352,7 @@ static ValueRange expr_range(const Analysis *an, const Expr *e, const ValueRange
 
 static ValueRange stage_range(const Analysis *an, const Stage *s)
 {
-    ScalarType t = value_type(s->type);
+    ScalarType t = tessi_value_type(s->type);
     if (s->kind == STAGE_REDUCE && (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX)
         && s->type == tessi_stage(an->g, s->source)->type && !tessi_is_real(s->type))
         return an->stage_range[s->source.v];
@@ -408,7 +403,7 @@ void tessi_analyse_ranges(Analysis *an, Arena *a)
     }
     for (uint32_t v = 1; v < g->exprs.n; v++) /* what no stage uses */
         if (!done[v])
-            an->expr_range[v] = whole(value_type(tessi_expr(g, (ExprId){ v })->type));
+            an->expr_range[v] = whole(tessi_value_type(tessi_expr(g, (ExprId){ v })->type));
 }
 
 /* ---- Warnings ------------------------------------------------------------------------------------------------------------------------ */

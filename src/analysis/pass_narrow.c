@@ -169,7 +169,7 @@ static ExprId change_load(Rewrite *r, const Expr *e)
             a.dim[d].index = tessi_expr_map_get(&r->map, a.dim[d].index);
     ScalarType t = tessi_stage(r->to, a.producer)->type;
     if (a.outside.v)
-        a.outside = as(r, t == TYPE_F16 ? TYPE_F32 : t, a.outside);
+        a.outside = as(r, tessi_value_type(t), a.outside);
     return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
 }
 
@@ -263,8 +263,7 @@ void tessi_pass_narrow(Graph *g, Arena *scratch)
         for (uint32_t k = 0; k < tessi_stage(g, id)->pieces.n; k++) {
             tessi_rewrite_expr(&r, tessi_stage(g, id)->pieces.at[k].body);
             ScalarType t = tessi_stage(g, id)->type;
-            ExprId body =
-                as(&r, t == TYPE_F16 ? TYPE_F32 : t, tessi_stage(g, id)->pieces.at[k].body);
+            ExprId body = as(&r, tessi_value_type(t), tessi_stage(g, id)->pieces.at[k].body);
             tessi_stage(g, id)->pieces.at[k].body = body;
         }
     }

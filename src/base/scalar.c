@@ -102,6 +102,11 @@ bool tessi_is_real(ScalarType t)
     return type_infos[t].cls == 'R';
 }
 
+ScalarType tessi_value_type(ScalarType t)
+{
+    return t == TYPE_F16 ? TYPE_F32 : t;
+}
+
 bool tessi_is_integer(ScalarType t)
 {
     return type_infos[t].cls == 'S' || type_infos[t].cls == 'U';

@@ -51,7 +51,9 @@ bool tessi_op_by_name(const char *name, Op *out);
 /* The type of the result of an operator on arguments of type t (of SELECT: the type of what it selects from). */
 ScalarType tessi_op_result(Op op, ScalarType t);
 
-bool tessi_is_real(ScalarType t);     /* F16 F32 F64 */
+bool tessi_is_real(ScalarType t); /* F16 F32 F64 */
+/* What elements of the type are computed in: F32 for F16, else the same. */
+ScalarType tessi_value_type(ScalarType t);
 bool tessi_is_integer(ScalarType t);  /* not bool, not real */
 bool tessi_is_unsigned(ScalarType t); /* U8 U16 U32 */
 ScalarType

@@ -12,7 +12,7 @@ const char *tessi_c_type(const CWriter *w, ScalarType t)
 {
     if (t == TYPE_INDEX && w->gpu)
         return "tess_idx";
-    return t == TYPE_BOOL ? "bool" : tessi_type_info(t == TYPE_F16 ? TYPE_F32 : t)->ctype;
+    return t == TYPE_BOOL ? "bool" : tessi_type_info(tessi_value_type(t))->ctype;
 }
 
 static void add_real(Text *out, ScalarType t, double f)

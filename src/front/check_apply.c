@@ -327,7 +327,7 @@ static ScalarType reduced_type(Reduction r, ScalarType t)
         if (!tessi_is_real(t))
             return TYPE_I64;
     }
-    return t == TYPE_F16 ? TYPE_F32 : t;
+    return tessi_value_type(t);
 }
 
 static TType reduced(Checker *c, Reduction r, TType t)

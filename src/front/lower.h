@@ -75,7 +75,6 @@ bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *firs
                           int64_t *missing);
 
 /* lower_expr.c, lower_read.c, lower_window.c */
-ScalarType tessi_lower_compute_type(ScalarType t); /* F16 computes as F32 */
 ScalarType tessi_lower_field(TType t, uint32_t channel);
 ExprId tessi_lower_expr(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to);

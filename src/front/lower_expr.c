@@ -4,11 +4,6 @@
 
 static const ExprId NONE = { 0 };
 
-ScalarType tessi_lower_compute_type(ScalarType t)
-{
-    return t == TYPE_F16 ? TYPE_F32 : t;
-}
-
 ScalarType tessi_lower_field(TType t, uint32_t channel)
 {
     return t.kind == TT_STRUCT ? t.st->field[channel].type : t.scalar;
@@ -26,7 +21,7 @@ ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to)
         return e;
     if (to == TYPE_F16) /* kept as float, rounded */
         return tessi_expr_op(g, OP_ROUND16, tessi_lower_convert(l, e, from, TYPE_F32), NONE, NONE);
-    from = tessi_lower_compute_type(from);
+    from = tessi_value_type(from);
     return from == to ? e : tessi_expr_cast(g, to, e);
 }
 
@@ -68,7 +63,7 @@ static ExprId lower_op(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     for (uint32_t i = 0; i < e->n_args; i++)
         a[i] = tessi_lower_expr(l, b, e->arg[i], channel);
     if (e->op == OP_POW) {
-        ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+        ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
         if (small_exponent(l, a[1], t, &n))
             return small_power(l, a[0], t, n);
     }
@@ -80,7 +75,7 @@ static ExprId lower_cast(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     const TExpr *arg = e->arg[0];
     ScalarType to = tessi_lower_field(e->type, channel);
     if (tessi_tt_is_untyped(arg->type)) {
-        ExprId v = tessi_lower_static(l, b, arg, tessi_lower_compute_type(to));
+        ExprId v = tessi_lower_static(l, b, arg, tessi_value_type(to));
         return to == TYPE_F16 ? tessi_lower_convert(l, v, TYPE_F32, to) : v;
     }
     ScalarType from = tessi_lower_field(arg->type, channel);
@@ -130,7 +125,7 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
     Graph *g = l->g;
     switch (e->kind) {
-    case TE_CONST: return tessi_expr_const(g, tessi_lower_compute_type(e->type.scalar), e->value);
+    case TE_CONST: return tessi_expr_const(g, tessi_value_type(e->type.scalar), e->value);
     case TE_OP: return lower_op(l, b, e, channel);
     case TE_CAST:
     case TE_SAT: return lower_cast(l, b, e, channel);

@@ -78,7 +78,7 @@ static ExprId mean_of(Lower *l, ScalarType t, ExprId sum, int64_t points, ExprId
 
 static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
-    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
     const WindowPoint *point = b->point;
     uint32_t epoch = b->epoch, before = l->g->exprs.n;
     Unrolled u = { .value = NONE };
@@ -125,7 +125,7 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
         return unroll(l, b, e, channel);
     const LWindow *outer = b->windows;
     LWindow here = { outer, e->window, graph_window(l, e->window) };
-    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
     int64_t n;
     b->windows = &here;
     ExprId body = tessi_lower_expr(l, b, e->arg[0], channel);
@@ -204,6 +204,6 @@ static ExprId taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarT
 
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
-    ScalarType t = tessi_lower_compute_type(tessi_lower_field(e->type, channel));
+    ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
     return taps(l, b, e, channel, t);
 }

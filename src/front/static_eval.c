@@ -120,7 +120,7 @@ static EvalStatus eval_op(const TExpr *e, const Value *a, Value *v)
         && a[1].f == (double)(int64_t)a[1].f)
         *v = small_power(t, a[0], (int64_t)a[1].f);
     else
-        *v = tessi_eval(e->op, t == TYPE_F16 ? TYPE_F32 : t, a);
+        *v = tessi_eval(e->op, tessi_value_type(t), a);
     return EVAL_OK;
 }
 

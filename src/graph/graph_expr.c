@@ -75,11 +75,6 @@ static ExprId intern_expr(Graph *g, const Expr *e)
 }
 
 /* ---- Constants -------------------------------------------------------------------------------------------------------- */
-ScalarType tessi_value_type(ScalarType t)
-{
-    return t == TYPE_F16 ? TYPE_F32 : t;
-}
-
 /* The value is brought into its type first: float constants are rounded, integers wrapped; all NaNs are one. */
 ExprId tessi_expr_const(Graph *g, ScalarType t, Value v)
 {

@@ -2,7 +2,6 @@
  * name (`let %1 = ..`) where they are computed: in front of the body, or in the innermost window that they depend on. */
 #include <string.h>
 
-#include "graph/graph_fold.h"
 #include "graph/graph_text.h"
 #include "graph/graph_walk.h"
 

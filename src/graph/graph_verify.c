@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "graph/graph_fold.h"
-
 bool tessi_verify_fail(Verify *v, const char *fmt, ...)
 {
     if (!v->sentence) {

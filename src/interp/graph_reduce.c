@@ -11,7 +11,7 @@ static ScalarType accumulator_type(const Stage *s, ScalarType source)
 {
     switch (s->reduction) {
     case REDUCE_MIN:
-    case REDUCE_MAX: return source == TYPE_F16 ? TYPE_F32 : source;
+    case REDUCE_MAX: return tessi_value_type(source);
     case REDUCE_COUNT: return TYPE_I64;
     default: return tessi_is_real(source) ? TYPE_F64 : TYPE_I64;
     }
@@ -30,7 +30,7 @@ static Value combine(const Stage *s, ScalarType acc, Value v, Value old)
 
 static Value element(const Stage *s, ScalarType acc, ScalarType source, Value v)
 {
-    ScalarType t = source == TYPE_F16 ? TYPE_F32 : source;
+    ScalarType t = tessi_value_type(source);
     if (s->reduction == REDUCE_COUNT)
         return tessi_eval_cast(TYPE_BOOL, t, v);
     return tessi_eval_cast(acc, t, v);

@@ -186,7 +186,7 @@ static double read(Transform *t, int64_t row, int64_t col)
         outside = outside || at[d] < 0;
     }
     const Value v = outside ? t->point->value[a->outside.v] : tessi_stage_image_get(t->image, at);
-    const ScalarType from = t->image->type == TYPE_F16 ? TYPE_F32 : t->image->type;
+    const ScalarType from = tessi_value_type(t->image->type);
     const double x = tessi_eval_cast(t->type, from, v).f;
     if (isfinite(x) && fabs(x) > t->greatest)
         t->greatest = fabs(x);

@@ -262,7 +262,7 @@ static bool run_store(Run *r, const LStmt *s)
         return false;
     if (s->kind == LSTMT_ADD) {
         Value args[2] = { tessi_load_element(t, at), v };
-        v = tessi_eval(OP_ADD, t == TYPE_F16 ? TYPE_F32 : t, args);
+        v = tessi_eval(OP_ADD, tessi_value_type(t), args);
     }
     tessi_store_element(t, at, v);
     b->stored[element] = b->life;

@@ -145,14 +145,14 @@ LExprId tessi_lexpr_param(LoopProgram *p, uint32_t param)
 
 LExprId tessi_lexpr_scalar(LoopProgram *p, uint32_t scalar)
 {
-    ScalarType t = tessi_loop_value_type(p->scalars.at[scalar].type);
+    ScalarType t = tessi_value_type(p->scalars.at[scalar].type);
     return intern(p, &(LExpr){ .kind = LEXPR_SCALAR, .type = t, .ref = scalar });
 }
 
 LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint8_t n)
 {
     LExpr e = { .kind = LEXPR_LOAD,
-                .type = tessi_loop_value_type(p->buffers.at[b.v].type),
+                .type = tessi_value_type(p->buffers.at[b.v].type),
                 .buffer = b,
                 .n_args = n };
     for (int i = 0; i < n; i++)

@@ -16,8 +16,6 @@ LExprId tessi_lexpr_index_op(LoopProgram *p, Op op, LExprId a, LExprId b);
 /* ---- loop_types.c ---- */
 /* Whether the operator takes arguments of these types (one for each argument). */
 bool tessi_loop_op_fits(Op op, const ScalarType *types);
-/* The type that values of a stored type have in expressions: float16 is computed as float. */
-ScalarType tessi_loop_value_type(ScalarType stored);
 
 /* ---- The text form: loop_print.c, loop_read.c ---- */
 /* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary operators associate

@@ -221,7 +221,7 @@ static bool read_store(LoopReader *r, LStmt *s, const char *sign)
     if (n < 0 || !tessi_loop_expect(r, sign))
         return false;
     s->n_index = (uint8_t)n;
-    s->a = tessi_loop_read_typed(r, tessi_loop_value_type(r->p->buffers.at[s->buffer.v].type));
+    s->a = tessi_loop_read_typed(r, tessi_value_type(r->p->buffers.at[s->buffer.v].type));
     if (s->a.v && s->kind == LSTMT_STORE && accept_word(r, "stream")) {
         if (!accept_word(r, "if")) {
             tessi_loop_fault(r, "expected 'if' after 'stream'");

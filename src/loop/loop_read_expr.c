@@ -99,7 +99,7 @@ bool tessi_loop_read_value(LoopReader *r, ScalarType t, Value *v)
         return false;
     if (!got)
         return tessi_loop_fault(r, "expected a constant, found '%s'", r->token.text);
-    if (found != tessi_loop_value_type(t))
+    if (found != tessi_value_type(t))
         return tessi_loop_fault(r, "expected a constant of type %s, found one of type %s",
                                 tessi_type_info(t)->name, tessi_type_info(found)->name);
     return true;

@@ -1,11 +1,6 @@
 /* The typing rules of loop expressions. */
 #include "loop/loop_private.h"
 
-ScalarType tessi_loop_value_type(ScalarType stored)
-{
-    return stored == TYPE_F16 ? TYPE_F32 : stored;
-}
-
 /* INDEX has the arithmetic of coordinates only: what never overflows and never traps. */
 static bool fits_index(Op op)
 {

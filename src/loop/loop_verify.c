@@ -60,7 +60,7 @@ static bool check_load(Verifier *v, const LExpr *e)
     for (int i = 0; i < e->n_args; i++)
         if (tessi_lexpr(v->p, e->arg[i])->type != TYPE_INDEX)
             return fault(v, "'%s' is read with an index that is not of type index", shown(b->name));
-    return e->type == tessi_loop_value_type(b->type)
+    return e->type == tessi_value_type(b->type)
            || fault(v, "a load of '%s' has the wrong type", shown(b->name));
 }
 
@@ -87,8 +87,7 @@ static bool check_node(Verifier *v, const LExpr *e)
         return (e->ref < p->params.n && e->type == TYPE_INDEX)
                || fault(v, "an expression names no parameter");
     case LEXPR_SCALAR:
-        return (e->ref < p->scalars.n
-                && e->type == tessi_loop_value_type(p->scalars.at[e->ref].type))
+        return (e->ref < p->scalars.n && e->type == tessi_value_type(p->scalars.at[e->ref].type))
                || fault(v, "an expression names no scalar");
     case LEXPR_LOAD: return check_load(v, e);
     case LEXPR_OP: return check_op(v, e);
@@ -405,7 +404,7 @@ static bool check_store(Verifier *v, const LStmt *s)
         return fault(v, "'%s' is added to atomically but need not be aligned", shown(b->name));
     if (s->b.v && (s->kind != LSTMT_STORE || !check_expr(v, s->b, TYPE_BOOL)))
         return v->fault || fault(v, "'%s' is added to past the caches", shown(b->name));
-    return check_expr(v, s->a, tessi_loop_value_type(b->type));
+    return check_expr(v, s->a, tessi_value_type(b->type));
 }
 
 static bool check_local(Verifier *v, const LStmt *s)

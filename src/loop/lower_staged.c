@@ -48,7 +48,7 @@ static void declare(Lower *l, const PlanGroup *group, Staged *c)
     const Stage *s = tessi_stage(l->g, c->plan->image);
     LBuffer b = { .name = tessi_sprintf(l->arena, "%s_shared", s->name),
                   .kind = LBUF_LOCAL,
-                  .type = s->type == TYPE_F16 ? TYPE_F32 : s->type,
+                  .type = tessi_value_type(s->type),
                   .n_dims = s->n_dims };
     tessi_plan_copy_shape(l->g, group, c->plan, &c->copy, c->size);
     for (uint8_t d = 0; d < s->n_dims; d++)

@@ -373,8 +373,7 @@ static void clear_rows(const Warps *t)
     tessi_kernel_threads(l, 0, "thread", t->group->block[0]);
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
-        const ScalarType s = tessi_stage(l->g, h->stage)->type,
-                         value = s == TYPE_F16 ? TYPE_F32 : s;
+        const ScalarType s = tessi_stage(l->g, h->stage)->type, value = tessi_value_type(s);
         for (int64_t row = -h->keep; row < 0; row++) {
             for (int64_t c = -h->left; c < t->columns + h->right; c++) {
                 element(t, h, row, c, to);

@@ -3,9 +3,9 @@
  *
  * "From the first value on" needs no special first round: an accumulator starts from a value that leaves every first value as it is, bit
  * for bit: -0 for real sums and fused multiply-adds, 1 for products, the extremes for min and max. */
+#include "loop/lower_window.h"
 #include "analysis/const_eval.h"
 #include "graph/graph_fold.h"
-#include "loop/lower_window.h"
 
 /* ---- Conditions known when compiling ------------------------------------------------------------------------------------- */
 
