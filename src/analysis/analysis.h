@@ -92,6 +92,5 @@ void tessi_analyse_footprints(Analysis *an, Arena *a);
 void tessi_analyse_ranges(Analysis *an, Arena *a);
 void tessi_analyse_masks(Analysis *an, Arena *a);
 void tessi_analyse_costs(Analysis *an, Arena *a);
-bool tessi_range_is_point(const ValueRange *r, ScalarType t);
 
 #endif

@@ -35,11 +35,6 @@ static ValueRange joined(ValueRange a, ValueRange b)
                          .maybe_nan = a.maybe_nan || b.maybe_nan };
 }
 
-bool tessi_range_is_point(const ValueRange *r, ScalarType t)
-{
-    return tessi_is_real(t) ? r->lo == r->hi && !r->maybe_nan : r->i.lo == r->i.hi;
-}
-
 /* ---- Integers ---------------------------------------------------------------------------------------------------------- */
 
 static ValueRange fit(ScalarType t, Interval i)

@@ -29,7 +29,6 @@ enum {
     POINTER_DEVICE = 9,
     MEMORY_HOST = 1,
     MEMORY_DEVICE = 2,
-    HOST_PORTABLE = 1,
     STREAM_NON_BLOCKING = 1,
     CAPTURE_THREAD_LOCAL = 1,
     LAST_SPECIAL_STREAM = 2 /* handles 1 and 2: the legacy and the per-thread default stream */
@@ -65,18 +64,6 @@ static CUdeviceptr device_address(const void *handle)
 }
 
 /* ---- Memory ---- */
-
-static uint64_t free_bytes(Device *base)
-{
-    CudaDevice *d = (CudaDevice *)base;
-    size_t left = 0, all = 0;
-    if (tessi_cuda_enter(d, NULL)) {
-        if (d->api.memory_info(&left, &all) != CUDA_OK)
-            left = 0;
-        tessi_cuda_leave(d);
-    }
-    return left;
-}
 
 static bool alloc(Device *base, size_t bytes, DeviceBuffer *b, Failure *f)
 {
@@ -114,27 +101,6 @@ static void part_free(Device *d, DeviceBuffer *b)
 {
     (void)d;
     (void)b; /* an address, nothing more */
-}
-
-static void *host_alloc(Device *base, size_t bytes)
-{
-    CudaDevice *d = (CudaDevice *)base;
-    void *p = NULL;
-    if (!tessi_cuda_enter(d, NULL))
-        return NULL;
-    if (d->api.host_alloc(&p, bytes, HOST_PORTABLE) != CUDA_OK)
-        p = NULL;
-    tessi_cuda_leave(d);
-    return p;
-}
-
-static void host_free(Device *base, void *p)
-{
-    CudaDevice *d = (CudaDevice *)base;
-    if (!tessi_cuda_enter(d, NULL))
-        return;
-    d->api.host_free(p);
-    tessi_cuda_leave(d);
 }
 
 static CUresult copy_linear(const CudaDevice *d, const DeviceCopy *c, CUstream stream)
@@ -392,13 +358,10 @@ static void close_device(Device *base)
 static const DeviceOps cuda_ops = {
     .close = close_device,
     .owns = owns,
-    .free_bytes = free_bytes,
     .alloc = alloc,
     .part = part,
     .part_free = part_free,
     .free = free_buffer,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
     .copy = copy,
     .fill = fill,
     .build = tessi_cuda_build,

@@ -41,15 +41,6 @@ void tessi_device_limit(Device *d, uint64_t most_bytes)
     d->most_bytes = most_bytes;
 }
 
-uint64_t tessi_device_free_bytes(Device *d)
-{
-    const uint64_t left = d->ops->free_bytes(d), used = atomic_load(&d->used_bytes);
-    const uint64_t allowed = !d->most_bytes         ? left
-                             : d->most_bytes > used ? d->most_bytes - used
-                                                    : 0;
-    return allowed < left ? allowed : left;
-}
-
 /* ---- Memory ---- */
 
 bool tessi_device_alloc(Device *d, size_t bytes, DeviceBuffer *b, Failure *f)
@@ -100,17 +91,6 @@ void tessi_device_free(Device *d, DeviceBuffer *b)
         atomic_fetch_sub(&d->used_bytes, b->bytes);
     }
     *b = (DeviceBuffer){ 0 };
-}
-
-void *tessi_device_host_alloc(Device *d, size_t bytes)
-{
-    return d->ops->host_alloc(d, bytes ? bytes : 1);
-}
-
-void tessi_device_host_free(Device *d, void *p)
-{
-    if (p)
-        d->ops->host_free(d, p);
 }
 
 bool tessi_device_copy(Device *d, const DeviceCopy *copy, DeviceStream stream, Failure *f)

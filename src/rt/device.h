@@ -57,8 +57,6 @@ const DeviceInfo *tessi_device_info(const Device *d);
 bool tessi_device_owns(Device *d, DeviceStream stream, void *buffer);
 /* From now on at most so many bytes of buffers; 0: as many as there are. */
 void tessi_device_limit(Device *d, uint64_t most_bytes);
-/* Bytes that can be allocated now, as far as the driver tells. */
-uint64_t tessi_device_free_bytes(Device *d);
 /* This device as a machine description; `key = value` lines. */
 void tessi_device_describe(const DeviceInfo *info, Text *out);
 
@@ -69,9 +67,6 @@ void tessi_device_free(Device *d, DeviceBuffer *b); /* leaves it empty; fine whe
 bool tessi_device_part(Device *d, void *whole, size_t offset, size_t bytes, DeviceBuffer *b,
                        Failure *f);
 void tessi_device_part_free(Device *d, DeviceBuffer *b);
-/* Memory of the host from which copies run beside kernels; plain memory where there is no such thing. NULL when it is short. */
-void *tessi_device_host_alloc(Device *d, size_t bytes);
-void tessi_device_host_free(Device *d, void *p);
 
 typedef enum DeviceCopyWay { DEVICE_TO_DEVICE, DEVICE_TO_HOST, DEVICE_WITHIN } DeviceCopyWay;
 typedef struct

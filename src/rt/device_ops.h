@@ -10,13 +10,10 @@
 typedef struct DeviceOps {
     void (*close)(Device *d);
     bool (*owns)(Device *d, DeviceStream stream, void *buffer);
-    uint64_t (*free_bytes)(Device *d);
     bool (*alloc)(Device *d, size_t bytes, DeviceBuffer *b, Failure *f);
     bool (*part)(Device *d, void *whole, size_t offset, size_t bytes, DeviceBuffer *b, Failure *f);
     void (*part_free)(Device *d, DeviceBuffer *b);
     void (*free)(Device *d, DeviceBuffer *b);
-    void *(*host_alloc)(Device *d, size_t bytes);
-    void (*host_free)(Device *d, void *p);
     bool (*copy)(Device *d, const DeviceCopy *copy, DeviceStream stream, Failure *f);
     bool (*fill)(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                  DeviceStream stream, Failure *f);

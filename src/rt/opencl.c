@@ -85,12 +85,6 @@ static cl_queue queue_of(const OpenclDevice *d, DeviceStream stream)
 
 /* ---- Memory ---- */
 
-static uint64_t free_bytes(Device *base)
-{
-    const uint64_t used = atomic_load(&base->used_bytes);
-    return used < base->info.memory_bytes ? base->info.memory_bytes - used : 0;
-}
-
 static bool alloc(Device *base, size_t bytes, DeviceBuffer *b, Failure *f)
 {
     OpenclDevice *d = (OpenclDevice *)base;
@@ -134,18 +128,6 @@ static bool part(Device *base, void *whole, size_t offset, size_t bytes, DeviceB
 static void part_free(Device *base, DeviceBuffer *b)
 {
     ((OpenclDevice *)base)->api.memory_release(b->handle);
-}
-
-static void *host_alloc(Device *d, size_t bytes)
-{
-    (void)d;
-    return malloc(bytes);
-}
-
-static void host_free(Device *d, void *p)
-{
-    (void)d;
-    free(p);
 }
 
 static cl_int copy_linear(const OpenclDevice *d, const DeviceCopy *c, cl_queue q)
@@ -325,13 +307,10 @@ static void close_device(Device *base)
 static const DeviceOps opencl_ops = {
     .close = close_device,
     .owns = owns,
-    .free_bytes = free_bytes,
     .alloc = alloc,
     .part = part,
     .part_free = part_free,
     .free = free_buffer,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
     .copy = copy,
     .fill = fill,
     .build = tessi_opencl_build,

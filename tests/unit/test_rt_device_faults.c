@@ -158,11 +158,6 @@ static CUresult fake_pointer_attribute(void *value, int attribute, CUdeviceptr p
     memcpy(value, &context, sizeof context);
     return next_call();
 }
-static CUresult fake_memory_info(size_t *left, size_t *all)
-{
-    *left = *all = 1 << 20;
-    return next_call();
-}
 static CUresult fake_memory_alloc(CUdeviceptr *p, size_t bytes)
 {
     int r = next_call();
@@ -174,19 +169,6 @@ static CUresult fake_memory_alloc(CUdeviceptr *p, size_t bytes)
 static CUresult fake_memory_free(CUdeviceptr p)
 {
     return drop((void *)(uintptr_t)p);
-}
-static CUresult fake_host_alloc(void **p, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    int r = next_call();
-    if (r == 0) {
-        *p = born(malloc(bytes));
-    }
-    return r;
-}
-static CUresult fake_host_free(void *p)
-{
-    return drop(p);
 }
 static CUresult copy_bytes(uintptr_t to, uintptr_t from, size_t n)
 {

@@ -58,18 +58,6 @@ CUresult stub_memory_free(CUdeviceptr p)
     return CUDA_OK;
 }
 
-CUresult stub_host_alloc(void **p, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    return made(*p = calloc(bytes, 1));
-}
-
-CUresult stub_host_free(void *p)
-{
-    free(p);
-    return CUDA_OK;
-}
-
 CUresult stub_function_attribute(int *value, int attribute, CUfunction k)
 {
     (void)attribute;
