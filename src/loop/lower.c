@@ -121,6 +121,13 @@ const char *tessi_group_comment(Lower *l, const PlanGroup *group)
     return tessi_text_str(&t);
 }
 
+const PlanFacts *tessi_lower_facts(Lower *l)
+{
+    if (!l->facts)
+        l->facts = tessi_plan_facts(l->arena, l->g);
+    return l->facts;
+}
+
 LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment)
 {
     LFunction f = { .name = name, .comment = comment };

@@ -347,9 +347,7 @@ static const PlanCarries *carries_of(Lower *l, const Job *job)
     for (uint32_t i = 0; i < job->n; i++)
         if (!is_copied(l, job, i))
             stage[n++] = job->stage[i];
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
-    tessi_plan_carries(l->facts, l->plan, stage, n, carries);
+    tessi_plan_carries(tessi_lower_facts(l), l->plan, stage, n, carries);
     return carries->n ? carries : NULL;
 }
 

@@ -173,7 +173,7 @@ typedef struct Lower {
     ExprDeps *deps;         /* by ExprId */
     LBufferId *buffer;      /* by StageId: where it is stored */
     Place *place;           /* by StageId */
-    const PlanFacts *facts; /* made for the first group with tiles */
+    const PlanFacts *facts; /* tessi_lower_facts */
     uint32_t tile_depth;    /* of the scope of the tile in hand */
     LBufferId *table;       /* by TableId */
     LExprId *size;          /* by SizeId */
@@ -198,14 +198,15 @@ typedef struct Lower {
 /* ---- lower.c ---- */
 /* A new function with its scope open; valid until the next. */
 LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment);
+/* What the planners know about the graph, found out when it is first asked for. */
+const PlanFacts *tessi_lower_facts(Lower *l);
 const char *tessi_group_comment(Lower *l, const PlanGroup *group);
 /* A function that copies a stage. */
 void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment);
-/* ---- lower_size.c ---- */
-LExprId tessi_lower_size(Lower *l, SizeId id);
-/* ---- lower.c ---- */
 LBufferId tessi_lower_table(Lower *l, TableId id);
 uint8_t tessi_loop_dims(const Lower *l, LBufferId b);
+/* ---- lower_size.c ---- */
+LExprId tessi_lower_size(Lower *l, SizeId id);
 LExprId tessi_lower_lin(Lower *l, const Lin *a);
 
 /* ---- lower_scope.c ---- */
@@ -346,6 +347,7 @@ void tessi_carry_next(Lower *l, const Nest *nest, const Coord *last, LExprId *ou
 /* Ends a step. */
 void tessi_carry_set(Lower *l, const Nest *nest, const LExprId *value);
 /* ---- lower_nest.c ---- */
+const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);
 /* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. Nests
  * with strips have another around it. */
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
@@ -547,9 +549,9 @@ void tessi_lower_median(Lower *l, const PlanGroup *group);
 void tessi_kernel_median(Lower *l, const PlanGroup *group);
 /* ---- lower_tile.c ---- */
 void tessi_lower_tiles(Lower *l, const PlanGroup *group);
+/* ---- lower_reduce.c ---- */
 void tessi_lower_reduction(Lower *l, const PlanGroup *group);
 void tessi_lower_histogram(Lower *l, const PlanGroup *group);
-const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);
 
 /* Short forms of the constructors. */
 LExprId tessi_l_op(Lower *l, Op op, LExprId a, LExprId b);

@@ -523,8 +523,6 @@ static Tiles new_tiles(Lower *l, const PlanGroup *group)
     Tiles t = { .l = l, .group = group, .n_dims = group->n_dims };
     t.y = (uint8_t)(t.n_dims - 2);
     t.extent = ARENA_NEW_ARRAY(l->arena, PlanExtent, group->passes.n + 1);
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
     return t;
 }
 
@@ -562,7 +560,7 @@ static void take_images(const Tiles *t, const Part *part, PatchList *patches)
             frame[i].beyond[k] = part[i].nest.beyond[t->y + k];
         }
     }
-    const int64_t passes = tessi_plan_shared_bytes(l->facts, t->group, t->extent);
+    const int64_t passes = tessi_plan_shared_bytes(tessi_lower_facts(l), t->group, t->extent);
     tessi_frame_patches(l, frame, n, PLAN_MAX_SHARED_BYTES - passes, patches);
     bool any = false;
     VEC_FOREACH (const Patch, p, patches)
@@ -610,13 +608,11 @@ void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame)
     static const char *const name[] = { "ends", "sides" };
     static const char *const where[] = { "above and below", "left and right of" };
     const Plan *plan = l->plan;
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
     for (int side = 0; side < 2; side++) {
         Plan *own = ARENA_NEW(l->arena, Plan);
         PlanGroup *tiles = ARENA_NEW(l->arena, PlanGroup);
         PlanRegions regions = { 0 };
-        tessi_plan_frame(l->facts, plan, group, side, own, tiles, &regions);
+        tessi_plan_frame(tessi_lower_facts(l), plan, group, side, own, tiles, &regions);
         Tiles t = new_tiles(l, tiles);
         t.regions = regions;
         tessi_plan_extents(tiles, &t.regions, t.extent);
@@ -636,7 +632,7 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
 {
     const bool edges = group->split == SPLIT_EDGES;
     Tiles t = new_tiles(l, group);
-    tessi_plan_regions(l->facts, l->plan, group, &t.regions);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
     tessi_plan_extents(group, &t.regions, t.extent);
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
         group->resident;

@@ -64,15 +64,13 @@ StagedList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *n
         return NULL;
     StagedList *list = ARENA_NEW(l->arena, StagedList);
     list->n_dims = nest->n_dims;
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         Staged c = { .plan = staged };
         if (staged->in == STAGED_CONSTANT) {
             l->place[staged->image.v].copy = l->constant[staged->image.v];
             continue;
         }
-        tessi_plan_copied(l->facts, l->plan, group, staged, &c.copy);
+        tessi_plan_copied(tessi_lower_facts(l), l->plan, group, staged, &c.copy);
         declare(l, group, &c);
         if (c.copy.whole)
             l->place[staged->image.v].copy = c.buffer;

@@ -299,10 +299,8 @@ static void open_steps(Tiles *t, const Stage *s)
 void tessi_lower_tiles(Lower *l, const PlanGroup *group)
 {
     Tiles t = { .l = l, .group = group };
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
     const Stage *s = tessi_stage(l->g, group->members.at[0]);
-    tessi_plan_regions(l->facts, l->plan, group, &t.regions);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
     int loops = open_tiles(&t, s);
     if (group->roll) {
         open_steps(&t, s);

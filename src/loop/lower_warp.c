@@ -70,13 +70,11 @@ static void find_part(const Warps *t, uint32_t i)
 static Warps new_warps(Lower *l, const PlanGroup *group)
 {
     Warps t = { .l = l, .group = group, .n_dims = group->n_dims, .n_parts = group->passes.n + 1 };
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
     t.y = (uint8_t)(t.n_dims - 2);
     t.rows = group->outputs[1];
     t.columns = group->outputs[0];
-    tessi_plan_regions(l->facts, l->plan, group, &t.regions);
-    tessi_plan_warp(l->facts, l->plan, group, &t.warp);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
+    tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
     t.part = ARENA_NEW_ARRAY(l->arena, Part, t.n_parts);
     l->n_loop_dims = t.n_dims;
     l->inside_last = l->inside_rows = false;

@@ -5,10 +5,10 @@
 #include "graph/graph_walk.h"
 #include "plan/plan.h"
 
-/* Functions larger than this (in expression nodes, inlined stages multiplied out) would take a C compiler too long. */
 /* A block of rows with more nodes than this takes a C compiler longer than it saves. */
 enum { PLAN_BLOCK_NODES = 1600, PLAN_BLOCK_ROWS = 8 };
 enum { PLAN_MANY_POINTS = 1 << 20, PLAN_MAX_WRITTEN_OUT = 8192 };
+/* Functions larger than this (in expression nodes, inlined stages multiplied out) would take a C compiler too long. */
 enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
 
 /* One read of a producer in the bodies of a stage; of a reduction, its source. */

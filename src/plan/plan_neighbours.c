@@ -68,15 +68,19 @@ static void remove_group(Plan *p, uint32_t i)
     p->groups.n--;
 }
 
+static void take_out(StageList *list, StageId s)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < list->n; k++)
+        if (list->at[k].v != s.v)
+            list->at[kept++] = list->at[k];
+    list->n = kept;
+}
+
 static void remove_stage(PlanGroup *group, uint32_t pass, StageId s)
 {
-    PlanPass *from = &group->passes.at[pass];
-    uint32_t kept = 0;
-    for (uint32_t k = 0; k < from->stages.n; k++)
-        if (from->stages.at[k].v != s.v)
-            from->stages.at[kept++] = from->stages.at[k];
-    from->stages.n = kept;
-    if (kept)
+    take_out(&group->passes.at[pass].stages, s);
+    if (group->passes.at[pass].stages.n)
         return;
     for (; pass + 1 < group->passes.n; pass++)
         group->passes.at[pass] = group->passes.at[pass + 1];
@@ -96,12 +100,8 @@ static void remove_member(const Editor *e, Plan *p, StageId s)
 {
     for (uint32_t i = 0; i < p->groups.n; i++) {
         PlanGroup *group = &p->groups.at[i];
-        uint32_t kept = 0;
-        for (uint32_t k = 0; k < group->members.n; k++)
-            if (group->members.at[k].v != s.v)
-                group->members.at[kept++] = group->members.at[k];
-        group->members.n = kept;
-        if (kept)
+        take_out(&group->members, s);
+        if (group->members.n)
             group->name = tessi_stage(e->f->g, group->members.at[0])->name;
         else
             remove_group(p, i--);
