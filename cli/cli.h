@@ -52,7 +52,6 @@ void cli_warn(const char *fmt, ...);
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file: with the file in front unless it is in the sentence. */
 int cli_fail_about(const char *path, const char *sentence);
-bool cli_color(const CommandLine *line);
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
 /* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */
 typedef struct Progress Progress;
@@ -71,7 +70,6 @@ typedef struct Session {
 } Session;
 /* Reads and compiles the program; binds inputs and numbers when `bind`. False after saying why. */
 bool cli_open(const CommandLine *line, Session *s, bool bind);
-bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const char *path);
 void cli_close(Session *s);
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */

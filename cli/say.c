@@ -64,7 +64,7 @@ int cli_fail_about(const char *path, const char *sentence)
     return is_named ? cli_fail("%s", sentence) : cli_fail("%s: %s", path, sentence);
 }
 
-bool cli_color(const CommandLine *line)
+static bool wants_color(const CommandLine *line)
 {
     if (line->color != SWITCH_AUTO)
         return line->color == SWITCH_ALWAYS;
@@ -77,7 +77,8 @@ void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warni
         return;
     if (!warnings_too && !tess_diags_errors(diags))
         return;
-    fputs(line->json_diagnostics ? tess_diags_json(diags) : tess_diags_text(diags, cli_color(line)),
+    fputs(line->json_diagnostics ? tess_diags_json(diags)
+                                 : tess_diags_text(diags, wants_color(line)),
           stderr);
 }
 

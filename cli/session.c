@@ -216,7 +216,7 @@ static bool fit_channels(const CommandLine *line, const tess_info *info, const c
 }
 
 /* Integer samples may stand in for bool images when they are 0 or 1; everything else follows tess_image_convert. */
-bool cli_bind_image(const CommandLine *line, Session *s, size_t input, const char *path)
+static bool bind_image(const CommandLine *line, Session *s, size_t input, const char *path)
 {
     tess_info info = { .struct_size = sizeof info };
     tess_program_input(s->program, input, &info);
@@ -273,7 +273,7 @@ static bool bind_named(const CommandLine *line, Session *s, const char *word, si
         return cli_fail("'%s' is given twice", info.name), false;
     s->given[index] = true;
     if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
-        return cli_bind_image(line, s, index, value);
+        return bind_image(line, s, index, value);
     double number;
     if (!parse_number(value, &number)) {
         cli_fail("'%s' is no number for '%s'", value, info.name);
@@ -297,7 +297,7 @@ static bool bind_next_image(const CommandLine *line, Session *s, const char *pat
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(s->program, i, &info);
         if ((info.kind == TESS_IMAGE || info.kind == TESS_MASK) && !s->images[i])
-            return cli_bind_image(line, s, i, path);
+            return bind_image(line, s, i, path);
     }
     cli_fail("no image is left to bind %s to", path);
     return false;

@@ -99,8 +99,8 @@ static bool same_shape(const DLTensor *a, const DLTensor *b)
            && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
 
-bool tessi_device_copy_tensor(const GpuContext *c, const DLTensor *from, const DLTensor *to,
-                              DeviceStream stream, Failure *f)
+/* Between the device and anywhere; waits. */
+static bool copy_tensor(const GpuContext *c, const DLTensor *from, const DLTensor *to, Failure *f)
 {
     GpuImage source, target;
     if (!same_shape(from, to))
@@ -111,8 +111,8 @@ bool tessi_device_copy_tensor(const GpuContext *c, const DLTensor *from, const D
     if (source.n_dims != target.n_dims)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "only row dimensions of an image may be strided");
-    const bool ok = tessi_gpu_copy_image(c->device, &target, &source, stream, f);
-    return tessi_device_synchronise(c->device, stream, ok ? f : NULL) && ok;
+    const bool ok = tessi_gpu_copy_image(c->device, &target, &source, NULL, f);
+    return tessi_device_synchronise(c->device, NULL, ok ? f : NULL) && ok;
 }
 
 bool tessi_fetch_image(tess_program *p, const Image *image, const BoundImage *b, InterpImage *im,
@@ -149,7 +149,7 @@ tess_status tess_image_copy(tess_program *p, const DLTensor *from, const DLTenso
     bool ok = tessi_on_device(from) || tessi_on_device(to)
               || tessi_failf(f, TESS_ERROR_ARGUMENT, "neither image is in device memory");
     GpuContext *c = ok ? tessi_gpu_context_of(p, tessi_on_device(from) ? from : to, f) : NULL;
-    ok = c && tessi_device_copy_tensor(c, from, to, NULL, f);
+    ok = c && copy_tensor(c, from, to, f);
     mtx_unlock(&p->lock);
     return ok ? TESS_OK : (tess_status)f->status;
 }

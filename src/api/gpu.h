@@ -194,8 +194,5 @@ void tessi_device_image_free(OwnedTensor *t); /* its device memory */
 /* Brings an image in device memory to fresh memory of the host, to be freed by the caller; *im is changed to it. Other images stay. */
 bool tessi_fetch_image(tess_program *p, const Image *image, const BoundImage *b, InterpImage *im,
                        void **memory, Failure *f);
-/* Between the device and anywhere; waits. */
-bool tessi_device_copy_tensor(const GpuContext *c, const DLTensor *from, const DLTensor *to,
-                              DeviceStream stream, Failure *f);
 
 #endif

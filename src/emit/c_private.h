@@ -277,8 +277,6 @@ void tessi_c_program(CWriter *w, bool is_static);
 void tessi_c_check_sizes(CWriter *w, const char *otherwise);
 /* A table as an array. */
 void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name);
-/* The tables among the buffers that are used; they have their names. */
-void tessi_c_used_tables(CWriter *w, const bool *used);
 
 /* ---- c_file.c ---- */
 /* The comment before the public function: what it returns, and its arguments. */

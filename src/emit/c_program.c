@@ -122,7 +122,8 @@ void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char
     tessi_text_add(w->out, "};\n");
 }
 
-void tessi_c_used_tables(CWriter *w, const bool *used)
+/* The tables among the buffers that are used; they have their names. */
+static void used_tables(CWriter *w, const bool *used)
 {
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         if (w->p->buffers.at[i].kind == LBUF_TABLE && used[i])
@@ -436,7 +437,7 @@ void tessi_c_program(CWriter *w, bool is_static)
     for (uint32_t i = 0; i < p->functions.n; i++)
         group(w, &p->functions.at[i], function[i], &groups);
     w->out = out;
-    tessi_c_used_tables(w, groups.buffer_used);
+    used_tables(w, groups.buffer_used);
     if (w->run_name)
         workspace_functions(w, &names);
     tessi_text_add(out, tessi_text_str(&functions));

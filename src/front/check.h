@@ -174,7 +174,6 @@ TExpr *tessi_check_binary(Checker *c, Span span, AstOperator op, TExpr *a, TExpr
 TExpr *tessi_check_unary(Checker *c, Span span, AstOperator op, TExpr *a);
 TExpr *tessi_check_select(Checker *c, Span span, TExpr *cond, TExpr *a, TExpr *b);
 TExpr *tessi_check_condition(Checker *c, TExpr *e); /* as bool */
-bool tessi_check_literal_fits(const TExpr *e, ScalarType t);
 
 /* ---- static_eval.c ---------------------------------------------------------------------------------------------- */
 typedef struct WindowPoint { /* values of the variables of the windows around an expression */
@@ -264,14 +263,11 @@ Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e);
 uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale,
                                 const TBorder *border);
 Operand tessi_check_call(Checker *c, const AstExpr *e);
-/* Calls a vector function; results go to `out` (an error gives one error operand). */
 typedef VEC(Operand) Operands;
-void tessi_check_vector_call(Checker *c, const AstExpr *e, const AstFunction *f, Operands *out);
 void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *operands, Span call,
                              BorderInForce rule, Operands *out);
 /* An expression that may give several results: a call of a vector function. */
 void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out);
-Operand tessi_check_reduction(Checker *c, const AstExpr *e);
 bool tessi_is_reduction(const char *name);
 Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base);
 Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span);
@@ -290,6 +286,5 @@ void tessi_check_uncalled(Checker *c);
 /* Types or constants of the function come from the call. */
 bool tessi_check_depends_on_call(const AstFunction *f);
 void tessi_check_mark_used(Typed *t);
-bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value);
 
 #endif

@@ -269,7 +269,8 @@ void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *op
         VEC_PUSH(c->a, out, results.at[i]);
 }
 
-void tessi_check_vector_call(Checker *c, const AstExpr *e, const AstFunction *f, Operands *out)
+/* Calls a vector function; results go to `out` (an error gives one error operand). */
+static void call_vector(Checker *c, const AstExpr *e, const AstFunction *f, Operands *out)
 {
     BorderInForce rule;
     Operand error = tessi_operand_error(e->span);
@@ -285,7 +286,7 @@ void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
 {
     const AstFunction *f = e->kind == AST_CALL ? tessi_check_function_named(c, e->name.text) : NULL;
     if (f && !f->is_stencil) {
-        tessi_check_vector_call(c, e, f, out);
+        call_vector(c, e, f, out);
     } else {
         Operand o = tessi_check_vector(c, e);
         VEC_PUSH(c->a, out, o);
@@ -377,7 +378,7 @@ static Operand histogram(Checker *c, const AstExpr *e, Operand o)
     return tessi_operand_image(v, e->span);
 }
 
-Operand tessi_check_reduction(Checker *c, const AstExpr *e)
+static Operand check_reduction(Checker *c, const AstExpr *e)
 {
     bool is_histogram = tessi_streq(e->name.text, "histogram");
     uint32_t expected = is_histogram ? 2 : 1;
@@ -418,14 +419,14 @@ Operand tessi_check_call(Checker *c, const AstExpr *e)
     if (f && f->is_stencil)
         return stencil_call(c, e, f);
     if (!f && tessi_is_reduction(e->name.text))
-        return tessi_check_reduction(c, e);
+        return check_reduction(c, e);
     if (!f && tessi_is_builtin(e->name.text))
         return tessi_check_expression_on_images(c, e);
     if (!f) {
         unknown_function(c, e);
         return tessi_operand_error(e->span);
     }
-    tessi_check_vector_call(c, e, f, &results);
+    call_vector(c, e, f, &results);
     if (results.n == 1)
         return results.at[0];
     Diag *d = CHECK_DIAG(c, DIAG_RESULT_COUNT, e->span, f->name.text, (long long)results.n);

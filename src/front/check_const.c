@@ -156,7 +156,7 @@ bool tessi_check_const_i32(Checker *c, const AstExpr *ast, const char *what, int
     return true;
 }
 
-bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value)
+static bool assign_const(Checker *c, const AstStmt *s, TExpr **value)
 {
     bool typed = s->has_type && !tessi_check_is_any(&s->type);
     TExpr *e = constant(c, s->value, "a const value", !typed);
@@ -182,7 +182,7 @@ bool tessi_check_assign_const(Checker *c, const AstStmt *s, TExpr **value)
 void tessi_check_const_stmt(Checker *c, const AstStmt *s)
 {
     TExpr *value;
-    bool ok = tessi_check_assign_const(c, s, &value);
+    bool ok = assign_const(c, s, &value);
     Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
     if (!sym)
         return;

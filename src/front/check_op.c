@@ -8,7 +8,7 @@ typedef struct OpTypes {
     TType result; /* converted to this afterwards (original dialect: sqrt of an int is an int) */
 } OpTypes;
 
-bool tessi_check_literal_fits(const TExpr *e, ScalarType t)
+static bool literal_fits(const TExpr *e, ScalarType t)
 {
     Interval r, range = tessi_type_range(t);
     if (e->type.kind != TT_UNTYPED_INT || tessi_is_real(t))
@@ -50,10 +50,10 @@ static TType meet(TExpr *const *e, const TType *t, uint32_t n, bool keep, bool r
     if (reals)
         s = real_of(s);
     for (uint32_t i = 0; i < n; i++) {
-        if (t[i].kind != TT_UNTYPED_INT || tessi_is_real(s) || tessi_check_literal_fits(e[i], s))
+        if (t[i].kind != TT_UNTYPED_INT || tessi_is_real(s) || literal_fits(e[i], s))
             continue;
         s = tessi_promote(s);
-        if (!tessi_check_literal_fits(e[i], s))
+        if (!literal_fits(e[i], s))
             s = TYPE_I64;
     }
     return tessi_tt_scalar(s);
@@ -170,7 +170,7 @@ static bool number_rule(const Checker *c, OpRule rule, TExpr *const *e, const TT
     if ((rule == RULE_COMPARE || rule == RULE_REAL_BOOL) && tessi_tt_is_untyped(m)) {
         bool small = true;
         for (uint32_t i = 0; i < n; i++)
-            small &= tessi_check_literal_fits(e[i], TYPE_I32);
+            small &= literal_fits(e[i], TYPE_I32);
         for (uint32_t i = 0; i < n; i++)
             o->operand[i] = tessi_tt_scalar(m.kind == TT_UNTYPED_REAL ? TYPE_F64
                                             : small                   ? TYPE_I32

@@ -63,12 +63,7 @@ void tessi_lower_limit(Lower *l, Span span, const char *what, int64_t most);
 SizeId tessi_lower_size_expr(Lower *l, const TExpr *e);
 bool tessi_size_at_most(
     Graph *g, SizeId a,
-    SizeId b);         /* a <= b whatever the parameters (>= 1) are; false: not proved */
-typedef struct Reach { /* offsets of the reads of an argument, in one dimension */
-    int64_t lo, hi;
-    bool any;
-} Reach;
-bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach);
+    SizeId b); /* a <= b whatever the parameters (>= 1) are; false: not proved */
 bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body);
 /* Points a stencil without border rules computes (original dialect): first, and how many fewer than the size at the end. */
 bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first,
@@ -90,14 +85,10 @@ ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool
 TableId tessi_lower_mask_table(Lower *l, const TMask *m, ScalarType type);
 ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
-bool tessi_lower_affine(LBody *b, const TExpr *e, StaticAffine *out);
 const LWindow *tessi_lower_find_window(const LBody *b, const TWindow *w);
 
 /* lower_stage.c, lower_place.c */
-/* Diagnoses a size that the graph cannot carry. */
-void tessi_lower_check_size(Lower *l, SizeId size, Span span, const char *name);
 StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage *s);
-const char *tessi_lower_stage_name(Lower *l, const TValue *v, uint32_t channel);
 ExprId tessi_lower_copy_load(Lower *l, StageId producer, uint32_t skip, const SizeId *add);
 void tessi_lower_call(Lower *l, const TValue *v, LValue *out);
 void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out);

@@ -10,7 +10,7 @@ const LWindow *tessi_lower_find_window(const LBody *b, const TWindow *w)
     return NULL;
 }
 
-bool tessi_lower_affine(LBody *b, const TExpr *e, StaticAffine *out)
+static bool affine_of(LBody *b, const TExpr *e, StaticAffine *out)
 {
     return tessi_static_affine(e, b->point, out);
 }
@@ -97,7 +97,7 @@ ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sc
                                          .index = tessi_lower_expr(l, b, read->index[d], 0) };
             continue;
         }
-        if (!tessi_lower_affine(b, read->index[d], &a)) {
+        if (!affine_of(b, read->index[d], &a)) {
             tessi_lower_limit(l, e->span, "window variables in an offset", MAX_ACCESS_TERMS);
             a = (StaticAffine){ 0 };
         }

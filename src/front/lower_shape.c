@@ -1,6 +1,12 @@
 /* front/lower_shape: sizes: expressions over the parameters, what is provably inside, the shape of a stencil's result. */
 #include "front/lower.h"
 
+/* Offsets of the reads of an argument, in one dimension. */
+typedef struct Reach {
+    int64_t lo, hi;
+    bool any;
+} Reach;
+
 SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
 {
     Graph *g = l->g;
@@ -168,7 +174,7 @@ static void extend_mask(const TExpr *e, uint32_t dim, Reach *r)
     }
 }
 
-bool tessi_lower_reach(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach)
+static bool reach_of(Lower *l, const TInstance *inst, uint32_t slot, uint32_t dim, Reach *reach)
 {
     *reach = (Reach){ 0 };
     VEC_FOREACH (TExpr *const, e, &inst->reads) {
@@ -188,7 +194,7 @@ static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId 
 {
     Graph *g = l->g;
     Reach r;
-    if (!tessi_lower_reach(l, v->inst, slot, d, &r))
+    if (!reach_of(l, v->inst, slot, d, &r))
         return false;
     if (!r.any)
         return true;
@@ -238,7 +244,7 @@ bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *firs
         Reach r;
         if (arg->kind != TARG_IMAGE || !arg->relative || v->args.at[i].border.written)
             continue;
-        if (!tessi_lower_reach(l, v->inst, i, dim, &r))
+        if (!reach_of(l, v->inst, i, dim, &r))
             return false;
         int64_t s = arg->scale[dim], neg = r.any && r.lo < 0 ? r.lo : 0;
         int64_t pos = r.any && r.hi > 0 ? r.hi : 0;

@@ -1,7 +1,7 @@
 /* front/lower_stage: stencil calls: one stage a channel. */
 #include "front/lower.h"
 
-const char *tessi_lower_stage_name(Lower *l, const TValue *v, uint32_t channel)
+static const char *stage_name(Lower *l, const TValue *v, uint32_t channel)
 {
     const char *name = v->name ? v->name : v->inst && v->inst->name[0] ? v->inst->name : "value";
     if (v->type.kind != TT_STRUCT)
@@ -9,7 +9,8 @@ const char *tessi_lower_stage_name(Lower *l, const TValue *v, uint32_t channel)
     return tessi_sprintf(l->a, "%s.%s", name, v->type.st->field[channel].name);
 }
 
-void tessi_lower_check_size(Lower *l, SizeId size, Span span, const char *name)
+/* Diagnoses a size that the graph cannot carry. */
+static void check_size(Lower *l, SizeId size, Span span, const char *name)
 {
     if (tessi_size_is_valid(l->g, size))
         return;
@@ -20,15 +21,15 @@ void tessi_lower_check_size(Lower *l, SizeId size, Span span, const char *name)
 
 StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage *s)
 {
-    s->name = tessi_lower_stage_name(l, v, channel);
+    s->name = stage_name(l, v, channel);
     s->span = v->span;
     s->type = tessi_lower_field(v->type, channel);
     for (uint32_t d = 0; d < s->n_dims; d++)
-        tessi_lower_check_size(l, s->size[d], v->span, s->name);
+        check_size(l, s->size[d], v->span, s->name);
     VEC_FOREACH (const Piece, p, &s->pieces) {
         for (uint32_t d = 0; d < s->n_dims; d++) {
-            tessi_lower_check_size(l, p->offset[d], v->span, s->name);
-            tessi_lower_check_size(l, p->count[d], v->span, s->name);
+            check_size(l, p->offset[d], v->span, s->name);
+            check_size(l, p->count[d], v->span, s->name);
         }
     }
     if (l->g->stages.n > l->max_stages)

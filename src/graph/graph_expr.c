@@ -97,7 +97,7 @@ ExprId tessi_expr_real(Graph *g, ScalarType t, double f)
 }
 
 /* ---- Operators -------------------------------------------------------------------------------------------------------- */
-bool tessi_op_accepts(Op op, ScalarType t)
+static bool op_accepts(Op op, ScalarType t)
 {
     if (op == OP_ROUND16)
         return t == TYPE_F32;
@@ -120,7 +120,7 @@ static ScalarType operand_type(const Graph *g, const Expr *e)
 bool tessi_op_well_typed(const Graph *g, const Expr *e)
 {
     ScalarType t = operand_type(g, e);
-    if (e->n_args != tessi_op_info(e->op)->n_args || !tessi_op_accepts(e->op, t))
+    if (e->n_args != tessi_op_info(e->op)->n_args || !op_accepts(e->op, t))
         return false;
     for (uint32_t k = 0; k < e->n_args; k++) {
         ScalarType want = e->op == OP_SELECT && k == 0 ? TYPE_BOOL : t;

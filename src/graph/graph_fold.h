@@ -7,8 +7,6 @@
 /* A simpler expression with the same bits for every argument, or none. `e` is well typed and not interned yet. */
 ExprId tessi_fold_op(Graph *g, const Expr *e);
 
-/* Whether the operator is defined on values of this type. */
-bool tessi_op_accepts(Op op, ScalarType t);
 /* Number and types of the arguments of an EXPR_OP are as the operator wants them. */
 bool tessi_op_well_typed(const Graph *g, const Expr *e);
 /* What a window without points gives. */

@@ -43,7 +43,7 @@ SizeId tessi_rewrite_size(Rewrite *r, SizeId id)
     return sum;
 }
 
-WindowId tessi_rewrite_window(Rewrite *r, WindowId id)
+static WindowId window_of(Rewrite *r, WindowId id)
 {
     return r->from == r->to ? id : tessi_graph_window(r->to, tessi_window(r->from, id));
 }
@@ -65,7 +65,7 @@ static AccessId rebuild_access(Rewrite *r, AccessId id)
             dim->index = mapped(r, dim->index);
         dim->add = tessi_rewrite_size(r, dim->add);
         for (uint32_t k = 0; k < dim->n_terms; k++)
-            dim->term[k].window = tessi_rewrite_window(r, dim->term[k].window);
+            dim->term[k].window = window_of(r, dim->term[k].window);
     }
     if (a.outside.v)
         a.outside = mapped(r, a.outside);
@@ -87,14 +87,14 @@ ExprId tessi_rewrite_rebuild(Rewrite *r, const Expr *e)
     case EXPR_SCALAR: return tessi_expr_scalar(to, e->ref);
     case EXPR_INDEX: return tessi_expr_index(to, e->ref);
     case EXPR_SIZE: return tessi_expr_size(to, tessi_rewrite_size(r, e->size));
-    case EXPR_WINVAR: return tessi_expr_winvar(to, tessi_rewrite_window(r, e->window), e->ref);
+    case EXPR_WINVAR: return tessi_expr_winvar(to, window_of(r, e->window), e->ref);
     case EXPR_TABLE: {
         bool same = r->from == to;
         TableId t = same ? e->table : tessi_graph_table(to, tessi_table(r->from, e->table));
         return tessi_expr_table(to, t, arg[0]);
     }
     case EXPR_WINDOW: {
-        WindowId w = tessi_rewrite_window(r, e->window);
+        WindowId w = window_of(r, e->window);
         ExprId sum = e->fused ? tessi_expr_window_fused(to, w, arg[0], arg[1])
                               : tessi_expr_window(to, e->reduction, w, arg[0], arg[1]);
         return tessi_expr_asked(to, sum, tessi_expr_request(r->from, e));

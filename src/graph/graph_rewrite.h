@@ -21,9 +21,8 @@ void tessi_rewrite_init(Rewrite *r, const Graph *from, Graph *to, Arena *scratch
 ExprId tessi_rewrite_expr(Rewrite *r, ExprId root);
 /* `e` with its parts replaced by what they became. */
 ExprId tessi_rewrite_rebuild(Rewrite *r, const Expr *e);
-/* A size, window or table of `from` in `to`. */
+/* A size of `from` in `to`. */
 SizeId tessi_rewrite_size(Rewrite *r, SizeId id);
-WindowId tessi_rewrite_window(Rewrite *r, WindowId id);
 
 /* Replaces the variables of one window by constants in many roots: the body of a window, tap after tap. Returns how many expressions
  * depend on them. */

@@ -118,7 +118,8 @@ void tessi_fourier_tables(Transform *t)
     t->frequency = new_table(t, "frequency", TYPE_I32, frequency, n);
 }
 
-Complex tessi_fourier_wave(const Transform *t, LBufferId sine, LExprId at)
+/* cos and sin of 2 pi at / n, for 0 <= at < n, from a table of sines. */
+static Complex wave_at(const Transform *t, LBufferId sine, LExprId at)
 {
     LoopProgram *p = t->l->p;
     LExprId later = tessi_f_add(t, at, t->n / 4);
@@ -158,7 +159,7 @@ Complex tessi_fourier_of_mask(const Transform *t, LBufferId weights, LExprId fre
     at = tessi_scope_let(l, "at", at);
     LExprId w = weights.v ? tessi_f_load(t, weights, i, j) : tessi_fourier_weight(t, i, j);
     w = tessi_scope_let(l, "w", w);
-    const Complex wave = tessi_fourier_wave(t, t->sine, at);
+    const Complex wave = wave_at(t, t->sine, at);
     tessi_lower_set(l, re, tessi_f_fma(t, w, wave.re, tessi_lexpr_var(l->p, re)));
     tessi_lower_set(l, im, tessi_f_fma(t, w, wave.im, tessi_lexpr_var(l->p, im)));
     tessi_scope_close(l);
@@ -271,7 +272,7 @@ static Complex times(const Transform *t, Complex a, Complex factor)
                       tessi_f_fma(t, a.re, factor.im, tessi_l_op(l, OP_MUL, a.im, factor.re)) };
 }
 
-bool tessi_fourier_has_factors(const Butterfly *b)
+static bool has_factors(const Butterfly *b)
 {
     return b->size > b->radix;
 }
@@ -279,9 +280,9 @@ bool tessi_fourier_has_factors(const Butterfly *b)
 void tessi_fourier_factors(const Transform *t, Butterfly *b, LBufferId sine, LExprId j)
 {
     Lower *l = t->l;
-    for (uint32_t r = 1; r < b->radix && tessi_fourier_has_factors(b); r++) {
+    for (uint32_t r = 1; r < b->radix && has_factors(b); r++) {
         const LExprId step = tessi_l_int(l, (int64_t)r * (t->n / b->size));
-        const Complex wave = tessi_fourier_wave(t, sine, tessi_l_op(l, OP_MUL, j, step));
+        const Complex wave = wave_at(t, sine, tessi_l_op(l, OP_MUL, j, step));
         const LExprId s = tessi_lexpr_cast(l->p, t->type, wave.im);
         b->factor[r].re = tessi_scope_let(l, "c", tessi_lexpr_cast(l->p, t->type, wave.re));
         b->factor[r].im = tessi_scope_let(l, "s", b->back ? s : tessi_f_neg(t, s));
@@ -290,7 +291,7 @@ void tessi_fourier_factors(const Transform *t, Butterfly *b, LBufferId sine, LEx
 
 void tessi_fourier_butterfly(const Transform *t, const Butterfly *b, Complex *v)
 {
-    const bool factors = tessi_fourier_has_factors(b);
+    const bool factors = has_factors(b);
     for (uint32_t r = 1; r < b->radix && factors && b->back; r++)
         v[r] = times(t, v[r], b->factor[r]);
     (b->radix == MOST_RADIX ? eight : four)(t, v, b->back);

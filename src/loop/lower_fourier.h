@@ -42,8 +42,6 @@ Columns tessi_fourier_columns(const Transform *t, const char *name, LBufferKind 
 LBufferId tessi_fourier_sine(const Transform *t, const char *name, ScalarType type);
 /* The tables that the transform of the mask takes: `sine` and `frequency`. */
 void tessi_fourier_tables(Transform *t);
-/* cos and sin of 2 pi at / n, for 0 <= at < n, from a table of sines. */
-Complex tessi_fourier_wave(const Transform *t, LBufferId sine, LExprId at);
 
 /* The weight at row i, column j of the mask as a double; 0 where there is no tap. */
 LExprId tessi_fourier_weight(const Transform *t, LExprId i, LExprId j);
@@ -63,7 +61,6 @@ typedef struct Butterfly {
     bool back;
     Complex factor[MOST_RADIX]; /* those from 1 on, where there are any */
 } Butterfly;
-bool tessi_fourier_has_factors(const Butterfly *b);
 /* The factors, from a table of sines, as LETs. */
 void tessi_fourier_factors(const Transform *t, Butterfly *b, LBufferId sine, LExprId j);
 /* Transforms v in place. */

@@ -220,7 +220,9 @@ Eval *tessi_lines_eval(Lower *l, const Lines *lines, const Nest *nest, const Exp
     return ev;
 }
 
-void tessi_lines_keep(Lower *l, const Lines *lines)
+/* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their vectors are still on their
+ * way from memory, and wait. To stand where threads seldom come. */
+static void keep_lines(Lower *l, const Lines *lines)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {
         const Line *line = &lines->lines.at[i];
@@ -269,7 +271,7 @@ void tessi_lines_give(Lower *l, const Lines *lines, const LineResults *results, 
             tessi_tile_gives(l, results->to, place + 1, 2, place, N, 1);
             tessi_scope_close(l);
         }
-        tessi_lines_keep(l, lines);
+        keep_lines(l, lines);
     }
     tessi_scope_close(l);
 }

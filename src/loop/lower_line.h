@@ -43,8 +43,5 @@ typedef struct LineResults {
 } LineResults;
 /* Stores the columns of a thread that are there. */
 void tessi_lines_give(Lower *l, const Lines *lines, const LineResults *results, LExprId row);
-/* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their vectors are still on their
- * way from memory, and wait. To stand where threads seldom come. */
-void tessi_lines_keep(Lower *l, const Lines *lines);
 
 #endif

@@ -303,9 +303,6 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
  * also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps);
-/* What such a kernel costs. */
-KernelCost tessi_plan_cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                   const Plan *p, const PlanGroup *group);
 /* Has groups computed by warps where that is expected to be faster, and says so. */
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);

@@ -84,8 +84,8 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     return step;
 }
 
-KernelCost tessi_plan_cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                   const Plan *p, const PlanGroup *group)
+static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
+                               const Plan *p, const PlanGroup *group)
 {
     enum { SIDE = 8192, MOST_CODE = 2600 };
     const double SLOTS_USED = 0.85, POWER = 6;
@@ -194,7 +194,7 @@ static void choose(const Chooser *c, uint32_t i)
         fault = tessi_plan_make_warp(c->f, &tried, &made, outputs, 1);
         if (fault)
             break;
-        const KernelCost cost = tessi_plan_cost_of_warp(c->f, c->an, c->m, &tried, &made);
+        const KernelCost cost = cost_of_warp(c->f, c->an, c->m, &tried, &made);
         if (!cost.feasible || (least.feasible && cost.seconds >= 0.98 * least.seconds))
             continue;
         least = cost;
