@@ -192,18 +192,19 @@ static uint32_t count_comparisons(ExprWalk *walk, const Graph *g, const ExprId *
     return count;
 }
 
-/* What explain says of the stage at hand. */
-static void note(Medians *m, Graph *g, const Values *v, ExprId result, uint32_t points)
+/* What explain says of the stage at hand; without `v` the window stays, to be sorted unless the planner finds a better way. */
+static void note(Medians *m, Graph *g, const Values *v, ExprId result, const Window *w)
 {
-    const uint32_t all = count_comparisons(&m->walk, g, &result, 1);
-    const uint32_t own = count_comparisons(&m->walk, g, v->run[0].at, v->n);
-    const MaskForm form = { .stage = m->stage,
-                            .reduction = REDUCE_MEDIAN,
-                            .method = METHOD_DIRECT,
-                            .points = points,
-                            .taps = v->n,
-                            .network = all - own };
-    if (v->n > 1)
+    MaskForm form = { .stage = m->stage,
+                      .reduction = REDUCE_MEDIAN,
+                      .method = METHOD_DIRECT,
+                      .points = (uint32_t)tessi_window_points(w) };
+    if (v) {
+        form.taps = v->n;
+        form.network = count_comparisons(&m->walk, g, &result, 1)
+                       - count_comparisons(&m->walk, g, v->run[0].at, v->n);
+    }
+    if (!v || v->n > 1)
         VEC_PUSH(g->arena, &g->forms, form);
 }
 
@@ -212,12 +213,14 @@ static ExprId network(Medians *medians, Graph *g, ExprId id)
     const Expr e = *tessi_expr(g, id);
     const Window w = *tessi_window(g, e.window);
     Values v;
-    if (!find_values(g, &e, &w, &v))
+    if (!find_values(g, &e, &w, &v)) {
+        note(medians, g, NULL, id, &w);
         return id;
+    }
     if (!v.n)
         return tessi_expr_const(g, e.type, tessi_reduction_empty(e.reduction, e.type));
     ExprId m = middle(g, &v);
-    note(medians, g, &v, m, (uint32_t)tessi_window_points(&w));
+    note(medians, g, &v, m, &w);
     return tessi_is_real(e.type) ? tessi_expr_op(g, OP_AT_ORDER, m, none, none) : m;
 }
 

@@ -82,8 +82,12 @@ static void add_forms(const Graph *g, Plan *plan)
     VEC_FOREACH (const MaskForm, form, &g->forms) {
         StageId id = tessi_graph_stage_by_name(g, form->stage);
         bool as_written = true;
-        VEC_FOREACH (const PlanGroup, group, &plan->groups)
-            as_written = as_written && !(group->transform && group->members.at[0].v == id.v);
+        VEC_FOREACH (const PlanGroup, group, &plan->groups) {
+            const Reduction in_strips = group->transform ? REDUCE_SUM : REDUCE_MEDIAN;
+            as_written = as_written
+                         && !(group->strip && group->members.at[0].v == id.v
+                              && form->reduction == in_strips && !form->network);
+        }
         if (!as_written)
             continue; /* its group has said how */
         Text reason;

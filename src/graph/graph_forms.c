@@ -16,6 +16,11 @@ static void add_count(const MaskForm *f, Text *out)
 /* Minima and the like: any order gives the same. */
 static void add_other(const MaskForm *f, Text *out)
 {
+    if (f->reduction == REDUCE_MEDIAN && !f->network) {
+        tessi_text_addf(out, "the median of a window of %u points, sorted at each point",
+                        (unsigned)f->points);
+        return;
+    }
     tessi_text_addf(out, "the %s of ", tessi_reduction_name(f->reduction));
     add_count(f, out);
     tessi_text_add(out, " values");

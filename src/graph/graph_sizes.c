@@ -81,9 +81,9 @@ static bool contradiction(Binding *b, const Image *image, const int64_t *size, u
         else
             tessi_text_addf(&why, " and %s = %lld is set", name, value);
     }
-    return tessi_failf(b->failure, TESS_ERROR_ARGUMENT, "image '%s' is %s, but it is declared %s%s",
-                       image->name, shape_text(b, image, size), declared_text(b, image),
-                       tessi_text_str(&why));
+    return tessi_failf(b->failure, TESS_ERROR_ARGUMENT, "%s '%s' is %s, but it is declared %s%s",
+                       image->is_mask ? "mask" : "image", image->name, shape_text(b, image, size),
+                       declared_text(b, image), tessi_text_str(&why));
 }
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------------- */
@@ -126,8 +126,9 @@ static bool solve(Binding *b, const Image *image, const int64_t *size, uint32_t 
         return true;
     if (value % coef != 0)
         return tessi_failf(b->failure, TESS_ERROR_ARGUMENT,
-                           "image '%s' is %s, but it is declared %s, and no whole number %s fits",
-                           image->name, shape_text(b, image, size), declared_text(b, image),
+                           "%s '%s' is %s, but it is declared %s, and no whole number %s fits",
+                           image->is_mask ? "mask" : "image", image->name,
+                           shape_text(b, image, size), declared_text(b, image),
                            g->params.at[unknown].name);
     b->params[unknown] = value / coef;
     b->known[unknown] = true;

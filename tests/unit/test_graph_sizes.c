@@ -43,7 +43,7 @@ static const Case cases[] = {
       { 3, 1 },
       { 5 },
       10,
-      "image 'w' is 3 rows by 1 column, but it is declared [3, 3]" },
+      "mask 'w' is 3 rows by 1 column, but it is declared [3, 3]" },
     { { 4, 6 },
       { 7, 6 },
       { 3, 3 },

@@ -211,6 +211,8 @@ static void test_texts(void **state)
           "the min of 9 values from 6, along one dimension after the other" },
         { "max($i = -2..2, $j = -2..2 : X@[$i,$j]:clamp where $i * $i + $j * $j <= 4)",
           "the max of 13 of 25 values, one after the other" },
+        { "median($i = -4..4, $j = -4..4 : X@[$i,$j]:clamp)",
+          "the median of a window of 81 points, sorted at each point" },
         { "median($i = -1..1, $j = -1..1 : X@[$i,$j]:clamp)",
           "the median of 9 values by a network of 34 minima and maxima" },
         { "median($i = -1..1, $j = -1..1 : max(X@[$i,$j]:clamp, 0f) where $i * $j == 0)",
