@@ -1,5 +1,6 @@
 /* Footprints: for each pair of consumer and producer the hull of all reads. */
 #include "analysis/analysis.h"
+#include "graph/access.h"
 #include "graph/graph_walk.h"
 
 /* One access as a footprint. */
@@ -13,18 +14,11 @@ static FootprintDim dim_of(const Graph *g, const AccessDim *a)
     if (a->src < 0)
         f.scale = 0;
     int64_t add;
-    if (tessi_size_is_const(g, a->add, &add))
-        f.lo = f.hi = add;
-    else
+    f.dynamic = !tessi_access_span(g, a, &f.lo, &f.hi);
+    if (!tessi_size_is_const(g, a->add, &add))
         f.base = a->add;
-    for (uint32_t t = 0; t < a->n_terms; t++) {
-        const Window *w = tessi_window(g, a->term[t].window);
-        int64_t x = (int64_t)a->term[t].coef * w->lo[a->term[t].var];
-        int64_t y = (int64_t)a->term[t].coef * w->hi[a->term[t].var];
-        if (!tessi_add_i64(f.lo, x < y ? x : y, &f.lo)
-            || !tessi_add_i64(f.hi, x < y ? y : x, &f.hi))
-            f.dynamic = true;
-    }
+    else if (!tessi_add_i64(f.lo, add, &f.lo) || !tessi_add_i64(f.hi, add, &f.hi))
+        f.dynamic = true;
     return f;
 }
 

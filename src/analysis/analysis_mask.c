@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/const_eval.h"
+#include "graph/access.h"
 
 enum { MAX_MASK_STEPS = 20000, MAX_MASK_SIDE = 128, MAX_MASK_WINDOW = 4096 };
 
@@ -54,17 +55,12 @@ static bool add_tap(Recogniser *r, const Access *a, double factor, WindowId w, c
         return false;
     for (uint32_t d = 0; d < a->n_dims; d++) {
         const AccessDim *dim = &a->dim[d];
-        int64_t at;
-        if (dim->absolute || dim->src != (int8_t)d || dim->scale != 1
-            || !tessi_size_is_const(r->g, dim->add, &at))
-            return false;
-        for (uint32_t t = 0; t < dim->n_terms; t++) {
+        for (uint32_t t = 0; t < dim->n_terms; t++)
             if (dim->term[t].window.v != w.v)
                 return false;
-            at += (int64_t)dim->term[t].coef * var[dim->term[t].var];
-        }
-        tap.at[d] = at;
     }
+    if (!tessi_access_distances(r->g, a, var, tap.at))
+        return false;
     VEC_PUSH(r->arena, &r->taps, tap);
     return true;
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "graph/access.h"
+
 enum { MAX_COUNT = 65535 }; /* values that counters of 16 bits can count */
 
 /* ---- What can be ------------------------------------------------------------------------------------------------------- */
@@ -17,9 +19,8 @@ static bool is_same_everywhere(const Graph *g, ExprWalk *walk, ExprId id, Window
             || (e->kind == EXPR_WINVAR && e->window.v != w.v))
             return false;
         const Access *a = e->kind == EXPR_LOAD ? tessi_access(g, e->access) : NULL;
-        for (uint32_t d = 0; a && d < a->n_dims; d++)
-            if (!a->dim[d].absolute && a->dim[d].src >= 0)
-                return false;
+        if (a && tessi_access_moves(a))
+            return false;
     }
     return true;
 }
@@ -36,8 +37,8 @@ static bool is_tap(const Graph *g, ExprId id, WindowId w, AccessId *read)
     *read = e->access;
     for (uint8_t d = 0; d < a->n_dims; d++) {
         const AccessDim *dim = &a->dim[d];
-        if (dim->absolute || dim->src != (int8_t)d || dim->scale != 1 || dim->n_terms != 1
-            || dim->term[0].window.v != w.v || dim->term[0].var != d || dim->term[0].coef != 1)
+        if (!tessi_access_follows(dim, d) || dim->n_terms != 1 || dim->term[0].window.v != w.v
+            || dim->term[0].var != d || dim->term[0].coef != 1)
             return false;
     }
     return a->n_dims == 2;

@@ -53,7 +53,8 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
         add_reads(f, &s->pieces.at[0].body, 1, &here);
         return;
     }
-    if (access->n_dims != 2 || place->scratch.v || s->type == TYPE_F16 || tessi_patch_stays(access))
+    if (access->n_dims != 2 || place->scratch.v || s->type == TYPE_F16
+        || !tessi_access_moves(access))
         return;
     Border rule[2], asked[2];
     for (int d = 0; d < 2; d++) {
@@ -67,7 +68,7 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
     Patch *p = &f->list->at[at];
     for (int d = 0; d < 2; d++) {
         int64_t lo, hi;
-        if (part->elsewhere || !tessi_patch_reach(l, &access->dim[d], d, &lo, &hi)) {
+        if (part->elsewhere || !tessi_access_reach(l->g, &access->dim[d], d, &lo, &hi)) {
             f->fits.at[at] = false;
             return;
         }

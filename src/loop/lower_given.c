@@ -6,14 +6,6 @@
 
 enum { VECTOR_BYTES = 16, MOST_LOCAL_BYTES = 1 << 16 };
 
-static bool stays(const Access *a)
-{
-    for (int d = 0; d < a->n_dims; d++)
-        if (a->dim[d].absolute || a->dim[d].src >= 0)
-            return false;
-    return true;
-}
-
 void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coefficients *out)
 {
     const Window *w = tessi_window(l->g, window);
@@ -27,7 +19,8 @@ void tessi_given_find(Lower *l, const ExprList *bodies, WindowId window, Coeffic
         if (e->kind != EXPR_LOAD)
             continue;
         const Access *a = tessi_access(l->g, e->access);
-        if (stays(a) && !l->place[a->producer.v].copy.v) /* not in constant memory */
+        if (tessi_access_is_fixed(a)
+            && !l->place[a->producer.v].copy.v) /* not in constant memory */
             VEC_PUSH(l->arena, &out->masks, ((Given){ .load = list.at[i] }));
     }
     VEC_FOREACH (Given, g, &out->masks)
@@ -123,7 +116,7 @@ static bool reads_mask(const Lower *l, const Access *a, int64_t size[2])
     const Stage *mask = tessi_stage(l->g, a->producer);
     const Place *place = &l->place[a->producer.v];
     int64_t taps = 1;
-    bool ok = a->n_dims == 2 && stays(a) && !place->scratch.v && !place->copy.v
+    bool ok = a->n_dims == 2 && tessi_access_is_fixed(a) && !place->scratch.v && !place->copy.v
               && (mask->kind == STAGE_INPUT || !tessi_plan_is_inline(l->plan, a->producer));
     for (int d = 0; ok && d < 2; d++) {
         ok = a->dim[d].n_terms <= 1 && tessi_size_is_const(l->g, mask->size[d], &size[d]);

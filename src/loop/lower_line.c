@@ -22,7 +22,7 @@ static int64_t step_of(Lower *l, const ExprId *roots, uint32_t n)
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *a = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (a && !tessi_patch_stays(a))
+        if (a && tessi_access_moves(a))
             return a->dim[0].term[0].coef;
     }
     return 1;

@@ -40,6 +40,7 @@
 #ifndef TESSERA_LOOP_LOWER_PARTS_H
 #define TESSERA_LOOP_LOWER_PARTS_H
 
+#include "graph/access.h"
 #include "graph/graph_walk.h"
 #include "loop/lower.h"
 
@@ -505,12 +506,6 @@ void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first)
 /* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
                         LExprId points, uint32_t columns);
-/* The least and greatest distance of a read from the point in one dimension; false when it has none. */
-bool tessi_patch_reach(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi);
-/* The read does not move with the point: a mask, a table. */
-bool tessi_patch_stays(const Access *access);
-/* It moves with the point, and with no window. */
-bool tessi_patch_is_own(const Access *access);
 /* The patch is of the image of the read, with these rules. */
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule);
 /* What a read finds in the patches in force; none when there are none. */

@@ -8,40 +8,6 @@
 
 /* ---- What is read ------------------------------------------------------------------------------------------------------------ */
 
-/* The least and greatest distance of a read from the point in one dimension; false when it has none. */
-bool tessi_patch_reach(const Lower *l, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
-{
-    Lin add = tessi_lin_size(l->g, dim->add);
-    if (dim->absolute || dim->src != d || dim->scale != 1 || !add.ok || add.n)
-        return false;
-    *lo = *hi = add.constant;
-    for (int t = 0; t < dim->n_terms; t++) {
-        const Window *w = tessi_window(l->g, dim->term[t].window);
-        int64_t a = (int64_t)w->lo[dim->term[t].var] * dim->term[t].coef;
-        int64_t b = (int64_t)w->hi[dim->term[t].var] * dim->term[t].coef;
-        *lo += a < b ? a : b;
-        *hi += a < b ? b : a;
-    }
-    return true;
-}
-
-/* The read does not move with the point: a mask, a table. */
-bool tessi_patch_stays(const Access *access)
-{
-    for (int d = 0; d < access->n_dims; d++)
-        if (!access->dim[d].absolute && access->dim[d].src >= 0)
-            return false;
-    return true;
-}
-
-bool tessi_patch_is_own(const Access *access)
-{
-    for (int d = 0; d < access->n_dims; d++)
-        if (access->dim[d].absolute || access->dim[d].n_terms)
-            return false;
-    return !tessi_patch_stays(access);
-}
-
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule)
 {
     bool same = access->n_dims == 2 && p->producer.v == access->producer.v;
@@ -99,7 +65,7 @@ static bool add_read(const Finder *f, const Access *access, int64_t first_lo, in
     if (access->n_dims != 2 || (!inlined && !is_stored(l, access->producer)))
         return false;
     for (int d = 0; d < 2; d++)
-        if (!tessi_patch_reach(l, &access->dim[d], d, &lo[d], &hi[d]))
+        if (!tessi_access_reach(l->g, &access->dim[d], d, &lo[d], &hi[d]))
             return false;
     lo[0] += first_lo;
     hi[0] += first_hi;
@@ -135,7 +101,8 @@ static bool add_reads(const Finder *f, const ExprId *roots, uint32_t n, int64_t 
     for (uint32_t i = 0; i < reads.n; i++) {
         const Expr *e = tessi_expr(l->g, reads.at[i]);
         const Access *access = e->kind == EXPR_LOAD ? tessi_access(l->g, e->access) : NULL;
-        if (!access || tessi_patch_stays(access) || (f->of_windows && tessi_patch_is_own(access)))
+        if (!access || !tessi_access_moves(access)
+            || (f->of_windows && tessi_access_moves_by_point_only(access)))
             continue;
         if (!add_read(f, access, lo, hi))
             return false;
@@ -331,7 +298,7 @@ LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access)
 {
     const Patch *p = l->patches ? patch_of(l->patches, access) : NULL;
     LExprId index[2];
-    if (!p || p->dropped || tessi_patch_stays(access))
+    if (!p || p->dropped || !tessi_access_moves(access))
         return (LExprId){ 0 };
     for (int d = 0; d < 2; d++)
         index[d] = tessi_l_op(l, OP_SUB, tessi_read_affine(l, ev, &access->dim[d]), p->origin[d]);

@@ -171,9 +171,9 @@ static bool is_inlined(const Lower *l, StageId id)
 /* A stage of the reader's size is read at the point itself: it is there where its reader is. */
 static bool at_reader(const Lower *l, const Eval *ev, const AccessDim *d, SizeId size)
 {
-    int64_t add;
-    return d->src >= 0 && d->scale == 1 && !d->n_terms && tessi_size_is_const(l->g, d->add, &add)
-           && add == 0 && ev->coord[d->src].count.v == size.v;
+    int64_t distance;
+    return d->src >= 0 && tessi_access_distance(l->g, d, d->src, &distance) && distance == 0
+           && ev->coord[d->src].count.v == size.v;
 }
 
 /* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile holds. */

@@ -56,7 +56,7 @@ static void find(Sweep *s)
     list = tessi_reach(l, s->bodies.at, s->bodies.n);
     VEC_FOREACH (const ExprId, id, &list) {
         const Expr *e = tessi_expr(l->g, *id);
-        if (e->kind == EXPR_LOAD && tessi_patch_is_own(tessi_access(l->g, e->access)))
+        if (e->kind == EXPR_LOAD && tessi_access_moves_by_point_only(tessi_access(l->g, e->access)))
             VEC_PUSH(l->arena, &s->own, ((Own){ .load = *id }));
     }
 }

@@ -84,23 +84,11 @@ bool tessi_plan_computes(const PlanFacts *f, StageId s)
 
 /* ---- Facts ----------------------------------------------------------------------------------------------------------------- */
 
-static bool reads_same_point(const Graph *g, const Access *a)
-{
-    for (uint32_t d = 0; d < a->n_dims; d++) {
-        const AccessDim *dim = &a->dim[d];
-        int64_t add;
-        if (dim->absolute || dim->src != (int8_t)d || dim->scale != 1 || dim->n_terms
-            || !tessi_size_is_const(g, dim->add, &add) || add != 0)
-            return false;
-    }
-    return true;
-}
-
 static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
 {
     const Access *a = tessi_access(g, load->access);
     PlanRead r = { .producer = a->producer, .access = load->access, .times = 1 };
-    r.same_point = reads_same_point(g, a);
+    r.same_point = tessi_access_is_at_point(g, a);
     for (int level = 0; level < MAX_WINDOW_LEVELS; level++) {
         if (!deps->window[level].v)
             continue;

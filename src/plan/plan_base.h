@@ -2,6 +2,7 @@
 #ifndef TESSERA_PLAN_PLAN_BASE_H
 #define TESSERA_PLAN_PLAN_BASE_H
 
+#include "graph/access.h"
 #include "graph/graph_walk.h"
 #include "plan/plan.h"
 

@@ -123,16 +123,11 @@ static bool offset_at(const Graph *g, const Access *a, const int32_t *point, Off
 {
     int64_t offset[MAX_DIMS];
     const int n = a->n_dims;
-    for (int d = 0; d < n; d++) {
-        const AccessDim *dim = &a->dim[d];
-        if (dim->absolute || dim->src != d || dim->scale != 1
-            || !tessi_size_is_const(g, dim->add, &offset[d]))
+    if (!tessi_access_distances(g, a, point, offset))
+        return false;
+    for (int d = 0; d < n - 2; d++)
+        if (offset[d])
             return false;
-        for (int t = 0; t < dim->n_terms; t++)
-            offset[d] += (int64_t)dim->term[t].coef * point[dim->term[t].var];
-        if (d < n - 2 && offset[d])
-            return false;
-    }
     *out = (Offset){ offset[n - 2], offset[n - 1] };
     return true;
 }
@@ -254,13 +249,7 @@ static void count_rules(Counter *c, StageId id)
 /* The place does not depend on the point. */
 static bool is_uniform(const Graph *g, const PlanRead *r)
 {
-    if (!r->access.v || r->dynamic)
-        return false;
-    const Access *a = tessi_access(g, r->access);
-    bool uniform = true;
-    for (int d = 0; d < a->n_dims; d++)
-        uniform = uniform && !a->dim[d].absolute && a->dim[d].src < 0;
-    return uniform;
+    return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
 
 static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, OffsetSet *to)

@@ -26,19 +26,7 @@ static const char *name_of(const Regions *r, StageId id)
 
 bool tessi_plan_distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi)
 {
-    int64_t add;
-    if (d->absolute || d->src != (int8_t)dim || d->scale != 1
-        || !tessi_size_is_const(g, d->add, &add))
-        return false;
-    *lo = *hi = add;
-    for (int t = 0; t < d->n_terms; t++) {
-        const Window *w = tessi_window(g, d->term[t].window);
-        int64_t a = (int64_t)w->lo[d->term[t].var] * d->term[t].coef;
-        int64_t b = (int64_t)w->hi[d->term[t].var] * d->term[t].coef;
-        if (!tessi_add_i64(*lo, a < b ? a : b, lo) || !tessi_add_i64(*hi, a < b ? b : a, hi))
-            return false;
-    }
-    return *lo > -PLAN_MAX_TILE && *hi < PLAN_MAX_TILE;
+    return tessi_access_reach(g, d, dim, lo, hi) && *lo > -PLAN_MAX_TILE && *hi < PLAN_MAX_TILE;
 }
 
 bool tessi_plan_read_at_distance(const Graph *g, const PlanRead *r)

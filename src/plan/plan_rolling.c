@@ -13,22 +13,13 @@ typedef struct Scan {
     Rolling found;
 } Scan;
 
-/* The read does not move with the point: a mask. */
-static bool stays(const Access *a)
-{
-    for (int d = 0; d < a->n_dims; d++)
-        if (a->dim[d].absolute || a->dim[d].src >= 0)
-            return false;
-    return true;
-}
-
 /* Of the row of the point and the first variable of the window alone, and of the column and the others. */
 static bool moves_along(const Scan *s, const Access *a)
 {
     int64_t add;
     for (int d = 0; d < a->n_dims; d++) {
         const AccessDim *dim = &a->dim[d];
-        if (a->n_dims != 2 || dim->absolute || dim->src != d || dim->scale != 1
+        if (a->n_dims != 2 || !tessi_access_follows(dim, d)
             || !tessi_size_is_const(s->f->g, dim->add, &add))
             return false;
         for (int t = 0; t < dim->n_terms; t++)
@@ -48,14 +39,8 @@ static int32_t step_of(const Access *a)
 /* Of the point alone, whatever the variables of the window. */
 static bool moves_with_point(const Scan *s, const Access *a)
 {
-    int64_t add;
-    for (int d = 0; d < a->n_dims; d++) {
-        const AccessDim *dim = &a->dim[d];
-        if (a->n_dims != 2 || dim->absolute || dim->src != d || dim->n_terms
-            || !tessi_size_is_const(s->f->g, dim->add, &add))
-            return false;
-    }
-    return a->n_dims == 2;
+    int64_t distance[MAX_DIMS];
+    return a->n_dims == 2 && tessi_access_distances(s->f->g, a, NULL, distance);
 }
 
 /* Both are answered by the same rules, and so read from the same rows of pixels. */
@@ -85,11 +70,11 @@ static bool add_read(Scan *s, const Expr *e)
 {
     const Access *a = tessi_access(s->f->g, e->access);
     const uint32_t bytes = tessi_type_info(tessi_stage(s->f->g, a->producer)->type)->bytes;
-    if (stays(a) && is_constant(s, a->producer)) {
+    if (tessi_access_is_fixed(a) && is_constant(s, a->producer)) {
         s->found.constants++;
         return true;
     }
-    if (stays(a)) {
+    if (tessi_access_is_fixed(a)) {
         s->found.given++;
         s->narrow = s->narrow || tessi_stage(s->f->g, a->producer)->type == TYPE_F16;
         return true;
@@ -158,14 +143,8 @@ static int64_t reach(const Scan *s)
     VEC_FOREACH (const AccessId, id, &s->moving) {
         const AccessDim *dim = &tessi_access(s->f->g, *id)->dim[1];
         int64_t a, b;
-        tessi_size_is_const(s->f->g, dim->add, &a);
-        b = a;
-        for (int t = 0; t < dim->n_terms; t++) {
-            const int64_t from = (int64_t)s->w->lo[dim->term[t].var] * dim->term[t].coef;
-            const int64_t to = (int64_t)s->w->hi[dim->term[t].var] * dim->term[t].coef;
-            a += from < to ? from : to;
-            b += from < to ? to : from;
-        }
+        if (!tessi_access_reach(s->f->g, dim, 1, &a, &b))
+            continue;
         lo = a < lo ? a : lo;
         hi = b > hi ? b : hi;
     }
@@ -263,7 +242,8 @@ static void stage_given(const PlanFacts *f, const Plan *p, PlanGroup *group)
     VEC_FOREACH (const PlanRead, r, &f->reads[group->members.at[0].v]) {
         const PlanStaged staged = { .image = r->producer, .in = STAGED_CONSTANT };
         const Scan s = { .f = f, .p = p, .group = group };
-        if (r->access.v && stays(tessi_access(f->g, r->access)) && !is_constant(&s, r->producer))
+        if (r->access.v && tessi_access_is_fixed(tessi_access(f->g, r->access))
+            && !is_constant(&s, r->producer))
             VEC_PUSH(f->arena, &group->staged, staged);
     }
 }

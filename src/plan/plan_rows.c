@@ -14,14 +14,11 @@ bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
     const Access *access = tessi_access(g, r->access);
     uint8_t n = access->n_dims;
     int64_t offset[MAX_DIMS];
-    if (n < 2)
+    if (n < 2 || !tessi_access_distances(g, access, NULL, offset))
         return false;
-    for (int d = 0; d < n; d++) {
-        const AccessDim *dim = &access->dim[d];
-        if (dim->absolute || dim->src != d || dim->scale != 1 || dim->n_terms
-            || !tessi_size_is_const(g, dim->add, &offset[d]) || (d < n - 2 && offset[d]))
+    for (int d = 0; d < n - 2; d++)
+        if (offset[d])
             return false;
-    }
     *out = (Offset){ offset[n - 2], offset[n - 1] };
     return true;
 }

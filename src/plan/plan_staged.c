@@ -10,30 +10,6 @@ enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted 
 
 /* ---- Single reads ----------------------------------------------------------------------------------------------------------- */
 
-/* How far from the point a read goes in dimension d; false when that is no constant. */
-static bool reach_of(const Graph *g, const AccessDim *dim, int d, int64_t *lo, int64_t *hi)
-{
-    if (dim->absolute || dim->src != d || dim->scale != 1 || !tessi_size_is_const(g, dim->add, lo))
-        return false;
-    *hi = *lo;
-    for (int t = 0; t < dim->n_terms; t++) {
-        const Window *w = tessi_window(g, dim->term[t].window);
-        const int64_t a = (int64_t)w->lo[dim->term[t].var] * dim->term[t].coef;
-        const int64_t b = (int64_t)w->hi[dim->term[t].var] * dim->term[t].coef;
-        *lo += a < b ? a : b;
-        *hi += a < b ? b : a;
-    }
-    return true;
-}
-
-static bool moves(const Access *access)
-{
-    for (int d = 0; d < access->n_dims; d++)
-        if (access->dim[d].absolute || access->dim[d].src >= 0)
-            return true;
-    return false;
-}
-
 static bool same_rules(const Access *access, const PlanCopy *copy)
 {
     bool constant = false;
@@ -50,7 +26,8 @@ bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy
 {
     int64_t lo, hi;
     for (int d = 0; d < access->n_dims; d++)
-        if (!reach_of(g, &access->dim[d], d, &lo, &hi) || lo < copy->lo[d] || hi > copy->hi[d])
+        if (!tessi_access_reach(g, &access->dim[d], d, &lo, &hi) || lo < copy->lo[d]
+            || hi > copy->hi[d])
             return false;
     return same_rules(access, copy);
 }
@@ -113,7 +90,7 @@ static void add_read(Reader *r, const PlanRead *read)
     if (access->n_dims != r->group->n_dims)
         return;
     for (int d = 0; d < access->n_dims; d++) {
-        if (!reach_of(g, &access->dim[d], d, &lo[d], &hi[d]))
+        if (!tessi_access_reach(g, &access->dim[d], d, &lo[d], &hi[d]))
             return;
         inside *= share_inside(g, &access->dim[d], r->block[d]);
     }
@@ -145,7 +122,7 @@ static void count_still(Reader *r, StageId id)
 {
     VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
         if (read->producer.v == r->image.v && read->access.v
-            && !moves(tessi_access(r->f->g, read->access)))
+            && tessi_access_is_fixed(tessi_access(r->f->g, read->access)))
             r->copy->loads += r->points * read->times;
 }
 

@@ -184,11 +184,9 @@ static int64_t rows_of_pixels(const PlanFacts *f, const Access *access, int8_t a
     int64_t n = 1;
     for (int k = 0; k < access->n_dims; k++) {
         const AccessDim *dim = &access->dim[k];
-        for (int t = 0; t < dim->n_terms && !dim->absolute && dim->src == above; t++) {
-            const Window *w = tessi_window(f->g, dim->term[t].window);
-            const int64_t coef = dim->term[t].coef, v = dim->term[t].var;
-            n += (coef < 0 ? -coef : coef) * ((int64_t)w->hi[v] - w->lo[v]);
-        }
+        int64_t lo, hi;
+        if (!dim->absolute && dim->src == above && tessi_access_span(f->g, dim, &lo, &hi))
+            n += hi - lo;
     }
     return n;
 }
