@@ -358,10 +358,7 @@ static ValueRange stage_range(const Analysis *an, const Stage *s)
     ValueRange r = an->expr_range[s->pieces.at[0].body.v];
     for (uint32_t i = 1; i < s->pieces.n; i++)
         r = joined(r, an->expr_range[s->pieces.at[i].body.v]);
-    bool plain = s->pieces.n == 1;
-    for (uint32_t d = 0; d < s->n_dims && plain; d++)
-        plain = s->pieces.at[0].step[d] == 1 && s->pieces.at[0].count[d].v == s->size[d].v;
-    if (!plain) /* points of no piece are 0 */
+    if (!tessi_stage_is_plain(an->g, s)) /* points of no piece are 0 */
         r = joined(r, point(t, (Value){ 0 }));
     return s->type == TYPE_F16 ? real_op(OP_ROUND16, TYPE_F32, &r) : r;
 }

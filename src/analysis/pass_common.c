@@ -339,8 +339,9 @@ static void make(Common *c, Rewrite *r, Hoist *h)
     h->made = tessi_graph_stage(to, &s);
 }
 
-static void enter(void *user, const Stage *s, const Piece *p)
+static void enter(void *user, const Graph *copy, const Stage *s, const Piece *p)
 {
+    (void)copy;
     (void)p;
     Common *c = user;
     StageId now = tessi_graph_stage_by_name(c->g, s->name);

@@ -279,8 +279,10 @@ const Access *tessi_access(const Graph *g, AccessId id);
 const Window *tessi_window(const Graph *g, WindowId id);
 const Table *tessi_table(const Graph *g, TableId id);
 Stage *tessi_stage(const Graph *g, StageId id);
+/* The piece gives every point of its stage, i for i. */
+bool tessi_piece_is_whole(const Graph *g, const Stage *s, const Piece *p);
 /* One piece that covers the whole stage point by point. */
-bool tessi_stage_is_plain(const Stage *s);
+bool tessi_stage_is_plain(const Graph *g, const Stage *s);
 /* Same number of dimensions and sizes, so that one loop nest can compute both. */
 bool tessi_stage_same_domain(const Stage *a, const Stage *b);
 

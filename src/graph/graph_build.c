@@ -39,15 +39,21 @@ Stage *tessi_stage(const Graph *g, StageId id)
     return &g->stages.at[id.v < g->stages.n ? id.v : 0];
 }
 
-bool tessi_stage_is_plain(const Stage *s)
+bool tessi_piece_is_whole(const Graph *g, const Stage *s, const Piece *p)
 {
-    if (s->kind != STAGE_COMPUTE || s->pieces.n != 1)
-        return false;
-    const Piece *p = &s->pieces.at[0];
-    for (uint32_t d = 0; d < s->n_dims; d++)
-        if (p->step[d] != 1 || p->count[d].v != s->size[d].v)
+    for (uint32_t d = 0; d < s->n_dims; d++) {
+        int64_t offset;
+        if (p->step[d] != 1 || p->count[d].v != s->size[d].v
+            || !tessi_size_is_const(g, p->offset[d], &offset) || offset != 0)
             return false;
+    }
     return true;
+}
+
+bool tessi_stage_is_plain(const Graph *g, const Stage *s)
+{
+    return s->kind == STAGE_COMPUTE && s->pieces.n == 1
+           && tessi_piece_is_whole(g, s, &s->pieces.at[0]);
 }
 
 bool tessi_stage_same_domain(const Stage *a, const Stage *b)

@@ -706,16 +706,14 @@ static ExprId set_apart(Masks *m, ExprId id)
     return tessi_expr_load(m->to, tessi_graph_access(m->to, &a));
 }
 
-static void enter(void *user, const Stage *s, const Piece *p)
+static void enter(void *user, const Graph *copy, const Stage *s, const Piece *p)
 {
     Masks *m = user;
     uint32_t windows = 0;
     const ExprList *list = tessi_expr_walk(&m->walk, m->from, &p->body, 1);
     VEC_FOREACH (const ExprId, id, list)
         windows += tessi_expr(m->from, *id)->kind == EXPR_WINDOW;
-    m->apart = windows > 1;
-    for (uint8_t d = 0; d < s->n_dims; d++)
-        m->apart = m->apart || p->step[d] != 1 || p->count[d].v != s->size[d].v;
+    m->apart = windows > 1 || !tessi_piece_is_whole(copy, s, p);
     m->domain = (Domain){ .name = s->name, .span = s->span, .n_dims = s->n_dims };
     for (uint8_t d = 0; d < s->n_dims; d++)
         m->domain.count[d] = p->count[d];

@@ -12,7 +12,7 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a);
  * it may add stages, which come before the one at hand. */
 typedef struct GraphChange {
     ExprId (*change)(Rewrite *r, ExprId id, const Expr *e);
-    void (*enter)(void *user, const Stage *s, const Piece *p);
+    void (*enter)(void *user, const Graph *copy, const Stage *s, const Piece *p);
     void *user;
 } GraphChange;
 Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);

@@ -211,20 +211,6 @@ static void print_table(const Table *t, Text *out)
 }
 
 /* ---- Stages ------------------------------------------------------------------------------------------------------------ */
-static bool is_plain(const Graph *g, const Stage *s)
-{
-    if (s->pieces.n != 1)
-        return false;
-    for (uint32_t d = 0; d < s->n_dims; d++) {
-        int64_t offset;
-        const Piece *p = &s->pieces.at[0];
-        if (p->step[d] != 1 || p->count[d].v != s->size[d].v
-            || !tessi_size_is_const(g, p->offset[d], &offset) || offset)
-            return false;
-    }
-    return true;
-}
-
 static void print_piece(const Graph *g, const Stage *s, const Piece *p, Text *out)
 {
     tessi_text_add(out, "  piece");
@@ -265,7 +251,7 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
         return;
     case STAGE_COMPUTE: break;
     }
-    if (is_plain(g, s)) {
+    if (tessi_stage_is_plain(g, s)) {
         tessi_text_add(out, " =");
         tessi_print_body(bodies, s->pieces.at[0].body, 4, out);
         return;

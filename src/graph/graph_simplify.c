@@ -102,7 +102,7 @@ static StageId copy_stage(Rewrite *r, const Stage *s, const GraphChange *change)
             piece.count[d] = tessi_rewrite_size(r, p->count[d]);
         }
         if (change) { /* what an expression becomes may depend on where it stands */
-            change->enter(change->user, &copy, &piece);
+            change->enter(change->user, r->to, &copy, &piece);
             tessi_expr_map_clear(&r->map);
         }
         piece.body = tessi_rewrite_expr(r, p->body);

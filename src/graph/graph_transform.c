@@ -84,7 +84,7 @@ bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSu
     ExprWalk walk = { .arena = scratch };
     uint32_t n = 0;
     *must = false;
-    if (!tessi_stage_is_plain(s))
+    if (!tessi_stage_is_plain(g, s))
         return false;
     const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, id, list) {
@@ -108,7 +108,7 @@ bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, Wid
     ExprWalk walk = { .arena = scratch };
     uint32_t n = 0;
     *out = (WideMedian){ .rows = 0 };
-    if (!tessi_stage_is_plain(s) || s->n_dims != 2)
+    if (!tessi_stage_is_plain(g, s) || s->n_dims != 2)
         return false;
     const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, id, list) {

@@ -414,7 +414,7 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
                                       : tessi_lower_tiles)(l, group);
         return;
     }
-    if (tessi_stage_is_plain(first)) {
+    if (tessi_stage_is_plain(l->g, first)) {
         tessi_nest_whole(l, first, &nest);
         Job job = { .stage = group->members.at, .n = group->members.n, .part = "" };
         job.roots = tessi_bodies(l, job.stage, job.n);

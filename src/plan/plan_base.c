@@ -247,7 +247,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     }
     GRAPH_FOREACH_STAGE (g, id)
         f->can_inline[id.v] =
-            f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(tessi_stage(g, id));
+            f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(g, tessi_stage(g, id));
     return f;
 }
 
@@ -271,7 +271,7 @@ Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s)
 {
     const Stage *stage = tessi_stage(f->g, s);
-    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(f->g, stage) && stage->n_dims >= 2
            && !f->sorts[s.v] && f->window_points[s.v] < PLAN_MAX_WRITTEN_OUT;
 }
 
@@ -313,14 +313,14 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s)
 {
     const Stage *stage = tessi_stage(f->g, s);
-    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(f->g, stage) && stage->n_dims >= 2
            && !f->has_window[s.v];
 }
 
 bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s)
 {
     const Stage *stage = tessi_stage(f->g, s);
-    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(stage) && stage->n_dims >= 2
+    return stage->kind == STAGE_COMPUTE && tessi_stage_is_plain(f->g, stage) && stage->n_dims >= 2
            && !f->sorts[s.v];
 }
 

@@ -130,8 +130,8 @@ static void place(Chooser *c, StageId id)
     uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
     double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
     double again = evaluations > 1 ? (evaluations - 1) * c->seconds[id.v] : 0;
-    bool scratch =
-        s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(s) && !tessi_machine_is_gpu(c->m);
+    bool scratch = s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(c->f->g, s)
+                   && !tessi_machine_is_gpu(c->m);
     double trip = tessi_plan_trip_seconds(c->m, s->type);
     if (scratch) { /* written and read in a tile, some of it twice */
         trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type) + 0.1 * c->seconds[id.v];
@@ -153,7 +153,7 @@ static void place(Chooser *c, StageId id)
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
         at->reason = "a reduction is computed once";
-    else if (!tessi_stage_is_plain(s))
+    else if (!tessi_stage_is_plain(c->f->g, s))
         at->reason = "made of parts, which are written one over the other";
     else if (s->n_dims && c->dynamic[id.v])
         at->reason = "read at computed places";
@@ -230,13 +230,13 @@ static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *rea
     const Graph *g = c->f->g;
     const Stage *s = tessi_stage(g, id);
     StageList other = { 0 };
-    if (!tessi_stage_is_plain(s) || s->n_dims == 0)
+    if (!tessi_stage_is_plain(c->f->g, s) || s->n_dims == 0)
         return 0;
     for (uint32_t i = c->p->groups.n; i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
         const PlanGroup *group = &c->p->groups.at[i];
         StageId first = group->members.at[0];
         const Stage *t = tessi_stage(g, first);
-        if (group->strip || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t))
+        if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t))
             continue;
         int64_t nodes = c->nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
@@ -281,7 +281,7 @@ static void choose_streams(const Chooser *c)
         return;
     VEC_FOREACH (PlanGroup, group, &c->p->groups) {
         const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
-        group->stream = s->n_dims && group->vector >= 0 && tessi_stage_is_plain(s);
+        group->stream = s->n_dims && group->vector >= 0 && tessi_stage_is_plain(c->f->g, s);
     }
 }
 

@@ -403,7 +403,7 @@ static bool can_be_fused(const Fuse *c, const PlanGroup *group)
 {
     bool can = group->n_dims > 0 && group->vector >= 0 && !group->strip;
     VEC_FOREACH (const StageId, id, &group->members)
-        can = can && tessi_stage_is_plain(tessi_stage(c->f->g, *id));
+        can = can && tessi_stage_is_plain(c->f->g, tessi_stage(c->f->g, *id));
     return can;
 }
 

@@ -82,7 +82,7 @@ static void place(Chooser *c, StageId id)
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
         at->reason = "a reduction is computed once";
-    else if (!tessi_stage_is_plain(s))
+    else if (!tessi_stage_is_plain(c->f->g, s))
         at->reason = "made of parts, which are written one over the other";
     else if (c->why[id.v])
         at->reason = c->why[id.v];
@@ -151,14 +151,14 @@ static void add_to_groups(Chooser *c, StageId id)
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
-    const bool plain = tessi_stage_is_plain(s) && s->n_dims > 0 && !alone.strip;
+    const bool plain = tessi_stage_is_plain(c->f->g, s) && s->n_dims > 0 && !alone.strip;
     for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
         const PlanGroup *group = &c->p->groups.at[i];
         const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
         int64_t nodes = c->nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
             nodes += c->nodes[member->v];
-        if (group->strip || !tessi_stage_is_plain(t) || !tessi_stage_same_domain(s, t)
+        if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t)
             || nodes > MAX_SHARED_NODES
             || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
             || !share_reads(c, group, id))
@@ -396,7 +396,7 @@ static bool is_free(const Chooser *c, StageId id)
 {
     const Stage *s = tessi_stage(c->f->g, id);
     return tessi_plan_computes(c->f, id) && !c->f->returned[id.v] && s->n_dims >= 2
-           && tessi_stage_is_plain(s) && !c->why[id.v] && !c->f->has_window[id.v];
+           && tessi_stage_is_plain(c->f->g, s) && !c->why[id.v] && !c->f->has_window[id.v];
 }
 
 /* No function grows beyond what compilers take in a second or two. */

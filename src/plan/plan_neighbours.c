@@ -230,7 +230,8 @@ static void join(Editor *e, uint32_t i, uint32_t k)
     const PlanGroup *from = &e->from->groups.at[k];
     const Stage *a = tessi_stage(e->f->g, about_group(e, i)),
                 *b = tessi_stage(e->f->g, about_group(e, k));
-    if (!tessi_stage_is_plain(a) || !tessi_stage_is_plain(b) || !tessi_stage_same_domain(a, b))
+    if (!tessi_stage_is_plain(e->f->g, a) || !tessi_stage_is_plain(e->f->g, b)
+        || !tessi_stage_same_domain(a, b))
         return; /* most pairs: not worth a copy */
     Plan *p = tessi_plan_copy(e->arena, e->from);
     VEC_FOREACH (const StageId, s, &from->members)

@@ -52,7 +52,7 @@ bool tessi_plan_in_pairs(const PlanFacts *f, const Plan *p, const StageList *sta
                 return false;
     }
     for (uint32_t i = 0; i < reached.n; i++) {
-        if (!tessi_stage_is_plain(tessi_stage(g, reached.at[i]))
+        if (!tessi_stage_is_plain(g, tessi_stage(g, reached.at[i]))
             || !fits(f, reached.at[i], &halves))
             return false;
         VEC_FOREACH (const PlanRead, r, &f->reads[reached.at[i].v])

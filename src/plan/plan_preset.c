@@ -70,8 +70,8 @@ static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *pre
     const Graph *g = f->g;
     Plan *p = tessi_plan_apart(f, m);
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        group->split =
-            tessi_stage_is_plain(tessi_stage(g, group->members.at[0])) ? preset->split : SPLIT_NONE;
+        group->split = tessi_stage_is_plain(g, tessi_stage(g, group->members.at[0])) ? preset->split
+                                                                                     : SPLIT_NONE;
         stage_images(f, p, group, preset);
     }
     return p;

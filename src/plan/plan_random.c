@@ -136,7 +136,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
         PlanGroup *into = &p->groups.at[i], *from = &p->groups.at[k];
         const Stage *a = tessi_stage(f->g, into->members.at[0]);
         const Stage *b = tessi_stage(f->g, from->members.at[0]);
-        if (i == k || !tessi_stage_is_plain(a) || !tessi_stage_is_plain(b)
+        if (i == k || !tessi_stage_is_plain(f->g, a) || !tessi_stage_is_plain(f->g, b)
             || !tessi_stage_same_domain(a, b))
             continue;
         Plan joined = *p;

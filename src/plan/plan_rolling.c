@@ -154,7 +154,7 @@ static int64_t reach(const Scan *s)
 static bool scan(Scan *s, StageId id)
 {
     const Stage *stage = tessi_stage(s->f->g, id);
-    if (stage->kind != STAGE_COMPUTE || !tessi_stage_is_plain(stage) || stage->n_dims != 2
+    if (stage->kind != STAGE_COMPUTE || !tessi_stage_is_plain(s->f->g, stage) || stage->n_dims != 2
         || !s->f->has_window[id.v])
         return false;
     const ExprList *list = tessi_expr_walk(s->f->walk, s->f->g, &stage->pieces.at[0].body, 1);

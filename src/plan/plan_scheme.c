@@ -39,7 +39,7 @@ Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m)
         if (!p->gpu)
             continue;
         tessi_plan_point_kernel(group);
-        if (tessi_stage_is_plain(tessi_stage(f->g, id)))
+        if (tessi_stage_is_plain(f->g, tessi_stage(f->g, id)))
             group->split = SPLIT_INTERIOR;
     }
     return p;
@@ -182,7 +182,8 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
         VEC_PUSH(a, &fused.members, id);
     const Stage *result = tessi_stage(s->f->g, fused.members.at[0]);
     if (from->n_dims != to->n_dims || from->n_dims < (s->p->gpu ? 2 : 1) || from->passes.n
-        || !tessi_stage_is_plain(tessi_stage(s->f->g, id)) || !tessi_stage_is_plain(result)
+        || !tessi_stage_is_plain(s->f->g, tessi_stage(s->f->g, id))
+        || !tessi_stage_is_plain(s->f->g, result)
         || (s->f->returned[id.v] && !tessi_stage_same_domain(tessi_stage(s->f->g, id), result)))
         return "it is not computed point by point with its reader";
     if (s->p->gpu) {

@@ -149,7 +149,7 @@ static double shared(const PlanFacts *f, StageId id, PlanShape tile)
     while (x + 1 < SIDES && (int64_t)1 << x < tile.columns)
         x++;
     if (tile.rows != (int64_t)1 << y || tile.columns != (int64_t)1 << x || f->choices[id.v] <= 0
-        || !tessi_stage_is_plain(tessi_stage(f->g, id)))
+        || !tessi_stage_is_plain(f->g, tessi_stage(f->g, id)))
         return 1;
     if (!f->shared[id.v])
         f->shared[id.v] = ARENA_NEW(f->arena, SharedOps);

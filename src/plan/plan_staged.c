@@ -251,7 +251,7 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
     VEC_FOREACH (const PlanStaged, staged, &group->staged)
         constants = constants && staged->in == STAGED_CONSTANT;
     VEC_FOREACH (const StageId, id, &group->members)
-        plain = plain && tessi_stage_is_plain(tessi_stage(f->g, *id));
+        plain = plain && tessi_stage_is_plain(f->g, tessi_stage(f->g, *id));
     if (!plain && !constants)
         return tessi_sprintf(a,
                              "group '%s': copies of images are for kernels of points of whole "

@@ -54,12 +54,13 @@ static const char *check_members(Check *c, uint32_t i)
         c->group_of[id->v] = i + 1;
         const Stage *s = tessi_stage(c->f->g, *id);
         if (group->members.n > 1
-            && (!tessi_stage_is_plain(s)
+            && (!tessi_stage_is_plain(c->f->g, s)
                 || !tessi_stage_same_domain(s, tessi_stage(c->f->g, first))))
             return tessi_sprintf(a, "stage '%s' cannot share the loops of group '%s': %s",
                                  name_of(c, *id), group->name,
-                                 tessi_stage_is_plain(s) ? "its sizes differ"
-                                                         : "it is not computed in one piece");
+                                 tessi_stage_is_plain(c->f->g, s)
+                                     ? "its sizes differ"
+                                     : "it is not computed in one piece");
         if (tessi_placement_is_scratch(c->p->stage[id->v].placement))
             return tessi_sprintf(a, "stage '%s' in group '%s' belongs into one of its passes",
                                  name_of(c, *id), group->name);

@@ -55,7 +55,7 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
     if (c->pass_of[id.v])
         return tessi_sprintf(a, "stage '%s' is in two passes", s->name);
     c->pass_of[id.v] = i + 1;
-    if (!tessi_stage_is_plain(s) || s->n_dims != c->group->n_dims)
+    if (!tessi_stage_is_plain(g, s) || s->n_dims != c->group->n_dims)
         return tessi_sprintf(a, "stage '%s' cannot be computed tile by tile in group '%s'", s->name,
                              group);
     bool is_member = false;
@@ -183,7 +183,7 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
             || (d >= group->n_dims && group->tile[d]))
             return tessi_sprintf(a, "group '%s': a tile has 1 to %d points in each dimension",
                                  group->name, PLAN_MAX_TILE);
-    if (!tessi_stage_is_plain(tessi_stage(f->g, group->members.at[0])))
+    if (!tessi_stage_is_plain(f->g, tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
                              group->name);
     if (group->roll && (p->gpu || group->n_dims < 2))

@@ -246,7 +246,14 @@ static void compose_stage(const GenProgram *p, uint64_t *rng, GenStage *s)
                                                            : 0)
                                   : gen_between(rng, 0, 3);
         }
-        if (i && !interleave && gen_chance(rng, 30)) {
+        if (!interleave && gen_chance(rng, 30)) { /* any offset with any step, 1 included */
+            a->scaled = true;
+            for (int d = 0; d < n_dims; d++) {
+                a->scale[d] = gen_chance(rng, 70) ? 1 : gen_between(rng, 2, 3);
+                a->lo[d] = gen_between(rng, -3, 3);
+            }
+        }
+        if (i && !interleave && !a->scaled && gen_chance(rng, 30)) {
             a->fill = true;
             a->outside = gen_between(rng, 0, 1);
             for (int d = 0; d < n_dims; d++) {
