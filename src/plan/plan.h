@@ -336,6 +336,8 @@ typedef struct PlanEstimate {
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
                                  const Machine *m, const int64_t *params);
 
+/* A copy that shares nothing that an edit changes, without reasons. */
+Plan *tessi_plan_copy(Arena *a, const Plan *p);
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out);
 /* Reads a plan for `g`; NULL with BAD_PLAN_TEXT, or PLAN_MISMATCH when it is no plan of this graph. */
 Plan *tessi_plan_read(Arena *a, Diags *d, const Graph *g, const char *text, size_t n);

@@ -10,41 +10,6 @@ typedef struct Editor {
     PlanNeighbours *out;
 } Editor;
 
-Plan *tessi_plan_copy(Arena *a, const Plan *p)
-{
-    Plan *copy = ARENA_NEW(a, Plan);
-    *copy = *p;
-    copy->arena = a;
-    copy->reason = "";
-    copy->stage = ARENA_NEW_ARRAY(a, PlanStage, p->n_stages);
-    for (uint32_t v = 0; v < p->n_stages; v++)
-        copy->stage[v] = (PlanStage){ p->stage[v].placement, "" };
-    copy->groups.at = NULL;
-    copy->groups.n = copy->groups.cap = 0;
-    VEC_FOREACH (const PlanGroup, group, &p->groups) {
-        PlanGroup g = *group;
-        g.reason = "";
-        g.members.at = NULL;
-        g.passes.at = NULL;
-        g.members.n = g.members.cap = g.passes.n = g.passes.cap = 0;
-        tessi_plan_drop_copies(&g);
-        VEC_FOREACH (const PlanStaged, staged, &group->staged)
-            VEC_PUSH(a, &g.staged, *staged);
-        VEC_FOREACH (const StageId, s, &group->members)
-            VEC_PUSH(a, &g.members, *s);
-        VEC_FOREACH (const PlanPass, pass, &group->passes) {
-            PlanPass own = { .rows = pass->rows,
-                             .band = pass->band,
-                             .outputs = { pass->outputs[0], pass->outputs[1] } };
-            VEC_FOREACH (const StageId, s, &pass->stages)
-                VEC_PUSH(a, &own.stages, *s);
-            VEC_PUSH(a, &g.passes, own);
-        }
-        VEC_PUSH(a, &copy->groups, g);
-    }
-    return copy;
-}
-
 /* Keeps an edited plan if it is one. */
 static void offer(Editor *e, Plan *p, StageId about, const char *change)
 {

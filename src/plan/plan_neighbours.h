@@ -15,7 +15,5 @@ typedef VEC(PlanNeighbour) PlanNeighbours;
 /* Appends every legal plan that differs from p in one decision: a placement, which stages share a group, how the loops of a group run.
  * Their reasons are empty. In a fixed order. */
 void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbours *out);
-/* A copy that shares nothing that an edit changes, without reasons. */
-Plan *tessi_plan_copy(Arena *a, const Plan *p);
 
 #endif

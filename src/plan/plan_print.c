@@ -1,5 +1,6 @@
 /* The text of a plan: what a person reads, edits and replays. */
 #include "plan/plan_base.h"
+#include "plan/plan_knobs.h"
 
 /* A name as it is, or quoted when it has characters that the reader would stumble over. */
 static void add_name(Text *out, const char *name)
@@ -82,76 +83,65 @@ static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Te
     }
 }
 
+/* The line of a knob, when there is one. */
+static void add_knob(const Knob *k, const PlanGroup *group, const PlanPass *pass, Text *out)
+{
+    const char *indent = pass ? "        " : "    ";
+    const bool flag = k->last && tessi_knob_flag(k, group) == k->sets;
+    uint32_t n = k->n;
+    switch (k->kind) {
+    case KNOB_KERNEL:
+        tessi_text_addf(out, "    kernel %s\n", tessi_kernel_name(group->kernel));
+        return;
+    case KNOB_SPLIT: tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split)); return;
+    case KNOB_COPY: return; /* add_staged */
+    case KNOB_ORDER: n = 0; break;
+    case KNOB_SIZES:
+    case KNOB_DIMENSION:
+    case KNOB_NUMBERS: break;
+    }
+    if (k->kind == KNOB_ORDER ? !group->n_dims : !tessi_knob_is_said(k, group, pass))
+        return;
+    tessi_text_addf(out, "%s%s", indent, k->word);
+    for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_ORDER; d++)
+        tessi_text_addf(out, " %d", group->order[d]);
+    for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_SIZES; d++)
+        tessi_text_addf(out, " %lld", (long long)group->tile[d]);
+    for (uint32_t i = 0; i < n && k->kind != KNOB_SIZES; i++)
+        tessi_text_addf(out, " %lld", (long long)tessi_knob_get(k, i, group, pass));
+    tessi_text_addf(out, "%s%s\n", flag ? " " : "", flag ? k->last : "");
+}
+
+static void add_pass(const Plan *p, const Graph *g, const PlanGroup *group, const PlanPass *pass,
+                     Text *out)
+{
+    tessi_text_add(out, "    pass\n");
+    VEC_FOREACH (const StageId, id, &pass->stages)
+        add_stage(p, g, *id, tessi_plan_scratch_placement(group), out);
+    for (const Knob *k = tessi_knobs(); k->word; k++)
+        if (tessi_knob_is_of_pass(k))
+            add_knob(k, group, pass, out);
+}
+
 static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
     tessi_text_add(out, "\ngroup ");
     add_name(out, group->name);
     tessi_text_add(out, "\n");
     add_reason(out, "    ", group->reason);
-    if (group->tile[0]) {
-        tessi_text_add(out, "    tile");
-        for (uint8_t d = 0; d < group->n_dims; d++)
-            tessi_text_addf(out, " %lld", (long long)group->tile[d]);
-        tessi_text_add(out, "\n");
-    }
-    if (group->roll)
-        tessi_text_addf(out, "    roll %u\n", group->roll);
-    VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        tessi_text_add(out, "    pass\n");
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            add_stage(p, g, *id, tessi_plan_scratch_placement(group), out);
-        if (pass->rows > 1)
-            tessi_text_addf(out, "        rows %d\n", pass->rows);
-        if (pass->band)
-            tessi_text_addf(out, "        band %u\n", pass->band);
-        if (pass->outputs[0] > 1 || pass->outputs[1] > 1)
-            tessi_text_addf(out, "        outputs %u %u\n", pass->outputs[0], pass->outputs[1]);
-    }
+    const Knob *k = tessi_knobs();
+    for (; k->where == KNOB_HEAD; k++)
+        add_knob(k, group, NULL, out);
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        add_pass(p, g, group, pass, out);
     VEC_FOREACH (const StageId, id, &group->members)
         add_stage(p, g, *id, PLACE_MEMORY, out);
-    if (group->n_dims) {
-        tessi_text_add(out, "    loops");
-        for (uint8_t d = 0; d < group->n_dims; d++)
-            tessi_text_addf(out, " %d", group->order[d]);
-        tessi_text_add(out, "\n");
+    for (; k->word; k++) {
+        if (k->where == KNOB_COPIES && k[1].where != KNOB_COPIES)
+            add_staged(p, g, group, out);
+        else if (k->where != KNOB_OF_KERNEL || group->kernel != KERNEL_NONE)
+            add_knob(k, group, NULL, out);
     }
-    if (group->parallel >= 0)
-        tessi_text_addf(out, "    parallel %d\n", group->parallel);
-    if (group->strip_rows)
-        tessi_text_addf(out, "    strip %u\n", group->strip_rows);
-    if (group->vector >= 0)
-        tessi_text_addf(out, "    vector %d\n", group->vector);
-    if (group->rows > 1)
-        tessi_text_addf(out, "    rows %d\n", group->rows);
-    if (group->columns > 1)
-        tessi_text_addf(out, "    columns %d\n", group->columns);
-    if (group->band)
-        tessi_text_addf(out, "    band %u\n", group->band);
-    if (group->kernel != KERNEL_NONE) {
-        tessi_text_addf(out, "    kernel %s\n    block %u %u\n", tessi_kernel_name(group->kernel),
-                        group->block[0], group->block[1]);
-        if (group->outputs[0] > 1 || group->outputs[1] > 1)
-            tessi_text_addf(out, "    outputs %u %u\n", group->outputs[0], group->outputs[1]);
-        if (group->packed)
-            tessi_text_add(out, "    packed\n");
-        if (group->march.least)
-            tessi_text_addf(out, "    march %u %u %lu%s\n", group->march.least, group->march.most,
-                            (unsigned long)group->march.blocks, group->march.ahead ? " ahead" : "");
-        if (group->resident)
-            tessi_text_addf(out, "    resident %u\n", group->resident);
-        if (group->frame.rows[0])
-            tessi_text_addf(out, "    frame %u %u %u %u\n", group->frame.rows[0],
-                            group->frame.columns[0], group->frame.rows[1], group->frame.columns[1]);
-    }
-    add_staged(p, g, group, out);
-    if (group->transform)
-        tessi_text_addf(out, "    transform %u %u\n", group->transform, group->strip);
-    if (group->median)
-        tessi_text_addf(out, "    %s %u %u\n", group->counts ? "count" : "histogram", group->median,
-                        group->strip);
-    if (group->stream)
-        tessi_text_add(out, "    stream\n");
-    tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split));
 }
 
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out)

@@ -167,40 +167,6 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
 
 /* ---- Tiles ---------------------------------------------------------------------------------------------------------------- */
 
-static PlanGroup copy_group(Arena *a, const PlanGroup *from)
-{
-    PlanGroup to = *from;
-    to.members.at = NULL;
-    to.passes.at = NULL;
-    to.members.n = to.members.cap = to.passes.n = to.passes.cap = 0;
-    tessi_plan_drop_copies(&to);
-    VEC_FOREACH (const PlanStaged, staged, &from->staged)
-        VEC_PUSH(a, &to.staged, *staged);
-    VEC_FOREACH (const StageId, s, &from->members)
-        VEC_PUSH(a, &to.members, *s);
-    VEC_FOREACH (const PlanPass, pass, &from->passes) {
-        PlanPass copy = { .rows = pass->rows,
-                          .band = pass->band,
-                          .outputs = { pass->outputs[0], pass->outputs[1] } };
-        VEC_FOREACH (const StageId, s, &pass->stages)
-            VEC_PUSH(a, &copy.stages, *s);
-        VEC_PUSH(a, &to.passes, copy);
-    }
-    return to;
-}
-
-static Plan *copy_plan(const PlanFacts *f, const Plan *from)
-{
-    Plan *to = tessi_plan_empty(f, from->machine);
-    to->gpu = from->gpu;
-    to->width = from->width;
-    for (uint32_t v = 0; v < from->n_stages; v++)
-        to->stage[v] = from->stage[v];
-    VEC_FOREACH (const PlanGroup, group, &from->groups)
-        VEC_PUSH(f->arena, &to->groups, copy_group(f->arena, group));
-    return to;
-}
-
 /* Columns and rows that a thread of a kernel of tiles computes. */
 static void draw_outputs(uint8_t *outputs, Random *r)
 {
@@ -286,7 +252,7 @@ static Plan *tile_some(const PlanFacts *f, Plan *p, Random *r)
 {
     for (uint32_t tries = draw(r, 16); tries-- > 0;) {
         uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
-        Plan *tiled = copy_plan(f, p);
+        Plan *tiled = tessi_plan_copy(f->arena, p);
         if (i == k) {
             draw_tile(p, &tiled->groups.at[i], r);
             tiled->groups.at[i].stream = !p->gpu && draw(r, 2);
@@ -305,7 +271,7 @@ static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
     for (uint32_t i = 0; i < p->groups.n; i++) {
         if (draw(r, 3))
             continue;
-        Plan *warps = copy_plan(f, p);
+        Plan *warps = tessi_plan_copy(f->arena, p);
         PlanGroup *group = &warps->groups.at[i];
         const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
         if (tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2))))

@@ -2,18 +2,15 @@
  *
  *   plan NAME            machine NAME      target gpu|cpu     width BYTES
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
- *   group NAME           loops D...   parallel D   strip N   vector D   rows N   columns N   band N   split none|interior|warp|edges   tile N...   stream
- *                        kernel KIND  block X Y    outputs X Y   resident N   packed   march LEAST MOST BLOCKS
- *                        frame ROWS COLUMNS ROWS COLUMNS (of GPUs)
- *   pass                 (in a group with tiles, before its members: stages computed into scratch memory; may have rows N)
- *                        shared IMAGE [centre]   constant IMAGE (of kernels of points)
+ *   group NAME
+ *   pass                 (in a group with tiles, before its members: stages computed into scratch memory)
  *   why TEXT             (belongs to the group or stage before it; in the head, to the plan)
  *
- * and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
+ * those of groups and passes in knobs.def, and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
 #include <string.h>
 
-#include "graph/graph_transform.h"
 #include "plan/plan_base.h"
+#include "plan/plan_knobs.h"
 
 enum { MAX_NAME = 4096 };
 
@@ -227,214 +224,117 @@ static bool read_loops(PlanReader *r)
     return line_ends(r);
 }
 
-static bool read_split(PlanReader *r)
-{
-    static const char kinds[] = "'none', 'interior', 'warp' or 'edges'";
-    const char *w = needed_word(r, kinds);
-    if (!w)
-        return false;
-    if (!tessi_split_by_name(w, &r->group->split))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is %s, not '%s'", kinds, w);
-    return line_ends(r);
-}
-
 /* A number from 1 to `most`, of what `name` says. */
-static bool read_number(PlanReader *r, const char *name, int most, int *out)
+static bool read_number(PlanReader *r, const char *name, int64_t most, int64_t *out)
 {
     const char *w = needed_word(r, tessi_sprintf(r->arena, "a number of %s", name));
     if (!w)
         return false;
-    int n = 0;
+    int64_t n = 0;
     for (const char *c = w; *c >= '0' && *c <= '9' && n <= most; c++)
         n = w[0] == '0' ? 0 : 10 * n + (*c - '0');
-    if (n < 1 || n > most || !tessi_streq(w, tessi_sprintf(r->arena, "%d", n)))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "%s are 1 to %d, not '%s'", name, most, w);
+    if (n < 1 || n > most || !tessi_streq(w, tessi_sprintf(r->arena, "%lld", (long long)n)))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "%s are 1 to %lld, not '%s'", name, (long long)most, w);
     *out = n;
     return true;
 }
 
-static bool read_rows(PlanReader *r)
+/* One of a few words. */
+static bool read_choice(PlanReader *r, const Knob *k)
 {
-    int n;
-    if (!read_number(r, "rows", PLAN_MAX_ROWS, &n))
+    const bool split = k->kind == KNOB_SPLIT;
+    const char *kinds = split ? "'none', 'interior', 'warp' or 'edges'" : "a kind of kernel";
+    const char *w = needed_word(r, kinds);
+    if (!w)
         return false;
-    *(r->pass ? &r->pass->rows : &r->group->rows) = (uint8_t)n;
+    if (split && !tessi_split_by_name(w, &r->group->split))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "a split is %s, not '%s'", kinds, w);
+    if (!split && !tessi_kernel_by_name(w, &r->group->kernel))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no kind of kernel", w);
     return line_ends(r);
 }
 
-static bool read_columns(PlanReader *r)
-{
-    int n;
-    if (!read_number(r, "columns", PLAN_MAX_COLUMNS, &n))
-        return false;
-    r->group->columns = (uint8_t)n;
-    return line_ends(r);
-}
-
-static bool read_band(PlanReader *r)
-{
-    int n;
-    if (!read_number(r, "rows", PLAN_MAX_BAND, &n))
-        return false;
-    *(r->pass ? &r->pass->band : &r->group->band) = (uint16_t)n;
-    return line_ends(r);
-}
-
-static bool read_tile(PlanReader *r)
+static bool read_sizes(PlanReader *r)
 {
     for (uint8_t d = 0; d < MAX_DIMS; d++) {
-        const char *w = word(r);
-        int64_t n = 0;
-        if (!w)
+        skip_blanks(r);
+        if (d && r->at == r->end)
+            return true;
+        if (!read_number(r, "points of a tile", PLAN_MAX_TILE, &r->group->tile[d]))
             return false;
-        if (!*w)
-            return d > 0 || bad(r, DIAG_BAD_PLAN_TEXT, "expected the size of a tile");
-        for (const char *c = w; *c >= '0' && *c <= '9' && n <= PLAN_MAX_TILE; c++)
-            n = w[0] == '0' ? 0 : 10 * n + (*c - '0');
-        if (n < 1 || n > PLAN_MAX_TILE
-            || !tessi_streq(w, tessi_sprintf(r->arena, "%lld", (long long)n)))
-            return bad(r, DIAG_BAD_PLAN_TEXT, "a tile has 1 to %d points a dimension, not '%s'",
-                       PLAN_MAX_TILE, w);
-        r->group->tile[d] = n;
     }
     return line_ends(r);
 }
 
-static bool read_roll(PlanReader *r)
+/* The numbers of a knob, and the last word of its line. */
+static bool read_numbers(PlanReader *r, const Knob *k, PlanPass *pass)
 {
-    int n;
-    if (!read_number(r, "rows", PLAN_MAX_ROLL, &n))
+    for (uint32_t i = 0; i < k->n; i++) {
+        int64_t value;
+        if (!read_number(r, k->number[i].unit, k->number[i].most, &value))
+            return false;
+        tessi_knob_set(k, i, r->group, pass, value);
+    }
+    const char *last = k->last ? word(r) : "";
+    if (!last)
         return false;
-    r->group->roll = (uint16_t)n;
+    if (*last && !tessi_streq(last, k->last))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "expected '%s' or the end of the line, not '%s'", k->last,
+                   last);
+    if (k->flag != KNOB_NOWHERE && (!k->last || *last))
+        tessi_knob_set_flag(k, r->group);
     return line_ends(r);
+}
+
+static bool read_dimension_of(PlanReader *r, const Knob *k)
+{
+    uint8_t d;
+    if (!dimension(r, &d))
+        return false;
+    tessi_knob_set(k, 0, r->group, NULL, d);
+    return line_ends(r);
+}
+
+static bool read_knob(PlanReader *r, const Knob *k)
+{
+    PlanPass *pass = r->pass && tessi_knob_is_of_pass(k) ? r->pass : NULL;
+    if (k->where == KNOB_HEAD || tessi_streq(k->word, "stream")
+            ? !r->group
+            : !pass && (!r->group || !r->group->members.n))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group%s", k->word,
+                   k->where == KNOB_HEAD ? "" : ", after its stages");
+    switch (k->kind) {
+    case KNOB_SIZES: return read_sizes(r);
+    case KNOB_ORDER: return read_loops(r);
+    case KNOB_DIMENSION: return read_dimension_of(r, k);
+    case KNOB_KERNEL:
+    case KNOB_SPLIT: return read_choice(r, k);
+    case KNOB_COPY: return read_staged(r, tessi_streq(k->word, "constant"));
+    case KNOB_NUMBERS: break;
+    }
+    return read_numbers(r, k, pass);
 }
 
 static bool read_pass(PlanReader *r)
 {
-    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
+    PlanPass pass = { 0 };
     if (!r->group)
         return bad(r, DIAG_BAD_PLAN_TEXT, "a pass belongs to a group");
+    tessi_knobs_unset(NULL, &pass);
     VEC_PUSH(r->arena, &r->group->passes, pass);
     r->pass = &r->group->passes.at[r->group->passes.n - 1];
     r->of_pass.n = 0;
     return line_ends(r);
 }
 
-static bool read_kernel(PlanReader *r)
-{
-    const char *w = needed_word(r, "a kind of kernel");
-    if (!w)
-        return false;
-    if (!tessi_kernel_by_name(w, &r->group->kernel))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no kind of kernel", w);
-    return line_ends(r);
-}
-
-static bool read_block(PlanReader *r)
-{
-    int x, y;
-    if (!read_number(r, "threads", PLAN_MAX_BLOCK, &x)
-        || !read_number(r, "threads", PLAN_MAX_BLOCK, &y))
-        return false;
-    r->group->block[0] = (uint16_t)x;
-    r->group->block[1] = (uint16_t)y;
-    return line_ends(r);
-}
-
-static bool read_outputs(PlanReader *r)
-{
-    int x, y;
-    if (!read_number(r, "outputs", PLAN_MAX_OUTPUTS, &x)
-        || !read_number(r, "outputs", PLAN_MAX_OUTPUTS, &y))
-        return false;
-    uint8_t *outputs = r->pass ? r->pass->outputs : r->group->outputs;
-    outputs[0] = (uint8_t)x;
-    outputs[1] = (uint8_t)y;
-    return line_ends(r);
-}
-
-static bool read_transform(PlanReader *r)
-{
-    int rows, columns;
-    if (!read_number(r, "rows", MOST_TRANSFORM, &rows)
-        || !read_number(r, "columns", PLAN_MAX_STRIP, &columns))
-        return false;
-    r->group->transform = (uint16_t)rows;
-    r->group->strip = (uint16_t)columns;
-    return line_ends(r);
-}
-
-static bool read_median(PlanReader *r, bool counts)
-{
-    int rows, columns;
-    if (!read_number(r, "rows", PLAN_MAX_STRIP, &rows)
-        || !read_number(r, "columns", PLAN_MAX_STRIP, &columns))
-        return false;
-    r->group->median = (uint16_t)rows;
-    r->group->counts = counts;
-    r->group->strip = (uint16_t)columns;
-    return line_ends(r);
-}
-
-static bool read_march(PlanReader *r)
-{
-    int least, most, blocks;
-    if (!read_number(r, "rows", PLAN_MAX_MARCH, &least)
-        || !read_number(r, "rows", PLAN_MAX_MARCH, &most)
-        || !read_number(r, "blocks", PLAN_MAX_MARCH_BLOCKS, &blocks))
-        return false;
-    const char *ahead = word(r);
-    if (!ahead)
-        return false;
-    if (*ahead && !tessi_streq(ahead, "ahead"))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "expected 'ahead' or the end of the line, not '%s'",
-                   ahead);
-    r->group->march = (PlanMarch){ .least = (uint16_t)least,
-                                   .most = (uint16_t)most,
-                                   .blocks = (uint32_t)blocks,
-                                   .ahead = *ahead };
-    return line_ends(r);
-}
-
-static bool read_resident(PlanReader *r)
-{
-    int n;
-    if (!read_number(r, "blocks", PLAN_MAX_RESIDENT, &n))
-        return false;
-    r->group->resident = (uint8_t)n;
-    return line_ends(r);
-}
-
-static bool read_frame(PlanReader *r)
-{
-    for (int side = 0; side < 2; side++) {
-        int rows, columns;
-        if (!read_number(r, "rows", PLAN_MAX_FRAME, &rows)
-            || !read_number(r, "columns", PLAN_MAX_FRAME, &columns))
-            return false;
-        r->group->frame.rows[side] = (uint16_t)rows;
-        r->group->frame.columns[side] = (uint16_t)columns;
-    }
-    return line_ends(r);
-}
-
 static bool read_width(PlanReader *r)
 {
-    int n;
+    int64_t n;
     if (!read_number(r, "bytes of a vector", PLAN_MOST_WIDTH, &n))
         return false;
     if (n < PLAN_LEAST_WIDTH || n & (n - 1))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "vectors have 16, 32 or 64 bytes, not '%d'", n);
+        return bad(r, DIAG_BAD_PLAN_TEXT, "vectors have 16, 32 or 64 bytes, not '%d'", (int)n);
     r->p->width = (uint8_t)n;
-    return line_ends(r);
-}
-
-static bool read_strip(PlanReader *r)
-{
-    int n;
-    if (!read_number(r, "rows of a strip", PLAN_MAX_STRIP_ROWS, &n))
-        return false;
-    r->group->strip_rows = (uint16_t)n;
     return line_ends(r);
 }
 
@@ -466,14 +366,9 @@ static bool read_group(PlanReader *r)
     const char *name = needed_word(r, "the name of a group");
     if (!name)
         return false;
-    PlanGroup group = { .name = name,
-                        .parallel = -1,
-                        .vector = -1,
-                        .rows = 1,
-                        .columns = 1,
-                        .reason = "",
-                        .block = { 1, 1 },
-                        .outputs = { 1, 1 } };
+    PlanGroup group = { .name = name, .reason = "" };
+    tessi_knobs_unset(&group, NULL);
+    group.block[0] = group.block[1] = 1;
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
     r->pass = NULL;
@@ -482,37 +377,23 @@ static bool read_group(PlanReader *r)
     return line_ends(r);
 }
 
-static bool read_dimension_of(PlanReader *r, int8_t *out)
-{
-    uint8_t d;
-    if (!dimension(r, &d))
-        return false;
-    *out = (int8_t)d;
-    return line_ends(r);
-}
-
 /* Lines that there may be several of: the others say what a later one would take back. */
 static bool may_repeat(const char *key)
 {
-    static const char *const keys[] = { "stage", "group", "pass", "why", "shared", "constant" };
+    static const char *const keys[] = { "stage", "group", "pass", "why" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (tessi_streq(key, keys[i]))
             return true;
-    return false;
-}
-
-/* The line speaks of the pass begun last. */
-static bool is_of_pass(const PlanReader *r, const char *key)
-{
-    return r->pass
-           && (tessi_streq(key, "rows") || tessi_streq(key, "outputs") || tessi_streq(key, "band"));
+    const Knob *k = tessi_knob_by_word(key);
+    return k && k->where == KNOB_COPIES;
 }
 
 static bool check_repeated(PlanReader *r, const char *key)
 {
     const bool of_plan = tessi_streq(key, "plan") || tessi_streq(key, "machine")
                          || tessi_streq(key, "target") || tessi_streq(key, "width");
-    const bool of_pass = is_of_pass(r, key);
+    const Knob *k = tessi_knob_by_word(key);
+    const bool of_pass = r->pass && k && tessi_knob_is_of_pass(k);
     Words *seen = of_plan ? &r->of_plan : of_pass ? &r->of_pass : &r->of_group;
     if (may_repeat(key))
         return true;
@@ -552,68 +433,11 @@ static bool read_line(PlanReader *r)
         return read_width(r);
     if (tessi_streq(key, "pass"))
         return read_pass(r);
-    if (tessi_streq(key, "tile") || tessi_streq(key, "roll") || tessi_streq(key, "stream")) {
-        if (!r->group)
-            return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group", key);
-        if (tessi_streq(key, "tile"))
-            return read_tile(r);
-        if (tessi_streq(key, "roll"))
-            return read_roll(r);
-        r->group->stream = true;
-        return line_ends(r);
-    }
-    const bool of_pass = is_of_pass(r, key);
     if (tessi_streq(key, "target"))
         return read_target(r);
-    bool of_group =
-        tessi_streq(key, "loops") || tessi_streq(key, "parallel") || tessi_streq(key, "vector")
-        || tessi_streq(key, "rows") || tessi_streq(key, "columns") || tessi_streq(key, "split")
-        || tessi_streq(key, "kernel") || tessi_streq(key, "block") || tessi_streq(key, "outputs")
-        || tessi_streq(key, "resident") || tessi_streq(key, "packed")
-        || tessi_streq(key, "transform") || tessi_streq(key, "histogram")
-        || tessi_streq(key, "count") || tessi_streq(key, "march") || tessi_streq(key, "shared")
-        || tessi_streq(key, "constant") || tessi_streq(key, "frame") || tessi_streq(key, "strip")
-        || tessi_streq(key, "band");
-    if (of_group && !of_pass && (!r->group || !r->group->members.n))
-        return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' belongs to a group, after its stages", key);
-    if (tessi_streq(key, "loops"))
-        return read_loops(r);
-    if (tessi_streq(key, "parallel"))
-        return read_dimension_of(r, &r->group->parallel);
-    if (tessi_streq(key, "strip"))
-        return read_strip(r);
-    if (tessi_streq(key, "vector"))
-        return read_dimension_of(r, &r->group->vector);
-    if (tessi_streq(key, "rows"))
-        return read_rows(r);
-    if (tessi_streq(key, "columns"))
-        return read_columns(r);
-    if (tessi_streq(key, "band"))
-        return read_band(r);
-    if (tessi_streq(key, "split"))
-        return read_split(r);
-    if (tessi_streq(key, "kernel"))
-        return read_kernel(r);
-    if (tessi_streq(key, "block"))
-        return read_block(r);
-    if (tessi_streq(key, "outputs"))
-        return read_outputs(r);
-    if (tessi_streq(key, "resident"))
-        return read_resident(r);
-    if (tessi_streq(key, "march"))
-        return read_march(r);
-    if (tessi_streq(key, "frame"))
-        return read_frame(r);
-    if (tessi_streq(key, "transform"))
-        return read_transform(r);
-    if (tessi_streq(key, "histogram") || tessi_streq(key, "count"))
-        return read_median(r, tessi_streq(key, "count"));
-    if (tessi_streq(key, "shared") || tessi_streq(key, "constant"))
-        return read_staged(r, tessi_streq(key, "constant"));
-    if (tessi_streq(key, "packed")) {
-        r->group->packed = true;
-        return line_ends(r);
-    }
+    const Knob *k = tessi_knob_by_word(key);
+    if (k)
+        return read_knob(r, k);
     return bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 

@@ -1,5 +1,6 @@
 /* Is a plan legal for its graph, and does this version lower it? One sentence about the first fault. */
 #include "plan/plan_base.h"
+#include "plan/plan_knobs.h"
 
 typedef struct Check {
     const PlanFacts *f;
@@ -98,12 +99,9 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     if (group->vector >= 0 && group->vector != group->n_dims - 1)
         return tessi_sprintf(a, "group '%s': this version makes vectors only of the last dimension",
                              group->name);
-    if (group->rows < 1 || group->rows > PLAN_MAX_ROWS)
-        return tessi_sprintf(a, "group '%s' has %d rows; there can be 1 to %d", group->name,
-                             group->rows, PLAN_MAX_ROWS);
-    if (group->columns < 1 || group->columns > PLAN_MAX_COLUMNS)
-        return tessi_sprintf(a, "group '%s' has %d columns; there can be 1 to %d", group->name,
-                             group->columns, PLAN_MAX_COLUMNS);
+    const char *fault = tessi_knobs_check(a, group);
+    if (fault)
+        return fault;
     VEC_FOREACH (const StageId, id, &group->members) {
         bool copied = group->tile[0] && tessi_plan_in_passes(group, *id);
         if (group->rows > 1 && !copied

@@ -196,9 +196,6 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     for (uint32_t i = 0; i < group->passes.n && !fault; i++) {
         if (!group->passes.at[i].stages.n)
             return tessi_sprintf(a, "a pass of group '%s' has no stages", group->name);
-        if (group->passes.at[i].rows < 1 || group->passes.at[i].rows > PLAN_MAX_ROWS)
-            return tessi_sprintf(a, "a pass of group '%s' has %d rows; there can be 1 to %d",
-                                 group->name, group->passes.at[i].rows, PLAN_MAX_ROWS);
         VEC_FOREACH (const StageId, id, &group->passes.at[i].stages)
             if (!fault)
                 fault = check_stage(&c, i, *id);

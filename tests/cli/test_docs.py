@@ -1,6 +1,7 @@
 """The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in blocks marked ```console every
 `$ tessera ...` is run, from the root of the repository, and prints what stands below it; links between files lead somewhere; docs/errors.md lists
-every diagnostic with its case. With --accept the console blocks and docs/errors.md are written anew. Commands that write files, or need what only a
+every diagnostic with its case; tables of a plan's words are those of the compiler's tables. With --accept the console blocks, these tables
+and docs/errors.md are written anew. Commands that write files, or need what only a
 reader has, stand in indented blocks, which are not run. Decisions are named by the number of the file that a link leads to."""
 import os
 import pathlib
@@ -111,6 +112,33 @@ def errors_page():
     return text
 
 
+ROW = re.compile(r'^(KNOB|KERNEL)\((.*?)\)\n(?=\n|\Z|KNOB|KERNEL)', re.M | re.S)
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+TABLE = re.compile(r"<!-- (src/plan/\w+\.def) -->\n(.*?)<!-- end -->", re.S)
+
+
+def table_of(path):
+    """The words of a plan page with their meaning, from the table that the compiler reads."""
+    text = "| line | meaning |\n| --- | --- |\n"
+    for macro, row in ROW.findall((tool.ROOT / path).read_text()):
+        pieces = re.search(r'((?:"(?:[^"\\]|\\.)*"\s*)+)\Z', row).group(1)
+        meaning = "".join(STRING.findall(pieces)).replace('\\"', '"')
+        strings = STRING.findall(row[:row.rindex(pieces)])
+        line = strings[-1] if macro == "KNOB" else f"kernel {strings[-1]}"
+        text += "" if line == "kernel none" else f"| `{line}` | {meaning} |\n"
+    return text
+
+
+def check_tables(page, text):
+    """The page with its tables as they ought to be."""
+    renewed = TABLE.sub(lambda table: f"<!-- {table.group(1)} -->\n{table_of(table.group(1))}<!-- end -->", text)
+    if accept and renewed != text:
+        page.write_text(renewed)
+        text = renewed
+    tool.check(f"tables of {page.relative_to(tool.ROOT)}", renewed == text, "renew them with tests/cli/test_docs.py --accept")
+    return text
+
+
 def check_errors_page():
     path, text = tool.ROOT / "docs" / "errors.md", errors_page()
     if accept:
@@ -122,7 +150,7 @@ with tool.workspace() as folder:
     check_errors_page()
     found = 0
     for page in pages():
-        text = page.read_text()
+        text = check_tables(page, page.read_text())
         if accept:
             renewed = CONSOLE.sub(lambda block: f"```console\n{rerun(block.group(1))}```", text)
             if renewed != text:

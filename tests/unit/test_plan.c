@@ -1,6 +1,7 @@
 /* Plans: what the planner decides, the text and back, and the sentence for every plan that is not legal. */
 #include "graph_testing.h"
 #include "plan/plan.h"
+#include "plan/plan_knobs.h"
 #include "support/random_graph.h"
 
 /* blur, with a point-wise stage in front that is read three times. */
@@ -327,7 +328,7 @@ static void illegal_plans_are_refused(void **state)
         { "stage square inline\ngroup o\ntile 4\npass\nstage temp tile\nstage out memory\n",
           "group 'o': a tile has 1 to 1048576 points in each dimension" },
         { "stage square inline\ngroup o\ntile 0 4\n",
-          "a tile has 1 to 1048576 points a dimension" },
+          "points of a tile are 1 to 1048576, not '0'" },
         { "stage square inline\ngroup o\ntile 4096 4096\npass\nstage temp tile\nstage out memory\n",
           "bytes of scratch memory; there are 1048576" },
         { "stage square inline\ngroup o\nstage temp tile\n", "stage 'temp' is in no pass" },
@@ -446,6 +447,30 @@ static void illegal_plans_are_refused(void **state)
     }
 }
 
+/* The field of each knob holds the greatest number that pages may give it. */
+static void fields_hold_their_numbers(void **state)
+{
+    (void)state;
+    PlanGroup group = { 0 };
+    PlanPass pass = { 0 };
+    for (const Knob *k = tessi_knobs(); k->word; k++) {
+        assert_ptr_equal(tessi_knob_by_word(k->word), k);
+        for (uint32_t i = 0; i < k->n; i++) {
+            tessi_knob_set(k, i, &group, NULL, k->number[i].most);
+            assert_int_equal(tessi_knob_get(k, i, &group, NULL), k->number[i].most);
+            if (!tessi_knob_is_of_pass(k))
+                continue;
+            tessi_knob_set(k, i, &group, &pass, k->number[i].most);
+            assert_int_equal(tessi_knob_get(k, i, &group, &pass), k->number[i].most);
+        }
+    }
+    tessi_knobs_unset(&group, &pass);
+    assert_int_equal(group.parallel, -1);
+    assert_int_equal(group.rows, 1);
+    assert_int_equal(pass.band, 0);
+    assert_null(tessi_knob_by_word("row"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
@@ -458,6 +483,7 @@ int main(void)
                                         GRAPH_TEST(vectors_are_as_wide_as_plan_and_machine_allow),
                                         GRAPH_TEST(groups_say_what_they_cost),
                                         GRAPH_TEST(estimates_add_up),
-                                        GRAPH_TEST(illegal_plans_are_refused) };
+                                        GRAPH_TEST(illegal_plans_are_refused),
+                                        GRAPH_TEST(fields_hold_their_numbers) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

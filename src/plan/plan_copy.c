@@ -1,0 +1,43 @@
+/* Copies of plans, to be changed. */
+#include "plan/plan_base.h"
+
+static void copy_stages(Arena *a, const StageList *from, StageList *to)
+{
+    *to = (StageList){ 0 };
+    VEC_FOREACH (const StageId, id, from)
+        VEC_PUSH(a, to, *id);
+}
+
+static PlanGroup copy_group(Arena *a, const PlanGroup *from)
+{
+    PlanGroup to = *from;
+    to.reason = "";
+    tessi_plan_drop_copies(&to);
+    VEC_FOREACH (const PlanStaged, staged, &from->staged)
+        VEC_PUSH(a, &to.staged, *staged);
+    copy_stages(a, &from->members, &to.members);
+    to.passes.at = NULL;
+    to.passes.n = to.passes.cap = 0;
+    VEC_FOREACH (const PlanPass, pass, &from->passes) {
+        PlanPass own = *pass;
+        copy_stages(a, &pass->stages, &own.stages);
+        VEC_PUSH(a, &to.passes, own);
+    }
+    return to;
+}
+
+Plan *tessi_plan_copy(Arena *a, const Plan *p)
+{
+    Plan *copy = ARENA_NEW(a, Plan);
+    *copy = *p;
+    copy->arena = a;
+    copy->reason = "";
+    copy->stage = ARENA_NEW_ARRAY(a, PlanStage, p->n_stages);
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        copy->stage[v] = (PlanStage){ p->stage[v].placement, "" };
+    copy->groups.at = NULL;
+    copy->groups.n = copy->groups.cap = 0;
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        VEC_PUSH(a, &copy->groups, copy_group(a, group));
+    return copy;
+}
