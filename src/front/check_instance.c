@@ -50,7 +50,8 @@ static bool same_mask(const TMask *a, const TMask *b)
     if (a == b)
         return true;
     if (a->n_dims != b->n_dims || a->n != b->n || !tessi_tt_same(a->type, b->type)
-        || a->input != b->input || a->flipped != b->flipped || !a->at != !b->at)
+        || a->input != b->input || a->flipped != b->flipped || !a->at != !b->at
+        || !a->given != !b->given || (a->given && !same_mask(a->given, b->given)))
         return false;
     for (int d = 0; d < a->n_dims; d++) {
         if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d])

@@ -301,13 +301,17 @@ const TMask *tessi_check_mask_expr(Checker *c, const AstExpr *e)
 
 const TMask *tessi_check_mask_as(Checker *c, const TMask *m, TType element)
 {
-    if (!m->at || tessi_tt_same(m->type, element) || element.kind != TT_SCALAR)
+    if (tessi_tt_same(m->type, element) || element.kind != TT_SCALAR)
         return m;
     TMask *t = tessi_mask_new(c, m->name, m->span, m->n_dims);
     uint32_t number = t->number;
     *t = *m;
     t->number = number;
     t->type = element;
+    if (!m->at) {
+        t->given = m;
+        return t;
+    }
     t->at = ARENA_NEW_ARRAY(c->a, Value, m->n);
     ScalarType from = m->type.kind == TT_UNTYPED_INT    ? TYPE_I64
                       : m->type.kind == TT_UNTYPED_REAL ? TYPE_F64

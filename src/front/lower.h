@@ -73,8 +73,8 @@ bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *firs
 ScalarType tessi_lower_field(TType t, uint32_t channel);
 ExprId tessi_lower_expr(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to);
-ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType type);
-/* One read of a convolution's image, at these offsets. */
+ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
+/* One read of a convolution's image, at these offsets, in the type of the product. */
 ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset,
                        uint32_t channel, ScalarType type);
 ExprId tessi_lower_value_scalar(Lower *l, const TValue *v, uint32_t channel);

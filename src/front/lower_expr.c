@@ -129,7 +129,7 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     case TE_OP: return lower_op(l, b, e, channel);
     case TE_CAST:
     case TE_SAT: return lower_cast(l, b, e, channel);
-    case TE_READ: return tessi_lower_load(l, b, e, channel, tessi_lower_field(e->type, channel));
+    case TE_READ: return tessi_lower_load(l, b, e, channel);
     case TE_ARG: return lower_argument(l, b, e, channel);
     case TE_LOCAL: return lower_local(l, b, e, channel);
     case TE_INDEX: return tessi_expr_index(g, e->slot);

@@ -47,9 +47,8 @@ static ExprId outside_value(Lower *l, const TCallArg *arg, uint32_t channel)
     return tessi_lower_expr(l, &vector_level, arg->border.outside, channel);
 }
 
-/* The access to channel `channel` of argument `slot`, and its load. */
-static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel,
-                   ScalarType type)
+/* The access to channel `channel` of argument `slot`, and its load, converted to the type that the argument declares. */
+static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel)
 {
     const TCallArg *arg = &b->call->args.at[slot];
     const LValue *image = &l->value[arg->image->id];
@@ -61,7 +60,8 @@ static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t c
     if (constant)
         access->outside = outside_value(l, arg, channel);
     ExprId e = tessi_expr_load(l->g, tessi_graph_access(l->g, access));
-    return tessi_lower_convert(l, e, tessi_stage(l->g, access->producer)->type, type);
+    return tessi_lower_convert(l, e, tessi_stage(l->g, access->producer)->type,
+                               tessi_lower_field(b->inst->args.at[slot].type, channel));
 }
 
 static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t scale,
@@ -83,7 +83,7 @@ static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t sc
     dim->rule = inside ? BORDER_INSIDE : rule;
 }
 
-ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType type)
+ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
     const TRead *read = e->read;
     Access access = { 0 };
@@ -103,7 +103,7 @@ ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sc
         }
         affine_dim(l, b, e->slot, d, read->scale[d], &a, &access.dim[d]);
     }
-    return load(l, b, e->slot, &access, channel, type);
+    return load(l, b, e->slot, &access, channel);
 }
 
 ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset,
@@ -112,7 +112,18 @@ ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *o
     Access access = { 0 };
     for (uint32_t d = 0; d < e->read->n_dims; d++)
         affine_dim(l, b, e->slot, d, e->read->scale[d], &offset[d], &access.dim[d]);
-    return load(l, b, e->slot, &access, channel, type);
+    ExprId tap = load(l, b, e->slot, &access, channel);
+    return tessi_lower_convert(l, tap, tessi_lower_field(b->inst->args.at[e->slot].type, channel),
+                               type);
+}
+
+/* An element of the input, in the type of `m`: through the types of the arguments that it was given to. */
+static ExprId as_declared(Lower *l, const TMask *m, ExprId element, ScalarType stored)
+{
+    if (!m->given)
+        return tessi_lower_convert(l, element, stored, m->type.scalar);
+    return tessi_lower_convert(l, as_declared(l, m->given, element, stored), m->given->type.scalar,
+                               m->type.scalar);
 }
 
 ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool inside,
@@ -131,5 +142,6 @@ ExprId tessi_lower_mask_load(Lower *l, const TMask *m, const ExprId *index, bool
         };
     }
     ExprId e = tessi_expr_load(g, tessi_graph_access(g, &access));
-    return tessi_lower_convert(l, e, tessi_stage(g, access.producer)->type, type);
+    e = as_declared(l, m, e, tessi_stage(g, access.producer)->type);
+    return tessi_lower_convert(l, e, m->type.scalar, type);
 }

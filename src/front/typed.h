@@ -61,11 +61,13 @@ typedef struct TMask {
     Span span;
     uint8_t n_dims;
     int32_t lo[MAX_DIMS], hi[MAX_DIMS];
-    TType type;      /* of an element: untyped for literal coefficients */
-    uint32_t n;      /* elements, row-major in `at` */
-    Value *at;       /* NULL for a run-time mask */
-    TValue *input;   /* a run-time mask's input, or NULL */
-    bool flipped;    /* run-time masks: read at -index */
+    TType type;    /* of an element: untyped for literal coefficients */
+    uint32_t n;    /* elements, row-major in `at` */
+    Value *at;     /* NULL for a run-time mask */
+    TValue *input; /* a run-time mask's input, or NULL */
+    bool flipped;  /* run-time masks: read at -index */
+    const struct TMask
+        *given;      /* a run-time mask in another element type: what it was converted from */
     uint32_t number; /* identity for printing and interning */
 } TMask;
 
