@@ -200,6 +200,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_PLAN: line->plan_path = word; return true;
     case OPT_MACHINE: line->machine_path = word; return true;
     case OPT_DUMP: line->dump = word; return true;
+    case OPT_TIME_PASSES: line->dump = "times"; return true;
     case OPT_REGRET: line->regret = true; return true;
     case OPT_GRAY: line->gray = true; return true;
     case OPT_EACH_CHANNEL: line->each_channel = true; return true;

@@ -129,7 +129,8 @@ TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_in
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
 
 /* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of few points),
- * "loops", "c", "header", "cuda", "opencl". *text is owned by the caller;
+ * "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all), "c", "header", "cuda", "opencl", "times"
+ * (milliseconds of each pass). *text is owned by the caller;
  * free with tess_text_free. With args (may be NULL) the sizes are known. */
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
                                char **text, tess_diags **diags);

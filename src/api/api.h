@@ -50,6 +50,13 @@ typedef struct GpuText {
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. */
+/* How long passes took, for people. */
+typedef struct PassTime {
+    const char *name;
+    double ms;
+} PassTime;
+typedef VEC(PassTime) PassTimes;
+
 typedef struct Variant Variant;
 typedef struct General General; /* api/general.h */
 struct Variant {
@@ -80,6 +87,7 @@ struct Variant {
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
     int users;       /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
+    PassTimes times;
     double
         point_seconds; /* of C: what the model expects of a point of the results on one core; 0 = not known */
 };
@@ -180,10 +188,15 @@ LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, 
  * GPU as there are many. The variant's own plan may be another. NULL with one sentence. */
 LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 
-/* Lowered, simplified and verified; NULL with one sentence. */
+/* Notes how long a pass took that began at `start` (tessi_clock_ms); times may be NULL. */
+void tessi_pass_note(PassTimes *times, Arena *a, const char *name, double start);
+/* Lowered, and through all passes over loops with the verifier after each; NULL with one sentence. */
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                               Failure *f);
-/* The same of loops at hand. */
+/* The same as far as the pass of that name ("lower": none over loops), noting times in `times`, which may be NULL. */
+LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last, PassTimes *times,
+                                    Failure *f);
+/* The passes over loops at hand. */
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
 const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
                          Arena *a);

@@ -109,14 +109,23 @@ static bool methods_possible(const Graph *g, tess_diags *d)
     return d->diags.n_errors == 0;
 }
 
+/* A part of the front has ended that began at *begun, and the next begins. */
+static void note(Variant *v, const char *name, double *begun)
+{
+    tessi_pass_note(&v->times, &v->arena, name, *begun);
+    *begun = tessi_clock_ms();
+}
+
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
 {
     double start = tessi_clock_ms();
     v->arena.limit_bytes = LARGEST_COMPILATION;
     uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
     UseContext use = { p, &v->arena };
+    double begun = start;
     v->ast =
         tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma != 0, read_use, &use);
+    note(v, "parse", &begun);
     FrontOptions options = { .name = program_name(&v->arena, p->name),
                              .border = p->options.border,
                              .constants = v->constants.at,
@@ -127,6 +136,7 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
         return false;
     if (!verified(v->lowered, "lower", d))
         return false;
+    note(v, "check", &begun);
     v->meaning = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
     if (!verified(v->meaning, "simplify", d))
         return false;
@@ -135,10 +145,13 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
     Analysis ranges = { .g = v->meaning };
     tessi_analyse_ranges(&ranges, &v->arena);
     tessi_warn_narrowing(&ranges, v->meaning, &d->diags);
+    note(v, "simplify", &begun);
     v->graph = tessi_graph_exact_passes(v->meaning, &v->arena);
     if (!verified(v->graph, "exact passes", d))
         return false;
+    note(v, "exact", &begun);
     v->analysis = tessi_analyse(v->graph, &v->arena);
+    note(v, "analyse", &begun);
     keep_sources(v, &d->sources);
     v->front_ms = tessi_clock_ms() - start;
     return true;
@@ -354,6 +367,7 @@ static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess
         *keep = false;
         v->ast = NULL;
         v->typed = NULL;
+        v->times.n = 0;
         v->lowered = v->graph = NULL;
     }
     return TESS_OK;

@@ -1,4 +1,5 @@
 /* tess_dump: any stop of the compiler as text; tess_args_estimate: what the plan expects. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,39 @@ typedef enum Stop {
     STOP_HEADER,
     STOP_CUDA,
     STOP_OPENCL,
+    STOP_TIMES, /* of all passes to the text that is compiled */
     N_STOPS
 } Stop;
-static const char *const stop_names[N_STOPS] = { "ast",    "types",      "graph", "analysis",
-                                                 "plan",   "small-plan", "loops", "c",
-                                                 "header", "cuda",       "opencl" };
+static const char *const stop_names[N_STOPS] = { "ast",    "types",      "graph",  "analysis",
+                                                 "plan",   "small-plan", "loops",  "c",
+                                                 "header", "cuda",       "opencl", "times" };
+
+/* The pass in "loops:PASS"; NULL: the name has none. */
+static const char *pass_in(const char *name)
+{
+    static const char prefix[] = "loops:";
+    return name && strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : NULL;
+}
+
+static bool find_pass(const char *name, Failure *f)
+{
+    char known[256] = "lower";
+    bool found = tessi_streq(name, known);
+    for (const LoopPass *pass = tessi_loop_passes(); pass->name; pass++) {
+        found = found || tessi_streq(name, pass->name);
+        snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", pass->name);
+    }
+    return found
+           || tessi_failf(f, TESS_ERROR_ARGUMENT, "there is no pass '%s' over loops; they are %s",
+                          name, known);
+}
 
 static bool find_stop(const char *name, Stop *stop, Failure *f)
 {
+    if (pass_in(name)) {
+        *stop = STOP_LOOPS;
+        return find_pass(pass_in(name), f);
+    }
     for (int i = 0; i < N_STOPS; i++) {
         if (tessi_streq(stop_names[i], name)) {
             *stop = (Stop)i;
@@ -35,7 +61,7 @@ static bool find_stop(const char *name, Stop *stop, Failure *f)
     const char *near = name ? tessi_nearest_word(name, stop_names, N_STOPS) : NULL;
     return tessi_failf(f, TESS_ERROR_ARGUMENT,
                        "there is no stop '%s'%s%s%s; the stops are ast, types, graph, analysis, "
-                       "plan, small-plan, loops, c, header, cuda, opencl",
+                       "plan, small-plan, loops, loops:PASS, c, header, cuda, opencl, times",
                        name ? name : "", near ? " (did you mean '" : "", near ? near : "",
                        near ? "'?)" : "");
 }
@@ -46,6 +72,25 @@ static void print_kernels(const tess_program *p, const Variant *v, GpuLanguage l
     GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
                                .source_name = p->name };
     tessi_emit_gpu(v->loops, language, &options, out, &module);
+}
+
+static void print_times(const Variant *v, Text *out)
+{
+    double all = 0;
+    VEC_FOREACH (const PassTime, t, &v->times) {
+        tessi_text_addf(out, "%10.3f ms  %s\n", t->ms, t->name);
+        all += t->ms;
+    }
+    tessi_text_addf(out, "%10.3f ms  all\n", all);
+}
+
+/* The loops as one of their passes leaves them. */
+static bool print_loops_after(const Variant *v, Arena *a, const char *pass, Text *out, Failure *f)
+{
+    const LoopProgram *loops = tessi_pass_lower_until(v, a, pass, NULL, f);
+    if (loops)
+        tessi_loop_print(loops, out);
+    return loops != NULL;
 }
 
 /* Runs the passes that come before the stop, then prints it. */
@@ -59,7 +104,8 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
         return false;
     if ((stop == STOP_CUDA || stop == STOP_OPENCL) && !tessi_pass_kernels(p, v, f))
         return false;
-    if ((stop == STOP_C || stop == STOP_HEADER) && !tessi_pass_text(p, v, f))
+    if ((stop == STOP_C || stop == STOP_HEADER || (stop == STOP_TIMES && !v->plan->gpu))
+        && !tessi_pass_text(p, v, f))
         return false;
     EmitOptions options = { .source_name = p->name };
     switch (stop) {
@@ -74,14 +120,15 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
     case STOP_HEADER: tessi_emit_c_header(v->loops, &options, out); return true;
     case STOP_CUDA: print_kernels(p, v, GPU_CUDA, out); return true;
     case STOP_OPENCL: print_kernels(p, v, GPU_OPENCL, out); return true;
+    case STOP_TIMES: print_times(v, out); return true;
     case N_STOPS: break;
     }
     return false;
 }
 
 /* Text is left in v->arena; *d receives the diagnostics. The lock is held. */
-static bool dump(tess_program *p, const tess_args *args, Stop stop, const char **text,
-                 tess_diags **d)
+static bool dump(tess_program *p, const tess_args *args, Stop stop, const char *pass,
+                 const char **text, tess_diags **d)
 {
     Failure *f = &p->failure;
     Variant *v = tessi_variant_for_passes(p, args, d, f);
@@ -93,7 +140,8 @@ static bool dump(tess_program *p, const tess_args *args, Stop stop, const char *
     tessi_guard_arena(&guard, &(*d)->arena);
     Text out;
     tessi_text_init(&out, &v->arena);
-    if (!print_stop(p, v, stop, *d, &out, f))
+    if (pass ? !tessi_pass_plan(p, v, *d, f) || !print_loops_after(v, &v->arena, pass, &out, f)
+             : !print_stop(p, v, stop, *d, &out, f))
         return false;
     *text = tessi_text_str(&out);
     return true;
@@ -113,7 +161,8 @@ tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_n
     const char *made = NULL;
     mtx_lock(&p->lock);
     memset(&p->failure, 0, sizeof p->failure);
-    bool ok = find_stop(stop_name, &stop, &p->failure) && dump(p, args, stop, &made, &d);
+    bool ok = find_stop(stop_name, &stop, &p->failure)
+              && dump(p, args, stop, pass_in(stop_name), &made, &d);
     if (ok) {
         size_t n = strlen(made) + 1;
         *text = malloc(n);

@@ -9,6 +9,7 @@
 #include "emit/emit.h"
 #include "graph/graph_walk.h"
 #include "loop/lower.h"
+#include "rt/clock.h"
 #include "rt/machine.h"
 
 static bool internal(Failure *f, const char *pass, const char *fault)
@@ -161,8 +162,36 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
     v->machine = machine_of(p, v, d, f);
     if (!v->machine)
         return f->status ? false : first_error(d, f);
+    const double start = tessi_clock_ms();
     v->plan = plan_for(p, v, v->machine, d, f);
+    tessi_pass_note(&v->times, &v->arena, "plan", start);
     return v->plan != NULL;
+}
+
+void tessi_pass_note(PassTimes *times, Arena *a, const char *name, double start)
+{
+    if (times)
+        VEC_PUSH(a, times, ((PassTime){ name, tessi_clock_ms() - start }));
+}
+
+/* All passes over loops up to the one named `last` (NULL: all there are), the verifier after each. */
+static LoopProgram *run_loop_passes(LoopProgram *loops, const char *last, PassTimes *times,
+                                    Failure *f)
+{
+    const char *done = "lower";
+    for (const LoopPass *pass = tessi_loop_passes();; pass++) {
+        const char *fault = tessi_loop_verify(loops);
+        if (fault) {
+            internal(f, done, fault);
+            return NULL;
+        }
+        if (!pass->name || (last && tessi_streq(last, done)))
+            return loops;
+        const double start = tessi_clock_ms();
+        pass->run(loops);
+        done = pass->name;
+        tessi_pass_note(times, loops->arena, tessi_sprintf(loops->arena, "loops:%s", done), start);
+    }
 }
 
 LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
@@ -171,32 +200,24 @@ LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const 
     return tessi_pass_check_loops(tessi_lower_loops(a, g, plan, m), f);
 }
 
+LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last, PassTimes *times,
+                                    Failure *f)
+{
+    const double start = tessi_clock_ms();
+    LoopProgram *loops = tessi_lower_loops(a, v->graph, v->plan, v->machine);
+    tessi_pass_note(times, a, "lower", start);
+    return run_loop_passes(loops, last, times, f);
+}
+
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f)
 {
-    const char *fault = tessi_loop_verify(loops);
-    if (fault) {
-        internal(f, "lower", fault);
-        return NULL;
-    }
-    tessi_loop_simplify(loops);
-    fault = tessi_loop_verify(loops);
-    if (fault) {
-        internal(f, "simplify loops", fault);
-        return NULL;
-    }
-    tessi_loop_interleave(loops);
-    fault = tessi_loop_verify(loops);
-    if (fault) {
-        internal(f, "interleave loops", fault);
-        return NULL;
-    }
-    return loops;
+    return run_loop_passes(loops, NULL, NULL, f);
 }
 
 bool tessi_pass_loops(Variant *v, Failure *f)
 {
     if (!v->loops)
-        v->loops = tessi_pass_lower(&v->arena, v->graph, v->plan, v->machine, f);
+        v->loops = tessi_pass_lower_until(v, &v->arena, NULL, &v->times, f);
     return v->loops != NULL;
 }
 
@@ -281,7 +302,10 @@ bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
 {
     if (!tessi_pass_is_for_cpu(v->plan, f))
         return false;
-    if (!v->c_text)
-        v->c_text = tessi_pass_c(p, v->machine, v->loops, &v->arena);
+    const double start = tessi_clock_ms();
+    if (v->c_text)
+        return true;
+    v->c_text = tessi_pass_c(p, v->machine, v->loops, &v->arena);
+    tessi_pass_note(&v->times, &v->arena, "print", start);
     return true;
 }

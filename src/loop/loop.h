@@ -240,6 +240,13 @@ void tessi_loop_simplify(LoopProgram *p);            /* dead LETs, empty loops, 
 /* Vector loops of functions that compute several rows a step go down the rows that they read, all results side by side. */
 void tessi_loop_interleave(LoopProgram *p);
 
+/* A pass: loops in, loops out, the same pixels. passes.def lists them in order; the end of the list has no name. */
+typedef struct LoopPass {
+    const char *name;
+    void (*run)(LoopProgram *p);
+} LoopPass;
+const LoopPass *tessi_loop_passes(void);
+
 /* What a function really needs, by backward propagation from its effects: variables whose value reaches a store to memory, a
  * condition or a bound, and LOCAL buffers that are read by such. Everything else may be left out. */
 typedef struct LoopNeeds {

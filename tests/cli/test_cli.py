@@ -198,6 +198,7 @@ def test_bad_input(folder):
         ("no such device", ["run", blur, a, "-o", out_path, "--device=9"], ["device 9"]),
         ("wrong dimensions", ["run", blur, "zero:4", "-o", out_path], ["1 dimension,"]),
         ("no such stop", ["explain", blur, "--dump=grpah"], ["graph"]),
+        ("no such pass", ["explain", blur, "--dump=loops:simplfy"], ["'simplfy'", "lower, simplify, interleave"]),
         ("no such name of a plan", ["run", blur, a, "-o", out_path, "--plan=nonsense"], ["'nonsense'", "lecture-tiled"]),
         ("an image twice", ["run", blur, f"input={a}", f"input={a}", "-o", out_path], ["'input' is given twice"]),
         ("a number twice", ["run", folder / "two.tess", a, a, "s=1", "s=2", "-o", out_path, "-o", folder / "z.npy"], ["'s' is given twice"]),
@@ -405,6 +406,10 @@ def test_explain(folder):
         code, out, err = run("explain", folder / "blur.tess", f"--dump={stop}")
         check(f"dump {stop}", code == 0 and all(word in out for word in words), out[:300] + err)
         check(f"dump {stop} is deterministic", out == run("explain", folder / "blur.tess", f"--dump={stop}")[1])
+    last = run("explain", folder / "blur.tess", "--dump=loops:interleave")[1]
+    check("the last pass leaves the loops", last and last == run("explain", folder / "blur.tess", "--dump=loops")[1])
+    code, out, err = run("explain", folder / "blur.tess", "--time-passes")
+    check("passes are timed", code == 0 and all(f"ms  {name}\n" in out for name in ("parse", "plan", "lower", "loops:simplify", "print", "all")), out + err)
     code, out, err = run("explain", folder / "blur.tess")
     (folder / "blur.plan").write_text(out)
     code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'blur.plan'}", "--verify")

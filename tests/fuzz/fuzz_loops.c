@@ -1,5 +1,5 @@
 /* Any bytes through the reader of loop programs; what it accepts goes through the verifier, the printer and the reader again, the
- * simplifier and the C printer. */
+ * passes over loops and the C printer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +24,12 @@ static void use_program(Arena *a, Diags *d, LoopProgram *p)
     must(again != NULL, "a printed program was not read back");
     must(strcmp(text, printed(a, again)) == 0, "a program did not read back identically");
 
-    tessi_loop_simplify(p);
-    const char *fault = tessi_loop_verify(p);
-    /* Constants put in place of variables make expressions no larger. */
-    must(!fault, fault ? fault : "");
+    for (const LoopPass *pass = tessi_loop_passes(); pass->name; pass++) {
+        pass->run(p);
+        const char *fault = tessi_loop_verify(p);
+        /* Constants put in place of variables make expressions no larger. */
+        must(!fault, fault ? fault : "");
+    }
     Text c, header;
     tessi_text_init(&c, a);
     tessi_text_init(&header, a);

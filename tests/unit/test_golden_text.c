@@ -74,8 +74,8 @@ static void check_program(Golden *t)
     must_read(t, "machine", machine);
     text = text_of(t, "loops", &n);
     loops = tessi_lower_loops(&t->arena, g, plan, machine);
-    tessi_loop_simplify(loops);
-    tessi_loop_interleave(loops);
+    for (const LoopPass *pass = tessi_loop_passes(); pass->name; pass++)
+        pass->run(loops);
     tessi_loop_print(loops, &now);
     must_match(t, "loops", &now, text);
 }

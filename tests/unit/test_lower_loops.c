@@ -93,12 +93,26 @@ static LoopProgram *run_plan(Arena *a, const Graph *g, const char *plan, const c
     return loops;
 }
 
+/* The first passes over loops, as many as `number` says: what each leaves is executed by some caller. */
+static void run_passes(LoopProgram *loops, uint64_t number)
+{
+    uint64_t n = 0;
+    while (tessi_loop_passes()[n].name)
+        n++;
+    for (uint64_t i = 0; i < number % (n + 1); i++) {
+        const LoopPass *pass = &tessi_loop_passes()[i];
+        pass->run(loops);
+        const char *fault = tessi_loop_verify(loops);
+        if (fault)
+            fail_msg("unsound loops after pass '%s': %s", pass->name, fault);
+    }
+}
+
 static void run_all(Arena *a, const Graph *g, uint64_t seed)
 {
     for (int number = 0; number < N_PLANS; number++) {
         LoopProgram *loops = lowered(a, g, plan_number(a, g, number, seed));
-        if (number % 2)
-            tessi_loop_simplify(loops);
+        run_passes(loops, (uint64_t)number + seed);
         for (int run = 0; run < N_RUNS; run++)
             run_once(a, g, loops, seed * 8 + (uint64_t)run,
                      tessi_sprintf(a, "graph %llu, plan %d, run %d", (unsigned long long)seed,
