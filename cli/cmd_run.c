@@ -49,11 +49,11 @@ static bool run_once(const CommandLine *line, Session *s)
 }
 
 static bool write_image(const CommandLine *line, const char *path, const DLTensor *t,
-                        int picture_dims)
+                        const tess_info *result)
 {
     char error[600] = "";
     int64_t saturated = 0;
-    if (tess_image_write(path, t, picture_dims, &saturated, error, sizeof error) != TESS_OK) {
+    if (tess_image_write_result(path, t, result, &saturated, error, sizeof error) != TESS_OK) {
         cli_fail_about(path, error);
         return false;
     }
@@ -75,7 +75,7 @@ static bool write_results(const CommandLine *line, Session *s)
         tess_info info;
         const DLTensor *t;
         if (!output_info(s, i, &info) || tess_args_result(s->args, i, &t) != TESS_OK
-            || !write_image(line, line->outputs[i], t, info.ndim))
+            || !write_image(line, line->outputs[i], t, &info))
             return false;
     }
     return true;
@@ -150,8 +150,9 @@ static bool run_channels(const CommandLine *line, Session *s, int64_t channels, 
     for (size_t o = 0; o < line->n_outputs; o++) {
         DLTensor *all =
             cli_interleave((const DLTensor *const *)&results[o * MOST_CHANNELS], channels);
-        bool ok = all ? write_image(line, line->outputs[o], all, all->ndim - 1)
-                      : (cli_fail("out of memory"), false);
+        tess_info info;
+        bool ok = all && output_info(s, o, &info) ? write_image(line, line->outputs[o], all, &info)
+                                                  : (cli_fail("out of memory"), false);
         tess_image_free(all);
         if (!ok)
             return false;

@@ -255,8 +255,9 @@ TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **
 /* ---- Images in files --------------------------------------------------------------------------------------------------- */
 /* Reads an image file (format by content; "-" is standard input) as it is stored, or makes a pseudo-input ("zero:4x5",
  * "constant:7:4x5", "random:7:64x64", "ramp:4x5") of the element type and channels of `want` (NULL: float, one channel). *tensor is owned by the
- * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels. On failure `error` (may be NULL)
- * receives one sentence. */
+ * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels. NPY files of a structured type
+ * give the fields of `want`, found by name and converted as by tess_image_convert, as tess_args_image takes them. On failure `error` (may
+ * be NULL) receives one sentence. */
 TESS_API tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor,
                                      char *error, size_t error_size);
 /* The same values as elements of another type, never rescaled; a value that the type does not have is an error. */
@@ -270,6 +271,11 @@ TESS_API tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, ch
  * number of dimensions without channels (2 for an H x W x 3 picture). */
 TESS_API tess_status tess_image_write(const char *path, const DLTensor *tensor, int picture_dims,
                                       int64_t *n_saturated, char *error, size_t error_size);
+/* The same for a result of a program, which `result` speaks of (from tess_program_output). Pixels whose fields have several types are
+ * written to NPY as a structured type; pictures do not hold them. */
+TESS_API tess_status tess_image_write_result(const char *path, const DLTensor *tensor,
+                                             const tess_info *result, int64_t *n_saturated,
+                                             char *error, size_t error_size);
 /* Whether this build can write a file of that name's format, for asking before a long run. */
 TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t error_size);
 /* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */

@@ -41,19 +41,29 @@ NPY_KINDS = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": 
              "|b1": "B", "<f2": "H"}  # array's codes for NumPy's
 
 
+def write_npy_bytes(path, shape, descr, data):
+    """descr: NumPy's description of the type, as Python writes it."""
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
 def write_npy(path, shape, code, values):
     """code: NumPy's type string, such as '<f4'."""
-    header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    data = array.array(NPY_KINDS[code], values).tobytes()
-    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+    write_npy_bytes(path, shape, repr(code), array.array(NPY_KINDS[code], values).tobytes())
+
+
+def read_npy_bytes(path):
+    """(shape, description of the type, bytes)"""
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<H", data[8:10])
+    header = eval(data[10:10 + length].decode())
+    return header["shape"], header["descr"], data[10 + length:]
 
 
 def read_npy(path):
     """(shape, type string, flat list)"""
-    data = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack("<H", data[8:10])
-    header = eval(data[10:10 + length].decode())
-    values = array.array(NPY_KINDS[header["descr"]])
-    values.frombytes(data[10 + length:])
-    return header["shape"], header["descr"], values.tolist()
+    shape, descr, data = read_npy_bytes(path)
+    values = array.array(NPY_KINDS[descr])
+    values.frombytes(data)
+    return shape, descr, values.tolist()

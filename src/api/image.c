@@ -85,6 +85,21 @@ static bool image_of(const DLTensor *t, int channels, RtImage *image, Failure *f
     return true;
 }
 
+/* What the pixels that `info` speaks of hold. */
+static bool record_of(const tess_info *info, RtField *field, RtRecord *record)
+{
+    *record = (RtRecord){ .field = field };
+    for (int c = 0; c < info->n_channels && c < RT_IMAGE_CHANNELS; c++) {
+        const bool named = info->is_struct && info->channel_names;
+        RtField *at = &field[record->n++];
+        at->name = named ? info->channel_names[c] : "";
+        if (!tessi_scalar_type(info->channel_types ? info->channel_types[c] : info->dtype,
+                               &at->type))
+            return false;
+    }
+    return true;
+}
+
 tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor, char *error,
                             size_t error_size)
 {
@@ -93,16 +108,17 @@ tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **
     *tensor = NULL;
     RtImage image = { 0 };
     Failure f = { 0 };
+    RtField field[RT_IMAGE_CHANNELS];
+    RtRecord record;
     ScalarType types[RT_IMAGE_CHANNELS] = { TYPE_F32 };
     const int channels = want ? want->n_channels : 1;
-    if (channels < 1)
+    if (channels < 1 || (want && !record_of(want, field, &record)))
         return TESS_ERROR_ARGUMENT;
-    for (int c = 0; want && c < channels && c < RT_IMAGE_CHANNELS; c++)
-        if (!tessi_scalar_type(want->channel_types ? want->channel_types[c] : want->dtype,
-                               &types[c]))
-            return TESS_ERROR_ARGUMENT;
-    bool ok = tessi_image_is_pseudo(path) ? tessi_image_pseudo(path, types, channels, &image, &f)
-                                          : tessi_image_read(path, &image, &f);
+    for (int c = 0; want && c < record.n; c++)
+        types[c] = field[c].type;
+    bool ok = tessi_image_is_pseudo(path)
+                  ? tessi_image_pseudo(path, types, channels, &image, &f)
+                  : tessi_image_read_as(path, want ? &record : NULL, &image, &f);
     return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
 }
 
@@ -152,6 +168,31 @@ tess_status tess_image_write(const char *path, const DLTensor *tensor, int pictu
     bool ok = image_of(tensor, channels, &image, &f);
     ok = ok && tessi_image_write(path, &image, n_saturated, &f);
     tessi_image_dispose(&image);
+    return ok ? TESS_OK : say(&f, error, error_size);
+}
+
+tess_status tess_image_write_result(const char *path, const DLTensor *tensor,
+                                    const tess_info *result, int64_t *n_saturated, char *error,
+                                    size_t error_size)
+{
+    if (!path || !tensor || !result || result->n_channels < 1)
+        return TESS_ERROR_ARGUMENT;
+    RtField field[RT_IMAGE_CHANNELS];
+    RtRecord record;
+    if (!record_of(result, field, &record))
+        return TESS_ERROR_ARGUMENT;
+    if (!tessi_record_is_mixed(&record))
+        return tess_image_write(path, tensor, result->ndim, n_saturated, error, error_size);
+    if (tensor->ndim != result->ndim + 1 || tensor->dtype.bits != 8
+        || tensor->shape[result->ndim] != (int64_t)tessi_record_bytes(&record))
+        return TESS_ERROR_ARGUMENT;
+    RtImage image;
+    Failure f = { 0 };
+    const bool ok =
+        image_of(tensor, 0, &image, &f) && tessi_image_write_records(path, &image, &record, &f);
+    tessi_image_dispose(&image);
+    if (ok && n_saturated)
+        *n_saturated = 0;
     return ok ? TESS_OK : say(&f, error, error_size);
 }
 

@@ -8,6 +8,22 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+bool tessi_record_is_mixed(const RtRecord *r)
+{
+    bool mixed = false;
+    for (int k = 1; k < r->n; k++)
+        mixed = mixed || r->field[k].type != r->field[0].type;
+    return mixed;
+}
+
+size_t tessi_record_bytes(const RtRecord *r)
+{
+    size_t bytes = 0;
+    for (int k = 0; k < r->n; k++)
+        bytes += tessi_type_info(r->field[k].type)->bytes;
+    return bytes;
+}
+
 bool tessi_image_alloc(RtImage *image, ScalarType dtype, int ndim, const int64_t *shape,
                        int channels, Failure *f)
 {

@@ -22,6 +22,19 @@ typedef struct RtImage {
     size_t bytes;
 } RtImage;
 
+/* What a pixel of several values holds, in this order and without gaps. Names are borrowed. */
+typedef struct RtField {
+    const char *name;
+    ScalarType type;
+} RtField;
+typedef struct RtRecord {
+    int n;
+    const RtField *field;
+} RtRecord;
+/* Whether the fields have several types: an image of such pixels is one of their bytes. */
+bool tessi_record_is_mixed(const RtRecord *r);
+size_t tessi_record_bytes(const RtRecord *r);
+
 /* Room for an image, not cleared. Refuses what cannot be held by this machine's memory. *image is
  * overwritten. */
 bool tessi_image_alloc(RtImage *image, ScalarType dtype, int ndim, const int64_t *shape,
@@ -35,6 +48,13 @@ int64_t tessi_image_elements(const RtImage *image);
 bool tessi_image_read(const char *path, RtImage *image, Failure *f);
 /* The same on bytes in memory; `f->text` says what is wrong without naming a file. */
 bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
+/* The same where the pixels that are wanted are known: NPY of a structured type gives their fields, found by name and converted as by
+ * tessi_image_convert, with a last dimension for them, or for the bytes of a pixel when their types differ. Other fields of the file
+ * are left out. One wanted field without a name is the only one of the file. Other files are read as they are. `want` may be NULL:
+ * structured types are refused. */
+bool tessi_image_read_as(const char *path, const RtRecord *want, RtImage *image, Failure *f);
+bool tessi_image_decode_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
+                           Failure *f);
 
 /* Writes a file, format by suffix; see tessi_file_write. "-" is standard output: PGM or PPM where
  * that holds the image exactly (uint8 and uint16, one or three channels), NPY otherwise. Where the
@@ -48,6 +68,10 @@ bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure 
  * *n_saturated (may be NULL) counts the elements that saturated or were NaN. When `channels` is 0 a
  * third dimension of a picture is taken as channels. */
 bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_saturated, Failure *f);
+/* An image of pixels of several types, given as bytes with a last dimension of the bytes of a pixel, as NPY of a structured type; no
+ * other format holds it. */
+bool tessi_image_write_records(const char *path, const RtImage *image, const RtRecord *record,
+                               Failure *f);
 /* Whether tessi_image_write knows this file name's suffix, for asking before a long run. */
 bool tessi_image_can_write(const char *path, Failure *f);
 

@@ -17,6 +17,9 @@ bool tessi_decode_pnm(const uint8_t *bytes, size_t n, RtImage *image, Failure *f
 bool tessi_decode_pam(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
 bool tessi_decode_pfm(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
 bool tessi_decode_npy(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
+/* As tessi_image_decode_as. */
+bool tessi_decode_npy_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
+                         Failure *f);
 bool tessi_decode_png(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
 bool tessi_decode_jpeg(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
 bool tessi_decode_tiff(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
@@ -25,6 +28,8 @@ bool tessi_encode_pnm(const RtImage *image, RtBytes *out, Failure *f); /* PGM or
 bool tessi_encode_pam(const RtImage *image, RtBytes *out, Failure *f);
 bool tessi_encode_pfm(const RtImage *image, RtBytes *out, Failure *f);
 bool tessi_encode_npy(const RtImage *image, RtBytes *out, Failure *f);
+/* As tessi_image_write_records. */
+bool tessi_encode_npy_records(const RtImage *image, const RtRecord *record, RtBytes *out);
 bool tessi_encode_png(const RtImage *image, RtBytes *out, Failure *f);
 bool tessi_encode_jpeg(const RtImage *image, RtBytes *out, Failure *f);
 bool tessi_encode_tiff(const RtImage *image, RtBytes *out, Failure *f);

@@ -68,12 +68,20 @@ static bool fail_on(Failure *f, const char *what, const char *path)
 
 bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
 {
+    return tessi_image_decode_as(bytes, n, NULL, image, f);
+}
+
+bool tessi_image_decode_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
+                           Failure *f)
+{
     *image = (RtImage){ 0 };
     if (n == 0)
         return tessi_failf(f, TESS_ERROR_FILE, "it is empty");
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         if (n < signatures[i].n || memcmp(bytes, signatures[i].magic, signatures[i].n) != 0)
             continue;
+        if (signatures[i].decode == tessi_decode_npy)
+            return tessi_decode_npy_as(bytes, n, want, image, f);
         if (signatures[i].decode)
             return signatures[i].decode(bytes, n, image, f);
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "it is a %s file; images are read from %s",
@@ -84,12 +92,17 @@ bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure 
 
 bool tessi_image_read(const char *path, RtImage *image, Failure *f)
 {
+    return tessi_image_read_as(path, NULL, image, f);
+}
+
+bool tessi_image_read_as(const char *path, const RtRecord *want, RtImage *image, Failure *f)
+{
     *image = (RtImage){ 0 };
     uint8_t *bytes;
     size_t n;
     if (!tessi_file_read(path, 0, &bytes, &n, f))
         return false;
-    bool ok = tessi_image_decode(bytes, n, image, f);
+    bool ok = tessi_image_decode_as(bytes, n, want, image, f);
     free(bytes);
     return ok ? true : fail_on(f, "read", tessi_streq(path, "-") ? "standard input" : path);
 }
@@ -128,6 +141,15 @@ static const ImageFormat *format_for_stdout(const RtImage *image)
     return tessi_image_format_of(stored && (grey || colour) ? "-.pnm" : "-.npy");
 }
 
+/* What an encoder made. */
+static bool write_bytes(const char *path, const RtBytes *bytes, Failure *f)
+{
+    if (!bytes->failed)
+        return tessi_file_write(path, bytes->at, bytes->n, f);
+    tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    return fail_on(f, "write", tessi_streq(path, "-") ? "standard output" : path);
+}
+
 bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_saturated, Failure *f)
 {
     if (n_saturated)
@@ -143,17 +165,30 @@ bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_satura
     if (!tessi_image_for_format(image, format, &stored, &saturated, f))
         return fail_on(f, "write", shown);
     RtBytes bytes = { 0 };
-    bool ok = format->encode(&stored, &bytes, f);
-    if (ok && bytes.failed)
-        ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    bool ok = format->encode(&stored, &bytes, f) || fail_on(f, "write", shown);
     if (stored.data != image->data)
         tessi_image_dispose(&stored);
-    if (!ok)
-        fail_on(f, "write", shown);
-    else
-        ok = tessi_file_write(path, bytes.at, bytes.n, f);
+    ok = ok && write_bytes(path, &bytes, f);
     tessi_bytes_dispose(&bytes);
     if (ok && n_saturated)
         *n_saturated = saturated;
+    return ok;
+}
+
+bool tessi_image_write_records(const char *path, const RtImage *image, const RtRecord *record,
+                               Failure *f)
+{
+    if (!tessi_image_can_write(path, f))
+        return false;
+    const ImageFormat *format = tessi_image_format_of(path);
+    if (format && format->encode != tessi_encode_npy) {
+        tessi_failf(f, TESS_ERROR_ARGUMENT,
+                    "%s does not hold pixels whose fields have several types; NPY holds them",
+                    format->name);
+        return fail_on(f, "write", path);
+    }
+    RtBytes bytes = { 0 };
+    const bool ok = tessi_encode_npy_records(image, record, &bytes) && write_bytes(path, &bytes, f);
+    tessi_bytes_dispose(&bytes);
     return ok;
 }

@@ -6,6 +6,7 @@ import pty
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 
@@ -93,6 +94,43 @@ def test_check(folder):
     check("from standard input", code == 0, err)
 
 
+def test_library_types(folder):
+    """Filters of floats give floats."""
+    filters = ("gaussian(X, 1.5), box(X, 1), median_filter(X, 1), bilateral(X, 1.0, 2.0), unsharp(X, 1.0, 2.0), sobel(X), scharr(X), "
+               "prewitt(X), laplacian(X), erode(X, 1), dilate_disc(X, 2), open(X, 1), gradient(X, 1), harris(X, 1.0, 0.05), peaks(X, 2), "
+               "downsample(X), upsample(X), normalise(X, 0.0, 1.0), gamma(X, 2.0)")
+    (folder / "library.tess").write_text(f"""use "filters";
+parameter M, N;
+vector#2 float X[M, N];
+return {filters};
+""")
+    code, out, err = run("explain", folder / "library.tess", "--dump=types")
+    results = [line for line in out.splitlines() if line.startswith("return ")]
+    others = [line for line in results if ": vector#2 float = " not in line]
+    check("filters of floats", code == 0 and len(results) == filters.count("(X") and not others, f"{others} {err}")
+
+
+def test_records(folder):
+    """Pixels of fields of several types: a structured type in NPY, found by name and converted."""
+    (folder / "records.tess").write_text("""struct sample { float depth; uint8 sure; }
+parameter M, N;
+vector#2 sample X[M, N];
+return X;
+""")
+    records, back = folder / "records.npy", folder / "back.npy"
+    pixels = [(1.5, 2), (-3.25, 200)]
+    tool.write_npy_bytes(records, (1, 2), "[('sure', '|u1'), ('depth', '>f8')]", b"".join(struct.pack(">Bd", n, x) for x, n in pixels))
+    for source in (records, back):
+        code, out, err = run("run", folder / "records.tess", source, "-o", back, "--verify")
+        shape, descr, data = tool.read_npy_bytes(back)
+        check(f"records of {source.name}", code == 0 and shape == (1, 2) and descr == [("depth", "<f4"), ("sure", "|u1")]
+              and data == b"".join(struct.pack("<fB", *pixel) for pixel in pixels), f"{err} {shape} {descr} {data}")
+    code, out, err = run("run", folder / "records.tess", records, "-o", folder / "records.png")
+    one_sentence("records as a picture", (code, out, err), ["NPY", "several types"], 1)
+    code, out, err = run("run", folder / "blur.tess", records, "-o", back)
+    one_sentence("records for numbers", (code, out, err), ["'sure', 'depth'", "one value"], 1)
+
+
 def test_run(folder):
     a = folder / "a.npy"
     tool.write_npy(a, (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
@@ -114,6 +152,7 @@ def test_run(folder):
     (folder / "mixed.tess").write_text(MIXED)
     mixed, _, mixed_err = run("run", folder / "mixed.tess", "ramp:2x3", "-o", folder / "m.npy", "--verify")
     check("pseudo-inputs of mixed types", mixed == 0 and tool.read_npy(folder / "m.npy")[2] == [0, 1.5, 3, 1.5, 3, 4.5], mixed_err)
+    test_records(folder)
     check("pseudo-inputs", code == 0 and tool.read_npy(folder / "y.npy")[2][:5] == [0, 2, 4, 6, 2], err)
     code, out, err = run("run", folder / "blur.tess", "ramp:3x300", "-o", folder / "s.pgm")
     check("saturation is told", code == 0 and "saturated" in err, err)
@@ -463,7 +502,7 @@ with tool.workspace() as place:
     (place / "two.tess").write_text(TWO)
     (place / "colour.tess").write_text(COLOUR)
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
-    for test in (test_information, test_usage, test_check, test_check_definitions, test_build_headers, test_what_is_asked_in_vain, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
+    for test in (test_information, test_usage, test_check, test_check_definitions, test_build_headers, test_what_is_asked_in_vain, test_library_types, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
                  test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room, test_large_but_fits, test_progress, test_too_large,
                  test_without_compiler, test_cache, test_explain, test_tune, test_bench):
         test(place)

@@ -6,14 +6,14 @@
 #include "fuzz.h"
 #include "rt/image.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+static void decode(const uint8_t *bytes, size_t n, const RtRecord *want)
 {
     RtImage image;
     Failure f = { 0 };
-    if (!tessi_image_decode(bytes, n, &image, &f)) {
+    if (!tessi_image_decode_as(bytes, n, want, &image, &f)) {
         if (image.data || f.status == 0 || !f.text[0])
             abort();
-        return 0;
+        return;
     }
     size_t bytes_due = tessi_type_info(image.dtype)->bytes;
     for (int d = 0; d < image.ndim; d++)
@@ -28,5 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         sum += ((const uint8_t *)image.data)[i];
     (void)sum;
     tessi_image_dispose(&image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    const RtRecord mixed = { 2, (const RtField[]){ { "a", TYPE_F32 }, { "b", TYPE_U8 } } };
+    decode(bytes, n, NULL);
+    decode(bytes, n, &mixed);
     return 0;
 }

@@ -126,7 +126,7 @@ static void test_refusals(void **state)
     expect_refused("{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", 48, "type '<c8'");
     expect_refused("{'descr': '<u8', 'fortran_order': False, 'shape': (2, 3), }", 48, "type '<u8'");
     expect_refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", 8,
-                   "type '[...]'");
+                   "has fields");
     expect_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", 4, "no dimensions");
     expect_refused("{'descr': '|u1', 'fortran_order': False, 'shape': (1,1,1,1,1,1), }", 1,
                    "too many dimensions");
@@ -190,6 +190,123 @@ static void test_written_files_read_back(void **state)
         }
 }
 
+/* ---- Structured types ---- */
+
+/* Two pixels of 12 bytes: 'n' of one byte, three unused, a big-endian double. */
+static const char gaps[] = "{'descr': [('n', '|u1'), ('', '|V3'), ('x', '>f8')], "
+                           "'fortran_order': False, 'shape': (2,), }";
+static const uint8_t two_records[24] = { 5, 9, 9, 9, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0,
+                                         7, 9, 9, 9, 0xc0, 0,    0, 0, 0, 0, 0, 0 };
+
+static bool decode_as(const char *dict, const uint8_t *data, size_t n_data, const RtRecord *want,
+                      RtImage *image, Failure *f)
+{
+    size_t n;
+    uint8_t *file = npy(1, dict, data, n_data, &n);
+    *f = (Failure){ 0 };
+    const bool ok = tessi_image_decode_as(file, n, want, image, f);
+    free(file);
+    return ok;
+}
+
+static void test_fields_by_name(void **state)
+{
+    (void)state;
+    RtImage image;
+    Failure f;
+    const RtRecord mixed = { 2, (const RtField[]){ { "x", TYPE_F32 }, { "n", TYPE_U8 } } };
+    const RtRecord same = { 2, (const RtField[]){ { "x", TYPE_F32 }, { "n", TYPE_F32 } } };
+    const RtRecord one = { 1, (const RtField[]){ { "n", TYPE_I32 } } };
+    const float xs[2] = { 1.5f, -2 };
+    assert_true(decode_as(gaps, two_records, 24, &mixed, &image, &f));
+    assert_true(image.dtype == TYPE_U8 && image.ndim == 2 && image.shape[1] == 5);
+    for (int i = 0; i < 2; i++) {
+        assert_memory_equal((char *)image.data + 5 * i, &xs[i], 4);
+        assert_int_equal(((uint8_t *)image.data)[5 * i + 4], 5 + 2 * i);
+    }
+    tessi_image_dispose(&image);
+    assert_true(decode_as(gaps, two_records, 24, &same, &image, &f));
+    assert_true(image.dtype == TYPE_F32 && image.ndim == 2 && image.shape[1] == 2);
+    assert_memory_equal(image.data, ((const float[]){ 1.5f, 5, -2, 7 }), 16);
+    tessi_image_dispose(&image);
+    assert_true(decode_as(gaps, two_records, 24, &one, &image, &f));
+    assert_true(image.dtype == TYPE_I32 && image.ndim == 2 && image.shape[1] == 1);
+    assert_memory_equal(image.data, ((const int32_t[]){ 5, 7 }), 8);
+    tessi_image_dispose(&image);
+}
+
+static void expect_record_refused(const char *dict, const RtField *field, const char *sentence)
+{
+    RtImage image;
+    Failure f;
+    assert_false(decode_as(dict, two_records, 24, &(RtRecord){ 1, field }, &image, &f));
+    assert_null(image.data);
+    if (!strstr(f.text, sentence))
+        fail_msg("%s gives: %s", dict, f.text);
+}
+
+static void test_records_refused(void **state)
+{
+    (void)state;
+#define DICT(descr) "{'descr': [" descr "], 'fortran_order': False, 'shape': (2,), }"
+    const RtField x = { "x", TYPE_F32 }, y = { "y", TYPE_F32 }, plain = { "", TYPE_F32 },
+                  small = { "x", TYPE_U8 };
+    expect_record_refused(gaps, &y, "no field 'y'; they have 'n', 'x'");
+    expect_record_refused(gaps, &plain, "2 fields ('n', 'x')");
+    expect_record_refused(gaps, &small, "values do not fit");
+    expect_record_refused(DICT("('x', '<c8')"), &x, "no number");
+    expect_record_refused(DICT("('x', '|V8')"), &x, "no number");
+    expect_record_refused(DICT("('x', '<f4', (3,))"), &x, "arrays");
+    expect_record_refused(DICT("('x', [('a', '<f4')])"), &x, "within");
+    expect_record_refused(DICT("(('t', 'x'), '<f4')"), &x, "titles");
+    expect_record_refused(DICT("('x', '<f8'), ('y', '<f8')"), &x, "cut short");
+    expect_record_refused(DICT("('x', '<f4'), ('', '|V9223372036854775807')"), &x, "header");
+    expect_record_refused(DICT(""), &x, "they have none");
+    expect_record_refused(DICT("('x'"), &x, "header");
+    expect_record_refused(DICT("('x', '<f4'"), &x, "header");
+    expect_record_refused(DICT("('x"), &x, "header");
+    expect_record_refused(
+        "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,1,1,1,2), }", &x,
+        "too many dimensions");
+}
+
+static void test_records_read_back(void **state)
+{
+    (void)state;
+    enum {
+        MANY = RT_IMAGE_CHANNELS,
+        LONG = 1100
+    }; /* names that make the header longer than 2^16 bytes */
+    static char name[MANY][LONG + 1];
+    RtField field[MANY];
+    for (int n = 2; n <= MANY; n += MANY - 2)
+        for (int k = 0; k < n; k++) {
+            memset(name[k], 'a' + k % 26, n == MANY ? LONG : 3);
+            name[k][0] = (char)('A' + k / 26);
+            field[k] = (RtField){ name[k], k % TYPE_INDEX };
+            if (k + 1 < n)
+                continue;
+            const RtRecord record = { n, field };
+            const int64_t shape[3] = { 2, 3, (int64_t)tessi_record_bytes(&record) };
+            RtImage image, back;
+            Failure f = { 0 };
+            assert_true(tessi_record_is_mixed(&record));
+            assert_true(tessi_image_alloc(&image, TYPE_U8, 3, shape, 0, &f));
+            memset(image.data, 0, image.bytes);
+            ((uint8_t *)image.data)[image.bytes - 1] = 1;
+            RtBytes bytes = { 0 };
+            assert_true(tessi_encode_npy_records(&image, &record, &bytes));
+            assert_false(bytes.failed);
+            assert_int_equal((bytes.n - image.bytes) % 64, 0);
+            assert_true(tessi_image_decode_as(bytes.at, bytes.n, &record, &back, &f));
+            assert_true(back.ndim == 3 && back.bytes == image.bytes);
+            assert_memory_equal(back.data, image.data, image.bytes);
+            tessi_bytes_dispose(&bytes);
+            tessi_image_dispose(&image);
+            tessi_image_dispose(&back);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +315,9 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_truncation_is_refused),
         cmocka_unit_test(test_written_files_read_back),
+        cmocka_unit_test(test_fields_by_name),
+        cmocka_unit_test(test_records_refused),
+        cmocka_unit_test(test_records_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
