@@ -164,6 +164,7 @@ static bool follow(Rows *r, const Footprint *f)
 
 static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
 {
+    ExprWalk walk = { .arena = arena };
     r->step = ALIGNED_ROWS;
     VEC_FOREACH (const PlanGroup, group, &plan->groups) {
         const StageId id = group->members.at[0];
@@ -171,7 +172,7 @@ static bool find_pairs(const Plan *plan, Arena *arena, Rows *r)
         bool must;
         if (!group->transform || !r->has_rows[id.v])
             continue;
-        if (!tessi_stage_wide_sum(r->g, arena, tessi_stage(r->g, id), &sum, &must))
+        if (!tessi_stage_wide_sum(r->g, &walk, tessi_stage(r->g, id), &sum, &must))
             return no_strips(r, id, "'%s' is summed in another way than was planned");
         const int64_t pair = r->pair[id.v] = 2 * ((int64_t)group->transform - sum.rows + 1);
         int64_t a = r->step, b = pair;

@@ -672,7 +672,7 @@ static ExprId by_transforms(Masks *m, MethodRequest asked, ExprId now)
     MaskForm form = { .stage = m->domain.name, .asked = METHOD_FFT, .span = asked.span };
     if (m->fp == FP_STRICT)
         form.fault = "under strict rounding a sum of reals is added up as written";
-    else if (tessi_wide_sum(m->to, m->to->arena, m->domain.n_dims, now, &sum, &form.fault))
+    else if (tessi_wide_sum(m->to, &m->walk, m->domain.n_dims, now, &sum, &form.fault))
         return tessi_expr_asked(m->to, now, asked);
     VEC_PUSH(m->to->arena, &m->to->forms, form);
     return now;
@@ -687,7 +687,7 @@ static bool is_wide(Masks *m, const Expr *e, ExprId id)
     const Method asked = tessi_expr_request(m->to, e).method;
     WideSum sum;
     return (asked == METHOD_FFT || (asked == METHOD_AUTO && m->fp == FP_FAST))
-           && tessi_wide_sum(m->to, m->to->arena, m->domain.n_dims, id, &sum, NULL)
+           && tessi_wide_sum(m->to, &m->walk, m->domain.n_dims, id, &sum, NULL)
            && (asked == METHOD_FFT || sum.rows * sum.cols >= WIDE);
 }
 

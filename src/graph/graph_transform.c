@@ -44,12 +44,11 @@ static bool is_tap(const Graph *g, ExprId id, WindowId w, AccessId *read)
     return a->n_dims == 2;
 }
 
-bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId window, WideSum *out,
+bool tessi_wide_sum(const Graph *g, ExprWalk *walk, uint8_t n_dims, ExprId window, WideSum *out,
                     const char **why)
 {
     const Expr *e = tessi_expr(g, window), *body = tessi_expr(g, e->arg[0]);
     const Window *w = tessi_window(g, e->window);
-    ExprWalk walk = { .arena = scratch };
     const char *ignored;
     why = why ? why : &ignored;
     *out = (WideSum){ .window = window };
@@ -75,59 +74,60 @@ bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId windo
         return false;
     out->value = body->arg[second];
     out->weight = body->arg[!second];
-    return is_same_everywhere(g, &walk, out->weight, e->window)
-           && (!out->where.v || is_same_everywhere(g, &walk, out->where, e->window));
+    return is_same_everywhere(g, walk, out->weight, e->window)
+           && (!out->where.v || is_same_everywhere(g, walk, out->where, e->window));
 }
 
-bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSum *out, bool *must)
+/* The only window in the body of a plain stage; none when there are several or none. */
+static ExprId only_window(const Graph *g, ExprWalk *walk, const Stage *s)
 {
-    ExprWalk walk = { .arena = scratch };
-    uint32_t n = 0;
-    *must = false;
+    ExprId found = { 0 };
     if (!tessi_stage_is_plain(g, s))
-        return false;
-    const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
+        return found;
+    const ExprList *list = tessi_expr_walk(walk, g, &s->pieces.at[0].body, 1);
     VEC_FOREACH (const ExprId, id, list) {
-        const Expr *e = tessi_expr(g, *id);
-        WideSum sum;
-        if (e->kind != EXPR_WINDOW)
+        if (tessi_expr(g, *id)->kind != EXPR_WINDOW)
             continue;
-        n++;
-        const Method asked = tessi_expr_request(g, e).method;
-        const bool may = asked == METHOD_FFT || (asked == METHOD_AUTO && g->fp == FP_FAST);
-        if (!may || !tessi_wide_sum(g, scratch, s->n_dims, *id, &sum, NULL))
-            continue;
-        *out = sum;
-        *must = *must || asked == METHOD_FFT;
+        if (found.v)
+            return (ExprId){ 0 };
+        found = *id;
     }
-    return n == 1 && out->window.v;
+    return found;
 }
 
-bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, WideMedian *out)
+bool tessi_stage_wide_sum(const Graph *g, ExprWalk *walk, const Stage *s, WideSum *out, bool *must)
 {
-    ExprWalk walk = { .arena = scratch };
-    uint32_t n = 0;
-    *out = (WideMedian){ .rows = 0 };
-    if (!tessi_stage_is_plain(g, s) || s->n_dims != 2)
+    const ExprId window = only_window(g, walk, s);
+    *must = false;
+    if (!window.v)
         return false;
-    const ExprList *list = tessi_expr_walk(&walk, g, &s->pieces.at[0].body, 1);
-    VEC_FOREACH (const ExprId, id, list) {
-        const Expr *e = tessi_expr(g, *id);
-        if (e->kind != EXPR_WINDOW)
-            continue;
-        const Window *w = tessi_window(g, e->window);
-        n++;
-        if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL
-            || w->n_vars != 2 || tessi_window_points(w) > MAX_COUNT
-            || !is_tap(g, e->arg[0], e->window, &out->read))
-            continue;
-        out->window = *id;
-        out->value = e->arg[0];
-        out->rows = (uint32_t)(w->hi[0] - w->lo[0] + 1);
-        out->cols = (uint32_t)(w->hi[1] - w->lo[1] + 1);
-        out->key = e->type == TYPE_F32 ? TYPE_I32 : e->type == TYPE_F64 ? TYPE_I64 : e->type;
-    }
-    return n == 1 && out->window.v;
+    const Method asked = tessi_expr_request(g, tessi_expr(g, window)).method;
+    const bool may = asked == METHOD_FFT || (asked == METHOD_AUTO && g->fp == FP_FAST);
+    WideSum sum;
+    if (!may || !tessi_wide_sum(g, walk, s->n_dims, window, &sum, NULL))
+        return false;
+    *out = sum;
+    *must = asked == METHOD_FFT;
+    return true;
+}
+
+bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out)
+{
+    const ExprId window = s->n_dims == 2 ? only_window(g, walk, s) : (ExprId){ 0 };
+    *out = (WideMedian){ .rows = 0 };
+    if (!window.v)
+        return false;
+    const Expr *e = tessi_expr(g, window);
+    const Window *w = tessi_window(g, e->window);
+    if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL || w->n_vars != 2
+        || tessi_window_points(w) > MAX_COUNT || !is_tap(g, e->arg[0], e->window, &out->read))
+        return false;
+    out->window = window;
+    out->value = e->arg[0];
+    out->rows = (uint32_t)(w->hi[0] - w->lo[0] + 1);
+    out->cols = (uint32_t)(w->hi[1] - w->lo[1] + 1);
+    out->key = e->type == TYPE_F32 ? TYPE_I32 : e->type == TYPE_F64 ? TYPE_I64 : e->type;
+    return true;
 }
 
 /* ---- What is fixed ------------------------------------------------------------------------------------------------------- */

@@ -35,11 +35,11 @@ typedef struct WideSum {
 } WideSum;
 
 /* Whether sum `window` can be taken by transforms where a stage of n_dims dimensions computes it; else why not. */
-bool tessi_wide_sum(const Graph *g, Arena *scratch, uint8_t n_dims, ExprId window, WideSum *out,
+bool tessi_wide_sum(const Graph *g, ExprWalk *walk, uint8_t n_dims, ExprId window, WideSum *out,
                     const char **why);
 /* The only such sum in the body of a plain stage that may be taken so by the fp mode and by what is asked for; false when there is none.
  * `must`: it is asked for. */
-bool tessi_stage_wide_sum(const Graph *g, Arena *scratch, const Stage *s, WideSum *out, bool *must);
+bool tessi_stage_wide_sum(const Graph *g, ExprWalk *walk, const Stage *s, WideSum *out, bool *must);
 
 /* A median of a rectangle of what is read at the distance of the variables: what can be found strip by strip. */
 typedef struct WideMedian {
@@ -50,7 +50,7 @@ typedef struct WideMedian {
         key; /* integers that compare as the values do: those themselves, of reals their places in order */
 } WideMedian;
 /* The only such window in the body of a plain stage of two dimensions. */
-bool tessi_stage_wide_median(const Graph *g, Arena *scratch, const Stage *s, WideMedian *out);
+bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, WideMedian *out);
 
 /* The radices of a transform of n = 32, 64, .. 1024 rows, first to last; how many. */
 uint32_t tessi_transform_radices(uint32_t n, uint32_t radix[MAX_RADICES]);

@@ -248,7 +248,7 @@ bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_
     ExprWalk walk = { .arena = scratch };
     Transform t = { .point = p, .n = n };
     bool must;
-    if (!tessi_stage_wide_sum(g, scratch, s, &t.sum, &must) || t.sum.rows > n)
+    if (!tessi_stage_wide_sum(g, &walk, s, &t.sum, &must) || t.sum.rows > n)
         return tessi_failf(p->failure, TESS_ERROR_INTERNAL, "stage '%s' has no wide sum", s->name);
     const Expr *e = tessi_expr(g, t.sum.window);
     const Access *a = tessi_access(g, t.sum.read);

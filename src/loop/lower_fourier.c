@@ -52,7 +52,7 @@ Transform tessi_fourier_new(Lower *l, const PlanGroup *group)
     bool must;
     Transform t = { .l = l, .group = group };
     t.stage = tessi_stage(l->g, group->members.at[0]);
-    tessi_stage_wide_sum(l->g, l->arena, t.stage, &t.sum, &must);
+    tessi_stage_wide_sum(l->g, &l->walk, t.stage, &t.sum, &must);
     t.type = tessi_expr(l->g, t.sum.window)->type;
     t.n = group->transform;
     t.rows = t.n - t.sum.rows + 1;

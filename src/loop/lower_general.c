@@ -57,19 +57,19 @@ static bool reads_at_window(const Graph *g, AccessId read)
 }
 
 /* Every window of the stage is such a sum, and there is at most one; *found says whether there is. */
-static bool look_at(const Graph *g, Arena *a, StageId id, GeneralSum *out, bool *found)
+static bool look_at(const Graph *g, ExprWalk *bodies, ExprWalk *parts, StageId id, GeneralSum *out,
+                    bool *found)
 {
     const Stage *s = tessi_stage(g, id);
-    ExprWalk walk = { .arena = a };
     *found = false;
     VEC_FOREACH (const Piece, piece, &s->pieces) {
-        const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
+        const ExprList *list = tessi_expr_walk(bodies, g, &piece->body, 1);
         VEC_FOREACH (const ExprId, e, list) {
             if (tessi_expr(g, *e)->kind != EXPR_WINDOW)
                 continue;
             *out = (GeneralSum){ .stage = id };
-            if (*found || s->pieces.n != 1 || !tessi_wide_sum(g, a, s->n_dims, *e, &out->sum, NULL)
-                || out->sum.where.v
+            if (*found || s->pieces.n != 1
+                || !tessi_wide_sum(g, parts, s->n_dims, *e, &out->sum, NULL) || out->sum.where.v
                 || !is_given_mask(g, out->sum.weight, tessi_window(g, tessi_expr(g, *e)->window),
                                   &out->mask)
                 || !reads_at_window(g, out->sum.read))
@@ -83,12 +83,13 @@ static bool look_at(const Graph *g, Arena *a, StageId id, GeneralSum *out, bool 
 GeneralSums *tessi_general_sums(Arena *a, const Graph *g, const Plan *plan)
 {
     GeneralSums *sums = ARENA_NEW(a, GeneralSums);
+    ExprWalk bodies = { .arena = a }, parts = { .arena = a };
     GRAPH_FOREACH_STAGE (g, id) {
         GeneralSum sum;
         bool found;
         if (!plan->needed[id.v] || tessi_stage(g, id)->kind == STAGE_INPUT)
             continue;
-        if (!look_at(g, a, id, &sum, &found))
+        if (!look_at(g, &bodies, &parts, id, &sum, &found))
             return NULL;
         if (found)
             VEC_PUSH(a, &sums->at, sum);

@@ -348,7 +348,7 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
 {
     Median m = { .l = l, .group = group };
     m.stage = tessi_stage(l->g, group->members.at[0]);
-    tessi_stage_wide_median(l->g, l->arena, m.stage, &m.what);
+    tessi_stage_wide_median(l->g, &l->walk, m.stage, &m.what);
     m.type = tessi_expr(l->g, m.what.window)->type;
     m.wide = (int64_t)group->strip + m.what.cols - 1;
     m.rank = (int64_t)m.what.rows * m.what.cols / 2;

@@ -21,7 +21,7 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
     if (p->gpu)
         return tessi_plan_check_median_kernel(f, group);
     if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->transform
-        || !tessi_stage_wide_median(f->g, a, s, &median))
+        || !tessi_stage_wide_median(f->g, f->walk, s, &median))
         return tessi_sprintf(
             a,
             "group '%s': strips of medians are for the only window of one stage in "
@@ -64,7 +64,7 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
 {
     WideMedian median;
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
-    if (!group->median || !tessi_stage_wide_median(f->g, f->arena, s, &median))
+    if (!group->median || !tessi_stage_wide_median(f->g, f->walk, s, &median))
         return 0;
     if (group->kernel != KERNEL_NONE)
         return tessi_plan_median_kernel_seconds(f, m, group);
@@ -78,7 +78,7 @@ void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Mach
 {
     WideMedian median;
     const Stage *s = tessi_stage(f->g, id);
-    if (!tessi_stage_wide_median(f->g, f->arena, s, &median))
+    if (!tessi_stage_wide_median(f->g, f->walk, s, &median))
         return;
     const bool narrow = tessi_type_info(median.key)->bytes <= 2;
     const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);

@@ -32,7 +32,8 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
     Arena *a = f->arena;
     WideMedian median;
     if (group->kernel != KERNEL_MEDIAN || group->members.n != 1 || group->split != SPLIT_NONE
-        || !tessi_stage_wide_median(f->g, a, tessi_stage(f->g, group->members.at[0]), &median))
+        || !tessi_stage_wide_median(f->g, f->walk, tessi_stage(f->g, group->members.at[0]),
+                                    &median))
         return tessi_sprintf(a,
                              "group '%s': on GPUs strips of medians are kernels of kind 'median', "
                              "not split, for the only window of one stage in two dimensions, a "
@@ -91,7 +92,7 @@ double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
                                         const PlanGroup *group)
 {
     WideMedian median;
-    tessi_stage_wide_median(f->g, f->arena, tessi_stage(f->g, group->members.at[0]), &median);
+    tessi_stage_wide_median(f->g, f->walk, tessi_stage(f->g, group->members.at[0]), &median);
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }
 
@@ -130,7 +131,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
 {
     WideMedian median;
     const Stage *s = tessi_stage(f->g, id);
-    if (!tessi_stage_wide_median(f->g, f->arena, s, &median)) {
+    if (!tessi_stage_wide_median(f->g, f->walk, s, &median)) {
         if (f->sorts[id.v])
             group->reason = "a median is found by sorting, point by point: only that of a "
                             "rectangle that is the one window of a stage in two dimensions can be "

@@ -55,7 +55,7 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
     WideSum sum;
     bool must;
     if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->median
-        || !tessi_stage_wide_sum(f->g, a, s, &sum, &must))
+        || !tessi_stage_wide_sum(f->g, f->walk, s, &sum, &must))
         return tessi_sprintf(a,
                              "group '%s': transforms are for the only sum over a wide mask of one "
                              "stage in two dimensions, where rounding may differ",
@@ -267,7 +267,7 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
     WideSum sum;
     bool must;
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
-    if (!group->transform || !tessi_stage_wide_sum(f->g, f->arena, s, &sum, &must))
+    if (!group->transform || !tessi_stage_wide_sum(f->g, f->walk, s, &sum, &must))
         return 0;
     const ScalarType t = tessi_expr(f->g, sum.window)->type;
     return (tessi_machine_is_gpu(m) ? gpu_cost_of : cost_of)(m, t, &sum, group->transform,
@@ -319,7 +319,7 @@ void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId i
 {
     WideSum sum;
     bool must;
-    if (!tessi_stage_wide_sum(f->g, f->arena, tessi_stage(f->g, id), &sum, &must))
+    if (!tessi_stage_wide_sum(f->g, f->walk, tessi_stage(f->g, id), &sum, &must))
         return;
     const ScalarType t = tessi_expr(f->g, sum.window)->type;
     const bool gpu = tessi_machine_is_gpu(m);
