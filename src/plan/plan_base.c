@@ -428,63 +428,182 @@ void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, Stage
     }
 }
 
-bool tessi_plan_order(Plan *p, const PlanFacts *f)
+/* Which groups a group must wait for. */
+typedef VEC(uint32_t) GroupList;
+
+typedef struct Order {
+    Plan *p;
+    const PlanFacts *f;
+    GroupList *before; /* by group: what it must wait for, with repetitions */
+    uint32_t *
+        turn; /* by group: going through the groups again and again, the turn in which it is ready; 0 = not known */
+} Order;
+
+static void find_before(Order *o)
 {
-    uint32_t n = p->groups.n, n_done = 0;
-    uint32_t *group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
-    StageList *all = ARENA_NEW_ARRAY(f->arena, StageList, n), stored = { 0 };
-    for (uint32_t i = 0; i < n; i++) {
-        tessi_plan_group_stages(f, &p->groups.at[i], &all[i]);
-        VEC_FOREACH (const StageId, s, &all[i])
+    uint32_t *group_of = ARENA_NEW_ARRAY(o->f->arena, uint32_t, o->f->g->stages.n);
+    StageList all = { 0 }, stored = { 0 };
+    for (uint32_t i = 0; i < o->p->groups.n; i++) {
+        tessi_plan_group_stages(o->f, &o->p->groups.at[i], &all);
+        VEC_FOREACH (const StageId, s, &all)
             group_of[s->v] = i;
     }
-    bool **before = ARENA_NEW_ARRAY(f->arena, bool *, n);
-    for (uint32_t i = 0; i < n; i++) {
-        before[i] = ARENA_NEW_ARRAY(f->arena, bool, n);
-        VEC_FOREACH (const StageId, id, &all[i]) {
-            tessi_plan_stored_reads(f, p, *id, &stored);
+    for (uint32_t i = 0; i < o->p->groups.n; i++) {
+        tessi_plan_group_stages(o->f, &o->p->groups.at[i], &all);
+        VEC_FOREACH (const StageId, id, &all) {
+            tessi_plan_stored_reads(o->f, o->p, *id, &stored);
             VEC_FOREACH (const StageId, s, &stored)
-                if (tessi_plan_computes(f, *s)
-                    && !(group_of[s->v] == i && tessi_plan_in_passes(&p->groups.at[i], *s)))
-                    before[i][group_of[s->v]] = true;
+                if (tessi_plan_computes(o->f, *s)
+                    && !(group_of[s->v] == i && tessi_plan_in_passes(&o->p->groups.at[i], *s)))
+                    VEC_PUSH(o->f->arena, &o->before[i], group_of[s->v]);
         }
     }
-    bool *done = ARENA_NEW_ARRAY(f->arena, bool, n);
-    Plan sorted = *p;
-    sorted.groups.at = NULL;
-    sorted.groups.n = sorted.groups.cap = 0;
-    for (bool moved = true; moved && n_done < n;) {
-        moved = false;
-        for (uint32_t i = 0; i < n; i++) {
-            bool ready = !done[i];
-            for (uint32_t k = 0; k < n && ready; k++)
-                ready = !before[i][k] || done[k];
-            if (!ready)
+}
+
+/* Gives every group its turn; how many turns there are, 0 when some groups wait for each other. */
+static uint32_t find_turns(Order *o)
+{
+    const uint32_t n = o->p->groups.n;
+    uint32_t *next = ARENA_NEW_ARRAY(o->f->arena, uint32_t, n); /* in before[] */
+    bool *open = ARENA_NEW_ARRAY(o->f->arena, bool, n);
+    GroupList stack = { 0 };
+    uint32_t last = 0;
+    for (uint32_t first = 0; first < n; first++) {
+        if (!o->turn[first])
+            VEC_PUSH(o->f->arena, &stack, first);
+        while (stack.n) {
+            const uint32_t i = stack.at[stack.n - 1];
+            open[i] = true;
+            while (next[i] < o->before[i].n && o->turn[o->before[i].at[next[i]]])
+                next[i]++;
+            if (next[i] < o->before[i].n) {
+                if (open[o->before[i].at[next[i]]])
+                    return 0;
+                VEC_PUSH(o->f->arena, &stack, o->before[i].at[next[i]]);
                 continue;
-            VEC_PUSH(f->arena, &sorted.groups, p->groups.at[i]);
-            done[i] = moved = true;
-            n_done++;
+            }
+            o->turn[i] = 1;
+            VEC_FOREACH (const uint32_t, k, &o->before[i])
+                if (o->turn[*k] + (*k > i) > o->turn[i])
+                    o->turn[i] = o->turn[*k] + (*k > i);
+            last = o->turn[i] > last ? o->turn[i] : last;
+            stack.n--;
         }
     }
-    if (n_done == n)
-        *p = sorted;
-    return n_done == n;
+    return last;
+}
+
+bool tessi_plan_order(Plan *p, const PlanFacts *f)
+{
+    const uint32_t n = p->groups.n;
+    Order o = { .p = p, .f = f };
+    o.before = ARENA_NEW_ARRAY(f->arena, GroupList, n);
+    o.turn = ARENA_NEW_ARRAY(f->arena, uint32_t, n);
+    find_before(&o);
+    const uint32_t turns = find_turns(&o);
+    if (!turns && n)
+        return false;
+    /* sorted by turn, groups of one turn as they stand */
+    uint32_t *at = ARENA_NEW_ARRAY(f->arena, uint32_t, turns + 2);
+    for (uint32_t i = 0; i < n; i++)
+        at[o.turn[i] + 1]++;
+    for (uint32_t t = 1; t <= turns; t++)
+        at[t + 1] += at[t];
+    PlanGroup *sorted = ARENA_NEW_ARRAY(f->arena, PlanGroup, n);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[at[o.turn[i]]++] = p->groups.at[i];
+    p->groups.at = sorted;
+    p->groups.cap = n;
+    return true;
 }
 
 /* ---- Size of the code --------------------------------------------------------------------------------------------------------------- */
 
-int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p)
+void tessi_plan_size_stage(const PlanFacts *f, const Plan *p, StageId s, PlanCodeSize *size)
 {
     enum { ENOUGH = 1 << 30 };
-    int64_t *nodes = ARENA_NEW_ARRAY(f->arena, int64_t, f->g->stages.n);
+    int64_t nodes = f->nodes[s.v];
+    uint32_t depth = 0;
+    VEC_FOREACH (const PlanRead, r, &f->reads[s.v]) {
+        if (!tessi_plan_is_inline(p, r->producer))
+            continue;
+        nodes += size->nodes[r->producer.v];
+        if (nodes > ENOUGH)
+            nodes = ENOUGH;
+        if (size->depth[r->producer.v] + 1 > depth)
+            depth = size->depth[r->producer.v] + 1;
+    }
+    size->nodes[s.v] = nodes;
+    size->depth[s.v] = depth;
+}
+
+void tessi_plan_code_size(const PlanFacts *f, const Plan *p, PlanCodeSize *out)
+{
+    if (!out->nodes) {
+        out->nodes = ARENA_NEW_ARRAY(f->arena, int64_t, f->g->stages.n);
+        out->depth = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
+    }
+    GRAPH_FOREACH_STAGE (f->g, id)
+        tessi_plan_size_stage(f, p, id, out);
+}
+
+bool tessi_plan_code_fits(const PlanFacts *f, const Plan *p, int64_t most_pointwise,
+                          int64_t most_others, PlanCodeSize *size)
+{
+    tessi_plan_code_size(f, p, size);
     GRAPH_FOREACH_STAGE (f->g, id) {
-        nodes[id.v] = f->nodes[id.v];
-        VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
-            if (tessi_plan_is_inline(p, r->producer))
-                nodes[id.v] += nodes[r->producer.v];
-            if (nodes[id.v] > ENOUGH)
-                nodes[id.v] = ENOUGH;
+        const int64_t most = f->pointwise[id.v] ? most_pointwise : most_others;
+        if (tessi_plan_computes(f, id) && size->depth[id.v]
+            && (size->nodes[id.v] > most || size->depth[id.v] > PLAN_MAX_INLINE_DEPTH))
+            return false;
+    }
+    return true;
+}
+
+/* Of the inlined stages that `id` reads the one that makes most of its code. */
+static StageId largest_inlined(const PlanFacts *f, const Plan *p, const PlanCodeSize *size,
+                               StageId id)
+{
+    StageId largest = { 0 };
+    int64_t most = 0, nodes = 0;
+    for (uint32_t i = 0; i < f->reads[id.v].n; i++) {
+        const StageId s = f->reads[id.v].at[i].producer;
+        if (!tessi_plan_is_inline(p, s))
+            continue;
+        if (i
+            && f->reads[id.v].at[i - 1].producer.v
+                   != s.v) /* reads of one producer stand together */
+            nodes = 0;
+        nodes += size->nodes[s.v];
+        if (nodes > most) {
+            most = nodes;
+            largest = s;
         }
     }
-    return nodes;
+    return largest;
+}
+
+void tessi_plan_limit_code(const PlanFacts *f, Plan *p)
+{
+    PlanCodeSize size = { 0 };
+    tessi_plan_code_size(f, p, &size);
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        tessi_plan_size_stage(f, p, id, &size);
+        while (size.depth[id.v] && size.nodes[id.v] > PLAN_MAX_GROUP_NODES) {
+            const StageId s = largest_inlined(f, p, &size, id);
+            p->stage[s.v] = (PlanStage){ PLACE_MEMORY,
+                                         tessi_sprintf(f->arena,
+                                                       "inlined it would make the code of '%s' too "
+                                                       "large",
+                                                       tessi_stage(f->g, id)->name) };
+            tessi_plan_size_stage(f, p, id, &size);
+        }
+    }
+}
+
+const char *tessi_plan_too_deep(Arena *a)
+{
+    return tessi_sprintf(
+        a, "the end of a chain of %d stages inlined into one another, the longest there is",
+        PLAN_MAX_INLINE_DEPTH + 1);
 }

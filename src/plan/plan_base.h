@@ -369,7 +369,21 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
                                    PlanRegions *regions);
 /* A stage can live in scratch memory as far as its readers go: all read it at constant distances. */
 bool tessi_plan_read_at_distance(const Graph *g, const PlanRead *r);
-/* Nodes of the code that computing stage s takes, inlined stages multiplied out; by StageId, saturating. */
-int64_t *tessi_plan_code_nodes(const PlanFacts *f, const Plan *p);
+/* The code that computing one point of a stage takes, by StageId. */
+typedef struct PlanCodeSize {
+    int64_t *nodes;  /* inlined stages multiplied out, saturating */
+    uint32_t *depth; /* stages inlined into one another up to it */
+} PlanCodeSize;
+/* Of all stages; `out` starts as zeros, and its memory is used again. */
+void tessi_plan_code_size(const PlanFacts *f, const Plan *p, PlanCodeSize *out);
+/* Of one; those of what it reads are known. */
+void tessi_plan_size_stage(const PlanFacts *f, const Plan *p, StageId s, PlanCodeSize *size);
+/* Whether all stages that others are inlined into have at most so many nodes, and are no deeper than PLAN_MAX_INLINE_DEPTH. */
+bool tessi_plan_code_fits(const PlanFacts *f, const Plan *p, int64_t most_pointwise,
+                          int64_t most_others, PlanCodeSize *size);
+/* Puts stages that were to be inlined into memory until no function has more nodes than PLAN_MAX_GROUP_NODES for them. */
+void tessi_plan_limit_code(const PlanFacts *f, Plan *p);
+/* Why a stage of depth PLAN_MAX_INLINE_DEPTH is not inlined. */
+const char *tessi_plan_too_deep(Arena *a);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct Chooser {
     double *taps; /* by StageId: how often a point is read */
     OffsetSet *reads;    /* by StageId: from where */
     StageList *readers;  /* by StageId: each once */
-    int64_t *nodes;      /* by StageId: code of one evaluation */
+    PlanCodeSize size;   /* of the code of one evaluation */
     bool *for_reduction; /* read by a reduction or histogram */
     bool *dynamic;       /* read by computed index */
     bool *same_point;    /* read at the point itself only */
@@ -55,7 +55,8 @@ static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set
 {
     uint32_t rows = PLAN_BLOCK_ROWS;
     while (rows > 1
-           && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows * (double)c->nodes[id.v]
+           && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows
+                      * (double)c->size.nodes[id.v]
                   > REPEATED_NODES)
         rows /= 2;
     return rows;
@@ -115,7 +116,7 @@ static void place(Chooser *c, StageId id)
     const Stage *s = tessi_stage(c->f->g, id);
     PlanStage *at = &c->p->stage[id.v];
     c->seconds[id.v] = own_seconds(c, id);
-    c->nodes[id.v] = c->f->nodes[id.v];
+    tessi_plan_size_stage(c->f, c->p, id, &c->size);
     StageId last = { 0 };
     bool computed_from_inlined = false;
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
@@ -125,7 +126,6 @@ static void place(Chooser *c, StageId id)
         if (r->producer.v != last.v) /* reads of one producer stand together */
             c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
         last = r->producer;
-        c->nodes[id.v] += c->nodes[r->producer.v];
     }
     uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
     double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
@@ -141,7 +141,7 @@ static void place(Chooser *c, StageId id)
         again = cost_of_repeating(c, id);
     const char *where = scratch ? "scratch memory" : "memory";
     bool small =
-        c->nodes[id.v]
+        c->size.nodes[id.v]
         <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
     const char *taps = tessi_plan_number(a, c->taps[id.v]);
     if (evaluations < c->taps[id.v])
@@ -163,7 +163,9 @@ static void place(Chooser *c, StageId id)
         at->reason = "has a window loop, which runs over strips of points of its own stage";
     else if (!small)
         at->reason = tessi_sprintf(a, "read %s and too large to repeat (%lld nodes)", taps,
-                                   (long long)c->nodes[id.v]);
+                                   (long long)c->size.nodes[id.v]);
+    else if (c->size.depth[id.v] >= PLAN_MAX_INLINE_DEPTH)
+        at->reason = tessi_plan_too_deep(a);
     else if (s->n_dims && again > trip)
         at->reason = tessi_sprintf(a,
                                    "read %s: computing it again would cost %lld ps a "
@@ -238,9 +240,9 @@ static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *rea
         const Stage *t = tessi_stage(g, first);
         if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t))
             continue;
-        int64_t nodes = c->nodes[id.v];
+        int64_t nodes = c->size.nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
-            nodes += c->nodes[member->v];
+            nodes += c->size.nodes[member->v];
         if (nodes > MAX_SHARED_NODES)
             continue;
         tessi_plan_stored_reads(c->f, c->p, first, &other);
@@ -296,7 +298,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     c.taps = ARENA_NEW_ARRAY(a, double, n);
     c.reads = ARENA_NEW_ARRAY(a, OffsetSet, n);
     c.readers = ARENA_NEW_ARRAY(a, StageList, n);
-    c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
+    tessi_plan_code_size(f, c.p, &c.size);
     c.for_reduction = ARENA_NEW_ARRAY(a, bool, n);
     c.dynamic = ARENA_NEW_ARRAY(a, bool, n);
     c.same_point = ARENA_NEW_ARRAY(a, bool, n);
@@ -306,6 +308,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id))
             place(&c, id);
+    tessi_plan_limit_code(f, c.p);
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);

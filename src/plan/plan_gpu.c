@@ -16,7 +16,7 @@ typedef struct Chooser {
     Plan *p;
     double *seconds;     /* by StageId: computing one point, inlined stages included */
     double *evaluations; /* by StageId: a point, were it inlined: in tiles that share */
-    int64_t *nodes;      /* by StageId: of the code of one evaluation */
+    PlanCodeSize size;   /* of the code of one evaluation */
     const char **why;    /* by StageId: why it must be in memory; NULL = it need not */
     double total;        /* of the kernels chosen so far: a point of each group */
 } Chooser;
@@ -63,21 +63,19 @@ static void place(Chooser *c, StageId id)
     PlanStage *at = &c->p->stage[id.v];
     const StageCost *cost = &c->an->cost[id.v];
     c->seconds[id.v] = tessi_plan_op_seconds(c->m, cost, s->type);
-    c->nodes[id.v] = c->f->nodes[id.v];
+    tessi_plan_size_stage(c->f, c->p, id, &c->size);
     StageId last = { 0 };
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
         const bool inlined = c->p->stage[r->producer.v].placement == PLACE_INLINE;
         if (inlined && r->producer.v != last.v)
             c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
-        if (inlined)
-            c->nodes[id.v] += c->nodes[r->producer.v];
         last = r->producer;
     }
     const double n = c->evaluations[id.v];
     const double again = n > 1 ? (n - 1) * c->seconds[id.v] : 0;
     const double trip = tessi_plan_trip_seconds(c->m, s->type);
     const bool small =
-        c->nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
+        c->size.nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
     if (c->f->returned[id.v])
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
@@ -90,7 +88,9 @@ static void place(Chooser *c, StageId id)
         at->reason = "has a window loop, which is run once a point";
     else if (!small)
         at->reason = tessi_sprintf(c->f->arena, "too large to repeat (%lld nodes)",
-                                   (long long)c->nodes[id.v]);
+                                   (long long)c->size.nodes[id.v]);
+    else if (c->size.depth[id.v] >= PLAN_MAX_INLINE_DEPTH)
+        at->reason = tessi_plan_too_deep(c->f->arena);
     else if (s->n_dims && again > trip)
         at->reason = tessi_sprintf(c->f->arena,
                                    "computing it again would cost %lld fs a point, the trip "
@@ -155,9 +155,9 @@ static void add_to_groups(Chooser *c, StageId id)
     for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
         const PlanGroup *group = &c->p->groups.at[i];
         const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
-        int64_t nodes = c->nodes[id.v];
+        int64_t nodes = c->size.nodes[id.v];
         VEC_FOREACH (const StageId, member, &group->members)
-            nodes += c->nodes[member->v];
+            nodes += c->size.nodes[member->v];
         if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t)
             || nodes > MAX_SHARED_NODES
             || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
@@ -402,14 +402,7 @@ static bool is_free(const Chooser *c, StageId id)
 /* No function grows beyond what compilers take in a second or two. */
 static bool code_fits(Chooser *c)
 {
-    c->nodes = tessi_plan_code_nodes(c->f, c->p);
-    GRAPH_FOREACH_STAGE (c->f->g, id) {
-        const int64_t most = c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES;
-        if (tessi_plan_computes(c->f, id) && c->nodes[id.v] > most
-            && c->nodes[id.v] > c->f->nodes[id.v])
-            return false;
-    }
-    return true;
+    return tessi_plan_code_fits(c->f, c->p, MAX_POINTWISE_NODES, MAX_STENCIL_NODES, &c->size);
 }
 
 static void turn(Chooser *c, StageId id)
@@ -482,12 +475,13 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     c.p->gpu = true;
     c.seconds = ARENA_NEW_ARRAY(a, double, n);
     c.evaluations = ARENA_NEW_ARRAY(a, double, n);
-    c.nodes = ARENA_NEW_ARRAY(a, int64_t, n);
+    tessi_plan_code_size(f, c.p, &c.size);
     c.why = ARENA_NEW_ARRAY(a, const char *, n);
     find_uses(&c);
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id))
             place(&c, id);
+    tessi_plan_limit_code(f, c.p);
     improve(&c);
     tessi_plan_fuse(f, an, m, c.p);
     if (!few)

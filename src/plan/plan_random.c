@@ -16,14 +16,13 @@ static uint32_t draw(Random *r, uint32_t n)
 static void inline_some(const PlanFacts *f, Plan *p, Random *r)
 {
     uint32_t eagerness = draw(r, 4);
+    PlanCodeSize size = { 0 };
     GRAPH_FOREACH_STAGE (f->g, id) {
         if (!f->can_inline[id.v] || draw(r, 4) >= eagerness)
             continue;
         p->stage[id.v] = (PlanStage){ PLACE_INLINE, "drawn" };
-        int64_t *nodes = tessi_plan_code_nodes(f, p);
-        for (uint32_t v = 1; v < f->g->stages.n; v++)
-            if (nodes[v] > MAX_RANDOM_NODES && nodes[v] > f->nodes[v])
-                p->stage[id.v] = (PlanStage){ PLACE_MEMORY, "" };
+        if (!tessi_plan_code_fits(f, p, MAX_RANDOM_NODES, MAX_RANDOM_NODES, &size))
+            p->stage[id.v] = (PlanStage){ PLACE_MEMORY, "" };
     }
 }
 

@@ -279,22 +279,14 @@ static const char *check_size(Check *c)
 {
     Arena *a = c->f->arena;
     const Graph *g = c->f->g;
-    int64_t *nodes = tessi_plan_code_nodes(c->f, c->p);
-    uint32_t *depth = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    PlanCodeSize size = { 0 };
+    tessi_plan_code_size(c->f, c->p, &size);
     GRAPH_FOREACH_STAGE (g, id) {
-        bool inlines = false;
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
-            if (!tessi_plan_is_inline(c->p, r->producer))
-                continue;
-            inlines = true;
-            if (depth[r->producer.v] + 1 > depth[id.v])
-                depth[id.v] = depth[r->producer.v] + 1;
-        }
-        if (inlines && nodes[id.v] > PLAN_MAX_GROUP_NODES)
+        if (size.depth[id.v] && size.nodes[id.v] > PLAN_MAX_GROUP_NODES)
             return tessi_sprintf(
                 a, "stage '%s' with what is inlined into it makes more than %d operations",
                 name_of(c, id), PLAN_MAX_GROUP_NODES);
-        if (depth[id.v] > PLAN_MAX_INLINE_DEPTH)
+        if (size.depth[id.v] > PLAN_MAX_INLINE_DEPTH)
             return tessi_sprintf(
                 a, "more than %d stages are inlined into one another up to stage '%s'",
                 PLAN_MAX_INLINE_DEPTH, name_of(c, id));
