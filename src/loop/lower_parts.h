@@ -81,11 +81,12 @@ typedef struct Known {
     bool varies;      /* a variable takes part */
     /* While placing: */
     uint32_t mark;
-    uint32_t level;     /* depth of the scope where it can stand */
-    uint32_t uses;      /* number of users */
-    uint32_t use_level; /* deepest user */
-    uint32_t turn;      /* in which it is needed first */
-    uint32_t moved;     /* LExprId of its replacement */
+    uint32_t level;         /* depth of the scope where it can stand */
+    uint32_t uses;          /* number of users */
+    uint32_t use_level;     /* deepest user */
+    uint32_t turn;          /* in which it is needed first */
+    uint32_t moved;         /* LExprId of its replacement */
+    uint32_t nodes, height; /* of the tree that is written for it */
 } Known;
 
 /* ---- Coordinates --------------------------------------------------------------------------------------------------- */

@@ -357,14 +357,40 @@ static void count_uses(Lower *l, const LExprList *list, const LExprId *root, uin
     }
 }
 
+/* Notes what is written for the expression, whose arguments are placed. */
+static void measure(Lower *l, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(l->p, id);
+    Known *k = &l->known.at[id.v];
+    k->nodes = 1;
+    k->height = 0;
+    for (int i = 0; i < e->n_args; i++) {
+        const Known *arg = &l->known.at[e->arg[i].v];
+        k->nodes += arg->nodes;
+        k->height = arg->height > k->height ? arg->height : k->height;
+    }
+    k->height++;
+}
+
+/* A statement has room for several of these. */
+static bool is_large(const Known *k)
+{
+    return k->nodes > LOOP_MAX_EXPR_NODES / 16 || k->height > LOOP_MAX_EXPR_DEPTH / 4;
+}
+
 static void place_one(Lower *l, LExprId id)
 {
-    if (l->known.at[id.v].moved)
+    if (l->known.at[id.v].moved) {
+        l->known.at[id.v].nodes = l->known.at[id.v].height = 1;
         return;
+    }
     LExprId value = rebuild(l, id);
+    measure(l, id);
     const Known k = l->known.at[id.v];
-    bool named =
-        (k.uses > 1 || k.use_level > k.level) && !is_trivial(l->p, tessi_lexpr(l->p, value));
+    bool named = (k.uses > 1 || k.use_level > k.level || is_large(&k))
+                 && !is_trivial(l->p, tessi_lexpr(l->p, value));
+    if (named)
+        l->known.at[id.v].nodes = l->known.at[id.v].height = 1;
     l->known.at[id.v].moved = named ? let_at(l, id, value, k.level) : value.v;
 }
 
