@@ -85,6 +85,13 @@ typedef struct CVector {
         *shared; /* names of values that several parts of a window take, by LExprId; NULL = none */
     VEC(CRow) rows;
     VEC(CNamedRow) named_rows;
+    /* Tables for one loop after the other, whose entries are 0 but while a loop is looked at. */
+    bool *loaded, *stored;     /* by LBufferId */
+    bool *declared, *changed;  /* by LVarId: in the body; by a SET in it */
+    struct CMoving *moving;    /* by LVarId (c_vector_slide.c) */
+    const char **shared_names; /* by LExprId */
+    VEC(uint32_t) vars;        /* of the loop and of its body */
+    VEC(uint32_t) touched;     /* buffers that the loop loads or stores */
 } CVector;
 
 /* Operators on indices in text that has no prelude: functions of the file's own. */
@@ -195,6 +202,8 @@ const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const ch
 /* Whether the loop can be printed in vectors; then w->vector describes it. */
 bool tessi_c_vector_begin(CWriter *w, const LStmt *loop);
 void tessi_c_vector_end(CWriter *w);
+/* Empties the entries of a table by LVarId that belong to the loop in hand. */
+void tessi_c_vector_clear(const CWriter *w, void *table, size_t size);
 CShape tessi_c_shape(CWriter *w, LExprId id);
 /* A cast or saturation for which there is a vector form. */
 bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates);
@@ -218,8 +227,8 @@ const char *tessi_c_vector_type(CWriter *w, ScalarType t);
 void tessi_c_vector_value(CWriter *w, LExprId id, int around);
 
 /* ---- c_vector_rows.c ---- */
-/* Finds the rows that the loop reads at several places; `stored`, by LBufferId, it writes. */
-void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop, const bool *stored);
+/* Finds the rows that the loop reads at several places. */
+void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop);
 bool tessi_c_vector_has_rows(const CWriter *w);
 /* Appends what is loaded when it is read from such a row, which is named first; false: it is not. */
 bool tessi_c_vector_row(CWriter *w, const LExpr *load);

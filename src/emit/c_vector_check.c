@@ -69,9 +69,15 @@ static bool shape_variables(CWriter *w, const LBlock *block)
 
 typedef struct Check {
     CWriter *w;
-    bool *loaded, *stored; /* by LBufferId */
-    bool *declared;        /* by LVarId: in the body */
 } Check;
+
+static void touch(Check *c, bool *table, LBufferId b)
+{
+    CVector *v = &c->w->vector;
+    if (!v->loaded[b.v] && !v->stored[b.v])
+        VEC_PUSH(c->w->arena, &v->touched, b.v);
+    table[b.v] = true;
+}
 
 static void widen(Check *c, ScalarType t)
 {
@@ -135,7 +141,7 @@ static void note_loads(Check *c, LExprId id)
         return;
     c->w->vector.noted[id.v] = c->w->vector.stamp;
     if (e->kind == LEXPR_LOAD)
-        c->loaded[e->buffer.v] = true;
+        touch(c, c->w->vector.loaded, e->buffer);
     for (int i = 0; i < e->n_args; i++)
         note_loads(c, e->arg[i]);
 }
@@ -160,7 +166,7 @@ static bool check_value(Check *c, LExprId id)
         widen(c, w->p->buffers.at[e->buffer.v].type);
         for (int i = 0; i < e->n_args; i++)
             note_loads(c, e->arg[i]);
-        c->loaded[e->buffer.v] = true;
+        touch(c, w->vector.loaded, e->buffer);
         break;
     case LEXPR_OP: {
         ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
@@ -194,9 +200,9 @@ static bool check_uniform(Check *c, LExprId id)
 static bool check_definition(Check *c, const LStmt *s)
 {
     uint32_t v = s->var.v;
-    if (s->kind == LSTMT_SET && !c->declared[v])
+    if (s->kind == LSTMT_SET && !c->w->vector.declared[v])
         return false; /* carried from lane to lane */
-    c->declared[v] = true;
+    c->w->vector.declared[v] = true;
     if (c->w->vector.var_shape[v] == C_RAMP) {
         note_loads(c, s->a);
         return true;
@@ -209,7 +215,7 @@ static bool check_store(Check *c, const LStmt *s)
     for (int i = 0; i < s->n_index; i++)
         note_loads(c, s->index[i]);
     widen(c, c->w->p->buffers.at[s->buffer.v].type);
-    c->stored[s->buffer.v] = true;
+    touch(c, c->w->vector.stored, s->buffer);
     if (s->b.v && !check_uniform(c, s->b))
         return false;
     return is_side_by_side(c->w, s->buffer, s->index) && check_value(c, s->a);
@@ -259,33 +265,65 @@ static void make_tables(CWriter *w)
     v->noted = ARENA_NEW_ARRAY(w->arena, uint32_t, p->exprs.n);
     v->checked = ARENA_NEW_ARRAY(w->arena, uint32_t, p->exprs.n);
     v->name = ARENA_NEW_ARRAY(w->arena, const char *, (size_t)C_MOST_COPIES * p->vars.n);
+    v->loaded = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n);
+    v->stored = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n);
+    v->declared = ARENA_NEW_ARRAY(w->arena, bool, p->vars.n);
+    v->changed = ARENA_NEW_ARRAY(w->arena, bool, p->vars.n);
+}
+
+static void find_vars(CWriter *w, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->var.v)
+            VEC_PUSH(w->arena, &w->vector.vars, s->var.v);
+        find_vars(w, &s->body);
+        find_vars(w, &s->orelse);
+    }
+}
+
+void tessi_c_vector_clear(const CWriter *w, void *table, size_t size)
+{
+    VEC_FOREACH (const uint32_t, v, &w->vector.vars)
+        memset((char *)table + *v * size, 0, size);
+}
+
+/* Nothing is known of any loop. */
+static void clear_tables(CWriter *w)
+{
+    CVector *v = &w->vector;
+    tessi_c_vector_clear(w, v->var_shape, sizeof *v->var_shape);
+    tessi_c_vector_clear(w, v->declared, sizeof *v->declared);
+    tessi_c_vector_clear(w, v->changed, sizeof *v->changed);
+    VEC_FOREACH (const uint32_t, b, &v->touched)
+        v->loaded[*b] = v->stored[*b] = false;
 }
 
 static bool qualifies(CWriter *w, const LStmt *loop)
 {
-    const LoopProgram *p = w->p;
     CVector *v = &w->vector;
-    memset(v->var_shape, C_UNIFORM, p->vars.n);
+    memset(&v->vars, 0,
+           sizeof v->vars); /* of its own: in the text of one loop there may be another */
+    memset(&v->touched, 0, sizeof v->touched);
+    VEC_PUSH(w->arena, &v->vars, loop->var.v);
+    find_vars(w, &loop->body);
     v->var_shape[loop->var.v] = C_RAMP;
     do
         v->stamp++;
     while (shape_variables(w, &loop->body));
-    Check c = { .w = w,
-                .loaded = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n),
-                .stored = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n),
-                .declared = ARENA_NEW_ARRAY(w->arena, bool, p->vars.n) };
+    Check c = { .w = w };
     v->lane_bytes = 1;
     if (!check_block(&c, &loop->body))
         return false;
     v->repeatable = true;
-    for (uint32_t i = 1; i < p->buffers.n; i++)
-        v->repeatable = v->repeatable && !(c.loaded[i] && c.stored[i]);
+    VEC_FOREACH (const uint32_t, b, &v->touched)
+        v->repeatable = v->repeatable && !(v->loaded[*b] && v->stored[*b]);
     v->copies = loop->vectors < 1               ? 1
                 : loop->vectors > C_MOST_COPIES ? C_MOST_COPIES
                                                 : loop->vectors;
     v->copy = 0;
     v->pairs = v->copies == 2 && tessi_c_vector_can_pair(w, loop);
-    tessi_c_vector_find_rows(w, loop, c.stored);
+    tessi_c_vector_find_rows(w, loop);
     return true;
 }
 
@@ -294,8 +332,10 @@ bool tessi_c_vector_begin(CWriter *w, const LStmt *loop)
     if (!w->vector_bytes || w->vector.loop || loop->step != 1)
         return false;
     make_tables(w);
-    if (!qualifies(w, loop))
+    if (!qualifies(w, loop)) {
+        clear_tables(w);
         return false;
+    }
     w->vector.loop = loop;
     return true;
 }
@@ -303,4 +343,5 @@ bool tessi_c_vector_begin(CWriter *w, const LStmt *loop)
 void tessi_c_vector_end(CWriter *w)
 {
     w->vector.loop = NULL;
+    clear_tables(w);
 }

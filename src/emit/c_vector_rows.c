@@ -44,14 +44,12 @@ static CRow *find_row(CWriter *w, const Place *place)
 typedef struct Finder {
     CWriter *w;
     uint32_t *n_loads, *n_operations;
-    const bool *stored;  /* by LBufferId */
-    const bool *changed; /* by LVarId */
 } Finder;
 
 static bool is_constant(const Finder *f, LExprId id)
 {
     const LExpr *e = tessi_lexpr(f->w->p, id);
-    if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && f->changed[e->var.v]))
+    if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && f->w->vector.changed[e->var.v]))
         return false;
     for (int i = 0; i < e->n_args; i++)
         if (!is_constant(f, e->arg[i]))
@@ -65,7 +63,7 @@ static void note(const Finder *f, const LExpr *e)
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
     uint32_t bytes = tessi_type_info(b->type)->bytes;
     const bool fits = w->vector.pairs ? bytes == 1 : bytes >= 4 && bytes == w->vector.lane_bytes;
-    if (f->stored[e->buffer.v] || !fits)
+    if (w->vector.stored[e->buffer.v] || !fits)
         return;
     for (int d = 0; d < e->n_args; d++)
         if (!is_constant(f, e->arg[d]))
@@ -135,14 +133,13 @@ static void find_changed(const LBlock *block, bool *changed)
     }
 }
 
-void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop, const bool *stored)
+void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop)
 {
-    bool *changed = ARENA_NEW_ARRAY(w->arena, bool, w->p->vars.n);
-    find_changed(&loop->body, changed);
+    find_changed(&loop->body, w->vector.changed);
     w->vector.rows.n = w->vector.named_rows.n = 0;
     w->vector.stamp++; /* of what was noted; shapes are found again */
     uint32_t n_loads = 0, n_operations = 0;
-    find_in_block(&(Finder){ w, &n_loads, &n_operations, stored, changed }, &loop->body);
+    find_in_block(&(Finder){ w, &n_loads, &n_operations }, &loop->body);
     if (!w->vector.pairs && n_operations >= HIDES_A_LOAD * n_loads
         && !stores_to_image(w, &loop->body))
         w->vector.rows.n = 0; /* what lies in two lines is there in time */

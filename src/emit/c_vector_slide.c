@@ -31,14 +31,20 @@ typedef struct Motion {
     int64_t point, step;
 } Motion;
 
+/* What a variable is while a loop slides. */
+typedef struct CMoving {
+    unsigned kind;
+    Motion motion;   /* of an index that has a name */
+    const char *sum; /* the array of its sums */
+} Moving;
+
 typedef struct Slide {
     CWriter *w;
     const LStmt *loop, *window; /* over the points and over the steps of one */
     int64_t first, taps;
     uint32_t n_sums;
     bool weighs;          /* some step depends on which one it is */
-    unsigned *kind;       /* of variables, by LVarId */
-    Motion *motion;       /* of indices that have a name */
+    Moving *moving;       /* by LVarId */
     LBlock pixels, steps; /* the window's statements that serve all parts, and those of each */
 } Slide;
 
@@ -58,8 +64,8 @@ static Motion motion(const Slide *s, LExprId id)
             return (Motion){ .point = 1 };
         if (e->var.v == s->window->var.v)
             return (Motion){ .step = 1 };
-        m = s->motion[e->var.v];
-        m.kind |= s->kind[e->var.v];
+        m = s->moving[e->var.v].motion;
+        m.kind |= s->moving[e->var.v].kind;
         return m;
     }
     if (e->kind == LEXPR_OP && e->type == TYPE_INDEX && (e->op == OP_ADD || e->op == OP_SUB)) {
@@ -78,7 +84,7 @@ static bool find_pixel(const Slide *s, LExprId id, LExprId *pixel)
     const LExpr *e = tessi_lexpr(s->w->p, id);
     if (tessi_c_shape(s->w, id) != C_LANES)
         return tessi_c_shape(s->w, id) == C_UNIFORM;
-    if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && s->kind[e->var.v] == OF_PIXEL)) {
+    if (e->kind == LEXPR_LOAD || (e->kind == LEXPR_VAR && s->moving[e->var.v].kind == OF_PIXEL)) {
         const bool only = !pixel->v || pixel->v == id.v;
         *pixel = id;
         return only && kind_of(motion(s, id)) == OF_PIXEL;
@@ -101,13 +107,13 @@ static bool take_step(Slide *s, LStmt *at)
     s->weighs = s->weighs || kind & OF_STEP;
     if (at->kind == LSTMT_SET) {
         VEC_PUSH(s->w->arena, &s->steps, at);
-        return s->kind[at->var.v] == OF_SUM && find_pixel(s, at->a, &pixel) && pixel.v;
+        return s->moving[at->var.v].kind == OF_SUM && find_pixel(s, at->a, &pixel) && pixel.v;
     }
     if (at->kind != LSTMT_LET || (kind & OF_SUM))
         return false;
     const bool index = tessi_lexpr(s->w->p, at->a)->type == TYPE_INDEX;
-    s->motion[at->var.v] = index ? m : (Motion){ 0 };
-    s->kind[at->var.v] = index ? m.kind : kind;
+    s->moving[at->var.v] =
+        (Moving){ .kind = index ? m.kind : kind, .motion = index ? m : (Motion){ 0 } };
     if (kind == OF_PIXEL)
         VEC_PUSH(s->w->arena, &s->pixels, at);
     else
@@ -140,7 +146,7 @@ static bool take_loop(Slide *s)
             if (s->window || tessi_c_shape(s->w, at->a) != C_UNIFORM
                 || s->w->vector.var_shape[at->var.v] != C_LANES)
                 return false;
-            s->kind[at->var.v] = OF_SUM;
+            s->moving[at->var.v].kind = OF_SUM;
             s->n_sums++;
             break;
         case LSTMT_LET:
@@ -165,8 +171,10 @@ static bool take_loop(Slide *s)
 static bool find_slide(CWriter *w, const LStmt *loop, Slide *s)
 {
     *s = (Slide){ .w = w, .loop = loop };
-    s->kind = ARENA_NEW_ARRAY(w->arena, unsigned, w->p->vars.n);
-    s->motion = ARENA_NEW_ARRAY(w->arena, Motion, w->p->vars.n);
+    if (!w->vector.moving)
+        w->vector.moving = ARENA_NEW_ARRAY(w->arena, Moving, w->p->vars.n);
+    s->moving = w->vector.moving;
+    tessi_c_vector_clear(w, s->moving, sizeof *s->moving);
     if (!w->vector.repeatable || w->vector.pairs || !take_loop(s))
         return false;
     const int64_t lanes = w->vector_bytes / w->vector.lane_bytes;
@@ -176,17 +184,21 @@ static bool find_slide(CWriter *w, const LStmt *loop, Slide *s)
 
 /* ---- Printing -------------------------------------------------------------------------------------------------------------------- */
 
+typedef VEC(LExprId) LExprIds;
+
 typedef struct SlideNames {
     const char *parts, *last, *part, *from, *to, *at, *k;
-    const char **sum; /* arrays, by LVarId; NULL for other variables */
 } SlideNames;
 
-static void name_sums(const Slide *s, const SlideNames *n, const char *part)
+static void name_sums(const Slide *s, const char *part)
 {
     CWriter *w = s->w;
-    for (uint32_t v = 1; v < w->p->vars.n; v++)
-        if (n->sum[v])
-            w->vector.name[v] = tessi_sprintf(w->arena, "%s[%s]", n->sum[v], part);
+    for (uint32_t i = 0; s->loop->body.at[i] != s->window; i++) {
+        const LStmt *at = s->loop->body.at[i];
+        if (at->kind == LSTMT_VAR)
+            w->vector.name[at->var.v] =
+                tessi_sprintf(w->arena, "%s[%s]", s->moving[at->var.v].sum, part);
+    }
 }
 
 /* The sums of one part start. */
@@ -205,7 +217,7 @@ static void start_sums(const Slide *s)
     }
 }
 
-static void declare_sums(const Slide *s, SlideNames *n)
+static void declare_sums(const Slide *s, const SlideNames *n)
 {
     CWriter *w = s->w;
     LBlock before = { 0 };
@@ -221,22 +233,23 @@ static void declare_sums(const Slide *s, SlideNames *n)
         if (at->kind != LSTMT_VAR)
             continue;
         const LVar *x = &w->p->vars.at[at->var.v];
-        n->sum[at->var.v] = tessi_c_name(w->names, x->name);
-        tessi_c_line(w, "%s %s[%s];", tessi_c_vector_type(w, x->type), n->sum[at->var.v], n->parts);
+        const char *sum = s->moving[at->var.v].sum = tessi_c_name(w->names, x->name);
+        tessi_c_line(w, "%s %s[%s];", tessi_c_vector_type(w, x->type), sum, n->parts);
     }
     tessi_c_line(w, "TESS_UNROLL");
     tessi_c_line(w, "for (int %s = 0; %s < %s; %s++) {", n->part, n->part, n->parts, n->part);
     w->indent++;
-    name_sums(s, n, n->part);
+    name_sums(s, n->part);
     start_sums(s);
     w->indent--;
     tessi_c_line(w, "}");
 }
 
 /* Names what the step in hand loads for all parts. */
-static void share_pixels(const Slide *s, const char **shared)
+static void share_pixels(const Slide *s, LExprIds *named)
 {
     CWriter *w = s->w;
+    const char **shared = w->vector.shared_names;
     for (uint32_t i = 0; i < s->pixels.n; i++)
         tessi_c_statement(w, s->pixels.at[i]);
     for (uint32_t i = 0; i < s->steps.n; i++) {
@@ -254,6 +267,7 @@ static void share_pixels(const Slide *s, const char **shared)
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
         shared[pixel.v] = name;
+        VEC_PUSH(w->arena, named, pixel);
     }
 }
 
@@ -263,7 +277,7 @@ static bool is_of_image(const Slide *s, LExprId id)
     const LExpr *e = tessi_lexpr(s->w->p, id);
     if (e->kind == LEXPR_LOAD && s->w->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL)
         return false;
-    if (e->kind == LEXPR_VAR && (s->kind[e->var.v] || s->motion[e->var.v].point))
+    if (e->kind == LEXPR_VAR && (s->moving[e->var.v].kind || s->moving[e->var.v].motion.point))
         return false;
     for (int i = 0; i < e->n_args; i++)
         if (!is_of_image(s, e->arg[i]))
@@ -275,7 +289,7 @@ static bool is_of_image(const Slide *s, LExprId id)
 static void prefetch(const Slide *s, const SlideNames *n)
 {
     CWriter *w = s->w;
-    VEC(LExprId) asked = { 0 };
+    LExprIds asked = { 0 };
     for (uint32_t i = 0; i < s->steps.n; i++) {
         LExprId pixel = { 0 };
         if (s->steps.at[i]->kind != LSTMT_SET)
@@ -309,13 +323,15 @@ static void prefetch(const Slide *s, const SlideNames *n)
 static void step(const Slide *s, const SlideNames *n)
 {
     CWriter *w = s->w;
-    const char **shared = ARENA_NEW_ARRAY(w->arena, const char *, w->p->exprs.n);
+    LExprIds named = { 0 };
+    if (!w->vector.shared_names)
+        w->vector.shared_names = ARENA_NEW_ARRAY(w->arena, const char *, w->p->exprs.n);
     const char *name = w->p->vars.at[s->window->var.v].name;
     const char *i = w->var[s->window->var.v] = tessi_c_name(w->names, name);
     tessi_c_line(w, "const ptrdiff_t %s = %s %c %lld;", i, n->k, s->first < 0 ? '-' : '+',
                  (long long)(s->first < 0 ? -s->first : s->first));
     w->vector.name[s->loop->var.v] = n->at;
-    share_pixels(s, shared);
+    share_pixels(s, &named);
     tessi_c_line(w, "TESS_UNROLL");
     tessi_c_line(w, "for (int %s = 0; %s < %s; %s++) {", n->part, n->part, n->parts, n->part);
     w->indent++;
@@ -326,10 +342,12 @@ static void step(const Slide *s, const SlideNames *n)
         tessi_c_line(w, "const ptrdiff_t %s = %s + (%s - 1 - %s) * TESS_LANES_%s;", own, i,
                      n->parts, n->part, tessi_c_lanes(w));
     }
-    name_sums(s, n, n->part);
-    w->vector.shared = shared;
+    name_sums(s, n->part);
+    w->vector.shared = w->vector.shared_names;
     tessi_c_block(w, &s->steps);
     w->vector.shared = NULL;
+    VEC_FOREACH (const LExprId, id, &named)
+        w->vector.shared_names[id->v] = NULL;
     w->indent--;
     tessi_c_line(w, "}");
     w->indent--;
@@ -354,7 +372,7 @@ static void advance(const Slide *s, const SlideNames *n)
     tessi_c_line(w, "const ptrdiff_t %s = %s - (%s - 1) * TESS_LANES_%s;", x, n->at, n->parts,
                  lanes);
     w->vector.name[s->loop->var.v] = x;
-    name_sums(s, n, "0");
+    name_sums(s, "0");
     tessi_c_vector_body(w, &after);
     w->indent--;
     tessi_c_line(w, "}");
@@ -362,17 +380,20 @@ static void advance(const Slide *s, const SlideNames *n)
     tessi_c_line(w, "TESS_UNROLL");
     tessi_c_line(w, "for (int %s = 0; %s + 1 < %s; %s++) {", n->part, n->part, n->parts, n->part);
     w->indent++;
-    for (uint32_t v = 1; v < w->p->vars.n; v++)
-        if (n->sum[v])
-            tessi_c_line(w, "%s[%s] = %s[%s + 1];", n->sum[v], n->part, n->sum[v], n->part);
+    for (uint32_t k = 0; s->loop->body.at[k] != s->window; k++) {
+        const LStmt *at = s->loop->body.at[k];
+        const char *sum = at->kind == LSTMT_VAR ? s->moving[at->var.v].sum : NULL;
+        if (sum)
+            tessi_c_line(w, "%s[%s] = %s[%s + 1];", sum, n->part, sum, n->part);
+    }
     w->indent--;
     tessi_c_line(w, "}");
-    name_sums(s, n, tessi_sprintf(w->arena, "%s - 1", n->parts));
+    name_sums(s, tessi_sprintf(w->arena, "%s - 1", n->parts));
     start_sums(s);
 }
 
 /* The points [from, to), whole vectors. */
-static void run(const Slide *s, SlideNames *n)
+static void run(const Slide *s, const SlideNames *n)
 {
     CWriter *w = s->w;
     const char *lanes = tessi_c_lanes(w), *taps = tessi_c_name(w->names, "steps");
@@ -409,7 +430,7 @@ void tessi_c_vector_slide(CWriter *w, const LStmt *loop, const char *begin, cons
         return;
     const char *lanes = tessi_c_lanes(w);
     const uint32_t mark = tessi_c_names_mark(w->names);
-    SlideNames n = { .sum = ARENA_NEW_ARRAY(w->arena, const char *, w->p->vars.n) };
+    SlideNames n;
     n.parts = tessi_c_name(w->names, "parts");
     n.last = tessi_c_name(w->names, "last");
     n.part = tessi_c_name(w->names, "part");

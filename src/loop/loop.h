@@ -254,7 +254,11 @@ typedef struct LoopNeeds {
     bool *buffer; /* by LBufferId; TEMP, INPUT, OUTPUT, TABLE: accessed at all */
     bool *stored; /* by LBufferId: stored, added to or sorted */
     bool *loaded; /* by LBufferId: loaded or moved from */
+    /* So that many functions are asked about in turn: what the one before marked, and the expressions that were looked at. */
+    VEC(bool *) marked;
+    uint32_t *seen, stamp, n_vars, n_buffers, n_exprs;
 } LoopNeeds;
+/* `needs` starts as zeros; its memory is used again. */
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
 /* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be aligned where kernels rely on
  * it, and those of no other image. */

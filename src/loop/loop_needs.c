@@ -5,21 +5,23 @@
 typedef struct Marker {
     const LoopProgram *p;
     LoopNeeds *needs;
-    bool *seen; /* by LExprId: its variables and buffers are marked */
+    Arena *arena;
     bool changed;
 } Marker;
 
 static void mark(Marker *m, bool *place)
 {
-    m->changed = m->changed || !*place;
-    *place = true;
+    if (*place)
+        return;
+    m->changed = *place = true;
+    VEC_PUSH(m->arena, &m->needs->marked, place);
 }
 
 static void mark_expr(Marker *m, LExprId id)
 {
-    if (!id.v || m->seen[id.v])
+    if (!id.v || m->needs->seen[id.v] == m->needs->stamp)
         return;
-    m->seen[id.v] = true;
+    m->needs->seen[id.v] = m->needs->stamp;
     const LExpr *e = tessi_lexpr(m->p, id);
     if (e->kind == LEXPR_VAR)
         mark(m, &m->needs->var[e->var.v]);
@@ -98,13 +100,33 @@ static bool mark_block(Marker *m, const LBlock *block)
     return effect;
 }
 
+/* Tables for the program as it is now, empty. */
+static void clear(const LoopProgram *p, Arena *a, LoopNeeds *needs)
+{
+    if (p->vars.n > needs->n_vars || p->buffers.n > needs->n_buffers) {
+        needs->n_vars = p->vars.n;
+        needs->n_buffers = p->buffers.n;
+        needs->var = ARENA_NEW_ARRAY(a, bool, p->vars.n);
+        needs->buffer = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+        needs->stored = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+        needs->loaded = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
+        needs->marked.n = 0;
+    }
+    if (p->exprs.n > needs->n_exprs) { /* with room for those to come */
+        needs->n_exprs = p->exprs.n + p->exprs.n / 2;
+        needs->seen = ARENA_NEW_ARRAY(a, uint32_t, needs->n_exprs);
+        needs->stamp = 0;
+    }
+    VEC_FOREACH (bool *, place, &needs->marked)
+        **place = false;
+    needs->marked.n = 0;
+    needs->stamp++;
+}
+
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs)
 {
-    needs->var = ARENA_NEW_ARRAY(a, bool, p->vars.n);
-    needs->buffer = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
-    needs->stored = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
-    needs->loaded = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
-    Marker m = { .p = p, .needs = needs, .seen = ARENA_NEW_ARRAY(a, bool, p->exprs.n) };
+    Marker m = { .p = p, .needs = needs, .arena = a };
+    clear(p, a, needs);
     do {
         m.changed = false;
         mark_block(&m, &f->body);

@@ -7,50 +7,47 @@
 typedef struct Simplifier {
     LoopProgram *p;
     LoopNeeds needs;
-    uint32_t *definitions; /* by LVarId: how often it is defined in the function */
-    uint32_t *locals;      /* by LBufferId: how often the buffer is declared */
+    uint32_t *definitions;   /* by LVarId: how often it is defined in the function */
+    uint32_t *locals;        /* by LBufferId: how often the buffer is declared */
+    VEC(uint32_t *) counted; /* of these, those that are not 0 */
+    /* Of a substitution: what has become of an expression, where the stamp is that of the substitution in hand. */
+    LExprId *done;
+    uint32_t *done_stamp, stamp, n_done;
     bool changed;
 } Simplifier;
 
 /* ---- Substitution ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct Substitution {
-    LoopProgram *p;
-    LVarId var;
-    LExprId value;
-    uint32_t *
-        done; /* by LExprId: the new expression, 0 = not visited; only ids that existed at the start occur */
-} Substitution;
-
-static LExprId substitute(Substitution *s, LExprId id)
+static LExprId substitute(Simplifier *s, LVarId var, LExprId value, LExprId id)
 {
-    if (!id.v || s->done[id.v])
-        return (LExprId){ id.v ? s->done[id.v] : 0 };
+    if (!id.v || s->done_stamp[id.v] == s->stamp)
+        return id.v ? s->done[id.v] : id;
     const LExpr e = *tessi_lexpr(s->p, id);
     LExprId result = id, arg[LOOP_MAX_DIMS] = { { 0 } };
-    if (e.kind == LEXPR_VAR && e.var.v == s->var.v)
-        result = s->value;
+    if (e.kind == LEXPR_VAR && e.var.v == var.v)
+        result = value;
     bool same = true;
     for (int i = 0; i < e.n_args; i++) {
-        arg[i] = substitute(s, e.arg[i]);
+        arg[i] = substitute(s, var, value, e.arg[i]);
         same = same && arg[i].v == e.arg[i].v;
     }
     if (!same)
         result = tessi_lexpr_with_args(s->p, &e, arg);
-    s->done[id.v] = result.v;
+    s->done[id.v] = result;
+    s->done_stamp[id.v] = s->stamp;
     return result;
 }
 
-static void substitute_block(Substitution *s, LBlock *block)
+static void substitute_block(Simplifier *s, LVarId var, LExprId value, LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         LStmt *stmt = block->at[i];
-        stmt->a = substitute(s, stmt->a);
-        stmt->b = substitute(s, stmt->b);
+        stmt->a = substitute(s, var, value, stmt->a);
+        stmt->b = substitute(s, var, value, stmt->b);
         for (int k = 0; k < stmt->n_index; k++)
-            stmt->index[k] = substitute(s, stmt->index[k]);
-        substitute_block(s, &stmt->body);
-        substitute_block(s, &stmt->orelse);
+            stmt->index[k] = substitute(s, var, value, stmt->index[k]);
+        substitute_block(s, var, value, &stmt->body);
+        substitute_block(s, var, value, &stmt->orelse);
     }
 }
 
@@ -58,20 +55,32 @@ static void substitute_block(Substitution *s, LBlock *block)
  * large as the program is now. */
 static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
 {
-    Substitution sub = { s->p, var, value, ARENA_NEW_ARRAY(s->p->arena, uint32_t, s->p->exprs.n) };
-    substitute_block(&sub, block);
+    if (s->n_done < s->p->exprs.n) { /* with room for those to come */
+        s->n_done = s->p->exprs.n + s->p->exprs.n / 2;
+        s->done = ARENA_NEW_ARRAY(s->p->arena, LExprId, s->n_done);
+        s->done_stamp = ARENA_NEW_ARRAY(s->p->arena, uint32_t, s->n_done);
+        s->stamp = 0;
+    }
+    s->stamp++;
+    substitute_block(s, var, value, block);
 }
 
 /* ---- Blocks in place of statements --------------------------------------------------------------------------------------------- */
+
+static void count(Simplifier *s, uint32_t *number)
+{
+    if (!(*number)++)
+        VEC_PUSH(s->p->arena, &s->counted, number);
+}
 
 static void count_definitions(Simplifier *s, const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *stmt = block->at[i];
         if (stmt->kind == LSTMT_FOR || stmt->kind == LSTMT_LET || stmt->kind == LSTMT_VAR)
-            s->definitions[stmt->var.v]++;
+            count(s, &s->definitions[stmt->var.v]);
         if (stmt->kind == LSTMT_LOCAL)
-            s->locals[stmt->buffer.v]++;
+            count(s, &s->locals[stmt->buffer.v]);
         count_definitions(s, &stmt->body);
         count_definitions(s, &stmt->orelse);
     }
@@ -211,8 +220,9 @@ void tessi_loop_simplify(LoopProgram *p)
         int round = 0;
         do {
             s.changed = false;
-            memset(s.definitions, 0, p->vars.n * sizeof *s.definitions);
-            memset(s.locals, 0, p->buffers.n * sizeof *s.locals);
+            VEC_FOREACH (uint32_t *, number, &s.counted)
+                **number = 0;
+            s.counted.n = 0;
             count_definitions(&s, &f->body);
             tessi_loop_needs(p, f, p->arena, &s.needs);
             simplify_block(&s, &f->body);
