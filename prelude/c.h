@@ -14,6 +14,7 @@
  *            else tess_<to>_from_<from>(x): real to integer and anything to f16 (tessi_cast_is_plain).
  * sat<to>(x): always tess_sat_<to>_from_<from>(x).
  * Elements:  tess_load_<type>(const void *), tess_store_<type>(void *, value), also f16; any alignment.
+ * Rounding:  tess_round_to_nearest() sets what all of the above relies on, tess_round_as(before) what it was.
  * Borders:   tess_border_clamp|mirror|reflect|wrap(i, n).   Medians: tess_sort_<type>(elements, n), also f16 and b. */
 #ifndef TESSERA_PRELUDE_C_H
 #define TESSERA_PRELUDE_C_H
@@ -67,6 +68,37 @@ TESS_FN double tess_real_f64(uint64_t u)
     memcpy(&x, &u, sizeof x);
     return x;
 }
+
+/* ---- How reals are rounded --------------------------------------------------------------------- */
+/* To nearest, with subnormal numbers and without traps, whatever callers have set, each thread for itself. Their setting, and the flags
+ * that were raised before, are theirs again behind it. */
+#if defined(__GNUC__) && defined(__SSE__)
+typedef unsigned int tess_rounding;
+TESS_FN tess_rounding tess_round_to_nearest(void)
+{
+    const tess_rounding before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    return before;
+}
+TESS_FN void tess_round_as(tess_rounding before)
+{
+    __builtin_ia32_ldmxcsr(before);
+}
+#else
+#include <fenv.h>
+typedef fenv_t tess_rounding;
+TESS_FN tess_rounding tess_round_to_nearest(void)
+{
+    tess_rounding before;
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+    return before;
+}
+TESS_FN void tess_round_as(tess_rounding before)
+{
+    fesetenv(&before);
+}
+#endif
 #endif
 
 /* ---- Operators on integers: T the type, W an unsigned type that holds its products ----------- */

@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/embedded.h"
+#include "base/rounding.h"
 #include "emit/emit.h"
 #include "rt/cc.h"
 #include "rt/file.h"
@@ -170,7 +171,7 @@ static bool build(tess_program *p, const char *path, tess_diags **d)
                             header_path, f);
 }
 
-tess_status tess_build(tess_program *p, const char *path, tess_diags **diags)
+static tess_status build_files(tess_program *p, const char *path, tess_diags **diags)
 {
     if (diags)
         *diags = NULL;
@@ -186,4 +187,12 @@ tess_status tess_build(tess_program *p, const char *path, tess_diags **diags)
     else
         tess_diags_free(d);
     return ok ? TESS_OK : (tess_status)p->failure.status;
+}
+
+tess_status tess_build(tess_program *p, const char *path, tess_diags **diags)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = build_files(p, path, diags);
+    tessi_round_as(callers);
+    return status;
 }

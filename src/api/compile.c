@@ -7,6 +7,7 @@
 #include "api/api.h"
 #include "api/embedded.h"
 #include "api/gpu.h"
+#include "base/rounding.h"
 #include "rt/clock.h"
 #include "rt/file.h"
 
@@ -399,8 +400,8 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     return status;
 }
 
-tess_status tess_compile(const char *text, size_t n, const char *name, const tess_options *options,
-                         tess_program **program, tess_diags **diags)
+static tess_status compile(const char *text, size_t n, const char *name,
+                           const tess_options *options, tess_program **program, tess_diags **diags)
 {
     if (program)
         *program = NULL;
@@ -429,6 +430,15 @@ tess_status tess_compile(const char *text, size_t n, const char *name, const tes
         *diags = d;
     else
         tess_diags_free(d);
+    return status;
+}
+
+tess_status tess_compile(const char *text, size_t n, const char *name, const tess_options *options,
+                         tess_program **program, tess_diags **diags)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = compile(text, n, name, options, program, diags);
+    tessi_round_as(callers);
     return status;
 }
 

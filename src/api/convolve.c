@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/convolve.h"
+#include "base/rounding.h"
 
 enum { MOST_PROGRAMS = 256 }; /* a caller that sweeps coefficients must not fill the memory */
 
@@ -380,7 +381,7 @@ static bool convolve(tess_convolver *c, Call *call, const Request *r)
     return call->failure.status == 0;
 }
 
-static tess_status answer(tess_convolver *c, const Request *r)
+static tess_status answer_rounded(tess_convolver *c, const Request *r)
 {
     if (!c)
         return TESS_ERROR_ARGUMENT;
@@ -398,6 +399,14 @@ static tess_status answer(tess_convolver *c, const Request *r)
     }
     tessi_arena_dispose(&arena);
     return (tess_status)call.failure.status;
+}
+
+static tess_status answer(tess_convolver *c, const Request *r)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = answer_rounded(c, r);
+    tessi_round_as(callers);
+    return status;
 }
 
 /* ---- The entries ------------------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "api/api.h"
+#include "base/rounding.h"
 #include "emit/emit.h"
 
 typedef enum Stop {
@@ -147,8 +148,8 @@ static bool dump(tess_program *p, const tess_args *args, Stop stop, const char *
     return true;
 }
 
-tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
-                      tess_diags **diags)
+static tess_status dump_text(tess_program *p, const tess_args *args, const char *stop_name,
+                             char **text, tess_diags **diags)
 {
     if (text)
         *text = NULL;
@@ -175,6 +176,15 @@ tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_n
     else
         tess_diags_free(d);
     return ok ? TESS_OK : (tess_status)p->failure.status;
+}
+
+tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
+                      tess_diags **diags)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = dump_text(p, args, stop_name, text, diags);
+    tessi_round_as(callers);
+    return status;
 }
 
 void tess_text_free(char *text)
@@ -213,7 +223,7 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
     return ok;
 }
 
-tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
+static tess_status args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
 {
     if (!p || !a || a->program != p || !e || e->struct_size != sizeof *e)
         return TESS_ERROR_ARGUMENT;
@@ -225,4 +235,12 @@ tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
     mtx_unlock(&p->lock);
     tessi_arena_dispose(&arena);
     return ok ? TESS_OK : (tess_status)a->failure.status;
+}
+
+tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = args_estimate(p, a, e);
+    tessi_round_as(callers);
+    return status;
 }

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/gpu.h"
+#include "base/rounding.h"
 #include "base/scalar.h"
 #include "rt/machine.h"
 
@@ -77,7 +78,7 @@ const char *tess_program_error(const tess_program *p)
     return p ? p->failure.text : "";
 }
 
-static tess_status machine_text(const char *cache_dir, bool measure, char **text)
+static tess_status machine_text_of(const char *cache_dir, bool measure, char **text)
 {
     if (!text)
         return TESS_ERROR_ARGUMENT;
@@ -100,6 +101,14 @@ static tess_status machine_text(const char *cache_dir, bool measure, char **text
     tessi_arena_dispose(&arena);
     tessi_cache_dispose(&cache);
     return *text ? TESS_OK : TESS_ERROR_MEMORY;
+}
+
+static tess_status machine_text(const char *cache_dir, bool measure, char **text)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = machine_text_of(cache_dir, measure, text);
+    tessi_round_as(callers);
+    return status;
 }
 
 tess_status tess_machine_text(char **text)

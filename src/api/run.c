@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/general.h"
 #include "api/gpu.h"
+#include "base/rounding.h"
 #include "emit/emit.h"
 #include "interp/graph_interp.h"
 #include "interp/loop_interp.h"
@@ -255,7 +256,7 @@ static tess_status begin(const tess_program *p, tess_args *a)
     return TESS_OK;
 }
 
-tess_status tess_run(tess_program *p, tess_args *a, void *stream)
+static tess_status run(tess_program *p, tess_args *a, void *stream)
 {
     if (begin(p, a) != TESS_OK)
         return TESS_ERROR_ARGUMENT;
@@ -284,6 +285,14 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
     tessi_arena_dispose(&arena);
     tessi_variant_release(p, v);
     return a->has_results ? TESS_OK : (tess_status)a->failure.status;
+}
+
+tess_status tess_run(tess_program *p, tess_args *a, void *stream)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = run(p, a, stream);
+    tessi_round_as(callers);
+    return status;
 }
 
 /* ---- Verification ---------------------------------------------------------------------------------------------------- */
@@ -439,7 +448,7 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
     return true;
 }
 
-tess_status tess_verify(tess_program *p, tess_args *a)
+static tess_status verify_results(tess_program *p, tess_args *a)
 {
     if (begin(p, a) != TESS_OK)
         return TESS_ERROR_ARGUMENT;
@@ -464,4 +473,12 @@ tess_status tess_verify(tess_program *p, tess_args *a)
     tessi_arena_dispose(&arena);
     tessi_variant_release(p, v);
     return ok ? TESS_OK : (tess_status)a->failure.status;
+}
+
+tess_status tess_verify(tess_program *p, tess_args *a)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = verify_results(p, a);
+    tessi_round_as(callers);
+    return status;
 }

@@ -218,6 +218,14 @@ static bool start(Tuner *t)
     return true;
 }
 
+/* To the caller, rounding as the caller does. */
+static void report(const Tuner *t)
+{
+    tessi_round_as(t->callers);
+    t->t->progress(t->t->user, t->t);
+    tessi_round_to_nearest();
+}
+
 static bool search(Tuner *t)
 {
     Candidate batch[TUNE_MOST_AT_ONCE];
@@ -243,7 +251,7 @@ static bool search(Tuner *t)
         if (!ok)
             return false;
         if (t->t->progress)
-            t->t->progress(t->t->user, t->t);
+            report(t);
     }
     return true;
 }
@@ -345,7 +353,7 @@ void tess_tuning_init(tess_tuning *t)
     t->struct_size = sizeof *t;
 }
 
-tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
+static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning, Rounding callers)
 {
     if (!p || !a || a->program != p || !tuning || tuning->struct_size != sizeof *tuning)
         return TESS_ERROR_ARGUMENT;
@@ -360,7 +368,7 @@ tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
                     "only plans for the targets c, cuda and opencl can be measured");
         return TESS_ERROR_UNSUPPORTED;
     }
-    Tuner t = { .p = p, .a = a, .t = tuning };
+    Tuner t = { .p = p, .a = a, .t = tuning, .callers = callers };
     t.lane = target == TESS_TARGET_C ? &tessi_tune_c : &tessi_tune_gpu;
     double seconds = tuning->seconds > 0 ? tuning->seconds : usual_seconds;
     t.end_ms = tessi_clock_ms() + seconds * 1e3;
@@ -383,4 +391,12 @@ tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
     free(t.memory);
     tessi_variant_release(p, v);
     return ok ? TESS_OK : (tess_status)a->failure.status;
+}
+
+tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *tuning)
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = tune_plans(p, a, tuning, callers);
+    tessi_round_as(callers);
+    return status;
 }

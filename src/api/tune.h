@@ -4,6 +4,7 @@
 #define TESSERA_API_TUNE_H
 
 #include "api/gpu.h"
+#include "base/rounding.h"
 
 enum { TUNE_MOST_AT_ONCE = 8 };
 
@@ -54,6 +55,7 @@ struct Tuner {
     Variant *v;
     tess_args *a;
     tess_tuning *t;
+    Rounding callers;
     const TuneLane *lane;
     GpuContext *context; /* of kernels */
     Arena arena;

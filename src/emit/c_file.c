@@ -153,12 +153,22 @@ static const char diagnostics[] =
 static const char switches[] =
     "\n/* How loops run: on all cores with -fopenmp, and in vectors. */\n"
     "#if defined(_OPENMP)\n"
-    "#define TESS_PARALLEL      _Pragma(\"omp parallel for schedule(static)\")\n"
-    "#define TESS_PARALLEL_LONG _Pragma(\"omp parallel for schedule(dynamic)\")\n"
-    "#define TESS_PARALLEL_SIMD _Pragma(\"omp parallel for simd schedule(static)\")\n"
+    "#include <omp.h>\n"
+    "#define TESS_THREADS omp_get_max_threads()\n"
+    "#define TESS_THREAD  omp_get_thread_num()\n"
+    "/* Each thread rounds to nearest. */\n"
+    "#define TESS_ON_THREADS                                                                  \\\n"
+    "    _Pragma(\"omp parallel\")                                                            \\\n"
+    "    for (tess_rounding tess_before = tess_round_to_nearest(), *tess_once = &tess_before; \\\n"
+    "         tess_once; tess_round_as(tess_before), tess_once = NULL)\n"
+    "#define TESS_PARALLEL      TESS_ON_THREADS _Pragma(\"omp for schedule(static) nowait\")\n"
+    "#define TESS_PARALLEL_LONG TESS_ON_THREADS _Pragma(\"omp for schedule(dynamic) nowait\")\n"
+    "#define TESS_PARALLEL_SIMD TESS_ON_THREADS _Pragma(\"omp for simd schedule(static) nowait\")\n"
     "#define TESS_SIMD          _Pragma(\"omp simd\")\n"
     "#define TESS_ATOMIC        _Pragma(\"omp atomic\")\n"
     "#else\n"
+    "#define TESS_THREADS 1\n"
+    "#define TESS_THREAD  0\n"
     "#define TESS_PARALLEL\n"
     "#define TESS_PARALLEL_LONG\n"
     "#define TESS_PARALLEL_SIMD TESS_SIMD\n"
@@ -248,7 +258,7 @@ static void entry(CWriter *w)
                       "const void *%s, int %s, void *%s, ptrdiff_t *%s)",
                       w->public_name, names.images, names.strides, names.params, names.scalars,
                       names.threads, names.workspace, names.bytes);
-    tessi_text_add(w->out, "\n#ifdef TESSERA_ENTRY\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
+    tessi_text_add(w->out, "\n#ifdef TESSERA_ENTRY\n");
     tessi_c_comment(w, "The same for launchers: images (inputs, then outputs), 4 strides for each, "
                        "sizes, scalars of\n"
                        "8 bytes each (int64_t or double), threads (0: OpenMP's default), a "

@@ -133,6 +133,8 @@ CParameters tessi_c_parameters(CWriter *w, CParameterSet set)
                 tessi_sprintf(w->arena, "%s%s *restrict ", constant, tessi_c_element(b->type)),
                 w->buffer[i]);
     }
+    if (set == C_USED && w->parts_used)
+        parameter(w, &list, "unsigned char *restrict ", w->parts);
     for (uint32_t i = 0; i < p->outputs.n; i++)
         image_parameters(w, &list, &w->outputs[i], "", set);
     return list;
@@ -148,6 +150,7 @@ void tessi_c_declare(CWriter *w, const CParameters *list)
 void tessi_c_forget_uses(CWriter *w)
 {
     const LoopProgram *p = w->p;
+    w->parts_used = false;
     memset(w->param_used, 0, p->params.n * sizeof *w->param_used);
     memset(w->scalar_used, 0, p->scalars.n * sizeof *w->scalar_used);
     memset(w->buffer_used, 0, p->buffers.n * sizeof *w->buffer_used);

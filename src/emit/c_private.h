@@ -116,6 +116,8 @@ typedef struct CWriter {
     VEC(CPitch) pitches;
     uint32_t *pitch_of;   /* by LBufferId: index in `pitches` plus one; 0 = rows are not padded */
     const char *run_name; /* of the function that takes the workspace; NULL when none is needed */
+    const char *parts;    /* of threads, behind the slots: the name of what points to them */
+    bool parts_used, in_parallel;
     LoopNeeds needs;
     uint32_t mark; /* of the names that are in scope in the whole file */
     /* Temporaries of the statement being printed, all by LExprId (c_plan.c). */

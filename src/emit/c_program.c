@@ -7,6 +7,7 @@ typedef struct Groups {
     VEC(const char *) calls;
     CParameters parameters; /* of all of them, with repetitions */
     bool *buffer_used;      /* by LBufferId */
+    bool parts_used;
 } Groups;
 
 /* ---- Groups ----------------------------------------------------------------------------------------------------------------------- */
@@ -70,6 +71,7 @@ static void group(CWriter *w, const LFunction *f, const char *name, Groups *grou
         VEC_PUSH(w->arena, &groups->parameters, *parameter);
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         groups->buffer_used[i] = groups->buffer_used[i] || w->buffer_used[i];
+    groups->parts_used = groups->parts_used || w->parts_used;
 }
 
 /* ---- Tables ----------------------------------------------------------------------------------------------------------------------- */
@@ -245,20 +247,21 @@ static void define_pitches(CWriter *w, const Workspace *names)
     }
 }
 
-/* Where the slots begin: place 0 the first, the place behind the last is the end. The end of a slot is that of its largest image. */
+/* Where the slots begin: place 0 the first, the place behind the last is their end. The end of a slot is that of its largest image. */
 static const char **define_places(CWriter *w, const Workspace *names)
 {
     const LoopLayout *layout = &w->layout;
     const char **place = ARENA_NEW_ARRAY(w->arena, const char *, layout->n_slots + 1);
+    const uint32_t n_places = layout->n_slots + (layout->thread_bytes > 0);
     place[0] = "0";
     for (uint32_t slot = 1; slot <= layout->n_slots; slot++) {
-        place[slot] = tessi_c_name(w->names, slot < layout->n_slots ? "place" : "end");
+        place[slot] = tessi_c_name(w->names, slot < n_places ? "place" : "end");
         const LBuffer *first = NULL;
         for (uint32_t i = 1; i < w->p->buffers.n; i++) {
             const LBuffer *b = &w->p->buffers.at[i];
             if (layout->slot[i] != slot || (first && tessi_loop_same_shape(first, b)))
                 continue;
-            const char *largest = slot < layout->n_slots ? "place" : "end";
+            const char *largest = slot < n_places ? "place" : "end";
             if (first) {
                 largest = tessi_c_name(w->names, largest);
                 tessi_text_addf(&w->line, "const ptrdiff_t %s = tess_max_idx(%s, ", largest,
@@ -278,10 +281,25 @@ static const char **define_places(CWriter *w, const Workspace *names)
     return place;
 }
 
+/* The parts of the threads, behind the slots. Returns the end of the workspace. */
+static const char *define_parts(CWriter *w, const Groups *groups, const Workspace *names,
+                                const char *begin)
+{
+    if (!groups->parts_used)
+        return begin;
+    const char *end = tessi_c_name(w->names, "end");
+    tessi_c_line(w, "const ptrdiff_t %s = %s(%s, %lld, TESS_THREADS, 1, 1, 1);", end, names->end,
+                 begin, (long long)w->layout.thread_bytes);
+    return end;
+}
+
 static void call_groups(CWriter *w, const Groups *groups)
 {
+    const char *before = tessi_c_name(w->names, "rounding");
+    tessi_c_line(w, "const tess_rounding %s = tess_round_to_nearest();", before);
     for (uint32_t i = 0; i < groups->calls.n; i++)
         tessi_c_line(w, "%s", groups->calls.at[i]);
+    tessi_c_line(w, "tess_round_as(%s);", before);
     tessi_c_line(w, "return 0;");
 }
 
@@ -291,7 +309,7 @@ static void define_arrays(CWriter *w, const Groups *groups)
     for (uint32_t i = 1; i < w->p->buffers.n; i++) {
         int64_t bytes = tessi_loop_stack_bytes(w->p, (LBufferId){ i });
         const LBuffer *b = &w->p->buffers.at[i];
-        if (bytes && is_used_temp(w, groups, i))
+        if (bytes && !w->layout.slot[i] && is_used_temp(w, groups, i))
             tessi_c_line(w, "%s %s[%lld];", tessi_c_element(b->type), w->buffer[i],
                          (long long)bytes / tessi_type_info(b->type)->bytes);
     }
@@ -301,7 +319,8 @@ static void define_arrays(CWriter *w, const Groups *groups)
 static void run_in_workspace(CWriter *w, const Groups *groups, const Workspace *names)
 {
     define_pitches(w, names);
-    const char **place = define_places(w, names), *end = place[w->layout.n_slots];
+    const char **place = define_places(w, names), *behind = place[w->layout.n_slots],
+               *end = define_parts(w, groups, names, behind);
     tessi_c_line(w, "if (%s > *%s) {", end, names->bytes);
     tessi_c_line(w, "%*s*%s = %s;", C_INDENT, "", names->bytes, end);
     tessi_c_line(w, "%*sreturn 3;", C_INDENT, "");
@@ -313,6 +332,8 @@ static void run_in_workspace(CWriter *w, const Groups *groups, const Workspace *
         tessi_c_line(w, "%s *const %s = (%s *)(%s + %s);", type, w->buffer[i], type, names->memory,
                      place[w->layout.slot[i] - 1]);
     }
+    if (groups->parts_used)
+        tessi_c_line(w, "unsigned char *const %s = %s + %s;", w->parts, names->memory, behind);
     define_arrays(w, groups);
     call_groups(w, groups);
 }
@@ -427,9 +448,11 @@ void tessi_c_program(CWriter *w, bool is_static)
         if (p->buffers.at[i].kind == LBUF_TABLE)
             w->buffer[i] = file_name(w, p->buffers.at[i].name);
     Workspace names = { .pitch = file_name(w, "pitch"), .end = file_name(w, "end") };
-    w->run_name = w->layout.n_slots ? file_name(w, "run") : NULL;
+    const bool has_parts = w->layout.thread_bytes > 0;
+    w->run_name = w->layout.n_slots || has_parts ? file_name(w, "run") : NULL;
     w->mark = tessi_c_names_mark(w->names);
     tessi_c_name_parameters(w);
+    w->parts = has_parts ? tessi_c_name(w->names, "parts") : NULL;
 
     Text *out = w->out, functions;
     tessi_text_init(&functions, w->arena);

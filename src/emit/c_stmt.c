@@ -129,9 +129,11 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
         s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
     tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin, v,
                  end, v, step);
-    const bool streamed = w->streamed;
+    const bool streamed = w->streamed, in_parallel = w->in_parallel;
     w->streamed = false;
+    w->in_parallel = parallel || in_parallel;
     inner_block(w, &s->body);
+    w->in_parallel = in_parallel;
     if (parallel && w->streamed) {
         w->indent++;
         tessi_c_line(w, "TESS_STREAM_END();");
@@ -311,12 +313,38 @@ void tessi_c_local(CWriter *w, LBufferId id, const char *before)
     tessi_c_end_line(w);
 }
 
+/* A LOCAL buffer in the part of the thread that runs this. */
+static void local_in_part(CWriter *w, LBufferId id)
+{
+    const LBuffer *b = &w->p->buffers.at[id.v];
+    const LoopLayout *layout = &w->layout;
+    const char *element = tessi_c_element(b->type);
+    Text rest;
+    tessi_text_init(&rest, w->arena);
+    for (int d = 1; d < b->n_dims; d++)
+        tessi_text_addf(&rest, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
+    const char *row = tessi_text_str(&rest);
+    const char *part = w->in_parallel
+                           ? tessi_sprintf(w->arena, "%s + TESS_THREAD * (ptrdiff_t)%lld", w->parts,
+                                           (long long)layout->thread_bytes)
+                           : w->parts;
+    w->parts_used = true;
+    tessi_c_line(w,
+                 b->n_dims > 1 ? "%s(*const %s)%s = (%s(*)%s)(%s + %lld);"
+                               : "%s *const %s%s = (%s *%s)(%s + %lld);",
+                 element, w->buffer[id.v], row, element, row, part,
+                 (long long)layout->local_at[id.v]);
+}
+
 static void local(CWriter *w, LBufferId id)
 {
     if (tessi_gpu_is_shared(w, id))
         return; /* declared at the head of the kernel */
     w->buffer[id.v] = tessi_c_name(w->names, w->p->buffers.at[id.v].name);
-    tessi_c_local(w, id, "");
+    if (!w->gpu && w->layout.local_at[id.v] >= 0)
+        local_in_part(w, id);
+    else
+        tessi_c_local(w, id, "");
 }
 
 /* Moves between a line and consecutive elements: vectors on GPUs where rows are aligned. */
@@ -339,8 +367,9 @@ static void move(CWriter *w, const LStmt *s)
         tessi_text_add(&w->line, "memcpy(&");
     tessi_c_place(w, other, s->index);
     if (!w->gpu)
-        tessi_text_addf(&w->line, "%s%s, sizeof %s", takes ? "" : ", ",
-                        takes ? "" : w->buffer[line.v], w->buffer[line.v]);
+        tessi_text_addf(
+            &w->line, "%s%s, %lld * sizeof(%s)", takes ? "" : ", ", takes ? "" : w->buffer[line.v],
+            (long long)tessi_lexpr(w->p, b->size[0])->value.i, tessi_c_element(b->type));
     tessi_text_add(&w->line, ");");
     tessi_c_end_line(w);
 }

@@ -104,6 +104,9 @@ bool tessi_loop_same_shape(const LBuffer *a, const LBuffer *b)
     return true;
 }
 
+/* Bytes of the stack that intermediate images take, or the LOCAL buffers of a function. */
+enum { MOST_ON_STACK = 16 << 10 };
+
 typedef struct Slot {
     uint32_t shape, free_from; /* the first function that may use it again */
 } Slot;
@@ -112,14 +115,24 @@ typedef struct SlotFinder {
     LoopLayout *layout;
     uint32_t *shape; /* by LBufferId: the first buffer of its shape */
     bool *wanted;    /* by shape: an image of that shape begins its life soon */
+    int64_t on_stack;
+    bool *stacked;   /* by LBufferId */
     VEC(Slot) slots; /* slot k is at[k - 1] */
 } SlotFinder;
 
 static bool needs_slot(const SlotFinder *f, uint32_t b)
 {
     return f->p->buffers.at[b].kind == LBUF_TEMP
-           && f->layout->life[b].first <= f->layout->life[b].last
-           && !tessi_loop_stack_bytes(f->p, (LBufferId){ b });
+           && f->layout->life[b].first <= f->layout->life[b].last && !f->stacked[b];
+}
+
+static void find_stacked(SlotFinder *f)
+{
+    for (uint32_t b = 1; b < f->p->buffers.n; b++) {
+        const int64_t bytes = tessi_loop_stack_bytes(f->p, (LBufferId){ b });
+        f->stacked[b] = bytes && f->on_stack + bytes <= MOST_ON_STACK;
+        f->on_stack += f->stacked[b] ? bytes : 0;
+    }
 }
 
 /* A free slot for b: the latest freed of its own shape, whose bytes may still be in a cache; else the latest freed of any other
@@ -149,6 +162,71 @@ static uint32_t find_slot(SlotFinder *f, Arena *a, uint32_t b)
     return f->slots.n;
 }
 
+/* ---- The parts of threads ------------------------------------------------------------------------------------------- */
+
+static int64_t local_bytes(const LoopProgram *p, LBufferId id)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    int64_t bytes = tessi_type_info(b->type)->bytes;
+    for (int d = 0; d < b->n_dims; d++)
+        bytes *= tessi_lexpr(p, b->size[d])->value.i;
+    return bytes;
+}
+
+/* What the LOCAL buffers of a function take of the stack, one beside the other. */
+static int64_t stack_of(const LoopProgram *p, const LBlock *block)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_LOCAL)
+            bytes += local_bytes(p, s->buffer);
+        bytes += stack_of(p, &s->body) + stack_of(p, &s->orelse);
+    }
+    return bytes;
+}
+
+/* Places the LOCAL buffers of a block from byte `begin` on, those of blocks beside each other in one place. Returns the end. */
+static int64_t place_locals(const LoopProgram *p, LoopLayout *layout, const LBlock *block,
+                            int64_t begin, int64_t *stack)
+{
+    enum { SMALL = 4096 };
+    int64_t at = begin, end = begin;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        const int64_t bytes = s->kind == LSTMT_LOCAL ? local_bytes(p, s->buffer) : 0;
+        if (bytes && bytes <= SMALL && *stack + bytes <= MOST_ON_STACK) {
+            *stack += bytes;
+        } else if (bytes) {
+            layout->local_at[s->buffer.v] = at;
+            at += (bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
+        }
+        const LBlock *inside[] = { &s->body, &s->orelse };
+        for (int k = 0; k < 2; k++) {
+            const int64_t last = place_locals(p, layout, inside[k], at, stack);
+            end = last > end ? last : end;
+        }
+        end = at > end ? at : end;
+    }
+    return end;
+}
+
+static void place_all_locals(const LoopProgram *p, LoopLayout *layout, Arena *a)
+{
+    layout->local_at = ARENA_NEW_ARRAY(a, int64_t, p->buffers.n);
+    for (uint32_t b = 0; b < p->buffers.n; b++)
+        layout->local_at[b] = -1;
+    int64_t most = 0;
+    VEC_FOREACH (const LFunction, f, &p->functions) {
+        int64_t stack = 0, end = 0;
+        if (stack_of(p, &f->body) > MOST_ON_STACK)
+            end = place_locals(p, layout, &f->body, 0, &stack);
+        most = end > most ? end : most;
+    }
+    if (most)
+        layout->thread_bytes = (most + LAYOUT_PAGE - 1) / LAYOUT_PAGE * LAYOUT_PAGE + LAYOUT_SKEW;
+}
+
 LoopLayout tessi_loop_layout(const LoopProgram *p, Arena *a)
 {
     uint32_t n = p->buffers.n;
@@ -156,7 +234,10 @@ LoopLayout tessi_loop_layout(const LoopProgram *p, Arena *a)
     SlotFinder f = { .p = p,
                      .layout = &layout,
                      .shape = ARENA_NEW_ARRAY(a, uint32_t, n),
-                     .wanted = ARENA_NEW_ARRAY(a, bool, n) };
+                     .wanted = ARENA_NEW_ARRAY(a, bool, n),
+                     .stacked = ARENA_NEW_ARRAY(a, bool, n) };
+    place_all_locals(p, &layout, a);
+    find_stacked(&f);
     VEC(uint32_t) order = { 0 }; /* those that need a slot */
     for (uint32_t b = 1; b < n; b++) {
         for (f.shape[b] = 1; !tessi_loop_same_shape(&p->buffers.at[f.shape[b]], &p->buffers.at[b]);)
