@@ -50,6 +50,16 @@ typedef struct LPart {
     SizeId extent[MAX_DIMS], add[MAX_DIMS]; /* add: of the read, in the image's dimensions */
 } LPart;
 
+/* Of the points of a part with steps, those at first .. n - 1 - missing stay within its extent, n times the step. */
+static void drop_outside(int64_t offset, int64_t step, int64_t *first, int64_t *missing)
+{
+    const int64_t whole = tessi_floordiv(offset, step);
+    if (-whole > *first)
+        *first = -whole;
+    if (whole > *missing)
+        *missing = whole;
+}
+
 static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
 {
     Graph *g = l->g;
@@ -74,6 +84,8 @@ static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
     int64_t first = 0, missing = 0;
     if (part->computed_only && !tessi_lower_computed(l, part->image, own, &first, &missing))
         return;
+    if (part->scaled)
+        drop_outside(part->offset[d], part->step[d], &first, &missing);
     p->count[d] = tessi_size_sub(g, n, tessi_size_const(g, first + missing));
     out->add[own] = tessi_size_const(g, first);
     if (part->scaled) {
