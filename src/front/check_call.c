@@ -331,6 +331,7 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
         c, TE_READ, field < 0 ? arg.type : tessi_tt_field(arg.type, (uint32_t)field), e->span, 0);
     TExpr *coefficient = tessi_te_new(c, TE_MASK, m->type, e->span, 0);
     coefficient->is_static = true;
+    coefficient->mask = m;
     TExpr *product = tessi_check_binary(c, e->span, AST_OP_MUL, coefficient, pixel);
     TExpr *n = tessi_te_new(c, TE_CONVOLVE, product->type, e->span, 0);
     n->slot = slot;

@@ -332,8 +332,8 @@ TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e)
     n->mask = m;
     n->is_static = m->at != NULL;
     bool constant = n->is_static;
+    Interval r;
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        Interval r;
         TExpr *i = tessi_check_expr(c, e->arg.at[d + 1]);
         if (tessi_tt_is_error(i->type))
             return i;
@@ -358,7 +358,11 @@ TExpr *tessi_check_mask_element(Checker *c, const TMask *m, const AstExpr *e)
         return tessi_te_const(c, m->type, v, e->span);
     if (!n->is_static
         && tessi_tt_is_untyped(m->type)) { /* indexed by data: the table needs a type */
-        TType t = tessi_tt_scalar(m->type.kind == TT_UNTYPED_INT ? TYPE_I32 : TYPE_F32);
+        Interval all = tessi_type_range(TYPE_I32);
+        const bool fits = tessi_static_range(n, &r) && r.lo >= all.lo && r.hi <= all.hi;
+        TType t = tessi_tt_scalar(m->type.kind != TT_UNTYPED_INT ? TYPE_F32
+                                  : fits                         ? TYPE_I32
+                                                                 : TYPE_I64);
         n->mask = tessi_check_mask_as(c, m, t);
         n->type = t;
     }

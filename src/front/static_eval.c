@@ -224,6 +224,19 @@ EvalStatus tessi_static_eval(const TExpr *e, const WindowPoint *point, uint64_t 
     }
 }
 
+/* Of whole coefficients that have no type yet. */
+static bool mask_range(const TMask *m, Interval *range)
+{
+    if (!m || !m->at || m->type.kind != TT_UNTYPED_INT)
+        return false;
+    *range = (Interval){ m->at[0].i, m->at[0].i };
+    for (uint32_t i = 1; i < m->n; i++) {
+        range->lo = m->at[i].i < range->lo ? m->at[i].i : range->lo;
+        range->hi = m->at[i].i > range->hi ? m->at[i].i : range->hi;
+    }
+    return true;
+}
+
 bool tessi_static_range(const TExpr *e, Interval *range)
 {
     Interval a, b;
@@ -235,6 +248,7 @@ bool tessi_static_range(const TExpr *e, Interval *range)
         *range = (Interval){ e->window->lo[e->slot], e->window->hi[e->slot] };
         return true;
     case TE_CAST: return tessi_tt_is_integer(e->type) && tessi_static_range(e->arg[0], range);
+    case TE_MASK: return mask_range(e->mask, range);
     case TE_OP: break;
     default: return false;
     }
