@@ -257,7 +257,7 @@ static ValueRange window_range(const Graph *g, const Expr *e, const ValueRange *
     case REDUCE_MIN:
     case REDUCE_MAX:
     case REDUCE_MEDIAN:
-        /* With a condition it may be empty (0) or keep its start, an end of the type. */
+        /* With a condition it may keep its start, an end of the type. */
         if (e->arg[1].v && e->reduction != REDUCE_MEDIAN)
             return whole(e->type);
         return e->arg[1].v ? joined(v, point(e->type, (Value){ 0 })) : v;

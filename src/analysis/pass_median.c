@@ -218,7 +218,7 @@ static ExprId network(Medians *medians, Graph *g, ExprId id)
         return id;
     }
     if (!v.n)
-        return tessi_expr_const(g, e.type, tessi_reduction_empty(e.reduction, e.type));
+        return tessi_expr_const(g, e.type, tessi_reduction_identity(e.reduction, e.type));
     ExprId m = middle(g, &v);
     note(medians, g, &v, m, &w);
     return tessi_is_real(e.type) ? tessi_expr_op(g, OP_AT_ORDER, m, none, none) : m;

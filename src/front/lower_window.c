@@ -97,7 +97,7 @@ static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     b->point = point;
     b->epoch = epoch;
     if (!u.value.v)
-        u.value = number(l, t, e->reduction == REDUCE_PROD || e->reduction == REDUCE_ALL);
+        u.value = tessi_expr_const(l->g, t, tessi_reduction_identity(e->reduction, t));
     return e->is_mean ? mean_of(l, t, u.value, u.points, u.count) : u.value;
 }
 
@@ -130,6 +130,10 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     b->windows = &here;
     ExprId body = tessi_lower_expr(l, b, e->arg[0], channel);
     ExprId where = e->window->where ? tessi_lower_expr(l, b, e->window->where, 0) : NONE;
+    Value always;
+    if (where.v && e->window->where->is_static && tessi_expr_is_const(l->g, where, &always)
+        && always.i)
+        where = NONE; /* known when compiling: none is there */
     ExprId value = tessi_expr_window(l->g, e->reduction, here.window, body, where);
     if (e->is_mean) {
         ExprId count = NONE;

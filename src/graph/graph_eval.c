@@ -125,8 +125,6 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
             acc = step(p, e, acc);
         n++;
     } while (tessi_window_step(w, var));
-    if (n == 0 && !varies)
-        acc = tessi_reduction_empty(e->reduction, e->type);
     if (e->reduction == REDUCE_MEDIAN && n) {
         qsort(sorted, n, sizeof(Value), tessi_is_real(e->type) ? by_total_order : by_integer);
         acc = sorted[n / 2];

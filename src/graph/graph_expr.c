@@ -251,17 +251,13 @@ ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index)
 }
 
 /* ---- Windows ---------------------------------------------------------------------------------------------------------- */
-Value tessi_reduction_empty(Reduction r, ScalarType t)
-{
-    bool one = r == REDUCE_PROD || r == REDUCE_ALL;
-    return tessi_is_real(t) ? tessi_value_real(one ? 1.0 : 0.0) : tessi_value_int(one);
-}
-
 Value tessi_reduction_identity(Reduction r, ScalarType t)
 {
-    bool is_min = r == REDUCE_MIN;
-    if (!is_min && r != REDUCE_MAX)
-        return tessi_reduction_empty(r, t);
+    const bool is_min = r == REDUCE_MIN;
+    if (!is_min && r != REDUCE_MAX) {
+        const bool one = r == REDUCE_PROD || r == REDUCE_ALL;
+        return tessi_is_real(t) ? tessi_value_real(one ? 1.0 : 0.0) : tessi_value_int(one);
+    }
     if (tessi_is_real(t))
         return tessi_value_real((double)(is_min ? INFINITY : -INFINITY));
     Interval range = tessi_type_range(t);
@@ -288,12 +284,16 @@ static ExprId new_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId 
     Value condition;
     bool known = tessi_expr_is_const(g, where, &condition);
     if (window_is_empty(tessi_window(g, w)) || (known && !condition.i))
-        return tessi_expr_const(g, e.type, tessi_reduction_empty(r, e.type));
+        return tessi_expr_const(g, e.type, tessi_reduction_identity(r, e.type));
     if (where.v && !known) {
         e.n_args = 2;
         e.arg[1] = where;
     }
-    return intern_expr(g, &e);
+    ExprId window = intern_expr(g, &e);
+    /* Under a condition sums start from 0, also one that turns out to hold: where all is -0 that can be told. */
+    if (known && r == REDUCE_SUM && tessi_is_real(e.type))
+        window = tessi_expr_op(g, OP_ADD, tessi_expr_real(g, e.type, 0.0), window, (ExprId){ 0 });
+    return window;
 }
 
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where)

@@ -9,9 +9,7 @@ ExprId tessi_fold_op(Graph *g, const Expr *e);
 
 /* Number and types of the arguments of an EXPR_OP are as the operator wants them. */
 bool tessi_op_well_typed(const Graph *g, const Expr *e);
-/* What a window without points gives. */
-Value tessi_reduction_empty(Reduction r, ScalarType t);
-/* What changes nothing: of MIN and MAX the end of the type that any other value replaces, else the same. */
+/* What a window without points gives: 0 or 1, and of MIN and MAX the end of the type that any other value replaces. */
 Value tessi_reduction_identity(Reduction r, ScalarType t);
 
 #endif

@@ -84,7 +84,7 @@ static ExprId unroll(Unroll *u, const Expr *e, const Taps *taps)
         return acc;
     }
     if (!taps->n)
-        return tessi_expr_const(g, e->type, tessi_reduction_empty(e->reduction, e->type));
+        return tessi_expr_const(g, e->type, tessi_reduction_identity(e->reduction, e->type));
     ExprId acc = tessi_subst_at(g, e->arg[0], taps->at[0]);
     for (uint32_t k = 1; k < taps->n; k++)
         acc = step(g, e, acc, taps->at[k]);

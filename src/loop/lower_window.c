@@ -122,7 +122,7 @@ LExprId tessi_window_start(Lower *l, const Expr *e, Condition cond)
 
 LExprId tessi_window_empty(Lower *l, const Expr *e)
 {
-    return tessi_lexpr_const(l->p, e->type, tessi_reduction_empty(e->reduction, e->type));
+    return tessi_lexpr_const(l->p, e->type, tessi_reduction_identity(e->reduction, e->type));
 }
 
 LExprId tessi_lower_bool(Lower *l, bool b)
@@ -146,7 +146,7 @@ void tessi_window_declare(Lower *l, Member *m)
         return;
     }
     m->acc = tessi_scope_var(l, name, e->type, tessi_window_start(l, e, m->cond));
-    if (m->cond == COND_STATIC)
+    if (m->cond == COND_STATIC && e->reduction == REDUCE_SUM && tessi_is_real(e->type))
         m->seen = tessi_scope_var(l, "seen", TYPE_BOOL, tessi_lower_bool(l, false));
 }
 

@@ -147,8 +147,14 @@ static void test_windows(void **state)
     ExprId never = tessi_expr_int(g, TYPE_BOOL, 0), always = tessi_expr_int(g, TYPE_BOOL, 1);
     assert_same_id(tessi_expr_window(g, REDUCE_PROD, w, body, never),
                    tessi_expr_real(g, TYPE_F32, 1));
+    assert_same_id(tessi_expr_window(g, REDUCE_MIN, w, body, never),
+                   tessi_expr_real(g, TYPE_F32, INFINITY));
+    assert_same_id(tessi_expr_window(g, REDUCE_MAX, w, body, always),
+                   tessi_expr_window(g, REDUCE_MAX, w, body, none));
+    /* whose zeros are +0, as under any condition that is not known */
+    ExprId plain = tessi_expr_window(g, REDUCE_SUM, w, body, none);
     assert_same_id(tessi_expr_window(g, REDUCE_SUM, w, body, always),
-                   tessi_expr_window(g, REDUCE_SUM, w, body, none));
+                   testing_op(g, OP_ADD, tessi_expr_real(g, TYPE_F32, 0), plain));
     const int32_t at[4] = { 1, -1 };
     ExprId tap = tessi_expr_subst_window(g, body, w, at);
     assert_same_id(tap, testing_load(g, (StageId){ 1 }, 1, -1, BORDER_CLAMP, (WindowId){ 0 }));
