@@ -306,6 +306,9 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     for (; optind < argc; optind++) /* after -- */
         line->words[line->n_words++] = argv[optind];
 
+    line->options.note = line->quiet ? NULL : cli_note;
+    line->options.hold = cli_hold;
+
     const tess_target target = line->options.target;
     if (line->options.device_bytes && target != TESS_TARGET_CUDA && target != TESS_TARGET_OPENCL)
         return usage(status, "--device-memory is for --target=cuda and --target=%s", "opencl");

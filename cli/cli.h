@@ -49,6 +49,7 @@ int cli_fail(const char *fmt, ...); /* "tessera: ..."; returns EXIT_DIAGNOSED */
 __attribute__((format(printf, 1, 2)))
 #endif
 void cli_warn(const char *fmt, ...);
+void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file: with the file in front unless it is in the sentence. */
 int cli_fail_about(const char *path, const char *sentence);
@@ -57,6 +58,11 @@ void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warni
 typedef struct Progress Progress;
 Progress *cli_progress_begin(const CommandLine *line, const char *what);
 void cli_progress_end(Progress *p);
+
+/* ending.c: signals that end the tool. Between cli_hold(NULL, 1) and cli_hold(NULL, -1) they wait (tess_options.hold). */
+void cli_catch_signals(void);
+int cli_hold(void *user, int change);
+bool cli_is_ending(void);
 
 /* session.c: a program and the arguments of a run, read from files */
 typedef struct Session {

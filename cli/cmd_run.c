@@ -41,8 +41,6 @@ static bool run_once(const CommandLine *line, Session *s)
     tess_timing t = { .struct_size = sizeof t };
     if (tess_args_timing(s->args, &t) != TESS_OK)
         return true;
-    if (line->options.target == TESS_TARGET_AUTO && strcmp(t.target, "interp") == 0 && !line->quiet)
-        fputs("tessera: no C compiler was found, so the interpreter ran, which is slow\n", stderr);
     if (line->time)
         print_timing(&t);
     return true;
@@ -53,7 +51,11 @@ static bool write_image(const CommandLine *line, const char *path, const DLTenso
 {
     char error[600] = "";
     int64_t saturated = 0;
-    if (tess_image_write_result(path, t, result, &saturated, error, sizeof error) != TESS_OK) {
+    cli_hold(NULL, 1);
+    const tess_status status =
+        tess_image_write_result(path, t, result, &saturated, error, sizeof error);
+    cli_hold(NULL, -1);
+    if (status != TESS_OK) {
         cli_fail_about(path, error);
         return false;
     }

@@ -34,10 +34,12 @@ static bool tune(const CommandLine *line, Session *s, bool sweep, tess_tuning *t
 static bool write_plan(const char *path, const char *text)
 {
     bool standard = strcmp(path, "-") == 0;
+    cli_hold(NULL, 1);
     FILE *f = standard ? stdout : fopen(path, "w");
     bool ok = f && fputs(text, f) >= 0;
     if (f && !standard)
         ok = fclose(f) == 0 && ok;
+    cli_hold(NULL, -1);
     if (!ok)
         cli_fail("cannot write %s: %s", path, strerror(errno));
     return ok;

@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     CommandLine line;
     int status;
     hold_standard_streams();
+    cli_catch_signals();
     if (cli_parse(argc, argv, &line, &status))
         status = commands[line.command](&line);
     cli_free(&line);

@@ -33,6 +33,8 @@ static void say_json(const char *severity, const char *sentence)
 
 static void say(const char *severity, const char *fmt, va_list args)
 {
+    if (cli_is_ending()) /* what was cut off is no failure */
+        return;
     char sentence[4096];
     vsnprintf(sentence, sizeof sentence, fmt, args);
     if (as_json)
@@ -56,6 +58,12 @@ void cli_warn(const char *fmt, ...)
     va_start(args, fmt);
     say("warning", fmt, args);
     va_end(args);
+}
+
+void cli_note(void *user, const char *sentence)
+{
+    (void)user;
+    cli_warn("%s", sentence);
 }
 
 int cli_fail_about(const char *path, const char *sentence)

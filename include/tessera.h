@@ -40,7 +40,7 @@ typedef enum tess_status {
 } tess_status;
 
 typedef enum tess_target {
-    TESS_TARGET_AUTO,
+    TESS_TARGET_AUTO, /* C; the interpreter where there is no C compiler at all, which tess_options.note is told */
     TESS_TARGET_C,
     TESS_TARGET_CUDA,
     TESS_TARGET_OPENCL,
@@ -85,6 +85,15 @@ typedef struct tess_options {
     size_t n_constants;
     uint64_t device_bytes; /* most memory of the device to use at a time; 0 = all that is free */
     tess_general general;
+    /* Told, once a program or convolver, what the surroundings lack and how it does without: a sentence, for instance that `auto` interprets since there
+     * is no C compiler, or that nothing is cached since others could write to the cache. NULL: nobody is told. */
+    void (*note)(void *user, const char *sentence);
+    /* Lets a program that a signal ends leave nothing behind. Called with change = 1 when work begins that must not be cut off (a compiler
+     * runs, and its files lie in TMPDIR; files of tess_build are being written), with -1 when such work has ended, several times a second
+     * with 0 in between. What is not 0 ends the compiler, removes its files, and the call fails. NULL: nobody is asked. */
+    int (*hold)(void *user, int change);
+    void *
+        user; /* for both, which may be called from any thread and must not call functions with the same program */
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL after the last. */

@@ -120,7 +120,9 @@ struct tess_program {
     mtx_t lock; /* guards variants and what they make late, and failure */
     bool has_lock;
     Variant *variants;
-    bool has_tool; /* the compiler was looked for: tool, or why there is none in no_tool */
+    RtHost host;         /* as in the options */
+    bool has_tool;       /* the compiler was looked for: tool, or why there is none in no_tool */
+    bool lacks_compiler; /* there is none at all, not even one that fails */
     CcTool tool;
     CcTrial *trial; /* what the tool takes is being found out; NULL: it is known */
     bool has_cache; /* the cache was opened; it may still be none */

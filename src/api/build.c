@@ -178,10 +178,13 @@ static tess_status build_files(tess_program *p, const char *path, tess_diags **d
     if (!p || !path)
         return TESS_ERROR_ARGUMENT;
     tess_diags *d = NULL;
+    const RtHost host = { p->options.hold, p->options.user };
+    tessi_host_hold(&host, 1);
     mtx_lock(&p->lock);
     memset(&p->failure, 0, sizeof p->failure);
     bool ok = build(p, path, &d);
     mtx_unlock(&p->lock);
+    tessi_host_hold(&host, -1);
     if (diags)
         *diags = d;
     else

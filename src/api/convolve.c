@@ -240,6 +240,8 @@ static KeptProgram *new_entry(tess_convolver *c, Call *call, const Text *program
                     (int)(status == TESS_ERROR_PROGRAM ? TESS_ERROR_ARGUMENT : status), "%s", why);
         free_entry(e);
         e = NULL;
+    } else {
+        c->options.note = NULL; /* the first says it for all */
     }
     tess_diags_free(d);
     return e;

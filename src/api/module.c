@@ -8,23 +8,37 @@
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
 enum { LARGE_TEXT = 1 << 20 };
 
+static void note(const tess_program *p, const char *sentence)
+{
+    if (p->options.note && *sentence)
+        p->options.note(p->options.user, sentence);
+}
+
 /* The lock is held. */
 void tessi_open_cache(tess_program *p)
 {
-    if (!p->has_cache)
-        tessi_cache_open(&p->cache, p->options.cache);
+    if (p->has_cache)
+        return;
+    tessi_cache_open(&p->cache, p->options.cache);
     p->has_cache = true;
+    note(p, p->cache.refused.text);
 }
 
 /* The C compiler, looked for once a program. The lock is held. */
 bool tessi_expect_compiler(tess_program *p)
 {
-    if (!p->has_tool) {
-        tessi_open_cache(p);
-        tessi_cc_find_early(p->options.cc, &p->cache, &p->tool, &p->trial, &p->no_tool);
-        p->has_tool = true;
-    }
-    return p->tool.path != NULL;
+    if (p->has_tool)
+        return p->tool.path != NULL;
+    tessi_open_cache(p);
+    p->host = (RtHost){ p->options.hold, p->options.user };
+    const bool found =
+        tessi_cc_find_early(p->options.cc, &p->cache, &p->host, &p->tool, &p->trial, &p->no_tool);
+    p->has_tool = true;
+    p->lacks_compiler = !found && tessi_cc_is_absent(p->options.cc);
+    if (p->lacks_compiler && p->options.target == TESS_TARGET_AUTO)
+        note(p, "there is no C compiler (neither cc, gcc nor clang is on PATH), so the interpreter "
+                "runs, which is slow");
+    return found;
 }
 
 static void settle(tess_program *p)

@@ -111,15 +111,17 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     }
 }
 
-/* What auto means here: the C compiler when there is one, which may still turn out not to work. */
+/* What auto means here: the C compiler when there is one. Should that fail, the run fails, and says why: the interpreter would take
+ * thousands of times as long. */
 tess_target tessi_target(tess_program *p)
 {
     if (p->options.target != TESS_TARGET_AUTO)
         return p->options.target;
     mtx_lock(&p->lock);
-    bool found = tessi_expect_compiler(p);
+    tessi_expect_compiler(p);
+    const bool lacks = p->lacks_compiler;
     mtx_unlock(&p->lock);
-    return found ? TESS_TARGET_C : TESS_TARGET_INTERP;
+    return lacks ? TESS_TARGET_INTERP : TESS_TARGET_C;
 }
 
 static const char *target_name(tess_target t)
@@ -270,12 +272,6 @@ static tess_status run(tess_program *p, tess_args *a, void *stream)
     }
     GpuContext *context = NULL;
     Variant *v = tessi_variant_acquire(p, a, target, stream, &context);
-    if (!v && tessi_target(p) != target) { /* the compiler turned out not to work */
-        memset(&a->failure, 0, sizeof a->failure);
-        target = tessi_target(p);
-        a->timing.target = target_name(target);
-        v = tessi_variant_acquire(p, a, target, stream, &context);
-    }
     if (!v)
         return (tess_status)a->failure.status;
     Arena arena;

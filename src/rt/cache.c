@@ -1,12 +1,12 @@
-/* The compile cache: entries with a checksum at their end. */
+/* The compile cache: entries with a hash of their contents at their end. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* st_mtim, utimensat under -std=c11 */
+#define _GNU_SOURCE /* st_mtim, futimens under -std=c11 */
 #endif
 #include "rt/cache.h"
-#include "rt/env.h"
 #include "rt/file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,45 +17,34 @@
 #include <unistd.h>
 
 static const uint64_t most_cached = (uint64_t)512 << 20;
-enum { TRASH_SECONDS = 3600 }; /* a temporary file as old as this belongs to nobody */
+enum {
+    ENTRY_MODE = 0600,
+    TRASH_SECONDS = 3600 /* a temporary file as old as this belongs to nobody */
+};
 
-/* Stands at the end of each entry, so that entry and checksum appear in one rename. */
+/* Stands at the end of each entry, so that entry and hash appear in one rename. */
 typedef struct Trailer {
     char magic[8];
-    uint64_t n, sum, key;
+    uint64_t n;
+    Digest sum; /* of name and contents */
 } Trailer;
-static const char magic[8] = "tesscach";
+static const char magic[8] = "tesscode";
 
-void tessi_cache_open(RtCache *c, const char *dir)
-{
-    c->dir = NULL;
-    const char *env = tessi_env("TESSERA_CACHE"), *xdg = tessi_env("XDG_CACHE_HOME"),
-               *home = tessi_env("HOME");
-    if (dir && !*dir)
-        return;
-    if (dir || env)
-        c->dir = strdup(dir ? dir : env);
-    else if (xdg || home)
-        c->dir = tessi_path_join(xdg ? xdg : home, xdg ? "tessera" : ".cache/tessera");
-    if (c->dir && (!tessi_dir_make(c->dir, NULL) || access(c->dir, R_OK | W_OK | X_OK) != 0))
-        tessi_cache_dispose(c);
-}
-
-void tessi_cache_dispose(RtCache *c)
-{
-    free(c->dir);
-    c->dir = NULL;
-}
+/* ---- Names ---- */
 
 CacheKey tessi_cache_key(void)
 {
-    return (CacheKey){ { UINT64_C(0x7465737365726131), UINT64_C(0x9b05688c2b3e6c1f) } };
+    CacheKey k;
+    tessi_hasher_init(&k.hasher);
+    return k;
 }
 
+/* With its length, so that parts do not run into each other. */
 void tessi_cache_key_add(CacheKey *k, const void *p, size_t n)
 {
-    for (int i = 0; i < 2; i++)
-        k->hash[i] = tessi_hash_bytes(k->hash[i], p, n);
+    const uint64_t length = n;
+    tessi_hasher_add(&k->hasher, &length, sizeof length);
+    tessi_hasher_add(&k->hasher, p, n);
 }
 
 void tessi_cache_key_add_text(CacheKey *k, const char *s)
@@ -63,82 +52,141 @@ void tessi_cache_key_add_text(CacheKey *k, const char *s)
     tessi_cache_key_add(k, s, strlen(s));
 }
 
-static char *entry_path(const RtCache *c, CacheKey key, const char *suffix)
+void tessi_cache_name(CacheKey key, const char *suffix, char name[CACHE_NAME])
 {
-    char name[64];
-    snprintf(name, sizeof name, "%016" PRIx64 "%016" PRIx64 "%.16s", key.hash[0], key.hash[1],
-             suffix);
-    return tessi_path_join(c->dir, name);
+    const Digest d = tessi_hasher_end(&key.hasher);
+    for (int i = 0; i < DIGEST_BYTES; i++)
+        snprintf(name + 2 * i, 3, "%02x", d.at[i]);
+    snprintf(name + 2 * DIGEST_BYTES, CACHE_NAME - 2 * DIGEST_BYTES, "%.16s", suffix);
 }
 
-static Trailer trailer_of(CacheKey key, const void *data, size_t n)
+static Trailer trailer_of(const char *name, const void *data, size_t n)
 {
-    Trailer t = { .n = n, .sum = tessi_hash_bytes(0, data, n), .key = key.hash[0] ^ key.hash[1] };
+    Trailer t = { .n = n };
+    Hasher h;
+    tessi_hasher_init(&h);
+    tessi_hasher_add(&h, name, strlen(name) + 1);
+    tessi_hasher_add(&h, data, n);
+    t.sum = tessi_hasher_end(&h);
     memcpy(t.magic, magic, sizeof magic);
     return t;
 }
 
-static bool entry_is_whole(const char *path, CacheKey key, size_t *n)
+/* ---- Finding ---- */
+
+/* Whether what was opened is a file that only we can have written. Nothing waits for the other end
+ * of a pipe. */
+static bool is_ours(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()
+           && (st.st_mode & 07777) == ENTRY_MODE;
+}
+
+/* The contents of a whole entry of ours, NUL behind; NULL when it is none. */
+static char *read_entry(int fd, const char *name, size_t *n)
 {
     uint8_t *data;
     size_t size;
-    if (!tessi_file_read(path, (size_t)most_cached, &data, &size, NULL))
-        return false;
-    bool ok = size >= sizeof(Trailer);
-    if (ok) {
+    if (!is_ours(fd) || !tessi_file_read_open(fd, name, (size_t)most_cached, &data, &size, NULL))
+        return NULL;
+    if (size >= sizeof(Trailer)) {
         *n = size - sizeof(Trailer);
-        Trailer expected = trailer_of(key, data, *n);
-        ok = memcmp(data + *n, &expected, sizeof expected) == 0;
+        const Trailer expected = trailer_of(name, data, *n);
+        if (memcmp(data + *n, &expected, sizeof expected) == 0) {
+            data[*n] = 0;
+            return (char *)data;
+        }
     }
     free(data);
-    return ok;
-}
-
-char *tessi_cache_find(const RtCache *c, CacheKey key, const char *suffix, size_t *n)
-{
-    if (!c || !c->dir)
-        return NULL;
-    char *path = entry_path(c, key, suffix);
-    struct stat st;
-    if (!path || lstat(path, &st) != 0)
-        goto miss;
-    /* Code of somebody else is not run, whoever may write here. */
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        goto miss;
-    size_t size;
-    if (!entry_is_whole(path, key, &size)) {
-        unlink(path);
-        goto miss;
-    }
-    if (n)
-        *n = size;
-    utimensat(AT_FDCWD, path, NULL, 0); /* used now: pruned last */
-    return path;
-miss:
-    free(path);
     return NULL;
 }
 
-char *tessi_cache_insert(const RtCache *c, CacheKey key, const char *suffix, const void *data,
-                         size_t n)
+/* The contents and, where `descriptor` is not NULL, the descriptor that they were read from. */
+static char *find(const RtCache *c, CacheKey key, const char *suffix, size_t *n, int *descriptor)
 {
-    if (!c || !c->dir || n > most_cached / 4)
+    char name[CACHE_NAME];
+    const int folder = tessi_cache_folder(c);
+    if (folder < 0)
         return NULL;
-    Trailer t = trailer_of(key, data, n);
-    char *path = entry_path(c, key, suffix), *whole = malloc(n + sizeof t);
-    bool ok = path && whole;
-    if (ok) {
-        memcpy(whole, data, n);
-        memcpy(whole + n, &t, sizeof t);
-        ok = tessi_file_write(path, whole, n + sizeof t, NULL);
+    tessi_cache_name(key, suffix, name);
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool is_there = fd >= 0 || errno != ENOENT;
+    char *data = fd >= 0 ? read_entry(fd, name, n) : NULL;
+    if (data)
+        futimens(fd, NULL); /* used now: pruned last */
+    else if (is_there)
+        unlinkat(folder, name, 0);
+    close(folder);
+    if (data && descriptor) {
+        *descriptor = fd;
+        return data;
     }
-    free(whole);
-    if (!ok) {
-        free(path);
-        return NULL;
+    if (fd >= 0)
+        close(fd);
+    return data;
+}
+
+char *tessi_cache_read(const RtCache *c, CacheKey key, const char *suffix, size_t *n)
+{
+    return find(c, key, suffix, n, NULL);
+}
+
+int tessi_cache_find(const RtCache *c, CacheKey key, const char *suffix)
+{
+    size_t n;
+    int fd = -1;
+    free(find(c, key, suffix, &n, &fd));
+    return fd;
+}
+
+/* ---- Inserting ---- */
+
+/* A new file that nobody else can open; its name is to be renamed or removed. */
+static int open_new(int folder, char *name, size_t room)
+{
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(name, room, ".tess-%lx-%lx-%x.tmp", (unsigned long)getpid(),
+                 (unsigned long)now.tv_nsec, attempt);
+        int fd =
+            openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, ENTRY_MODE);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
     }
-    tessi_cache_prune(c, most_cached);
-    return path;
+    return -1;
+}
+
+static bool write_entry(int folder, const char *name, const void *data, size_t n)
+{
+    char temporary[64];
+    const Trailer t = trailer_of(name, data, n);
+    int fd = open_new(folder, temporary, sizeof temporary);
+    if (fd < 0)
+        return false;
+    bool ok = fchmod(fd, ENTRY_MODE) == 0 && tessi_file_write_open(fd, data, n)
+              && tessi_file_write_open(fd, &t, sizeof t);
+    ok = close(fd) == 0 && ok;
+    ok = ok && renameat(folder, temporary, folder, name) == 0;
+    if (!ok)
+        unlinkat(folder, temporary, 0);
+    return ok;
+}
+
+bool tessi_cache_insert(const RtCache *c, CacheKey key, const char *suffix, const void *data,
+                        size_t n)
+{
+    char name[CACHE_NAME];
+    const int folder = n <= most_cached / 4 ? tessi_cache_folder(c) : -1;
+    if (folder < 0)
+        return false;
+    tessi_cache_name(key, suffix, name);
+    const bool ok = write_entry(folder, name, data, n);
+    close(folder);
+    if (ok)
+        tessi_cache_prune(c, most_cached);
+    return ok;
 }
 
 /* ---- Pruning ---- */
@@ -183,17 +231,22 @@ static bool list_add(EntryList *list, const char *name, const struct stat *st)
     return true;
 }
 
-/* Only names that we give are ours to remove. */
+/* Only names that we give are ours to remove: of this version, and of the first, which had shorter hashes. */
 static bool is_entry_name(const char *name)
 {
-    return strspn(name, "0123456789abcdef") == 32;
+    const size_t n = strspn(name, "0123456789abcdef");
+    return n == 2 * DIGEST_BYTES || n == 32;
 }
 
 void tessi_cache_prune(const RtCache *c, uint64_t most_bytes)
 {
-    DIR *dir = c && c->dir ? opendir(c->dir) : NULL;
-    if (!dir)
+    const int folder = tessi_cache_folder(c);
+    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
+    if (!dir) {
+        if (folder >= 0)
+            close(folder);
         return;
+    }
     EntryList list = { 0 };
     const time_t now = time(NULL);
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* st_mtim, realpath under -std=c11 */
 #endif
 #include "rt/cc.h"
+#include "rt/cpu.h"
 #include "rt/env.h"
 #include "rt/file.h"
 #include "rt/process.h"
@@ -74,13 +75,15 @@ static const char *telling_line(const char *log, int *n)
 }
 
 /* Runs and wants success. The output of a failure becomes *log. `what` names the program in
- * sentences. */
-static bool run(const Argv *argv, double seconds, const char *what, char **log, Failure *f)
+ * sentences; what it writes in passing goes to `dir`, where it is removed with the rest. */
+static bool run(const Argv *argv, const RtHost *host, const char *dir, const char *what, char **log,
+                Failure *f)
 {
     ProcessResult r;
+    const ProcessOptions options = { .timeout_s = COMPILE_SECONDS, .tmpdir = dir, .host = host };
     if (argv->n >= MAX_FLAGS)
         return tessi_failf(f, TESS_ERROR_COMPILER, "too many flags for %s", what);
-    if (!tessi_process_run(argv->at, &(ProcessOptions){ .timeout_s = seconds }, &r, f)) {
+    if (!tessi_process_run(argv->at, &options, &r, f)) {
         if (f && f->status == TESS_ERROR_FILE)
             f->status = TESS_ERROR_COMPILER;
         return false;
@@ -102,9 +105,10 @@ static bool run(const Argv *argv, double seconds, const char *what, char **log, 
     return ok;
 }
 
-static bool compile_file(const CcTool *tool, const CcJob *job, bool link, const char *source,
-                         const char *object, double seconds, char **log, Failure *f)
+static bool compile_file(const CcJob *job, const char *dir, bool link, const char *source,
+                         const char *object, char **log, Failure *f)
 {
+    const CcTool *tool = job->tool;
     Argv argv = { 0 };
     push(&argv, tool->path);
     push_flags(&argv, tool, job->portable, job->flags);
@@ -115,7 +119,7 @@ static bool compile_file(const CcTool *tool, const CcJob *job, bool link, const 
     push(&argv, source);
     if (link)
         push(&argv, "-lm");
-    return run(&argv, seconds, "the C compiler", log, f);
+    return run(&argv, tool->host, dir, "the C compiler", log, f);
 }
 
 /* Compiles in `dir`; *made (owned by the caller) is the file that came out. */
@@ -128,12 +132,10 @@ static bool compile_in(const char *dir, const CcJob *job, char **made, char **lo
     if (!ok)
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     ok = ok && tessi_file_write(source, job->c_text, strlen(job->c_text), f);
-    ok = ok
-         && compile_file(job->tool, job, job->kind == CC_SHARED, source, object, COMPILE_SECONDS,
-                         log, f);
+    ok = ok && compile_file(job, dir, job->kind == CC_SHARED, source, object, log, f);
     if (ok && archive) {
         Argv argv = { .at = { "ar", "rcsD", archive, object }, .n = 4 };
-        ok = run(&argv, COMPILE_SECONDS, "the archiver", log, f);
+        ok = run(&argv, job->tool->host, dir, "the archiver", log, f);
     }
     char **product = archive ? &archive : &object;
     if (ok && !tessi_file_exists(*product))
@@ -157,7 +159,8 @@ bool tessi_cc_compile_raw(const CcJob *job, char **log, Failure *f)
     if (!job->tool->path)
         return tessi_failf(f, TESS_ERROR_COMPILER, "there is no C compiler");
     char *dir, *made;
-    if (!tessi_temp_dir(&dir, f))
+    const RtHost *host = job->tool->host;
+    if (!tessi_temp_dir(host, &dir, f))
         return false;
     bool ok = compile_in(dir, job, &made, log, f);
     if (ok) {
@@ -170,7 +173,7 @@ bool tessi_cc_compile_raw(const CcJob *job, char **log, Failure *f)
         }
         free(made);
     }
-    tessi_temp_dir_remove(dir);
+    tessi_temp_dir_remove(host, dir);
     free(dir);
     return ok;
 }
@@ -210,36 +213,30 @@ void tessi_cc_add_key(const CcJob *job, CacheKey *key)
 
 /* ---- Finding ---- */
 
-/* What -march=native means here: the first processor's model and features. */
-static uint64_t hash_cpu(uint64_t seed)
+static void add_bytes(Hasher *h, const void *p, size_t n)
 {
-    uint8_t *text;
-    size_t n;
-    if (!tessi_file_read("/proc/cpuinfo", 1 << 24, &text, &n, NULL))
-        return seed;
-    static const char *const keys[] = { "model name", "flags", "Features", "CPU part", "isa" };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const char *line = strstr((const char *)text, keys[i]);
-        if (line)
-            seed = tessi_hash_bytes(seed, line, strcspn(line, "\n"));
-    }
-    free(text);
-    return seed;
+    tessi_hasher_add(h, &n, sizeof n);
+    tessi_hasher_add(h, p, n);
 }
 
-/* Of the program behind the name, without running it. */
-static bool hash_program(const char *path, uint64_t *hash)
+/* Of the program behind the name, without running it, and of what -march=native means here. */
+static bool hash_program(CcTool *tool)
 {
     struct stat st;
-    char *real = realpath(path, NULL);
-    bool ok = real && stat(real, &st) == 0;
+    char *real = realpath(tool->path, NULL);
+    const bool ok = real && stat(real, &st) == 0;
     if (ok) {
-        uint64_t facts[3] = { (uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec,
-                              (uint64_t)st.st_mtim.tv_nsec };
-        *hash = tessi_hash_bytes(0, path, strlen(path));
-        *hash = tessi_hash_bytes(*hash, real, strlen(real));
-        *hash = tessi_hash_bytes(*hash, facts, sizeof facts);
-        *hash = hash_cpu(*hash);
+        const uint64_t facts[3] = { (uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec,
+                                    (uint64_t)st.st_mtim.tv_nsec };
+        Digest cpu;
+        Hasher h;
+        tool->knows_cpu = tessi_cpu_digest(&cpu);
+        tessi_hasher_init(&h);
+        add_bytes(&h, tool->path, strlen(tool->path));
+        add_bytes(&h, real, strlen(real));
+        add_bytes(&h, facts, sizeof facts);
+        add_bytes(&h, &cpu, sizeof cpu);
+        tool->identity = tessi_hasher_end(&h);
     }
     free(real);
     return ok;
@@ -249,8 +246,12 @@ static bool read_version(CcTool *tool, Failure *f)
 {
     ProcessResult r;
     const char *argv[] = { tool->path, "--version", NULL };
-    if (!tessi_process_run(argv, &(ProcessOptions){ .timeout_s = PROBE_SECONDS }, &r, f))
+    const ProcessOptions options = { .timeout_s = PROBE_SECONDS, .host = tool->host };
+    if (!tessi_process_run(argv, &options, &r, f)) {
+        if (f && f->status == TESS_ERROR_FILE)
+            f->status = TESS_ERROR_COMPILER;
         return false;
+    }
     bool ok = r.exit_code == 0;
     if (!ok)
         tessi_failf(f, TESS_ERROR_COMPILER, "'%.200s --version' failed; is it a C compiler?",
@@ -293,7 +294,7 @@ static bool says_mistuned(const char *made)
 static bool probe(CcTool *tool, Failure *f)
 {
     char *dir;
-    if (!tessi_temp_dir(&dir, f))
+    if (!tessi_temp_dir(tool->host, &dir, f))
         return false;
     bool ok = false;
     for (int without = 0; without < 4 && !ok; without++) {
@@ -311,7 +312,7 @@ static bool probe(CcTool *tool, Failure *f)
         free(made);
         free(log);
     }
-    tessi_temp_dir_remove(dir);
+    tessi_temp_dir_remove(tool->host, dir);
     free(dir);
     return ok;
 }
@@ -347,39 +348,40 @@ static bool look_at(CcTool *tool, Failure *f)
 /* What was found is kept as "native openmp mistuned version". */
 static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 {
-    size_t n, ignored;
-    char *path = tessi_cache_find(cache, key, ".cc", &n);
-    uint8_t *text = NULL;
-    bool ok = path && tessi_file_read(path, 1 << 16, &text, &ignored, NULL) && n > 6 && n < ignored;
+    size_t n;
+    char *text = tool->knows_cpu ? tessi_cache_read(cache, key, ".cc", &n) : NULL;
+    bool ok = text && n > 6;
     if (ok) {
-        text[n] = 0;
         tool->native = text[0] == '1';
         tool->openmp = text[2] == '1';
         tool->mistuned = text[4] == '1';
-        tool->version = strdup((const char *)text + 6);
+        tool->version = strdup(text + 6);
         ok = tool->version != NULL;
     }
     free(text);
-    free(path);
     return ok;
 }
 
 static void remember(const RtCache *cache, CacheKey key, const CcTool *tool)
 {
     size_t room = strlen(tool->version) + 10;
-    char *text = malloc(room);
+    char *text = tool->knows_cpu ? malloc(room) : NULL;
     if (!text)
         return;
     int n = snprintf(text, room, "%d %d %d %s", tool->native, tool->openmp, tool->mistuned,
                      tool->version);
-    free(tessi_cache_insert(cache, key, ".cc", text, (size_t)n));
+    tessi_cache_insert(cache, key, ".cc", text, (size_t)n);
     free(text);
 }
 
 /* With the version, which may be another behind the same name. */
 static void identify(CcTool *tool)
 {
-    tool->identity = tessi_hash_bytes(tool->identity, tool->version, strlen(tool->version));
+    Hasher h;
+    tessi_hasher_init(&h);
+    add_bytes(&h, &tool->identity, sizeof tool->identity);
+    add_bytes(&h, tool->version, strlen(tool->version));
+    tool->identity = tessi_hasher_end(&h);
 }
 
 static bool find_out(const RtCache *cache, CacheKey key, CcTool *tool, Failure *f)
@@ -401,6 +403,7 @@ struct CcTrial {
     CacheKey key;
     const char *name; /* asked for */
     const RtCache *cache;
+    const RtHost *host;
     Failure failure;
     thrd_t thread;
 };
@@ -412,12 +415,14 @@ static int trial_thread(void *user)
 }
 
 /* What the driver would tell the compiler about this processor, which takes it no time. */
-static bool seems_mistuned(const char *path)
+static bool seems_mistuned(const CcTool *tool)
 {
-    const char *argv[] = { path, native_flags[0], "-###", "-xc", "-c", "/dev/null", NULL };
+    /* With -pipe it does not even make the names of files between its parts, which are files. */
+    const char *argv[] = { tool->path, "-###", native_flags[0], "-pipe",
+                           "-xc",      "-c",   "/dev/null",     NULL };
+    const ProcessOptions options = { .timeout_s = PROBE_SECONDS, .host = tool->host };
     ProcessResult r;
-    if (!*wide_tuning
-        || !tessi_process_run(argv, &(ProcessOptions){ .timeout_s = PROBE_SECONDS }, &r, NULL))
+    if (!*wide_tuning || !tessi_process_run(argv, &options, &r, NULL))
         return false;
     static const char *const zen[] = { "-mtune=znver1", "-mtune=znver2", "-mtune=znver3" };
     bool found = false;
@@ -436,10 +441,14 @@ static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key
         free(t);
         return NULL;
     }
-    *t = (CcTrial){ .tool = { .path = strdup(tool->path), .identity = tool->identity },
+    *t = (CcTrial){ .tool = { .path = strdup(tool->path),
+                              .identity = tool->identity,
+                              .knows_cpu = tool->knows_cpu,
+                              .host = tool->host },
                     .key = key,
                     .name = name,
-                    .cache = cache };
+                    .cache = cache,
+                    .host = tool->host };
     if (!t->tool.path || thrd_create(&t->thread, trial_thread, t) != thrd_success) {
         tessi_cc_dispose(&t->tool);
         free(t);
@@ -448,7 +457,7 @@ static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key
         return NULL;
     }
     tool->native = tool->openmp = true;
-    tool->mistuned = seems_mistuned(tool->path);
+    tool->mistuned = seems_mistuned(tool);
     identify(tool);
     return t;
 }
@@ -461,18 +470,28 @@ bool tessi_cc_settle(CcTrial *t, CcTool *tool, Failure *f)
     *tool = t->tool;
     const char *name = t->name;
     const RtCache *cache = t->cache;
+    const RtHost *host = t->host;
     free(t);
-    return works || tessi_cc_find(name, cache, tool, f); /* perhaps there is another */
+    return works || tessi_cc_find(name, cache, host, tool, f); /* perhaps there is another */
 }
 
 /* ---- By name ---- */
 
-/* `trial`: where a trial may be put, instead of finding out now; may be NULL. */
-static bool try_tool(const char *name, char *path, const RtCache *cache, CcTool *tool,
-                     CcTrial **trial, Failure *f)
+static const char *const usual[] = { "cc", "gcc", "clang" };
+enum { N_USUAL = sizeof usual / sizeof *usual };
+
+/* Who is looked for, and where a trial may be put instead of finding out now (may be NULL). */
+typedef struct Search {
+    const char *name;
+    const RtCache *cache;
+    const RtHost *host;
+    CcTrial **trial;
+} Search;
+
+static bool try_tool(const Search *s, char *path, CcTool *tool, Failure *f)
 {
-    *tool = (CcTool){ .path = path };
-    if (!hash_program(path, &tool->identity)) {
+    *tool = (CcTool){ .path = path, .host = s->host };
+    if (!hash_program(tool)) {
         tessi_failf(f, TESS_ERROR_COMPILER, "cannot look at the C compiler '%.200s'", path);
         tessi_cc_dispose(tool);
         return false;
@@ -480,51 +499,77 @@ static bool try_tool(const char *name, char *path, const RtCache *cache, CcTool 
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, probe_text);
     tessi_cache_key_add(&key, &tool->identity, sizeof tool->identity);
-    if (recall(cache, key, tool)) {
+    if (recall(s->cache, key, tool)) {
         identify(tool);
         return true;
     }
-    if (trial && (*trial = begin_trial(name, cache, key, tool)))
+    if (s->trial && (*s->trial = begin_trial(s->name, s->cache, key, tool)))
         return true;
-    return find_out(cache, key, tool, f);
+    return find_out(s->cache, key, tool, f);
 }
 
-static bool find(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial, Failure *f)
+/* The one that the environment names: a sentence about it says so. */
+static bool find_named(const Search *s, const char *wanted, bool by_environment, CcTool *tool,
+                       Failure *f)
+{
+    Failure why = { 0 };
+    char *path = tessi_process_find(wanted);
+    if (path && try_tool(s, path, tool, &why))
+        return true;
+    if (!path)
+        return tessi_failf(f, TESS_ERROR_COMPILER, "there is no C compiler '%.200s'%s%s", wanted,
+                           by_environment ? ", which TESSERA_CC names" : "",
+                           strchr(wanted, ' ') ? "; it must be one program, without flags" : "");
+    return tessi_failf(f, why.status, "%s%s", why.text,
+                       by_environment && why.status == TESS_ERROR_COMPILER
+                           ? " (TESSERA_CC names this compiler)"
+                           : "");
+}
+
+static bool find(const Search *s, CcTool *tool, Failure *f)
 {
     *tool = (CcTool){ 0 };
     const char *env = tessi_env("TESSERA_CC");
-    const char *wanted = name && *name ? name : env;
-    if (wanted) {
-        char *path = tessi_process_find(wanted);
-        if (path)
-            return try_tool(name, path, cache, tool, trial, f);
-        return tessi_failf(f, TESS_ERROR_COMPILER, "there is no C compiler '%.200s'%s", wanted,
-                           wanted == env ? ", which TESSERA_CC names" : "");
-    }
-    static const char *const usual[] = { "cc", "gcc", "clang" };
-    Failure last = { 0 };
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    const bool is_named = s->name && *s->name;
+    if (is_named || env)
+        return find_named(s, is_named ? s->name : env, !is_named, tool, f);
+    Failure first = { 0 };
+    for (size_t i = 0; i < N_USUAL; i++) {
         char *path = tessi_process_find(usual[i]);
-        if (path && try_tool(name, path, cache, tool, trial, &last))
+        if (path && try_tool(s, path, tool, first.status ? NULL : &first))
             return true;
     }
-    if (last.status)
-        return tessi_failf(f, last.status, "%s", last.text);
+    if (first.status)
+        return tessi_failf(f, first.status, "%s", first.text);
     return tessi_failf(
         f, TESS_ERROR_COMPILER,
         "there is no C compiler: neither cc, gcc nor clang is on PATH, and TESSERA_CC is not set");
 }
 
-bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f)
+bool tessi_cc_is_absent(const char *name)
 {
-    return find(name, cache, tool, NULL, f);
+    if ((name && *name) || tessi_env("TESSERA_CC"))
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < N_USUAL && !found; i++) {
+        char *path = tessi_process_find(usual[i]);
+        found = path != NULL;
+        free(path);
+    }
+    return !found;
 }
 
-bool tessi_cc_find_early(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial,
-                         Failure *f)
+bool tessi_cc_find(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
+                   Failure *f)
+{
+    return find(&(Search){ name, cache, host, NULL }, tool, f);
+}
+
+bool tessi_cc_find_early(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
+                         CcTrial **trial, Failure *f)
 {
     *trial = NULL;
-    return find(name, cache, tool, trial, f);
+    return find(&(Search){ name, cache, host, trial }, tool, f);
 }
 
 void tessi_cc_dispose(CcTool *tool)

@@ -4,27 +4,33 @@
 
 #include "base/base.h"
 #include "rt/cache.h"
+#include "rt/host.h"
 
 typedef struct CcTool {
-    char *path;        /* the program; NULL: none was found */
-    char *version;     /* first line of what --version prints */
-    uint64_t identity; /* of the program and of this CPU, which -march=native means */
-    bool native;       /* takes -march=native */
-    bool openmp;       /* compiles and links -fopenmp */
-    bool mistuned;     /* -march=native finds 512-bit vectors, but tunes for a processor without */
+    char *path;         /* the program; NULL: none was found */
+    char *version;      /* first line of what --version prints */
+    Digest identity;    /* of the program and of this CPU, which -march=native means */
+    bool knows_cpu;     /* else nothing that it makes is kept */
+    bool native;        /* takes -march=native */
+    bool openmp;        /* compiles and links -fopenmp */
+    bool mistuned;      /* -march=native finds 512-bit vectors, but tunes for a processor without */
+    const RtHost *host; /* borrowed; may be NULL */
 } CcTool;
 
 /* Finds `name`, or when it is NULL what TESSERA_CC names, or else cc, gcc or clang on PATH, and
  * tries it once; what it takes is remembered in the cache (may be NULL). TESS_ERROR_COMPILER when
- * there is none or it does not work. */
-bool tessi_cc_find(const char *name, const RtCache *cache, CcTool *tool, Failure *f);
+ * there is none or it does not work. `host` (may be NULL) is asked while a compiler runs. */
+bool tessi_cc_find(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
+                   Failure *f);
 void tessi_cc_dispose(CcTool *tool);
+/* No compiler is named, and none of the usual ones is there: not one that fails. */
+bool tessi_cc_is_absent(const char *name);
 
 /* The same without waiting for a compiler that is not remembered: *tool takes what most do, and *trial, when it is not NULL, is finding out
  * whether that is so. To be settled. */
 typedef struct CcTrial CcTrial;
-bool tessi_cc_find_early(const char *name, const RtCache *cache, CcTool *tool, CcTrial **trial,
-                         Failure *f);
+bool tessi_cc_find_early(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
+                         CcTrial **trial, Failure *f);
 /* Waits, and makes *tool what tessi_cc_find would have made it. Frees the trial. */
 bool tessi_cc_settle(CcTrial *trial, CcTool *tool, Failure *f);
 

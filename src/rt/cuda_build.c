@@ -159,7 +159,7 @@ static bool load_cached(CudaDevice *d, DeviceBuild *job, CacheKey key, DeviceMod
     static const char *const suffixes[] = { ".cubin", ".ptx" };
     for (int i = 0; i < 2 && !job->cached; i++) {
         size_t n;
-        char *code = tessi_device_cache_read(job->cache, key, suffixes[i], &n);
+        char *code = tessi_cache_read(job->cache, key, suffixes[i], &n);
         job->cached = code && load(d, code, NULL, m, NULL);
         free(code);
     }
@@ -183,7 +183,7 @@ static bool build(CudaDevice *d, DeviceBuild *job, DeviceModule *m, Failure *f)
     bool ok = choose_arch(d, nvrtc, &c, f) && choose_options(job, &c, f)
               && compile(nvrtc, job, &c, &code, &n, f) && load(d, code, job, m, f);
     if (ok)
-        free(tessi_cache_insert(job->cache, key, c.is_ptx ? ".ptx" : ".cubin", code, n));
+        tessi_cache_insert(job->cache, key, c.is_ptx ? ".ptx" : ".cubin", code, n);
     free(code);
     return ok;
 }

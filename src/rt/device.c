@@ -1,7 +1,6 @@
 /* The drivers' common front: which driver, and the checks that are the same for both. */
 #include "rt/device.h"
 #include "rt/device_ops.h"
-#include "rt/file.h"
 #include "tessera.h"
 
 #include <inttypes.h>
@@ -110,23 +109,6 @@ bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uin
 }
 
 /* ---- Programs ---- */
-
-char *tessi_device_cache_read(const RtCache *cache, CacheKey key, const char *suffix, size_t *n)
-{
-    char *path = tessi_cache_find(cache, key, suffix, n);
-    uint8_t *data = NULL;
-    size_t whole;
-    if (path && tessi_file_read(path, 0, &data, &whole, NULL)) {
-        if (whole < *n) { /* replaced since it was found */
-            free(data);
-            data = NULL;
-        } else {
-            data[*n] = 0; /* the checksum stands there, or the NUL of tessi_file_read */
-        }
-    }
-    free(path);
-    return (char *)data;
-}
 
 bool tessi_device_build(Device *d, DeviceBuild *job, DeviceModule **module, Failure *f)
 {

@@ -52,7 +52,4 @@ struct DeviceKernel {
 bool tessi_cuda_open(int number, DeviceStream stream, void *buffer, Device **device, Failure *f);
 bool tessi_opencl_open(int number, DeviceStream stream, void *buffer, Device **device, Failure *f);
 
-/* The bytes of a compiled module from the cache, NUL after them; NULL when it is not there. Owned by the caller (free). */
-char *tessi_device_cache_read(const RtCache *cache, CacheKey key, const char *suffix, size_t *n);
-
 #endif

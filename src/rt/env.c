@@ -1,6 +1,6 @@
 /* Environment variables, cores, memory and the clock. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, secure_getenv */
 #endif
 #include "rt/env.h"
 #include "rt/clock.h"
@@ -12,7 +12,7 @@
 
 const char *tessi_env(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
 }
 

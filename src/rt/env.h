@@ -4,9 +4,9 @@
 
 #include "base/base.h"
 
-const char *
-tessi_env(const char *name); /* NULL when unset or empty; borrowed from the environment */
-int tessi_cpu_count(void);   /* cores this process may run on, at least 1 */
+/* NULL when unset or empty, and in programs that run with more rights than who started them; borrowed from the environment. */
+const char *tessi_env(const char *name);
+int tessi_cpu_count(void); /* cores this process may run on, at least 1 */
 uint64_t
 tessi_memory_bytes(void); /* physical memory; a generous guess where the system does not say */
 

@@ -1,15 +1,15 @@
 /* Files: read whole, written whole or not at all. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* realpath, fchmod, mkdtemp under -std=c11 */
+#define _GNU_SOURCE /* realpath, fchmod, mkdtemp, nftw under -std=c11 */
 #endif
 #include "rt/file.h"
 #include "rt/bytes.h"
 #include "rt/env.h"
 #include "tessera.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,18 +64,13 @@ static bool read_fd(int fd, const char *path, size_t limit, size_t expected, RtB
     }
 }
 
-bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, Failure *f)
+bool tessi_file_read_open(int fd, const char *shown, size_t limit, uint8_t **data, size_t *n,
+                          Failure *f)
 {
-    bool is_stdin = tessi_streq(path, "-");
     if (limit == 0) {
         uint64_t half = tessi_memory_bytes() / 2;
         limit = half < SIZE_MAX / 4 ? (size_t)half : SIZE_MAX / 4;
     }
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    const char *shown = is_stdin ? "standard input" : path;
-    if (fd < 0)
-        return fail_errno(f, "read", path, errno);
-
     RtBytes b = { 0 };
     struct stat st;
     bool ok = true;
@@ -89,8 +84,6 @@ bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, 
                          shown, limit);
     if (ok)
         ok = read_fd(fd, shown, limit, S_ISREG(st.st_mode) ? (size_t)st.st_size : 0, &b, f);
-    if (!is_stdin)
-        close(fd);
     if (!ok) {
         tessi_bytes_dispose(&b);
         return false;
@@ -101,10 +94,23 @@ bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, 
     return true;
 }
 
+bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, Failure *f)
+{
+    if (tessi_streq(path, "-"))
+        return tessi_file_read_open(STDIN_FILENO, "standard input", limit, data, n, f);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(f, "read", path, errno);
+    const bool ok = tessi_file_read_open(fd, path, limit, data, n, f);
+    close(fd);
+    return ok;
+}
+
 /* ---- Writing ---- */
 
-static bool write_all(int fd, const uint8_t *p, size_t n)
+bool tessi_file_write_open(int fd, const void *data, size_t n)
 {
+    const uint8_t *p = data;
     while (n > 0) {
         ssize_t put = write(fd, p, n < (size_t)1 << 30 ? n : (size_t)1 << 30);
         if (put < 0 && errno == EINTR)
@@ -124,7 +130,7 @@ static bool write_directly(const char *path, const void *data, size_t n, Failure
     int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_errno(f, "write", shown, errno);
-    int error = write_all(fd, data, n) ? 0 : errno;
+    int error = tessi_file_write_open(fd, data, n) ? 0 : errno;
     if (!is_stdout && close(fd) != 0 && !error)
         error = errno;
     return error ? fail_errno(f, "write", shown, error) : true;
@@ -201,7 +207,7 @@ bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFil
         free(final);
         return false;
     }
-    int error = write_all(fd, data, n) ? 0 : errno;
+    int error = tessi_file_write_open(fd, data, n) ? 0 : errno;
     if (!error && exists && fchmod(fd, st.st_mode & 07777) != 0)
         error = errno;
     if (close(fd) != 0 && !error) /* some file systems report a full disk only here */
@@ -258,29 +264,6 @@ bool tessi_dir_exists(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-bool tessi_dir_make(const char *path, Failure *f)
-{
-    if (!*path)
-        return fail_errno(f, "make the directory", path, ENOENT);
-    char *at = strdup(path);
-    if (!at)
-        return no_memory(f);
-    bool ok = true;
-    for (char *p = at + 1; ok && *at; p++) {
-        if (*p != '/' && *p != 0)
-            continue;
-        char end = *p;
-        *p = 0;
-        if (mkdir(at, 0777) != 0 && !tessi_dir_exists(at))
-            ok = fail_errno(f, "make the directory", at, errno);
-        *p = end;
-        if (!end)
-            break;
-    }
-    free(at);
-    return ok;
-}
-
 char *tessi_path_join(const char *dir, const char *name)
 {
     size_t n = strlen(dir);
@@ -300,29 +283,40 @@ const char *tessi_path_suffix(const char *path)
     return dot && dot != name ? dot : "";
 }
 
-bool tessi_temp_dir(char **path, Failure *f)
+bool tessi_temp_dir(const RtHost *host, char **path, Failure *f)
 {
     const char *base = tessi_env("TMPDIR");
     char *at = tessi_path_join(base ? base : P_tmpdir, "tessera-XXXXXX");
     if (!at)
         return no_memory(f);
+    tessi_host_hold(host, 1);
     if (!mkdtemp(at)) {
-        fail_errno(f, "make a temporary directory like", at, errno);
+        tessi_failf(f, TESS_ERROR_FILE, "cannot make a directory for the compiler in '%.*s'%s: %s",
+                    PATH_SHOWN, base ? base : P_tmpdir,
+                    base ? ", which TMPDIR names" : " (TMPDIR can name another place)",
+                    strerror(errno));
         free(at);
+        tessi_host_hold(host, -1);
         return false;
     }
     *path = at;
     return true;
 }
 
-void tessi_temp_dir_remove(const char *path)
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
 {
-    DIR *dir = opendir(path);
-    if (dir) {
-        for (struct dirent *e; (e = readdir(dir)) != NULL;)
-            if (!tessi_streq(e->d_name, ".") && !tessi_streq(e->d_name, ".."))
-                unlinkat(dirfd(dir), e->d_name, 0);
-        closedir(dir);
-    }
-    rmdir(path);
+    (void)st;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+void tessi_temp_dir_remove(const RtHost *host, const char *path)
+{
+    enum { TRIES = 3, DESCRIPTORS = 8 };
+    /* What was ended may have been about to write: once more. */
+    for (int i = 0; i < TRIES && tessi_dir_exists(path); i++)
+        nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    tessi_host_hold(host, -1);
 }

@@ -3,11 +3,17 @@
 #define TESSERA_RT_FILE_H
 
 #include "base/base.h"
+#include "rt/host.h"
 
 /* Reads the whole file ("-" = standard input); at most `limit` bytes (0 = half of this machine's
  * memory). *data is owned by the caller (free) and followed by a NUL that is not counted in *n.
  * Directories are refused. */
 bool tessi_file_read(const char *path, size_t limit, uint8_t **data, size_t *n, Failure *f);
+
+/* The same from a descriptor, which stays open, to its end; `shown` names it in sentences. */
+bool tessi_file_read_open(int fd, const char *shown, size_t limit, uint8_t **data, size_t *n,
+                          Failure *f);
+bool tessi_file_write_open(int fd, const void *data, size_t n); /* all of it; else errno says why */
 
 /* Writes the whole file. A regular file appears under its name complete or not at all: the bytes go
  * to a temporary name beside it, which is renamed, or removed on any failure. Symbolic links are
@@ -25,15 +31,14 @@ void tessi_file_discard(PendingFile *p);            /* removes the temporary fil
 
 bool tessi_file_exists(const char *path);
 bool tessi_dir_exists(const char *path);
-bool tessi_dir_make(const char *path, Failure *f); /* with its parents; fine when it is there */
 /* Owned by the caller (free); NULL without memory. */
 char *tessi_path_join(const char *dir, const char *name);
 const char *tessi_path_suffix(const char *path); /* ".png" of the last component, or "" */
 
-/* A fresh private directory below TMPDIR or the system's place for such; owned by the caller
- * (free). */
-bool tessi_temp_dir(char **path, Failure *f);
-/* Removes a directory and the plain files in it (no directories below). */
-void tessi_temp_dir_remove(const char *path);
+/* A fresh private directory below TMPDIR or the system's place for such; owned by the caller (free).
+ * Until it is removed `host` (may be NULL) is held. */
+bool tessi_temp_dir(const RtHost *host, char **path, Failure *f);
+/* Removes a directory with all that is in it. */
+void tessi_temp_dir_remove(const RtHost *host, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
 /* This machine as the text of a machine description: cores, caches and vectors from the system, rates as measured before. */
 #include "base/base.h"
+#include "rt/cpu.h"
 #include "rt/env.h"
 #include "rt/file.h"
 #include "rt/machine.h"
@@ -93,23 +94,14 @@ static Caches detect_caches(void)
     return c;
 }
 
-/* The value of the first "key : value" line of /proc/cpuinfo. */
+/* The value of a line of /proc/cpuinfo. */
 static bool find_cpuinfo(const char *cpuinfo, const char *key, char *out, size_t room)
 {
-    size_t n = strlen(key);
-    for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        const char *end = line + strcspn(line, "\n"),
-                   *colon = memchr(line, ':', (size_t)(end - line));
-        if (strncmp(line, key, n) != 0 || !colon
-            || (line[n] != '\t' && line[n] != ' ' && line[n] != ':'))
-            continue;
-        colon++;
-        colon += strspn(colon, " \t");
-        snprintf(out, room, "%.*s", (int)(end - colon), colon);
-        return *out != 0;
-    }
-    return false;
+    size_t n;
+    const char *value = tessi_cpu_value(cpuinfo, key, &n);
+    if (value)
+        snprintf(out, room, "%.*s", (int)n, value);
+    return value != NULL;
 }
 
 /* Frequency in GHz, 0 when unknown. What the CPU runs at right now differs from call to call, but for
@@ -133,18 +125,20 @@ typedef struct Facts {
     int cores;
     Isa isa;
     Caches caches;
+    Digest cpu;
+    bool knows_cpu; /* else rates are not kept: nobody would know whose they are */
 } Facts;
 
 static Facts detect_facts(void)
 {
     Facts f = { .model = "this machine", .cores = tessi_cpu_count() };
-    char *cpuinfo = NULL;
-    size_t n;
-    if (tessi_file_read("/proc/cpuinfo", 1 << 24, (uint8_t **)&cpuinfo, &n, NULL)) {
+    char *cpuinfo = tessi_cpu_text();
+    if (cpuinfo) {
         find_cpuinfo(cpuinfo, "model name", f.model, sizeof f.model);
         f.ghz = detect_ghz(cpuinfo, f.model);
-        free(cpuinfo);
     }
+    f.knows_cpu = tessi_cpu_digest_of(cpuinfo, &f.cpu);
+    free(cpuinfo);
     f.isa = detect_isa();
     f.caches = detect_caches();
     return f;
@@ -156,7 +150,7 @@ static CacheKey rates_key(const Facts *f)
 {
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, "machine rates 1");
-    tessi_cache_key_add_text(&key, f->model);
+    tessi_cache_key_add(&key, &f->cpu, sizeof f->cpu);
     tessi_cache_key_add_text(&key, f->isa.name);
     tessi_cache_key_add(&key, &f->cores, sizeof f->cores);
     tessi_cache_key_add(&key, f->caches.bytes, sizeof f->caches.bytes);
@@ -165,15 +159,12 @@ static CacheKey rates_key(const Facts *f)
 
 static bool recall_rates(const RtCache *cache, const Facts *f, MachineRates *rates)
 {
-    size_t n, size;
-    uint8_t *data = NULL;
-    char *path = tessi_cache_find(cache, rates_key(f), ".rates", &n);
-    bool ok = path && n == sizeof *rates && tessi_file_read(path, 1 << 16, &data, &size, NULL)
-              && size >= n;
+    size_t n;
+    char *data = f->knows_cpu ? tessi_cache_read(cache, rates_key(f), ".rates", &n) : NULL;
+    const bool ok = data && n == sizeof *rates;
     if (ok)
         memcpy(rates, data, sizeof *rates);
     free(data);
-    free(path);
     return ok;
 }
 
@@ -269,7 +260,8 @@ bool tessi_machine_detect_measured(const RtCache *cache, Text *out)
     MachineRates rates;
     if (!tessi_machine_measure(&sizes, &rates))
         return false;
-    free(tessi_cache_insert(cache, rates_key(&f), ".rates", &rates, sizeof rates));
+    if (f.knows_cpu)
+        tessi_cache_insert(cache, rates_key(&f), ".rates", &rates, sizeof rates);
     describe(&f, &rates, out);
     return true;
 }

@@ -6,7 +6,9 @@
 #include "tessera.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The first module brings in the OpenMP runtime, whose worker threads outlive the call that made
  * them. Were it unloaded with the last module, they would wake up in memory that is gone; so it
@@ -32,6 +34,28 @@ bool tessi_module_open(const char *path, RtModule *m, Failure *f)
     }
     keep_openmp_loaded();
     return true;
+}
+
+/* The loader knows modules by name, and the same number stands for one file today and another tomorrow. So the way to the descriptor
+ * spells, in steps that lead nowhere, which file it is: "/." for a one, "/" for a zero. */
+static void name_of_file(int fd, const struct stat *st, char *out, size_t room)
+{
+    const uint64_t words[2] = { (uint64_t)st->st_dev, (uint64_t)st->st_ino };
+    size_t n = (size_t)snprintf(out, room, "/proc/self/fd");
+    for (int i = 0; i < 128; i++)
+        n += (size_t)snprintf(out + n, room - n, words[i / 64] >> i % 64 & 1 ? "/." : "/");
+    snprintf(out + n, room - n, "/%d", fd);
+}
+
+bool tessi_module_open_file(int fd, RtModule *m, Failure *f)
+{
+    char name[13 + 2 * 128 + 16];
+    struct stat st;
+    *m = (RtModule){ 0 };
+    if (fstat(fd, &st) != 0)
+        return tessi_failf(f, TESS_ERROR_FILE, "cannot look at the compiled program");
+    name_of_file(fd, &st, name, sizeof name);
+    return tessi_module_open(name, m, f);
 }
 
 RtFunction tessi_module_function(const RtModule *m, const char *name, Failure *f)

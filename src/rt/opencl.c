@@ -1,5 +1,6 @@
 /* A device through OpenCL 1.2: context, memory, queues, events. */
 #include "rt/opencl.h"
+#include "rt/cpu.h"
 #include "rt/cuda.h"
 #include "tessera.h"
 
@@ -368,6 +369,7 @@ static void fill_info(OpenclDevice *d)
     snprintf(d->identity, sizeof d->identity, "%s|%s|%s|%s", platform, driver, version, info->name);
     const uint64_t type = number(d, DEVICE_TYPE);
     info->is_cpu = (type & TYPE_CPU) != 0;
+    d->is_known = !info->is_cpu || tessi_cpu_digest(&d->cpu);
     info->shares_memory = number(d, DEVICE_UNIFIED) != 0;
     info->compute_units = (int)number(d, DEVICE_UNITS);
     info->warp_threads = info->is_cpu ? 1 : 32;

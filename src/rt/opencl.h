@@ -29,6 +29,8 @@ typedef struct OpenclDevice {
     cl_context context;
     cl_queue queue;       /* the default stream */
     char identity[400];   /* of platform, driver and device, for the cache */
+    Digest cpu;           /* likewise, of devices that are the processor itself */
+    bool is_known;        /* else nothing made for it is kept */
     bool rounds_division; /* takes -cl-fp32-correctly-rounded-divide-sqrt */
 } OpenclDevice;
 bool tessi_opencl_open_with(const OpenclApi *api, int number, DeviceStream stream, void *buffer,

@@ -46,11 +46,18 @@ static bool join_options(const OpenclDevice *d, const DeviceBuild *job, bool pai
     return true;
 }
 
+/* Not for a processor that cannot be told from others. */
+static const RtCache *cache_of(const OpenclDevice *d, const DeviceBuild *job)
+{
+    return d->is_known ? job->cache : NULL;
+}
+
 static CacheKey key_of(const OpenclDevice *d, const DeviceBuild *job, const char *options)
 {
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, "opencl, blocks that are to fit");
     tessi_cache_key_add(&key, d->identity, strlen(d->identity) + 1);
+    tessi_cache_key_add(&key, &d->cpu, sizeof d->cpu);
     tessi_cache_key_add(&key, options, strlen(options) + 1);
     tessi_cache_key_add_text(&key, job->text);
     return key;
@@ -75,7 +82,7 @@ static cl_program from_cache(const OpenclDevice *d, const DeviceBuild *job, Cach
                              const char *options)
 {
     size_t n;
-    char *code = tessi_device_cache_read(job->cache, key, ".clbin", &n);
+    char *code = tessi_cache_read(cache_of(d, job), key, ".clbin", &n);
     if (!code)
         return NULL;
     cl_program p = program_of_binary(d, code, n, options);
@@ -93,10 +100,11 @@ static size_t binary_size(const OpenclDevice *d, cl_program p)
 
 static void to_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key, cl_program p)
 {
-    const size_t n = job->cache && job->cache->dir ? binary_size(d, p) : 0;
+    const RtCache *cache = cache_of(d, job);
+    const size_t n = cache && cache->dir ? binary_size(d, p) : 0;
     unsigned char *binary = n ? malloc(n) : NULL;
     if (binary && d->api.program_info(p, BINARIES, sizeof binary, &binary, NULL) == SUCCESS)
-        free(tessi_cache_insert(job->cache, key, ".clbin", binary, n));
+        tessi_cache_insert(cache, key, ".clbin", binary, n);
     free(binary);
 }
 

@@ -1,6 +1,6 @@
-/* Running another program: posix_spawn, one pipe for both outputs, a deadline. */
+/* Running another program: posix_spawn, one pipe for both outputs, a deadline, an end on demand. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* pipe2, environ */
 #endif
 #include "rt/process.h"
 #include "rt/bytes.h"
@@ -24,9 +24,31 @@
 
 extern char **environ;
 
-/* Starts argv in a process group of its own (so that a deadline reaches its children), with both
+enum { TICK_MS = 20, GRACE_MS = 500 };
+
+/* ---- Starting ---- */
+
+/* Our environment with another TMPDIR; owned by the caller (free), its strings are not. `entry` has
+ * the new one. */
+static char **environment_with(char *entry)
+{
+    size_t n = 0, kept = 0;
+    while (environ && environ[n])
+        n++;
+    char **at = malloc((n + 2) * sizeof *at);
+    for (size_t i = 0; at && i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+            at[kept++] = environ[i];
+    if (at) {
+        at[kept++] = entry;
+        at[kept] = NULL;
+    }
+    return at;
+}
+
+/* Starts argv in a process group of its own (so that its end reaches its children), with both
  * outputs going to `out`. */
-static int spawn(const char *const *argv, int out, pid_t *pid)
+static int spawn_in(const char *const *argv, char **environment, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -58,101 +80,213 @@ static int spawn(const char *const *argv, int out, pid_t *pid)
         error = posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (!error) /* posix_spawnp does not write to the strings; its type is older than const */
         error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
-                             environ);
+                             environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
 
-/* Gathers output until everybody has closed the pipe; false when the deadline came first. */
-static bool gather(int fd, double deadline, size_t keep, RtBytes *tail)
+static int spawn(const char *const *argv, const char *tmpdir, int out, pid_t *pid)
+{
+    if (!tmpdir)
+        return spawn_in(argv, environ, out, pid);
+    const size_t room = strlen(tmpdir) + 8;
+    char *entry = malloc(room), **environment = entry ? environment_with(entry) : NULL;
+    int error = ENOMEM;
+    if (environment) {
+        snprintf(entry, room, "TMPDIR=%s", tmpdir);
+        error = spawn_in(argv, environment, out, pid);
+    }
+    free(environment);
+    free(entry);
+    return error;
+}
+
+/* A process that ignores SIGCHLD is not told how its children end. */
+static bool is_told_of_children(void)
+{
+    struct sigaction now;
+    return sigaction(SIGCHLD, NULL, &now) != 0
+           || (now.sa_handler != SIG_IGN && !(now.sa_flags & SA_NOCLDWAIT));
+}
+
+/* ---- Until it ends ---- */
+
+/* A program under way. */
+typedef struct Run {
+    pid_t pid;
+    int out; /* our end of the pipe, which does not block; -1: everybody has closed the other */
+    double deadline; /* 0: none */
+    const RtHost *host;
+    RtBytes tail; /* of its output */
+    size_t keep;
+    long pause_ns;
+    bool ended, lost, timed_out, stopped; /* lost: somebody else took its status */
+    int status;
+} Run;
+
+/* Takes what there is to read. */
+static void take_output(Run *r)
 {
     char chunk[4096];
     for (;;) {
-        int wait_ms = -1;
-        if (deadline > 0) {
-            double left = deadline - tessi_clock_ms();
-            if (left <= 0)
-                return false;
-            wait_ms = left < 1e6 ? (int)left + 1 : 1000000;
-        }
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        int ready = poll(&p, 1, wait_ms);
-        if (ready < 0 && errno != EINTR)
-            return true;
-        if (ready <= 0)
-            continue;
-        ssize_t got = read(fd, chunk, sizeof chunk);
+        ssize_t got = read(r->out, chunk, sizeof chunk);
         if (got < 0 && errno == EINTR)
             continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
         if (got <= 0)
+            break;
+        tessi_bytes_add(&r->tail, chunk, (size_t)got);
+        if (r->tail.n > 2 * r->keep)
+            tessi_bytes_keep_tail(&r->tail, r->keep);
+    }
+    close(r->out);
+    r->out = -1;
+}
+
+static void look_whether_ended(Run *r)
+{
+    pid_t ended = waitpid(r->pid, &r->status, WNOHANG);
+    r->ended = ended == r->pid || (ended < 0 && errno != EINTR);
+    r->lost = ended < 0 && r->ended;
+}
+
+/* A moment, or until there is something to read. A program ends right after it closed its outputs,
+ * unless it means to stay in the background. */
+static void wait_a_moment(Run *r)
+{
+    if (r->out >= 0) {
+        struct pollfd p = { .fd = r->out, .events = POLLIN };
+        if (poll(&p, 1, TICK_MS) > 0)
+            take_output(r);
+        return;
+    }
+    nanosleep(&(struct timespec){ .tv_nsec = r->pause_ns }, NULL);
+    if (r->pause_ns < TICK_MS * 1000000L)
+        r->pause_ns *= 2;
+}
+
+/* Whether anything of the group is left within the time. */
+static bool outlives(pid_t group, Run *r, double ms)
+{
+    const double until = tessi_clock_ms() + ms;
+    r->pause_ns = 100000;
+    for (;;) {
+        if (!r->ended)
+            look_whether_ended(r);
+        if (r->ended && kill(-group, 0) != 0)
+            return false;
+        if (tessi_clock_ms() >= until)
             return true;
-        tessi_bytes_add(tail, chunk, (size_t)got);
-        if (tail->n > 2 * keep)
-            tessi_bytes_keep_tail(tail, keep);
+        if (r->out >= 0) /* it may wait for us to read */
+            take_output(r);
+        nanosleep(&(struct timespec){ .tv_nsec = r->pause_ns }, NULL);
+        if (r->pause_ns < TICK_MS * 1000000L)
+            r->pause_ns *= 2;
     }
 }
 
-/* Like waitpid; 0 when the deadline (0 = none) came first. A program ends right after it closed its
- * outputs, unless it means to stay in the background. */
-static pid_t wait_until(pid_t pid, double deadline, int *status)
+/* Ends it and what it started: asked first, so that it can remove what it wrote. */
+static void end_group(Run *r)
 {
-    for (long pause_ns = 100000;; pause_ns = pause_ns < 50000000 ? 2 * pause_ns : pause_ns) {
-        pid_t ended = waitpid(pid, status, deadline > 0 ? WNOHANG : 0);
-        if (ended > 0 || (ended < 0 && errno != EINTR))
-            return ended;
-        if (deadline > 0 && tessi_clock_ms() >= deadline)
-            return 0;
-        if (deadline > 0)
-            nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
+    kill(-r->pid, SIGTERM);
+    if (!outlives(r->pid, r, GRACE_MS))
+        return;
+    kill(-r->pid, SIGKILL);
+    outlives(r->pid, r, GRACE_MS);
+    while (!r->ended) {
+        nanosleep(&(struct timespec){ .tv_nsec = r->pause_ns }, NULL);
+        look_whether_ended(r);
     }
 }
 
-bool tessi_process_run(const char *const *argv, const ProcessOptions *options,
-                       ProcessResult *result, Failure *f)
+/* Gathers its output until it ends. Others may hold the pipe open for longer: they are not waited for. */
+static void follow(Run *r)
 {
-    *result = (ProcessResult){ .exit_code = -1 };
-    const size_t keep = options && options->tail_bytes ? options->tail_bytes : 16384;
-    const double timeout_s = options ? options->timeout_s : 0;
+    while (!r->ended && !r->timed_out && !r->stopped) {
+        wait_a_moment(r);
+        look_whether_ended(r);
+        r->timed_out = !r->ended && r->deadline > 0 && tessi_clock_ms() >= r->deadline;
+        r->stopped = !r->ended && tessi_host_hold(r->host, 0);
+    }
+    if (!r->ended)
+        end_group(r);
+    if (r->out >= 0)
+        take_output(r);
+    if (r->out >= 0)
+        close(r->out);
+}
+
+static bool start(Run *r, const char *const *argv, const ProcessOptions *options, Failure *f)
+{
     int pipes[2];
+    if (tessi_host_hold(r->host, 0))
+        return tessi_failf(f, TESS_ERROR_FILE, "'%.200s' is not started, as this program is to end",
+                           argv[0]);
+    if (!is_told_of_children())
+        return tessi_failf(f, TESS_ERROR_FILE,
+                           "cannot run '%.200s': this program ignores the signal SIGCHLD, and so "
+                           "would not learn how that ended",
+                           argv[0]);
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return tessi_failf(f, TESS_ERROR_FILE, "cannot run '%.200s': %s", argv[0], strerror(errno));
-    pid_t pid;
-    int error = spawn(argv, pipes[1], &pid);
+    int error = spawn(argv, options ? options->tmpdir : NULL, pipes[1], &r->pid);
     close(pipes[1]);
     if (error) {
         close(pipes[0]);
         return tessi_failf(f, TESS_ERROR_FILE, "cannot run '%.200s': %s", argv[0],
                            error == ENOENT ? "no such program" : strerror(error));
     }
-    double deadline = timeout_s > 0 ? tessi_clock_ms() + timeout_s * 1e3 : 0;
-    RtBytes tail = { 0 };
-    if (!gather(pipes[0], deadline, keep, &tail)) {
-        result->timed_out = true;
-        kill(-pid, SIGKILL);
-    }
-    close(pipes[0]);
-    int status = 0;
-    pid_t ended = wait_until(pid, result->timed_out ? 0 : deadline, &status);
-    if (ended == 0) {
-        result->timed_out = true;
-        kill(-pid, SIGKILL);
-        ended = wait_until(pid, 0, &status);
-    }
-    if (ended == pid && WIFEXITED(status) && !result->timed_out)
-        result->exit_code = WEXITSTATUS(status);
-    if (ended == pid && WIFSIGNALED(status))
-        result->signal = WTERMSIG(status);
-
-    tessi_bytes_keep_tail(&tail, keep);
-    tessi_bytes_add(&tail, "", 1);
-    if (tail.failed) {
-        tessi_bytes_dispose(&tail);
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    }
-    result->output = (char *)tail.at;
-    result->n_output = tail.n - 1;
+    r->out = pipes[0];
+    fcntl(r->out, F_SETFL, O_NONBLOCK);
     return true;
+}
+
+static bool finish(Run *r, const char *name, ProcessResult *result, Failure *f)
+{
+    if (r->stopped)
+        return tessi_failf(f, TESS_ERROR_FILE, "'%.200s' was ended, as this program is to end",
+                           name);
+    if (r->lost)
+        return tessi_failf(f, TESS_ERROR_FILE,
+                           "cannot learn how '%.200s' ended: another part of this program waited "
+                           "for it, or had SIGCHLD ignored",
+                           name);
+    result->timed_out = r->timed_out;
+    if (WIFEXITED(r->status) && !r->timed_out)
+        result->exit_code = WEXITSTATUS(r->status);
+    if (WIFSIGNALED(r->status))
+        result->signal = WTERMSIG(r->status);
+    tessi_bytes_keep_tail(&r->tail, r->keep);
+    tessi_bytes_add(&r->tail, "", 1);
+    if (r->tail.failed)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    result->output = (char *)r->tail.at;
+    result->n_output = r->tail.n - 1;
+    r->tail = (RtBytes){ 0 };
+    return true;
+}
+
+bool tessi_process_run(const char *const *argv, const ProcessOptions *options,
+                       ProcessResult *result, Failure *f)
+{
+    *result = (ProcessResult){ .exit_code = -1 };
+    const double timeout_s = options ? options->timeout_s : 0;
+    Run r = { .out = -1,
+              .host = options ? options->host : NULL,
+              .keep = options && options->tail_bytes ? options->tail_bytes : 16384,
+              .pause_ns = 100000,
+              .deadline = timeout_s > 0 ? tessi_clock_ms() + timeout_s * 1e3 : 0 };
+    tessi_host_hold(r.host, 1);
+    bool ok = start(&r, argv, options, f);
+    if (ok) {
+        follow(&r);
+        ok = finish(&r, argv[0], result, f);
+    }
+    tessi_bytes_dispose(&r.tail);
+    tessi_host_hold(r.host, -1);
+    return ok;
 }
 
 void tessi_process_result_dispose(ProcessResult *r)

@@ -3,10 +3,13 @@
 #define TESSERA_RT_PROCESS_H
 
 #include "base/base.h"
+#include "rt/host.h"
 
 typedef struct ProcessOptions {
-    double timeout_s;  /* 0 = none; then the program and what it started are killed */
-    size_t tail_bytes; /* how much of the end of its output is kept; 0 = 16 KiB */
+    double timeout_s;   /* 0 = none; then the program and what it started are ended */
+    size_t tail_bytes;  /* how much of the end of its output is kept; 0 = 16 KiB */
+    const char *tmpdir; /* its TMPDIR; NULL: ours */
+    const RtHost *host; /* asked whether to go on; may be NULL */
 } ProcessOptions;
 
 typedef struct ProcessResult {
@@ -18,8 +21,9 @@ typedef struct ProcessResult {
 } ProcessResult;
 
 /* Runs argv (argv[0] looked up on PATH, NULL at the end) to its end, with nothing to read on
- * standard input. False when it could not be started, with a sentence that names it; how it ended
- * is in *result, disposed by the caller after success. */
+ * standard input; what it started and left behind is not waited for. False with a sentence that
+ * names it when it could not be started, when the host wants to stop, or when nobody can know how
+ * it ended; else that is in *result, disposed by the caller. */
 bool tessi_process_run(const char *const *argv, const ProcessOptions *options,
                        ProcessResult *result, Failure *f);
 void tessi_process_result_dispose(ProcessResult *r);

@@ -1,9 +1,11 @@
 /* The public interface: signatures, binding and its refusals, results in the caller's memory, constants that compile again. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -330,6 +332,79 @@ static void test_wrong_calls(void **state)
     tess_program_free(p);
 }
 
+/* ---- Surroundings ---- */
+
+typedef struct Told {
+    int times;
+    char last[600];
+} Told;
+
+static void take_note(void *user, const char *sentence)
+{
+    Told *told = user;
+    told->times++;
+    snprintf(told->last, sizeof told->last, "%s", sentence);
+}
+
+static tess_status run_auto(Told *told, char error[600])
+{
+    tess_options o;
+    tess_options_init(&o);
+    o.cache = "";
+    o.note = take_note;
+    o.user = told;
+    tess_program *p = NULL;
+    assert_int_equal(tess_compile(scale_text, strlen(scale_text), "t.tess", &o, &p, NULL), TESS_OK);
+    tess_args *a = args_of(p);
+    float in[2] = { 1, 2 };
+    int64_t shape[2] = { 1, 2 };
+    DLTensor ti = tensor(in, shape, 2);
+    tess_status status = TESS_OK;
+    assert_int_equal(tess_args_image(a, "a", &ti), TESS_OK);
+    assert_int_equal(tess_args_scalar(a, "n", 1), TESS_OK);
+    for (int i = 0; i < 2; i++)
+        status = tess_run(p, a, NULL);
+    snprintf(error, 600, "%s", tess_args_error(a));
+    tess_timing t = { .struct_size = sizeof t };
+    assert_int_equal(tess_args_timing(a, &t), TESS_OK);
+    assert_string_equal(t.target, status == TESS_OK ? "interp" : "c");
+    tess_args_free(a);
+    tess_program_free(p);
+    return status;
+}
+
+/* `auto` interprets where there is no compiler at all, and says so; every other fault is one. */
+static void test_auto_says_what_is_missing(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH")), error[600];
+    Told told = { 0 };
+    setenv("PATH", "/no/such/place", 1);
+    unsetenv("TESSERA_CC");
+    assert_int_equal(run_auto(&told, error), TESS_OK);
+    assert_int_equal(told.times, 1);
+    assert_non_null(strstr(told.last, "there is no C compiler"));
+    setenv("TESSERA_CC", "gcc-of-nobody", 1);
+    assert_int_equal(run_auto(&told, error), TESS_ERROR_COMPILER);
+    assert_string_equal(error, "there is no C compiler 'gcc-of-nobody', which TESSERA_CC names");
+    unsetenv("TESSERA_CC");
+    setenv("PATH", path, 1);
+    char *tmpdir = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    setenv("TMPDIR", "/no/such/place", 1);
+    assert_int_not_equal(run_auto(&told, error), TESS_OK);
+    assert_non_null(strstr(error, "'/no/such/place', which TMPDIR names"));
+    unsetenv("TMPDIR");
+    if (tmpdir)
+        setenv("TMPDIR", tmpdir, 1);
+    signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(run_auto(&told, error), TESS_ERROR_COMPILER);
+    assert_non_null(strstr(error, "SIGCHLD"));
+    signal(SIGCHLD, SIG_DFL);
+    assert_int_equal(told.times, 1);
+    free(tmpdir);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_constants_compile_again),
         cmocka_unit_test(test_mask_of_open_size),
         cmocka_unit_test(test_wrong_calls),
+        cmocka_unit_test(test_auto_says_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

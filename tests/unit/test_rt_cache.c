@@ -25,7 +25,7 @@ static RtCache cache;
 static int open_cache(void **state)
 {
     (void)state;
-    if (!tessi_temp_dir(&dir, NULL))
+    if (!tessi_temp_dir(NULL, &dir, NULL))
         return -1;
     tessi_cache_open(&cache, dir);
     return cache.dir ? 0 : -1;
@@ -35,7 +35,7 @@ static int close_cache(void **state)
 {
     (void)state;
     tessi_cache_dispose(&cache);
-    tessi_temp_dir_remove(dir);
+    tessi_temp_dir_remove(NULL, dir);
     free(dir);
     return 0;
 }
@@ -55,64 +55,95 @@ static TESS_NORETURN void out_of_memory(void *user)
 
 /* ---- Cache ---- */
 
+/* Where that entry lies; owned by the caller (free). */
+static char *path_of(const char *text, const char *suffix)
+{
+    char name[CACHE_NAME];
+    tessi_cache_name(key_of(text), suffix, name);
+    return tessi_path_join(cache.dir, name);
+}
+
+static bool is_there(const char *text, const char *suffix)
+{
+    size_t n;
+    char *data = tessi_cache_read(&cache, key_of(text), suffix, &n);
+    const int fd = tessi_cache_find(&cache, key_of(text), suffix);
+    assert_int_equal(data != NULL, fd >= 0);
+    if (fd >= 0)
+        close(fd);
+    free(data);
+    return fd >= 0;
+}
+
 static void test_keys(void **state)
 {
     (void)state;
-    CacheKey a = key_of("ab"), b = key_of("ac"), split = key_of("a");
+    char a[CACHE_NAME], b[CACHE_NAME];
+    CacheKey split = key_of("a");
     tessi_cache_key_add_text(&split, "b");
-    assert_true(a.hash[0] != a.hash[1]);
-    assert_true(a.hash[0] != b.hash[0] && a.hash[1] != b.hash[1]);
-    assert_true(a.hash[0] != split.hash[0]); /* "ab" is not "a", "b" */
-    CacheKey again = key_of("ab");
-    assert_memory_equal(&a, &again, sizeof a);
+    tessi_cache_name(key_of("ab"), ".so", a);
+    assert_int_equal(strlen(a), 2 * DIGEST_BYTES + 3);
+    tessi_cache_name(key_of("ab"), ".so", b);
+    assert_string_equal(a, b);
+    tessi_cache_name(key_of("ac"), ".so", b);
+    assert_string_not_equal(a, b);
+    tessi_cache_name(split, ".so", b); /* "ab" is not "a", "b" */
+    assert_string_not_equal(a, b);
 }
 
 static void test_insert_and_find(void **state)
 {
     (void)state;
     size_t n = 0;
-    assert_null(tessi_cache_find(&cache, key_of("x"), ".so", &n));
-    char *path = tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4);
-    assert_non_null(path);
-    char *found = tessi_cache_find(&cache, key_of("x"), ".so", &n);
-    assert_string_equal(found, path);
+    assert_false(is_there("x", ".so"));
+    assert_true(tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4));
+    char *data = tessi_cache_read(&cache, key_of("x"), ".so", &n);
+    assert_non_null(data);
     assert_int_equal(n, 4);
-    uint8_t *data;
-    size_t size;
-    assert_true(tessi_file_read(found, 0, &data, &size, NULL));
-    assert_memory_equal(data, "data", 4);
-    assert_null(tessi_cache_find(&cache, key_of("x"), ".cc", &n));
-    assert_null(tessi_cache_find(&cache, key_of("y"), ".so", &n));
+    assert_string_equal(data, "data"); /* with a NUL behind */
+    assert_true(is_there("x", ".so"));
+    assert_false(is_there("x", ".cc"));
+    assert_false(is_there("y", ".so"));
     free(data);
-    free(found);
-    free(path);
+}
+
+/* Writes bytes in the place of an entry, as only its owner could. */
+static void spoil(const char *path, const void *data, size_t n)
+{
+    assert_true(tessi_file_write(path, data, n, NULL));
+    assert_int_equal(chmod(path, 0600), 0);
 }
 
 static void test_spoiled_entries_are_removed(void **state)
 {
     (void)state;
-    for (size_t keep = 0; keep < 4 + 32; keep++) { /* every truncation, then every changed byte */
+    enum { TRAILER = 8 + 8 + DIGEST_BYTES };
+    char *path = path_of("x", ".so"), *other = path_of("y", ".so"), *suffix = path_of("x", ".cc");
+    for (size_t keep = 0; keep < 4 + TRAILER;
+         keep++) { /* every truncation, then every changed byte */
         for (int change = 0; change < 2; change++) {
-            char *path = tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4);
             uint8_t *data;
             size_t size;
+            assert_true(tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4));
             assert_true(tessi_file_read(path, 0, &data, &size, NULL));
-            assert_int_equal(size, 4 + 32);
+            assert_int_equal(size, 4 + TRAILER);
             data[keep] ^= 4;
-            assert_true(tessi_file_write(path, data, change ? size : keep, NULL));
-            assert_null(tessi_cache_find(&cache, key_of("x"), ".so", NULL));
+            spoil(path, data, change ? size : keep);
+            assert_false(is_there("x", ".so"));
             assert_false(tessi_file_exists(path));
             free(data);
-            free(path);
         }
     }
     /* An entry under another's name. */
-    char *path = tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4);
-    char *other = tessi_cache_insert(&cache, key_of("y"), ".so", "data", 4);
+    assert_true(tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4));
     assert_int_equal(rename(path, other), 0);
-    assert_null(tessi_cache_find(&cache, key_of("y"), ".so", NULL));
+    assert_false(is_there("y", ".so"));
+    assert_true(tessi_cache_insert(&cache, key_of("x"), ".so", "data", 4));
+    assert_int_equal(rename(path, suffix), 0);
+    assert_false(is_there("x", ".cc"));
     free(path);
     free(other);
+    free(suffix);
 }
 
 static void test_no_cache(void **state)
@@ -122,32 +153,16 @@ static void test_no_cache(void **state)
     for (size_t i = 0; i < 2; i++) {
         RtCache none;
         tessi_cache_open(&none, dirs[i]);
+        size_t n;
         assert_null(none.dir);
-        assert_null(tessi_cache_insert(&none, key_of("x"), ".so", "data", 4));
-        assert_null(tessi_cache_find(&none, key_of("x"), ".so", NULL));
+        assert_int_equal(none.refused.status != 0, i != 0); /* none was wanted: nothing to say */
+        assert_false(tessi_cache_insert(&none, key_of("x"), ".so", "data", 4));
+        assert_int_equal(tessi_cache_find(&none, key_of("x"), ".so"), -1);
+        assert_null(tessi_cache_read(&none, key_of("x"), ".so", &n));
         tessi_cache_prune(&none, 0);
         tessi_cache_dispose(&none);
     }
-    assert_null(tessi_cache_find(NULL, key_of("x"), ".so", NULL));
-}
-
-static void test_environment_names_the_cache(void **state)
-{
-    (void)state;
-    RtCache c;
-    char *inner = tessi_path_join(dir, "tessera");
-    setenv("TESSERA_CACHE", dir, 1);
-    tessi_cache_open(&c, NULL);
-    assert_string_equal(c.dir, dir);
-    tessi_cache_dispose(&c);
-    unsetenv("TESSERA_CACHE");
-    setenv("XDG_CACHE_HOME", dir, 1);
-    tessi_cache_open(&c, NULL);
-    assert_string_equal(c.dir, inner);
-    assert_true(tessi_dir_exists(inner));
-    tessi_cache_dispose(&c);
-    rmdir(inner);
-    free(inner);
+    assert_int_equal(tessi_cache_find(NULL, key_of("x"), ".so"), -1);
 }
 
 static void test_prune_removes_the_oldest(void **state)
@@ -156,7 +171,8 @@ static void test_prune_removes_the_oldest(void **state)
     char *paths[4], name[8] = "0";
     static char data[1000];
     for (int i = 0; i < 4; i++, name[0]++) {
-        paths[i] = tessi_cache_insert(&cache, key_of(name), ".so", data, sizeof data);
+        assert_true(tessi_cache_insert(&cache, key_of(name), ".so", data, sizeof data));
+        paths[i] = path_of(name, ".so");
         /* 1 is the oldest, then 2, 3; 0 was used last. */
         struct timespec used[2] = { { 0 }, { .tv_sec = 1000000 + (i ? i : 9) } };
         assert_int_equal(utimensat(AT_FDCWD, paths[i], used, 0), 0);
@@ -185,7 +201,7 @@ static CcTool tool_or_skip(void)
 {
     CcTool tool;
     Failure f = { 0 };
-    if (!tessi_cc_find(NULL, &cache, &tool, &f)) {
+    if (!tessi_cc_find(NULL, &cache, NULL, &tool, &f)) {
         assert_int_equal(f.status, TESS_ERROR_COMPILER);
         skip();
     }
@@ -197,11 +213,11 @@ static void test_compiler_is_remembered(void **state)
     (void)state;
     CcTool tool = tool_or_skip(), again;
     assert_true(*tool.version);
-    assert_true(tessi_cc_find(NULL, &cache, &again, NULL));
+    assert_true(tessi_cc_find(NULL, &cache, NULL, &again, NULL));
     assert_string_equal(again.path, tool.path);
     assert_string_equal(again.version, tool.version);
-    assert_true(again.identity == tool.identity && again.openmp == tool.openmp
-                && again.native == tool.native);
+    assert_memory_equal(&again.identity, &tool.identity, sizeof tool.identity);
+    assert_true(again.openmp == tool.openmp && again.native == tool.native);
     tessi_cc_dispose(&tool);
     tessi_cc_dispose(&again);
 }
@@ -211,16 +227,16 @@ static void test_missing_and_false_compilers(void **state)
     (void)state;
     CcTool tool;
     Failure f = { 0 };
-    assert_false(tessi_cc_find("no-such-compiler", NULL, &tool, &f));
+    assert_false(tessi_cc_find("no-such-compiler", NULL, NULL, &tool, &f));
     assert_int_equal(f.status, TESS_ERROR_COMPILER);
     assert_string_equal(f.text, "there is no C compiler 'no-such-compiler'");
     setenv("TESSERA_CC", "/no/such/cc", 1);
-    assert_false(tessi_cc_find(NULL, NULL, &tool, &f));
+    assert_false(tessi_cc_find(NULL, NULL, NULL, &tool, &f));
     unsetenv("TESSERA_CC");
     assert_non_null(strstr(f.text, "which TESSERA_CC names"));
-    assert_false(tessi_cc_find("true", NULL, &tool, &f)); /* runs, but compiles nothing */
+    assert_false(tessi_cc_find("true", NULL, NULL, &tool, &f)); /* runs, but compiles nothing */
     assert_int_equal(f.status, TESS_ERROR_COMPILER);
-    assert_false(tessi_cc_find("false", NULL, &tool, &f));
+    assert_false(tessi_cc_find("false", NULL, NULL, &tool, &f));
     assert_non_null(strstr(f.text, "is it a C compiler?"));
     assert_null(tool.path);
 }
@@ -274,6 +290,14 @@ static void test_kernels(void **state)
     /* Without a cache. */
     job.cache = NULL;
     assert_int_equal(call(&job, 3, false), 6);
+    /* For a processor that nobody can tell from others nothing is kept, and nothing taken. */
+    job.cache = &cache;
+    const int entries = count_entries(".so");
+    tool.knows_cpu = false;
+    assert_int_equal(call(&job, 3, false), 6);
+    job.c_text = "int twice(int x) { return x + x; }";
+    assert_int_equal(call(&job, 3, false), 6);
+    assert_int_equal(count_entries(".so"), entries);
     tessi_cc_dispose(&tool);
 }
 
@@ -401,7 +425,6 @@ int main(void)
         TEST(test_insert_and_find),
         TEST(test_spoiled_entries_are_removed),
         TEST(test_no_cache),
-        TEST(test_environment_names_the_cache),
         TEST(test_prune_removes_the_oldest),
         TEST(test_compiler_is_remembered),
         TEST(test_missing_and_false_compilers),

@@ -153,7 +153,7 @@ static void test_kernel_cache_and_threads(void **state)
     (void)state;
     need_device();
     char *dir;
-    OK(tessi_temp_dir(&dir, &f));
+    OK(tessi_temp_dir(NULL, &dir, &f));
     RtCache cache;
     tessi_cache_open(&cache, dir);
     for (int round = 0; round < 2; round++) {
@@ -178,7 +178,7 @@ static void test_kernel_cache_and_threads(void **state)
         tessi_device_module_free(d, m);
     }
     tessi_cache_dispose(&cache);
-    tessi_temp_dir_remove(dir);
+    tessi_temp_dir_remove(NULL, dir);
     free(dir);
 }
 

@@ -97,14 +97,14 @@ static bool through_file(const char *suffix, const RtImage *image, RtImage *back
                          int64_t *n_saturated, Failure *f)
 {
     char *dir, name[32] = "image";
-    assert_true(tessi_temp_dir(&dir, f));
+    assert_true(tessi_temp_dir(NULL, &dir, f));
     strcat(name, suffix);
     char *path = tessi_path_join(dir, name);
     bool ok = tessi_image_write(path, image, n_saturated, f);
     assert_int_equal(ok, tessi_file_exists(path));
     if (ok)
         assert_true(tessi_image_read(path, back, f));
-    tessi_temp_dir_remove(dir);
+    tessi_temp_dir_remove(NULL, dir);
     assert_false(tessi_dir_exists(dir)); /* nothing else was left there */
     free(path);
     free(dir);

@@ -1,0 +1,56 @@
+/* Being ended by a signal: what would leave something behind is ended first. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static volatile sig_atomic_t asked; /* the signal that wants us to end; 0: none */
+static atomic_int held;             /* spans of work that must not be cut off */
+
+/* As if the signal had not been caught; the first process of a container has to do it itself. */
+static void end(int sig)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    signal(sig, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(sig);
+    _exit(128 + sig);
+}
+
+/* The second time nothing is waited for. */
+static void on_signal(int sig)
+{
+    const bool again = asked != 0;
+    asked = sig;
+    if (again || !atomic_load(&held))
+        end(sig);
+}
+
+int cli_hold(void *user, int change)
+{
+    (void)user;
+    const int now = atomic_fetch_add(&held, change) + change;
+    if (asked && !now)
+        end(asked);
+    return asked;
+}
+
+bool cli_is_ending(void)
+{
+    return asked != 0;
+}
+
+void cli_catch_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    signal(SIGCHLD, SIG_DFL); /* who started us may have it ignored; we want to hear of compilers */
+}
