@@ -167,7 +167,7 @@ void tessi_c_place(CWriter *w, LBufferId id, const LExprId *index)
     }
 }
 
-static void load(CWriter *w, const LExpr *e, int around)
+static int load(CWriter *w, const LExpr *e)
 {
     const LBuffer *b = &w->p->buffers.at[e->buffer.v];
     const char *convert =
@@ -179,11 +179,9 @@ static void load(CWriter *w, const LExpr *e, int around)
     bool any_bool = !convert && b->type == TYPE_BOOL && b->kind == LBUF_INPUT;
     if (convert)
         tessi_text_addf(&w->line, "%s(", convert);
-    if (any_bool && around > C_LOOSE)
-        tessi_text_add(&w->line, "(");
     tessi_c_place(w, e->buffer, e->arg);
-    tessi_text_add(&w->line, any_bool ? " != 0" : "");
-    tessi_text_add(&w->line, convert || (any_bool && around > C_LOOSE) ? ")" : "");
+    tessi_text_add(&w->line, any_bool ? " != 0" : convert ? ")" : "");
+    return any_bool ? C_COMPARE : C_PRIMARY;
 }
 
 /* ---- Operators ---------------------------------------------------------------------------------------------------------------- */
@@ -214,32 +212,22 @@ static bool is_bitwise(Op op)
     return op == OP_AND || op == OP_OR || op == OP_XOR;
 }
 
-static void binary(CWriter *w, const LExpr *e, int around)
+static int binary(CWriter *w, const LExpr *e)
 {
-    static const int strength[N_OPS] = {
-        [OP_MUL] = C_PRODUCT, [OP_DIV] = C_PRODUCT, [OP_MOD] = C_PRODUCT,
-        [OP_ADD] = C_SUM,     [OP_SUB] = C_SUM,     [OP_EQ] = C_COMPARE,
-        [OP_NE] = C_COMPARE,  [OP_LT] = C_COMPARE,  [OP_LE] = C_COMPARE
-    };
-    int own = strength[e->op], left = own, right = own + 1;
-    if (own == C_COMPARE)
-        left = right = C_SUM;
-    if (!own) { /* & | ^: everything beside them in parentheses, except a chain of the same */
-        const LExpr *first = tessi_lexpr(w->p, e->arg[0]);
-        own = C_LOOSE + 1;
-        left = first->kind == LEXPR_OP && first->op == e->op ? own : C_UNARY;
-        right = C_UNARY;
-    }
+    const char *sign = tessi_op_info(e->op)->infix;
+    CInfix infix = tessi_c_infix(sign);
+    const LExpr *first = tessi_lexpr(w->p, e->arg[0]);
+    if (infix.own == C_BITS && first->kind == LEXPR_OP && first->op == e->op)
+        infix.left = C_BITS; /* a chain of the same */
     long long positive;
-    tessi_text_add(&w->line, own < around ? "(" : "");
-    tessi_c_expr(w, e->arg[0], left);
+    tessi_c_expr(w, e->arg[0], infix.left);
     if (subtracts(w, e, &positive)) {
         tessi_text_addf(&w->line, " - %lld", positive);
     } else {
-        tessi_text_addf(&w->line, " %s ", tessi_op_info(e->op)->infix);
-        tessi_c_expr(w, e->arg[1], right);
+        tessi_text_addf(&w->line, " %s ", sign);
+        tessi_c_expr(w, e->arg[1], infix.right);
     }
-    tessi_text_add(&w->line, own < around ? ")" : "");
+    return infix.own;
 }
 
 static bool has_temporary(const CWriter *w, LExprId id)
@@ -265,7 +253,7 @@ const char *tessi_c_function(const CWriter *w, const LExpr *e)
     return tessi_op_info(e->op)->name;
 }
 
-static void operation(CWriter *w, const LExpr *e, int around)
+static int operation(CWriter *w, const LExpr *e)
 {
     const OpInfo *info = tessi_op_info(e->op);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
@@ -278,24 +266,22 @@ static void operation(CWriter *w, const LExpr *e, int around)
                             tessi_type_info(operands)->brief);
         }
         arguments(w, e);
-        return;
+        return C_PRIMARY;
     }
     if (e->n_args == 1) {
-        tessi_text_addf(&w->line, "%s%s", C_UNARY < around ? "(" : "", info->infix);
+        tessi_text_add(&w->line, info->infix);
         tessi_c_expr(w, e->arg[0], C_PRIMARY);
-        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
-        return;
+        return C_UNARY;
     }
     /* C computes narrow integers as int. */
     bool narrow =
         is_bitwise(e->op) && tessi_type_info(operands)->bytes < 4 && operands != TYPE_BOOL;
-    if (narrow) {
-        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(w, operands));
-        binary(w, e, C_PRIMARY);
-        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
-    } else {
-        binary(w, e, around);
-    }
+    if (!narrow)
+        return binary(w, e);
+    tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, operands));
+    const size_t from = w->line.n;
+    tessi_c_enclose(w, from, binary(w, e), C_PRIMARY);
+    return C_UNARY;
 }
 
 /* sat of such a root to a byte, which is printed where it stands: the shorter form need not be exact. */
@@ -306,15 +292,14 @@ static bool is_root_of_byte(const CWriter *w, const LExpr *e)
            && root->kind == LEXPR_OP && is_whole_root(w, root) && !has_temporary(w, e->arg[0]);
 }
 
-static void conversion(CWriter *w, const LExpr *e, int around)
+static int conversion(CWriter *w, const LExpr *e)
 {
     bool to_f16 = e->kind == LEXPR_CAST && e->ref == LCAST_ROUNDS_TO_F16;
     ScalarType to = to_f16 ? TYPE_F16 : e->type, from = tessi_lexpr(w->p, e->arg[0])->type;
     if (e->kind == LEXPR_CAST && tessi_cast_is_plain(to, from)) {
-        tessi_text_addf(&w->line, "%s(%s)", C_UNARY < around ? "(" : "", tessi_c_type(w, to));
+        tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, to));
         tessi_c_expr(w, e->arg[0], C_UNARY);
-        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
-        return;
+        return C_UNARY;
     }
     tessi_text_addf(&w->line, "tess_%s%s_from_%s", e->kind == LEXPR_SAT ? "sat_" : "",
                     tessi_type_info(to)->brief, tessi_type_info(from)->brief);
@@ -322,19 +307,18 @@ static void conversion(CWriter *w, const LExpr *e, int around)
         tessi_text_add(&w->line, "(tess_sqrt_byte_f32");
         arguments(w, tessi_lexpr(w->p, e->arg[0]));
         tessi_text_add(&w->line, ")");
-        return;
+    } else {
+        arguments(w, e);
     }
-    arguments(w, e);
+    return C_PRIMARY;
 }
 
-static void constant(CWriter *w, const LExpr *e, int around)
+static int constant(CWriter *w, const LExpr *e)
 {
     bool negative = tessi_is_real(e->type) ? signbit(e->value.f) != 0 : e->value.i < 0;
     bool cast = e->type == TYPE_F64 && !isfinite(e->value.f);
-    bool parentheses = (negative || cast) && around > C_UNARY;
-    tessi_text_add(&w->line, parentheses ? "(" : "");
     tessi_c_constant(&w->line, e->type, e->value);
-    tessi_text_add(&w->line, parentheses ? ")" : "");
+    return negative || cast ? C_UNARY : C_PRIMARY;
 }
 
 const char *tessi_c_var(const CWriter *w, LVarId v)
@@ -344,15 +328,15 @@ const char *tessi_c_var(const CWriter *w, LVarId v)
                                                        : w->var[v.v];
 }
 
-void tessi_c_expr(CWriter *w, LExprId id, int around)
+int tessi_c_append(CWriter *w, LExprId id)
 {
     if (has_temporary(w, id)) {
         tessi_text_add(&w->line, w->temporary[id.v]);
-        return;
+        return C_PRIMARY;
     }
     const LExpr *e = tessi_lexpr(w->p, id);
     switch (e->kind) {
-    case LEXPR_CONST: constant(w, e, around); break;
+    case LEXPR_CONST: return constant(w, e);
     case LEXPR_VAR: tessi_text_add(&w->line, tessi_c_var(w, e->var)); break;
     case LEXPR_PARAM:
         w->param_used[e->ref] = true;
@@ -362,9 +346,16 @@ void tessi_c_expr(CWriter *w, LExprId id, int around)
         w->scalar_used[e->ref] = true;
         tessi_text_add(&w->line, w->scalar[e->ref]);
         break;
-    case LEXPR_LOAD: load(w, e, around); break;
-    case LEXPR_OP: operation(w, e, around); break;
+    case LEXPR_LOAD: return load(w, e);
+    case LEXPR_OP: return operation(w, e);
     case LEXPR_CAST:
-    case LEXPR_SAT: conversion(w, e, around); break;
+    case LEXPR_SAT: return conversion(w, e);
     }
+    return C_PRIMARY;
+}
+
+void tessi_c_expr(CWriter *w, LExprId id, int around)
+{
+    const size_t from = w->line.n;
+    tessi_c_enclose(w, from, tessi_c_append(w, id), around);
 }

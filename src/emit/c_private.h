@@ -147,11 +147,42 @@ void tessi_c_comment(CWriter *w, const char *text);
 uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n);
 void tessi_c_temporaries(CWriter *w);
 
+/* ---- c_join.c ---- */
+/* How strongly an expression binds: what asks for more has to be given parentheses. */
+enum {
+    C_LOOSE = 0,
+    C_BITS = 1,
+    C_COMPARE = 5,
+    C_SUM = 7,
+    C_PRODUCT = 8,
+    C_UNARY = 9,
+    C_PRIMARY = 10
+};
+/* An operator between two operands: how it binds, and what it asks of them. */
+typedef struct CInfix {
+    int own, left, right;
+} CInfix;
+CInfix tessi_c_infix(const char *sign);
+/* A printed expression. It gets into other text by tessi_c_inside alone, or where anything may stand. */
+typedef struct CText {
+    const char *text;
+    int binds;
+} CText;
+CText tessi_c_word(const char *text); /* a name, a number, a call */
+CText tessi_c_join(const CWriter *w, CText a, const char *sign, CText b);
+/* The text for a place that asks for `around`. */
+const char *tessi_c_inside(const CWriter *w, CText x, int around);
+/* The expression, apart from the line being put together. */
+CText tessi_c_printed(CWriter *w, LExprId id);
+/* Puts what stands in w->line from `from` on into parentheses, unless it binds as strongly as is asked for. */
+void tessi_c_enclose(CWriter *w, size_t from, int binds, int around);
+
 /* ---- c_expr.c ---- */
-enum { C_LOOSE = 0, C_COMPARE = 5, C_SUM = 7, C_PRODUCT = 8, C_UNARY = 9, C_PRIMARY = 10 };
 const char *tessi_c_type(const CWriter *w, ScalarType t); /* of a value */
 const char *tessi_c_element(ScalarType t);                /* of a stored element */
-/* Appends the expression to w->line; `around` is the binding strength of what stands around it. */
+/* Appends the expression to w->line and says how strongly it binds. */
+int tessi_c_append(CWriter *w, LExprId id);
+/* Appends it for a place that asks for `around`. */
 void tessi_c_expr(CWriter *w, LExprId id, int around);
 void tessi_c_constant(Text *out, ScalarType t, Value v);
 /* Appends the element as an lvalue; for a channel of a mixed pixel, its address. */
@@ -195,10 +226,8 @@ const char *tessi_gpu_vector_element(ScalarType t);
 bool tessi_gpu_is_shared(const CWriter *w, LBufferId b);
 /* Plans and writes the temporaries of a statement. */
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);
-/* The text of an expression, apart from the line being put together. */
-const char *tessi_c_printed(CWriter *w, LExprId id, int around);
 /* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better not. */
-const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name);
+CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name);
 
 /* ---- c_vector_check.c ---- */
 /* Whether the loop can be printed in vectors; then w->vector describes it. */
@@ -239,7 +268,7 @@ bool tessi_c_vector_row(CWriter *w, const LExpr *load);
 /* Whether the loop, which may compute points twice, has windows along the row that neighbouring vectors share the pixels of. */
 bool tessi_c_vector_slides(CWriter *w, const LStmt *loop);
 /* Writes such a loop over points, of which there are as many as a vector has lanes, or more. */
-void tessi_c_vector_slide(CWriter *w, const LStmt *loop, const char *begin, const char *end);
+void tessi_c_vector_slide(CWriter *w, const LStmt *loop, CText begin, CText end);
 
 /* ---- c_vector_pairs.c ---- */
 /* Whether two copies of the loop can be the even and the odd ones of bytes. */

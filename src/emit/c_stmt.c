@@ -53,27 +53,17 @@ static bool is_plain_bound(const CWriter *w, LExprId id, int *room)
     return true;
 }
 
-const char *tessi_c_printed(CWriter *w, LExprId id, int around)
-{
-    Text line = w->line;
-    tessi_text_init(&w->line, w->arena);
-    tessi_c_expr(w, id, around);
-    const char *text = tessi_text_str(&w->line);
-    w->line = line;
-    return text;
-}
-
-const char *tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name)
+CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name)
 {
     enum { LONGEST_BOUND = 3 }; /* nodes */
     int room = LONGEST_BOUND;
+    const CText value = tessi_c_printed(w, bound);
     if (is_plain_bound(w, bound, &room))
-        return tessi_c_printed(w, bound, C_SUM);
+        return value;
     const char *var = w->p->vars.at[loop->var.v].name;
-    const char *text = tessi_c_printed(w, bound, C_LOOSE);
     name = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_%s", var ? var : "", name));
-    tessi_c_line(w, "const %s %s = %s;", tessi_c_type(w, TYPE_INDEX), name, text);
-    return name;
+    tessi_c_line(w, "const %s %s = %s;", tessi_c_type(w, TYPE_INDEX), name, value.text);
+    return tessi_c_word(name);
 }
 
 static void inner_block(CWriter *w, const LBlock *block)
@@ -111,7 +101,7 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, 2);
     if (simd && !parallel && tessi_c_vector_loop(w, s))
         return;
-    const char *begin = tessi_c_printed(w, s->a, C_LOOSE), *end = tessi_c_bound(w, s, s->b, "end");
+    const CText begin = tessi_c_printed(w, s->a), end = tessi_c_bound(w, s, s->b, "end");
     if (parallel || simd)
         tessi_c_line(w, "%s",
                      parallel && simd ? "TESS_PARALLEL_SIMD"
@@ -127,8 +117,8 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
     const char *step =
         s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
-    tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin, v,
-                 end, v, step);
+    tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin.text,
+                 v, tessi_c_inside(w, end, C_SUM), v, step);
     const bool streamed = w->streamed, in_parallel = w->in_parallel;
     w->streamed = false;
     w->in_parallel = parallel || in_parallel;
@@ -193,10 +183,9 @@ static void definition(CWriter *w, const LStmt *s)
     const bool after = w->gpu && s->b.v;
     tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, after ? 2 : 1);
     const LVar *x = &w->p->vars.at[s->var.v];
-    const char *value = tessi_c_printed(w, s->a, C_LOOSE);
+    const char *value = tessi_c_printed(w, s->a).text;
     if (after)
-        value =
-            tessi_sprintf(w->arena, "TESS_AFTER(%s, %s)", value, tessi_c_printed(w, s->b, C_LOOSE));
+        value = tessi_sprintf(w->arena, "TESS_AFTER(%s, %s)", value, tessi_c_printed(w, s->b).text);
     if (!w->needs.var[s->var.v]) {
         tessi_c_line(w, "TESS_KEEP(%s);", value);
         return;

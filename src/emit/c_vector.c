@@ -193,13 +193,14 @@ static void vectors(CWriter *w, const LStmt *loop, const char *x)
 }
 
 /* Point by point, from where the loop variable stands or from `begin`. */
-static void points(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+static void points(CWriter *w, const LStmt *loop, CText begin, CText end)
 {
     const LStmt *in = w->vector.loop;
     uint32_t mark = tessi_c_names_mark(w->names);
     w->vector.loop = NULL;
     const char *x = w->var[loop->var.v] = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
-    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s++) {", x, begin, x, end, x);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s++) {", x, begin.text, x,
+                 tessi_c_inside(w, end, C_SUM), x);
     body(w, loop);
     tessi_c_line(w, "}");
     w->vector.loop = in;
@@ -207,9 +208,22 @@ static void points(CWriter *w, const LStmt *loop, const char *begin, const char 
 }
 
 /* The number of points. */
-static const char *extent(CWriter *w, const char *begin, const char *end)
+static CText extent(const CWriter *w, CText begin, CText end)
 {
-    return tessi_streq(begin, "0") ? end : tessi_sprintf(w->arena, "%s - %s", end, begin);
+    return tessi_streq(begin.text, "0") ? end : tessi_c_join(w, end, "-", begin);
+}
+
+/* The number of lanes. */
+static CText lanes(const CWriter *w)
+{
+    return tessi_c_word(tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w)));
+}
+
+/* The points of n vectors side by side. */
+static CText step_of(const CWriter *w, uint32_t n)
+{
+    const CText count = tessi_c_word(tessi_sprintf(w->arena, "%u", n));
+    return n > 1 ? tessi_c_join(w, count, "*", lanes(w)) : lanes(w);
 }
 
 static bool streams(const LBlock *block)
@@ -222,43 +236,48 @@ static bool streams(const LBlock *block)
     return false;
 }
 
+/* Where the whole vector of the row begins that x stands in; x may be below 0. */
+static CText vector_before(const CWriter *w, CText x)
+{
+    if (tessi_streq(x.text, "0"))
+        return x;
+    const char *rest = tessi_sprintf(w->arena, "tess_floormod_idx(%s, %s)", x.text, lanes(w).text);
+    return tessi_c_join(w, x, "-", tessi_c_word(rest));
+}
+
 /* x = begin, begin + step, ...; the last one is end - step. Where stores bypass the caches, or rows are read at several places, all but
  * the first and the last stand at whole vectors of a row. */
-static void steps(CWriter *w, const LStmt *loop, const char *begin, const char *end,
-                  const char *step)
+static void steps(CWriter *w, const LStmt *loop, CText begin, CText end, CText step)
 {
     uint32_t mark = tessi_c_names_mark(w->names);
     const char *at = tessi_c_name(w->names, "at");
     const char *x = tessi_c_name(w->names, w->p->vars.at[loop->var.v].name);
-    if (streams(&loop->body) || tessi_c_vector_has_rows(w)) {
-        tessi_c_line(w, "for (ptrdiff_t %s = %s - %s %% TESS_LANES_%s; %s < %s; %s += %s) {", at,
-                     begin, begin, tessi_c_lanes(w), at, end, at, step);
-        w->indent++;
-        tessi_c_line(w, "const ptrdiff_t %s = tess_max_idx(tess_min_idx(%s, %s - %s), %s);", x, at,
-                     end, step, begin);
-    } else {
-        tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", at, begin, at, end, at,
-                     step);
-        w->indent++;
-        tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s - %s);", x, at, end, step);
-    }
+    const bool aligned = streams(&loop->body) || tessi_c_vector_has_rows(w);
+    const CText from = aligned ? vector_before(w, begin) : begin;
+    const char *last = tessi_c_join(w, end, "-", step).text;
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", at, from.text, at,
+                 tessi_c_inside(w, end, C_SUM), at, step.text);
+    w->indent++;
+    if (aligned)
+        tessi_c_line(w, "const ptrdiff_t %s = tess_max_idx(tess_min_idx(%s, %s), %s);", x, at, last,
+                     begin.text);
+    else
+        tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s);", x, at, last);
     w->indent--;
     vectors(w, loop, x);
     tessi_c_names_leave(w->names, mark);
 }
 
 /* A range as wide as a step, or point by point. */
-static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+static void overlapping(CWriter *w, const LStmt *loop, CText begin, CText end)
 {
     enum { WIDEST_VECTOR = 64 }; /* bytes */
     const bool slides = tessi_c_vector_slides(w, loop);
     const uint32_t vectors_of_step = slides ? 1 : w->vector.copies;
     const bool wide = loop->least * w->vector.lane_bytes >= vectors_of_step * WIDEST_VECTOR;
-    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
-    if (vectors_of_step > 1)
-        step = tessi_sprintf(w->arena, "%u * %s", vectors_of_step, step);
+    const CText step = step_of(w, vectors_of_step);
     if (!wide) {
-        tessi_c_line(w, "if (%s >= %s) {", extent(w, begin, end), step);
+        tessi_c_line(w, "if (%s) {", tessi_c_join(w, extent(w, begin, end), ">=", step).text);
         w->indent++;
     }
     if (slides)
@@ -276,21 +295,22 @@ static void overlapping(CWriter *w, const LStmt *loop, const char *begin, const 
 }
 
 /* Whole vectors, then what is left. */
-static void with_rest(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+static void with_rest(CWriter *w, const LStmt *loop, CText begin, CText end)
 {
-    const char *step = tessi_sprintf(w->arena, "TESS_LANES_%s", tessi_c_lanes(w));
-    if (w->vector.copies > 1)
-        step = tessi_sprintf(w->arena, "(%u * %s)", w->vector.copies, step);
+    const CText step = step_of(w, w->vector.copies);
     const char *name = w->p->vars.at[loop->var.v].name;
     const char *rest = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_rest", name ? name : ""));
-    tessi_c_line(w, "const ptrdiff_t %s = %s - tess_max_idx(%s, 0) %% %s;", rest, end,
-                 extent(w, begin, end), step);
+    const CText all =
+        tessi_c_word(tessi_sprintf(w->arena, "tess_max_idx(%s, 0)", extent(w, begin, end).text));
+    tessi_c_line(w, "const ptrdiff_t %s = %s;", rest,
+                 tessi_c_join(w, end, "-", tessi_c_join(w, all, "%", step)).text);
     uint32_t mark = tessi_c_names_mark(w->names);
     const char *x = tessi_c_name(w->names, name);
-    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", x, begin, x, rest, x, step);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s; %s < %s; %s += %s) {", x, begin.text, x, rest, x,
+                 step.text);
     vectors(w, loop, x);
     tessi_c_names_leave(w->names, mark);
-    points(w, loop, rest, end);
+    points(w, loop, tessi_c_word(rest), end);
 }
 
 bool tessi_c_vector_loop(CWriter *w, const LStmt *loop)
@@ -299,8 +319,8 @@ bool tessi_c_vector_loop(CWriter *w, const LStmt *loop)
         return false;
     CVector in = w->vector;
     w->vector.loop = NULL; /* the bounds are of the world outside */
-    const char *begin = tessi_c_bound(w, loop, loop->a, "begin");
-    const char *end = tessi_c_bound(w, loop, loop->b, "end");
+    const CText begin = tessi_c_bound(w, loop, loop->a, "begin");
+    const CText end = tessi_c_bound(w, loop, loop->b, "end");
     w->vector = in;
     (in.repeatable ? overlapping : with_rest)(w, loop, begin, end);
     tessi_c_vector_end(w);

@@ -50,24 +50,19 @@ static void operand(CWriter *w, LExprId id, int around)
         tessi_c_vector_value(w, id, around);
 }
 
-static void plain(CWriter *w, const LExpr *e, int around)
+static int plain(CWriter *w, const LExpr *e)
 {
     const char *sign = tessi_op_info(e->op)->infix;
     if (e->n_args == 1) {
-        tessi_text_addf(&w->line, "%s%s", C_UNARY < around ? "(" : "", sign);
+        tessi_text_add(&w->line, sign);
         operand(w, e->arg[0], C_PRIMARY);
-        tessi_text_add(&w->line, C_UNARY < around ? ")" : "");
-        return;
+        return C_UNARY;
     }
-    int own = e->op == OP_MUL || e->op == OP_DIV   ? C_PRODUCT
-              : e->op == OP_ADD || e->op == OP_SUB ? C_SUM
-                                                   : C_LOOSE + 1;
-    bool bits = own == C_LOOSE + 1;
-    tessi_text_add(&w->line, own < around ? "(" : "");
-    operand(w, e->arg[0], bits ? C_UNARY : own);
+    const CInfix infix = tessi_c_infix(sign);
+    operand(w, e->arg[0], infix.left);
     tessi_text_addf(&w->line, " %s ", sign);
-    operand(w, e->arg[1], bits ? C_UNARY : own + 1);
-    tessi_text_add(&w->line, own < around ? ")" : "");
+    operand(w, e->arg[1], infix.right);
+    return infix.own;
 }
 
 /* A constant factor of 16 bits other than a power of two. */
@@ -90,17 +85,15 @@ static void factor(CWriter *w, LExprId id)
     tessi_text_add(&w->line, ")");
 }
 
-static void operation(CWriter *w, const LExpr *e, int around)
+static int operation(CWriter *w, const LExpr *e)
 {
     ScalarType t = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
     bool comparison = tessi_op_info(e->op)->result == 'B';
     bool by =
         e->n_args == 2 && tessi_c_shape(w, e->arg[1]) == C_UNIFORM && tessi_c_vector_by(e->op, t);
     tessi_c_use_operator(w, e->op, t, by);
-    if (tessi_op_is_infix(e->op, t) && !comparison) {
-        plain(w, e, around);
-        return;
-    }
+    if (tessi_op_is_infix(e->op, t) && !comparison)
+        return plain(w, e);
     tessi_text_addf(&w->line, "tess_%s_%s%s%s(", tessi_c_function(w, e), brief(t), tessi_c_lanes(w),
                     by ? "_by" : "");
     for (int i = 0; i < e->n_args; i++) {
@@ -113,6 +106,7 @@ static void operation(CWriter *w, const LExpr *e, int around)
             tessi_c_vector_value(w, e->arg[i], C_LOOSE);
     }
     tessi_text_add(&w->line, ")");
+    return C_PRIMARY;
 }
 
 static void conversion(CWriter *w, const LExpr *e)
@@ -135,7 +129,8 @@ static void conversion(CWriter *w, const LExpr *e)
     tessi_text_add(&w->line, ")");
 }
 
-void tessi_c_vector_value(CWriter *w, LExprId id, int around)
+/* Appends the value of all lanes, and says how strongly it binds. */
+static int append(CWriter *w, LExprId id)
 {
     const LExpr *e = tessi_lexpr(w->p, id);
     CShape shape = tessi_c_shape(w, id);
@@ -147,22 +142,29 @@ void tessi_c_vector_value(CWriter *w, LExprId id, int around)
         call(w, shape == C_RAMP ? "ramp" : "splat", e->type);
         tessi_c_expr(w, id, C_LOOSE);
         tessi_text_add(&w->line, ")");
-        return;
+        return C_PRIMARY;
     }
     if (w->vector.shared && w->vector.shared[id.v]) {
         tessi_text_add(&w->line, w->vector.shared[id.v]);
-        return;
+        return C_PRIMARY;
     }
     if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
         tessi_text_add(&w->line, w->temporary[id.v]);
-        return;
+        return C_PRIMARY;
     }
     switch (e->kind) {
     case LEXPR_VAR: tessi_text_add(&w->line, tessi_c_var(w, e->var)); break;
     case LEXPR_LOAD: load(w, e); break;
-    case LEXPR_OP: operation(w, e, around); break;
+    case LEXPR_OP: return operation(w, e);
     case LEXPR_CAST:
     case LEXPR_SAT: conversion(w, e); break;
     default: break; /* the others are uniform */
     }
+    return C_PRIMARY;
+}
+
+void tessi_c_vector_value(CWriter *w, LExprId id, int around)
+{
+    const size_t from = w->line.n;
+    tessi_c_enclose(w, from, append(w, id), around);
 }

@@ -423,7 +423,7 @@ bool tessi_c_vector_slides(CWriter *w, const LStmt *loop)
     return find_slide(w, loop, &s);
 }
 
-void tessi_c_vector_slide(CWriter *w, const LStmt *loop, const char *begin, const char *end)
+void tessi_c_vector_slide(CWriter *w, const LStmt *loop, CText begin, CText end)
 {
     Slide s;
     if (!find_slide(w, loop, &s))
@@ -446,13 +446,16 @@ void tessi_c_vector_slide(CWriter *w, const LStmt *loop, const char *begin, cons
                  (long long)s.taps, lanes, lanes);
     tessi_c_line(w, "enum { %s = %lld - (%s - 1) * TESS_LANES_%s };", n.last, (long long)s.taps,
                  n.parts, lanes);
-    tessi_c_line(w, "for (ptrdiff_t %s = %s, %s; %s < %s; %s = %s) {", start, begin, n.to, start,
-                 end, start, n.to);
+    tessi_c_line(w, "for (ptrdiff_t %s = %s, %s; %s < %s; %s = %s) {", start, begin.text, n.to,
+                 start, tessi_c_inside(w, end, C_SUM), start, n.to);
     w->indent++;
-    tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s - TESS_LANES_%s);", n.from, start,
-                 end, lanes);
-    tessi_c_line(w, "%s = %s + (%s - %s) / TESS_LANES_%s * TESS_LANES_%s;", n.to, n.from, end,
-                 n.from, lanes, lanes);
+    const CText from = tessi_c_word(n.from),
+                vector = tessi_c_word(tessi_sprintf(w->arena, "TESS_LANES_%s", lanes));
+    const CText whole =
+        tessi_c_join(w, tessi_c_join(w, tessi_c_join(w, end, "-", from), "/", vector), "*", vector);
+    tessi_c_line(w, "const ptrdiff_t %s = tess_min_idx(%s, %s);", n.from, start,
+                 tessi_c_join(w, end, "-", vector).text);
+    tessi_c_line(w, "%s = %s;", n.to, tessi_c_join(w, from, "+", whole).text);
     run(&s, &n);
     w->indent--;
     tessi_c_line(w, "}");

@@ -102,11 +102,12 @@ static uint32_t unit_bytes(const LImage *im)
 const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k)
 {
     const CImage *im = tessi_gpu_host_image(h, k);
-    const char *rows = tessi_c_printed(h->w, im->image->size[0], C_PRODUCT);
-    if (im->image->n_dims > 1)
-        return tessi_sprintf(h->w->arena, "%s * %s", rows, im->stride[0]);
-    return tessi_sprintf(h->w->arena, "%s * %u", rows,
-                         im->image->pixel_bytes / unit_bytes(im->image));
+    const char *row =
+        im->image->n_dims > 1
+            ? im->stride[0]
+            : tessi_sprintf(h->w->arena, "%u", im->image->pixel_bytes / unit_bytes(im->image));
+    return tessi_c_join(h->w, tessi_c_printed(h->w, im->image->size[0]), "*", tessi_c_word(row))
+        .text;
 }
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------------------- */
@@ -270,7 +271,7 @@ const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k)
     tessi_text_init(&out, h->w->arena);
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++)
         tessi_text_addf(&out, "%s%s", axis ? ", " : "",
-                        k->grid[axis].v ? tessi_c_printed(h->w, k->grid[axis], C_LOOSE) : "1");
+                        k->grid[axis].v ? tessi_c_printed(h->w, k->grid[axis]).text : "1");
     h->w->stamp++; /* temporaries are not known outside the block */
     return tessi_text_str(&out);
 }

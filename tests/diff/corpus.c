@@ -229,7 +229,7 @@ static tess_status compile(const CorpusCase *c, const CorpusSetting *s,
 }
 
 /* Names of the size parameters in the order declared, found without compiling, since they may be needed to compile. */
-static int parameter_names(const CorpusCase *c, char names[CORPUS_MOST_PARAMS][32])
+int corpus_param_names(const CorpusCase *c, CorpusNames *names)
 {
     Arena a;
     support_arena_init(&a);
@@ -243,15 +243,15 @@ static int parameter_names(const CorpusCase *c, char names[CORPUS_MOST_PARAMS][3
     int n = 0;
     for (uint32_t i = 0; i < ast->decls.n && n < CORPUS_MOST_PARAMS; i++)
         if (ast->decls.at[i]->kind == AST_DECL_PARAMETER)
-            snprintf(names[n++], 32, "%s", ast->decls.at[i]->name.text);
+            snprintf(names->at[n++], 32, "%s", ast->decls.at[i]->name.text);
     tessi_arena_dispose(&a);
     return n;
 }
 
 int corpus_params(const CorpusCase *c)
 {
-    char names[CORPUS_MOST_PARAMS][32];
-    return parameter_names(c, names);
+    CorpusNames names;
+    return corpus_param_names(c, &names);
 }
 
 static bool is_set(const CorpusCase *c, const char *name)
@@ -329,7 +329,7 @@ static bool bind(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run,
                                      s->padded);
             run->in[run->n_in++] = t;
             fill(&info, t, s->expected_inputs ? values_of(c, info.name) : NULL,
-                 tessi_hash_u64(s->seed, i));
+                 tessi_hash_u64(s->seed, (uint64_t)run->n_in));
             status = tess_args_image(run->args, info.name, t);
         } else if (info.kind == TESS_SCALAR && !info.has_default && !is_set(c, info.name)) {
             status =
@@ -371,13 +371,13 @@ static bool bind_results(const CorpusSetting *s, CorpusRun *run, const tess_cons
 bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why)
 {
     memset(run, 0, sizeof *run);
-    char names[CORPUS_MOST_PARAMS][32];
-    int n_params = parameter_names(c, names);
+    CorpusNames names;
+    int n_params = corpus_param_names(c, &names);
     tess_constant constants[CORPUS_MOST_PARAMS + CORPUS_MOST_SETS];
     size_t n = 0;
     for (int i = 0; i < n_params; i++)
-        if (!is_set(c, names[i]))
-            constants[n++] = (tess_constant){ names[i], (double)s->sizes[i] };
+        if (!is_set(c, names.at[i]))
+            constants[n++] = (tess_constant){ names.at[i], (double)s->sizes[i] };
     for (int i = 0; i < c->n_set; i++)
         constants[n++] = c->set[i];
     if (compile(c, s, constants, n, &run->program, why) != TESS_OK)

@@ -57,8 +57,14 @@ typedef struct CorpusSetting {
 /* False with a sentence in `why` when it does not compile or run. `run` must be closed in any case. */
 bool corpus_run(const CorpusCase *c, const CorpusSetting *s, CorpusRun *run, Text *why);
 void corpus_close(CorpusRun *run);
-int corpus_params(
-    const CorpusCase *c); /* size parameters the program declares; -1 when it does not compile */
+/* The size parameters that the program declares, in order; returns their number. */
+typedef struct CorpusNames {
+    char at[CORPUS_MOST_PARAMS][32];
+} CorpusNames;
+int corpus_param_names(const CorpusCase *c, CorpusNames *names);
+int corpus_params(const CorpusCase *c); /* their number */
+/* The program with numbers in the place of its parameters; allocated in `a`. */
+void corpus_literal(Arena *a, const CorpusCase *c, const int64_t *sizes, CorpusCase *literal);
 
 /* Element type of a tensor; false for one that no scalar type has. */
 bool corpus_type(const DLTensor *t, ScalarType *type);
