@@ -49,7 +49,8 @@ typedef struct GpuText {
 } GpuText;
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 
-/* One compilation of a program for one set of constants; the later stops are made when first wanted. */
+/* One compilation of a program for one set of constants; the later stops are made when first wanted. Its lock is held meanwhile, and
+ * not that of the program, so that no run waits while another variant is compiled. Who needs both locks takes the program's last. */
 /* How long passes took, for people. */
 typedef struct PassTime {
     const char *name;
@@ -60,9 +61,15 @@ typedef VEC(PassTime) PassTimes;
 typedef struct Variant Variant;
 typedef struct General General; /* api/general.h */
 struct Variant {
-    Variant *next;
+    Variant *next; /* guarded by the lock of the program, like its users and whether it is listed */
+    int users;     /* runs in progress: a variant in use is not dropped */
+    bool is_listed;
+    VEC(FrontConstant) constants; /* its identity, set before it is listed */
+    mtx_t lock;                   /* guards all that follows until it is made */
+    bool has_lock;
+    Failure
+        broken; /* why there is no graph, of a variant whose text is at fault for its constants */
     Arena arena;
-    VEC(FrontConstant) constants; /* its identity */
     Ast *ast;
     Typed *typed;
     Graph *lowered; /* as the front made it */
@@ -85,7 +92,6 @@ struct Variant {
     GpuCode *code;           /* of each context it was run in */
     GpuGeneral *gpu_general; /* NULL: not wanted yet */
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
-    int users;       /* runs in progress: a variant in use is not dropped */
     double front_ms, compile_ms;
     PassTimes times;
     double
@@ -117,7 +123,10 @@ struct tess_program {
     VEC(Input) inputs, outputs;
     IdMap input_map; /* name to number in `inputs` plus one */
     VEC(ProgramConstant) constants;
-    mtx_t lock; /* guards variants and what they make late, and failure */
+    mtx_t
+        lock; /* guards what follows: the list of variants, tools, contexts. Nothing is compiled while it is held */
+    mtx_t
+        general_lock; /* guards general code for the CPU, also while it is compiled; before `lock` */
     bool has_lock;
     Variant *variants;
     RtHost host;         /* as in the options */
@@ -154,12 +163,16 @@ struct tess_args {
     ModuleEntry entry; /* of the run in hand, and what it takes behind the program's parameters */
     const int64_t *more_params;
     uint32_t n_more_params;
-    void *workspace; /* for intermediate images, kept from run to run */
+    double point_seconds; /* of the variant */
+    void *workspace;      /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
     GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
     tess_timing timing;
     Failure failure;
 };
+
+/* ---- info.c */
+void tessi_program_failure(tess_program *p, const Failure *f); /* of the call in hand; or none */
 
 /* ---- types.c */
 DLDataType tessi_dl_type(ScalarType t);
@@ -204,13 +217,21 @@ const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProg
                          Arena *a);
 
 /* ---- variant.c */
-/* The variant for the constants of `args` (NULL: those of the options), made if there is none yet; the lock must be held. NULL with
- * f filled, and the diagnostics (may be NULL) when the program text is at fault. */
-Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f);
+/* An empty one; NULL when there is no memory. */
+Variant *tessi_variant_new(void);
+void tessi_variant_free(Variant *v);
+/* The variant for the constants of `args` (NULL: those of the options), made if there is none yet. It is held against being dropped,
+ * until it is released, and its lock is held. NULL with f filled, and the diagnostics (may be NULL) when the program text is at
+ * fault. */
+Variant *tessi_variant_enter(tess_program *p, const tess_args *args, tess_diags **diags,
+                             Failure *f);
 /* The same, with diagnostics for the passes that follow: *diags is made in any case but shortage of memory. */
 Variant *tessi_variant_for_passes(tess_program *p, const tess_args *args, tess_diags **diags,
                                   Failure *f);
-void tessi_variant_free(Variant *v);
+/* Unlocks and releases it; NULL is fine. */
+void tessi_variant_leave(tess_program *p, Variant *v);
+void tessi_variant_hold(tess_program *p, Variant *v); /* once more */
+void tessi_variant_release(tess_program *p, Variant *v);
 
 /* ---- bind.c: arguments against the graph */
 typedef struct Binding {
@@ -234,17 +255,18 @@ bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f);
 
-/* ---- module.c: C text to a loaded function; the lock must be held */
-void tessi_open_cache(tess_program *p); /* the first call opens it */
-bool tessi_find_compiler(tess_program *p, Failure *f);
-/* Whether there is one that may work, which runs find out. */
+/* ---- module.c: C text to a loaded function */
+void tessi_open_cache(
+    tess_program *p); /* the first call opens it; the lock of the program must be held */
+bool tessi_find_compiler(tess_program *p, Failure *f); /* takes that lock */
+/* Whether there is one that may work, which runs find out; the lock of the program must be held. */
 bool tessi_expect_compiler(tess_program *p);
 void tessi_forget_tools(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */
 bool tessi_variant_recall(tess_program *p, Variant *v);
 /* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
-bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
 
 /* ---- run.c: for those who run otherwise than by tess_run */
@@ -253,8 +275,6 @@ tess_target tessi_target(tess_program *p); /* what auto means here */
  * says where it runs (else unused). */
 Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
                                GpuContext **context);
-void tessi_variant_hold(tess_program *p, Variant *v); /* once more */
-void tessi_variant_release(tess_program *p, Variant *v);
 /* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in the workspace of `a`. */
 bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
                      tess_args *a);

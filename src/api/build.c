@@ -145,30 +145,34 @@ static bool emit(tess_program *p, Variant *v, ProductKind kind, const char *name
     return emit_c(p, v, name, d, text, header, f);
 }
 
-static bool build(tess_program *p, const char *path, tess_diags **d)
+/* The variant's lock is held. */
+static bool build_variant(tess_program *p, Variant *v, const char *path, const Product *product,
+                          tess_diags *d, Failure *f)
 {
-    Failure *f = &p->failure;
-    const Product *product = product_of(path, f);
-    if (!product)
-        return false;
-    Variant *v = tessi_variant_for_passes(p, NULL, d, f);
-    if (!v)
-        return false;
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
-    tessi_guard_arena(&guard, &(*d)->arena);
+    tessi_guard_arena(&guard, &d->arena);
     Text text, header;
     tessi_text_init(&text, &v->arena);
     tessi_text_init(&header, &v->arena);
     const char *name = base_name(&v->arena, path, product->suffix);
-    if (!emit(p, v, product->kind, name, *d, &text, &header, f))
+    if (!emit(p, v, product->kind, name, d, &text, &header, f))
         return false;
     const char *header_path =
         tessi_sprintf(&v->arena, "%.*s.h", (int)(strlen(path) - strlen(product->suffix)), path);
     return check_header(header_path, tessi_text_str(&header), &v->arena, f)
            && write_product(p, path, product, tessi_text_str(&text), tessi_text_str(&header),
                             header_path, f);
+}
+
+static bool build(tess_program *p, const char *path, tess_diags **d, Failure *f)
+{
+    const Product *product = product_of(path, f);
+    Variant *v = product ? tessi_variant_for_passes(p, NULL, d, f) : NULL;
+    const bool ok = v && build_variant(p, v, path, product, *d, f);
+    tessi_variant_leave(p, v);
+    return ok;
 }
 
 static tess_status build_files(tess_program *p, const char *path, tess_diags **diags)
@@ -178,18 +182,17 @@ static tess_status build_files(tess_program *p, const char *path, tess_diags **d
     if (!p || !path)
         return TESS_ERROR_ARGUMENT;
     tess_diags *d = NULL;
+    Failure failure = { 0 };
     const RtHost host = { p->options.hold, p->options.user };
     tessi_host_hold(&host, 1);
-    mtx_lock(&p->lock);
-    memset(&p->failure, 0, sizeof p->failure);
-    bool ok = build(p, path, &d);
-    mtx_unlock(&p->lock);
+    const bool ok = build(p, path, &d, &failure);
     tessi_host_hold(&host, -1);
+    tessi_program_failure(p, &failure);
     if (diags)
         *diags = d;
     else
         tess_diags_free(d);
-    return ok ? TESS_OK : (tess_status)p->failure.status;
+    return ok ? TESS_OK : (tess_status)failure.status;
 }
 
 tess_status tess_build(tess_program *p, const char *path, tess_diags **diags)

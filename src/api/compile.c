@@ -395,9 +395,20 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
         make_signature(p, v);
         note_constants(p, v);
     }
-    if (status == TESS_OK && keep)
+    if (status == TESS_OK && keep) {
+        v->is_listed = true;
         p->variants = v;
+    }
     return status;
+}
+
+static bool init_locks(tess_program *p)
+{
+    const bool first = mtx_init(&p->lock, mtx_plain) == thrd_success;
+    p->has_lock = first && mtx_init(&p->general_lock, mtx_plain) == thrd_success;
+    if (first && !p->has_lock)
+        mtx_destroy(&p->lock);
+    return p->has_lock;
 }
 
 static tess_status compile(const char *text, size_t n, const char *name,
@@ -410,14 +421,12 @@ static tess_status compile(const char *text, size_t n, const char *name,
     if (!text || !program || (options && !options->struct_size))
         return TESS_ERROR_ARGUMENT;
     tess_program *p = calloc(1, sizeof *p);
-    Variant *v = calloc(1, sizeof *v);
+    Variant *v = tessi_variant_new();
     tess_diags *d = tessi_diags_new();
     tess_status status = TESS_ERROR_MEMORY;
     if (p && v && d) {
         tessi_arena_init(&p->arena, NULL, NULL);
-        tessi_arena_init(&v->arena, NULL, NULL);
-        p->has_lock = mtx_init(&p->lock, mtx_plain) == thrd_success;
-        if (p->has_lock)
+        if (init_locks(p))
             status = compile_into(p, v, text, n, name, options, &d);
     }
     if (p && p->variants != v)
@@ -455,8 +464,10 @@ void tess_program_free(tess_program *p)
     free(p->general_text);
     tessi_gpu_close_all(p);
     tessi_forget_tools(p);
-    if (p->has_lock)
+    if (p->has_lock) {
         mtx_destroy(&p->lock);
+        mtx_destroy(&p->general_lock);
+    }
     tessi_arena_dispose(&p->arena);
     free(p);
 }

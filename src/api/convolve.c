@@ -183,7 +183,8 @@ static void free_entry(KeptProgram *e)
     free(e);
 }
 
-static void drop_oldest_beyond_limit(tess_convolver *c)
+/* The oldest entry that no call is using, out of the list; NULL when there is room for one more, or no such entry. */
+static KeptProgram *take_oldest_beyond_limit(tess_convolver *c)
 {
     int n = 0;
     KeptProgram **oldest = NULL;
@@ -193,10 +194,10 @@ static void drop_oldest_beyond_limit(tess_convolver *c)
             oldest = link;
     }
     if (n < MOST_PROGRAMS || !oldest)
-        return;
+        return NULL;
     KeptProgram *e = *oldest;
     *oldest = e->next;
-    free_entry(e);
+    return e;
 }
 
 /* The entry of this key, now the first; NULL when there is none. */
@@ -214,6 +215,23 @@ static KeptProgram *find_entry(tess_convolver *c, const Text *key, uint64_t hash
     return NULL;
 }
 
+/* The options of a new program: the first one says for all what there is to note. */
+static tess_options take_options(tess_convolver *c)
+{
+    mtx_lock(&c->lock);
+    const tess_options o = c->options;
+    c->options.note = NULL;
+    mtx_unlock(&c->lock);
+    return o;
+}
+
+static void give_note_back(tess_convolver *c, const tess_options *o)
+{
+    mtx_lock(&c->lock);
+    c->options.note = o->note ? o->note : c->options.note;
+    mtx_unlock(&c->lock);
+}
+
 static KeptProgram *new_entry(tess_convolver *c, Call *call, const Text *program, uint64_t hash)
 {
     KeptProgram *e = calloc(1, sizeof *e);
@@ -226,8 +244,9 @@ static KeptProgram *new_entry(tess_convolver *c, Call *call, const Text *program
     e->n_key = call->key.n;
     e->hash = hash;
     tess_diags *d = NULL;
+    const tess_options options = take_options(c);
     tess_status status =
-        tess_compile(program->at, program->n, "convolve.tess", &c->options, &e->program, &d);
+        tess_compile(program->at, program->n, "convolve.tess", &options, &e->program, &d);
     if (status != TESS_OK) {
         const char *why = tess_status_text(status);
         for (uint32_t k = 0; d && k < d->diags.list.n; k++) {
@@ -240,26 +259,22 @@ static KeptProgram *new_entry(tess_convolver *c, Call *call, const Text *program
                     (int)(status == TESS_ERROR_PROGRAM ? TESS_ERROR_ARGUMENT : status), "%s", why);
         free_entry(e);
         e = NULL;
-    } else {
-        c->options.note = NULL; /* the first says it for all */
+        give_note_back(c, &options);
     }
     tess_diags_free(d);
     return e;
 }
 
-/* The entry for this call, held until given back, and arguments to run it with. */
-static bool take(tess_convolver *c, Call *call)
+/* The entry of this key becomes the call's: the one that is there, else `made`, if any. Returns what is not needed any more. */
+static KeptProgram *take_entry(tess_convolver *c, Call *call, uint64_t hash, KeptProgram *made)
 {
-    Text program;
-    uint64_t hash = tessi_hash_bytes(0, call->key.at, call->key.n);
-    tessi_text_init(&program, call->arena);
-    tessi_convolution_text(&call->what, &program); /* no allocation in the arena while locked */
+    KeptProgram *left = made;
     mtx_lock(&c->lock);
     KeptProgram *e = find_entry(c, &call->key, hash);
-    if (!e && (e = new_entry(c, call, &program, hash))) {
-        drop_oldest_beyond_limit(c);
-        e->next = c->entries;
-        c->entries = e;
+    if (!e && made) {
+        left = take_oldest_beyond_limit(c);
+        made->next = c->entries;
+        c->entries = e = made;
     }
     if (e) {
         e->users++;
@@ -268,6 +283,24 @@ static bool take(tess_convolver *c, Call *call)
         e->idle = NULL;
     }
     mtx_unlock(&c->lock);
+    return left;
+}
+
+/* The entry for this call, held until given back, and arguments to run it with. Other calls do not wait while it is made; should two
+ * make the same, one is left over. */
+static bool take(tess_convolver *c, Call *call)
+{
+    Text program;
+    uint64_t hash = tessi_hash_bytes(0, call->key.at, call->key.n);
+    take_entry(c, call, hash, NULL);
+    if (!call->entry) {
+        tessi_text_init(&program, call->arena);
+        tessi_convolution_text(&call->what, &program);
+        KeptProgram *made = new_entry(c, call, &program, hash);
+        if (made)
+            free_entry(take_entry(c, call, hash, made));
+    }
+    const KeptProgram *e = call->entry;
     if (e && !call->args && tess_args_new(e->program, &call->args) != TESS_OK)
         return tessi_failf(&call->failure, TESS_ERROR_MEMORY, "out of memory");
     return e != NULL;

@@ -127,25 +127,31 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
     return false;
 }
 
-/* Text is left in v->arena; *d receives the diagnostics. The lock is held. */
-static bool dump(tess_program *p, const tess_args *args, Stop stop, const char *pass,
-                 const char **text, tess_diags **d)
+/* *text is the caller's to free. The variant's lock is held. */
+static bool dump_variant(tess_program *p, Variant *v, Stop stop, const char *pass, char **text,
+                         tess_diags *d, Failure *f)
 {
-    Failure *f = &p->failure;
-    Variant *v = tessi_variant_for_passes(p, args, d, f);
-    if (!v)
-        return false;
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
-    tessi_guard_arena(&guard, &(*d)->arena);
+    tessi_guard_arena(&guard, &d->arena);
     Text out;
     tessi_text_init(&out, &v->arena);
-    if (pass ? !tessi_pass_plan(p, v, *d, f) || !print_loops_after(v, &v->arena, pass, &out, f)
-             : !print_stop(p, v, stop, *d, &out, f))
+    if (pass ? !tessi_pass_plan(p, v, d, f) || !print_loops_after(v, &v->arena, pass, &out, f)
+             : !print_stop(p, v, stop, d, &out, f))
         return false;
-    *text = tessi_text_str(&out);
-    return true;
+    *text = strdup(tessi_text_str(&out));
+    return *text || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
+static bool dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
+                 tess_diags **d, Failure *f)
+{
+    Stop stop = N_STOPS;
+    Variant *v = find_stop(stop_name, &stop, f) ? tessi_variant_for_passes(p, args, d, f) : NULL;
+    const bool ok = v && dump_variant(p, v, stop, pass_in(stop_name), text, *d, f);
+    tessi_variant_leave(p, v);
+    return ok;
 }
 
 static tess_status dump_text(tess_program *p, const tess_args *args, const char *stop_name,
@@ -157,25 +163,15 @@ static tess_status dump_text(tess_program *p, const tess_args *args, const char 
         *diags = NULL;
     if (!p || !text || (args && args->program != p))
         return TESS_ERROR_ARGUMENT;
-    Stop stop = N_STOPS;
     tess_diags *d = NULL;
-    const char *made = NULL;
-    mtx_lock(&p->lock);
-    memset(&p->failure, 0, sizeof p->failure);
-    bool ok = find_stop(stop_name, &stop, &p->failure)
-              && dump(p, args, stop, pass_in(stop_name), &made, &d);
-    if (ok) {
-        size_t n = strlen(made) + 1;
-        *text = malloc(n);
-        ok = *text ? (memcpy(*text, made, n), true)
-                   : tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
-    }
-    mtx_unlock(&p->lock);
+    Failure failure = { 0 };
+    const bool ok = dump(p, args, stop_name, text, &d, &failure);
+    tessi_program_failure(p, &failure);
     if (diags)
         *diags = d;
     else
         tess_diags_free(d);
-    return ok ? TESS_OK : (tess_status)p->failure.status;
+    return ok ? TESS_OK : (tess_status)failure.status;
 }
 
 tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
@@ -219,6 +215,7 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
     } else {
         ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     }
+    tessi_variant_leave(p, v);
     tess_diags_free(d);
     return ok;
 }
@@ -230,9 +227,7 @@ static tess_status args_estimate(tess_program *p, tess_args *a, tess_estimate *e
     memset(&a->failure, 0, sizeof a->failure);
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    mtx_lock(&p->lock);
-    bool ok = estimate(p, a, &arena, e);
-    mtx_unlock(&p->lock);
+    const bool ok = estimate(p, a, &arena, e);
     tessi_arena_dispose(&arena);
     return ok ? TESS_OK : (tess_status)a->failure.status;
 }

@@ -13,7 +13,6 @@
 typedef struct Compilation {
     const tess_program *program;
     const Variant *variant;
-    Arena arena;
     RtModule module;
     ModuleEntry entry;
     bool ok;
@@ -35,12 +34,8 @@ struct General {
 static int compile(void *user)
 {
     Compilation *c = user;
-    Guard guard;
-    if (GUARDED(&guard, &c->arena))
-        c->ok = tessi_load_text(c->program, c->variant->loops, c->variant->c_text, &c->arena,
-                                &c->module, &c->entry, NULL, &c->failure);
-    else
-        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    c->ok = tessi_load_text(c->program, c->variant->loops, c->variant->c_text, &c->module,
+                            &c->entry, NULL, &c->failure);
     atomic_store(&c->done, true);
     return 0;
 }
@@ -58,7 +53,6 @@ static void free_compilation(Compilation *c)
         return;
     join(c);
     tessi_module_close(&c->module);
-    tessi_arena_dispose(&c->arena);
     free(c);
 }
 
@@ -69,7 +63,6 @@ static bool start(const tess_program *p, Variant *v, Failure *f)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     c->program = p;
     c->variant = v;
-    tessi_arena_init(&c->arena, NULL, NULL);
     atomic_init(&c->done, false);
     c->running = thrd_create(&c->thread, compile, c) == thrd_success;
     v->general->compilation = c;
@@ -145,17 +138,18 @@ static bool load_general(tess_program *p, Variant *v, const LoopProgram *loops, 
                          Failure *f)
 {
     const char *text = tessi_pass_c(p, v->machine, loops, &v->arena);
-    if (!p->general_text) {
-        if (!tessi_load_text(p, loops, text, &v->arena, &p->general_module, &p->general_entry, NULL,
-                             f))
-            return false;
+    mtx_lock(&p->general_lock);
+    if (!p->general_text
+        && tessi_load_text(p, loops, text, &p->general_module, &p->general_entry, NULL, f)) {
         p->general_text = strdup(text);
         if (!p->general_text)
-            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+            tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     }
-    if (strcmp(p->general_text, text) == 0)
+    const bool ok = p->general_text;
+    if (ok && strcmp(p->general_text, text) == 0)
         general->entry = p->general_entry;
-    return true;
+    mtx_unlock(&p->general_lock);
+    return ok;
 }
 
 /* Makes the general code, or the other where there is none or it need not be compiled. */

@@ -9,10 +9,10 @@
 LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **params, uint32_t *n,
                                  Failure *f);
 bool tessi_has_transforms(const Plan *plan);
-/* Makes the variant's entry, or has it made while general code stands in, as the options say; its text must be there, and the lock be
+/* Makes the variant's entry, or has it made while general code stands in, as the options say; its text must be there, and its lock be
  * held. */
 bool tessi_general_load(tess_program *p, Variant *v, Failure *f);
-/* What this run calls; the lock must be held. */
+/* What this run calls; the variant's lock must be held. */
 void tessi_general_take(const Variant *v, tess_args *a);
 /* Waits for the thread. */
 void tessi_general_forget(Variant *v);

@@ -71,7 +71,7 @@ struct GpuCode {
 /* Work that one run puts on its stream waits for that of the run before, whatever the stream. */
 bool tessi_gpu_take_turn(const GpuCode *code, DeviceStream stream, Failure *f);
 bool tessi_gpu_end_turn(const GpuCode *code, DeviceStream stream, Failure *f);
-/* Made on first use; the lock must be held. */
+/* Made on first use; the variant's lock must be held. */
 const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                               Failure *f);
 /* The same in steps: what there is, or NULL; printed; compiled, or from the cache alone (false without a failure when it is not there),
@@ -81,12 +81,13 @@ GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsign
                               Failure *f);
 bool tessi_gpu_code_load(const tess_program *p, GpuCode *code, bool recall, Failure *f);
 void tessi_gpu_code_add(Variant *v, GpuCode *code);
-/* The text for the program's target; the lock must be held. */
+/* The text for the program's target; the variant's lock must be held. */
 const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form);
 void tessi_gpu_code_free(GpuCode *code);
 
 /* ---- gpu_general.c ---- */
-/* The kernels of this form; or general ones, as long as a thread compiles these, where the options say so. The lock must be held. */
+/* The kernels of this form; or general ones, as long as a thread compiles these, where the options say so. The variant's
+ * lock must be held. */
 const GpuCode *tessi_gpu_code_now(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                                   const int64_t *params, Failure *f);
 /* The parameters of such kernels: those of the program, and what general ones take behind them. */
@@ -166,7 +167,8 @@ void tessi_gpu_state_free(GpuState *s);
 /* Whether a run would be the last one again, and that run: nothing is looked up, locked or allocated. */
 bool tessi_gpu_can_repeat(const tess_args *a, const void *stream);
 bool tessi_gpu_repeat(tess_args *a);
-/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The lock must be held. */
+/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The variant's lock must be
+ * held. */
 bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
                             const GpuContext *c, Arena *arena, bool *small, Failure *f);
 /* What a run compiles before it begins. */

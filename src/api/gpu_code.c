@@ -136,7 +136,9 @@ GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsign
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    mtx_lock(&p->lock);
     tessi_open_cache(p);
+    mtx_unlock(&p->lock);
     code->context = c;
     tessi_gpu_hold(c);
     code->form = form;

@@ -125,35 +125,55 @@ static bool hands_over_tables(const Variant *v, unsigned form)
     return false;
 }
 
-/* The variant whose general kernels serve: the text is the same for all extents, but for programs that also count with them. */
-static Variant *general_variant(tess_program *p, Variant *v, unsigned form)
+/* The first variant that wanted general kernels; `v` when there was none. */
+static Variant *first_variant(tess_program *p, Variant *v)
 {
-    const char *text = tessi_gpu_text(p, v, form);
+    mtx_lock(&p->lock);
     if (!p->general_variant) {
         p->general_variant = v;
         v->users++; /* until the program is freed */
     }
     Variant *first = p->general_variant;
+    mtx_unlock(&p->lock);
+    return first;
+}
+
+/* The variant whose general kernels serve: the text is the same for all extents, but for programs that also count with them. */
+static Variant *general_variant(tess_program *p, Variant *v, Variant *first, unsigned form)
+{
+    const char *text = tessi_gpu_text(p, v, form);
     return strcmp(tessi_gpu_text(p, first, form), text) == 0 && !hands_over_tables(v, form) ? first
                                                                                             : v;
 }
 
+static const GpuCode *guarded_code(tess_program *p, Variant *v, Variant *first, GpuContext *c,
+                                   unsigned form, Failure *f)
+{
+    Guard guard;
+    if (!GUARDED(&guard, &v->arena)) {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+        return NULL;
+    }
+    tessi_guard_arena(&guard, &first->arena);
+    return tessi_gpu_code(p, general_variant(p, v, first, form), c, form, f);
+}
+
+/* Whoever holds the lock of the first variant waits for that of no other. */
 static const GpuCode *general_code(tess_program *p, Variant *v, GpuContext *c,
                                    const int64_t *params, Failure *f)
 {
-    Guard guard;
     GpuGeneral *g = v->gpu_general;
     unsigned form = GPU_GENERAL;
     memcpy(g->params, params, g->n_own * sizeof *params);
     if (!tessi_loop_fits_32(g->loops, g->params))
         form |= GPU_WIDE;
-    if (!GUARDED(&guard, &v->arena)) {
-        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
-        return NULL;
-    }
-    if (p->general_variant)
-        tessi_guard_arena(&guard, &p->general_variant->arena);
-    return tessi_gpu_code(p, general_variant(p, v, form), c, form, f);
+    Variant *first = first_variant(p, v);
+    if (first != v)
+        mtx_lock(&first->lock);
+    const GpuCode *code = guarded_code(p, v, first, c, form, f);
+    if (first != v)
+        mtx_unlock(&first->lock);
+    return code;
 }
 
 /* General kernels while those of this form are compiled by a thread, unless they are in the cache. */

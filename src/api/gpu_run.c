@@ -113,10 +113,10 @@ static const GpuCode *code_for(tess_program *p, Variant *v, tess_args *a, GpuCon
                                const GpuCall *call)
 {
     if (!v->is_private)
-        mtx_lock(&p->lock);
+        mtx_lock(&v->lock);
     const GpuCode *code = guarded_code(p, v, c, call, &a->failure);
     if (!v->is_private)
-        mtx_unlock(&p->lock);
+        mtx_unlock(&v->lock);
     if (code) {
         a->timing.compile_ms = code->compile_ms;
         a->timing.compile_cached = code->cached;

@@ -73,6 +73,13 @@ tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info
     return p ? copy_info(p->outputs.at, p->outputs.n, i, info) : TESS_ERROR_ARGUMENT;
 }
 
+void tessi_program_failure(tess_program *p, const Failure *f)
+{
+    mtx_lock(&p->lock);
+    p->failure = *f;
+    mtx_unlock(&p->lock);
+}
+
 const char *tess_program_error(const tess_program *p)
 {
     return p ? p->failure.text : "";

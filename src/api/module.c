@@ -50,13 +50,14 @@ static void settle(tess_program *p)
 
 bool tessi_find_compiler(tess_program *p, Failure *f)
 {
+    mtx_lock(&p->lock);
     tessi_expect_compiler(p);
     settle(p);
-    if (p->tool.path)
-        return true;
-    if (f)
+    const bool found = p->tool.path != NULL;
+    if (!found && f)
         *f = p->no_tool;
-    return false;
+    mtx_unlock(&p->lock);
+    return found;
 }
 
 void tessi_forget_tools(tess_program *p)
@@ -68,9 +69,12 @@ void tessi_forget_tools(tess_program *p)
         tessi_cache_dispose(&p->cache);
 }
 
-static bool load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
-                      bool recall, RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
+static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, const char *c_text,
+                    bool recall, RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
+    Guard guard;
+    if (!GUARDED(&guard, a))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     const char *flags[4] = { "-DTESSERA_ENTRY" };
     int n_flags = 1;
 #if defined(__ELF__)
@@ -95,32 +99,49 @@ static bool load_text(const tess_program *p, const LoopProgram *loops, const cha
     return true;
 }
 
-bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text, Arena *a,
+static bool load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
+                      bool recall, RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
+{
+    Arena arena;
+    tessi_arena_init(&arena, NULL, NULL);
+    const bool ok = load_in(&arena, p, loops, c_text, recall, module, entry, cached, f);
+    tessi_arena_dispose(&arena);
+    return ok;
+}
+
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
-    return load_text(p, loops, c_text, a, false, module, entry, cached, f);
+    return load_text(p, loops, c_text, false, module, entry, cached, f);
 }
 
 bool tessi_variant_recall(tess_program *p, Variant *v)
 {
     return tessi_find_compiler(p, NULL)
-           && load_text(p, v->loops, v->c_text, &v->arena, true, &v->module, &v->entry,
-                        &v->module_cached, NULL);
+           && load_text(p, v->loops, v->c_text, true, &v->module, &v->entry, &v->module_cached,
+                        NULL);
 }
 
-/* The first code is compiled while it is found out what the compiler takes. Should that be less, it is compiled again. */
+/* The first code is compiled while it is found out what the compiler takes. The program's lock is held meanwhile: there is no code yet
+ * whose runs could wait. */
+static bool load_on_trial(tess_program *p, Variant *v)
+{
+    bool ok = false;
+    mtx_lock(&p->lock);
+    if (tessi_expect_compiler(p) && p->trial) {
+        ok =
+            tessi_load_text(p, v->loops, v->c_text, &v->module, &v->entry, &v->module_cached, NULL);
+        settle(p);
+    }
+    mtx_unlock(&p->lock);
+    return ok;
+}
+
+/* Should the compiler take less than was hoped, the code is compiled again. The variant's lock is held. */
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
 {
-    if (v->entry)
+    if (v->entry || load_on_trial(p, v))
         return true;
-    if (tessi_expect_compiler(p) && p->trial) {
-        const bool ok = tessi_load_text(p, v->loops, v->c_text, &v->arena, &v->module, &v->entry,
-                                        &v->module_cached, NULL);
-        settle(p);
-        if (ok)
-            return true;
-    }
     return tessi_find_compiler(p, f)
-           && tessi_load_text(p, v->loops, v->c_text, &v->arena, &v->module, &v->entry,
-                              &v->module_cached, f);
+           && tessi_load_text(p, v->loops, v->c_text, &v->module, &v->entry, &v->module_cached, f);
 }

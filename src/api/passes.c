@@ -28,12 +28,18 @@ static bool first_error(const tess_diags *d, Failure *f)
 /* This machine, or its device when the program is for one. */
 static bool describe_machine(tess_program *p, Text *out, Failure *f)
 {
-    if (!tessi_is_gpu(p->options.target)) {
+    const bool gpu = tessi_is_gpu(p->options.target);
+    const GpuContext *c = NULL;
+    mtx_lock(&p->lock);
+    if (gpu)
+        c = p->contexts ? p->contexts : tessi_gpu_default_context(p, f);
+    else
         tessi_open_cache(p);
+    mtx_unlock(&p->lock);
+    if (!gpu) {
         tessi_machine_detect(&p->cache, out);
         return true;
     }
-    const GpuContext *c = p->contexts ? p->contexts : tessi_gpu_default_context(p, f);
     if (c)
         tessi_device_describe(tessi_device_info(c->device), out);
     return c != NULL;

@@ -51,7 +51,7 @@ static double points_of(const Graph *g, const int64_t *params)
     return points;
 }
 
-/* Asks the model once what a point costs; the lock is held. */
+/* Asks the model once what a point costs; the variant's lock is held. */
 static void estimate_point(const tess_program *p, Variant *v, const tess_args *a)
 {
     const Graph *g = v->graph;
@@ -68,10 +68,11 @@ static void estimate_point(const tess_program *p, Variant *v, const tess_args *a
 }
 
 /* One thread where it would be done before others have been woken; else what the options say. */
-static int threads_for(const tess_program *p, const Variant *v, const Binding *b)
+static int threads_for(const tess_program *p, const Variant *v, const tess_args *a,
+                       const Binding *b)
 {
     const double STARTS = 3; /* of a parallel loop: what it costs to share little */
-    const double seconds = v->point_seconds * points_of(v->graph, b->params);
+    const double seconds = a->point_seconds * points_of(v->graph, b->params);
     const bool little = seconds > 0 && seconds < STARTS * v->machine->thread_start_us * 1e-6;
     return little ? 1 : p->options.threads;
 }
@@ -135,7 +136,7 @@ static const char *target_name(tess_target t)
     }
 }
 
-/* Makes of the variant what the target needs. The lock is held. */
+/* Makes of the variant what the target needs. Its lock is held. */
 static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing *timing,
                     Failure *f)
 {
@@ -188,7 +189,7 @@ static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_
     InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, NULL, arena };
     double start = tessi_clock_ms();
     bool ok = target == TESS_TARGET_C
-                  ? tessi_run_entry(v->graph, a->entry, &b, threads_for(p, v, &b), arena, a)
+                  ? tessi_run_entry(v->graph, a->entry, &b, threads_for(p, v, a, &b), arena, a)
               : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
                                             : tessi_interpret_graph(v->meaning, &interp, f);
     a->timing.run_ms = tessi_clock_ms() - start;
@@ -212,42 +213,45 @@ static bool arguments_fit(const tess_program *p, const Variant *v, tess_args *a)
     return ok;
 }
 
+/* Its device, of runs on one. */
+static bool find_context(tess_program *p, tess_args *a, void *stream, GpuContext **context)
+{
+    mtx_lock(&p->lock);
+    *context = tessi_gpu_context(p, a, stream, &a->failure);
+    mtx_unlock(&p->lock);
+    return *context;
+}
+
+/* What the run needs of the variant, which is locked. */
+static bool make_ready(tess_program *p, Variant *v, tess_args *a, tess_target target, void *stream,
+                       GpuContext **context)
+{
+    const bool compiles =
+        (target == TESS_TARGET_C && !v->entry) || (tessi_is_gpu(target) && !v->code);
+    if ((compiles && !arguments_fit(p, v, a))
+        || (tessi_is_gpu(target) && !find_context(p, a, stream, context))
+        || !prepare(p, v, target, &a->timing, &a->failure))
+        return false;
+    if (target == TESS_TARGET_C) {
+        tessi_general_take(v, a);
+        estimate_point(p, v, a);
+        a->point_seconds = v->point_seconds;
+    }
+    return true;
+}
+
 /* The variant for these arguments, held against being dropped until released; on devices also where it runs. */
 Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
                                GpuContext **context)
 {
-    mtx_lock(&p->lock);
-    Variant *v = tessi_variant(p, a, NULL, &a->failure);
-    const bool compiles =
-        v && ((target == TESS_TARGET_C && !v->entry) || (tessi_is_gpu(target) && !v->code));
-    if (compiles && !arguments_fit(p, v, a))
-        v = NULL;
-    if (v && tessi_is_gpu(target) && !(*context = tessi_gpu_context(p, a, stream, &a->failure)))
-        v = NULL;
-    if (v && !prepare(p, v, target, &a->timing, &a->failure))
-        v = NULL;
-    if (v && target == TESS_TARGET_C) {
-        tessi_general_take(v, a);
-        estimate_point(p, v, a);
+    Variant *v = tessi_variant_enter(p, a, NULL, &a->failure);
+    if (v && !make_ready(p, v, a, target, stream, context)) {
+        tessi_variant_leave(p, v);
+        return NULL;
     }
     if (v)
-        v->users++;
-    mtx_unlock(&p->lock);
+        mtx_unlock(&v->lock);
     return v;
-}
-
-void tessi_variant_hold(tess_program *p, Variant *v)
-{
-    mtx_lock(&p->lock);
-    v->users++;
-    mtx_unlock(&p->lock);
-}
-
-void tessi_variant_release(tess_program *p, Variant *v)
-{
-    mtx_lock(&p->lock);
-    v->users--;
-    mtx_unlock(&p->lock);
 }
 
 static tess_status begin(const tess_program *p, tess_args *a)

@@ -70,7 +70,7 @@ tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, in
     *ms = all / runs;
     if (ok)
         return TESS_OK;
-    p->failure = f;
+    tessi_program_failure(p, &f);
     return (tess_status)f.status;
 }
 
@@ -222,6 +222,6 @@ tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int ru
     free(c);
     if (ok)
         return TESS_OK;
-    p->failure = f;
+    tessi_program_failure(p, &f);
     return (tess_status)f.status;
 }

@@ -42,12 +42,8 @@ static bool make(Tuner *t, Candidate *c)
 
 static void compile(Candidate *c)
 {
-    Guard guard;
-    if (GUARDED(&guard, &c->arena))
-        c->compiled = tessi_load_text(c->tuner->p, c->loops, c->c_text, &c->arena, &c->module,
-                                      &c->entry, NULL, &c->failure);
-    else
-        tessi_failf(&c->failure, TESS_ERROR_MEMORY, "out of memory while compiling");
+    c->compiled =
+        tessi_load_text(c->tuner->p, c->loops, c->c_text, &c->module, &c->entry, NULL, &c->failure);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------------------- */

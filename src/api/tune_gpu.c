@@ -25,10 +25,9 @@ static bool open_lane(Tuner *t, Plan **chosen)
     if (!tessi_bind_for_device(t->p, t->v, t->a, &t->arena, &t->binding, f))
         return false;
     bool small = false;
-    mtx_lock(&t->p->lock);
-    tessi_open_cache(t->p);
+    mtx_lock(&t->v->lock);
     const bool ok = tessi_gpu_is_small_run(t->p, t->v, t->a, t->context, &t->arena, &small, f);
-    mtx_unlock(&t->p->lock);
+    mtx_unlock(&t->v->lock);
     *chosen = small ? t->v->small_plan : t->v->plan;
     return ok;
 }

@@ -8,10 +8,25 @@
 
 enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
 
+Variant *tessi_variant_new(void)
+{
+    Variant *v = calloc(1, sizeof *v);
+    if (!v)
+        return NULL;
+    tessi_arena_init(&v->arena, NULL, NULL);
+    v->has_lock = mtx_init(&v->lock, mtx_plain) == thrd_success;
+    if (v->has_lock)
+        return v;
+    tessi_variant_free(v);
+    return NULL;
+}
+
 void tessi_variant_free(Variant *v)
 {
     if (!v)
         return;
+    if (v->has_lock)
+        mtx_destroy(&v->lock);
     tessi_general_forget(v);
     tessi_gpu_general_forget(v);
     tessi_gpu_code_free(v->code);
@@ -88,13 +103,13 @@ static bool fits(const tess_program *p, const tess_args *args, const Variant *v)
     return true;
 }
 
-static bool make(tess_program *p, const tess_args *args, Variant *v, tess_diags *d, Failure *f)
+static bool make(const tess_program *p, const tess_args *args, Variant *v, tess_diags *d,
+                 Failure *f)
 {
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     tessi_guard_arena(&guard, &d->arena);
-    collect(p, args, v);
     if (tessi_compile_front(p, v, d))
         return true;
     const tess_info *missing = missing_image(p, args);
@@ -111,60 +126,147 @@ static bool make(tess_program *p, const tess_args *args, Variant *v, tess_diags 
     return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", first);
 }
 
-/* Makes room for one more: frees the oldest variant that no run is using. */
-static void drop_oldest_beyond_limit(tess_program *p)
-{
-    int n = 0;
-    Variant **oldest = NULL;
-    for (Variant **link = &p->variants; *link; link = &(*link)->next) {
-        n++;
-        if (!(*link)->users)
-            oldest = link;
-    }
-    if (n < MOST_VARIANTS || !oldest)
-        return;
-    Variant *v = *oldest;
-    *oldest = v->next;
-    tessi_variant_free(v);
-}
+/* ---- The list; its lock is held ------------------------------------------------------------------------------------------- */
 
-Variant *tessi_variant(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f)
+static Variant *find(const tess_program *p, const tess_args *args)
 {
-    if (diags)
-        *diags = NULL;
     for (Variant *v = p->variants; v; v = v->next)
         if (fits(p, args, v))
             return v;
-    Variant *v = calloc(1, sizeof *v);
-    tess_diags *d = tessi_diags_new();
-    bool ok = false;
-    if (v && d) {
-        tessi_arena_init(&v->arena, NULL, NULL);
-        ok = make(p, args, v, d, f);
-    } else {
-        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    return NULL;
+}
+
+static void unlist(tess_program *p, Variant *v)
+{
+    Variant **link = &p->variants;
+    while (*link != v)
+        link = &(*link)->next;
+    *link = v->next;
+    v->is_listed = false;
+}
+
+/* Makes room for one more: the oldest variant that no run is using, out of the list; NULL when there is room, or none. */
+static Variant *take_oldest_beyond_limit(tess_program *p)
+{
+    int n = 0;
+    Variant *oldest = NULL;
+    for (Variant *v = p->variants; v; v = v->next) {
+        n++;
+        oldest = v->users ? oldest : v;
     }
+    if (n < MOST_VARIANTS || !oldest)
+        return NULL;
+    unlist(p, oldest);
+    return oldest;
+}
+
+/* An empty variant, held and locked, at the head of the list, so that others wait for it who want the same. */
+static Variant *list_new(tess_program *p, const tess_args *args, Variant **dropped)
+{
+    Guard guard;
+    Variant *v = tessi_variant_new();
+    if (!v || !GUARDED(&guard, &v->arena)) {
+        tessi_variant_free(v);
+        return NULL;
+    }
+    collect(p, args, v);
+    *dropped = take_oldest_beyond_limit(p);
+    v->users = 1;
+    v->is_listed = true;
+    v->next = p->variants;
+    p->variants = v;
+    mtx_lock(&v->lock);
+    return v;
+}
+
+/* ---- Entering and leaving ------------------------------------------------------------------------------------------------- */
+
+/* Compiles the new variant. Should that fail, it is no longer listed, and those who wait for it learn why. */
+static bool fill(tess_program *p, const tess_args *args, Variant *v, tess_diags *d, Failure *f)
+{
+    if (d ? make(p, args, v, d, f) : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory"))
+        return true;
+    v->broken = *f;
+    mtx_lock(&p->lock);
+    unlist(p, v);
+    mtx_unlock(&p->lock);
+    return false;
+}
+
+static Variant *enter_new(tess_program *p, const tess_args *args, Variant *v, tess_diags **diags,
+                          Failure *f)
+{
+    tess_diags *d = tessi_diags_new();
+    const bool ok = fill(p, args, v, d, f);
     if (diags)
         *diags = d;
     else
         tess_diags_free(d);
-    if (!ok) {
-        tessi_variant_free(v);
+    if (ok)
+        return v;
+    tessi_variant_leave(p, v);
+    return NULL;
+}
+
+Variant *tessi_variant_enter(tess_program *p, const tess_args *args, tess_diags **diags, Failure *f)
+{
+    if (diags)
+        *diags = NULL;
+    Variant *dropped = NULL, *made = NULL;
+    mtx_lock(&p->lock);
+    Variant *v = find(p, args);
+    if (v)
+        v->users++;
+    else
+        made = list_new(p, args, &dropped);
+    mtx_unlock(&p->lock);
+    tessi_variant_free(dropped); /* may wait for a compiler */
+    if (made)
+        return enter_new(p, args, made, diags, f);
+    if (!v) {
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    drop_oldest_beyond_limit(p);
-    v->next = p->variants;
-    p->variants = v;
-    return v;
+    mtx_lock(&v->lock);
+    if (!v->broken.status)
+        return v;
+    *f = v->broken;
+    tessi_variant_leave(p, v);
+    return NULL;
 }
 
 Variant *tessi_variant_for_passes(tess_program *p, const tess_args *args, tess_diags **diags,
                                   Failure *f)
 {
-    Variant *v = tessi_variant(p, args, diags, f);
+    Variant *v = tessi_variant_enter(p, args, diags, f);
     if (v && !*diags && !(*diags = tessi_diags_new())) {
         tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        tessi_variant_leave(p, v);
         return NULL;
     }
     return v;
+}
+
+void tessi_variant_hold(tess_program *p, Variant *v)
+{
+    mtx_lock(&p->lock);
+    v->users++;
+    mtx_unlock(&p->lock);
+}
+
+void tessi_variant_release(tess_program *p, Variant *v)
+{
+    mtx_lock(&p->lock);
+    const bool last = --v->users == 0 && !v->is_listed && !v->is_private;
+    mtx_unlock(&p->lock);
+    if (last)
+        tessi_variant_free(v);
+}
+
+void tessi_variant_leave(tess_program *p, Variant *v)
+{
+    if (!v)
+        return;
+    mtx_unlock(&v->lock);
+    tessi_variant_release(p, v);
 }

@@ -38,9 +38,9 @@ static RowCost cost_of(const Explainer *c, const Machine *m, const PlanGroup *gr
                        const StageList *stages, Steps steps)
 {
     const bool windows = has_windows(c->f, stages);
-    const int64_t most = group->roll      ? group->roll
-                         : group->tile[0] ? group->tile[group->n_dims - 2]
-                                          : steps.band;
+    const int64_t most = group->roll                    ? group->roll
+                         : steps.band && group->tile[0] ? group->tile[group->n_dims - 2]
+                                                        : steps.band;
     if (steps.band)
         return tessi_plan_cost_of_carrying(c->f, c->an, m, c->p, stages, steps.rows,
                                            (uint32_t)(most < steps.band ? most : steps.band));

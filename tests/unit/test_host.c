@@ -1,4 +1,7 @@
-/* What hosts of the library may be: threads with small stacks, its own and OpenMP's. */
+/* What hosts of the library may be: threads with small stacks, its own and OpenMP's, and threads that want other variants meanwhile. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* usleep */
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -6,9 +9,12 @@
 #include <stdint.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -120,6 +126,106 @@ static void test_many_small_images(void **state)
     run_on_small_stack(text, NULL, 20, 30);
 }
 
+/* ---- Meanwhile ----------------------------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/tess-host-XXXXXX";
+
+static void path_in_folder(char path[64], const char *name)
+{
+    snprintf(path, 64, "%s/%s", folder, name);
+}
+
+static void make_file(const char *name, const char *text)
+{
+    char path[64];
+    path_in_folder(path, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* A compiler that waits for the file `go`, a minute at most, once there is the file `block`. */
+static tess_program *compile_slowly(const char *text)
+{
+    char script[512], path[64];
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ni=0\nwhile [ -e %s/block ] && [ ! -e %s/go ] && [ $i -lt 600 ]; do\n"
+             "  i=$((i + 1)); sleep 0.1\ndone\nexec cc \"$@\"\n",
+             folder, folder);
+    make_file("cc", script);
+    path_in_folder(path, "cc");
+    tess_options o;
+    tess_options_init(&o);
+    o.target = TESS_TARGET_C;
+    o.cc = path;
+    o.cache = "";
+    tess_program *p = NULL;
+    assert_int_equal(tess_compile(text, strlen(text), "slow.tess", &o, &p, NULL), TESS_OK);
+    return p;
+}
+
+typedef struct Meanwhile {
+    Run run;
+    atomic_bool ended;
+} Meanwhile;
+
+static void *run_meanwhile(void *user)
+{
+    Meanwhile *m = user;
+    run_in_thread(&m->run);
+    atomic_store(&m->ended, true);
+    return NULL;
+}
+
+/* While one variant is compiled, for two threads that want it, another one runs and is looked at. */
+static void test_runs_do_not_wait(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    tess_program *p = compile_slowly(
+        "stencil f(vector#2 float X, const int n) { return sum(i = 0..n : X@[0, i]); }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\nconst int n = 1;\n"
+        "return f(a:clamp, n);\n");
+    tess_args *ready = bind(p, 9, 9);
+    assert_int_equal(tess_run(p, ready, NULL), TESS_OK);
+    make_file("block", "");
+    Meanwhile other[2] = { 0 };
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) {
+        other[i].run = (Run){ .p = p, .a = bind(p, 9, 9) };
+        assert_int_equal(tess_args_scalar(other[i].run.a, "n", 2), TESS_OK);
+        assert_int_equal(pthread_create(&thread[i], NULL, run_meanwhile, &other[i]), 0);
+    }
+    bool waited = false;
+    for (int i = 0; i < 20; i++) {
+        char *text = NULL;
+        usleep(20000); /* so that they begin */
+        assert_int_equal(tess_run(p, ready, NULL), TESS_OK);
+        assert_int_equal(tess_dump(p, ready, "plan", &text, NULL), TESS_OK);
+        tess_text_free(text);
+        waited = waited || atomic_load(&other[0].ended) || atomic_load(&other[1].ended);
+    }
+    make_file("go", "");
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], NULL);
+        if (other[i].run.status != TESS_OK || tess_verify(p, other[i].run.a) != TESS_OK)
+            fail_msg("%s", tess_args_error(other[i].run.a));
+        tess_args_free(other[i].run.a);
+    }
+    assert_false(waited);
+    tess_args_free(ready);
+    tess_program_free(p);
+    static const char *const names[] = { "cc", "block", "go" };
+    for (int i = 0; i < 3; i++) {
+        char path[64];
+        path_in_folder(path, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -134,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_wide_median),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_many_small_images),
+        cmocka_unit_test(test_runs_do_not_wait),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
