@@ -262,13 +262,32 @@ TESS_API tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *t);
 TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **diags);
 
 /* ---- Images in files --------------------------------------------------------------------------------------------------- */
+/* docs/files.md says what each format holds. */
 /* Reads an image file (format by content; "-" is standard input) as it is stored, or makes a pseudo-input ("zero:4x5",
  * "constant:7:4x5", "random:7:64x64", "ramp:4x5") of the element type and channels of `want` (NULL: float, one channel). *tensor is owned by the
- * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels. NPY files of a structured type
- * give the fields of `want`, found by name and converted as by tess_image_convert, as tess_args_image takes them. On failure `error` (may
- * be NULL) receives one sentence. */
+ * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels, stacks of pages a first one of pages. NPY files
+ * of a structured type give the fields of `want`, found by name and converted as by tess_image_convert, as tess_args_image takes them. On failure
+ * `error` (may be NULL) receives one sentence. */
 TESS_API tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor,
                                      char *error, size_t error_size);
+/* How a file is read for an image of a program. */
+typedef struct tess_image_request {
+    size_t struct_size;
+    int64_t page;     /* of a stack, counted from 1; 0: all of it */
+    int gray;         /* colours become Rec. 709 luma where one channel is wanted */
+    int drop_alpha;   /* the alpha channel is left out */
+    int any_channels; /* more channels than one may come, as a last dimension, for an image of one */
+    /* Filled in, also when the file is refused for them: */
+    int64_t pages; /* 1 of a file that is no stack; 0: not known */
+    int channels;
+} tess_image_request;
+TESS_API void tess_image_request_init(tess_image_request *request);
+/* Reads a file for the input that `want` describes: with its dimensions, channels and element type, values as tess_image_convert keeps
+ * them. Rows are converted as they are decoded, so that nothing is in memory twice. A stack of pages is refused for an image of two
+ * dimensions, unless a page is chosen. Pixels with fields of several types are read as their bytes. */
+TESS_API tess_status tess_image_load(const char *path, const tess_info *want,
+                                     tess_image_request *request, DLTensor **tensor, char *error,
+                                     size_t error_size);
 /* The same values as elements of another type, never rescaled; a value that the type does not have is an error. */
 TESS_API tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLTensor **tensor,
                                         char *error, size_t error_size);
@@ -287,6 +306,33 @@ TESS_API tess_status tess_image_write_result(const char *path, const DLTensor *t
                                              char *error, size_t error_size);
 /* Whether this build can write a file of that name's format, for asking before a long run. */
 TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t error_size);
+/* How an image is written. */
+typedef enum tess_doubt {
+    TESS_DOUBT_NONE,
+    TESS_DOUBT_SATURATED, /* more than one value in a hundred is beyond the format's range, or NaN */
+    TESS_DOUBT_BLACK      /* all values lie within 0..1, and become 0 or 1 of 255 or 65535 */
+} tess_doubt;
+typedef struct tess_image_store {
+    size_t struct_size;
+    const tess_info *result; /* what the image is, of a program; NULL: not known */
+    int picture_dims;        /* then its dimensions without channels; 0: all of them */
+    int depth;  /* 8 or 16: unsigned integers of so many bits; 0: as format and type say */
+    int scale;  /* not 0: the range of the values becomes that of the integers */
+    int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
+    /* Filled in: */
+    tess_doubt doubt;
+    int converted;     /* values were rounded, saturated or scaled; the numbers below are of that */
+    DLDataType stored; /* of the elements in the file */
+    int64_t n_saturated; /* values that did not fit */
+    double lo, hi;       /* least and largest finite value; lo > hi: there is none */
+} tess_image_store;
+TESS_API void tess_image_store_init(tess_image_store *store);
+/* Writes as tess_image_write does, row by row. When it went well, `error` receives the doubt as a sentence, or is empty. */
+TESS_API tess_status tess_image_save(const char *path, const DLTensor *tensor,
+                                     tess_image_store *store, char *error, size_t error_size);
+/* Whether this build can write a file of that name in that way, for asking before a long run. */
+TESS_API tess_status tess_image_can_store(const char *path, const tess_image_store *store,
+                                          char *error, size_t error_size);
 /* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);

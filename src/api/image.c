@@ -97,29 +97,67 @@ static bool record_of(const tess_info *info, RtField *field, RtRecord *record)
                                &at->type))
             return false;
     }
-    return true;
+    return record->n > 0;
+}
+
+static tess_status read_image(const char *path, const RtRecord *record, RtRequest *request,
+                              DLTensor **tensor, char *error, size_t error_size)
+{
+    RtImage image = { 0 };
+    Failure f = { 0 };
+    ScalarType types[RT_IMAGE_CHANNELS] = { TYPE_F32 };
+    for (int c = 0; record && c < record->n; c++)
+        types[c] = record->field[c].type;
+    request->record = record;
+    bool ok = tessi_image_is_pseudo(path)
+                  ? tessi_image_pseudo(path, types, record ? record->n : 1, &image, &f)
+                  : tessi_image_read(path, request, &image, &f);
+    return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
 }
 
 tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor, char *error,
                             size_t error_size)
 {
+    RtField field[RT_IMAGE_CHANNELS];
+    RtRecord record;
     if (!path || !tensor)
         return TESS_ERROR_ARGUMENT;
     *tensor = NULL;
-    RtImage image = { 0 };
-    Failure f = { 0 };
+    if (want && !record_of(want, field, &record))
+        return TESS_ERROR_ARGUMENT;
+    RtRequest request = tessi_request_as_stored();
+    return read_image(path, want ? &record : NULL, &request, tensor, error, error_size);
+}
+
+void tess_image_request_init(tess_image_request *r)
+{
+    *r = (tess_image_request){ .struct_size = sizeof *r };
+}
+
+tess_status tess_image_load(const char *path, const tess_info *want, tess_image_request *r,
+                            DLTensor **tensor, char *error, size_t error_size)
+{
     RtField field[RT_IMAGE_CHANNELS];
     RtRecord record;
-    ScalarType types[RT_IMAGE_CHANNELS] = { TYPE_F32 };
-    const int channels = want ? want->n_channels : 1;
-    if (channels < 1 || (want && !record_of(want, field, &record)))
+    if (!path || !want || !r || !tensor || r->struct_size != sizeof *r || r->page < 0)
         return TESS_ERROR_ARGUMENT;
-    for (int c = 0; want && c < record.n; c++)
-        types[c] = field[c].type;
-    bool ok = tessi_image_is_pseudo(path)
-                  ? tessi_image_pseudo(path, types, channels, &image, &f)
-                  : tessi_image_read_as(path, want ? &record : NULL, &image, &f);
-    return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
+    *tensor = NULL;
+    if (!record_of(want, field, &record))
+        return TESS_ERROR_ARGUMENT;
+    RtRequest request = tessi_request_as_stored();
+    request.page = r->page;
+    request.name = want->name;
+    request.ndim = want->ndim;
+    if (!tessi_record_is_mixed(&record)) { /* which are read as their bytes */
+        request.dtype = field[0].type;
+        request.channels = want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
+        request.gray = r->gray;
+        request.drop_alpha = r->drop_alpha;
+    }
+    tess_status status = read_image(path, &record, &request, tensor, error, error_size);
+    r->pages = request.pages_found;
+    r->channels = request.channels_found;
+    return status;
 }
 
 tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLTensor **tensor, char *error,
@@ -156,52 +194,122 @@ tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, char *error
     return say(&f, error, error_size);
 }
 
+/* Anyone's tensor as rt sees images. */
+static bool view_of(const DLTensor *t, int picture_dims, RtView *view, Failure *f)
+{
+    *view = (RtView){ 0 };
+    if (!t || !t->data || t->ndim < 1 || t->ndim > RT_IMAGE_DIMS)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "an image of 1 to %d dimensions is needed",
+                           RT_IMAGE_DIMS);
+    if (t->device.device_type != kDLCPU)
+        return tessi_failf(f, TESS_ERROR_DEVICE, "the image is in device memory");
+    if (!tessi_scalar_type(t->dtype, &view->dtype))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "images of this element type cannot be stored");
+    view->ndim = t->ndim;
+    view->picture_dims = picture_dims >= 1 && picture_dims <= t->ndim ? picture_dims : t->ndim;
+    view->data = (const char *)t->data + t->byte_offset;
+    int64_t stride = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        if (t->shape[d] < 1)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the image has no pixels");
+        view->shape[d] = t->shape[d];
+        view->strides[d] = t->strides ? t->strides[d] : stride;
+        stride *= t->shape[d];
+    }
+    return true;
+}
+
+void tess_image_store_init(tess_image_store *store)
+{
+    *store = (tess_image_store){ .struct_size = sizeof *store };
+}
+
+static bool store_of(const tess_image_store *s, RtStore *out)
+{
+    *out = (RtStore){ .depth = s->depth, .scale = s->scale != 0, .strict = s->strict != 0 };
+    return s->struct_size == sizeof *s && (s->depth == 0 || s->depth == 8 || s->depth == 16);
+}
+
+tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image_store *s,
+                            char *error, size_t error_size)
+{
+    RtStore store;
+    RtView view;
+    Failure f = { 0 };
+    if (!path || !tensor || !s || !store_of(s, &store))
+        return TESS_ERROR_ARGUMENT;
+    RtField field[RT_IMAGE_CHANNELS];
+    RtRecord record;
+    if (s->result && !record_of(s->result, field, &record))
+        return TESS_ERROR_ARGUMENT;
+    bool ok = view_of(tensor, s->result ? s->result->ndim : s->picture_dims, &view, &f);
+    if (ok && s->result && tessi_record_is_mixed(&record)) {
+        view.record = &record;
+        if (view.ndim != s->result->ndim + 1 || view.dtype != TYPE_U8
+            || view.shape[view.ndim - 1] != (int64_t)tessi_record_bytes(&record))
+            return TESS_ERROR_ARGUMENT;
+    }
+    ok = ok && tessi_image_write(path, &view, &store, &f);
+    s->doubt = (tess_doubt)store.doubt;
+    s->converted = store.converted;
+    s->stored = tessi_dl_type(store.stored);
+    s->n_saturated = store.n_saturated;
+    s->lo = store.lo;
+    s->hi = store.hi;
+    if (!ok)
+        return say(&f, error, error_size);
+    if (error && error_size)
+        tessi_store_doubt(&store, error, error_size);
+    return TESS_OK;
+}
+
+static tess_status write_image(const char *path, const DLTensor *tensor, tess_image_store *store,
+                               int64_t *n_saturated, char *error, size_t error_size)
+{
+    char sentence[600] = "";
+    const tess_status status = tess_image_save(path, tensor, store, sentence, sizeof sentence);
+    if (n_saturated && status == TESS_OK)
+        *n_saturated = store->n_saturated;
+    if (status != TESS_OK && error && error_size)
+        snprintf(error, error_size, "%s", sentence);
+    return status;
+}
+
 tess_status tess_image_write(const char *path, const DLTensor *tensor, int picture_dims,
                              int64_t *n_saturated, char *error, size_t error_size)
 {
-    if (!path || !tensor)
-        return TESS_ERROR_ARGUMENT;
-    RtImage image;
-    Failure f = { 0 };
-    int channels =
-        tensor->ndim > picture_dims && tensor->ndim > 0 ? (int)tensor->shape[tensor->ndim - 1] : 1;
-    bool ok = image_of(tensor, channels, &image, &f);
-    ok = ok && tessi_image_write(path, &image, n_saturated, &f);
-    tessi_image_dispose(&image);
-    return ok ? TESS_OK : say(&f, error, error_size);
+    tess_image_store store;
+    tess_image_store_init(&store);
+    store.picture_dims = picture_dims;
+    return write_image(path, tensor, &store, n_saturated, error, error_size);
 }
 
 tess_status tess_image_write_result(const char *path, const DLTensor *tensor,
                                     const tess_info *result, int64_t *n_saturated, char *error,
                                     size_t error_size)
 {
-    if (!path || !tensor || !result || result->n_channels < 1)
-        return TESS_ERROR_ARGUMENT;
-    RtField field[RT_IMAGE_CHANNELS];
-    RtRecord record;
-    if (!record_of(result, field, &record))
-        return TESS_ERROR_ARGUMENT;
-    if (!tessi_record_is_mixed(&record))
-        return tess_image_write(path, tensor, result->ndim, n_saturated, error, error_size);
-    if (tensor->ndim != result->ndim + 1 || tensor->dtype.bits != 8
-        || tensor->shape[result->ndim] != (int64_t)tessi_record_bytes(&record))
-        return TESS_ERROR_ARGUMENT;
-    RtImage image;
+    tess_image_store store;
+    tess_image_store_init(&store);
+    store.result = result;
+    return result ? write_image(path, tensor, &store, n_saturated, error, error_size)
+                  : TESS_ERROR_ARGUMENT;
+}
+
+tess_status tess_image_can_store(const char *path, const tess_image_store *s, char *error,
+                                 size_t error_size)
+{
+    RtStore store;
     Failure f = { 0 };
-    const bool ok =
-        image_of(tensor, 0, &image, &f) && tessi_image_write_records(path, &image, &record, &f);
-    tessi_image_dispose(&image);
-    if (ok && n_saturated)
-        *n_saturated = 0;
-    return ok ? TESS_OK : say(&f, error, error_size);
+    if (!path || !s || !store_of(s, &store))
+        return TESS_ERROR_ARGUMENT;
+    return tessi_image_can_write(path, &store, &f) ? TESS_OK : say(&f, error, error_size);
 }
 
 tess_status tess_image_can_write(const char *path, char *error, size_t error_size)
 {
-    Failure f = { 0 };
-    if (!path)
-        return TESS_ERROR_ARGUMENT;
-    return tessi_image_can_write(path, &f) ? TESS_OK : say(&f, error, error_size);
+    tess_image_store store;
+    tess_image_store_init(&store);
+    return tess_image_can_store(path, &store, error, error_size);
 }
 
 DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape)

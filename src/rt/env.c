@@ -5,8 +5,10 @@
 #include "rt/env.h"
 #include "rt/clock.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,12 +30,38 @@ int tessi_cpu_count(void)
     return n > 0 && n < 1 << 20 ? (int)n : 1;
 }
 
+/* The memory that the control group of the process may have, or all there is. */
+static uint64_t group_bytes(void)
+{
+    static const char *const limits[] = { "/sys/fs/cgroup/memory.max",
+                                          "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
+    uint64_t most = UINT64_MAX;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        char text[32] = "";
+        const int fd = open(limits[i], O_RDONLY | O_CLOEXEC);
+        const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+        if (fd >= 0)
+            close(fd);
+        if (n > 0 && text[0] >= '1' && text[0] <= '9') {
+            const uint64_t limit = strtoull(text, NULL, 10);
+            most = limit < most ? limit : most;
+        }
+    }
+    return most;
+}
+
 uint64_t tessi_memory_bytes(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page <= 0)
-        return sizeof(void *) < 8 ? (uint64_t)1 << 31 : (uint64_t)1 << 36;
-    return (uint64_t)pages * (uint64_t)page;
+    uint64_t most = sizeof(void *) < 8 ? (uint64_t)1 << 31 : (uint64_t)1 << 36;
+    if (pages > 0 && page > 0)
+        most = (uint64_t)pages * (uint64_t)page;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+        && limit.rlim_cur < most)
+        most = limit.rlim_cur;
+    const uint64_t group = group_bytes();
+    return group < most ? group : most;
 }
 
 double tessi_clock_ms(void)

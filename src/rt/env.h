@@ -7,7 +7,8 @@
 /* NULL when unset or empty, and in programs that run with more rights than who started them; borrowed from the environment. */
 const char *tessi_env(const char *name);
 int tessi_cpu_count(void); /* cores this process may run on, at least 1 */
-uint64_t
-tessi_memory_bytes(void); /* physical memory; a generous guess where the system does not say */
+/* Memory that this process may have: what the machine has, or its control group or its own limit
+ * allows; a generous guess where the system does not say. */
+uint64_t tessi_memory_bytes(void);
 
 #endif

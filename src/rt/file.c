@@ -123,19 +123,6 @@ bool tessi_file_write_open(int fd, const void *data, size_t n)
     return true;
 }
 
-static bool write_directly(const char *path, const void *data, size_t n, Failure *f)
-{
-    bool is_stdout = tessi_streq(path, "-");
-    const char *shown = is_stdout ? "standard output" : path;
-    int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(f, "write", shown, errno);
-    int error = tessi_file_write_open(fd, data, n) ? 0 : errno;
-    if (!is_stdout && close(fd) != 0 && !error)
-        error = errno;
-    return error ? fail_errno(f, "write", shown, error) : true;
-}
-
 /* Opens a new file beside `final` under a name that nobody uses. O_EXCL makes it ours; the mode
  * follows the umask, which mkstemp would not. */
 static int open_temporary(const char *final, char **name)
@@ -153,7 +140,7 @@ static int open_temporary(const char *final, char **name)
         clock_gettime(CLOCK_REALTIME, &now);
         snprintf(at, room, "%.*s.tess-%lx-%lx-%x.tmp", (int)dir, final, (unsigned long)getpid(),
                  (unsigned long)now.tv_nsec, (unsigned)attempt);
-        int fd = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(at, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0) {
             *name = at;
             return fd;
@@ -186,37 +173,53 @@ static bool look_at_target(const char *path, struct stat *st, bool *exists, char
     return *resolved ? true : fail_errno(f, "write", path, errno);
 }
 
-bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFile *p, Failure *f)
+bool tessi_file_begin(const char *path, PendingFile *p, int *fd, Failure *f)
 {
     *p = (PendingFile){ 0 };
-    if (tessi_streq(path, "-"))
-        return write_directly(path, data, n, f);
+    if (tessi_streq(path, "-")) {
+        *fd = STDOUT_FILENO;
+        return true;
+    }
     struct stat st;
     bool exists;
     char *final = NULL;
     if (!look_at_target(path, &st, &exists, &final, f))
         return false;
-    if (exists && !S_ISREG(st.st_mode)) {
-        free(final);
-        return write_directly(path, data, n, f);
-    }
+    const bool directly = exists && !S_ISREG(st.st_mode);
     char *temporary = NULL;
-    int fd = open_temporary(final, &temporary);
-    if (fd < 0) {
+    *fd = directly ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(final, &temporary);
+    if (*fd < 0) {
         fail_errno(f, "write", path, errno);
         free(final);
         return false;
     }
-    int error = tessi_file_write_open(fd, data, n) ? 0 : errno;
-    if (!error && exists && fchmod(fd, st.st_mode & 07777) != 0)
-        error = errno;
-    if (close(fd) != 0 && !error) /* some file systems report a full disk only here */
-        error = errno;
+    if (directly) {
+        free(final);
+        return true;
+    }
     *p = (PendingFile){ .final = final, .temporary = temporary };
+    if (exists && fchmod(*fd, st.st_mode & 07777) != 0)
+        return tessi_file_end(path, p, *fd, errno, f);
+    return true;
+}
+
+bool tessi_file_end(const char *path, PendingFile *p, int fd, int error, Failure *f)
+{
+    const bool is_stdout = tessi_streq(path, "-");
+    /* Some file systems report a full disk only here. */
+    if (!is_stdout && close(fd) != 0 && !error)
+        error = errno;
     if (!error)
         return true;
     tessi_file_discard(p);
-    return fail_errno(f, "write", path, error);
+    return fail_errno(f, "write", is_stdout ? "standard output" : path, error);
+}
+
+bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFile *p, Failure *f)
+{
+    int fd;
+    return tessi_file_begin(path, p, &fd, f)
+           && tessi_file_end(path, p, fd, tessi_file_write_open(fd, data, n) ? 0 : errno, f);
 }
 
 bool tessi_file_commit(PendingFile *p, Failure *f)

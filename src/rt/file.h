@@ -26,6 +26,11 @@ typedef struct PendingFile {
     char *final, *temporary; /* temporary NULL: nothing is pending */
 } PendingFile;
 bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFile *p, Failure *f);
+/* The same piece by piece: *fd is open for reading and writing, or where p->temporary is NULL, for
+ * writing to what already takes the bytes. Ends with tessi_file_end; `error` is 0 or the errno of what
+ * failed, and then nothing is left. */
+bool tessi_file_begin(const char *path, PendingFile *p, int *fd, Failure *f);
+bool tessi_file_end(const char *path, PendingFile *p, int fd, int error, Failure *f);
 bool tessi_file_commit(PendingFile *p, Failure *f); /* disposes p in any case */
 void tessi_file_discard(PendingFile *p);            /* removes the temporary file, disposes p */
 

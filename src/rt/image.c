@@ -7,6 +7,17 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+bool tessi_memory_suffices(uint64_t bytes, Failure *f)
+{
+    const uint64_t most = tessi_memory_bytes();
+    return bytes <= most
+           || tessi_failf(f, TESS_ERROR_MEMORY,
+                          "it does not fit in memory: it takes %" PRIu64
+                          " bytes, and at most %" PRIu64 " can be had here",
+                          bytes, most);
+}
 
 bool tessi_record_is_mixed(const RtRecord *r)
 {
@@ -43,8 +54,10 @@ bool tessi_image_alloc(RtImage *image, ScalarType dtype, int ndim, const int64_t
                && tessi_mul_size(bytes, (size_t)shape[d], &bytes);
     }
     /* Overcommitting systems grant any size and kill the process that touches it, so ask first. */
-    if (!fits || bytes > PTRDIFF_MAX || bytes > tessi_memory_bytes())
+    if (!fits || bytes > PTRDIFF_MAX)
         return tessi_failf(f, TESS_ERROR_MEMORY, "an image of this size does not fit in memory");
+    if (!tessi_memory_suffices(bytes, f))
+        return false;
     made.data = tessi_memory_new(bytes);
     if (!made.data)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory: %zu bytes for an image", bytes);
@@ -64,8 +77,8 @@ int64_t tessi_image_elements(const RtImage *image)
     return (int64_t)(image->bytes / tessi_type_info(image->dtype)->bytes);
 }
 
-bool tessi_image_claim(RtImage *image, ScalarType dtype, uint64_t height, uint64_t width,
-                       uint64_t channels, size_t n_file, unsigned ratio, Failure *f)
+bool tessi_image_claim(ScalarType dtype, uint64_t pages, uint64_t height, uint64_t width,
+                       uint64_t channels, uint64_t n_file, uint64_t ratio, Failure *f)
 {
     const uint64_t slack = 1 << 16, size_max = INT32_MAX;
     uint64_t allowed = n_file < (UINT64_MAX - slack) / ratio ? n_file * ratio + slack : UINT64_MAX;
@@ -74,40 +87,29 @@ bool tessi_image_claim(RtImage *image, ScalarType dtype, uint64_t height, uint64
         return tessi_failf(f, TESS_ERROR_FILE,
                            "it has no pixels: its size is %" PRIu64 " x %" PRIu64, height, width);
     if (height > size_max || width > size_max || channels > UINT16_MAX
-        || channels > allowed / element / height / width)
+        || channels > allowed / element / height / width / pages)
         return tessi_failf(f, TESS_ERROR_FILE,
-                           "it claims %" PRIu64 " x %" PRIu64
-                           " pixels, more than its %zu bytes can hold",
+                           "it claims %" PRIu64 " x %" PRIu64 " pixels, more than its %" PRIu64
+                           " bytes can hold",
                            height, width, n_file);
-    int64_t shape[3] = { (int64_t)height, (int64_t)width, (int64_t)channels };
-    return tessi_image_alloc(image, dtype, channels > 1 ? 3 : 2, shape, (int)channels, f);
+    return true;
 }
 
-bool tessi_image_luma(RtImage *image, Failure *f)
+void tessi_luma_pixels(ScalarType t, int channels, const void *in, void *out, size_t n)
 {
-    int channels = image->channels;
-    if (channels < 2 || channels > 4 || image->ndim < 2)
-        return tessi_failf(f, TESS_ERROR_ARGUMENT, "luma needs an image of 2 to 4 channels, not %d",
-                           channels);
-    ScalarType t = image->dtype;
-    RtImage grey;
-    if (!tessi_image_alloc(&grey, t, image->ndim - 1, image->shape, 1, f))
-        return false;
     const size_t element = tessi_type_info(t)->bytes;
-    const char *from = image->data;
-    char *to = grey.data;
-    int64_t n = tessi_image_elements(&grey);
-    for (int64_t i = 0; i < n; i++, from += element * (size_t)channels, to += element) {
-        Value rgb[3];
-        for (int c = 0; c < 3; c++)
-            rgb[c] = tessi_load_element(t, from + (channels == 2 ? 0 : c) * (ptrdiff_t)element);
+    const char *from = in;
+    char *to = out;
+    for (size_t i = 0; i < n; i++, from += element * (size_t)channels, to += element) {
         if (channels == 2) {
-            tessi_store_element(t, to, rgb[0]);
+            memcpy(to, from, element);
             continue;
         }
         double v[3];
-        for (int c = 0; c < 3; c++)
-            v[c] = tessi_is_real(t) ? rgb[c].f : (double)rgb[c].i;
+        for (size_t c = 0; c < 3; c++) {
+            Value x = tessi_load_element(t, from + c * element);
+            v[c] = tessi_is_real(t) ? x.f : (double)x.i;
+        }
         double luma = 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2];
         Value y = tessi_value_real(luma);
         if (t == TYPE_BOOL)
@@ -118,6 +120,19 @@ bool tessi_image_luma(RtImage *image, Failure *f)
             y = tessi_eval_sat(t, TYPE_F64, y);
         tessi_store_element(t, to, y);
     }
+}
+
+bool tessi_image_luma(RtImage *image, Failure *f)
+{
+    int channels = image->channels;
+    if (channels < 2 || channels > 4 || image->ndim < 2)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "luma needs an image of 2 to 4 channels, not %d",
+                           channels);
+    RtImage grey;
+    if (!tessi_image_alloc(&grey, image->dtype, image->ndim - 1, image->shape, 1, f))
+        return false;
+    tessi_luma_pixels(image->dtype, channels, image->data, grey.data,
+                      (size_t)tessi_image_elements(&grey));
     tessi_image_dispose(image);
     *image = grey;
     return true;

@@ -1,15 +1,16 @@
 /* Images in files and in memory: reading by content, writing by suffix, pseudo-inputs, conversions
- * of the element type.
+ * of the element type. docs/files.md says for each format what is stored, refused, rounded and said.
  *
- * Pixel values are never rescaled: the 8-bit sample 200 is 200, and 200.0 in a float image. The
- * only exceptions are forms that are packed below 8 bits (bitmaps, palettes, PNG of 1, 2 or 4
- * bits), which are unpacked to 0..255, and `bool` images, which have no scale of their own:
- * pictures store them as 0 and 255, PFM as 0.0 and 1.0, NPY as they are. */
+ * Pixel values are never rescaled unless that is asked for: the 8-bit sample 200 is 200, and 200.0 in
+ * a float image. The only exceptions are forms that are packed below 8 bits (bitmaps, palettes, PNG
+ * and TIFF of 1, 2 or 4 bits), which are unpacked to 0..255, and `bool` images, which have no scale of
+ * their own: pictures store them as black and white, PFM as 0.0 and 1.0, NPY as they are. */
 #ifndef TESSERA_RT_IMAGE_H
 #define TESSERA_RT_IMAGE_H
 
 #include "base/base.h"
 #include "base/scalar.h"
+#include "rt/bytes.h"
 
 enum { RT_IMAGE_DIMS = 5, RT_IMAGE_CHANNELS = 64 /* of pseudo-inputs: the fields of a struct */ };
 
@@ -40,40 +41,95 @@ size_t tessi_record_bytes(const RtRecord *r);
 bool tessi_image_alloc(RtImage *image, ScalarType dtype, int ndim, const int64_t *shape,
                        int channels, Failure *f);
 void tessi_image_dispose(RtImage *image);
+/* Whether this machine, within the limits set for the process, has so many bytes at all. */
+bool tessi_memory_suffices(uint64_t bytes, Failure *f);
 int64_t tessi_image_elements(const RtImage *image);
 
-/* Reads a file or, for "-", standard input; the format is recognised by content. *image is owned by
- * the caller, and empty after a failure. Reads PNG, JPEG, TIFF (first page), PNM (P1..P7), PFM and
- * NPY. */
-bool tessi_image_read(const char *path, RtImage *image, Failure *f);
-/* The same on bytes in memory; `f->text` says what is wrong without naming a file. */
-bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-/* The same where the pixels that are wanted are known: NPY of a structured type gives their fields, found by name and converted as by
- * tessi_image_convert, with a last dimension for them, or for the bytes of a pixel when their types differ. Other fields of the file
- * are left out. One wanted field without a name is the only one of the file. Other files are read as they are. `want` may be NULL:
- * structured types are refused. */
-bool tessi_image_read_as(const char *path, const RtRecord *want, RtImage *image, Failure *f);
-bool tessi_image_decode_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
-                           Failure *f);
+/* What is wanted of a file, and what it turned out to hold. tessi_request_as_stored asks for the file as
+ * it is. */
+typedef struct RtRequest {
+    ScalarType dtype; /* the values as elements of this type; N_TYPES: of the file's type */
+    const char *name; /* of the program's image, for sentences; may be NULL */
+    int ndim;         /* dimensions without channels; 0: those of the file */
+    int channels;     /* 1: one a pixel; n > 1: n; 0: those of the file */
+    int64_t
+        page;  /* of a stack, counted from 1; 0: all of it, its pages along the first dimension */
+    bool gray; /* colours become Rec. 709 luma where one channel is wanted */
+    bool drop_alpha; /* the alpha channel is left out */
+    /* The pixels that are wanted, where they are known: NPY of a structured type gives their fields, found
+     * by name and converted, with a last dimension for them, or for the bytes of a pixel when their types
+     * differ; other fields of the file are left out, and one wanted field without a name is the only one of
+     * the file. NULL: structured types are refused. */
+    const RtRecord *record;
+    /* Filled in, also when the file is refused for them: */
+    int64_t pages_found; /* 1 of a file that is no stack; 0: not known yet */
+    int channels_found;
+} RtRequest;
+RtRequest tessi_request_as_stored(void);
 
-/* Writes a file, format by suffix; see tessi_file_write. "-" is standard output: PGM or PPM where
- * that holds the image exactly (uint8 and uint16, one or three channels), NPY otherwise. Where the
- * format cannot hold the elements as they are:
+/* Reads a file or, for "-", standard input; the format is recognised by content. The pixels are decoded
+ * row by row into the image, converted and with the wanted channels, so that nothing is in memory
+ * twice; what is needed is compared with the machine's memory before. *image is owned by the caller,
+ * and empty after a failure. Reads PNG, JPEG, TIFF, PNM (P1..P7), PFM and NPY. */
+bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure *f);
+/* The same on bytes in memory; `f->text` says what is wrong without naming a file. */
+bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage *image,
+                        Failure *f);
+
+/* An image of anyone's, rows and planes at any distance. */
+typedef struct RtView {
+    ScalarType dtype;
+    int ndim;
+    int64_t shape[RT_IMAGE_DIMS], strides[RT_IMAGE_DIMS]; /* strides in elements */
+    int picture_dims; /* dimensions without channels; 0: not known, the third of three is channels */
+    const RtRecord
+        *record; /* NULL, or: elements are bytes, the last dimension those of such a pixel */
+    const void *data;
+} RtView;
+RtView tessi_image_view(const RtImage *image);
+
+typedef enum RtDoubt {
+    RT_DOUBT_NONE,
+    RT_DOUBT_SATURATED, /* more than one value in a hundred was beyond the format's range */
+    RT_DOUBT_BLACK,     /* all values lie within 0..1, and become 0 or 1 of 255 or 65535 */
+} RtDoubt;
+
+/* How an image goes into a file, and what became of it there. */
+typedef struct RtStore {
+    int depth;   /* 8 or 16: unsigned integers of so many bits; 0: as the format and the type say */
+    bool scale;  /* the range of the values becomes that of the integers */
+    bool strict; /* nothing is written where there is a doubt */
+    /* Filled in: */
+    RtDoubt doubt;
+    ScalarType stored; /* the type of the elements in the file */
+    bool
+        converted; /* the values were rounded, saturated or scaled; the numbers below are of that */
+    int64_t n, n_saturated; /* elements, and those beyond the range or NaN */
+    double lo, hi;          /* least and largest value that is finite; lo > hi: there is none */
+} RtStore;
+
+/* The doubt as a sentence about the image ("its values ..."); empty when there is none. */
+void tessi_store_doubt(const RtStore *store, char *text, size_t size);
+
+/* Writes a file row by row, format by suffix; a regular file appears under its name complete or not at
+ * all. "-" is standard output: PGM or PPM where that holds the image exactly (uint8 and uint16, one or
+ * three channels) or `depth` asks for it, NPY otherwise. Where the format cannot hold the elements as
+ * they are:
  *   - values that fit are widened (uint8 in PFM);
- *   - real images in integer formats become 8-bit: rounded to nearest even and saturated, and NaN
- *     becomes 0;
+ *   - real images in integer formats become 8-bit, or what `depth` says: rounded to nearest even and
+ *     saturated, and NaN becomes 0;
  *   - signed and wide integers become uint16 in formats with 16 bits, int8 becomes uint8, both
  *     saturated;
- *   - everything else (uint16 in JPEG, int32 or double in PFM or TIFF's floats) is refused.
- * *n_saturated (may be NULL) counts the elements that saturated or were NaN. When `channels` is 0 a
- * third dimension of a picture is taken as channels. */
-bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_saturated, Failure *f);
-/* An image of pixels of several types, given as bytes with a last dimension of the bytes of a pixel, as NPY of a structured type; no
- * other format holds it. */
-bool tessi_image_write_records(const char *path, const RtImage *image, const RtRecord *record,
-                               Failure *f);
-/* Whether tessi_image_write knows this file name's suffix, for asking before a long run. */
-bool tessi_image_can_write(const char *path, Failure *f);
+ *   - everything else (uint16 in JPEG, int32 or double in PFM) is refused, unless `depth` or `scale`
+ *     asks for it.
+ * Three dimensions without channels are a stack of pages, which TIFF and NPY hold. */
+bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Failure *f);
+/* The same into memory, the format that of `path`. */
+bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, RtBytes *out,
+                        Failure *f);
+/* Whether tessi_image_write knows this file name's suffix, and `depth` and `scale` mean something for
+ * it, for asking before a long run. */
+bool tessi_image_can_write(const char *path, const RtStore *store, Failure *f);
 
 /* Pseudo-inputs: KIND:SIZES with SIZES like 480x640 (1 to 4 dimensions, rows first); a last
  * dimension is added when channels > 1: for them, or for the bytes of a pixel when types[] differ.

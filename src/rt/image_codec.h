@@ -1,59 +1,138 @@
 /* Between the codecs and the rest of rt/image: one decode and one encode function a format, the
- * table of formats, checks of claimed sizes. Only image_*.c include it. */
+ * table of formats, rows on their way between file and image. Only image_*.c include it. */
 #ifndef TESSERA_RT_IMAGE_CODEC_H
 #define TESSERA_RT_IMAGE_CODEC_H
 
 #include "rt/bytes.h"
 #include "rt/image.h"
+#include "rt/input.h"
+#include "rt/output.h"
 
-/* Decoders get the whole file, fill *image (which comes empty) and on failure leave it empty, with
- * a sentence that continues "cannot read 'FILE': ". Encoders get an image whose type and channels
- * the format stores, and continue "cannot write 'FILE': "; a failed RtBytes is reported by the
- * caller. */
-typedef bool (*ImageDecode)(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-typedef bool (*ImageEncode)(const RtImage *image, RtBytes *out, Failure *f);
+/* ---- Conversion of elements ---- */
 
-bool tessi_decode_pnm(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-bool tessi_decode_pam(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-bool tessi_decode_pfm(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-bool tessi_decode_npy(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-/* As tessi_image_decode_as. */
-bool tessi_decode_npy_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
-                         Failure *f);
-bool tessi_decode_png(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-bool tessi_decode_jpeg(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
-bool tessi_decode_tiff(const uint8_t *bytes, size_t n, RtImage *image, Failure *f);
+typedef enum ConversionKind {
+    CONVERT_KEEP,     /* values untouched: one that `to` does not have is broken */
+    CONVERT_SATURATE, /* to an unsigned type of 8 or 16 bits: rounded; broken when outside, or NaN */
+    CONVERT_SHOW,     /* bool to black and white */
+} ConversionKind;
+typedef struct Conversion {
+    ScalarType from, to;
+    ConversionKind how;
+    double offset, factor; /* with CONVERT_SATURATE: of (value - offset) * factor */
+} Conversion;
+/* Converts n elements; the number of broken ones, and *first (may be NULL) the first of them. */
+size_t tessi_convert_elements(const Conversion *c, const void *in, void *out, size_t n,
+                              size_t *first);
+/* The sentence that element number k of an image of this shape does not fit. */
+bool tessi_fail_convert(const Conversion *c, const RtImage *image, int64_t k, const void *element,
+                        Failure *f);
+/* Luma of n pixels, as tessi_image_luma computes it. */
+void tessi_luma_pixels(ScalarType t, int channels, const void *in, void *out, size_t n);
 
-bool tessi_encode_pnm(const RtImage *image, RtBytes *out, Failure *f); /* PGM or PPM, by channels */
-bool tessi_encode_pam(const RtImage *image, RtBytes *out, Failure *f);
-bool tessi_encode_pfm(const RtImage *image, RtBytes *out, Failure *f);
-bool tessi_encode_npy(const RtImage *image, RtBytes *out, Failure *f);
-/* As tessi_image_write_records. */
-bool tessi_encode_npy_records(const RtImage *image, const RtRecord *record, RtBytes *out);
-bool tessi_encode_png(const RtImage *image, RtBytes *out, Failure *f);
-bool tessi_encode_jpeg(const RtImage *image, RtBytes *out, Failure *f);
-bool tessi_encode_tiff(const RtImage *image, RtBytes *out, Failure *f);
+/* ---- Reading ---- */
+
+/* What a file holds, known before its pixels are read. */
+typedef struct ImageHead {
+    ScalarType type;
+    int ndim; /* with pages and channels, as in RtImage */
+    int64_t shape[RT_IMAGE_DIMS];
+    int channels;
+    bool stacks; /* the format has pages: a single one can stand for a stack */
+} ImageHead;
+
+typedef struct ImageDecode {
+    RtInput *in;
+    RtRequest *want;
+    RtImage *image; /* empty until tessi_decode_begin */
+    /* Between a row of the file and its place in the image: */
+    ImageHead head;
+    Conversion conversion;
+    enum { ROW_AS_IT_IS, ROW_LUMA, ROW_WITHOUT_ALPHA } step;
+    size_t file_row, image_row; /* bytes */
+    int64_t n_rows, band;
+    uint8_t *rows;    /* `band` rows of the file; NULL when it has the form of the image */
+    uint8_t *between; /* one row between step and conversion */
+} ImageDecode;
+
+/* For formats with pages: which of the file's are wanted, counted from 0. False with a sentence where
+ * they are none, or several where one is wanted. */
+bool tessi_decode_pages(ImageDecode *d, int64_t pages, int64_t *first, int64_t *n, Failure *f);
+/* The head of `pages` pictures. */
+ImageHead tessi_head_of_picture(ScalarType type, int64_t pages, uint64_t height, uint64_t width,
+                                uint64_t channels);
+/* Makes the image. `band` is the number of rows that are in work at the same time, `more` the bytes
+ * that the decoder itself will ask for. */
+bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uint64_t more,
+                        Failure *f);
+/* Memory for row k in the form of the file; rows of all pages are counted through. */
+uint8_t *tessi_decode_row(ImageDecode *d, int64_t k);
+/* The row is complete: it goes into the image. */
+bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f);
+
+/* `n_file` bytes of file (UINT64_MAX: not known) cannot become more than `ratio` times as many bytes of
+ * pixels (plus a little): a larger claim is refused before memory is asked for. */
+bool tessi_image_claim(ScalarType dtype, uint64_t pages, uint64_t height, uint64_t width,
+                       uint64_t channels, uint64_t n_file, uint64_t ratio, Failure *f);
+
+/* Decoders find the input at the first byte of the file; on failure they give a sentence that continues
+ * "cannot read 'FILE': ", and the caller disposes what there is of the image. */
+typedef bool (*ImageDecoder)(ImageDecode *d, Failure *f);
+bool tessi_decode_pnm(ImageDecode *d, Failure *f);
+bool tessi_decode_pfm(ImageDecode *d, Failure *f);
+bool tessi_decode_npy(ImageDecode *d, Failure *f);
+bool tessi_decode_png(ImageDecode *d, Failure *f);
+bool tessi_decode_jpeg(ImageDecode *d, Failure *f);
+bool tessi_decode_tiff(ImageDecode *d, Failure *f);
+
+/* ---- Writing ---- */
+
+/* An image on its way into a file: rows of the stored type. */
+typedef struct ImageRows {
+    const RtView *view;
+    Conversion conversion;
+    ScalarType type;
+    int64_t pages, height,
+        width; /* of NPY, which has any dimensions, only `n_rows` and `width` count */
+    int channels;
+    int64_t n_rows;
+    int row_begin; /* the dimensions of the view from this one on make a row */
+    size_t row_bytes;
+    uint8_t *gathered, *converted; /* one row each; NULL where none is needed */
+} ImageRows;
+/* Row k, of all pages counted through; valid until the next call. */
+const void *tessi_rows_get(ImageRows *rows, int64_t k);
+
+/* Encoders get an image whose type and channels the format stores, and continue "cannot write
+ * 'FILE': "; a failed output is reported by the caller. */
+typedef bool (*ImageEncoder)(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_pnm(ImageRows *rows, RtOutput *out, Failure *f); /* PGM or PPM, by channels */
+bool tessi_encode_pam(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_pfm(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_npy(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_jpeg(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f);
 
 typedef struct ImageFormat {
     const char *name;
     const char *suffixes; /* separated by blanks */
     const char *types;    /* short names of the stored types, separated by blanks; "" = all */
     const char *channels; /* digits of the counts stored; "*" = any; "" = any dimensions as well */
-    ImageEncode encode;
+    const char *depths;   /* what can be asked for: "8 16" */
+    bool stacks;          /* holds pages */
+    bool seeks;           /* the encoder goes back in the file */
+    ImageEncoder encode;
 } ImageFormat;
 extern const ImageFormat tessi_image_formats[];
 extern const size_t tessi_image_n_formats;
 const ImageFormat *tessi_image_format_of(const char *path); /* by suffix, NULL when unknown */
 
-/* Chooses what a format stores for an image and converts: *out borrows the data of `in` when
- * nothing changes (out->data == in->data), else owns its own. Sets out->channels. */
-bool tessi_image_for_format(const RtImage *in, const ImageFormat *format, RtImage *out,
-                            int64_t *n_saturated, Failure *f);
-
-/* Fills `image` with room for a picture of the size that a file claims. `n_file` bytes of file
- * cannot become more than `ratio` times as many bytes of pixels (plus a little): a larger claim is
- * refused before memory is asked for. */
-bool tessi_image_claim(RtImage *image, ScalarType dtype, uint64_t height, uint64_t width,
-                       uint64_t channels, size_t n_file, unsigned ratio, Failure *f);
+/* Chooses what a format stores for an image, looks at its values where they may not fit, and makes the
+ * rows; false where the format does not hold it, or there is a doubt and store->strict. */
+bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *store,
+                      ImageRows *rows, Failure *f);
+void tessi_rows_end(ImageRows *rows);
+/* Whether depth and scale mean something for the format. */
+bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Failure *f);
 
 #endif

@@ -1,6 +1,5 @@
-/* Element types of images: conversion of a whole image, and what a file format stores for an image.
- * Elements go through a small buffer of values, so that one loop a type loads and one stores, not
- * one a pair of types. */
+/* Element types of images: conversions of elements and of a whole image. Elements go through a small
+ * buffer of values, so that one loop a type loads and one stores, not one a pair of types. */
 #include "rt/image.h"
 #include "rt/image_codec.h"
 #include "tessera.h"
@@ -57,9 +56,6 @@ static void store_chunk(ScalarType t, void *p, size_t n, const Value *v)
 
 /* ---- Conversions of one value: true when the value is kept as the conversion promises ---- */
 
-typedef bool (*Convert)(ScalarType to, ScalarType from, Value *v);
-
-/* Values untouched: the promise of tessi_image_convert. */
 static bool keep_value(ScalarType to, ScalarType from, Value *v)
 {
     if (tessi_is_real(to)) {
@@ -83,12 +79,13 @@ static bool keep_value(ScalarType to, ScalarType from, Value *v)
     return v->i >= range.lo && v->i <= range.hi;
 }
 
-/* Rounded and saturated to an integer type; false when that was needed for more than rounding. */
-static bool saturate_value(ScalarType to, ScalarType from, Value *v)
+static bool saturate_value(const Conversion *c, Value *v)
 {
-    Interval range = tessi_type_range(to); /* of 8 or 16 bits here */
-    if (tessi_is_real(from)) {
-        double x = v->f;
+    Interval range = tessi_type_range(c->to);
+    if (tessi_is_real(c->from) || c->factor != 0) {
+        double x = tessi_is_real(c->from) ? v->f : (double)v->i;
+        if (c->factor != 0)
+            x = (x - c->offset) * c->factor;
         if (isnan(x)) {
             v->i = 0;
             return false;
@@ -102,45 +99,56 @@ static bool saturate_value(ScalarType to, ScalarType from, Value *v)
     return inside;
 }
 
-/* A bool shown in a picture. */
-static bool show_bool(ScalarType to, ScalarType from, Value *v)
+static bool convert_value(const Conversion *c, Value *v)
 {
-    (void)to, (void)from;
-    v->i = v->i ? 255 : 0;
+    switch (c->how) {
+    case CONVERT_KEEP: return keep_value(c->to, c->from, v);
+    case CONVERT_SATURATE: return saturate_value(c, v);
+    case CONVERT_SHOW: v->i = v->i ? tessi_type_range(c->to).hi : 0; return true;
+    }
+    return false;
+}
+
+/* What most pictures become; nothing can break. */
+static bool widen_to_float(const Conversion *c, const void *in, float *out, size_t n)
+{
+    if (c->how != CONVERT_KEEP || c->to != TYPE_F32 || (c->from != TYPE_U8 && c->from != TYPE_U16))
+        return false;
+    if (c->from == TYPE_U8)
+        for (size_t i = 0; i < n; i++)
+            out[i] = ((const uint8_t *)in)[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            out[i] = ((const uint16_t *)in)[i];
     return true;
 }
 
-/* Converts all elements of `in` to `to`, whose data is allocated. Counts the elements for which
- * `convert` is false, or stops at the first (counted from 0) when `first` is not NULL. */
-static int64_t convert_elements(const RtImage *in, RtImage *to, Convert convert, int64_t *first)
+size_t tessi_convert_elements(const Conversion *c, const void *in, void *out, size_t n,
+                              size_t *first)
 {
     Value v[CHUNK];
-    const size_t in_bytes = tessi_type_info(in->dtype)->bytes,
-                 to_bytes = tessi_type_info(to->dtype)->bytes;
-    const size_t n = (size_t)tessi_image_elements(in);
-    int64_t broken = 0;
+    const size_t in_bytes = tessi_type_info(c->from)->bytes,
+                 to_bytes = tessi_type_info(c->to)->bytes;
+    size_t broken = 0;
+    if (widen_to_float(c, in, out, n))
+        return 0;
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t m = n - at < CHUNK ? n - at : CHUNK;
-        load_chunk(in->dtype, (const char *)in->data + at * in_bytes, m, v);
+        load_chunk(c->from, (const char *)in + at * in_bytes, m, v);
         for (size_t i = 0; i < m; i++)
-            if (!convert(to->dtype, in->dtype, &v[i])) {
-                broken++;
-                if (first) {
-                    *first = (int64_t)(at + i);
-                    return broken;
-                }
-            }
-        store_chunk(to->dtype, (char *)to->data + at * to_bytes, m, v);
+            if (!convert_value(c, &v[i]) && broken++ == 0 && first)
+                *first = at + i;
+        store_chunk(c->to, (char *)out + at * to_bytes, m, v);
     }
     return broken;
 }
 
-static void describe_element(const RtImage *image, int64_t k, char *out, size_t n)
+bool tessi_fail_convert(const Conversion *c, const RtImage *image, int64_t k, const void *element,
+                        Failure *f)
 {
-    Value v = tessi_load_element(
-        image->dtype, (const char *)image->data + (size_t)k * tessi_type_info(image->dtype)->bytes);
+    Value v = tessi_load_element(c->from, element);
     char value[40], place[RT_IMAGE_DIMS * 21 + 1] = "";
-    if (tessi_is_real(image->dtype))
+    if (tessi_is_real(c->from))
         snprintf(value, sizeof value, "%.9g", v.f);
     else
         snprintf(value, sizeof value, "%" PRId64, v.i);
@@ -153,7 +161,8 @@ static void describe_element(const RtImage *image, int64_t k, char *out, size_t 
         size_t used = strlen(place);
         snprintf(place + used, sizeof place - used, "%s%" PRId64, d ? "," : "", index[d]);
     }
-    snprintf(out, n, "%s at [%s]", value, place);
+    return tessi_failf(f, TESS_ERROR_ARGUMENT, "its %s values do not fit %s: %s at [%s]",
+                       tessi_type_info(c->from)->name, tessi_type_info(c->to)->name, value, place);
 }
 
 bool tessi_image_convert(RtImage *image, ScalarType dtype, Failure *f)
@@ -163,114 +172,16 @@ bool tessi_image_convert(RtImage *image, ScalarType dtype, Failure *f)
     RtImage to;
     if (!tessi_image_alloc(&to, dtype, image->ndim, image->shape, image->channels, f))
         return false;
-    int64_t first;
-    if (convert_elements(image, &to, keep_value, &first) > 0) {
-        char element[160];
-        describe_element(image, first, element, sizeof element);
+    const Conversion c = { .from = image->dtype, .to = dtype, .how = CONVERT_KEEP };
+    size_t first;
+    if (tessi_convert_elements(&c, image->data, to.data, (size_t)tessi_image_elements(image),
+                               &first)) {
+        const size_t bytes = tessi_type_info(image->dtype)->bytes;
         tessi_image_dispose(&to);
-        return tessi_failf(f, TESS_ERROR_ARGUMENT, "its %s values do not fit %s: %s",
-                           tessi_type_info(image->dtype)->name, tessi_type_info(dtype)->name,
-                           element);
+        return tessi_fail_convert(&c, image, (int64_t)first,
+                                  (const char *)image->data + first * bytes, f);
     }
     tessi_image_dispose(image);
     *image = to;
-    return true;
-}
-
-/* ---- What a format stores ---- */
-
-static bool stores(const ImageFormat *format, ScalarType t)
-{
-    const char *brief = tessi_type_info(t)->brief;
-    size_t n = strlen(brief);
-    if (!*format->types)
-        return true;
-    for (const char *s = format->types; (s = strstr(s, brief)) != NULL; s += n)
-        if ((s == format->types || s[-1] == ' ') && (s[n] == 0 || s[n] == ' '))
-            return true;
-    return false;
-}
-
-/* The element type that `format` stores for elements of type t, and how values get there; N_TYPES
- * when it would have to lose depth. The rules stand at tessi_image_write. */
-static ScalarType stored_type(const ImageFormat *format, ScalarType t, Convert *convert)
-{
-    bool u8 = stores(format, TYPE_U8), u16 = stores(format, TYPE_U16),
-         f32 = stores(format, TYPE_F32);
-    *convert = keep_value;
-    if (stores(format, t))
-        return t;
-    switch (t) {
-    case TYPE_BOOL:
-        if (u8)
-            *convert = show_bool;
-        return u8 ? TYPE_U8 : TYPE_F32;
-    case TYPE_F16:
-        if (f32)
-            return TYPE_F32;
-        *convert = saturate_value;
-        return TYPE_U8;
-    case TYPE_F32:
-    case TYPE_F64: *convert = saturate_value; return f32 ? N_TYPES : TYPE_U8;
-    case TYPE_U8:
-    case TYPE_U16: return f32 ? TYPE_F32 : N_TYPES;
-    case TYPE_I8:
-    case TYPE_I16:
-        if (!u8 && f32)
-            return TYPE_F32;
-        *convert = saturate_value;
-        return t == TYPE_I8 ? TYPE_U8 : u16 ? TYPE_U16 : N_TYPES;
-    default: *convert = saturate_value; return u16 ? TYPE_U16 : N_TYPES;
-    }
-}
-
-static bool check_shape(const RtImage *in, const ImageFormat *format, int *channels, Failure *f)
-{
-    *channels = in->channels;
-    if (!*format->channels)
-        return true;
-    if (in->channels == 0)
-        *channels = in->ndim == 3 && in->shape[2] <= UINT16_MAX ? (int)in->shape[2] : 1;
-    /* A last dimension of one channel is as good as none. */
-    bool has_channels = *channels > 1 || (in->ndim == 3 && in->shape[2] == 1);
-    int ndim = in->ndim - has_channels;
-    if (ndim != 2)
-        return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "%s holds pictures of 2 dimensions, and the image has %d; NPY holds it",
-                           format->name, ndim);
-    for (int d = 0; d < 2; d++)
-        if (in->shape[d] > INT32_MAX)
-            return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s holds at most %d rows and columns",
-                               format->name, INT32_MAX);
-    bool one_digit = *channels >= 1 && *channels <= 9;
-    if (*format->channels != '*' && !(one_digit && strchr(format->channels, '0' + *channels)))
-        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s does not hold images of %d channels",
-                           format->name, *channels);
-    return true;
-}
-
-bool tessi_image_for_format(const RtImage *in, const ImageFormat *format, RtImage *out,
-                            int64_t *n_saturated, Failure *f)
-{
-    *n_saturated = 0;
-    int channels;
-    if (!check_shape(in, format, &channels, f))
-        return false;
-    Convert convert;
-    ScalarType t = stored_type(format, in->dtype, &convert);
-    if (t == N_TYPES)
-        return tessi_failf(
-            f, TESS_ERROR_ARGUMENT,
-            "%s cannot hold %s elements without losing depth; convert them in the program, "
-            "or write NPY",
-            format->name, tessi_type_info(in->dtype)->name);
-    if (t == in->dtype) {
-        *out = *in;
-    } else {
-        if (!tessi_image_alloc(out, t, in->ndim, in->shape, in->channels, f))
-            return false;
-        *n_saturated = convert_elements(in, out, convert, NULL);
-    }
-    out->channels = channels;
     return true;
 }

@@ -9,18 +9,18 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PATH_SHOWN = 160 };
+enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8 };
 
 const ImageFormat tessi_image_formats[] = {
-    { "NPY", ".npy", "", "", tessi_encode_npy },
-    { "PNG", ".png", "u8 u16", "1234", tessi_encode_png },
-    { "JPEG", ".jpg .jpeg", "u8", "13", tessi_encode_jpeg },
-    { "TIFF", ".tif .tiff", "u8 u16 f32", "1234", tessi_encode_tiff },
-    { "PGM", ".pgm", "u8 u16", "1", tessi_encode_pnm },
-    { "PPM", ".ppm", "u8 u16", "3", tessi_encode_pnm },
-    { "PNM", ".pnm", "u8 u16", "13", tessi_encode_pnm },
-    { "PAM", ".pam", "u8 u16", "*", tessi_encode_pam },
-    { "PFM", ".pfm", "f32", "13", tessi_encode_pfm },
+    { "NPY", ".npy", "", "", "", true, false, tessi_encode_npy },
+    { "PNG", ".png", "u8 u16", "1234", "8 16", false, false, tessi_encode_png },
+    { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, tessi_encode_jpeg },
+    { "TIFF", ".tif .tiff", "", "*", "8 16", true, true, tessi_encode_tiff },
+    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, tessi_encode_pnm },
+    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, tessi_encode_pnm },
+    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, tessi_encode_pnm },
+    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, tessi_encode_pam },
+    { "PFM", ".pfm", "f32", "13", "", false, false, tessi_encode_pfm },
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
@@ -29,7 +29,7 @@ static const struct {
     const char *magic;
     size_t n;
     const char *name;
-    ImageDecode decode;
+    ImageDecoder decode;
 } signatures[] = {
     { "\x93NUMPY", 6, "NPY", tessi_decode_npy },
     { "\x89PNG\r\n\x1a\n", 8, "PNG", tessi_decode_png },
@@ -44,7 +44,7 @@ static const struct {
     { "P4", 2, "PBM", tessi_decode_pnm },
     { "P5", 2, "PGM", tessi_decode_pnm },
     { "P6", 2, "PPM", tessi_decode_pnm },
-    { "P7", 2, "PAM", tessi_decode_pam },
+    { "P7", 2, "PAM", tessi_decode_pnm },
     { "PF", 2, "PFM", tessi_decode_pfm },
     { "Pf", 2, "PFM", tessi_decode_pfm },
     { "GIF8", 4, "GIF", NULL },
@@ -66,45 +66,59 @@ static bool fail_on(Failure *f, const char *what, const char *path)
                        (int)sizeof f->text - PATH_SHOWN - 24, inner.text);
 }
 
-bool tessi_image_decode(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+/* Finds the decoder and runs it; the image is empty after a failure. */
+static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
 {
-    return tessi_image_decode_as(bytes, n, NULL, image, f);
-}
-
-bool tessi_image_decode_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
-                           Failure *f)
-{
-    *image = (RtImage){ 0 };
-    if (n == 0)
+    const uint8_t *bytes;
+    const size_t n = tessi_input_peek(in, LONGEST_SIGNATURE, &bytes);
+    if (n == 0 && !in->error)
         return tessi_failf(f, TESS_ERROR_FILE, "it is empty");
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         if (n < signatures[i].n || memcmp(bytes, signatures[i].magic, signatures[i].n) != 0)
             continue;
-        if (signatures[i].decode == tessi_decode_npy)
-            return tessi_decode_npy_as(bytes, n, want, image, f);
-        if (signatures[i].decode)
-            return signatures[i].decode(bytes, n, image, f);
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "it is a %s file; images are read from %s",
-                           signatures[i].name, readable);
+        if (!signatures[i].decode)
+            return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                               "it is a %s file; images are read from %s", signatures[i].name,
+                               readable);
+        ImageDecode d = { .in = in, .want = want, .image = image };
+        const bool ok = signatures[i].decode(&d, f);
+        free(d.rows);
+        free(d.between);
+        if (!ok)
+            tessi_image_dispose(image);
+        return ok;
     }
     return tessi_failf(f, TESS_ERROR_FILE, "it is not %s", readable);
 }
 
-bool tessi_image_read(const char *path, RtImage *image, Failure *f)
+bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage *image, Failure *f)
 {
-    return tessi_image_read_as(path, NULL, image, f);
+    RtInput in;
+    *image = (RtImage){ 0 };
+    want->pages_found = want->channels_found = 0;
+    tessi_input_memory(bytes, n, &in);
+    return decode(&in, want, image, f);
 }
 
-bool tessi_image_read_as(const char *path, const RtRecord *want, RtImage *image, Failure *f)
+bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure *f)
 {
     *image = (RtImage){ 0 };
-    uint8_t *bytes;
-    size_t n;
-    if (!tessi_file_read(path, 0, &bytes, &n, f))
+    want->pages_found = want->channels_found = 0;
+    RtInput in;
+    if (!tessi_input_open(path, &in, f))
         return false;
-    bool ok = tessi_image_decode_as(bytes, n, want, image, f);
-    free(bytes);
-    return ok ? true : fail_on(f, "read", tessi_streq(path, "-") ? "standard input" : path);
+    Failure why = { 0 };
+    bool ok = decode(&in, want, image, &why);
+    if (in.error) {
+        tessi_image_dispose(image);
+        ok = tessi_failf(&why, TESS_ERROR_FILE, "%s", strerror(in.error));
+    }
+    tessi_input_close(&in);
+    if (ok)
+        return true;
+    if (f)
+        *f = why;
+    return fail_on(f, "read", tessi_streq(path, "-") ? "standard input" : path);
 }
 
 const ImageFormat *tessi_image_format_of(const char *path)
@@ -121,10 +135,8 @@ const ImageFormat *tessi_image_format_of(const char *path)
     return NULL;
 }
 
-bool tessi_image_can_write(const char *path, Failure *f)
+static bool fail_suffix(const char *path, Failure *f)
 {
-    if (tessi_streq(path, "-") || tessi_image_format_of(path))
-        return true;
     return tessi_failf(
         f, TESS_ERROR_ARGUMENT,
         "cannot write '%.*s': the suffix decides the format, and '%.16s' is none of .png "
@@ -132,63 +144,79 @@ bool tessi_image_can_write(const char *path, Failure *f)
         PATH_SHOWN, path, tessi_path_suffix(path));
 }
 
-/* For a pipe: a picture where it holds every bit, else NPY. */
-static const ImageFormat *format_for_stdout(const RtImage *image)
+/* What goes to standard output is decided by the image. */
+bool tessi_image_can_write(const char *path, const RtStore *store, Failure *f)
 {
-    bool stored = image->dtype == TYPE_U8 || image->dtype == TYPE_U16;
-    bool grey = image->ndim == 2 && image->channels <= 1;
-    bool colour = image->ndim == 3 && image->channels != 1 && image->shape[2] == 3;
+    const ImageFormat *format = tessi_image_format_of(path);
+    if (tessi_streq(path, "-"))
+        return true;
+    if (!format)
+        return fail_suffix(path, f);
+    return tessi_format_can_store(format, store, f) || fail_on(f, "write", path);
+}
+
+/* For a pipe: a picture where it holds every bit or its depth is asked for, else NPY. */
+static const ImageFormat *format_for_stdout(const RtView *v, const RtStore *store)
+{
+    if (v->record)
+        return tessi_image_format_of("-.npy");
+    const bool stored = v->dtype == TYPE_U8 || v->dtype == TYPE_U16 || store->depth || store->scale;
+    const bool grey = v->ndim == 2 && v->picture_dims != 1;
+    const bool colour = v->ndim == 3 && v->picture_dims != 3 && v->shape[2] == 3;
     return tessi_image_format_of(stored && (grey || colour) ? "-.pnm" : "-.npy");
 }
 
-/* What an encoder made. */
-static bool write_bytes(const char *path, const RtBytes *bytes, Failure *f)
+static const ImageFormat *format_for(const char *path, const RtView *image, const RtStore *store)
 {
-    if (!bytes->failed)
-        return tessi_file_write(path, bytes->at, bytes->n, f);
-    tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    return fail_on(f, "write", tessi_streq(path, "-") ? "standard output" : path);
+    return tessi_streq(path, "-") ? format_for_stdout(image, store) : tessi_image_format_of(path);
 }
 
-bool tessi_image_write(const char *path, const RtImage *image, int64_t *n_saturated, Failure *f)
+/* Forgets what an earlier call filled in. */
+static void begin_store(RtStore *store)
 {
-    if (n_saturated)
-        *n_saturated = 0;
-    bool is_stdout = tessi_streq(path, "-");
-    const char *shown = is_stdout ? "standard output" : path;
-    if (!tessi_image_can_write(path, f))
-        return false;
-    const ImageFormat *format = is_stdout ? format_for_stdout(image) : tessi_image_format_of(path);
+    *store = (RtStore){ .depth = store->depth, .scale = store->scale, .strict = store->strict };
+}
 
-    RtImage stored;
-    int64_t saturated;
-    if (!tessi_image_for_format(image, format, &stored, &saturated, f))
+bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Failure *f)
+{
+    const char *shown = tessi_streq(path, "-") ? "standard output" : path;
+    const ImageFormat *format = format_for(path, image, store);
+    begin_store(store);
+    if (!format)
+        return fail_suffix(path, f);
+    ImageRows rows;
+    if (!tessi_rows_begin(image, format, store, &rows, f))
         return fail_on(f, "write", shown);
-    RtBytes bytes = { 0 };
-    bool ok = format->encode(&stored, &bytes, f) || fail_on(f, "write", shown);
-    if (stored.data != image->data)
-        tessi_image_dispose(&stored);
-    ok = ok && write_bytes(path, &bytes, f);
-    tessi_bytes_dispose(&bytes);
-    if (ok && n_saturated)
-        *n_saturated = saturated;
+    RtOutput out;
+    Failure why = { 0 };
+    if (!tessi_output_open(path, format->seeks, &out, f)) {
+        tessi_rows_end(&rows);
+        return false;
+    }
+    bool ok = format->encode(&rows, &out, &why);
+    tessi_rows_end(&rows);
+    const bool said = !ok && !out.error; /* by the encoder; else the write failed, and says why */
+    ok = tessi_output_close(path, &out, ok, f);
+    if (said && f) {
+        *f = why;
+        fail_on(f, "write", shown);
+    }
     return ok;
 }
 
-bool tessi_image_write_records(const char *path, const RtImage *image, const RtRecord *record,
-                               Failure *f)
+bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, RtBytes *bytes,
+                        Failure *f)
 {
-    if (!tessi_image_can_write(path, f))
+    const ImageFormat *format = format_for(path, image, store);
+    begin_store(store);
+    if (!format)
+        return fail_suffix(path, f);
+    ImageRows rows;
+    if (!tessi_rows_begin(image, format, store, &rows, f))
         return false;
-    const ImageFormat *format = tessi_image_format_of(path);
-    if (format && format->encode != tessi_encode_npy) {
-        tessi_failf(f, TESS_ERROR_ARGUMENT,
-                    "%s does not hold pixels whose fields have several types; NPY holds them",
-                    format->name);
-        return fail_on(f, "write", path);
-    }
-    RtBytes bytes = { 0 };
-    const bool ok = tessi_encode_npy_records(image, record, &bytes) && write_bytes(path, &bytes, f);
-    tessi_bytes_dispose(&bytes);
-    return ok;
+    RtOutput out;
+    tessi_output_memory(bytes, &out);
+    const bool ok = format->encode(&rows, &out, f);
+    tessi_rows_end(&rows);
+    return out.error ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : ok;
 }

@@ -5,22 +5,23 @@
 
 #ifndef HAVE_JPEG
 
-bool tessi_decode_jpeg(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+bool tessi_decode_jpeg(ImageDecode *d, Failure *f)
 {
-    (void)bytes, (void)n, (void)image;
+    (void)d;
     return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                        "this build cannot read JPEG; it was made without libjpeg");
 }
 
-bool tessi_encode_jpeg(const RtImage *image, RtBytes *out, Failure *f)
+bool tessi_encode_jpeg(ImageRows *rows, RtOutput *out, Failure *f)
 {
-    (void)image, (void)out;
+    (void)rows, (void)out;
     return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                        "this build cannot write JPEG; it was made without libjpeg");
 }
 
 #else
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs FILE and size_t */
 #include <stdlib.h>
@@ -35,7 +36,7 @@ enum {
     JPEG_RATIO = 3 * 8 * 64,
     MAX_SCANS =
         200, /* a progressive picture has about ten; each costs a pass over the whole picture */
-    MAX_MEMORY = 1 << 30 /* bytes that libjpeg may keep for a progressive picture */
+    BUFFER = 1 << 14
 };
 
 /* Everything that must survive a jump out of libjpeg; err comes first so that cinfo->err points at
@@ -44,6 +45,11 @@ typedef struct JpegState {
     struct jpeg_error_mgr err;
     struct jpeg_progress_mgr progress;
     jmp_buf jump;
+    struct jpeg_source_mgr source;
+    struct jpeg_destination_mgr destination;
+    RtInput *in;
+    RtOutput *out;
+    JOCTET buffer[BUFFER]; /* bytes of the file on their way */
     char message[JMSG_LENGTH_MAX];
     bool reading, no_memory;
 } JpegState;
@@ -98,94 +104,184 @@ static bool fail_jpeg(const JpegState *s, Failure *f)
                        s->reading ? "decoded" : "encoded", s->message);
 }
 
+/* ---- Reading ---- */
+
+static JpegState *state_of(j_common_ptr cinfo)
+{
+    return (JpegState *)cinfo->err;
+}
+
+static void on_begin_source(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+static boolean on_fill(j_decompress_ptr jpeg)
+{
+    JpegState *s = state_of((j_common_ptr)jpeg);
+    const uint8_t *bytes;
+    size_t n = tessi_input_peek(s->in, 1, &bytes);
+    if (n == 0)
+        ERREXIT(jpeg, JERR_INPUT_EOF);
+    n = tessi_input_peek(s->in, BUFFER, &bytes);
+    n = tessi_input_read(s->in, s->buffer, n);
+    s->source.next_input_byte = s->buffer;
+    s->source.bytes_in_buffer = n;
+    return TRUE;
+}
+
+static void on_skip(j_decompress_ptr jpeg, long n)
+{
+    struct jpeg_source_mgr *source = jpeg->src;
+    while (n > 0) {
+        if (source->bytes_in_buffer == 0)
+            on_fill(jpeg);
+        const size_t here =
+            source->bytes_in_buffer < (size_t)n ? source->bytes_in_buffer : (size_t)n;
+        source->next_input_byte += here;
+        source->bytes_in_buffer -= here;
+        n -= (long)here;
+    }
+}
+
+static void on_end_source(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+/* Bytes that libjpeg keeps of a picture whose parts come in several scans: all coefficients. */
+static uint64_t bytes_of_coefficients(j_decompress_ptr jpeg)
+{
+    uint64_t bytes = 0;
+    if (jpeg_has_multiple_scans(jpeg))
+        for (int c = 0; c < jpeg->num_components; c++)
+            bytes += (uint64_t)jpeg->comp_info[c].width_in_blocks
+                     * jpeg->comp_info[c].height_in_blocks * sizeof(JBLOCK);
+    return bytes;
+}
+
 /* False: *f is set, or s->message. */
-static bool read_picture(struct jpeg_decompress_struct *jpeg, JpegState *s, const uint8_t *bytes,
-                         size_t n, RtImage *image, Failure *f)
+static bool read_picture(struct jpeg_decompress_struct *jpeg, JpegState *s, ImageDecode *d,
+                         Failure *f)
 {
     if (setjmp(s->jump))
         return false;
     jpeg_create_decompress(jpeg);
     jpeg->progress = &s->progress;
-    jpeg->mem->max_memory_to_use = MAX_MEMORY;
-    jpeg_mem_src(jpeg, bytes, (unsigned long)n);
+    jpeg->mem->max_memory_to_use = LONG_MAX; /* it is counted before */
+    s->source = (struct jpeg_source_mgr){ .init_source = on_begin_source,
+                                          .fill_input_buffer = on_fill,
+                                          .skip_input_data = on_skip,
+                                          .resync_to_restart = jpeg_resync_to_restart,
+                                          .term_source = on_end_source };
+    jpeg->src = &s->source;
     jpeg_read_header(jpeg, TRUE);
     if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK
         || jpeg->num_components > 3)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "it is a CMYK picture; only grey and RGB pictures are read");
-    unsigned channels = jpeg->num_components == 1 ? 1 : 3;
+    const unsigned channels = jpeg->num_components == 1 ? 1 : 3;
     jpeg->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    if (!tessi_image_claim(image, TYPE_U8, jpeg->image_height, jpeg->image_width, channels, n,
+    if (!tessi_image_claim(TYPE_U8, 1, jpeg->image_height, jpeg->image_width, channels, d->in->size,
                            JPEG_RATIO, f))
         return false;
+    const ImageHead head =
+        tessi_head_of_picture(TYPE_U8, 1, jpeg->image_height, jpeg->image_width, channels);
+    d->want->pages_found = 1;
+    if (!tessi_decode_begin(d, &head, 1, bytes_of_coefficients(jpeg), f))
+        return false;
     jpeg_start_decompress(jpeg);
-    const size_t row = image->bytes / jpeg->output_height;
     while (jpeg->output_scanline < jpeg->output_height) {
-        JSAMPROW to = (JSAMPROW)image->data + jpeg->output_scanline * row;
+        const int64_t y = jpeg->output_scanline;
+        JSAMPROW to = tessi_decode_row(d, y);
         jpeg_read_scanlines(jpeg, &to, 1);
+        if (!tessi_decode_done(d, y, f))
+            return false;
     }
     jpeg_finish_decompress(jpeg);
     return true;
 }
 
-bool tessi_decode_jpeg(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+bool tessi_decode_jpeg(ImageDecode *d, Failure *f)
 {
     struct jpeg_decompress_struct jpeg = { 0 };
     JpegState s;
     Failure why = { 0 };
     init_state(&s, true);
+    s.in = d->in;
     jpeg.err = &s.err;
-    bool ok = read_picture(&jpeg, &s, bytes, n, image, &why);
+    bool ok = read_picture(&jpeg, &s, d, &why);
     jpeg_destroy_decompress(&jpeg);
     if (ok)
         return true;
-    tessi_image_dispose(image);
     return why.status ? tessi_failf(f, why.status, "%s", why.text) : fail_jpeg(&s, f);
 }
 
-typedef struct JpegOutput { /* libjpeg's in-memory file, from malloc */
-    unsigned char *at;
-    unsigned long n;
-} JpegOutput;
+/* ---- Writing ---- */
 
-static bool write_picture(struct jpeg_compress_struct *jpeg, JpegState *s, const RtImage *image,
-                          JpegOutput *out)
+static void on_begin_destination(j_compress_ptr jpeg)
+{
+    JpegState *s = state_of((j_common_ptr)jpeg);
+    s->destination.next_output_byte = s->buffer;
+    s->destination.free_in_buffer = BUFFER;
+}
+
+static void put_buffer(j_compress_ptr jpeg, size_t n)
+{
+    JpegState *s = state_of((j_common_ptr)jpeg);
+    tessi_output_add(s->out, s->buffer, n);
+    if (s->out->error)
+        ERREXIT(jpeg, JERR_FILE_WRITE);
+    on_begin_destination(jpeg);
+}
+
+static boolean on_full(j_compress_ptr jpeg)
+{
+    put_buffer(jpeg, BUFFER);
+    return TRUE;
+}
+
+static void on_end_destination(j_compress_ptr jpeg)
+{
+    put_buffer(jpeg, BUFFER - jpeg->dest->free_in_buffer);
+}
+
+static bool write_picture(struct jpeg_compress_struct *jpeg, JpegState *s, ImageRows *r)
 {
     if (setjmp(s->jump))
         return false;
     jpeg_create_compress(jpeg);
-    jpeg_mem_dest(jpeg, &out->at, &out->n);
-    jpeg->image_width = (JDIMENSION)image->shape[1];
-    jpeg->image_height = (JDIMENSION)image->shape[0];
-    jpeg->input_components = image->channels;
-    jpeg->in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    s->destination = (struct jpeg_destination_mgr){ .init_destination = on_begin_destination,
+                                                    .empty_output_buffer = on_full,
+                                                    .term_destination = on_end_destination };
+    jpeg->dest = &s->destination;
+    jpeg->image_width = (JDIMENSION)r->width;
+    jpeg->image_height = (JDIMENSION)r->height;
+    jpeg->input_components = r->channels;
+    jpeg->in_color_space = r->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, QUALITY, TRUE);
     jpeg_start_compress(jpeg, TRUE);
-    const size_t row = image->bytes / (size_t)image->shape[0];
     while (jpeg->next_scanline < jpeg->image_height) {
-        JSAMPROW from = (JSAMPROW)image->data + jpeg->next_scanline * row;
+        JSAMPROW from = (JSAMPROW)(uintptr_t)tessi_rows_get(r, jpeg->next_scanline);
         jpeg_write_scanlines(jpeg, &from, 1);
     }
     jpeg_finish_compress(jpeg);
     return true;
 }
 
-bool tessi_encode_jpeg(const RtImage *image, RtBytes *out, Failure *f)
+bool tessi_encode_jpeg(ImageRows *rows, RtOutput *out, Failure *f)
 {
-    if (image->shape[0] > JPEG_MAX_DIMENSION || image->shape[1] > JPEG_MAX_DIMENSION)
+    if (rows->height > JPEG_MAX_DIMENSION || rows->width > JPEG_MAX_DIMENSION)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "JPEG holds at most %ld rows and columns",
                            (long)JPEG_MAX_DIMENSION);
     struct jpeg_compress_struct jpeg = { 0 };
-    JpegOutput made = { 0 };
     JpegState s;
     init_state(&s, false);
+    s.out = out;
     jpeg.err = &s.err;
-    bool ok = write_picture(&jpeg, &s, image, &made);
+    bool ok = write_picture(&jpeg, &s, rows);
     jpeg_destroy_compress(&jpeg);
-    if (ok)
-        tessi_bytes_add(out, made.at, made.n);
-    free(made.at);
     return ok ? true : fail_jpeg(&s, f);
 }
 

@@ -4,6 +4,7 @@
 #include "tessera.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* NumPy's letter and size of each type; the same table reads and writes. */
@@ -15,7 +16,7 @@ static const struct {
     { 'u', '2', TYPE_U16 },  { 'i', '4', TYPE_I32 }, { 'u', '4', TYPE_U32 }, { 'i', '8', TYPE_I64 },
     { 'f', '2', TYPE_F16 },  { 'f', '4', TYPE_F32 }, { 'f', '8', TYPE_F64 },
 };
-enum { N_NPY_TYPES = sizeof npy_types / sizeof *npy_types };
+enum { N_NPY_TYPES = sizeof npy_types / sizeof *npy_types, LONGEST_HEADER = 1 << 24 };
 
 /* A field of a structured type; the name points into the header. */
 typedef struct NpyField {
@@ -223,25 +224,28 @@ static bool read_header(Cursor c, Header *h)
     return h->has_descr && h->has_fortran && h->has_shape;
 }
 
-/* Finds the header text; *data is where the elements begin. */
-static bool find_header(const uint8_t *bytes, size_t n, Cursor *c, size_t *data)
+/* Reads the header text, NULL when there is none; owned by the caller. */
+static char *read_header_text(RtInput *in, size_t *length)
 {
-    if (n < 10)
-        return false;
-    unsigned version = bytes[6];
-    size_t begin = version == 1 ? 10 : 12, length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
-    if (version < 1 || version > 3 || n < begin)
-        return false;
-    if (version > 1)
-        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > n - begin)
-        return false;
-    *c = (Cursor){ (const char *)bytes + begin, (const char *)bytes + begin + length };
-    *data = begin + length;
-    return true;
+    uint8_t start[12];
+    if (tessi_input_read(in, start, 10) < 10 || start[6] < 1 || start[6] > 3)
+        return NULL;
+    *length = (size_t)start[8] | (size_t)start[9] << 8;
+    if (start[6] > 1) {
+        if (tessi_input_read(in, start + 10, 2) < 2)
+            return NULL;
+        *length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+    }
+    const bool fits =
+        *length <= LONGEST_HEADER && (in->size == UINT64_MAX || *length <= in->size - in->at);
+    char *text = fits ? malloc(*length + 1) : NULL;
+    if (text && tessi_input_read(in, text, *length) == *length)
+        return text;
+    free(text);
+    return NULL;
 }
 
-static bool check_shape(const Header *h, size_t element, size_t n, Failure *f)
+static bool check_shape(const RtInput *in, const Header *h, size_t element, Failure *f)
 {
     if (h->fortran && h->ndim > 1)
         return tessi_failf(
@@ -252,25 +256,53 @@ static bool check_shape(const Header *h, size_t element, size_t n, Failure *f)
                            "its array has %s dimensions; images have 1 to %d",
                            h->ndim ? "too many" : "no", RT_IMAGE_DIMS);
     size_t need = element;
-    for (int d = 0; d < h->ndim; d++)
+    for (int d = 0; d < h->ndim; d++) {
+        if (h->shape[d] < 1)
+            return tessi_failf(f, TESS_ERROR_FILE,
+                               "it has no pixels: size %" PRId64 " in dimension %d", h->shape[d],
+                               d);
         if (!tessi_mul_size(need, (size_t)h->shape[d], &need))
             need = SIZE_MAX;
-    if (need > n)
-        return tessi_failf(f, TESS_ERROR_FILE,
-                           "it is cut short: %zu bytes of elements where %s%zu are due", n,
-                           need == SIZE_MAX ? "at least " : "", need);
-    return true;
+    }
+    const uint64_t left = in->size == UINT64_MAX ? SIZE_MAX - 1 : in->size - in->at;
+    if (need <= left)
+        return true;
+    return tessi_failf(f, TESS_ERROR_FILE,
+                       "it is cut short: %" PRIu64 " bytes of elements where %s%zu are due", left,
+                       need == SIZE_MAX ? "at least " : "", need);
+}
+
+static bool cut_short(Failure *f)
+{
+    return tessi_failf(f, TESS_ERROR_FILE, "it is cut short");
 }
 
 /* Bytes as they stand in the file, to elements as they are computed with. */
-static void settle(RtImage *image, bool swap)
+static void settle(ScalarType t, bool swap, uint8_t *row, size_t n)
 {
     if (swap)
-        tessi_swap_bytes(image->data, (size_t)tessi_image_elements(image),
-                         tessi_type_info(image->dtype)->bytes);
-    if (image->dtype == TYPE_BOOL)
-        for (size_t i = 0; i < image->bytes; i++)
-            ((uint8_t *)image->data)[i] = ((uint8_t *)image->data)[i] != 0;
+        tessi_swap_bytes(row, n, tessi_type_info(t)->bytes);
+    for (size_t i = 0; t == TYPE_BOOL && i < n; i++)
+        row[i] = row[i] != 0;
+}
+
+/* Goes to the page that is wanted of an array with one dimension more than that has. */
+static bool choose_page(ImageDecode *d, Header *h, size_t element, Failure *f)
+{
+    const RtRequest *want = d->want;
+    d->want->pages_found = 1;
+    if (want->page == 0 || h->ndim < 2 || h->ndim <= want->ndim)
+        return true;
+    int64_t first, n;
+    if (!tessi_decode_pages(d, h->shape[0], &first, &n, f))
+        return false;
+    uint64_t page = element;
+    for (int k = 1; k < h->ndim; k++) {
+        page *= (uint64_t)h->shape[k];
+        h->shape[k - 1] = h->shape[k];
+    }
+    h->ndim--;
+    return tessi_input_seek(d->in, d->in->at + page * (uint64_t)first) || cut_short(f);
 }
 
 /* ---- Structured types ---- */
@@ -300,104 +332,170 @@ static const NpyField *find_field(const Header *h, const RtRecord *want, int k, 
     return NULL;
 }
 
-/* One field of all pixels, in the type of the file. */
-static bool take_field(const Header *h, const NpyField *field, const uint8_t *from, RtImage *plane,
-                       Failure *f)
+/* A row of records on its way into pixels. */
+typedef struct Records {
+    const Header *header;
+    const RtRecord *want;
+    const NpyField *from[RT_IMAGE_CHANNELS];
+    size_t width;           /* pixels of a row */
+    uint8_t *row;           /* in the form of the file */
+    uint8_t *plane, *value; /* one field of it, before and after conversion */
+} Records;
+
+/* Puts field k of a row into its pixels. */
+static bool take_field(ImageDecode *d, const Records *r, int k, size_t offset, int64_t first,
+                       uint8_t *pixels, Failure *f)
 {
-    const size_t bytes = tessi_type_info(field->type)->bytes;
-    if (!tessi_image_alloc(plane, field->type, h->ndim, h->shape, 0, f))
-        return false;
-    const size_t n = (size_t)tessi_image_elements(plane);
-    for (size_t i = 0; i < n; i++)
-        memcpy((char *)plane->data + i * bytes, from + i * (size_t)h->record_bytes + field->offset,
+    const NpyField *from = r->from[k];
+    const Conversion c = { .from = from->type, .to = r->want->field[k].type, .how = CONVERT_KEEP };
+    const size_t bytes = tessi_type_info(c.from)->bytes, to_bytes = tessi_type_info(c.to)->bytes;
+    const size_t pixel = tessi_record_bytes(r->want);
+    for (size_t i = 0; i < r->width; i++)
+        memcpy(r->plane + i * bytes, r->row + i * (size_t)r->header->record_bytes + from->offset,
                bytes);
-    settle(plane, field->swap);
+    settle(c.from, from->swap, r->plane, r->width);
+    size_t broken;
+    if (tessi_convert_elements(&c, r->plane, r->value, r->width, &broken) > 0) {
+        RtImage records = *d->image; /* without the fields, as places in the array are told */
+        records.ndim = r->header->ndim;
+        return tessi_fail_convert(&c, &records, first + (int64_t)broken, r->plane + broken * bytes,
+                                  f);
+    }
+    for (size_t i = 0; i < r->width; i++)
+        memcpy(pixels + i * pixel + offset, r->value + i * to_bytes, to_bytes);
     return true;
 }
 
-static bool alloc_pixels(const Header *h, const RtRecord *want, RtImage *image, Failure *f)
+/* Rows of records of which every field that is wanted is there. */
+static bool read_records(ImageDecode *d, const Records *r, Failure *f)
 {
-    const bool mixed = tessi_record_is_mixed(want);
-    int64_t shape[RT_IMAGE_DIMS + 1];
-    memcpy(shape, h->shape, sizeof h->shape);
-    shape[h->ndim] = mixed ? (int64_t)tessi_record_bytes(want) : want->n;
-    return tessi_image_alloc(image, mixed ? TYPE_U8 : want->field[0].type,
-                             h->ndim + (want->n > 1 || *want->field[0].name), shape, 0, f);
-}
-
-static bool decode_records(const Header *h, const uint8_t *from, const RtRecord *want,
-                           RtImage *image, Failure *f)
-{
-    if (h->ndim + 1 > RT_IMAGE_DIMS)
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
-                           "its array of records has too many dimensions; images have 1 to %d",
-                           RT_IMAGE_DIMS - 1);
-    if (!alloc_pixels(h, want, image, f))
-        return false;
-    const size_t pixel = tessi_record_bytes(want);
-    size_t offset = 0;
-    for (int k = 0; k < want->n; k++) {
-        RtImage plane = { 0 };
-        const ScalarType type = want->field[k].type;
-        const size_t bytes = tessi_type_info(type)->bytes;
-        const NpyField *field = find_field(h, want, k, f);
-        if (!field || !take_field(h, field, from, &plane, f)
-            || !tessi_image_convert(&plane, type, f)) {
-            tessi_image_dispose(&plane);
-            tessi_image_dispose(image);
-            return false;
+    const size_t row_bytes = r->width * (size_t)r->header->record_bytes;
+    const size_t pixel_row = r->width * tessi_record_bytes(r->want);
+    int64_t n_rows = 1;
+    for (int k = 0; k < r->header->ndim - 1; k++)
+        n_rows *= r->header->shape[k];
+    for (int64_t row = 0; row < n_rows; row++) {
+        if (tessi_input_read(d->in, r->row, row_bytes) < row_bytes)
+            return cut_short(f);
+        uint8_t *pixels = (uint8_t *)d->image->data + (size_t)row * pixel_row;
+        size_t offset = 0;
+        for (int k = 0; k < r->want->n; k++) {
+            if (!take_field(d, r, k, offset, row * (int64_t)r->width, pixels, f))
+                return false;
+            offset += tessi_type_info(r->want->field[k].type)->bytes;
         }
-        for (size_t i = 0, n = (size_t)tessi_image_elements(&plane); i < n; i++)
-            memcpy((char *)image->data + i * pixel + offset, (char *)plane.data + i * bytes, bytes);
-        offset += bytes;
-        tessi_image_dispose(&plane);
     }
     return true;
 }
 
-static bool decode_structured(const Header *h, const uint8_t *from, size_t n, const RtRecord *want,
-                              RtImage *image, Failure *f)
+/* The head of the image that the records become. */
+static ImageHead head_of_pixels(const Header *h, const RtRecord *want)
+{
+    const bool mixed = tessi_record_is_mixed(want);
+    ImageHead head = { .type = mixed ? TYPE_U8 : want->field[0].type, .ndim = h->ndim };
+    memcpy(head.shape, h->shape, sizeof head.shape);
+    if (want->n > 1 || *want->field[0].name)
+        head.shape[head.ndim++] = mixed ? (int64_t)tessi_record_bytes(want) : want->n;
+    return head;
+}
+
+static bool decode_records(ImageDecode *d, Header *h, Failure *f)
+{
+    const RtRecord *want = d->want->record;
+    if (!choose_page(d, h, (size_t)h->record_bytes, f))
+        return false;
+    if (h->ndim + 1 > RT_IMAGE_DIMS)
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                           "its array of records has too many dimensions; images have 1 to %d",
+                           RT_IMAGE_DIMS - 1);
+    Records r = { .header = h, .want = want, .width = (size_t)h->shape[h->ndim - 1] };
+    for (int k = 0; k < want->n; k++)
+        if (!(r.from[k] = find_field(h, want, k, f)))
+            return false;
+    const ImageHead head = head_of_pixels(h, want);
+    d->want->dtype = N_TYPES; /* the fields are converted here */
+    const uint64_t row = (uint64_t)r.width * (uint64_t)h->record_bytes;
+    if (!tessi_decode_begin(d, &head, 1, row + 16 * (uint64_t)r.width, f))
+        return false;
+    r.row = malloc((size_t)row);
+    r.plane = malloc(8 * r.width);
+    r.value = malloc(8 * r.width);
+    const bool ok = r.row && r.plane && r.value
+                        ? read_records(d, &r, f)
+                        : tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    free(r.row);
+    free(r.plane);
+    free(r.value);
+    return ok;
+}
+
+static bool decode_structured(ImageDecode *d, Header *h, Failure *f)
 {
     if (h->odd)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "its NumPy type %s; fields are bool, int8 to int64, uint8 to uint32 or "
                            "float16 to float64",
                            h->odd);
-    if (!want)
+    if (!d->want->record)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "its NumPy type has fields; images of one number an element are read");
-    return check_shape(h, (size_t)h->record_bytes, n, f) && decode_records(h, from, want, image, f);
+    return check_shape(d->in, h, (size_t)h->record_bytes, f) && decode_records(d, h, f);
 }
 
-bool tessi_decode_npy(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
-{
-    return tessi_decode_npy_as(bytes, n, NULL, image, f);
-}
+/* ---- Reading ---- */
 
-bool tessi_decode_npy_as(const uint8_t *bytes, size_t n, const RtRecord *want, RtImage *image,
-                         Failure *f)
+static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
 {
-    Cursor c;
-    size_t data;
-    Header h = { 0 };
-    if (!find_header(bytes, n, &c, &data) || !read_header(c, &h))
-        return tessi_failf(f, TESS_ERROR_FILE, "its NPY header is broken or of a version after 3");
-    if (h.structured)
-        return decode_structured(&h, bytes + data, n - data, want, image, f);
     ScalarType t;
     bool swap;
-    if (!type_of(h.descr, &t, &swap))
+    if (!type_of(h->descr, &t, &swap))
         return tessi_failf(
             f, TESS_ERROR_UNSUPPORTED,
             "its elements are of NumPy type '%s'; images have bool, int8 to int64, uint8 to "
             "uint32 or float16 to float64",
-            h.descr);
-    if (!check_shape(&h, tessi_type_info(t)->bytes, n - data, f)
-        || !tessi_image_alloc(image, t, h.ndim, h.shape, 0, f))
+            h->descr);
+    const size_t bytes = tessi_type_info(t)->bytes;
+    if (!check_shape(d->in, h, bytes, f) || !choose_page(d, h, bytes, f))
         return false;
-    memcpy(image->data, bytes + data, image->bytes);
-    settle(image, swap);
+    ImageHead head = { .type = t, .ndim = h->ndim };
+    memcpy(head.shape, h->shape, sizeof head.shape);
+    if (!tessi_decode_begin(d, &head, 1, 0, f))
+        return false;
+    for (int64_t k = 0; k < d->n_rows; k++) {
+        uint8_t *row = tessi_decode_row(d, k);
+        if (tessi_input_read(d->in, row, d->file_row) < d->file_row)
+            return cut_short(f);
+        settle(t, swap, row, d->file_row / bytes);
+        if (!tessi_decode_done(d, k, f))
+            return false;
+    }
     return true;
+}
+
+/* Whether another array begins here. */
+static bool another_follows(RtInput *in)
+{
+    const uint8_t *bytes;
+    return tessi_input_peek(in, 6, &bytes) == 6 && memcmp(bytes, "\x93NUMPY", 6) == 0;
+}
+
+bool tessi_decode_npy(ImageDecode *d, Failure *f)
+{
+    Header h = { 0 };
+    size_t length;
+    char *text = read_header_text(d->in, &length); /* names of fields point into it */
+    bool ok = text && read_header((Cursor){ text, text + length }, &h);
+    if (!ok)
+        tessi_failf(f, TESS_ERROR_FILE, "its NPY header is broken or of a version after 3");
+    else
+        ok = h.structured ? decode_structured(d, &h, f) : decode_plain(d, &h, f);
+    free(text);
+    if (ok && d->want->page == 0 && another_follows(d->in))
+        return tessi_failf(
+            f, TESS_ERROR_UNSUPPORTED,
+            "it holds several arrays one after another; save each in a file of its own, "
+            "or one array of more dimensions");
+    return ok;
 }
 
 /* ---- Writing ---- */
@@ -416,63 +514,59 @@ static void add_type(RtBytes *dict, ScalarType t)
     }
 }
 
-/* Ends the dictionary that `dict` begins with the type, and puts it before the elements. Headers of more than 2^16 bytes are of version 2. */
-static void finish(RtBytes *dict, const RtImage *image, int ndim, RtBytes *out)
+static void add_types(RtBytes *dict, const RtView *v)
 {
-    tessi_bytes_addf(dict, ", 'fortran_order': False, 'shape': (");
-    for (int d = 0; d < ndim; d++)
-        tessi_bytes_addf(dict, "%s%" PRId64, d ? ", " : "", image->shape[d]);
-    tessi_bytes_addf(dict, "%s), }", ndim == 1 ? "," : "");
-    const bool large = dict->n > UINT16_MAX - 64;
-    const size_t begin = large ? 12 : 10;
-    while (!dict->failed
-           && (begin + dict->n + 1) % 64 != 0) /* elements begin at a multiple of 64 bytes */
-        tessi_bytes_add(dict, " ", 1);
-    tessi_bytes_add(dict, "\n", 1);
-
-    const uint8_t start[12] = { 0x93,
-                                'N',
-                                'U',
-                                'M',
-                                'P',
-                                'Y',
-                                large ? 2 : 1,
-                                0,
-                                (uint8_t)dict->n,
-                                (uint8_t)(dict->n >> 8),
-                                (uint8_t)(dict->n >> 16),
-                                (uint8_t)(dict->n >> 24) };
-    tessi_bytes_add(out, start, begin);
-    if (dict->failed)
-        out->failed = true;
-    else
-        tessi_bytes_add(out, dict->at, dict->n);
-    tessi_bytes_add(out, image->data, image->bytes);
-    tessi_bytes_dispose(dict);
-}
-
-bool tessi_encode_npy(const RtImage *image, RtBytes *out, Failure *f)
-{
-    (void)f;
-    RtBytes dict = { 0 };
-    tessi_bytes_addf(&dict, "{'descr': ");
-    add_type(&dict, image->dtype);
-    finish(&dict, image, image->ndim, out);
-    return true;
-}
-
-bool tessi_encode_npy_records(const RtImage *image, const RtRecord *record, RtBytes *out)
-{
-    RtBytes dict = { 0 };
-    tessi_bytes_addf(&dict, "{'descr': [");
-    for (int k = 0; k < record->n; k++) {
-        tessi_bytes_addf(&dict, "%s('", k ? ", " : "");
-        tessi_bytes_add(&dict, record->field[k].name, strlen(record->field[k].name));
-        tessi_bytes_addf(&dict, "', ");
-        add_type(&dict, record->field[k].type);
-        tessi_bytes_addf(&dict, ")");
+    const RtRecord *record = v->record;
+    if (!record) {
+        add_type(dict, v->dtype);
+        return;
     }
-    tessi_bytes_addf(&dict, "]");
-    finish(&dict, image, image->ndim - 1, out);
-    return true;
+    tessi_bytes_addf(dict, "[");
+    for (int k = 0; k < record->n; k++) {
+        tessi_bytes_addf(dict, "%s('", k ? ", " : "");
+        tessi_bytes_add(dict, record->field[k].name, strlen(record->field[k].name));
+        tessi_bytes_addf(dict, "', ");
+        add_type(dict, record->field[k].type);
+        tessi_bytes_addf(dict, ")");
+    }
+    tessi_bytes_addf(dict, "]");
+}
+
+/* Everything before the elements. Headers of more than 2^16 bytes are of version 2. */
+static void add_header(RtBytes *head, const RtView *v)
+{
+    RtBytes dict = { 0 };
+    const int ndim = v->ndim - (v->record != NULL);
+    tessi_bytes_addf(&dict, "{'descr': ");
+    add_types(&dict, v);
+    tessi_bytes_addf(&dict, ", 'fortran_order': False, 'shape': (");
+    for (int d = 0; d < ndim; d++)
+        tessi_bytes_addf(&dict, "%s%" PRId64, d ? ", " : "", v->shape[d]);
+    tessi_bytes_addf(&dict, "%s), }", ndim == 1 ? "," : "");
+    const bool large = dict.n > UINT16_MAX - 64;
+    const size_t begin = large ? 12 : 10;
+    while (!dict.failed
+           && (begin + dict.n + 1) % 64 != 0) /* elements begin at a multiple of 64 bytes */
+        tessi_bytes_add(&dict, " ", 1);
+    tessi_bytes_add(&dict, "\n", 1);
+    const uint8_t size[4] = { (uint8_t)dict.n, (uint8_t)(dict.n >> 8), (uint8_t)(dict.n >> 16),
+                              (uint8_t)(dict.n >> 24) };
+    tessi_bytes_add(head, large ? "\x93NUMPY\2\0" : "\x93NUMPY\1\0", 8);
+    tessi_bytes_add(head, size, begin - 8);
+    tessi_bytes_add(head, dict.at, dict.n);
+    head->failed = head->failed || dict.failed;
+    tessi_bytes_dispose(&dict);
+}
+
+bool tessi_encode_npy(ImageRows *r, RtOutput *out, Failure *f)
+{
+    RtBytes head = { 0 };
+    add_header(&head, r->view);
+    const bool failed = head.failed;
+    if (!failed)
+        tessi_output_add(out, head.at, head.n);
+    tessi_bytes_dispose(&head);
+    for (int64_t k = 0; k < r->n_rows && !failed && !out->error; k++)
+        tessi_output_add(out, tessi_rows_get(r, k), r->row_bytes);
+    return !failed || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }

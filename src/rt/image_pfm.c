@@ -9,21 +9,20 @@
 #include <string.h>
 
 /* The next word of the header and the one blank after it. */
-static bool next_word(const uint8_t **at, const uint8_t *end, char *word, size_t room)
+static bool next_word(RtInput *in, char *word, size_t room)
 {
-    while (*at < end && (**at == ' ' || (**at >= '\t' && **at <= '\r')))
-        ++*at;
+    int c;
+    do
+        c = tessi_input_byte(in);
+    while (c == ' ' || (c >= '\t' && c <= '\r'));
     size_t n = 0;
-    for (; *at<end &&* * at> ' '; ++*at) {
+    for (; c > ' '; c = tessi_input_byte(in)) {
         if (n + 1 >= room)
             return false;
-        word[n++] = (char)**at;
+        word[n++] = (char)c;
     }
     word[n] = 0;
-    if (n == 0 || *at == end)
-        return false;
-    ++*at;
-    return true;
+    return n > 0 && c >= 0;
 }
 
 static bool to_size(const char *word, uint64_t *out)
@@ -41,38 +40,45 @@ static bool is_scale(const char *word)
     return strspn(word, "+-.0123456789eE") == strlen(word) && strpbrk(word, "123456789");
 }
 
-bool tessi_decode_pfm(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+bool tessi_decode_pfm(ImageDecode *d, Failure *f)
 {
-    const uint8_t *at = bytes + 2, *end = bytes + n;
-    const unsigned channels = bytes[1] == 'F' ? 3 : 1;
+    RtInput *in = d->in;
     char word[32];
     uint64_t width, height;
-    bool ok = next_word(&at, end, word, sizeof word) && to_size(word, &width)
-              && next_word(&at, end, word, sizeof word) && to_size(word, &height)
-              && next_word(&at, end, word, sizeof word);
+    tessi_input_byte(in); /* P */
+    const unsigned channels = tessi_input_byte(in) == 'F' ? 3 : 1;
+    bool ok = next_word(in, word, sizeof word) && to_size(word, &width)
+              && next_word(in, word, sizeof word) && to_size(word, &height)
+              && next_word(in, word, sizeof word);
     if (!ok || !is_scale(word))
         return tessi_failf(f, TESS_ERROR_FILE, "its header is broken");
-    if (!tessi_image_claim(image, TYPE_F32, height, width, channels, n, 1, f))
+    if (!tessi_image_claim(TYPE_F32, 1, height, width, channels, in->size, 1, f))
         return false;
-    if (image->bytes > (size_t)(end - at)) {
-        tessi_image_dispose(image);
+    const uint64_t row_bytes = 4 * width * channels;
+    if (in->size != UINT64_MAX && row_bytes * height > in->size - in->at)
         return tessi_failf(f, TESS_ERROR_FILE, "it is cut short");
+    const ImageHead head = tessi_head_of_picture(TYPE_F32, 1, height, width, channels);
+    if (!tessi_decode_begin(d, &head, 1, 0, f))
+        return false;
+    const bool swap = (word[0] == '-') != tessi_little_endian();
+    for (int64_t y = (int64_t)height - 1; y >= 0; y--) {
+        uint8_t *row = tessi_decode_row(d, y);
+        if (tessi_input_read(in, row, row_bytes) < row_bytes)
+            return tessi_failf(f, TESS_ERROR_FILE, "it is cut short");
+        if (swap)
+            tessi_swap_bytes(row, row_bytes / 4, 4);
+        if (!tessi_decode_done(d, y, f))
+            return false;
     }
-    const size_t row = image->bytes / (size_t)height;
-    for (uint64_t y = 0; y < height; y++)
-        memcpy((char *)image->data + y * row, at + (height - 1 - y) * row, row);
-    if ((word[0] == '-') != tessi_little_endian())
-        tessi_swap_bytes(image->data, image->bytes / 4, 4);
     return true;
 }
 
-bool tessi_encode_pfm(const RtImage *image, RtBytes *out, Failure *f)
+bool tessi_encode_pfm(ImageRows *r, RtOutput *out, Failure *f)
 {
     (void)f;
-    tessi_bytes_addf(out, "%s\n%" PRId64 " %" PRId64 "\n%s\n", image->channels > 1 ? "PF" : "Pf",
-                     image->shape[1], image->shape[0], tessi_little_endian() ? "-1.0" : "1.0");
-    const size_t row = image->bytes / (size_t)image->shape[0];
-    for (int64_t y = image->shape[0] - 1; y >= 0; y--)
-        tessi_bytes_add(out, (const char *)image->data + (size_t)y * row, row);
+    tessi_output_addf(out, "%s\n%" PRId64 " %" PRId64 "\n%s\n", r->channels > 1 ? "PF" : "Pf",
+                      r->width, r->height, tessi_little_endian() ? "-1.0" : "1.0");
+    for (int64_t y = r->height - 1; y >= 0 && !out->error; y--)
+        tessi_output_add(out, tessi_rows_get(r, y), r->row_bytes);
     return true;
 }

@@ -1,6 +1,6 @@
-/* TIFF through libtiff: the first page; integers of 8, 16 and 32 bits and floats of 16, 32 and 64;
- * strips or tiles, interleaved or planar samples. Written: uint8, uint16 and float, interleaved,
- * not compressed. */
+/* TIFF through libtiff. Read: pages of integers of 8 to 64 bits, floats of 16 to 64, and of 1, 2 and 4
+ * bits unpacked to 0..255; strips or tiles, interleaved or planar samples. Written: every type of the
+ * language, bool as bitmap, stacks as pages, interleaved, not compressed. */
 #include "rt/image_codec.h"
 #include "tessera.h"
 
@@ -14,16 +14,16 @@
 
 #ifndef HAVE_TIFF
 
-bool tessi_decode_tiff(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+bool tessi_decode_tiff(ImageDecode *d, Failure *f)
 {
-    (void)bytes, (void)n, (void)image;
+    (void)d;
     return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                        "this build cannot read TIFF; it was made without libtiff 4.5 or later");
 }
 
-bool tessi_encode_tiff(const RtImage *image, RtBytes *out, Failure *f)
+bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f)
 {
-    (void)image, (void)out;
+    (void)rows, (void)out;
     return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                        "this build cannot write TIFF; it was made without libtiff 4.5 or later");
 }
@@ -36,75 +36,58 @@ bool tessi_encode_tiff(const RtImage *image, RtBytes *out, Failure *f)
 #include <string.h>
 
 enum {
-    TIFF_RATIO =
-        2048, /* no compression in use makes more bytes of one, but for blank pages of fax */
+    TIFF_RATIO = 2048,       /* no compression but the next makes more bytes of one */
+    DENSE_RATIO = 1 << 16,   /* of Zstandard and LZMA, on blank pages */
     MAX_DIRECTORY = 1 << 26, /* memory that libtiff may ask for besides the pixels */
-    MAX_SAMPLES = 4096
+    MAX_SAMPLES = 4096,      /* channels that are read */
+    STRIP = 1 << 18          /* bytes of a strip that is written, which readers hold at a time */
 };
 
-/* ---- A file in memory, as libtiff sees it ---- */
+/* ---- A file as libtiff sees it ---- */
 
 typedef struct TiffFile {
-    const uint8_t *bytes; /* when reading */
-    size_t n;
-    RtBytes *out; /* when writing */
-    uint64_t at;
+    RtInput *in;       /* when reading */
+    RtOutput *out;     /* when writing */
     char message[160]; /* the first error */
 } TiffFile;
-
-static size_t file_size(const TiffFile *t)
-{
-    return t->out ? t->out->n : t->n;
-}
 
 static tmsize_t on_read(thandle_t handle, void *to, tmsize_t n)
 {
     TiffFile *t = handle;
-    const uint8_t *bytes = t->out ? t->out->at : t->bytes;
-    size_t size = file_size(t);
-    if (n <= 0 || t->at >= size)
+    if (n <= 0)
         return 0;
-    size_t got = (size_t)n < size - t->at ? (size_t)n : (size_t)(size - t->at);
-    memcpy(to, bytes + t->at, got);
-    t->at += got;
-    return (tmsize_t)got;
+    return (tmsize_t)(t->out ? tessi_output_read(t->out, to, (size_t)n)
+                             : tessi_input_read(t->in, to, (size_t)n));
 }
 
 static tmsize_t on_write(thandle_t handle, void *from, tmsize_t n)
 {
     TiffFile *t = handle;
-    if (!t->out || n <= 0 || t->at > SIZE_MAX / 2)
+    if (!t->out || n <= 0)
         return 0;
-    size_t end = (size_t)t->at + (size_t)n;
-    if (end > t->out->n) {
-        size_t before = t->out->n;
-        uint8_t *grown = tessi_bytes_extend(t->out, end - before);
-        if (!grown)
-            return 0;
-        memset(grown, 0, end - before);
-    }
-    memcpy(t->out->at + t->at, from, (size_t)n);
-    t->at = end;
-    return n;
+    tessi_output_add(t->out, from, (size_t)n);
+    return t->out->error ? 0 : n;
+}
+
+static toff_t on_size(thandle_t handle)
+{
+    const TiffFile *t = handle;
+    return t->out ? t->out->size : t->in->size;
 }
 
 static toff_t on_seek(thandle_t handle, toff_t offset, int whence)
 {
     TiffFile *t = handle;
-    uint64_t base = whence == SEEK_CUR ? t->at : whence == SEEK_END ? file_size(t) : 0;
-    t->at = base + offset;
-    return t->at;
+    const uint64_t here = t->out ? t->out->at : t->in->at;
+    const uint64_t at = offset + (whence == SEEK_CUR ? here : whence == SEEK_END ? on_size(t) : 0);
+    const bool done = t->out ? tessi_output_seek(t->out, at) : tessi_input_seek(t->in, at);
+    return done ? at : (toff_t)-1;
 }
 
 static int on_close(thandle_t handle)
 {
     (void)handle;
     return 0;
-}
-
-static toff_t on_size(thandle_t handle)
-{
-    return file_size(handle);
 }
 
 static int on_error(TIFF *tiff, void *user, const char *module, const char *fmt, va_list args)
@@ -126,8 +109,10 @@ static int on_warning(TIFF *tiff, void *user, const char *module, const char *fm
 static TIFF *open_tiff(TiffFile *file, const char *mode, size_t most_memory)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
-    if (!options)
+    if (!options) {
+        snprintf(file->message, sizeof file->message, "out of memory");
         return NULL;
+    }
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, file);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, file);
     if (most_memory)
@@ -147,52 +132,70 @@ static bool fail_tiff(const TiffFile *file, Failure *f)
 
 /* ---- Reading ---- */
 
-typedef struct Layout {
+typedef struct Layout { /* of a page */
     uint32_t width, height;
-    uint16_t samples;
+    uint16_t samples, bits, compression;
     bool planar, inverted; /* inverted: 0 is white */
-    ScalarType type;
-    size_t element, row; /* bytes of one element and one row of the image */
+    ScalarType type;       /* of the elements in memory: uint8 where samples are packed */
+    size_t pixel;          /* bytes of one in memory */
 } Layout;
+
+/* How libtiff tells the types apart. */
+static const struct {
+    uint16_t bits, format;
+    ScalarType type;
+} tiff_types[] = {
+    { 8, SAMPLEFORMAT_UINT, TYPE_U8 },     { 16, SAMPLEFORMAT_UINT, TYPE_U16 },
+    { 32, SAMPLEFORMAT_UINT, TYPE_U32 },   { 8, SAMPLEFORMAT_INT, TYPE_I8 },
+    { 16, SAMPLEFORMAT_INT, TYPE_I16 },    { 32, SAMPLEFORMAT_INT, TYPE_I32 },
+    { 64, SAMPLEFORMAT_INT, TYPE_I64 },    { 16, SAMPLEFORMAT_IEEEFP, TYPE_F16 },
+    { 32, SAMPLEFORMAT_IEEEFP, TYPE_F32 }, { 64, SAMPLEFORMAT_IEEEFP, TYPE_F64 },
+    { 1, SAMPLEFORMAT_UINT, TYPE_BOOL }, /* as bool is written; read as uint8 */
+};
+enum { N_TIFF_TYPES = sizeof tiff_types / sizeof *tiff_types };
 
 static bool element_type(uint16_t bits, uint16_t format, ScalarType *t)
 {
-    static const struct {
-        uint16_t bits, format;
-        ScalarType type;
-    } types[] = {
-        { 8, SAMPLEFORMAT_UINT, TYPE_U8 },     { 16, SAMPLEFORMAT_UINT, TYPE_U16 },
-        { 32, SAMPLEFORMAT_UINT, TYPE_U32 },   { 8, SAMPLEFORMAT_INT, TYPE_I8 },
-        { 16, SAMPLEFORMAT_INT, TYPE_I16 },    { 32, SAMPLEFORMAT_INT, TYPE_I32 },
-        { 16, SAMPLEFORMAT_IEEEFP, TYPE_F16 }, { 32, SAMPLEFORMAT_IEEEFP, TYPE_F32 },
-        { 64, SAMPLEFORMAT_IEEEFP, TYPE_F64 },
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i].bits == bits && types[i].format == format) {
-            *t = types[i].type;
+    const bool packed = format == SAMPLEFORMAT_UINT && (bits == 1 || bits == 2 || bits == 4);
+    *t = TYPE_U8;
+    for (size_t i = 0; !packed && i < N_TIFF_TYPES; i++)
+        if (tiff_types[i].bits == bits && tiff_types[i].format == format) {
+            *t = tiff_types[i].type;
             return true;
         }
-    return false;
+    return packed;
+}
+
+static bool fail_type(uint16_t bits, uint16_t format, Failure *f)
+{
+    const char *kind = format == SAMPLEFORMAT_UINT     ? "unsigned integers"
+                       : format == SAMPLEFORMAT_INT    ? "signed integers"
+                       : format == SAMPLEFORMAT_IEEEFP ? "floats"
+                                                       : "complex numbers";
+    return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                       "its samples are %s of %u bits; unsigned integers of 1, 2, 4, 8, 16 and 32 "
+                       "bits, signed ones of 8 to 64 and floats of 16 to 64 are read",
+                       kind, (unsigned)bits);
 }
 
 static bool read_layout(TIFF *tiff, Layout *l, const TiffFile *file, Failure *f)
 {
-    uint16_t bits = 1, format = SAMPLEFORMAT_UINT, planar = PLANARCONFIG_CONTIG, compression = 1;
+    uint16_t format = SAMPLEFORMAT_UINT, planar = PLANARCONFIG_CONTIG;
     uint16_t photometric = PHOTOMETRIC_MINISBLACK;
-    *l = (Layout){ .samples = 1 };
+    *l = (Layout){ .samples = 1, .bits = 1, .compression = COMPRESSION_NONE };
     if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &l->width)
         || !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &l->height))
         return fail_tiff(file, f);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &l->bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &l->samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &l->compression);
     TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
     if (format == SAMPLEFORMAT_VOID)
         format = SAMPLEFORMAT_UINT;
     /* libtiff turns the YCbCr of JPEG inside TIFF into RGB when asked. */
-    if (photometric == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG
+    if (photometric == PHOTOMETRIC_YCBCR && l->compression == COMPRESSION_JPEG
         && planar == PLANARCONFIG_CONTIG) {
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
         photometric = PHOTOMETRIC_RGB;
@@ -203,173 +206,354 @@ static bool read_layout(TIFF *tiff, Layout *l, const TiffFile *file, Failure *f)
             f, TESS_ERROR_UNSUPPORTED,
             "its colours are stored as a palette, CMYK, YCbCr or Lab; only grey and RGB TIFF is "
             "read");
-    if (!element_type(bits, format, &l->type))
-        return tessi_failf(
-            f, TESS_ERROR_UNSUPPORTED,
-            "its samples have %u bits in a form that is not read; 8, 16 and 32 bits and floats are",
-            (unsigned)bits);
+    if (!element_type(l->bits, format, &l->type))
+        return fail_type(l->bits, format, f);
     if (l->samples > MAX_SAMPLES)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "it has %u channels; at most %d are read",
                            (unsigned)l->samples, MAX_SAMPLES);
     l->planar = planar == PLANARCONFIG_SEPARATE && l->samples > 1;
     l->inverted = photometric == PHOTOMETRIC_MINISWHITE && !tessi_is_real(l->type);
-    l->element = tessi_type_info(l->type)->bytes;
+    l->pixel = tessi_type_info(l->type)->bytes * l->samples;
     return true;
 }
 
-/* Copies a block of `rows` x `columns` pixels, `block_row` bytes from row to row, to (y, x) of the
- * image; of a planar file, the block holds the samples of one plane only. */
-static void place_block(const Layout *l, RtImage *image, const uint8_t *block, size_t block_row,
-                        uint32_t y, uint32_t x, uint32_t rows, uint32_t columns, uint16_t plane)
+static bool same_layout(const Layout *a, const Layout *b)
 {
-    const size_t pixel = l->element * l->samples;
-    for (uint32_t r = 0; r < rows; r++, block += block_row) {
-        uint8_t *to = (uint8_t *)image->data + (size_t)(y + r) * l->row + x * pixel;
-        if (!l->planar) {
-            memcpy(to, block, columns * pixel);
-            continue;
-        }
-        for (uint32_t c = 0; c < columns; c++)
-            memcpy(to + c * pixel + plane * l->element, block + c * l->element, l->element);
+    return a->width == b->width && a->height == b->height && a->samples == b->samples
+           && a->type == b->type;
+}
+
+/* ---- Samples ---- */
+
+/* n samples of `bits` bits, the first one in the highest, from sample number `first` on. */
+static void unpack(const uint8_t *packed, unsigned bits, size_t first, size_t n, uint8_t *to)
+{
+    const unsigned most = (1u << bits) - 1, factor = 255 / most;
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = (first + i) * bits;
+        to[i] = (uint8_t)((packed[at / 8] >> (8 - bits - at % 8) & most) * factor);
     }
 }
 
-/* Reads all blocks, tiles or strips, through one buffer of `block_bytes`. */
-static bool read_blocks(TIFF *tiff, const Layout *l, RtImage *image, uint8_t *buffer,
-                        size_t block_bytes, uint32_t block_rows, uint32_t block_columns)
+/* The samples of `n` pixels at x of a row; `block` is a row of a strip or tile, of a planar file with
+ * the samples of one plane only. */
+static void place(const Layout *l, const uint8_t *block, uint8_t *row, uint32_t x, uint32_t n,
+                  uint16_t plane)
 {
-    const bool tiled = TIFFIsTiled(tiff);
-    const uint16_t planes = l->planar ? l->samples : 1;
-    const size_t block_row = (size_t)block_columns * l->element * (l->planar ? 1 : l->samples);
-    for (uint16_t plane = 0; plane < planes; plane++)
-        for (uint64_t y64 = 0; y64 < l->height; y64 += block_rows)
-            for (uint64_t x64 = 0; x64 < l->width; x64 += block_columns) {
-                const uint32_t y = (uint32_t)y64, x = (uint32_t)x64;
-                uint32_t rows = l->height - y < block_rows ? l->height - y : block_rows;
-                uint32_t columns = l->width - x < block_columns ? l->width - x : block_columns;
-                /* Tiles are stored whole, the last strip only as far as the picture goes. */
-                size_t want = tiled ? block_bytes : rows * block_row;
-                tmsize_t got;
-                if (tiled)
-                    got = TIFFReadEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, plane), buffer,
-                                              (tmsize_t)block_bytes);
-                else
-                    got = TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, plane), buffer,
-                                               (tmsize_t)want);
-                if (got < 0 || (size_t)got < want)
-                    return false;
-                place_block(l, image, buffer, block_row, y, x, rows, columns, plane);
-            }
-    return true;
-}
-
-static void invert(const Layout *l, RtImage *image)
-{
-    int64_t n = tessi_image_elements(image);
-    Interval range = tessi_type_range(l->type);
-    char *at = image->data;
-    for (int64_t i = 0; i < n; i++, at += l->element) {
-        int64_t v = tessi_load_element(l->type, at).i;
-        tessi_store_element(l->type, at, tessi_value_int(range.hi - v + range.lo));
+    const size_t element = tessi_type_info(l->type)->bytes, stride = l->pixel;
+    uint8_t *to = row + x * stride;
+    if (!l->planar) {
+        if (l->bits < 8)
+            unpack(block, l->bits, 0, (size_t)n * l->samples, to);
+        else
+            memcpy(to, block, n * stride);
+        return;
     }
+    to += plane * element;
+    for (uint32_t i = 0; i < n; i++, to += stride)
+        if (l->bits < 8)
+            unpack(block, l->bits, i, 1, to);
+        else
+            memcpy(to, block + i * element, element);
 }
 
-static bool read_picture(TIFF *tiff, const TiffFile *file, RtImage *image, Failure *f)
+/* Complete in the form of the file: 0 is white where it says so. */
+static bool finish_row(ImageDecode *d, const Layout *l, int64_t k, Failure *f)
 {
-    Layout l;
-    if (!read_layout(tiff, &l, file, f))
-        return false;
-    if (!tessi_image_claim(image, l.type, l.height, l.width, l.samples, file->n, TIFF_RATIO, f))
-        return false;
-    l.row = image->bytes / l.height;
+    uint8_t *row = tessi_decode_row(d, k);
+    for (size_t i = 0; l->inverted && i < d->file_row; i++)
+        row[i] = (uint8_t)~row[i]; /* of every integer type: largest + least - value */
+    return tessi_decode_done(d, k, f);
+}
 
-    uint32_t rows = l.height, columns = l.width;
-    const bool tiled = TIFFIsTiled(tiff);
-    if (tiled) {
-        if (!TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &columns)
-            || !TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows) || rows == 0 || columns == 0)
+/* ---- Strips and tiles ---- */
+
+typedef struct Blocks {
+    uint32_t rows, columns; /* of one block */
+    size_t row, bytes;      /* of one row of a block, and of what is read at once */
+    bool tiled, by_rows;    /* by_rows: strips whose rows libtiff gives one by one */
+} Blocks;
+
+static bool read_blocks_head(TIFF *tiff, const Layout *l, Blocks *b, const TiffFile *file,
+                             Failure *f)
+{
+    *b = (Blocks){ .rows = l->height, .columns = l->width, .tiled = TIFFIsTiled(tiff) };
+    if (b->tiled) {
+        if (!TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &b->columns)
+            || !TIFFGetField(tiff, TIFFTAG_TILELENGTH, &b->rows) || b->rows == 0 || b->columns == 0)
             return fail_tiff(file, f);
     } else {
-        TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
-        rows = rows == 0 || rows > l.height ? l.height : rows;
+        TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &b->rows);
+        b->rows = b->rows == 0 || b->rows > l->height ? l->height : b->rows;
+        b->by_rows = !l->planar;
     }
-    uint64_t bytes = tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff);
-    uint64_t computed = (uint64_t)columns * l.element * (l.planar ? 1 : l.samples);
+    const uint64_t row = ((uint64_t)b->columns * (l->planar ? 1 : l->samples) * l->bits + 7) / 8;
+    const uint64_t seen = b->tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff);
     /* A tile may be larger than the picture, but not without bound; and libtiff must see blocks as
      * we do. */
-    if (computed == 0 || rows > UINT64_MAX / computed || bytes != computed * rows
-        || bytes > (uint64_t)image->bytes * 4 + MAX_DIRECTORY)
+    const uint64_t picture = (uint64_t)l->height * l->width * l->pixel;
+    if (row == 0 || b->rows > UINT64_MAX / row || seen != row * b->rows
+        || seen > picture * 4 + MAX_DIRECTORY)
         return tessi_failf(f, TESS_ERROR_FILE,
-                           "its blocks of %" PRIu32 " x %" PRIu32 " pixels cannot be read", rows,
-                           columns);
-    uint8_t *buffer = malloc((size_t)bytes);
-    if (!buffer)
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    bool ok = read_blocks(tiff, &l, image, buffer, (size_t)bytes, rows, columns);
-    free(buffer);
-    if (!ok)
-        return fail_tiff(file, f);
-    if (l.inverted)
-        invert(&l, image);
+                           "its blocks of %" PRIu32 " x %" PRIu32 " pixels cannot be read", b->rows,
+                           b->columns);
+    b->row = (size_t)row;
+    b->bytes = b->by_rows ? b->row : (size_t)seen;
     return true;
 }
 
-bool tessi_decode_tiff(const uint8_t *bytes, size_t n, RtImage *image, Failure *f)
+static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, uint8_t *buffer, int64_t first,
+                      const TiffFile *file, Failure *f)
 {
-    TiffFile file = { .bytes = bytes, .n = n };
-    size_t most = n < (SIZE_MAX / 4 - MAX_DIRECTORY) / TIFF_RATIO ? n * TIFF_RATIO + MAX_DIRECTORY
-                                                                  : SIZE_MAX / 4;
+    for (uint32_t y = 0; y < l->height; y++) {
+        uint8_t *row = tessi_decode_row(d, first + y);
+        if (TIFFReadScanline(tiff, l->bits < 8 ? buffer : row, y, 0) != 1)
+            return fail_tiff(file, f);
+        if (l->bits < 8)
+            place(l, buffer, row, 0, l->width, 0);
+        if (!finish_row(d, l, first + y, f))
+            return false;
+    }
+    return true;
+}
+
+/* One block at rows y.. and columns x.. of one plane. */
+static bool read_block(TIFF *tiff, ImageDecode *d, const Layout *l, const Blocks *b,
+                       uint8_t *buffer, int64_t first, uint32_t y, uint32_t x, uint16_t plane)
+{
+    const uint32_t rows = l->height - y < b->rows ? l->height - y : b->rows;
+    const uint32_t columns = l->width - x < b->columns ? l->width - x : b->columns;
+    /* Tiles are stored whole, the last strip only as far as the picture goes. */
+    const size_t want = b->tiled ? b->bytes : rows * b->row;
+    const tmsize_t got = b->tiled ? TIFFReadEncodedTile(tiff, TIFFComputeTile(tiff, x, y, 0, plane),
+                                                        buffer, (tmsize_t)want)
+                                  : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, plane),
+                                                         buffer, (tmsize_t)want);
+    if (got < 0 || (size_t)got < want)
+        return false;
+    for (uint32_t r = 0; r < rows; r++)
+        place(l, buffer + r * b->row, tessi_decode_row(d, first + y + r), x, columns, plane);
+    return true;
+}
+
+/* All blocks of as many rows as a block has, then the next. */
+static bool read_bands(TIFF *tiff, ImageDecode *d, const Layout *l, const Blocks *b,
+                       uint8_t *buffer, int64_t first, const TiffFile *file, Failure *f)
+{
+    const uint16_t planes = l->planar ? l->samples : 1;
+    for (uint64_t y = 0; y < l->height; y += b->rows) {
+        for (uint16_t plane = 0; plane < planes; plane++)
+            for (uint64_t x = 0; x < l->width; x += b->columns)
+                if (!read_block(tiff, d, l, b, buffer, first, (uint32_t)y, (uint32_t)x, plane))
+                    return fail_tiff(file, f);
+        for (uint64_t r = y; r < y + b->rows && r < l->height; r++)
+            if (!finish_row(d, l, first + (int64_t)r, f))
+                return false;
+    }
+    return true;
+}
+
+/* ---- Pages ---- */
+
+/* Whether the directory is a page: not a smaller copy of one, nor a mask. */
+static bool is_page(TIFF *tiff)
+{
+    uint32_t type = 0;
+    TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &type);
+    return !(type & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
+}
+
+/* Counts the pages from the first directory on; *all: there are none by their kind, so each counts. */
+static bool count_pages(TIFF *tiff, const TiffFile *file, int64_t *pages, bool *all, Failure *f)
+{
+    int64_t n = 0;
+    *pages = 0;
+    do {
+        n++;
+        *pages += is_page(tiff);
+    } while (TIFFReadDirectory(tiff));
+    *all = *pages == 0;
+    *pages = *all ? n : *pages;
+    return TIFFLastDirectory(tiff) || fail_tiff(file, f);
+}
+
+static bool next_page(TIFF *tiff, bool all)
+{
+    while (TIFFReadDirectory(tiff))
+        if (all || is_page(tiff))
+            return true;
+    return false;
+}
+
+static bool go_to_page(TIFF *tiff, int64_t page, bool all, const TiffFile *file, Failure *f)
+{
+    bool ok = TIFFSetDirectory(tiff, 0) == 1;
+    if (ok && !all && !is_page(tiff))
+        ok = next_page(tiff, all);
+    for (; ok && page > 0; page--)
+        ok = next_page(tiff, all);
+    return ok || fail_tiff(file, f);
+}
+
+static bool check_claim(const Layout *l, int64_t pages, uint64_t n_file, Failure *f)
+{
+    uint64_t ratio = TIFF_RATIO;
+    if (l->compression == COMPRESSION_ZSTD || l->compression == COMPRESSION_LZMA)
+        ratio = DENSE_RATIO;
+    /* Fax codes take a bit for a row that is like the one before, however long. */
+    const bool fax = l->compression == COMPRESSION_CCITTRLE
+                     || l->compression == COMPRESSION_CCITTFAX3
+                     || l->compression == COMPRESSION_CCITTFAX4;
+    const uint64_t bytes = !fax ? n_file : l->height / 8 <= n_file ? UINT64_MAX : n_file;
+    return tessi_image_claim(l->type, (uint64_t)pages, l->height, l->width, l->samples, bytes,
+                             l->bits < 8 ? ratio * (8 / l->bits) : ratio, f);
+}
+
+/* The pages from the one that libtiff stands at. */
+static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, const TiffFile *file,
+                       Failure *f)
+{
+    Layout l;
+    Blocks b;
+    if (!read_layout(tiff, &l, file, f) || !check_claim(&l, pages, d->in->size, f)
+        || !read_blocks_head(tiff, &l, &b, file, f))
+        return false;
+    ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.samples);
+    head.stacks = true;
+    if (!tessi_decode_begin(d, &head, b.by_rows ? 1 : b.rows, b.bytes, f))
+        return false;
+    const Layout first = l;
+    for (int64_t page = 0; page < pages; page++) {
+        if (page > 0
+            && ((!next_page(tiff, all) && !fail_tiff(file, f)) || !read_layout(tiff, &l, file, f)
+                || !read_blocks_head(tiff, &l, &b, file, f)))
+            return false;
+        if (!same_layout(&l, &first) || (!b.by_rows && b.rows > d->band && d->rows))
+            return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                               "its %" PRId64
+                               " pages differ in size or type; one of them can be read",
+                               d->want->pages_found);
+        uint8_t *buffer = malloc(b.bytes);
+        if (!buffer)
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        const int64_t row = page * l.height;
+        const bool ok = b.by_rows ? read_rows(tiff, d, &l, buffer, row, file, f)
+                                  : read_bands(tiff, d, &l, &b, buffer, row, file, f);
+        free(buffer);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+bool tessi_decode_tiff(ImageDecode *d, Failure *f)
+{
+    if (!tessi_input_hold(d->in, f)) /* it is read in any order */
+        return false;
+    TiffFile file = { .in = d->in };
+    const uint64_t n = d->in->size;
+    const size_t most = n < (SIZE_MAX / 4 - MAX_DIRECTORY) / DENSE_RATIO
+                            ? (size_t)n * DENSE_RATIO + MAX_DIRECTORY
+                            : SIZE_MAX / 4;
     TIFF *tiff = open_tiff(&file, "rm", most);
     if (!tiff)
         return fail_tiff(&file, f);
-    bool ok = read_picture(tiff, &file, image, f);
+    int64_t pages, first, wanted;
+    bool all;
+    const bool ok = count_pages(tiff, &file, &pages, &all, f)
+                    && tessi_decode_pages(d, pages, &first, &wanted, f)
+                    && go_to_page(tiff, first, all, &file, f)
+                    && read_pages(tiff, d, wanted, all, &file, f);
     TIFFClose(tiff);
-    if (!ok)
-        tessi_image_dispose(image);
     return ok;
 }
 
 /* ---- Writing ---- */
 
-static bool write_picture(TIFF *tiff, const RtImage *image)
+static bool set_colours(TIFF *tiff, int channels)
 {
-    const uint32_t height = (uint32_t)image->shape[0], width = (uint32_t)image->shape[1];
-    const size_t row = image->bytes / height;
-    const uint16_t bits = (uint16_t)(8 * tessi_type_info(image->dtype)->bytes);
-    /* Strips of about 256 KiB, as readers hold one at a time. */
-    const uint32_t rows = row < 1 << 18 ? (uint32_t)((1 << 18) / row) : 1;
-    bool ok = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width)
-              && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height)
-              && TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits)
-              && TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (uint16_t)image->channels)
-              && TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT,
-                              tessi_is_real(image->dtype) ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT)
-              && TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG)
-              && TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE)
-              && TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC,
-                              image->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK)
-              && TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows < height ? rows : height);
-    if (image->channels == 2 || image->channels == 4) {
-        const uint16_t alpha = EXTRASAMPLE_UNASSALPHA;
-        ok = ok && TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &alpha);
+    const bool colour = channels == 3 || channels == 4;
+    if (!TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK))
+        return false;
+    const int extra = channels - (colour ? 3 : 1);
+    if (extra == 0)
+        return true;
+    uint16_t *kinds = calloc((size_t)extra, sizeof *kinds); /* all EXTRASAMPLE_UNSPECIFIED */
+    if (kinds && channels <= 4)
+        kinds[0] = EXTRASAMPLE_UNASSALPHA;
+    const bool ok = kinds && TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra, kinds);
+    free(kinds);
+    return ok;
+}
+
+static bool set_fields(TIFF *tiff, const ImageRows *r, int64_t page, size_t row)
+{
+    uint16_t bits = 0, format = 0;
+    for (int i = 0; i < N_TIFF_TYPES; i++)
+        if (tiff_types[i].type == r->type) {
+            bits = tiff_types[i].bits;
+            format = tiff_types[i].format;
+        }
+    const int64_t rows = row < STRIP ? (int64_t)(STRIP / row) : 1;
+    bool ok =
+        TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)r->width)
+        && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)r->height)
+        && TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits)
+        && TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (uint16_t)r->channels)
+        && TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, format)
+        && TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG)
+        && TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE)
+        && TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)(rows < r->height ? rows : r->height))
+        && set_colours(tiff, r->channels);
+    if (ok && r->pages > 1)
+        ok = TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
+    if (ok && r->pages > 1 && r->pages <= UINT16_MAX)
+        ok = TIFFSetField(tiff, TIFFTAG_PAGENUMBER, (uint16_t)page, (uint16_t)r->pages);
+    return ok;
+}
+
+/* Elements of bool as bits, the first one in the highest. */
+static void pack(const uint8_t *from, size_t n, uint8_t *to)
+{
+    memset(to, 0, (n + 7) / 8);
+    for (size_t i = 0; i < n; i++)
+        to[i / 8] = (uint8_t)(to[i / 8] | (from[i] != 0) << (7 - i % 8));
+}
+
+/* libtiff may change the row that it is given, so it gets a copy, in `row`. */
+static bool write_page(TIFF *tiff, ImageRows *r, int64_t page, uint8_t *row, size_t bytes)
+{
+    const size_t n = (size_t)(r->width * r->channels);
+    bool ok = set_fields(tiff, r, page, bytes);
+    for (int64_t y = 0; ok && y < r->height; y++) {
+        const void *from = tessi_rows_get(r, page * r->height + y);
+        if (r->type == TYPE_BOOL)
+            pack(from, n, row);
+        else
+            memcpy(row, from, bytes);
+        ok = TIFFWriteScanline(tiff, row, (uint32_t)y, 0) == 1;
     }
-    for (uint32_t y = 0; ok && y < height; y++)
-        ok = TIFFWriteScanline(tiff, (char *)image->data + y * row, y, 0) == 1;
     return ok && TIFFWriteDirectory(tiff) == 1;
 }
 
-bool tessi_encode_tiff(const RtImage *image, RtBytes *out, Failure *f)
+bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
 {
+    const size_t n = (size_t)(r->width * r->channels);
+    const size_t bytes = r->type == TYPE_BOOL ? (n + 7) / 8 : r->row_bytes;
+    const uint64_t whole = (uint64_t)bytes * (uint64_t)r->n_rows + ((uint64_t)r->pages << 10);
     TiffFile file = { .out = out };
-    /* Offsets of the classic form have 32 bits. */
-    TIFF *tiff = open_tiff(&file, image->bytes < (size_t)UINT32_MAX - (1u << 24) ? "w" : "w8", 0);
-    if (!tiff)
-        return fail_tiff(&file, f);
-    bool ok = write_picture(tiff, image);
-    TIFFClose(tiff);
-    if (out->failed)
+    uint8_t *row = malloc(bytes);
+    if (!row)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    return ok ? true : fail_tiff(&file, f);
+    /* Offsets of the classic form have 32 bits. */
+    TIFF *tiff = open_tiff(&file, whole < UINT32_MAX - (1u << 24) ? "w" : "w8", 0);
+    bool ok = tiff != NULL;
+    for (int64_t page = 0; ok && page < r->pages; page++)
+        ok = write_page(tiff, r, page, row, bytes);
+    if (tiff)
+        TIFFClose(tiff);
+    free(row);
+    return (ok && !*file.message) || fail_tiff(&file, f);
 }
 
 #endif

@@ -6,11 +6,11 @@
 #include "fuzz.h"
 #include "rt/image.h"
 
-static void decode(const uint8_t *bytes, size_t n, const RtRecord *want)
+static void check(const uint8_t *bytes, size_t n, RtRequest want)
 {
     RtImage image;
     Failure f = { 0 };
-    if (!tessi_image_decode_as(bytes, n, want, &image, &f)) {
+    if (!tessi_image_decode(bytes, n, &want, &image, &f)) {
         if (image.data || f.status == 0 || !f.text[0])
             abort();
         return;
@@ -21,6 +21,8 @@ static void decode(const uint8_t *bytes, size_t n, const RtRecord *want)
     if (bytes_due != image.bytes || image.ndim < 1 || image.ndim > RT_IMAGE_DIMS)
         abort();
     if (image.channels > 1 && image.shape[image.ndim - 1] != image.channels)
+        abort();
+    if (want.dtype != N_TYPES && image.dtype != want.dtype)
         abort();
     /* Every byte is there and was written: sanitizers watch this sum. */
     volatile unsigned sum = 0;
@@ -33,7 +35,14 @@ static void decode(const uint8_t *bytes, size_t n, const RtRecord *want)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     const RtRecord mixed = { 2, (const RtField[]){ { "a", TYPE_F32 }, { "b", TYPE_U8 } } };
-    decode(bytes, n, NULL);
-    decode(bytes, n, &mixed);
+    const RtRequest wants[] = {
+        { .dtype = N_TYPES, .record = &mixed },
+        tessi_request_as_stored(),
+        { .dtype = TYPE_F32, .ndim = 2, .channels = 1, .page = 1, .gray = true },
+        { .dtype = TYPE_U8, .ndim = 2, .channels = 3, .page = 2, .drop_alpha = true },
+        { .dtype = TYPE_F64, .ndim = 3, .channels = 1 },
+    };
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++)
+        check(bytes, n, wants[i]);
     return 0;
 }

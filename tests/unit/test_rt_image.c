@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image_testing.h"
 #include "rt/file.h"
 #include "rt/image.h"
 #include "tessera.h"
@@ -100,10 +101,14 @@ static bool through_file(const char *suffix, const RtImage *image, RtImage *back
     assert_true(tessi_temp_dir(NULL, &dir, f));
     strcat(name, suffix);
     char *path = tessi_path_join(dir, name);
-    bool ok = tessi_image_write(path, image, n_saturated, f);
+    const RtView view = tessi_image_view(image);
+    RtStore store = { 0 };
+    bool ok = tessi_image_write(path, &view, &store, f);
+    if (n_saturated)
+        *n_saturated = store.n_saturated;
     assert_int_equal(ok, tessi_file_exists(path));
     if (ok)
-        assert_true(tessi_image_read(path, back, f));
+        assert_true(read_image(path, back, f));
     tessi_temp_dir_remove(NULL, dir);
     assert_false(tessi_dir_exists(dir)); /* nothing else was left there */
     free(path);
@@ -419,14 +424,14 @@ static void test_missing_and_foreign_files(void **state)
     (void)state;
     RtImage image;
     Failure f = { 0 };
-    assert_false(tessi_image_read("no/such/file.png", &image, &f));
+    assert_false(read_image("no/such/file.png", &image, &f));
     assert_non_null(strstr(f.text, "cannot read 'no/such/file.png': No such file"));
-    assert_false(tessi_image_read("/", &image, &f));
+    assert_false(read_image("/", &image, &f));
     assert_non_null(strstr(f.text, "directory"));
-    assert_false(tessi_image_decode((const uint8_t *)"GIF89a..", 8, &image, &f));
+    assert_false(decode_image((const uint8_t *)"GIF89a..", 8, &image, &f));
     assert_int_equal(f.status, TESS_ERROR_UNSUPPORTED);
     assert_non_null(strstr(f.text, "GIF"));
-    assert_false(tessi_image_decode((const uint8_t *)"hello, world", 12, &image, &f));
+    assert_false(decode_image((const uint8_t *)"hello, world", 12, &image, &f));
     assert_int_equal(f.status, TESS_ERROR_FILE);
 }
 

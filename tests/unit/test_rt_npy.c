@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_testing.h"
 #include "rt/image_codec.h"
 #include "tessera.h"
 
@@ -33,7 +34,7 @@ static bool decode(int version, const char *dict, const void *data, size_t n_dat
     size_t n;
     uint8_t *file = npy(version, dict, data, n_data, &n);
     /* An exact copy, so that a sanitizer sees any read past the end. */
-    bool ok = tessi_image_decode(file, n, image, f);
+    bool ok = decode_image(file, n, image, f);
     free(file);
     return ok;
 }
@@ -157,7 +158,7 @@ static void test_every_truncation_is_refused(void **state)
         memcpy(part, file, cut);
         RtImage image;
         Failure f = { 0 };
-        assert_false(tessi_image_decode(part, cut, &image, &f));
+        assert_false(decode_image(part, cut, &image, &f));
         assert_true(*f.text);
         free(part);
     }
@@ -176,10 +177,10 @@ static void test_written_files_read_back(void **state)
             for (size_t i = 0; i < image.bytes; i++)
                 ((uint8_t *)image.data)[i] = t == TYPE_BOOL ? i & 1 : (uint8_t)(i * 37);
             RtBytes bytes = { 0 };
-            assert_true(tessi_encode_npy(&image, &bytes, &f));
+            assert_true(encode_image(".npy", &image, &bytes, &f));
             assert_false(bytes.failed);
             assert_int_equal((bytes.n - image.bytes) % 64, 0);
-            assert_true(tessi_image_decode(bytes.at, bytes.n, &back, &f));
+            assert_true(decode_image(bytes.at, bytes.n, &back, &f));
             assert_int_equal(back.dtype, t);
             assert_int_equal(back.ndim, ndim);
             assert_int_equal(back.bytes, image.bytes);
@@ -204,7 +205,9 @@ static bool decode_as(const char *dict, const uint8_t *data, size_t n_data, cons
     size_t n;
     uint8_t *file = npy(1, dict, data, n_data, &n);
     *f = (Failure){ 0 };
-    const bool ok = tessi_image_decode_as(file, n, want, image, f);
+    RtRequest request = tessi_request_as_stored();
+    request.record = want;
+    const bool ok = tessi_image_decode(file, n, &request, image, f);
     free(file);
     return ok;
 }
@@ -295,10 +298,14 @@ static void test_records_read_back(void **state)
             memset(image.data, 0, image.bytes);
             ((uint8_t *)image.data)[image.bytes - 1] = 1;
             RtBytes bytes = { 0 };
-            assert_true(tessi_encode_npy_records(&image, &record, &bytes));
+            RtView view = tessi_image_view(&image);
+            RtStore store = { 0 };
+            view.record = &record;
+            assert_true(tessi_image_encode("x.npy", &view, &store, &bytes, &f));
             assert_false(bytes.failed);
             assert_int_equal((bytes.n - image.bytes) % 64, 0);
-            assert_true(tessi_image_decode_as(bytes.at, bytes.n, &record, &back, &f));
+            RtRequest request = { .dtype = N_TYPES, .record = &record };
+            assert_true(tessi_image_decode(bytes.at, bytes.n, &request, &back, &f));
             assert_true(back.ndim == 3 && back.bytes == image.bytes);
             assert_memory_equal(back.data, image.data, image.bytes);
             tessi_bytes_dispose(&bytes);

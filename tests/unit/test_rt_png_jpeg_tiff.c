@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_testing.h"
 #include "rt/file.h"
 #include "rt/image_codec.h"
 #include "tessera.h"
@@ -32,11 +33,11 @@ static RtImage picture(ScalarType type, int64_t height, int64_t width, int chann
 }
 
 /* Encodes; skips the test when this build has no library for the format. */
-static RtBytes encode_or_skip(ImageEncode encode, const RtImage *image)
+static RtBytes encode_or_skip(const char *suffix, const RtImage *image)
 {
     RtBytes bytes = { 0 };
     Failure f = { 0 };
-    if (!encode(image, &bytes, &f)) {
+    if (!encode_image(suffix, image, &bytes, &f)) {
         if (f.status != TESS_ERROR_UNSUPPORTED)
             fail_msg("%s", f.text);
         assert_non_null(strstr(f.text, "it was made without lib"));
@@ -46,13 +47,13 @@ static RtBytes encode_or_skip(ImageEncode encode, const RtImage *image)
     return bytes;
 }
 
-static void round_trip(ImageEncode encode, ScalarType type, int64_t height, int64_t width,
+static void round_trip(const char *suffix, ScalarType type, int64_t height, int64_t width,
                        int channels)
 {
     RtImage image = picture(type, height, width, channels), back;
-    RtBytes bytes = encode_or_skip(encode, &image);
+    RtBytes bytes = encode_or_skip(suffix, &image);
     Failure f = { 0 };
-    if (!tessi_image_decode(bytes.at, bytes.n, &back, &f))
+    if (!decode_image(bytes.at, bytes.n, &back, &f))
         fail_msg("%s of %d channels: %s", tessi_type_info(type)->name, channels, f.text);
     assert_int_equal(back.dtype, type);
     assert_int_equal(back.ndim, image.ndim);
@@ -68,23 +69,108 @@ static void test_png_round_trip(void **state)
 {
     (void)state;
     for (int channels = 1; channels <= 4; channels++) {
-        round_trip(tessi_encode_png, TYPE_U8, 5, 7, channels);
-        round_trip(tessi_encode_png, TYPE_U16, 5, 7, channels);
+        round_trip(".png", TYPE_U8, 5, 7, channels);
+        round_trip(".png", TYPE_U16, 5, 7, channels);
     }
-    round_trip(tessi_encode_png, TYPE_U8, 1, 1, 1);
-    round_trip(tessi_encode_png, TYPE_U16, 300, 1, 1);
+    round_trip(".png", TYPE_U8, 1, 1, 1);
+    round_trip(".png", TYPE_U16, 300, 1, 1);
 }
 
 static void test_tiff_round_trip(void **state)
 {
     (void)state;
-    for (int channels = 1; channels <= 4; channels++) {
-        round_trip(tessi_encode_tiff, TYPE_U8, 5, 7, channels);
-        round_trip(tessi_encode_tiff, TYPE_U16, 5, 7, channels);
-        round_trip(tessi_encode_tiff, TYPE_F32, 5, 7, channels);
+    for (int t = TYPE_I8; t < TYPE_INDEX; t++) {
+        for (int channels = 1; channels <= 5; channels++)
+            round_trip(".tif", (ScalarType)t, 5, 7, channels);
+        round_trip(".tif", (ScalarType)t, 3, 2, 300);
+        round_trip(".tif", (ScalarType)t, 1, 1, 1);
     }
-    round_trip(tessi_encode_tiff, TYPE_U8, 1, 1, 1);
-    round_trip(tessi_encode_tiff, TYPE_F32, 700, 300, 1); /* several strips */
+    round_trip(".tif", TYPE_F32, 700, 300, 1); /* several strips */
+    round_trip(".tif", TYPE_I64, 2, 70000, 1); /* rows longer than a strip */
+}
+
+static RtImage stack(ScalarType type, int ndim, const int64_t *shape, int channels)
+{
+    RtImage image;
+    Failure f;
+    assert_true(tessi_image_alloc(&image, type, ndim, shape, channels, &f));
+    for (size_t i = 0; i < image.bytes; i++)
+        ((uint8_t *)image.data)[i] = type == TYPE_BOOL ? i * 5 % 3 == 0 : (uint8_t)(i * 37 % 251);
+    return image;
+}
+
+/* Bool becomes bits, and bits are read as black and white. */
+static void test_tiff_bitmaps(void **state)
+{
+    (void)state;
+    for (int channels = 1; channels <= 5; channels += 2)
+        for (int64_t width = 1; width <= 17; width++) {
+            const int64_t shape[3] = { 3, width, channels };
+            RtImage image = stack(TYPE_BOOL, channels > 1 ? 3 : 2, shape, channels), back;
+            RtBytes bytes = encode_or_skip(".tif", &image);
+            Failure f = { 0 };
+            if (!decode_image(bytes.at, bytes.n, &back, &f))
+                fail_msg("%s", f.text);
+            assert_int_equal(back.dtype, TYPE_U8);
+            assert_int_equal(back.channels, channels);
+            for (size_t i = 0; i < image.bytes; i++)
+                assert_int_equal(((uint8_t *)back.data)[i], ((uint8_t *)image.data)[i] ? 255 : 0);
+            tessi_image_dispose(&back);
+            RtRequest want = { .dtype = TYPE_BOOL };
+            assert_true(tessi_image_decode(bytes.at, bytes.n, &want, &back, &f));
+            assert_memory_equal(back.data, image.data, image.bytes);
+            tessi_image_dispose(&back);
+            tessi_bytes_dispose(&bytes);
+            tessi_image_dispose(&image);
+        }
+}
+
+static void test_tiff_pages(void **state)
+{
+    (void)state;
+    const int64_t shape[4] = { 3, 4, 5, 2 };
+    for (int t = TYPE_I8; t < TYPE_INDEX; t++)
+        for (int channels = 1; channels <= 2; channels++) {
+            RtImage image = stack((ScalarType)t, channels > 1 ? 4 : 3, shape, channels), back;
+            RtBytes bytes = encode_or_skip(".tif", &image);
+            Failure f = { 0 };
+            if (!decode_image(bytes.at, bytes.n, &back, &f))
+                fail_msg("%s", f.text);
+            assert_int_equal(back.dtype, t);
+            assert_int_equal(back.ndim, image.ndim);
+            assert_memory_equal(back.shape, image.shape, sizeof image.shape);
+            assert_memory_equal(back.data, image.data, image.bytes);
+            tessi_image_dispose(&back);
+            for (int page = 1; page <= 3; page++) {
+                RtRequest want = { .dtype = N_TYPES, .ndim = 2, .page = page };
+                assert_true(tessi_image_decode(bytes.at, bytes.n, &want, &back, &f));
+                assert_int_equal(want.pages_found, 3);
+                assert_memory_equal(back.data, (char *)image.data + (page - 1) * (int)back.bytes,
+                                    back.bytes);
+                tessi_image_dispose(&back);
+            }
+            RtRequest beyond = { .dtype = N_TYPES, .ndim = 2, .page = 4 },
+                      flat = { .dtype = N_TYPES, .ndim = 2, .name = "a" };
+            assert_false(tessi_image_decode(bytes.at, bytes.n, &beyond, &back, &f));
+            assert_string_equal(f.text, "it is a stack of 3 pages; there is no page 4");
+            assert_false(tessi_image_decode(bytes.at, bytes.n, &flat, &back, &f));
+            assert_string_equal(f.text, "it is a stack of 3 pages, and 'a' has 2 dimensions");
+            assert_int_equal(flat.pages_found, 3);
+            tessi_bytes_dispose(&bytes);
+            tessi_image_dispose(&image);
+        }
+    /* A stack of one page stays one for an image of three dimensions. */
+    const int64_t one[3] = { 1, 4, 5 };
+    RtImage image = stack(TYPE_I16, 3, one, 1), back;
+    RtBytes bytes = encode_or_skip(".tif", &image);
+    Failure f = { 0 };
+    RtRequest want = { .dtype = N_TYPES, .ndim = 3, .channels = 1 };
+    assert_true(tessi_image_decode(bytes.at, bytes.n, &want, &back, &f));
+    assert_int_equal(back.ndim, 3);
+    assert_memory_equal(back.shape, image.shape, sizeof image.shape);
+    tessi_image_dispose(&back);
+    tessi_image_dispose(&image);
+    tessi_bytes_dispose(&bytes);
 }
 
 static void test_jpeg(void **state)
@@ -98,8 +184,8 @@ static void test_jpeg(void **state)
         for (size_t i = 0; i < image.bytes; i++) /* smooth, as a photograph */
             ((uint8_t *)image.data)[i] =
                 (uint8_t)(60 + 3 * (i / (size_t)channels % 33) + i / (size_t)channels / 33);
-        RtBytes bytes = encode_or_skip(tessi_encode_jpeg, &image);
-        assert_true(tessi_image_decode(bytes.at, bytes.n, &back, &f));
+        RtBytes bytes = encode_or_skip(".jpg", &image);
+        assert_true(decode_image(bytes.at, bytes.n, &back, &f));
         assert_int_equal(back.channels, channels);
         assert_memory_equal(back.shape, image.shape, sizeof image.shape);
         for (size_t i = 0; i < image.bytes; i++)
@@ -113,30 +199,29 @@ static void test_jpeg(void **state)
 static void test_jpeg_holds_8_bits_only(void **state)
 {
     (void)state;
-    RtImage image = picture(TYPE_U16, 2, 2, 1), stored;
+    RtImage image = picture(TYPE_U16, 2, 2, 1);
+    RtBytes bytes = { 0 };
     Failure f = { 0 };
-    int64_t saturated;
-    assert_false(
-        tessi_image_for_format(&image, tessi_image_format_of("x.jpeg"), &stored, &saturated, &f));
+    assert_false(encode_image(".jpeg", &image, &bytes, &f));
     assert_non_null(strstr(f.text, "JPEG cannot hold uint16"));
     tessi_image_dispose(&image);
     image = picture(TYPE_U8, 2, 2, 4);
-    assert_false(
-        tessi_image_for_format(&image, tessi_image_format_of("x.jpg"), &stored, &saturated, &f));
+    assert_false(encode_image(".jpg", &image, &bytes, &f));
     assert_non_null(strstr(f.text, "4 channels"));
+    assert_null(bytes.at);
     tessi_image_dispose(&image);
 }
 
 /* Cut anywhere, a file is refused; changed anywhere, it is refused or read, without harm. */
-static void damage(ImageEncode encode, int64_t height, int64_t width, int channels, size_t may_miss)
+static void damage(const char *suffix, int64_t height, int64_t width, int channels, size_t may_miss)
 {
     RtImage image = picture(TYPE_U8, height, width, channels), back;
-    RtBytes bytes = encode_or_skip(encode, &image);
+    RtBytes bytes = encode_or_skip(suffix, &image);
     for (size_t cut = 0; cut < bytes.n; cut++) {
         uint8_t *part = malloc(cut + 1);
         memcpy(part, bytes.at, cut);
         Failure f = { 0 };
-        bool ok = tessi_image_decode(part, cut, &back, &f);
+        bool ok = decode_image(part, cut, &back, &f);
         if (ok && cut + may_miss < bytes.n)
             fail_msg("the first %zu of %zu bytes were read", cut, bytes.n);
         assert_true(ok || (!back.data && f.status && *f.text));
@@ -147,7 +232,7 @@ static void damage(ImageEncode encode, int64_t height, int64_t width, int channe
         for (int bit = 0; bit < 8; bit++) {
             bytes.at[at] ^= (uint8_t)(1 << bit);
             Failure f = { 0 };
-            bool ok = tessi_image_decode(bytes.at, bytes.n, &back, &f);
+            bool ok = decode_image(bytes.at, bytes.n, &back, &f);
             assert_true(ok || (!back.data && f.status && *f.text));
             tessi_image_dispose(&back);
             bytes.at[at] ^= (uint8_t)(1 << bit);
@@ -159,26 +244,26 @@ static void damage(ImageEncode encode, int64_t height, int64_t width, int channe
 static void test_damaged_png(void **state)
 {
     (void)state;
-    damage(tessi_encode_png, 6, 5, 3, 0);
+    damage(".png", 6, 5, 3, 0);
 }
 
 static void test_damaged_jpeg(void **state)
 {
     (void)state;
-    damage(tessi_encode_jpeg, 9, 17, 3, 2); /* the end marker carries no pixels */
+    damage(".jpg", 9, 17, 3, 2); /* the end marker carries no pixels */
 }
 
 static void test_damaged_tiff(void **state)
 {
     (void)state;
-    damage(tessi_encode_tiff, 6, 5, 3, 0);
+    damage(".tif", 6, 5, 3, 0);
 }
 
 static void test_bombs(void **state)
 {
     (void)state;
     RtImage image = picture(TYPE_U8, 1, 1, 1), back;
-    RtBytes bytes = encode_or_skip(tessi_encode_tiff, &image);
+    RtBytes bytes = encode_or_skip(".tif", &image);
     /* The width follows its tag (256, type and count in 6 bytes more) in the little-endian
      * directory. */
     for (size_t i = 4; i + 12 <= bytes.n; i++)
@@ -187,7 +272,7 @@ static void test_bombs(void **state)
             memcpy(bytes.at + i + 8, "\xff\xff\xff\x7f", 4);
         }
     Failure f = { 0 };
-    assert_false(tessi_image_decode(bytes.at, bytes.n, &back, &f));
+    assert_false(decode_image(bytes.at, bytes.n, &back, &f));
     if (!strstr(f.text, "claims 1 x 2147483647"))
         fail_msg("%s", f.text);
     tessi_bytes_dispose(&bytes);
@@ -217,7 +302,7 @@ static void test_files_of_others(void **state)
         char *path = tessi_path_join(TESSERA_SOURCE_DIR "/tests/data/images", cases[i].name);
         RtImage image;
         Failure f = { 0 };
-        bool ok = tessi_image_read(path, &image, &f);
+        bool ok = read_image(path, &image, &f);
         free(path);
         if (!ok && f.status == TESS_ERROR_UNSUPPORTED && strstr(f.text, "made without"))
             continue;
@@ -245,6 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_png_round_trip),
         cmocka_unit_test(test_tiff_round_trip),
+        cmocka_unit_test(test_tiff_bitmaps),
+        cmocka_unit_test(test_tiff_pages),
         cmocka_unit_test(test_jpeg),
         cmocka_unit_test(test_jpeg_holds_8_bits_only),
         cmocka_unit_test(test_damaged_png),

@@ -1,0 +1,148 @@
+/* Files written piece by piece. */
+#include "rt/output.h"
+#include "tessera.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 18 };
+
+bool tessi_output_open(const char *path, bool seeks, RtOutput *out, Failure *f)
+{
+    *out = (RtOutput){ .fd = -1 };
+    out->buffer = malloc(BUFFER);
+    if (!out->buffer)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (!tessi_file_begin(path, &out->pending, &out->fd, f)) {
+        free(out->buffer);
+        return false;
+    }
+    out->can_seek = out->pending.temporary != NULL;
+    if (seeks && !out->can_seek) {
+        out->bytes = &out->held;
+        out->can_seek = true;
+    }
+    return true;
+}
+
+void tessi_output_memory(RtBytes *bytes, RtOutput *out)
+{
+    *out = (RtOutput){ .fd = -1, .can_seek = true, .bytes = bytes };
+}
+
+/* Puts what waits in the buffer into the file. */
+static void flush(RtOutput *out)
+{
+    if (!out->error && out->n > 0 && !tessi_file_write_open(out->fd, out->buffer, out->n))
+        out->error = errno ? errno : EIO;
+    out->n = 0;
+}
+
+static void add_to_memory(RtOutput *out, const void *p, size_t n)
+{
+    RtBytes *b = out->bytes;
+    const size_t end = (size_t)out->at + n;
+    if (end > b->n) {
+        const size_t before = b->n;
+        uint8_t *grown = tessi_bytes_extend(b, end - before);
+        if (!grown) {
+            out->error = ENOMEM;
+            return;
+        }
+        memset(grown, 0, end - before);
+    }
+    memcpy(b->at + out->at, p, n);
+}
+
+void tessi_output_add(RtOutput *out, const void *p, size_t n)
+{
+    if (out->error || n == 0)
+        return;
+    if (out->bytes) {
+        add_to_memory(out, p, n);
+    } else if (n >= BUFFER) {
+        flush(out);
+        if (!out->error && !tessi_file_write_open(out->fd, p, n))
+            out->error = errno ? errno : EIO;
+    } else {
+        if (n > BUFFER - out->n)
+            flush(out);
+        memcpy(out->buffer + out->n, p, n);
+        out->n += n;
+    }
+    out->at += n;
+    out->size = out->at > out->size ? out->at : out->size;
+}
+
+void tessi_output_addf(RtOutput *out, const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= sizeof line)
+        out->error = EINVAL;
+    else
+        tessi_output_add(out, line, (size_t)n);
+}
+
+bool tessi_output_seek(RtOutput *out, uint64_t at)
+{
+    if (at == out->at)
+        return true;
+    if (!out->can_seek || at > INT64_MAX)
+        return false;
+    if (!out->bytes) {
+        flush(out);
+        if (!out->error && lseek(out->fd, (off_t)at, SEEK_SET) < 0)
+            out->error = errno;
+    }
+    out->at = at;
+    return !out->error;
+}
+
+size_t tessi_output_read(RtOutput *out, void *to, size_t n)
+{
+    if (!out->can_seek || out->error || out->at >= out->size)
+        return 0;
+    n = n < out->size - out->at ? n : (size_t)(out->size - out->at);
+    if (out->bytes) {
+        memcpy(to, out->bytes->at + out->at, n);
+    } else {
+        flush(out);
+        size_t done = 0;
+        while (!out->error && done < n) {
+            const ssize_t got = read(out->fd, (uint8_t *)to + done, n - done);
+            if (got == 0 || (got < 0 && errno != EINTR))
+                out->error = got ? errno : EIO;
+            done += got > 0 ? (size_t)got : 0;
+        }
+        n = out->error ? 0 : n;
+    }
+    out->at += n;
+    return n;
+}
+
+bool tessi_output_close(const char *path, RtOutput *out, bool ok, Failure *f)
+{
+    if (out->fd < 0)
+        return ok && !out->error;
+    if (out->bytes == &out->held) {
+        if (ok && !out->error && !tessi_file_write_open(out->fd, out->held.at, out->held.n))
+            out->error = errno ? errno : EIO;
+        tessi_bytes_dispose(&out->held);
+    }
+    if (ok)
+        flush(out);
+    free(out->buffer);
+    if (!ok && !out->error) { /* the encoder has said why */
+        tessi_file_end(path, &out->pending, out->fd, ECANCELED, NULL);
+        return false;
+    }
+    return tessi_file_end(path, &out->pending, out->fd, out->error, f)
+           && tessi_file_commit(&out->pending, f);
+}
