@@ -128,10 +128,12 @@ static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
 static const char *const forms[] = { "text", "json", NULL };
+static const char *const depths[] = { "8", "16", NULL };
 static const char *const dialects[] = { "tessera", "forma", NULL };
 static const char *const *const option_words[N_OPTIONS] = {
     [OPT_TARGET] = targets, [OPT_FP] = modes,          [OPT_GENERAL] = generals,
     [OPT_COLOR] = whens,    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects,
+    [OPT_DEPTH] = depths,
 };
 
 /* What can stand behind an option: "a, b or c", or of numbers their range. */
@@ -183,6 +185,13 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
         n = choice(word, dialects);
         line->options.forma = n == 1;
         return n >= 0;
+    case OPT_DEPTH:
+        n = choice(word, depths);
+        line->depth = n == 1 ? 16 : 8;
+        return n >= 0;
+    case OPT_PAGE: return whole_number(word, 1, &line->page);
+    case OPT_SCALE: line->scale = true; return true;
+    case OPT_STRICT: line->strict = true; return true;
     case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
     case OPT_DEVICE_MEMORY:
         if (!whole_number(word, 1, &n))
@@ -245,14 +254,31 @@ static OptionId option_of(int value)
     return N_OPTIONS;
 }
 
+/* Takes the depth off names as x.png:16, where what is left is a name that can be written. */
+static void split_depths(CommandLine *line)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        const char *path = line->outputs[i], *colon = strrchr(path, ':');
+        const int n = colon ? choice(colon + 1, depths) : -1;
+        line->depths[i] = line->depth;
+        line->names[i] = n >= 0 ? strndup(path, (size_t)(colon - path)) : NULL;
+        if (line->names[i] && tess_image_can_write(line->names[i], NULL, 0) == TESS_OK) {
+            line->outputs[i] = line->names[i];
+            line->depths[i] = n == 1 ? 16 : 8;
+        }
+    }
+}
+
 bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
 {
     memset(line, 0, sizeof *line);
     tess_options_init(&line->options);
     line->words = calloc((size_t)argc + 1, sizeof *line->words);
     line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
+    line->names = calloc((size_t)argc + 1, sizeof *line->names);
+    line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
     *status = EXIT_OK;
-    if (!line->words || !line->outputs) {
+    if (!line->words || !line->outputs || !line->names || !line->depths) {
         *status = cli_fail("out of memory");
         return false;
     }
@@ -309,6 +335,8 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     line->options.note = line->quiet ? NULL : cli_note;
     line->options.hold = cli_hold;
 
+    if (line->command == CMD_RUN)
+        split_depths(line);
     const tess_target target = line->options.target;
     if (line->options.device_bytes && target != TESS_TARGET_CUDA && target != TESS_TARGET_OPENCL)
         return usage(status, "--device-memory is for --target=cuda and --target=%s", "opencl");
@@ -333,4 +361,8 @@ void cli_free(CommandLine *line)
         line->words--;
     free(line->words);
     free(line->outputs);
+    for (size_t i = 0; line->names && i < line->n_outputs; i++)
+        free(line->names[i]);
+    free(line->names);
+    free(line->depths);
 }

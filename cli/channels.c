@@ -31,21 +31,6 @@ DLTensor *cli_channel(const DLTensor *t, int64_t channel)
     return plane;
 }
 
-DLTensor *cli_drop_last_channel(const DLTensor *t)
-{
-    size_t bytes = t->dtype.bits / 8u, n_channels = (size_t)t->shape[t->ndim - 1];
-    int64_t shape[8];
-    memcpy(shape, t->shape, (size_t)t->ndim * sizeof *shape);
-    bool gray = n_channels == 2; /* grey and alpha: a picture without channels remains */
-    shape[t->ndim - 1]--;
-    DLTensor *rest = tess_image_new(t->dtype, gray ? t->ndim - 1 : t->ndim, shape);
-    for (size_t c = 0; rest && c + 1 < n_channels; c++)
-        copy_strided((char *)rest->data + c * bytes, n_channels - 1,
-                     (const char *)t->data + c * bytes, n_channels, n_pixels(t, t->ndim - 1),
-                     bytes);
-    return rest;
-}
-
 DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n)
 {
     const DLTensor *first = plane[0];

@@ -26,12 +26,17 @@ typedef struct CommandLine {
     const char **words;  /* INPUT and NAME=VALUE in order */
     size_t n_words;
     const char **outputs; /* -o, in order */
+    char **names;         /* memory for outputs without their depth */
+    int *depths;          /* of `-o FILE:DEPTH`, or else of --depth; one for each output */
     size_t n_outputs;
     tess_options options; /* plan and machine still empty: see paths */
     const char *plan_path, *machine_path, *dump;
     int runs;
     double seconds;
     bool regret;
+    int page;  /* of stacks; 0: not chosen */
+    int depth; /* 8 or 16; 0: not said */
+    bool scale, strict;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;
@@ -51,8 +56,9 @@ __attribute__((format(printf, 1, 2)))
 void cli_warn(const char *fmt, ...);
 void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
-/* A sentence of the library about a file: with the file in front unless it is in the sentence. */
-int cli_fail_about(const char *path, const char *sentence);
+/* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done about it ("" or
+ * "; --gray makes it grey") behind. */
+int cli_fail_about(const char *path, const char *sentence, const char *remedy);
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
 /* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */
 typedef struct Progress Progress;
@@ -73,6 +79,7 @@ typedef struct Session {
     DLTensor **images; /* one per input of the program, NULL where none; owned */
     bool *given;       /* likewise: it was named on the command line */
     size_t n_images;
+    bool has_pages; /* one of the inputs is a stack */
 } Session;
 /* Reads and compiles the program; binds inputs and numbers when `bind`. False after saying why. */
 bool cli_open(const CommandLine *line, Session *s, bool bind);
@@ -85,7 +92,6 @@ char *cli_folder_of(const char *path); /* owned by the caller; NULL without memo
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,
                       int64_t channel); /* copy of one channel; NULL without memory */
-DLTensor *cli_drop_last_channel(const DLTensor *t);
 DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n);
 
 /* cmd_tune.c: prints the regret of the chosen plan and what the best plan does otherwise. */

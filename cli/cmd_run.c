@@ -46,22 +46,66 @@ static bool run_once(const CommandLine *line, Session *s)
     return true;
 }
 
-static bool write_image(const CommandLine *line, const char *path, const DLTensor *t,
+static void init_store(const CommandLine *line, size_t output, tess_image_store *store)
+{
+    tess_image_store_init(store);
+    store->depth = line->depths[output];
+    store->scale = line->scale;
+    store->strict = line->strict;
+}
+
+/* What can be done where a picture does not hold what is in a result. */
+static void remedy_for(const char *path, const tess_image_store *store, char *text, size_t size)
+{
+    tess_image_store deeper = *store;
+    deeper.depth = 16;
+    const bool saturated = store->doubt == TESS_DOUBT_SATURATED;
+    text[0] = '\0';
+    if (store->doubt == TESS_DOUBT_NONE || store->lo > store->hi || store->scale)
+        return;
+    if (saturated && store->stored.bits == 8 && store->lo > -0.5 && store->hi < 65535.5
+        && tess_image_can_store(path, &deeper, NULL, 0) == TESS_OK)
+        snprintf(text, size,
+                 "; -o %s:16 stores 16 bits, and --scale makes their range that of the file", path);
+    else
+        snprintf(text, size, "; --scale makes their range that of the file");
+}
+
+static void say_what_became(const CommandLine *line, const char *path, const char *doubt,
+                            const tess_image_store *store)
+{
+    char remedy[600];
+    const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+    remedy_for(path, store, remedy, sizeof remedy);
+    if (line->quiet)
+        return;
+    if (store->scale && store->converted && store->lo <= store->hi)
+        fprintf(stderr, "%s: the values %.6g..%.6g were scaled to 0..%d\n", shown, store->lo,
+                store->hi, store->stored.bits == 8 ? 255 : 65535);
+    if (store->doubt != TESS_DOUBT_NONE)
+        cli_warn("%s: %s%s", shown, doubt, remedy);
+    else if (store->n_saturated)
+        fprintf(stderr, "%s: %lld values did not fit the format and were saturated\n", shown,
+                (long long)store->n_saturated);
+}
+
+static bool write_image(const CommandLine *line, size_t output, const DLTensor *t,
                         const tess_info *result)
 {
-    char error[600] = "";
-    int64_t saturated = 0;
-    cli_hold(NULL, 1);
-    const tess_status status =
-        tess_image_write_result(path, t, result, &saturated, error, sizeof error);
+    char sentence[600] = "", remedy[600];
+    const char *path = line->outputs[output];
+    tess_image_store store;
+    init_store(line, output, &store);
+    store.result = result;
+    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
+    const tess_status status = tess_image_save(path, t, &store, sentence, sizeof sentence);
     cli_hold(NULL, -1);
     if (status != TESS_OK) {
-        cli_fail_about(path, error);
+        remedy_for(path, &store, remedy, sizeof remedy);
+        cli_fail_about(path, sentence, remedy);
         return false;
     }
-    if (saturated && !line->quiet)
-        fprintf(stderr, "%s: %lld values did not fit the format and were saturated\n", path,
-                (long long)saturated);
+    say_what_became(line, path, sentence, &store);
     return true;
 }
 
@@ -77,7 +121,7 @@ static bool write_results(const CommandLine *line, Session *s)
         tess_info info;
         const DLTensor *t;
         if (!output_info(s, i, &info) || tess_args_result(s->args, i, &t) != TESS_OK
-            || !write_image(line, line->outputs[i], t, &info))
+            || !write_image(line, i, t, &info))
             return false;
     }
     return true;
@@ -153,7 +197,7 @@ static bool run_channels(const CommandLine *line, Session *s, int64_t channels, 
         DLTensor *all =
             cli_interleave((const DLTensor *const *)&results[o * MOST_CHANNELS], channels);
         tess_info info;
-        bool ok = all && output_info(s, o, &info) ? write_image(line, line->outputs[o], all, &info)
+        bool ok = all && output_info(s, o, &info) ? write_image(line, o, all, &info)
                                                   : (cli_fail("out of memory"), false);
         tess_image_free(all);
         if (!ok)
@@ -194,8 +238,10 @@ static bool check_outputs(const CommandLine *line, const Session *s)
                false;
     for (size_t i = 0; i < n; i++) {
         char error[600] = "";
-        if (tess_image_can_write(line->outputs[i], error, sizeof error) != TESS_OK)
-            return cli_fail_about(line->outputs[i], error), false;
+        tess_image_store store;
+        init_store(line, i, &store);
+        if (tess_image_can_store(line->outputs[i], &store, error, sizeof error) != TESS_OK)
+            return cli_fail_about(line->outputs[i], error, ""), false;
         for (size_t k = 0; k < i; k++)
             if (strcmp(line->outputs[i], line->outputs[k]) == 0)
                 return cli_fail("%s is given for two results", line->outputs[i]), false;

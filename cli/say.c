@@ -66,10 +66,11 @@ void cli_note(void *user, const char *sentence)
     cli_warn("%s", sentence);
 }
 
-int cli_fail_about(const char *path, const char *sentence)
+int cli_fail_about(const char *path, const char *sentence, const char *remedy)
 {
     bool is_named = strcmp(path, "-") == 0 || strstr(sentence, path);
-    return is_named ? cli_fail("%s", sentence) : cli_fail("%s: %s", path, sentence);
+    return is_named ? cli_fail("%s%s", sentence, remedy)
+                    : cli_fail("%s: %s%s", path, sentence, remedy);
 }
 
 static bool wants_color(const CommandLine *line)

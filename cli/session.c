@@ -158,89 +158,45 @@ static bool find_input(const Session *s, const char *name, size_t length, size_t
     return false;
 }
 
-/* Replaces *image by what `made` and `status` say a conversion gave. */
-static bool replace(DLTensor **image, DLTensor *made, tess_status status, const char *path,
-                    const char *error)
+/* What the tool can do about a file that was refused for its pages or channels. */
+static const char *remedy_for(const CommandLine *line, const tess_info *info,
+                              const tess_image_request *r)
 {
-    if (status != TESS_OK || !made) {
-        cli_fail_about(path, status == TESS_OK ? "out of memory" : error);
-        return false;
-    }
-    tess_image_free(*image);
-    *image = made;
-    return true;
+    if (r->pages > 1 && info->ndim < 3 && !line->page)
+        return "; --page=N takes one of them";
+    if (info->is_struct && r->channels == info->n_channels + 1
+        && (r->channels == 2 || r->channels == 4))
+        return "; --drop-alpha leaves out the last one";
+    if (!info->is_struct && r->channels > 1 && !line->gray && !line->each_channel)
+        return "; --gray makes it grey, --each-channel runs the program on each";
+    return "";
 }
 
-/* Whether pixels have fields of several types: they are bound as their bytes. */
-static bool is_mixed(const tess_info *info)
-{
-    for (int c = 1; c < info->n_channels; c++)
-        if (memcmp(&info->channel_types[c], &info->channel_types[0], sizeof(DLDataType)) != 0)
-            return true;
-    return false;
-}
-
-/* Makes the channels of a picture those that the program wants, where an option allows it. */
-static bool fit_channels(const CommandLine *line, const tess_info *info, const char *path,
-                         DLTensor **image)
-{
-    char error[ERROR_SIZE] = "";
-    int64_t channels = (*image)->ndim == info->ndim + 1 ? (*image)->shape[info->ndim] : 0;
-    if (line->drop_alpha && (channels == 2 || channels == 4)) {
-        if (!replace(image, cli_drop_last_channel(*image), TESS_OK, path, error))
-            return false;
-        channels = channels == 4 ? 3 : 0;
-    }
-    if (info->is_struct && channels == 0 && (*image)->ndim == info->ndim) {
-        cli_fail("%s has one channel, but '%s' needs %d", path, info->name, info->n_channels);
-        return false;
-    }
-    if (info->is_struct && channels == info->n_channels + 1 && (channels == 2 || channels == 4)) {
-        cli_fail("%s has %d channels, but '%s' needs %d; --drop-alpha leaves out the last one",
-                 path, (int)channels, info->name, info->n_channels);
-        return false;
-    }
-    if (info->is_struct || channels == 0)
-        return true;
-    if (line->gray && channels >= 3) {
-        DLTensor *made = NULL;
-        tess_status status = tess_image_gray(*image, &made, error, sizeof error);
-        return replace(image, made, status, path, error);
-    }
-    if (line->each_channel)
-        return true;
-    cli_fail("%s has %d channels, but '%s' needs one; --gray makes it grey, --each-channel runs "
-             "the program on each",
-             path, (int)channels, info->name);
-    return false;
-}
-
-/* Integer samples may stand in for bool images when they are 0 or 1; everything else follows tess_image_convert. */
 static bool bind_image(const CommandLine *line, Session *s, size_t input, const char *path)
 {
     tess_info info = { .struct_size = sizeof info };
     tess_program_input(s->program, input, &info);
+    tess_image_request request;
+    tess_image_request_init(&request);
+    request.page = line->page;
+    request.gray = line->gray;
+    request.drop_alpha = line->drop_alpha;
+    request.any_channels = line->each_channel;
     DLTensor *image = NULL;
     char error[ERROR_SIZE] = "";
-    if (tess_image_read(path, &info, &image, error, sizeof error) != TESS_OK) {
-        cli_fail_about(path, error);
+    const tess_status status = tess_image_load(path, &info, &request, &image, error, sizeof error);
+    if (status != TESS_OK) {
+        const bool misfit = status == TESS_ERROR_ARGUMENT;
+        cli_fail_about(path, error, misfit ? remedy_for(line, &info, &request) : "");
         return false;
     }
-    const bool mixed = is_mixed(&info);
-    bool ok = mixed || fit_channels(line, &info, path, &image);
-    if (ok && !mixed && memcmp(&image->dtype, &info.dtype, sizeof info.dtype) != 0) {
-        DLTensor *made = NULL;
-        tess_status status = tess_image_convert(image, info.dtype, &made, error, sizeof error);
-        ok = replace(&image, made, status, path, error);
-    }
+    s->has_pages = s->has_pages || request.pages > 1;
     tess_image_free(s->images[input]);
     s->images[input] = image;
-    if (!ok)
-        return false;
     if (!info.is_struct && image->ndim == info.ndim + 1 && line->each_channel)
         return true; /* bound channel by channel by the run */
     if (tess_args_image(s->args, info.name, image) != TESS_OK) {
-        cli_fail_about(path, tess_args_error(s->args));
+        cli_fail_about(path, tess_args_error(s->args), "");
         return false;
     }
     return true;
@@ -321,6 +277,8 @@ static bool bind_words(const CommandLine *line, Session *s)
     for (size_t i = 0; i < line->n_words; i++)
         if (!name_length(line->words[i]) && !bind_next_image(line, s, line->words[i]))
             return false;
+    if (line->page && !s->has_pages)
+        return cli_fail("--page=%d: none of the inputs is a stack of pages", line->page), false;
     return true;
 }
 
