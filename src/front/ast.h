@@ -135,6 +135,7 @@ struct AstExpr {
     uint64_t integer; /* INT; BOOL: 0 or 1 */
     double real;      /* REAL */
     char suffix;      /* REAL */
+    bool in_parens;   /* written as ( expression ) */
     AstExprs arg;
     AstArgs args;       /* CALL */
     AstOffsets offsets; /* OFFSET */

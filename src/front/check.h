@@ -147,6 +147,8 @@ TExpr *tessi_te_int(Checker *c, int64_t i, Span span); /* untyped */
 TExpr *tessi_te_fold(Checker *c, TExpr *e); /* a constant when its arguments are constants */
 /* Implicit conversion: literals take the type when they fit (diagnosed otherwise); numbers convert as in C. */
 TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to);
+/* Original dialect: a struct is read and built field by field. */
+void tessi_check_whole_struct(Checker *c, Span span, TType t);
 TExpr *tessi_check_cast(Checker *c, TExpr *e, TType to, bool saturate,
                         Span span); /* cast<T>, sat<T> */
 TExpr *tessi_check_concrete(Checker *c,
@@ -229,6 +231,8 @@ TExpr *tessi_check_index(Checker *c, const AstExpr *e);
 TExpr *tessi_check_field(Checker *c, TExpr *base, Name field, Span span);
 bool tessi_check_field_number(Checker *c, TType t, Name field, uint32_t *number);
 bool tessi_check_is_mask_expr(Checker *c, const AstExpr *e);
+/* Says that the original dialect has no function of that name. */
+TExpr *tessi_check_no_such_function(Checker *c, const AstExpr *e);
 TExpr *tessi_check_builtin(Checker *c, const AstExpr *e);
 bool tessi_is_builtin(const char *name);
 const char *tessi_nearest_builtin(Checker *c, const char *name);

@@ -419,7 +419,8 @@ Operand tessi_check_call(Checker *c, const AstExpr *e)
     if (f && f->is_stencil)
         return stencil_call(c, e, f);
     if (!f && tessi_is_reduction(e->name.text))
-        return check_reduction(c, e);
+        return c->forma ? tessi_operand_scalar(tessi_check_no_such_function(c, e), e->span)
+                        : check_reduction(c, e);
     if (!f && tessi_is_builtin(e->name.text))
         return tessi_check_expression_on_images(c, e);
     if (!f) {

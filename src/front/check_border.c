@@ -116,6 +116,10 @@ bool tessi_check_border_value(Checker *c, TBorder *b, TType element)
 {
     if (!b->outside)
         return true;
+    if (c->forma && element.kind == TT_STRUCT) {
+        CHECK_DIAG(c, DIAG_NOT_IN_FORMA, b->span, "a constant outside an image of structs");
+        return false;
+    }
     if (element.kind == TT_SCALAR && element.scalar == TYPE_F16)
         element.scalar = TYPE_F32;
     b->outside = tessi_check_convert(c, b->outside, element);

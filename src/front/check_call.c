@@ -371,6 +371,13 @@ static TExpr *special(Checker *c, const AstExpr *e, Special which)
     return tessi_check_binary(c, e->span, AST_OP_ADD, a[0], part);
 }
 
+TExpr *tessi_check_no_such_function(Checker *c, const AstExpr *e)
+{
+    CHECK_DIAG(c, DIAG_NOT_IN_FORMA, e->name.span,
+               tessi_sprintf(c->a, "the function '%s'", e->name.text));
+    return tessi_te_error(c, e->span);
+}
+
 TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)
 {
     TExpr *args[2];
@@ -378,6 +385,8 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)
     if (!name)
         return tessi_te_error(c, e->span);
     int which = find_special(name);
+    if (which >= 0 && c->forma)
+        return tessi_check_no_such_function(c, e);
     if (which >= 0)
         return special(c, e, (Special)which);
     const Builtin *b = find_builtin(name);
@@ -390,7 +399,7 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)
             tessi_diag_help(c->d, d, "did you mean '%s'?", near);
         return tessi_te_error(c, e->span);
     }
-    bool any_number = b->op == OP_MIN || b->op == OP_MAX;
+    bool any_number = !c->forma && (b->op == OP_MIN || b->op == OP_MAX);
     if (!plain_arguments(c, e) || (!(any_number && e->args.n > 2) && !right_count(c, e, b->n_args)))
         return tessi_te_error(c, e->span);
     for (uint32_t i = 0; i < b->n_args; i++)

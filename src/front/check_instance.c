@@ -13,23 +13,26 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)
 
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
 {
-    const TArg *first = NULL;
+    const TArg *first = NULL, *indexed = NULL;
     VEC_FOREACH (TArg, arg, &inst->args) {
         if (arg->kind != TARG_IMAGE)
             continue;
         for (int d = 0; d < MAX_DIMS; d++)
             arg->scale[d] = arg->scaled && d < arg->n_dims ? arg->scale[d] : 1;
         arg->relative = arg->any_offset || !arg->any_read;
-        if (!arg->relative)
-            continue;
-        if (first && first->n_dims != arg->n_dims) {
+        const TArg *other = first      ? first
+                            : c->forma ? indexed
+                                       : NULL; /* there no image may differ */
+        if (other && (arg->relative || c->forma) && other->n_dims != arg->n_dims) {
             Diag *d = CHECK_DIAG(c, DIAG_MIXED_DIMENSIONS, call,
-                                 inst->def ? inst->name : "this expression", first->name,
-                                 (long long)first->n_dims, arg->name, (long long)arg->n_dims);
-            tessi_diag_help(c->d, d, "a small image that is read by index, X[i, ..], may differ");
+                                 inst->def ? inst->name : "this expression", other->name,
+                                 (long long)other->n_dims, arg->name, (long long)arg->n_dims);
+            if (!c->forma)
+                tessi_diag_help(c->d, d,
+                                "a small image that is read by index, X[i, ..], may differ");
             return false;
         }
-        first = arg;
+        *(arg->relative ? &first : &indexed) = arg;
     }
     if (!first) {
         Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, inst->def ? inst->name : "this expression");
@@ -177,7 +180,7 @@ static void check_body(Checker *c, TInstance *inst)
     }
     inst->result = f->result.n ? tessi_check_expr(c, f->result.at[0]) : tessi_te_error(c, f->span);
     inst->result = tessi_check_concrete(c, inst->result);
-    if (f->result.n && f->result.at[0]->kind == AST_NAME && c->forma
+    if (f->result.n && f->result.at[0]->kind != AST_STRUCT && c->forma
         && inst->result->type.kind == TT_STRUCT)
         CHECK_DIAG(c, DIAG_IMAGE_FORM, f->result_span, "a whole struct");
     c->at = saved;

@@ -272,6 +272,10 @@ static bool find_types(Checker *c, Span span, OpRule rule, Op op, TExpr *const *
     const TStruct *like = struct_among(c, span, args, n, &ok);
     if (!ok)
         return false;
+    if (like && c->forma) {
+        tessi_check_whole_struct(c, span, (TType){ .kind = TT_STRUCT, .st = like });
+        return false;
+    }
     if (like ? struct_rule(c, rule, args, n, like, o) : number_rule(c, rule, args, t, n, o))
         return true;
     bad_operand(c, span, op, args, n);

@@ -168,7 +168,11 @@ static bool part_ranges(Checker *c, const AstPart *ast, TPart *part, uint32_t *n
 static bool check_part(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_dims)
 {
     *part = (TPart){ .span = ast->span };
+    const bool number = ast->value->kind == AST_INT || ast->value->kind == AST_REAL;
+    c->at.const_depth +=
+        c->forma && number; /* untyped there, so that one that does not fit is found */
     Operand o = tessi_check_vector(c, ast->value);
+    c->at.const_depth -= c->forma && number;
     if (o.kind == OPERAND_ERROR)
         return false;
     if (o.kind == OPERAND_IMAGE && o.image->n_dims > 0) {
@@ -177,12 +181,24 @@ static bool check_part(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_
     } else if (o.kind == OPERAND_MASK) {
         CHECK_DIAG(c, DIAG_NOT_A_VALUE, o.span, o.mask->name, "a mask");
         return false;
+    } else if (c->forma && !number) {
+        CHECK_DIAG(c, DIAG_NOT_IN_FORMA, ast->value->span,
+                   "a part filled with anything but a number");
+        return false;
     } else {
         part->fill = tessi_check_operand_expr(c, o, ast->value->span);
         if (tessi_tt_is_error(part->fill->type))
             return false;
     }
     return ast->offsets.n ? part_offsets(c, ast, part, n_dims) : part_ranges(c, ast, part, n_dims);
+}
+
+/* In the original dialect a number that fills has the type of the image: 1, 1.0f and 1.0 are of integers, floats and doubles. */
+static bool is_number_of(const TExpr *fill, TType t)
+{
+    if (t.kind != TT_SCALAR || fill->type.kind == TT_UNTYPED_INT)
+        return t.kind == TT_SCALAR && !tessi_is_real(t.scalar);
+    return tessi_tt_same(fill->type, t);
 }
 
 /* All images of one type; fills take it. */
@@ -205,6 +221,12 @@ static bool common_part_type(Checker *c, TValue *v)
     VEC_FOREACH (TPart, p, &v->parts) {
         if (!p->fill)
             continue;
+        if (c->forma && !is_number_of(p->fill, v->type)) {
+            CHECK_DIAG(c, DIAG_PART_TYPE, p->span,
+                       tessi_tt_name(c, tessi_check_concrete(c, p->fill)->type),
+                       tessi_tt_name(c, v->type));
+            return false;
+        }
         p->fill = tessi_check_convert(c, p->fill, v->type);
         if (tessi_tt_is_error(p->fill->type))
             return false;

@@ -82,6 +82,13 @@ static Sym *family_sym(Checker *c, const AstStmt *s)
     return sym;
 }
 
+static bool same_kind(const Operand *a, const Operand *b)
+{
+    if (a->kind != OPERAND_IMAGE || b->kind != OPERAND_IMAGE)
+        return true; /* an error */
+    return a->image->n_dims == b->image->n_dims && tessi_tt_same(a->image->type, b->image->type);
+}
+
 static void define_member(Checker *c, const AstStmt *s)
 {
     int64_t k = 0;
@@ -97,6 +104,13 @@ static void define_member(Checker *c, const AstStmt *s)
             tessi_diag_note(c->d, d, m->span, "'%s' is first defined here", name);
             return;
         }
+    }
+    if (c->forma && sym->members.n && !same_kind(&sym->members.at[0].operand, &o)) {
+        Diag *d = CHECK_DIAG(c, DIAG_NOT_IN_FORMA, s->span,
+                             "a member of another type or number of dimensions than the others");
+        tessi_diag_note(c->d, d, sym->members.at[0].span,
+                        "the first member of '%s' is defined here", s->name.text);
+        o = tessi_operand_error(s->span);
     }
     FamilyMember member = { k, s->name.span, o };
     VEC_PUSH(c->a, &sym->members, member);

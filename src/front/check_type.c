@@ -74,6 +74,9 @@ static bool basic_type(const Checker *c, const char *name, ScalarType *out)
     if (!tessi_type_by_name(name, &t) || t == TYPE_INDEX
         || !tessi_streq(tessi_type_info(t)->name, name))
         return false;
+    const bool original = t == TYPE_I8 || t == TYPE_I16 || t == TYPE_F32 || t == TYPE_F64;
+    if (c->forma && !original)
+        return false;
     *out = c->forma && t == TYPE_I8 ? TYPE_U8 : t; /* int8 of the original dialect is unsigned */
     return true;
 }
@@ -261,10 +264,22 @@ TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to)
     return cast_node(c, e, to);
 }
 
+void tessi_check_whole_struct(Checker *c, Span span, TType t)
+{
+    const char *what =
+        tessi_sprintf(c->a, "an operation on whole pixels of %s", tessi_tt_name(c, t));
+    Diag *d = CHECK_DIAG(c, DIAG_NOT_IN_FORMA, span, what);
+    tessi_diag_help(c->d, d, "take a field, '.%s', of each image", t.st->field[0].name);
+}
+
 TExpr *tessi_check_cast(Checker *c, TExpr *e, TType to, bool saturate, Span span)
 {
     if (tessi_tt_is_error(e->type) || tessi_tt_is_error(to))
         return tessi_te_error(c, span);
+    if (c->forma && (e->type.kind == TT_STRUCT || to.kind == TT_STRUCT)) {
+        tessi_check_whole_struct(c, span, e->type.kind == TT_STRUCT ? e->type : to);
+        return tessi_te_error(c, span);
+    }
     if (e->type.kind == TT_STRUCT && to.kind == TT_SCALAR) { /* field by field */
         ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, e->type.st->n);
         for (uint32_t i = 0; i < e->type.st->n; i++)

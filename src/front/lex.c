@@ -301,11 +301,13 @@ static void skip_comment(Lexer *x)
     x->at += 2;
     while (x->at < x->n && !(peek(x, 0) == '*' && peek(x, 1) == '/'))
         x->at++;
+    Span opening = { x->file, begin, begin + 2 };
     if (x->at < x->n) {
         x->at += 2;
+        if (x->forma)
+            tessi_diag(x->diags, DIAG_NOT_IN_FORMA, opening, "a comment between /* and */");
         return;
     }
-    Span opening = { x->file, begin, begin + 2 };
     tessi_diag(x->diags, DIAG_UNCLOSED_COMMENT, opening);
     push_broken(x, begin);
 }

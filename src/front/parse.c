@@ -293,6 +293,9 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
     p.ast->forma = forma;
     p.ast->sources = sources;
     p.ast->file = file;
+    const uint32_t errors = d->n_errors;
     tessi_parse_file(&p, file, forma, false);
+    if (forma && d->n_errors == errors)
+        tessi_parse_forma(d, p.ast);
     return p.ast;
 }

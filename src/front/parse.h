@@ -123,6 +123,8 @@ void tessi_parse_definition(Parser *p);
 bool tessi_parse_at_decl(const Parser *p); /* parameter, vector#.., mask#.., or a typed name */
 void tessi_parse_decl(Parser *p);
 /* The whole file: definitions, declarations, statements (parse.c). */
+/* Refuses what the parser reads and the original dialect does not have. */
+void tessi_parse_forma(Diags *d, const Ast *ast);
 void tessi_parse_file(Parser *p, uint16_t file, bool forma, bool used);
 
 #endif

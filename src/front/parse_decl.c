@@ -7,7 +7,8 @@ bool tessi_parse_element_type(Parser *p, AstType *out)
     if (tessi_parse_accept(p, TOK_TYPE)) {
         out->name = tessi_parse_token_name(p, p->at - 1);
     } else {
-        tessi_parse_accept(p, TOK_STRUCT);
+        if (!p->forma)
+            tessi_parse_accept(p, TOK_STRUCT);
         out->name = tessi_parse_name(p, "a type");
     }
     out->span = tessi_parse_span_from(p, first);
@@ -152,6 +153,6 @@ void tessi_parse_decl(Parser *p)
         push_decl(p, &d);
         first =
             p->at < p->n_tokens - 1 ? p->at + 1 : p->at; /* the next one begins behind the comma */
-    } while (tessi_parse_accept(p, TOK_COMMA));
+    } while (!p->forma && tessi_parse_accept(p, TOK_COMMA));
     tessi_parse_semicolon(p);
 }

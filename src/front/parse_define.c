@@ -34,14 +34,15 @@ static void struct_definition(Parser *p)
                 f.name = tessi_parse_name(p, "the name of a field");
                 if (!p->panic)
                     VEC_PUSH(p->arena, &s->fields, f);
-            } while (tessi_parse_accept(p, TOK_COMMA));
+            } while (!p->forma && tessi_parse_accept(p, TOK_COMMA));
             tessi_parse_semicolon(p);
         } while (tessi_parse_peek(p) == TOK_TYPE || tessi_parse_peek(p) == TOK_NAME);
         if (tessi_parse_close(p, TOK_RBRACE, opening))
             p->open_braces--;
     }
     s->span = tessi_parse_span_from(p, first);
-    tessi_parse_accept(p, TOK_SEMICOLON); /* C's habit; in Forma it ends the predeclared form */
+    if (!p->forma || s->predeclared) /* C's habit; in Forma it ends the predeclared form */
+        tessi_parse_accept(p, TOK_SEMICOLON);
 }
 
 static void function_args(Parser *p, AstFunction *f)

@@ -148,6 +148,7 @@ static AstExpr *parenthesised(Parser *p)
     tessi_parse_advance(p);
     AstExpr *e = tessi_parse_expr(p);
     tessi_parse_close(p, TOK_RPAREN, opening);
+    e->in_parens = true;
     return e;
 }
 

@@ -154,7 +154,7 @@ static void parse_border(Parser *p, AstBorders *out)
 void tessi_parse_borders(Parser *p, AstBorders *out)
 {
     uint32_t opening = p->at;
-    if (!tessi_parse_accept(p, TOK_LBRACKET)) {
+    if (p->forma || !tessi_parse_accept(p, TOK_LBRACKET)) {
         parse_border(p, out);
         return;
     }
@@ -312,7 +312,7 @@ AstExpr *tessi_parse_composition(Parser *p)
         }
         tessi_parse_adopt(p, e, part.value);
         VEC_PUSH(p->arena, &e->parts, part);
-        if (tessi_parse_peek(p) != TOK_RPAREN)
+        if (p->forma || tessi_parse_peek(p) != TOK_RPAREN)
             tessi_parse_expect(p, TOK_SEMICOLON, NULL);
         next = tessi_parse_peek(p);
     }

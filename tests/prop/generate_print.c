@@ -2,6 +2,7 @@
  * lacks is written as something near: its types, one value for a window, + for an operator on bits. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "prop/generate.h"
@@ -185,6 +186,16 @@ static bool put_in_forma(Body *b, const GenNode *node)
         put(b->o, ")");
         return true;
     case NODE_CALL:
+        if (strcmp(node->text, "mix") == 0 || strcmp(node->text, "clamp") == 0) {
+            put(b->o, "min(max(");
+            put_expr(b, node->child[0], true);
+            put(b->o, ", ");
+            put_expr(b, node->child[1], true);
+            put(b->o, "), ");
+            put_expr(b, node->child[2], true);
+            put(b->o, ")");
+            return true;
+        }
         if (strcmp(node->text, "isnan") != 0 && strcmp(node->text, "select") != 0)
             return false;
         put(b->o, "(");
@@ -395,6 +406,12 @@ static void put_arg_rules(Out *o, const GenProgram *p, const GenArg *a)
     bool each = a->per_dimension && !o->forma;
     if (a->rule[0] == GEN_UNNAMED || (o->forma && a->rule[0] == GEN_NONE))
         return;
+    if (o->forma && a->rule[0] == GEN_CONSTANT) { /* without a sign, and not outside of structs */
+        const bool structs = p->image[a->image].strukt >= 0 && a->field < 0;
+        put(o, ":");
+        put_rule(o, structs ? GEN_WRAP : GEN_CONSTANT, abs(a->outside));
+        return;
+    }
     put(o, each ? ":[" : ":");
     for (int d = 0; d < (each ? p->image[a->image].n_dims : 1); d++) {
         put(o, d ? ", " : "");
@@ -553,6 +570,17 @@ static void put_offsets(Out *o, const GenProgram *p, const GenArg *a)
     put(o, "]");
 }
 
+/* In the original dialect a number that fills has the type of the image. */
+static const char *fill_suffix(const Out *o, const GenProgram *p, const GenArg *first)
+{
+    const GenImage *image = &p->image[first->image];
+    const GenType t = image->strukt >= 0 && first->field >= 0
+                          ? p->strukt[image->strukt].type[first->field]
+                          : image->type;
+    const char *name = t == GEN_UNKNOWN ? "" : type_name(o, t);
+    return !o->forma || *name == 'i' ? "" : *name == 'f' ? ".0f" : *name == 'd' ? ".0" : "";
+}
+
 static void put_statement(Out *o, const GenProgram *p, int k)
 {
     const GenStage *s = &p->stage[k];
@@ -585,7 +613,7 @@ static void put_statement(Out *o, const GenProgram *p, int k)
             }
             put(o, " = ");
             if (a->fill)
-                put(o, "%d", a->outside);
+                put(o, "%d%s", a->outside, fill_suffix(o, p, &s->arg[0]));
             else
                 put_arg_image(o, p, a);
             put(o, ";");
@@ -680,7 +708,7 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
             put_functions(o, p, k);
     put_inputs(o, p);
     for (int k = 0; k < p->n_stages; k++)
-        if (p->stage[k].alive)
+        if (p->stage[k].alive && !(o->forma && p->stage[k].kind == MAKE_REDUCE))
             put_statement(o, p, k);
     put(o, "return ");
     for (int i = 0; i < (o->forma ? 1 : p->n_results); i++) {

@@ -260,7 +260,7 @@ static void test_original_dialect(void **state)
 {
     (void)state;
     assert_forma_expr("a == b < c", "((a == b) < c)");
-    assert_forma_expr("a < b + c * -d^e", "(a < (b + (c * (-(d ^ e)))))");
+    assert_forma_expr("a < b + c * -d", "(a < (b + (c * (-d))))");
     assert_forma_expr("( a ? b : c )", "(a ? b : c)");
     assert_forma_expr("max(a, sum)", "max(a, sum)");
     assert_tree("struct float4; return a;", true, "struct float4 predeclared\n");
@@ -270,6 +270,7 @@ static void test_original_dialect(void **state)
     assert_errors("float t = 3.0; return a;", true, "UNEXPECTED");
     assert_errors("return a, b;", true, "ONE_RESULT");
     assert_errors("return f(a) && b;", true, "NOT_IN_FORMA");
+    assert_errors("stencil f(vector#2 int a) { return a^2; } return f(a);", true, "NOT_IN_FORMA");
 }
 
 static void test_recovery(void **state)
