@@ -9,6 +9,8 @@
  *            integers  and or xor eq ne lt le          (i8..u16: the C result is an int that fits the type)
  *            b         and or xor eq ne lt le
  *            idx       neg add sub mul and or xor eq ne lt le   (never overflows)
+ *            GCC takes the sign of a fused multiply-add into its operation, which changes that of zero: such a one is turned by
+ *            tess_neg_f32, tess_neg_f64.
  *   else:    tess_<op>_<type>(arguments), e.g. tess_add_i32(a, b), tess_select_f32(condition, a, b), tess_isnan_f64(x).
  * cast<to>(x): plain `(T)x` when `to` is b, f32 or f64, or when both are integers (b and idx included), which wraps;
  *            else tess_<to>_from_<from>(x): real to integer and anything to f16 (tessi_cast_is_plain).
@@ -267,6 +269,10 @@ TESS_FN tess_idx tess_floormod_idx(tess_idx a, tess_idx b)
     TESS_FN T tess_mod_##s(T a, T b)                                                       \
     {                                                                                      \
         return fmod##f(a, b);                                                              \
+    }                                                                                      \
+    TESS_FN T tess_neg_##s(T a)                                                            \
+    {                                                                                      \
+        return tess_real_##s(tess_bits_##s(a) ^ ((U)1 << (8 * sizeof(U) - 1)));            \
     }                                                                                      \
     TESS_FN T tess_fma_##s(T a, T b, T c)                                                  \
     {                                                                                      \

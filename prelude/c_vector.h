@@ -397,6 +397,24 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_FMA_##V##_##s(a, b, c);                                                 \
     }
 
+/* The same with the other sign: GCC leaves the former alone, but takes the sign into what it finds in the lanes (prelude/c.h). */
+#if TESS_GCC_X86 == 64 || (TESS_GCC_X86 && defined(__FMA__))
+#define TESS_NEG_v_f32(a)   return -a
+#define TESS_NEG_v64_f64(a) return -a
+#else
+#define TESS_NEG_v_f32(a)   TESS_NEG_BITS(v, f32, uint32_t, a)
+#define TESS_NEG_v64_f64(a) TESS_NEG_BITS(v64, f64, uint64_t, a)
+#endif
+#define TESS_NEG_v64_f32(a) TESS_NEG_BITS(v64, f32, uint32_t, a)
+#define TESS_NEG_BITS(V, s, U, a) \
+    TESS_LANE_ARRAY(V, U, bits);  \
+    return (tess_##s##V)((bits)a ^ ((U)1 << (8 * sizeof(U) - 1)))
+#define TESS_VECTOR_NEG(V, s)                          \
+    TESS_FN tess_##s##V tess_neg_##s##V(tess_##s##V a) \
+    {                                                  \
+        TESS_NEG_##V##_##s(a);                         \
+    }
+
 /* Minima and maxima of reals, r = a < b ? a : b and r = b < a ? a : b: one instruction, which compilers find in the lanes only as long as
  * neither operand is a constant. */
 #if TESS_GCC_X86 == 64

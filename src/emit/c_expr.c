@@ -257,6 +257,13 @@ static int operation(CWriter *w, const LExpr *e)
 {
     const OpInfo *info = tessi_op_info(e->op);
     ScalarType operands = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
+    const LExprId turned = tessi_c_turned(w, e);
+    if (turned.v) {
+        tessi_text_addf(&w->line, "tess_neg_%s(", tessi_type_info(e->type)->brief);
+        tessi_c_expr(w, turned, C_LOOSE);
+        tessi_text_add(&w->line, ")");
+        return C_PRIMARY;
+    }
     if (!tessi_op_is_infix(e->op, operands)) {
         if (w->functions) {
             w->functions->used[e->op] = true;

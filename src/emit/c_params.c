@@ -31,6 +31,7 @@ void tessi_c_writer_init(CWriter *w, const LoopProgram *p, const char *public_na
     w->param = ARENA_NEW_ARRAY(a, const char *, p->params.n + 1);
     w->scalar = ARENA_NEW_ARRAY(a, const char *, p->scalars.n + 1);
     w->var = ARENA_NEW_ARRAY(a, const char *, p->vars.n);
+    w->fused = ARENA_NEW_ARRAY(a, bool, p->vars.n);
     w->buffer = ARENA_NEW_ARRAY(a, const char *, p->buffers.n);
     w->param_used = ARENA_NEW_ARRAY(a, bool, p->params.n + 1);
     w->scalar_used = ARENA_NEW_ARRAY(a, bool, p->scalars.n + 1);

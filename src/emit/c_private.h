@@ -110,6 +110,7 @@ typedef struct CWriter {
     const char *public_name;
     /* Names by number or id, and what the function being printed uses. */
     const char **param, **scalar, **var, **buffer;
+    bool *fused; /* by LVarId: the value may be a fused multiply-add */
     bool *param_used, *scalar_used, *buffer_used;
     CImage *inputs, *outputs;
     LoopLayout layout;
@@ -196,6 +197,12 @@ enum { C_NEVER_BELOW_0 = 1, C_NEVER_ABOVE_0 = 2 };
 /* What is certain of the sign of an expression, as flags; NaN and zeros of both signs are always possible. */
 unsigned tessi_c_signs(const LoopProgram *p, LExprId id);
 
+/* ---- c_negate.c ---- */
+/* Whether a C compiler may see a real as a fused multiply-add. */
+bool tessi_c_may_be_fused(const CWriter *w, LExprId id);
+/* What `e` is the negation of, if it has to be written as tess_neg_<type>; else none. */
+LExprId tessi_c_turned(const CWriter *w, const LExpr *e);
+
 /* The name of a variable, in a vector loop that of the copy in hand. */
 const char *tessi_c_var(const CWriter *w, LVarId v);
 
@@ -245,6 +252,7 @@ void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_row(CWriter *w, ScalarType t);
 void tessi_c_use_factor(CWriter *w, ScalarType t);
+void tessi_c_use_negation(CWriter *w, ScalarType t);
 void tessi_c_use_pairs(CWriter *w, ScalarType t);
 /* An operator that gains from knowing that its second operand is the same in all lanes (`by`). */
 bool tessi_c_vector_by(Op op, ScalarType t);

@@ -377,6 +377,8 @@ static void sort(CWriter *w, const LStmt *s)
 /* `is_last`: nothing follows it in its block. */
 static void statement(CWriter *w, const LStmt *s, bool is_last)
 {
+    if (s->kind == LSTMT_LET)
+        w->fused[s->var.v] = tessi_c_may_be_fused(w, s->a);
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
     else if (!has_effect(w, s) || (w->vector.loop && tessi_c_vector_statement(w, s)))

@@ -91,6 +91,14 @@ static int operation(CWriter *w, const LExpr *e)
     bool comparison = tessi_op_info(e->op)->result == 'B';
     bool by =
         e->n_args == 2 && tessi_c_shape(w, e->arg[1]) == C_UNIFORM && tessi_c_vector_by(e->op, t);
+    const LExprId turned = tessi_c_turned(w, e);
+    if (turned.v) {
+        tessi_c_use_negation(w, t);
+        call(w, "neg", t);
+        tessi_c_vector_value(w, turned, C_LOOSE);
+        tessi_text_add(&w->line, ")");
+        return C_PRIMARY;
+    }
     tessi_c_use_operator(w, e->op, t, by);
     if (tessi_op_is_infix(e->op, t) && !comparison)
         return plain(w, e);

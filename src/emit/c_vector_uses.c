@@ -69,6 +69,13 @@ void tessi_c_use_factor(CWriter *w, ScalarType t)
                       tessi_c_element(t), brief(t)));
 }
 
+void tessi_c_use_negation(CWriter *w, ScalarType t)
+{
+    tessi_c_use_type(w, t);
+    use(w, &w->vector_operators,
+        tessi_sprintf(w->arena, "TESS_VECTOR_NEG(%s, %s)", tessi_c_lanes(w), brief(t)));
+}
+
 void tessi_c_use_pairs(CWriter *w, ScalarType t)
 {
     const ScalarType wide = tessi_is_unsigned(t) ? TYPE_U16 : TYPE_I16;
