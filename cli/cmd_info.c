@@ -1,4 +1,6 @@
 /* tessera machine (measured now and remembered), tessera borders: what the library knows, as text. */
+#include <string.h>
+
 #include "cli/cli.h"
 
 int cmd_machine(const CommandLine *line)
@@ -11,6 +13,8 @@ int cmd_machine(const CommandLine *line)
                : tess_machine_measure(NULL, &text);
     if (status != TESS_OK)
         return cli_fail("%s", error[0] ? error : tess_status_text(status));
+    if (text[0] == '#' && !line->quiet) /* the file may be all that is looked at, or the terminal */
+        cli_warn("%.*s", (int)strcspn(text + 2, "\n"), text + 2);
     fputs(text, stdout); /* main says whether that went well */
     tess_text_free(text);
     return EXIT_OK;

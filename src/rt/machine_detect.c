@@ -253,15 +253,43 @@ void tessi_machine_detect(const RtCache *cache, Text *out)
     describe(&f, &rates, out);
 }
 
+/* Rates that are too low would change the plans of all that follows; those of before are better, also usual ones. */
+static void keep_rates(const RtCache *cache, const Facts *f, const MachineRates *rates,
+                       bool disturbed, Text *out)
+{
+    MachineRates used = *rates;
+    if (disturbed) {
+        const bool known = recall_rates(cache, f, &used);
+        tessi_text_addf(out, "# others were at work while this was measured; here are %s\n",
+                        known ? "the figures of before, which stay"
+                              : "usual figures, and none are kept");
+        if (!known)
+            used = usual_rates(f);
+    } else if (!f->knows_cpu
+               || !tessi_cache_insert(cache, rates_key(f), ".rates", rates, sizeof *rates)) {
+        tessi_text_addf(out, "# these figures could not be kept%s%.300s\n",
+                        cache && cache->refused.status ? ": " : "",
+                        cache ? cache->refused.text : "");
+    }
+    describe(f, &used, out);
+}
+
+void tessi_machine_keep(const RtCache *cache, const MachineRates *rates, bool disturbed, Text *out)
+{
+    const Facts f = detect_facts();
+    keep_rates(cache, &f, rates, disturbed, out);
+}
+
 bool tessi_machine_detect_measured(const RtCache *cache, Text *out)
 {
+    enum { TRIES = 3 };
     const Facts f = detect_facts();
     const MachineSizes sizes = { f.cores, f.caches.bytes[1], f.caches.bytes[2], f.caches.bytes[3] };
     MachineRates rates;
-    if (!tessi_machine_measure(&sizes, &rates))
-        return false;
-    if (f.knows_cpu)
-        tessi_cache_insert(cache, rates_key(&f), ".rates", &rates, sizeof rates);
-    describe(&f, &rates, out);
+    bool disturbed = true;
+    for (int i = 0; i < TRIES && disturbed; i++)
+        if (!tessi_machine_measure(&sizes, &rates, &disturbed))
+            return false;
+    keep_rates(cache, &f, &rates, disturbed, out);
     return true;
 }

@@ -231,14 +231,9 @@ static double parallel_us(int threads)
 
 /* ---- All together ------------------------------------------------------------------------------------------------------ */
 
-bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates)
+static bool measure_memory(const MachineSizes *sizes, const VectorLoops *loops, MachineRates *rates,
+                           bool *waited)
 {
-    *rates = (MachineRates){ 0 };
-    const VectorLoops *loops = tessi_vector_loops();
-    measure_core(loops, rates);
-    rates->thread_start_us = parallel_us(sizes->cores);
-    if (!loops)
-        return true;
     /* Four times the last cache, so that a copy of one half to the other comes from memory and goes there. */
     size_t least = (size_t)64 << 20, most = tessi_memory_bytes() / 16 < SIZE_MAX
                                                 ? (size_t)(tessi_memory_bytes() / 16)
@@ -250,8 +245,27 @@ bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates)
     if (!memory)
         return false;
     measure_shared(sizes, loops, memory, bytes, rates);
+    const ProcessorTimes from = tessi_processor_times();
     if ((size_t)sizes->l2_bytes < bytes)
         measure_near_caches(sizes, loops, memory, rates);
+    const ProcessorTimes to = tessi_processor_times();
+    *waited = *waited || tessi_was_kept_waiting(&from, &to);
     free(memory);
+    return true;
+}
+
+bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates, bool *disturbed)
+{
+    *rates = (MachineRates){ 0 };
+    const VectorLoops *loops = tessi_vector_loops();
+    const ProcessorTimes begin = tessi_processor_times();
+    measure_core(loops, rates);
+    const ProcessorTimes alone = tessi_processor_times();
+    bool waited = tessi_was_kept_waiting(&begin, &alone);
+    rates->thread_start_us = parallel_us(sizes->cores);
+    if (loops && !measure_memory(sizes, loops, rates, &waited))
+        return false;
+    const ProcessorTimes end = tessi_processor_times();
+    *disturbed = waited || tessi_others_were_busy(&begin, &end, sizes->cores);
     return true;
 }

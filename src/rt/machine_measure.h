@@ -17,8 +17,22 @@ typedef struct MachineRates { /* the keys of a machine description; 0 = not meas
     double thread_start_us;
 } MachineRates;
 
-/* False when memory is short. */
-bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates);
+/* False when memory is short. *disturbed: others were at work, so that the rates are too low. */
+bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates, bool *disturbed);
+
+/* ---- machine_others.c: who else was at work --------------------------------------------------------------------------- */
+typedef struct ProcessorTimes {
+    double wall_ms, thread_ms,
+        own_ms;     /* what this thread, and this process, had of the processors */
+    double busy_ms; /* what everybody had of those that this process may run on; 0 = not known */
+} ProcessorTimes;
+ProcessorTimes tessi_processor_times(void);
+/* Between two moments: this thread, which never slept, had to wait for a processor. */
+bool tessi_was_kept_waiting(const ProcessorTimes *from, const ProcessorTimes *to);
+/* Likewise: others took a good part of a core. */
+bool tessi_others_were_busy(const ProcessorTimes *from, const ProcessorTimes *to, int cores);
+/* The sum over the lines "cpuN ..." of /proc/stat that count. */
+double tessi_busy_ms(const char *stat, double ticks_per_second, bool (*counts)(int cpu));
 
 /* ---- machine_vectors.c: loops over the widest vectors of this CPU ------------------------------------------------------ */
 typedef enum VectorLoop {
