@@ -9,7 +9,8 @@
 
 /* Bounds on the work that a program can ask for; each is diagnosed as LIMIT. */
 enum {
-    CHECK_MAX_DEPTH = 1000,       /* nested expressions, and operands in a row */
+    /* Nested expressions and operands in a row, with the loops and calls around them. */
+    CHECK_MAX_DEPTH = AST_MAX_HEIGHT + 400,
     CHECK_MAX_FIELDS = 64,        /* of a struct */
     CHECK_MAX_CALLS = 64,         /* nested calls of vector functions */
     CHECK_MAX_CALL_COUNT = 20000, /* calls in the whole program, after unrolling */
@@ -233,6 +234,8 @@ bool tessi_check_field_number(Checker *c, TType t, Name field, uint32_t *number)
 bool tessi_check_is_mask_expr(Checker *c, const AstExpr *e);
 /* Says that the original dialect has no function of that name. */
 TExpr *tessi_check_no_such_function(Checker *c, const AstExpr *e);
+/* False with a diagnostic when the argument is given by a name. */
+bool tessi_check_positional(Checker *c, const char *function, const AstArg *a);
 TExpr *tessi_check_builtin(Checker *c, const AstExpr *e);
 bool tessi_is_builtin(const char *name);
 const char *tessi_nearest_builtin(Checker *c, const char *name);

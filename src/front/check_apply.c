@@ -64,10 +64,8 @@ static bool check_argument(Checker *c, const AstFunction *f, uint32_t i, const A
 {
     const AstFunctionArg *def = &f->args.at[i];
     *o = tessi_operand_error(arg->value ? arg->value->span : f->span);
-    if (arg->keyword.text) {
-        CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, arg->keyword.span, f->name.text, arg->keyword.text);
+    if (!tessi_check_positional(c, f->name.text, arg))
         return false;
-    }
     if (!def->type.is_image)
         tessi_check_no_borders(c, &arg->borders, def->type.is_mask ? "a mask" : "a scalar");
     if (def->type.is_const && !def->type.is_image && !def->type.is_mask) {
@@ -387,7 +385,12 @@ static Operand check_reduction(Checker *c, const AstExpr *e)
                    (long long)e->args.n);
         return tessi_operand_error(e->span);
     }
-    tessi_check_no_borders(c, &e->args.at[0].borders, "a whole image");
+    for (uint32_t i = 0; i < expected; i++) {
+        if (!tessi_check_positional(c, e->name.text, &e->args.at[i]))
+            return tessi_operand_error(e->span);
+        tessi_check_no_borders(c, &e->args.at[i].borders,
+                               i ? "the number of elements" : "a whole image");
+    }
     Operand o = tessi_check_vector(c, e->args.at[0].value);
     if (o.kind == OPERAND_ERROR)
         return o;

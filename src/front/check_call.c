@@ -89,14 +89,20 @@ static bool right_count(Checker *c, const AstExpr *e, uint32_t expected)
     return false;
 }
 
-/* Border rules and keywords belong to calls of stencils and to convolve. */
+bool tessi_check_positional(Checker *c, const char *function, const AstArg *a)
+{
+    if (!a->keyword.text)
+        return true;
+    CHECK_DIAG(c, DIAG_NAMED_ARGUMENT, a->keyword.span, function, a->keyword.text);
+    return false;
+}
+
+/* Border rules belong to calls of stencils and to convolve, keywords to convolve. */
 static bool plain_arguments(Checker *c, const AstExpr *e)
 {
     VEC_FOREACH (const AstArg, a, &e->args) {
-        if (a->keyword.text) {
-            CHECK_DIAG(c, DIAG_UNKNOWN_KEYWORD, a->keyword.span, e->name.text, a->keyword.text);
+        if (!tessi_check_positional(c, e->name.text, a))
             return false;
-        }
         if (a->borders.n) {
             CHECK_DIAG(c, DIAG_BORDER_MISPLACED, a->borders.at[0].span,
                        "the function of a single point");
@@ -298,7 +304,10 @@ static TExpr *convolve(Checker *c, const AstExpr *e)
 {
     uint32_t slot = 0;
     int32_t field, dilation;
-    if (e->args.n < 2 || e->args.at[0].keyword.text || e->args.at[1].keyword.text) {
+    for (uint32_t i = 0; i < 2 && i < e->args.n; i++)
+        if (!tessi_check_positional(c, e->name.text, &e->args.at[i]))
+            return tessi_te_error(c, e->span);
+    if (e->args.n < 2) {
         CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, 2LL, (long long)e->args.n);
         return tessi_te_error(c, e->span);
     }

@@ -278,6 +278,9 @@ const TMask *tessi_check_mask_expr(Checker *c, const AstExpr *e)
 {
     const AstExpr *inner = flipped(c, e);
     if (inner) {
+        if (!tessi_check_positional(c, "flip", &e->args.at[0]))
+            return NULL;
+        tessi_check_no_borders(c, &e->args.at[0].borders, "a mask");
         const TMask *m = tessi_check_mask_expr(c, inner);
         return m ? flip_mask(c, m) : NULL;
     }

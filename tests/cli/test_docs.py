@@ -82,7 +82,7 @@ CHAPTERS = {"00": "Faults of ours", "01": "Reading text", "02": "Names", "03": "
 ERRORS_HEAD = """# Diagnostics
 
 Written by `tests/cli/test_docs.py --accept` from `src/base/diags.def` and the cases in `tests/errors/`. Each diagnostic has a code, a place, the line with a caret and
-one sentence; some have a note or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
+one sentence, here with N for numbers and … for words; some have a note or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
 """
 
 
@@ -105,7 +105,9 @@ def errors_page():
         members = sorted((code, name, sentence) for name, _, code, sentence in found if code[1:3] == number)
         text += f"\n## {title}\n" if members else ""
         for code, name, sentence in members:
-            shown = re.sub(r"%(?:lld|s|c|u|d|0?\d*x)", "..", sentence.replace('\\"', '"'))
+            shown = re.sub(r"%(?:lld|u|d|g)", "N", sentence.replace('\\"', '"').replace("%02x", "NN"))
+            shown = re.sub(r"%[sc]", "…", shown)
+            tool.check(f"{code} is shown without a format", "%" not in shown, shown)
             text += f"\n**{code}** {shown}\n"
             example = example_of(name)
             text += f"```text\n{example}```\n" if example else ""
