@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "rt/cc.h"
 #include "rt/module.h"
+#include "rt/thread.h"
 #include "tessera.h"
 
 /* Memory shortage anywhere below jumps back to the public function that was called. The only setjmp of the library.
@@ -166,6 +167,7 @@ struct tess_args {
     double point_seconds; /* of the variant */
     void *workspace;      /* for intermediate images, kept from run to run */
     ptrdiff_t workspace_bytes;
+    RtOrigin origin;
     GpuState *gpu; /* buffers on a device, kept likewise; NULL: none */
     tess_timing timing;
     Failure failure;

@@ -17,8 +17,7 @@ typedef struct Compilation {
     ModuleEntry entry;
     bool ok;
     Failure failure;
-    thrd_t thread;
-    bool running;
+    RtThread thread;
     atomic_bool done;
 } Compilation;
 
@@ -40,18 +39,11 @@ static int compile(void *user)
     return 0;
 }
 
-static void join(Compilation *c)
-{
-    if (c->running)
-        thrd_join(c->thread, NULL);
-    c->running = false;
-}
-
 static void free_compilation(Compilation *c)
 {
-    if (!c)
+    if (!c || tessi_thread_is_lost(&c->thread))
         return;
-    join(c);
+    tessi_thread_join(&c->thread);
     tessi_module_close(&c->module);
     free(c);
 }
@@ -64,9 +56,8 @@ static bool start(const tess_program *p, Variant *v, Failure *f)
     c->program = p;
     c->variant = v;
     atomic_init(&c->done, false);
-    c->running = thrd_create(&c->thread, compile, c) == thrd_success;
     v->general->compilation = c;
-    if (!c->running) /* no thread to be had: at once, then */
+    if (!tessi_thread_start(&c->thread, compile, c)) /* no thread to be had: at once, then */
         compile(c);
     return true;
 }
@@ -75,7 +66,7 @@ static bool start(const tess_program *p, Variant *v, Failure *f)
 static bool install(Variant *v, Failure *f)
 {
     Compilation *c = v->general->compilation;
-    join(c);
+    tessi_thread_join(&c->thread);
     const bool ok = c->ok;
     if (ok) {
         v->module = c->module;
@@ -181,7 +172,8 @@ bool tessi_general_load(tess_program *p, Variant *v, Failure *f)
         return false;
     if (v->entry || p->options.general == TESS_GENERAL_ALWAYS)
         return true;
-    if (!v->general->compilation) /* the first time, or the last one failed */
+    const Compilation *c = v->general->compilation;
+    if (!c || tessi_thread_is_lost(&c->thread)) /* the first time, or the last one failed */
         return start(p, v, f);
     return !atomic_load(&v->general->compilation->done) || install(v, f);
 }

@@ -25,9 +25,8 @@ struct GpuContext {
 struct GpuOpener {
     DeviceKind kind;
     int number;
-    thrd_t thread;
-    bool running; /* the thread must be joined */
-    bool done;    /* device or failure is filled */
+    RtThread thread;
+    bool done; /* device or failure is filled */
     Device *device;
     Failure failure;
 };

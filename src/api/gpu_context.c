@@ -31,14 +31,17 @@ void tessi_gpu_open_early(tess_program *p)
     o->kind = tessi_gpu_kind(p->options.target);
     o->number = p->options.device;
     p->opener = o;
-    o->running = thrd_create(&o->thread, open_now, o) == thrd_success;
+    tessi_thread_start(&o->thread, open_now, o);
 }
 
 static void join(GpuOpener *o)
 {
-    if (o->running)
-        thrd_join(o->thread, NULL);
-    o->running = false;
+    if (tessi_thread_is_lost(
+            &o->thread)) { /* so is the device: the driver's state is the parent's */
+        o->done = false;
+        o->device = NULL;
+    }
+    tessi_thread_join(&o->thread);
 }
 
 void tessi_gpu_hold(GpuContext *c)

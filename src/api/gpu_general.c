@@ -16,8 +16,7 @@ struct GpuCompilation {
     GpuCode *code;
     bool ok;
     Failure failure;
-    thrd_t thread;
-    bool running;
+    RtThread thread;
     atomic_bool done;
 };
 
@@ -47,8 +46,9 @@ static int compile(void *user)
 
 static void free_compilation(GpuCompilation *k)
 {
-    if (k->running)
-        thrd_join(k->thread, NULL);
+    if (tessi_thread_is_lost(&k->thread))
+        return;
+    tessi_thread_join(&k->thread);
     tessi_gpu_code_free(k->code);
     free(k);
 }
@@ -64,10 +64,9 @@ static bool start(const tess_program *p, Variant *v, GpuCode *code, Failure *f)
     k->program = p;
     k->code = code;
     atomic_init(&k->done, false);
-    k->running = thrd_create(&k->thread, compile, k) == thrd_success;
     k->next = v->gpu_general->compilations;
     v->gpu_general->compilations = k;
-    if (!k->running) /* no thread to be had: at once, then */
+    if (!tessi_thread_start(&k->thread, compile, k)) /* no thread to be had: at once, then */
         compile(k);
     return true;
 }

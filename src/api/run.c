@@ -77,6 +77,41 @@ static int threads_for(const tess_program *p, const Variant *v, const tess_args 
     return little ? 1 : p->options.threads;
 }
 
+typedef struct EntryCall {
+    ModuleEntry entry;
+    void *const *images;
+    const ptrdiff_t *strides, *params;
+    const void *scalars;
+    int threads;
+    tess_args *a;
+} EntryCall;
+
+/* In a workspace that is large enough; ENTRY_NEEDS_MEMORY when there is none. */
+static int call_entry(void *user)
+{
+    const EntryCall *c = user;
+    tess_args *a = c->a;
+    ptrdiff_t bytes = a->workspace_bytes;
+    int status =
+        c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, &bytes);
+    if (status == ENTRY_NEEDS_MEMORY && grow_workspace(a, bytes))
+        status = c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace,
+                          &bytes);
+    return status;
+}
+
+/* A thread that went through a fork would wait for helpers that OpenMP had given it before: a fresh one gets helpers of its own. */
+static int call_where_it_can(EntryCall *c)
+{
+    RtThread thread;
+    if (c->threads == 1 || !tessi_thread_came_by_fork(&c->a->origin))
+        return call_entry(c);
+    if (tessi_thread_start(&thread, call_entry, c))
+        return tessi_thread_join(&thread);
+    c->threads = 1;
+    return call_entry(c);
+}
+
 bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
                      tess_args *a)
 {
@@ -97,15 +132,11 @@ bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int th
     for (uint32_t i = 0; i < a->n_more_params; i++)
         params[g->params.n + i] = (ptrdiff_t)a->more_params[i];
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    ptrdiff_t bytes = a->workspace_bytes;
-    int status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
-    if (status == ENTRY_NEEDS_MEMORY) {
-        if (!grow_workspace(a, bytes))
-            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
-        status = entry(images, strides, params, b->scalars, threads, a->workspace, &bytes);
-    }
-    switch (status) {
+    EntryCall call = { entry, images, strides, params, b->scalars, threads, a };
+    switch (call_where_it_can(&call)) {
     case 0: return true;
+    case ENTRY_NEEDS_MEMORY:
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
     default:
         return tessi_failf(f, TESS_ERROR_INTERNAL,
                            "internal error in the generated code: it refused the sizes");

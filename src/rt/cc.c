@@ -7,6 +7,7 @@
 #include "rt/env.h"
 #include "rt/file.h"
 #include "rt/process.h"
+#include "rt/thread.h"
 #include "tessera.h"
 
 #include <inttypes.h>
@@ -405,7 +406,7 @@ struct CcTrial {
     const RtCache *cache;
     const RtHost *host;
     Failure failure;
-    thrd_t thread;
+    RtThread thread;
 };
 
 static int trial_thread(void *user)
@@ -449,7 +450,7 @@ static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key
                     .name = name,
                     .cache = cache,
                     .host = tool->host };
-    if (!t->tool.path || thrd_create(&t->thread, trial_thread, t) != thrd_success) {
+    if (!t->tool.path || !tessi_thread_start(&t->thread, trial_thread, t)) {
         tessi_cc_dispose(&t->tool);
         free(t);
         free(tool->version);
@@ -464,9 +465,11 @@ static CcTrial *begin_trial(const char *name, const RtCache *cache, CacheKey key
 
 bool tessi_cc_settle(CcTrial *t, CcTool *tool, Failure *f)
 {
-    int works = 0;
-    thrd_join(t->thread, &works);
+    const bool lost = tessi_thread_is_lost(&t->thread);
+    const bool works = tessi_thread_join(&t->thread);
     tessi_cc_dispose(tool);
+    if (lost)
+        return tessi_cc_find(t->name, t->cache, t->host, tool, f);
     *tool = t->tool;
     const char *name = t->name;
     const RtCache *cache = t->cache;

@@ -1,4 +1,5 @@
-/* What hosts of the library may be: threads with small stacks, its own and OpenMP's, and threads that want other variants meanwhile. */
+/* What hosts of the library may be: threads with small stacks, its own and OpenMP's, threads that want other variants
+ * meanwhile, and children after fork(). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* usleep */
 #endif
@@ -9,11 +10,13 @@
 #include <stdint.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -128,7 +131,7 @@ static void test_many_small_images(void **state)
 
 /* ---- Meanwhile ----------------------------------------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/tess-host-XXXXXX";
+static char folder[32];
 
 static void path_in_folder(char path[64], const char *name)
 {
@@ -146,8 +149,25 @@ static void make_file(const char *name, const char *text)
     assert_int_equal(chmod(path, 0700), 0);
 }
 
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/tess-host-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    static const char *const names[] = { "cc", "block", "go" };
+    for (int i = 0; i < 3; i++) {
+        char path[64];
+        path_in_folder(path, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 /* A compiler that waits for the file `go`, a minute at most, once there is the file `block`. */
-static tess_program *compile_slowly(const char *text)
+static tess_program *compile_slowly(const char *text, tess_general general)
 {
     char script[512], path[64];
     snprintf(script, sizeof script,
@@ -161,6 +181,7 @@ static tess_program *compile_slowly(const char *text)
     o.target = TESS_TARGET_C;
     o.cc = path;
     o.cache = "";
+    o.general = general;
     tess_program *p = NULL;
     assert_int_equal(tess_compile(text, strlen(text), "slow.tess", &o, &p, NULL), TESS_OK);
     return p;
@@ -183,11 +204,12 @@ static void *run_meanwhile(void *user)
 static void test_runs_do_not_wait(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    make_folder();
     tess_program *p = compile_slowly(
         "stencil f(vector#2 float X, const int n) { return sum(i = 0..n : X@[0, i]); }\n"
         "parameter M, N;\nvector#2 float a[M, N];\nconst int n = 1;\n"
-        "return f(a:clamp, n);\n");
+        "return f(a:clamp, n);\n",
+        TESS_GENERAL_NEVER);
     tess_args *ready = bind(p, 9, 9);
     assert_int_equal(tess_run(p, ready, NULL), TESS_OK);
     make_file("block", "");
@@ -217,13 +239,142 @@ static void test_runs_do_not_wait(void **state)
     assert_false(waited);
     tess_args_free(ready);
     tess_program_free(p);
-    static const char *const names[] = { "cc", "block", "go" };
-    for (int i = 0; i < 3; i++) {
-        char path[64];
-        path_in_folder(path, names[i]);
-        unlink(path);
+    remove_folder();
+}
+
+/* ---- Fork ---------------------------------------------------------------------------------------------------------------- */
+
+static const char forked_text[] = "stencil f(vector#2 float X) { return exp(sum(i = -4..4, j = "
+                                  "-4..4 : X@[i, j] * X) * 0.001); }\n"
+                                  "parameter M, N;\nvector#2 float a[M, N];\nreturn f(a:mirror);\n";
+
+/* A run in this process has the pixels of one before. */
+static bool runs_as_before(tess_program *p, tess_args *a, const float *before)
+{
+    const DLTensor *t = NULL;
+    return tess_run(p, a, NULL) == TESS_OK && tess_args_result(a, 0, &t) == TESS_OK
+           && memcmp(t->data, before, sizeof input) == 0;
+}
+
+/* What a child does: runs again, with new arguments, with a new program, and frees everything. */
+static int child(tess_program *p, tess_args *a, const float *before)
+{
+    bool ok = true;
+    for (int i = 0; i < 3; i++)
+        ok = ok && runs_as_before(p, a, before);
+    tess_args *again = bind(p, ROWS, COLS);
+    ok = ok && runs_as_before(p, again, before);
+    tess_args_free(again);
+    tess_program *other = compile(forked_text, NULL);
+    again = bind(other, ROWS, COLS);
+    ok = ok && runs_as_before(other, again, before);
+    tess_args_free(again);
+    tess_program_free(other);
+    tess_args_free(a);
+    tess_program_free(p);
+    return ok ? 0 : 1;
+}
+
+/* The exit status of a child; -1 when it did not end within a minute. */
+static int wait_for(pid_t pid)
+{
+    int status = -1;
+    for (int i = 0; i < 600; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+        usleep(100000);
     }
-    rmdir(folder);
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return -1;
+}
+
+static float before_fork[ROWS * COLS];
+
+static void *fork_and_wait(void *user)
+{
+    int *status = user;
+    tess_program *p = compile(forked_text, NULL);
+    tess_args *a = bind(p, ROWS, COLS);
+    const DLTensor *t = NULL;
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_int_equal(tess_args_result(a, 0, &t), TESS_OK);
+    memcpy(before_fork, t->data, sizeof before_fork);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(child(p, a, before_fork));
+    *status = wait_for(pid);
+    if (!runs_as_before(p, a, before_fork)) /* here, too, as ever */
+        *status = 1;
+    tess_args_free(a);
+    tess_program_free(p);
+    return NULL;
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    int status = -1;
+    fork_and_wait(&status);
+    assert_int_equal(status, 0);
+}
+
+/* The thread that forks is the child's only one, whichever it was. */
+static void test_fork_in_thread(void **state)
+{
+    (void)state;
+    int status = -1;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, fork_and_wait, &status), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, 0);
+}
+
+static tess_status run_with_mask(tess_program *p, int64_t extent)
+{
+    tess_args *a = bind(p, 20, 30);
+    int64_t shape[2] = { extent, extent };
+    const DLTensor mask = { .data = input,
+                            .device = { kDLCPU, 0 },
+                            .ndim = 2,
+                            .dtype = { kDLFloat, 32, 1 },
+                            .shape = shape };
+    tess_status status = tess_args_image(a, "m", &mask);
+    if (status == TESS_OK)
+        status = tess_run(p, a, NULL);
+    if (status == TESS_OK)
+        status = tess_verify(p, a);
+    tess_args_free(a);
+    return status;
+}
+
+/* While a thread compiles what a run may use later: the child has no such thread to wait for, and starts one of its own. */
+static void test_fork_meanwhile(void **state)
+{
+    (void)state;
+    make_folder();
+    tess_program *p =
+        compile_slowly("stencil f(vector#2 float X, mask#2 float m) { return convolve(X, m); }\n"
+                       "parameter M, N, K, L;\nvector#2 float a[M, N];\nmask#2 float m[K, L];\n"
+                       "return f(a:clamp, m);\n",
+                       TESS_GENERAL_MEANWHILE);
+    assert_int_equal(run_with_mask(p, 3), TESS_OK);
+    make_file("block", "");
+    assert_int_equal(run_with_mask(p, 5), TESS_OK);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const bool ok = run_with_mask(p, 5) == TESS_OK && run_with_mask(p, 7) == TESS_OK;
+        make_file("go", "");
+        tess_program_free(p);
+        _exit(ok ? 0 : 1);
+    }
+    const int status = wait_for(pid);
+    make_file("go", "");
+    tess_program_free(p);
+    remove_folder();
+    assert_int_equal(status, 0);
 }
 
 static int setup(void **state)
@@ -241,6 +392,9 @@ int main(void)
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_many_small_images),
         cmocka_unit_test(test_runs_do_not_wait),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_fork_in_thread),
+        cmocka_unit_test(test_fork_meanwhile),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
