@@ -28,6 +28,9 @@ typedef struct Arena {
     uint64_t fail_at;                       /* this allocation fails; 0 = never */
     void (*fail)(void *user) TESS_NORETURN; /* must not return */
     void *fail_user;
+    struct Arena *root; /* of a scratch arena: whose limit and failures are its own; else NULL */
+    struct Arena *
+        scratch; /* of a root: the innermost scratch arena that is open; of a scratch arena: the one around it */
 } Arena;
 
 void tessi_arena_init(Arena *a, void (*fail)(void *user) TESS_NORETURN, void *fail_user);
@@ -35,6 +38,15 @@ void tessi_arena_dispose(Arena *a);
 /* Zeroed memory, aligned for any type. */
 void *tessi_alloc(Arena *a, size_t bytes);
 void *tessi_alloc_array(Arena *a, size_t n, size_t size); /* checks n*size for overflow */
+/* Gives memory that was allocated with `old` bytes `bytes` of them, more than before; its contents are kept, zeros follow. In
+ * place where it was the last to be allocated, else it moves, and the old place stays as it is. */
+void *tessi_alloc_more(Arena *a, void *at, size_t old, size_t bytes);
+/* Memory for as long as one function runs: an arena that ends when it is closed, and counts towards the limit of `a` until then. Those that
+ * are open are closed in reverse order; a shortage of memory, and the end of `a`, closes all. */
+Arena *tessi_scratch_open(Arena *a);
+void tessi_scratch_close(Arena *scratch);
+/* The arena has no more memory: does not return. */
+void tessi_arena_fail(Arena *a) TESS_NORETURN;
 #define ARENA_NEW(arena, T)          ((T *)tessi_alloc((arena), sizeof(T)))
 #define ARENA_NEW_ARRAY(arena, T, n) ((T *)tessi_alloc_array((arena), (n), sizeof(T)))
 

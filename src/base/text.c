@@ -100,17 +100,14 @@ void tessi_text_init(Text *t, Arena *a)
 static void reserve(Text *t, size_t more)
 {
     if (more > SIZE_MAX / 2 - t->n)
-        t->arena->fail(t->arena->fail_user);
+        tessi_arena_fail(t->arena);
     size_t need = t->n + more + 1;
     if (need <= t->cap)
         return;
     size_t cap = t->cap ? t->cap * 2 : 256;
     while (cap < need)
         cap *= 2;
-    char *p = tessi_alloc(t->arena, cap);
-    if (t->n)
-        memcpy(p, t->at, t->n);
-    t->at = p;
+    t->at = tessi_alloc_more(t->arena, t->at, t->cap, cap);
     t->cap = cap;
 }
 
