@@ -157,8 +157,9 @@ static double fresh_bytes(const Graph *g, const Footprint *f)
 void tessi_analyse_costs(Analysis *an, Arena *a)
 {
     const Graph *g = an->g;
-    ExprWalk walk = { .arena = a };
-    const ExprDeps *deps = tessi_expr_deps(g, a);
+    Arena *scratch = tessi_scratch_open(a);
+    ExprWalk walk = { .arena = scratch };
+    const ExprDeps *deps = tessi_expr_deps(g, scratch);
     an->cost = ARENA_NEW_ARRAY(a, StageCost, g->stages.n);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
@@ -181,4 +182,5 @@ void tessi_analyse_costs(Analysis *an, Arena *a)
     VEC_FOREACH (const Footprint, f, &an->footprints)
         if (tessi_stage(g, f->consumer)->kind == STAGE_COMPUTE)
             an->cost[f->consumer.v].distinct_bytes += fresh_bytes(g, f);
+    tessi_scratch_close(scratch);
 }

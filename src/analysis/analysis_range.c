@@ -381,9 +381,10 @@ static void ranges_up_to(Analysis *an, ExprWalk *walk, const Stage *s, bool *don
 void tessi_analyse_ranges(Analysis *an, Arena *a)
 {
     const Graph *g = an->g;
-    ExprWalk walk = { .arena = a };
-    bool *done = ARENA_NEW_ARRAY(a, bool, g->exprs.n);
-    ValueRange *table = ARENA_NEW_ARRAY(a, ValueRange, g->tables.n);
+    Arena *scratch = tessi_scratch_open(a);
+    ExprWalk walk = { .arena = scratch };
+    bool *done = ARENA_NEW_ARRAY(scratch, bool, g->exprs.n);
+    ValueRange *table = ARENA_NEW_ARRAY(scratch, ValueRange, g->tables.n);
     an->expr_range = ARENA_NEW_ARRAY(a, ValueRange, g->exprs.n);
     an->stage_range = ARENA_NEW_ARRAY(a, ValueRange, g->stages.n);
     for (uint32_t v = 1; v < g->tables.n; v++)
@@ -396,6 +397,7 @@ void tessi_analyse_ranges(Analysis *an, Arena *a)
     for (uint32_t v = 1; v < g->exprs.n; v++) /* what no stage uses */
         if (!done[v])
             an->expr_range[v] = whole(tessi_value_type(tessi_expr(g, (ExprId){ v })->type));
+    tessi_scratch_close(scratch);
 }
 
 /* ---- Warnings ------------------------------------------------------------------------------------------------------------------------ */

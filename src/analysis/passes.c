@@ -4,10 +4,13 @@
 
 Graph *tessi_graph_exact_passes(const Graph *g, Arena *a)
 {
-    Graph *work = tessi_graph_copy_live(g, a);
-    work = tessi_graph_common_windows(work, a);
-    tessi_pass_median(work, a);
+    Arena *scratch = tessi_scratch_open(a);
+    Graph *work = tessi_graph_copy_live(g, scratch);
+    work = tessi_graph_common_windows(work, scratch);
+    tessi_pass_median(work, scratch);
     tessi_pass_inside(work); /* of what stages and medians made anew read */
-    tessi_pass_narrow(work, a);
-    return tessi_graph_copy_live(work, a);
+    tessi_pass_narrow(work, scratch);
+    Graph *done = tessi_graph_copy_live(work, a);
+    tessi_scratch_close(scratch);
+    return done;
 }

@@ -322,7 +322,7 @@ static void vector_prelude(CWriter *w, const EmitOptions *options)
         tessi_c_line(w, "%s", *line);
 }
 
-void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
+static void emit(const LoopProgram *p, const EmitOptions *options, Text *out)
 {
     CNames names;
     CWriter w, reference;
@@ -352,6 +352,16 @@ void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
     tessi_c_program(&reference, true);
     tessi_c_selftest(&w, w.public_name, &reference);
     tessi_text_add(out, "#endif /* TESSERA_SELFTEST */\n");
+}
+
+void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
+{
+    Arena *scratch = tessi_scratch_open(out->arena);
+    Text text;
+    tessi_text_init(&text, scratch);
+    emit(p, options, &text);
+    tessi_text_addn(out, tessi_text_str(&text), text.n);
+    tessi_scratch_close(scratch);
 }
 
 void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out)

@@ -3,13 +3,16 @@
 
 static Graph *simplify(const Graph *g, Arena *a, FpMode fp, bool keeps_given)
 {
-    Graph *work = tessi_graph_copy_with_masks(g, a, fp, keeps_given);
+    Arena *scratch = tessi_scratch_open(a);
+    Graph *work = tessi_graph_copy_with_masks(g, scratch, fp, keeps_given);
     tessi_pass_unroll(work, keeps_given);
     tessi_pass_constants(work);
     tessi_pass_inside(work);
     tessi_pass_rounding(work, fp);
     work->fp = fp;
-    return tessi_graph_copy_live(work, a);
+    Graph *done = tessi_graph_copy_live(work, a);
+    tessi_scratch_close(scratch);
+    return done;
 }
 
 Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp)
@@ -121,11 +124,12 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
 
 Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
 {
+    Arena *scratch = tessi_scratch_open(a);
     Graph *copy = tessi_graph_new(a, g->name);
-    const bool *live = find_live(g, a);
-    StageId *stage = ARENA_NEW_ARRAY(a, StageId, g->stages.n);
+    const bool *live = find_live(g, scratch);
+    StageId *stage = ARENA_NEW_ARRAY(scratch, StageId, g->stages.n);
     Rewrite r;
-    tessi_rewrite_init(&r, g, copy, a);
+    tessi_rewrite_init(&r, g, copy, scratch);
     r.stage = stage;
     if (change) {
         r.change = change->change;
@@ -143,7 +147,12 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
             stage[id.v] = copy_stage(&r, s, change);
     }
     copy_images(&r, true);
-    VEC_FOREACH (const MaskForm, form, &g->forms)
-        VEC_PUSH(a, &copy->forms, *form);
+    VEC_FOREACH (const MaskForm, form, &g->forms) {
+        MaskForm own = *form;
+        own.stage = tessi_strdup(a, form->stage);
+        own.fault = form->fault ? tessi_strdup(a, form->fault) : NULL;
+        VEC_PUSH(a, &copy->forms, own);
+    }
+    tessi_scratch_close(scratch);
     return copy;
 }

@@ -305,9 +305,11 @@ static bool verify_stages(Verify *v)
 
 const char *tessi_graph_verify(const Graph *g)
 {
-    Verify v = { .g = g, .walk = { .arena = g->arena } };
+    Arena *scratch = tessi_scratch_open(g->arena);
+    Verify v = { .g = g, .walk = { .arena = scratch } };
     if (verify_sizes(&v) && verify_windows(&v) && verify_tables(&v) && verify_accesses(&v)
         && tessi_verify_exprs(&v) && verify_stages(&v))
         (void)verify_outside(&v);
+    tessi_scratch_close(scratch);
     return v.sentence;
 }

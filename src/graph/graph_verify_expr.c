@@ -141,7 +141,7 @@ bool tessi_verify_exprs(Verify *v)
     for (uint32_t id = 1; id < v->g->exprs.n; id++)
         if (!verify_ids(v, id))
             return false;
-    v->deps = tessi_expr_deps(v->g, v->g->arena);
+    v->deps = tessi_expr_deps(v->g, v->walk.arena);
     for (uint32_t id = 1; id < v->g->exprs.n; id++)
         if (!verify_kind(v, id))
             return false;

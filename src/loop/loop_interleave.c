@@ -254,16 +254,18 @@ void tessi_loop_interleave(LoopProgram *p)
 {
     const uint32_t n = p->exprs.n,
                    n_vars = p->vars.n; /* those of the program as it comes: no other is looked at */
+    Arena *scratch = tessi_scratch_open(p->arena);
     Interleaver v = { .p = p,
-                      .noted = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
-                      .ranked = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
-                      .cut = ARENA_NEW_ARRAY(p->arena, uint32_t, n),
-                      .rank = ARENA_NEW_ARRAY(p->arena, int64_t, n),
-                      .changed = ARENA_NEW_ARRAY(p->arena, LExprId, n),
-                      .var_rank = ARENA_NEW_ARRAY(p->arena, int64_t, n_vars),
-                      .var_stamp = ARENA_NEW_ARRAY(p->arena, uint32_t, n_vars),
-                      .loaded = ARENA_NEW_ARRAY(p->arena, uint32_t, p->buffers.n) };
+                      .noted = ARENA_NEW_ARRAY(scratch, uint32_t, n),
+                      .ranked = ARENA_NEW_ARRAY(scratch, uint32_t, n),
+                      .cut = ARENA_NEW_ARRAY(scratch, uint32_t, n),
+                      .rank = ARENA_NEW_ARRAY(scratch, int64_t, n),
+                      .changed = ARENA_NEW_ARRAY(scratch, LExprId, n),
+                      .var_rank = ARENA_NEW_ARRAY(scratch, int64_t, n_vars),
+                      .var_stamp = ARENA_NEW_ARRAY(scratch, uint32_t, n_vars),
+                      .loaded = ARENA_NEW_ARRAY(scratch, uint32_t, p->buffers.n) };
     for (uint32_t i = 0; i < p->functions.n; i++)
         if (!p->functions.at[i].is_kernel)
             visit(&v, &p->functions.at[i].body, false);
+    tessi_scratch_close(scratch);
 }

@@ -6,6 +6,7 @@
 
 typedef struct Simplifier {
     LoopProgram *p;
+    Arena *scratch;
     LoopNeeds needs;
     uint32_t *definitions;   /* by LVarId: how often it is defined in the function */
     uint32_t *locals;        /* by LBufferId: how often the buffer is declared */
@@ -57,8 +58,8 @@ static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
 {
     if (s->n_done < s->p->exprs.n) { /* with room for those to come */
         s->n_done = s->p->exprs.n + s->p->exprs.n / 2;
-        s->done = ARENA_NEW_ARRAY(s->p->arena, LExprId, s->n_done);
-        s->done_stamp = ARENA_NEW_ARRAY(s->p->arena, uint32_t, s->n_done);
+        s->done = ARENA_NEW_ARRAY(s->scratch, LExprId, s->n_done);
+        s->done_stamp = ARENA_NEW_ARRAY(s->scratch, uint32_t, s->n_done);
         s->stamp = 0;
     }
     s->stamp++;
@@ -70,7 +71,7 @@ static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
 static void count(Simplifier *s, uint32_t *number)
 {
     if (!(*number)++)
-        VEC_PUSH(s->p->arena, &s->counted, number);
+        VEC_PUSH(s->scratch, &s->counted, number);
 }
 
 static void count_definitions(Simplifier *s, const LBlock *block)
@@ -213,9 +214,11 @@ static void simplify_block(Simplifier *s, LBlock *block)
 void tessi_loop_simplify(LoopProgram *p)
 {
     enum { MOST_ROUNDS = 8 }; /* each exposes less; nothing depends on reaching the end */
+    Arena *scratch = tessi_scratch_open(p->arena);
     Simplifier s = { .p = p,
-                     .definitions = ARENA_NEW_ARRAY(p->arena, uint32_t, p->vars.n),
-                     .locals = ARENA_NEW_ARRAY(p->arena, uint32_t, p->buffers.n) };
+                     .scratch = scratch,
+                     .definitions = ARENA_NEW_ARRAY(scratch, uint32_t, p->vars.n),
+                     .locals = ARENA_NEW_ARRAY(scratch, uint32_t, p->buffers.n) };
     VEC_FOREACH (LFunction, f, &p->functions) {
         int round = 0;
         do {
@@ -224,8 +227,9 @@ void tessi_loop_simplify(LoopProgram *p)
                 **number = 0;
             s.counted.n = 0;
             count_definitions(&s, &f->body);
-            tessi_loop_needs(p, f, p->arena, &s.needs);
+            tessi_loop_needs(p, f, scratch, &s.needs);
             simplify_block(&s, &f->body);
         } while (s.changed && ++round < MOST_ROUNDS);
     }
+    tessi_scratch_close(scratch);
 }

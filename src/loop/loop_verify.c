@@ -503,9 +503,8 @@ static bool check_block(Verifier *v, const LBlock *block)
     return true;
 }
 
-const char *tessi_loop_verify(const LoopProgram *p)
+static const char *verify(const LoopProgram *p, Arena *a)
 {
-    Arena *a = p->arena;
     Verifier v = { .p = p,
                    .nodes = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
                    .depth = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
@@ -526,4 +525,12 @@ const char *tessi_loop_verify(const LoopProgram *p)
             return v.fault;
     }
     return NULL;
+}
+
+const char *tessi_loop_verify(const LoopProgram *p)
+{
+    Arena *scratch = tessi_scratch_open(p->arena);
+    const char *fault = verify(p, scratch);
+    tessi_scratch_close(scratch);
+    return fault;
 }

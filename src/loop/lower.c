@@ -124,7 +124,7 @@ const char *tessi_group_comment(Lower *l, const PlanGroup *group)
 const PlanFacts *tessi_lower_facts(Lower *l)
 {
     if (!l->facts)
-        l->facts = tessi_plan_facts(l->arena, l->g);
+        l->facts = tessi_plan_facts(l->scratch, l->g);
     return l->facts;
 }
 
@@ -250,19 +250,20 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
 {
     Lower *l = ARENA_NEW(a, Lower);
     l->arena = a;
+    l->scratch = tessi_scratch_open(a);
     l->g = g;
     l->plan = plan;
     l->machine = m;
     l->general = general;
     l->p = tessi_loop_new(a, g->name);
     l->p->width = plan->width;
-    l->walk.arena = a;
-    l->deps = tessi_expr_deps(g, a);
-    l->buffer = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
-    l->place = ARENA_NEW_ARRAY(a, Place, g->stages.n);
-    l->constant = ARENA_NEW_ARRAY(a, LBufferId, g->stages.n);
-    l->table = ARENA_NEW_ARRAY(a, LBufferId, g->tables.n);
-    l->size = ARENA_NEW_ARRAY(a, LExprId, g->sizes.n);
+    l->walk.arena = l->scratch;
+    l->deps = tessi_expr_deps(g, l->scratch);
+    l->buffer = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
+    l->place = ARENA_NEW_ARRAY(l->scratch, Place, g->stages.n);
+    l->constant = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
+    l->table = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->tables.n);
+    l->size = ARENA_NEW_ARRAY(l->scratch, LExprId, g->sizes.n);
 
     Text comment;
     tessi_text_init(&comment, a);
@@ -283,6 +284,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     add_copies(l);
     if (plan->gpu)
         place_tables(l);
+    tessi_scratch_close(l->scratch);
     return l->p;
 }
 

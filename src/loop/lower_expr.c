@@ -8,7 +8,7 @@
 ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
 {
     const ExprList *list = tessi_expr_walk(&l->walk, l->g, roots, n);
-    ExprList copy = { ARENA_NEW_ARRAY(l->arena, ExprId, (size_t)list->n + 1), list->n, list->n };
+    ExprList copy = { ARENA_NEW_ARRAY(l->scratch, ExprId, (size_t)list->n + 1), list->n, list->n };
     if (list->n)
         memcpy(copy.at, list->at, list->n * sizeof *copy.at);
     return copy;
@@ -16,10 +16,10 @@ ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
 
 Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims)
 {
-    Eval *ev = ARENA_NEW(l->arena, Eval);
+    Eval *ev = ARENA_NEW(l->scratch, Eval);
     ev->n_dims = n_dims;
     ev->exprs = tessi_reach(l, roots, n);
-    ev->value = ARENA_NEW_ARRAY(l->arena, uint32_t, (size_t)ev->exprs.n + 1);
+    ev->value = ARENA_NEW_ARRAY(l->scratch, uint32_t, (size_t)ev->exprs.n + 1);
     return ev;
 }
 
@@ -126,15 +126,15 @@ static InlineUse *inline_use(Lower *l, StageId s, const Coord *at)
         h = tessi_hash_u64(h, at[d].e.v);
     uint32_t id = tessi_idmap_find(&l->inline_map, h, same_use, &key);
     if (!id) {
-        InlineUse *use = ARENA_NEW(l->arena, InlineUse);
+        InlineUse *use = ARENA_NEW(l->scratch, InlineUse);
         use->stage = s;
         for (int d = 0; d < key.n_dims; d++)
             use->coord[d] = at[d].e;
         if (!l->inline_uses.n)
-            VEC_PUSH(l->arena, &l->inline_uses, NULL);
-        VEC_PUSH(l->arena, &l->inline_uses, use);
+            VEC_PUSH(l->scratch, &l->inline_uses, NULL);
+        VEC_PUSH(l->scratch, &l->inline_uses, use);
         id = l->inline_uses.n - 1;
-        tessi_idmap_add(l->arena, &l->inline_map, h, id);
+        tessi_idmap_add(l->scratch, &l->inline_map, h, id);
     }
     return l->inline_uses.at[id];
 }
@@ -263,7 +263,7 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
 LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root)
 {
     ExprList stack = { 0 };
-    VEC_PUSH(l->arena, &stack, root);
+    VEC_PUSH(l->scratch, &stack, root);
     while (stack.n) {
         ExprId id = stack.at[stack.n - 1];
         if (value_of(ev, id).v) {
@@ -279,7 +279,7 @@ LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root)
         uint32_t n = tessi_expr_children(l->g, e, child), before = stack.n;
         for (uint32_t i = 0; i < n; i++)
             if (!value_of(ev, child[i]).v)
-                VEC_PUSH(l->arena, &stack, child[i]);
+                VEC_PUSH(l->scratch, &stack, child[i]);
         if (stack.n == before)
             tessi_eval_set(l, ev, id, make(l, ev, e));
     }

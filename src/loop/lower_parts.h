@@ -165,6 +165,7 @@ typedef VEC(Patch) PatchList;
 typedef struct StagedList StagedList;
 typedef struct Lower {
     Arena *arena;
+    Arena *scratch; /* for as long as lowering takes */
     const Graph *g;
     const Plan *plan;
     const Machine *machine;
@@ -176,6 +177,7 @@ typedef struct Lower {
     LBufferId *buffer;      /* by StageId: where it is stored */
     Place *place;           /* by StageId */
     const PlanFacts *facts; /* tessi_lower_facts */
+    PlanRegions regions;    /* of the group in hand */
     uint32_t tile_depth;    /* of the scope of the tile in hand */
     LBufferId *table;       /* by TableId */
     LExprId *size;          /* by SizeId */

@@ -15,7 +15,7 @@ Known *tessi_known(Lower *l, LExprId id)
         Known k = { .varies = e->kind == LEXPR_VAR };
         for (int i = 0; i < e->n_args; i++)
             k.varies = k.varies || l->known.at[e->arg[i].v].varies;
-        VEC_PUSH(l->arena, &l->known, k);
+        VEC_PUSH(l->scratch, &l->known, k);
     }
     return &l->known.at[id.v];
 }
@@ -40,7 +40,7 @@ static LVarId new_var(Lower *l, const char *name, ScalarType t, bool is_mutable,
     while (l->var_level_cap <= v.v) {
         uint32_t used = l->var_level_cap;
         l->var_level =
-            tessi_vec_grow(l->arena, l->var_level, used, &l->var_level_cap, sizeof *l->var_level);
+            tessi_vec_grow(l->scratch, l->var_level, used, &l->var_level_cap, sizeof *l->var_level);
     }
     l->var_level[v.v] = level;
     return v;
@@ -56,7 +56,7 @@ uint32_t tessi_scope_depth(const Lower *l)
 static void open_scope(Lower *l, LStmt *stmt, LBlock *block)
 {
     Scope s = { .stmt = stmt, .block = block };
-    VEC_PUSH(l->arena, &l->scopes, s);
+    VEC_PUSH(l->scratch, &l->scopes, s);
 }
 
 void tessi_scope_function(Lower *l, LBlock *block)
@@ -199,7 +199,7 @@ LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value)
 void tessi_scope_remember(Lower *l, uint32_t *cell)
 {
     Undo u = { .cell = cell };
-    VEC_PUSH(l->arena, &l->scopes.at[l->scopes.n - 1].undo, u);
+    VEC_PUSH(l->scratch, &l->scopes.at[l->scopes.n - 1].undo, u);
 }
 
 /* ---- Placing ----------------------------------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ static void gather(Lower *l, LExprId id, LExprList *list)
     k->uses = 0;
     k->use_level = 0;
     k->moved = k->let;
-    VEC_PUSH(l->arena, list, id);
+    VEC_PUSH(l->scratch, list, id);
 }
 
 static int by_id(const void *a, const void *b)
@@ -304,7 +304,7 @@ static uint32_t let_at(Lower *l, LExprId original, LExprId value, uint32_t level
     tessi_known(l, var);
     l->known.at[original.v].let = var.v;
     Undo u = { .expr = original.v };
-    VEC_PUSH(l->arena, &l->scopes.at[level].undo, u);
+    VEC_PUSH(l->scratch, &l->scopes.at[level].undo, u);
     return var.v;
 }
 
@@ -406,7 +406,7 @@ void tessi_scope_place_in_turns(Lower *l, LExprId *root, uint32_t n, const Turns
             if (l->known.at[list.at[next].v].turn == first / turns->roots)
                 place_one(l, list.at[next]);
             else
-                VEC_PUSH(l->arena, &later, list.at[next]);
+                VEC_PUSH(l->scratch, &later, list.at[next]);
         }
         LExprList done = list;
         list = later;

@@ -608,10 +608,10 @@ void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame)
     static const char *const name[] = { "ends", "sides" };
     static const char *const where[] = { "above and below", "left and right of" };
     const Plan *plan = l->plan;
+    PlanRegions regions = { 0 };
     for (int side = 0; side < 2; side++) {
         Plan *own = ARENA_NEW(l->arena, Plan);
         PlanGroup *tiles = ARENA_NEW(l->arena, PlanGroup);
-        PlanRegions regions = { 0 };
         tessi_plan_frame(tessi_lower_facts(l), plan, group, side, own, tiles, &regions);
         Tiles t = new_tiles(l, tiles);
         t.regions = regions;
@@ -632,7 +632,8 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
 {
     const bool edges = group->split == SPLIT_EDGES;
     Tiles t = new_tiles(l, group);
-    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
+    t.regions = l->regions;
     tessi_plan_extents(group, &t.regions, t.extent);
     tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
         group->resident;

@@ -300,7 +300,8 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
 {
     Tiles t = { .l = l, .group = group };
     const Stage *s = tessi_stage(l->g, group->members.at[0]);
-    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
+    t.regions = l->regions;
     int loops = open_tiles(&t, s);
     if (group->roll) {
         open_steps(&t, s);

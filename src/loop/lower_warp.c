@@ -73,7 +73,8 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
     t.y = (uint8_t)(t.n_dims - 2);
     t.rows = group->outputs[1];
     t.columns = group->outputs[0];
-    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &t.regions);
+    tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
+    t.regions = l->regions;
     tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
     t.part = ARENA_NEW_ARRAY(l->arena, Part, t.n_parts);
     l->n_loop_dims = t.n_dims;

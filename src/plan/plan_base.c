@@ -212,6 +212,18 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     }
 }
 
+static uint8_t most_rows(const PlanFacts *f)
+{
+    uint8_t rows = PLAN_BLOCK_ROWS;
+    int64_t nodes = 0;
+    GRAPH_FOREACH_STAGE (f->g, id)
+        if (tessi_plan_computes(f, id) && f->nodes[id.v] * 2 <= PLAN_BLOCK_NODES)
+            nodes += f->nodes[id.v];
+    while (rows > 1 && nodes * rows > PLAN_PROGRAM_NODES)
+        rows /= 2;
+    return rows;
+}
+
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
 {
     PlanFacts *f = ARENA_NEW(a, PlanFacts);
@@ -248,6 +260,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     GRAPH_FOREACH_STAGE (g, id)
         f->can_inline[id.v] =
             f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(g, tessi_stage(g, id));
+    f->most_rows = most_rows(f);
     return f;
 }
 

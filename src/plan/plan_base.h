@@ -8,6 +8,7 @@
 
 /* A block of rows with more nodes than this takes a C compiler longer than it saves. */
 enum { PLAN_BLOCK_NODES = 1600, PLAN_BLOCK_ROWS = 8 };
+enum { PLAN_PROGRAM_NODES = 1 << 16 }; /* the same of the blocks of all stages of a program */
 enum { PLAN_MANY_POINTS = 1 << 20, PLAN_MAX_WRITTEN_OUT = 8192 };
 /* Functions larger than this (in expression nodes, inlined stages multiplied out) would take a C compiler too long. */
 enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
@@ -45,13 +46,17 @@ struct PlanFacts {
      * of such integers, which are not in `small`. */
     double *choices, *small_choices;
     SharedOps **shared; /* what tiles share of its operations; NULL: not asked yet */
-    bool few;           /* planned for images of so few points that they do not fill a GPU */
+    uint8_t
+        most_rows; /* of blocks: fewer than PLAN_BLOCK_ROWS where the program is so large that compilers would take too long */
+    bool few;      /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     uint32_t *
         mark; /* for walks: a stage is marked when it has the number in [0], which each walk makes greater */
 };
 
+/* A copy with its reasons, which lives on when the facts that the plan was made with end. */
+Plan *tessi_plan_keep(Arena *a, const Plan *p);
 /* tessi_plan_verify for whoever has the facts already. */
 const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p);
 

@@ -287,10 +287,8 @@ static void choose_streams(const Chooser *c)
     }
 }
 
-Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
-    if (tessi_machine_is_gpu(m))
-        return tessi_plan_choose_gpu(a, g, an, m, false);
     PlanFacts *f = tessi_plan_facts(a, g);
     uint32_t n = g->stages.n;
     Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
@@ -321,6 +319,16 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     return c.p;
 }
 
+Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
+{
+    Arena *scratch = tessi_scratch_open(a);
+    const Plan *p = tessi_machine_is_gpu(m) ? tessi_plan_choose_gpu(scratch, g, an, m, false)
+                                            : choose(scratch, g, an, m);
+    Plan *kept = tessi_plan_keep(a, p);
+    tessi_scratch_close(scratch);
+    return kept;
+}
+
 /* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
 
 static double points_of(const Graph *g, const Stage *s, const int64_t *params)
@@ -339,9 +347,10 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     PlanEstimate e = { 0 };
     Machine own = *machine, *m = &own;
     own.vector_bytes = tessi_plan_vector_bytes(p, machine);
-    PlanFacts *f = tessi_plan_facts(p->arena, g);
-    double *evaluations = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
-    double *strips = ARENA_NEW_ARRAY(p->arena, double, g->stages.n);
+    Arena *scratch = tessi_scratch_open(p->arena);
+    PlanFacts *f = tessi_plan_facts(scratch, g);
+    double *evaluations = ARENA_NEW_ARRAY(scratch, double, g->stages.n);
+    double *strips = ARENA_NEW_ARRAY(scratch, double, g->stages.n);
     VEC_FOREACH (const PlanGroup, group, &p->groups)
         strips[group->members.at[0].v] = group->transform
                                              ? tessi_plan_transform_seconds(f, m, group)
@@ -373,5 +382,6 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
         double memory = inlined ? 0 : (read + written) / (m->memory_gbs * 1e9);
         e.seconds += compute > memory ? compute : memory;
     }
+    tessi_scratch_close(scratch);
     return e;
 }

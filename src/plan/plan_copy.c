@@ -41,3 +41,17 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
         VEC_PUSH(a, &copy->groups, copy_group(a, group));
     return copy;
 }
+
+Plan *tessi_plan_keep(Arena *a, const Plan *p)
+{
+    Plan *kept = tessi_plan_copy(a, p);
+    kept->reason = tessi_strdup(a, p->reason);
+    kept->needed = ARENA_NEW_ARRAY(a, bool, p->n_stages);
+    for (uint32_t v = 0; v < p->n_stages; v++) {
+        kept->needed[v] = p->needed[v];
+        kept->stage[v].reason = p->stage[v].reason ? tessi_strdup(a, p->stage[v].reason) : "";
+    }
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        kept->groups.at[i].reason = tessi_strdup(a, p->groups.at[i].reason);
+    return kept;
+}

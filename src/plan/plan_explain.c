@@ -139,7 +139,7 @@ static void say_what_is_repeated(const Explainer *c, PlanGroup *group, const Pre
 static double ruled_reads(const Explainer *c, const PlanGroup *group)
 {
     double n = 0;
-    bool *seen = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
+    uint32_t *seen = c->f->mark, now = ++c->f->mark[0];
     StageList stack = { 0 };
     tessi_plan_group_stages(c->f, group, &stack);
     while (stack.n) {
@@ -148,9 +148,9 @@ static double ruled_reads(const Explainer *c, const PlanGroup *group)
             const Access *access = r->access.v ? tessi_access(c->f->g, r->access) : NULL;
             for (uint8_t d = 0; access && d < access->n_dims; d++)
                 n += access->dim[d].rule == BORDER_INSIDE ? 0 : r->times;
-            if (!tessi_plan_is_inline(c->p, r->producer) || seen[r->producer.v])
+            if (!tessi_plan_is_inline(c->p, r->producer) || seen[r->producer.v] == now)
                 continue;
-            seen[r->producer.v] = true;
+            seen[r->producer.v] = now;
             VEC_PUSH(c->f->arena, &stack, r->producer);
         }
     }
@@ -236,4 +236,10 @@ void tessi_plan_explain(const PlanFacts *f, const Analysis *an, const Machine *m
                                   "in vectors of %lld",
                                   tessi_plan_ps(all), (long long)m->vector_bytes,
                                   tessi_plan_ps(narrower), (long long)narrow.vector_bytes);
+    if (f->most_rows < PLAN_BLOCK_ROWS)
+        tessi_plan_add_reason(f->arena, &p->reason,
+                              tessi_sprintf(f->arena,
+                                            "no more than %d at once of the rows of a stage: the "
+                                            "code of so many stages would be too much",
+                                            f->most_rows));
 }

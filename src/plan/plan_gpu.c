@@ -462,7 +462,10 @@ static void improve(Chooser *c)
 
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
 {
-    return tessi_plan_choose_gpu(a, g, an, m, true);
+    Arena *scratch = tessi_scratch_open(a);
+    Plan *kept = tessi_plan_keep(a, tessi_plan_choose_gpu(scratch, g, an, m, true));
+    tessi_scratch_close(scratch);
+    return kept;
 }
 
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,

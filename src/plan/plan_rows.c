@@ -254,7 +254,7 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
         most_nodes = tessi_plan_can_block_rows(f, *s) ? most_nodes : 0;
     const double exposed = exposed_seconds(f, an, m, stages);
     double least = best->seconds + exposed;
-    for (size_t i = 0; i < sizeof candidates && most_nodes; i++) {
+    for (size_t i = 0; i < sizeof candidates && most_nodes && candidates[i] <= f->most_rows; i++) {
         RowCost cost = tessi_plan_cost_of_rows(f, an, m, p, stages, candidates[i]);
         double seconds = cost.seconds + exposed / candidates[i];
         if (cost.nodes > most_nodes || seconds > 0.98 * least)

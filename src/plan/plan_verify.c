@@ -309,7 +309,11 @@ static const char *check_frame(Check *c, const PlanGroup *group)
 
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g)
 {
-    return tessi_plan_verify_with(tessi_plan_facts(a, g), p);
+    Arena *scratch = tessi_scratch_open(a);
+    const char *fault = tessi_plan_verify_with(tessi_plan_facts(scratch, g), p);
+    fault = fault ? tessi_strdup(a, fault) : NULL;
+    tessi_scratch_close(scratch);
+    return fault;
 }
 
 const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
