@@ -1,10 +1,13 @@
 /* A whole program in C: tables, one static function for each group, and the public function that checks the sizes, makes the
  * intermediate images and calls the groups in order. */
 #include "emit/c_private.h"
+#include "loop/loop_same.h"
 
 /* What the groups of a program need together, and how they are called. */
 typedef struct Groups {
     VEC(const char *) calls;
+    LoopSame same;
+    CParameters *list;      /* of the functions that are written, by number */
     CParameters parameters; /* of all of them, with repetitions */
     bool *buffer_used;      /* by LBufferId */
     bool parts_used;
@@ -39,9 +42,39 @@ static LVarId stream_condition(const CWriter *w, const LBlock *block)
     return found;
 }
 
-/* Writes one group as a static function. */
-static void group(CWriter *w, const LFunction *f, const char *name, Groups *groups)
+/* A group that differs from function `first` in its images alone calls that with its own. */
+static void call_with_own_images(CWriter *w, uint32_t number, const char *name, Groups *groups)
 {
+    const LoopTwins *twins = &groups->same.twins[number];
+    CParameters list = { 0 };
+    VEC_FOREACH (const CParameter, parameter, &groups->list[groups->same.first[number]]) {
+        CParameter own = *parameter;
+        VEC_FOREACH (const LoopTwin, twin, twins) {
+            if (parameter->name != w->buffer[twin->first.v])
+                continue;
+            own.name = w->buffer[twin->here.v];
+            groups->buffer_used[twin->here.v] = true;
+        }
+        VEC_PUSH(w->arena, &list, own);
+    }
+    VEC_PUSH(w->arena, &groups->calls, call_of(w, name, &list));
+}
+
+/* Its comment, which names the images of the first group, holds for the others too. */
+static void group_comment(CWriter *w, const LFunction *f, uint32_t n_same)
+{
+    const char *comment = f->comment ? f->comment : "";
+    if (n_same > 1)
+        comment = tessi_sprintf(w->arena, "%s%sCalled for %u groups, which differ in their images.",
+                                comment, *comment ? "\n" : "", (unsigned)n_same);
+    if (*comment)
+        tessi_c_comment(w, comment);
+}
+
+/* Writes one group as a static function. */
+static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
+{
+    const LFunction *f = &w->p->functions.at[number];
     Text *out = w->out, body;
     tessi_loop_needs(w->p, f, w->arena, &w->needs);
     tessi_c_forget_uses(w);
@@ -58,8 +91,7 @@ static void group(CWriter *w, const LFunction *f, const char *name, Groups *grou
 
     CParameters list = tessi_c_parameters(w, C_USED);
     tessi_text_add(out, "\n");
-    if (f->comment && *f->comment)
-        tessi_c_comment(w, f->comment);
+    group_comment(w, f, groups->same.n_same[number]);
     tessi_text_addf(&w->line, "static void %s(", name);
     tessi_c_declare(w, &list);
     tessi_text_add(&w->line, ")");
@@ -67,6 +99,7 @@ static void group(CWriter *w, const LFunction *f, const char *name, Groups *grou
     tessi_text_addf(out, "{\n%s}\n", tessi_text_str(&body));
 
     VEC_PUSH(w->arena, &groups->calls, call_of(w, name, &list));
+    groups->list[number] = list;
     VEC_FOREACH (CParameter, parameter, &list)
         VEC_PUSH(w->arena, &groups->parameters, *parameter);
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
@@ -442,8 +475,11 @@ void tessi_c_program(CWriter *w, bool is_static)
     Groups groups = { .buffer_used = ARENA_NEW_ARRAY(w->arena, bool, p->buffers.n) };
     const char **function = ARENA_NEW_ARRAY(w->arena, const char *, p->functions.n + 1);
     /* Names of the file come first; they stay taken when the next program of the file is written. */
+    groups.same = tessi_loop_same(p, w->arena);
+    groups.list = ARENA_NEW_ARRAY(w->arena, CParameters, p->functions.n);
     for (uint32_t i = 0; i < p->functions.n; i++)
-        function[i] = file_name(w, p->functions.at[i].name);
+        if (groups.same.first[i] == i)
+            function[i] = file_name(w, p->functions.at[i].name);
     for (uint32_t i = 1; i < p->buffers.n; i++)
         if (p->buffers.at[i].kind == LBUF_TABLE)
             w->buffer[i] = file_name(w, p->buffers.at[i].name);
@@ -458,7 +494,10 @@ void tessi_c_program(CWriter *w, bool is_static)
     tessi_text_init(&functions, w->arena);
     w->out = &functions; /* the groups first: they say which tables are used */
     for (uint32_t i = 0; i < p->functions.n; i++)
-        group(w, &p->functions.at[i], function[i], &groups);
+        if (groups.same.first[i] == i)
+            group(w, i, function[i], &groups);
+        else
+            call_with_own_images(w, i, function[groups.same.first[i]], &groups);
     w->out = out;
     used_tables(w, groups.buffer_used);
     if (w->run_name)
