@@ -39,21 +39,22 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
 {
     Lower *l = f->l;
     const Stage *s = tessi_stage(l->g, access->producer);
-    const Place *place = &l->place[access->producer.v];
     if (s->kind == STAGE_COMPUTE && l->plan->stage[access->producer.v].placement == PLACE_INLINE) {
         const Stage *reader = tessi_stage(l->g, part->stage);
-        /* Read at the point itself, unless a rule leads from there into a smaller stage. */
+        /* Read at the point itself, unless a rule leads from there into a smaller stage, or to the other end of one that does not wrap
+         * around. */
         FramePart here = *part;
         here.stage = access->producer;
-        for (int d = 0; d < s->n_dims; d++)
+        here.elsewhere = here.elsewhere || s->n_dims != 2 || reader->n_dims != 2;
+        for (int d = 0; d < 2 && !here.elsewhere; d++) {
+            here.beyond[d] = tessi_read_goes_beyond(l, access, d, part->beyond[d]);
             here.elsewhere =
-                here.elsewhere || s->n_dims != reader->n_dims || s->size[d].v != reader->size[d].v;
-        for (int k = 0; k < 2; k++)
-            here.beyond[k] = place->wraps[s->n_dims - 2 + k];
+                s->size[d].v != reader->size[d].v || (part->beyond[d] && !here.beyond[d]);
+        }
         add_reads(f, &s->pieces.at[0].body, 1, &here);
         return;
     }
-    if (access->n_dims != 2 || place->scratch.v || s->type == TYPE_F16
+    if (access->n_dims != 2 || l->place[access->producer.v].scratch.v || s->type == TYPE_F16
         || !tessi_access_moves(access))
         return;
     Border rule[2], asked[2];

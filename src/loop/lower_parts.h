@@ -144,7 +144,7 @@ typedef struct Place {
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
     int64_t ring;             /* rows of it, which are used again in turn; 0: as many as it has */
     int64_t columns;          /* of a row that hold values; kernels only */
-    bool wraps[MAX_DIMS];     /* read beyond its edges by coordinates that are beyond them */
+    bool wraps[MAX_DIMS];     /* may be evaluated beyond its edges, where all wraps around */
 } Place;
 
 /* A copy of part of an image, all reads answered, from which the points at the edges of windows are computed. */
@@ -293,6 +293,8 @@ typedef struct Read {
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out);
 /* Index i of a line of n points answered by the rule; for CONSTANT some point inside. */
 LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n);
+/* What is read is evaluated where the read points to, beyond its edges too; `beyond`: the reader is. */
+bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool beyond);
 /* The index of a read, as if there were no border. */
 LExprId tessi_read_affine(Lower *l, const Eval *ev, const AccessDim *d);
 /* The guards under which the bodies need no rules. */

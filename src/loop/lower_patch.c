@@ -46,6 +46,7 @@ typedef struct Finder {
     Lower *l;
     PatchList *list;
     SizeId width;     /* of the points computed */
+    bool beyond;      /* these are beyond the last dimension's edges too */
     bool rows_inside; /* no rule is needed in the first dimension, for inlined stages neither */
     bool of_windows;  /* only what moves with a window */
     uint32_t *reads;  /* of a point, those of inlined stages included */
@@ -72,7 +73,7 @@ static bool add_read(const Finder *f, const Access *access, int64_t first_lo, in
     if (inlined) { /* beside the edge its own rule would come before those of what it reads */
         const Stage *s = tessi_stage(l->g, access->producer);
         const bool same_column = lo[1] == 0 && hi[1] == 0 && s->size[1].v == f->width.v
-                                 && !l->place[access->producer.v].wraps[1];
+                                 && (!f->beyond || tessi_read_goes_beyond(l, access, 1, true));
         return f->rows_inside && same_column
                && add_reads(f, &s->pieces.at[0].body, 1, lo[0], hi[0]);
     }
@@ -123,7 +124,12 @@ uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t co
 {
     list->n = 0;
     uint32_t reads = 0;
-    Finder f = { l, list, nest->count[1], rows_inside, false, &reads };
+    const Finder f = { .l = l,
+                       .list = list,
+                       .width = nest->count[1],
+                       .beyond = nest->beyond[1],
+                       .rows_inside = rows_inside,
+                       .reads = &reads };
     if (!add_reads(&f, nest->roots, nest->n_roots, 0, 0))
         return 0;
     int64_t bytes = 0;

@@ -176,6 +176,13 @@ static bool at_reader(const Lower *l, const Eval *ev, const AccessDim *d, SizeId
            && ev->coord[d->src].count.v == size.v;
 }
 
+bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool beyond)
+{
+    const AccessDim *dim = &access->dim[d];
+    return l->place[access->producer.v].wraps[d] && !dim->absolute
+           && (dim->rule == BORDER_WRAP || (dim->rule == BORDER_INSIDE && beyond));
+}
+
 /* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile holds. */
 static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
 {
@@ -206,8 +213,8 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
-            if (place->scratch.v
-                || place->wraps[d]) { /* holds, or is evaluated at, what the rule answers */
+            if (place->scratch.v /* it holds what the rule answers */
+                || tessi_read_goes_beyond(l, access, d, c.beyond)) {
                 c.beyond = place->wraps[d];
                 out->at[d] = c;
                 continue;
@@ -280,7 +287,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
         if (dim->absolute)
             continue;
         Coord c = affine_coord(l, NULL, coord, dim);
-        if (place->wraps[d]) {
+        if (tessi_read_goes_beyond(l, access, d, c.beyond)) {
             c.beyond = true;
             at[d] = c;
             continue;

@@ -252,8 +252,8 @@ static uint32_t level_of(const Lower *l, LExprId id)
 {
     const LExpr *e =
         tessi_lexpr(l->p, (LExprId){ l->known.at[id.v].moved ? l->known.at[id.v].moved : id.v });
-    if (e->kind == LEXPR_VAR)
-        return l->var_level[e->var.v];
+    if (e->kind == LEXPR_VAR) /* what a loop may change is not read before the loop */
+        return l->p->vars.at[e->var.v].is_mutable ? tessi_scope_depth(l) : l->var_level[e->var.v];
     uint32_t level = 0;
     for (int i = 0; i < e->n_args; i++)
         if (l->known.at[e->arg[i].v].level > level)

@@ -286,19 +286,23 @@ static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
     return p;
 }
 
-/* Frames where blocks at the edges are apart. */
+/* Frames around the blocks inside, of kernels that can have them. */
 static void frame_some(const PlanFacts *f, Plan *p, Random *r)
 {
     static const uint8_t sizes[] = { 2, 8, 4, 16 };
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        if (group->split != SPLIT_EDGES || draw(r, 3) == 0)
+        const Split split = group->split;
+        if (!p->gpu || group->frame.rows[0] || draw(r, 3) == 0)
             continue;
+        group->split = SPLIT_EDGES;
         for (int side = 0; side < 2; side++) {
             group->frame.rows[side] = sizes[draw(r, 4)];
             group->frame.columns[side] = 4 * sizes[draw(r, 4)];
         }
-        if (tessi_plan_verify_with(f, p))
+        if (tessi_plan_verify_with(f, p)) {
             group->frame = (PlanFrame){ 0 };
+            group->split = split;
+        }
     }
 }
 

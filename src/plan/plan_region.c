@@ -58,6 +58,35 @@ static void find_leads(Regions *r)
     }
 }
 
+/* What the read finds from a point beyond the edge of its reader is what it finds from the point that `wrap` answers there. */
+static bool wraps_around(const Regions *r, const Access *access, uint8_t d)
+{
+    const AccessDim *dim = &access->dim[d];
+    const Stage *s = tessi_stage(r->g, access->producer);
+    return (dim->rule == BORDER_WRAP || dim->rule == BORDER_INSIDE) && dim->scale == 1
+           && s->size[d].v == r->domain->size[dim->src].v;
+}
+
+/* The same of all reads of an inlined stage that move with its dimension d: it is evaluated where its reader is. Else the point is
+ * answered before. */
+static bool goes_beyond(const Regions *r, StageId id, uint8_t d)
+{
+    const Stage *s = tessi_stage(r->g, id);
+    if (!tessi_plan_computes(r->f, id) || !tessi_plan_is_inline(r->p, id)
+        || s->n_dims != r->domain->n_dims || s->size[d].v != r->domain->size[d].v)
+        return false;
+    VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v]) {
+        if (!read->access.v)
+            return false;
+        const Access *access = tessi_access(r->g, read->access);
+        for (uint8_t e = 0; e < access->n_dims; e++)
+            if (!access->dim[e].absolute && access->dim[e].src == (int8_t)d
+                && !wraps_around(r, access, e))
+                return false;
+    }
+    return true;
+}
+
 /* Takes one dimension of a read into the region of what is read. */
 static const char *read_dim(Regions *r, StageId reader, const Access *access, uint8_t d)
 {
@@ -65,14 +94,15 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
     const Stage *s = tessi_stage(r->g, producer);
     const AccessDim *dim = &access->dim[d];
     bool wraps = !dim->absolute && dim->src >= 0 && r->out->wraps[reader.v][dim->src];
-    if (wraps
-        && ((dim->rule != BORDER_WRAP && dim->rule != BORDER_INSIDE) || dim->scale != 1
-            || s->size[d].v != r->domain->size[dim->src].v))
+    if (wraps && !wraps_around(r, access, d))
         return tessi_sprintf(r->arena,
                              "'%s' is needed beyond its edge, where '%s' does not wrap around",
                              name_of(r, reader), name_of(r, producer));
-    if (!r->out->leads[producer.v])
+    if (!r->out->leads[producer.v]) {
+        if (wraps && dim->src == (int8_t)d && goes_beyond(r, producer, d))
+            r->out->wraps[producer.v][d] = true;
         return NULL;
+    }
     PlanRegion *to = &r->out->at[producer.v];
     const PlanRegion *from = &r->out->at[reader.v];
     int64_t lo, hi;
@@ -161,6 +191,14 @@ static const char *read_stage(Regions *r, StageId reader, const PlanRead *read)
     return NULL;
 }
 
+static bool is_beyond(const PlanRegions *out, StageId id)
+{
+    bool any = false;
+    for (int d = 0; d < MAX_DIMS; d++)
+        any = any || out->wraps[id.v][d];
+    return any;
+}
+
 const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                PlanRegions *out)
 {
@@ -195,7 +233,7 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
     }
     for (uint32_t v = n; v-- > 1;) { /* readers before what they read */
         StageId id = { v };
-        if (!out->reached[v])
+        if (!out->reached[v] && !is_beyond(out, id))
             continue;
         const char *fault = check_region(&r, id);
         VEC_FOREACH (const PlanRead, read, &r.f->reads[v])

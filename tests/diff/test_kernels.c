@@ -15,21 +15,27 @@
 #include "plan/plan_base.h"
 #include "support.h"
 
-enum { MOST_CASES = 2000, PRESETS = 10, RANDOM_PLANS = 5, PLANS = 3 + PRESETS + RANDOM_PLANS + 1 };
+enum {
+    MOST_CASES = 2000,
+    PRESETS = 10,
+    RANDOM_PLANS = 5,
+    KEPT = 2,
+    PLANS = 3 + PRESETS + RANDOM_PLANS + KEPT
+};
 
 static char **given;
-static int n_given, n_tiled, n_warps;
+static int n_given, n_tiled, n_warps, n_frames;
 
 static const int64_t some_sizes[][4] = {
     { 1, 1, 1, 1 }, { 2, 3, 2, 1 }, { 7, 5, 3, 4 }, { 17, 37, 3, 2 }
 };
 enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
 
-/* The plan that stands beside a program of the corpus since it once failed; NULL when none does. */
-static const char *kept_plan(Arena *a, const CorpusCase *c)
+/* The plan that stands beside a program of the corpus since it once failed, for kernels or (`kind` 1) for a CPU; NULL when none does. */
+static const char *kept_plan(Arena *a, const CorpusCase *c, int kind)
 {
     const int stem = (int)(strrchr(c->path, '.') - c->path);
-    const char *path = tessi_sprintf(a, "%.*s.gpu.plan", stem, c->path);
+    const char *path = tessi_sprintf(a, "%.*s.%s.plan", stem, c->path, kind ? "cpu" : "gpu");
     FILE *f = fopen(path, "rb");
     size_t n;
     if (!f)
@@ -47,7 +53,7 @@ static int gpu_plans(Arena *a, const CorpusCase *c, const CorpusRun *run, uint64
     m->target = "gpu";
     const char *fault;
     assert_null(tess_preset(PRESETS));
-    for (int i = 0; i < PLANS - 1; i++) {
+    for (int i = 0; i < PLANS - KEPT; i++) {
         Plan *plan = i == 0   ? tessi_plan_naive(a, v->graph, m)
                      : i == 1 ? tessi_plan_choose(a, v->graph, v->analysis, m)
                      : i == 2 ? tessi_plan_choose_small(a, v->graph, v->analysis, m)
@@ -59,8 +65,11 @@ static int gpu_plans(Arena *a, const CorpusCase *c, const CorpusRun *run, uint64
         tessi_plan_print(plan, v->graph, &text);
         plans[i] = tessi_text_str(&text);
     }
-    plans[PLANS - 1] = kept_plan(a, c);
-    return plans[PLANS - 1] ? PLANS : PLANS - 1;
+    int n = PLANS - KEPT;
+    for (int kind = 0; kind < KEPT; kind++)
+        if ((plans[n] = kept_plan(a, c, kind)))
+            n++;
+    return n;
 }
 
 /* Whether the bound that launchers compare with lets only runs through whose indices 32 bits hold, and all those of a usual size. */
@@ -231,6 +240,54 @@ static bool run_warps(const CorpusCase *c, int n_params, Text *why)
     return ok;
 }
 
+/* A plan drawn at random with a frame around the kernels that can have one; NULL when none can. */
+static const char *frames_text(Arena *a, const Variant *v, uint64_t seed)
+{
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    const Plan *p = tessi_plan_random(a, v->graph, m, seed);
+    Text text;
+    bool any = false;
+    VEC_FOREACH (const PlanGroup, group, &p->groups)
+        any = any || (group->frame.rows[0] && group->kernel != KERNEL_WARP);
+    tessi_text_init(&text, a);
+    tessi_plan_print(p, v->graph, &text);
+    return any ? tessi_text_str(&text) : NULL;
+}
+
+/* Frames that go around blocks inside, of images that have room for some, and those that are all frame. */
+static bool run_frames(const CorpusCase *c, int n_params, Text *why)
+{
+    enum { TRIES = 3, SIZES = 2 };
+    static const int64_t rows_columns[SIZES][4] = { { 41, 75, 3, 2 }, { 9, 23, 3, 2 } };
+    bool ok = true;
+    for (int k = 0; ok && k < SIZES; k++) {
+        int64_t sizes[CORPUS_MOST_PARAMS];
+        for (int i = 0; i < n_params; i++)
+            sizes[i] = rows_columns[k][i % 4] < c->min_size ? c->min_size : rows_columns[k][i % 4];
+        CorpusSetting s = { .target = TESS_TARGET_INTERP, .sizes = sizes, .seed = 11 };
+        CorpusRun truth, run;
+        Arena a;
+        support_arena_init(&a);
+        s.padded = true;
+        ok = corpus_run(c, &s, &truth, why);
+        s.target = TESS_TARGET_LOOPS;
+        for (uint64_t i = 0; ok && i < TRIES; i++) {
+            s.plan = frames_text(&a, truth.program->variants, i);
+            if (!s.plan)
+                continue;
+            ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why);
+            corpus_close(&run);
+            n_frames++;
+            if (!ok)
+                tessi_text_addf(why, ", with this plan:\n%s", s.plan);
+        }
+        tessi_arena_dispose(&a);
+        corpus_close(&truth);
+    }
+    return ok;
+}
+
 static bool run_case(const char *path)
 {
     Arena a;
@@ -251,6 +308,7 @@ static bool run_case(const char *path)
     }
     ok = ok && (c.fixed_size || n_params == 0 || run_tiles(&c, n_params, &why));
     ok = ok && (c.fixed_size || n_params == 0 || run_warps(&c, n_params, &why));
+    ok = ok && (c.fixed_size || n_params == 0 || run_frames(&c, n_params, &why));
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, tessi_text_str(&why));
     tessi_arena_dispose(&a);
@@ -270,12 +328,13 @@ static void test_kernels(void **state)
         n = corpus_list(&a, paths, MOST_CASES);
     for (int i = 0; i < n; i++)
         failed += !run_case(paths[i]);
-    printf("%d programs, %d with tiles on a large device, %d runs of warps, %d failed\n", n,
-           n_tiled, n_warps, failed);
+    printf(
+        "%d programs, %d with tiles on a large device, %d runs of warps, %d of frames, %d failed\n",
+        n, n_tiled, n_warps, n_frames, failed);
     tessi_arena_dispose(&a);
     assert_true(n > 0);
     assert_int_equal(failed, 0);
-    assert_true(n_given || n_tiled > 0);
+    assert_true(n_given || (n_tiled > 0 && n_frames > 0));
 }
 
 int main(int argc, char **argv)
