@@ -57,6 +57,26 @@ typedef int tess_idx;
 #define TESS_IDX_END 0x1p31
 #endif
 
+/* The threads of a block. PoCL makes loops of them, one from barrier to barrier, and vectors of these loops, with wrong values in some
+ * kernels (version 3.1). It makes none of a loop with assembly in it, be that empty. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+TESS_FN tess_idx tess_thread(uint dim)
+{
+    __asm__ volatile("");
+    return (tess_idx)get_local_id(dim);
+}
+TESS_FN void tess_barrier(void)
+{
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    __asm__ volatile("");
+}
+#define TESS_THREAD(dim) tess_thread(dim)
+#define TESS_BARRIER     tess_barrier()
+#else
+#define TESS_THREAD(dim) ((tess_idx)get_local_id(dim))
+#define TESS_BARRIER     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#endif
+
 /* How kernels are written in both languages. */
 #define TESS_KERNEL(x, y, z)                  __kernel __attribute__((reqd_work_group_size(x, y, z))) void
 #define TESS_KERNEL_RESIDENT(x, y, z, blocks) TESS_KERNEL(x, y, z)
@@ -65,7 +85,6 @@ typedef int tess_idx;
 #define TESS_RESTRICT                         restrict
 #define TESS_CONSTANT                         __constant
 #define TESS_SHARED                           __local __attribute__((aligned(16)))
-#define TESS_BARRIER                          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TESS_UNROLL                           _Pragma("unroll")
 #define TESS_NO_UNROLL                        _Pragma("unroll 1")
 #define TESS_HERE(i)                          (i)
@@ -77,9 +96,9 @@ typedef int tess_idx;
 #define TESS_BLOCK_Z                          ((tess_idx)get_group_id(2))
 #define TESS_BLOCKS_Y                         ((tess_idx)get_num_groups(1))
 #define TESS_BLOCKS_Z                         ((tess_idx)get_num_groups(2))
-#define TESS_THREAD_X                         ((tess_idx)get_local_id(0))
-#define TESS_THREAD_Y                         ((tess_idx)get_local_id(1))
-#define TESS_THREAD_Z                         ((tess_idx)get_local_id(2))
+#define TESS_THREAD_X                         TESS_THREAD(0)
+#define TESS_THREAD_Y                         TESS_THREAD(1)
+#define TESS_THREAD_Z                         TESS_THREAD(2)
 /* The thread `by` farther on in the warp; this one where there is none. */
 #define TESS_LANE(by)                                                                        \
     (TESS_THREAD_X % 32 + (by) >= 0 && TESS_THREAD_X % 32 + (by) < 32 ? TESS_THREAD_X + (by) \

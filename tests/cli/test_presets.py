@@ -81,6 +81,10 @@ def check_schemes(folder):
         tool.check("C is not for GPUs", code == 1 and "the plan is for a GPU, and C is for CPUs" in errors, f"{command}: {errors}")
 
 
+def is_missing(errors):
+    return "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors)
+
+
 def check_pixels(folder):
     cases = [("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask", *SCHEMES]), ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
              ("plane", "double", 3, "reflect", ["17x70"], STAGED), ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES])]
@@ -96,9 +100,16 @@ def check_pixels(folder):
                     tool.write_npy(image, size, "<f4", values)
                 code, _, errors = tool.run("run", path, image if name == "colour" else f"random:1:{'x'.join(map(str, size))}", mask, "-o", folder / "out.npy",
                                            "--target=opencl", "--verify", f"--plan={preset}")
-                if "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors):
+                if is_missing(errors):
                     return print("without OpenCL: pixels are not compared")
                 tool.check(f"{preset} of {name} {t} {rule} {size}", code == 0, errors)
+
+
+def check_vectors_of_threads(folder):
+    """A kernel of which PoCL 3.1 makes wrong vectors when it is left to."""
+    path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
+    code, _, errors = tool.run("run", path, "random:1:66x131", "-o", folder / "out.npy", "--target=opencl", "--verify", "--plan=overlapped")
+    tool.check("overlapped of a diamond", code == 0 or is_missing(errors), errors)
 
 
 def check_refused(folder):
@@ -127,4 +138,5 @@ if __name__ == "__main__":
         check_refused(folder)
         check_schemes(folder)
         check_pixels(folder)
+        check_vectors_of_threads(folder)
     tool.finish()
