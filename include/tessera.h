@@ -348,9 +348,9 @@ typedef struct tess_device_info {
     uint64_t cache_bytes, memory_bytes;
 } tess_device_info;
 TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info);
-/* The same with bandwidths, arithmetic and clock measured now, which takes about half a second and wants the machine for itself. They are
+/* The same with bandwidths, arithmetic and clock measured now, which takes about a second and wants the machine for itself. They are
  * remembered in the cache folder (as in tess_options), and planning uses them from then on. Where others are at work meanwhile they would
- * be too low: it is tried three times, then the figures of before stay. That, or that there is no cache, stands in a comment ("# ...") at
+ * be too low: it is tried five times, then the figures of before stay. That, or that there is no cache, stands in a comment ("# ...") at
  * the head of the text, which always is what planning uses now. */
 TESS_API tess_status tess_machine_measure(const char *cache, char **text);
 /* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */

@@ -282,14 +282,12 @@ void tessi_machine_keep(const RtCache *cache, const MachineRates *rates, bool di
 
 bool tessi_machine_detect_measured(const RtCache *cache, Text *out)
 {
-    enum { TRIES = 3 };
     const Facts f = detect_facts();
     const MachineSizes sizes = { f.cores, f.caches.bytes[1], f.caches.bytes[2], f.caches.bytes[3] };
     MachineRates rates;
-    bool disturbed = true;
-    for (int i = 0; i < TRIES && disturbed; i++)
-        if (!tessi_machine_measure(&sizes, &rates, &disturbed))
-            return false;
+    bool disturbed;
+    if (!tessi_machine_measure(&sizes, &rates, &disturbed))
+        return false;
     keep_rates(cache, &f, &rates, disturbed, out);
     return true;
 }

@@ -1,4 +1,4 @@
-/* What this machine can do, measured in under half a second: bandwidths, arithmetic, and what it costs to start threads. */
+/* What this machine can do, measured in about a second: bandwidths, arithmetic, and what it costs to start threads. */
 #ifndef TESSERA_RT_MACHINE_MEASURE_H
 #define TESSERA_RT_MACHINE_MEASURE_H
 
@@ -17,7 +17,8 @@ typedef struct MachineRates { /* the keys of a machine description; 0 = not meas
     double thread_start_us;
 } MachineRates;
 
-/* False when memory is short. *disturbed: others were at work, so that the rates are too low. */
+/* Several times, each rate from the best; about a second. False when memory is short. *disturbed: others were at work all the while, so that
+ * the rates are too low. */
 bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates, bool *disturbed);
 
 /* ---- machine_others.c: who else was at work --------------------------------------------------------------------------- */
@@ -29,8 +30,11 @@ typedef struct ProcessorTimes {
 ProcessorTimes tessi_processor_times(void);
 /* Between two moments: this thread, which never slept, had to wait for a processor. */
 bool tessi_was_kept_waiting(const ProcessorTimes *from, const ProcessorTimes *to);
-/* Likewise: others took a good part of a core. */
+/* Likewise: others took a good part of a core, and more than what comes of counting ticks while all cores are ours. */
 bool tessi_others_were_busy(const ProcessorTimes *from, const ProcessorTimes *to, int cores);
+/* Likewise, between moments when we do nothing: what is counted is theirs. */
+bool tessi_others_were_heard(const ProcessorTimes *from, const ProcessorTimes *to);
+bool tessi_others_are_heard(void); /* in the next tenth of a second */
 /* The sum over the lines "cpuN ..." of /proc/stat that count. */
 double tessi_busy_ms(const char *stat, double ticks_per_second, bool (*counts)(int cpu));
 

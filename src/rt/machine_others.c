@@ -6,6 +6,7 @@
 #include "rt/file.h"
 #include "rt/machine_measure.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,11 +70,34 @@ bool tessi_was_kept_waiting(const ProcessorTimes *from, const ProcessorTimes *to
     return wall - had > MOST * wall;
 }
 
+/* What others had of the processors, in milliseconds. */
+static double had_by_others(const ProcessorTimes *from, const ProcessorTimes *to)
+{
+    return (to->busy_ms - from->busy_ms) - (to->own_ms - from->own_ms);
+}
+
+static double most_of_a_core(const ProcessorTimes *from, const ProcessorTimes *to)
+{
+    const double MOST = 0.25;
+    return MOST * (to->wall_ms - from->wall_ms);
+}
+
 bool tessi_others_were_busy(const ProcessorTimes *from, const ProcessorTimes *to, int cores)
 {
-    const double ONE = 0.25, ALL = 0.01; /* of one core, of all; less is how exactly ticks count */
-    const double wall = to->wall_ms - from->wall_ms,
-                 others = (to->busy_ms - from->busy_ms) - (to->own_ms - from->own_ms),
-                 most = ALL * cores > ONE ? ALL * cores : ONE;
-    return others > most * wall;
+    const double TICK = 10; /* milliseconds: each core's time is counted in them, ours is not */
+    return had_by_others(from, to) > most_of_a_core(from, to) + 3 * TICK * sqrt(cores);
+}
+
+bool tessi_others_were_heard(const ProcessorTimes *from, const ProcessorTimes *to)
+{
+    return had_by_others(from, to) > most_of_a_core(from, to);
+}
+
+bool tessi_others_are_heard(void)
+{
+    const struct timespec listen = { .tv_nsec = 100000000 };
+    const ProcessorTimes from = tessi_processor_times();
+    nanosleep(&listen, NULL);
+    const ProcessorTimes to = tessi_processor_times();
+    return tessi_others_were_heard(&from, &to);
 }
