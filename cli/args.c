@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -67,7 +68,10 @@ static void print_help(void)
         "mask=weights.npy. Formats: PNG, JPEG,\n"
         "TIFF, PGM, PPM, PAM, PFM, NPY, by content for input and by suffix for output. For trying "
         "and timing:\n"
-        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are never rescaled.\n");
+        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are never rescaled.\n"
+        "Exit status: 0 when all is done, 1 when something failed that was said, 2 when the "
+        "command "
+        "line makes no sense.\n");
 }
 
 static void print_command_help(CommandId c)
@@ -244,6 +248,34 @@ static void fill_getopt(struct option *longs, char *shorts)
     *shorts = '\0';
 }
 
+/* An option's name behind one dash, which would be taken for letters: -threads. */
+static bool is_name_with_one_dash(const char *word)
+{
+    const size_t n = word[0] == '-' ? strcspn(word + 1, "=") : 0;
+    for (int k = 0; n && k < N_OPTIONS; k++)
+        if (strlen(option_info[k].name) == n && strncmp(option_info[k].name, word + 1, n) == 0)
+            return true;
+    return false;
+}
+
+static bool no_such_option(int *status, const char *word)
+{
+    char sentence[600];
+    const bool lacks_dash = is_name_with_one_dash(word);
+    snprintf(sentence, sizeof sentence, "I do not know the option %.250s%s%.250s", word,
+             lacks_dash ? "; did you mean -" : "", lacks_dash ? word : "");
+    return usage(status, "%s", sentence);
+}
+
+static bool no_such_command(int *status, const char *word)
+{
+    char sentence[600];
+    const bool is_file = access(word, F_OK) == 0;
+    snprintf(sentence, sizeof sentence, "there is no command '%.250s'%s%.250s", word,
+             is_file ? "; to run that file: tessera run " : "", is_file ? word : "");
+    return usage(status, "%s", sentence);
+}
+
 static OptionId option_of(int value)
 {
     if (value >= LONG_ONLY)
@@ -269,47 +301,27 @@ static void split_depths(CommandLine *line)
     }
 }
 
-bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
+/* Options and words behind the command. False when that is all: help, or something said. */
+static bool read_options(int argc, char **argv, CommandLine *line, int *status)
 {
-    memset(line, 0, sizeof *line);
-    tess_options_init(&line->options);
-    line->words = calloc((size_t)argc + 1, sizeof *line->words);
-    line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
-    line->names = calloc((size_t)argc + 1, sizeof *line->names);
-    line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
-    *status = EXIT_OK;
-    if (!line->words || !line->outputs || !line->names || !line->depths) {
-        *status = cli_fail("out of memory");
-        return false;
-    }
-    if (argc < 2)
-        return usage(status, "%s", "say what to do");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0
-        || strcmp(argv[1], "help") == 0) {
-        print_help();
-        return false;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("tessera %s\n", tess_version());
-        return false;
-    }
-    if (!find_command(argv[1], &line->command))
-        return usage(status, "there is no command '%s'", argv[1]);
-
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (is_name_with_one_dash(argv[i]))
+            return no_such_option(status, argv[i]);
     struct option longs[N_OPTIONS + 1];
     char shorts[2 * N_OPTIONS + 3];
     fill_getopt(longs, shorts);
     opterr = 0;
     optind = 2;
-    for (int value; (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+    for (int value, at = optind; (value = getopt_long(argc, argv, shorts, longs, NULL)) != -1;
+         at = optind) {
         if (value == 1) { /* a word */
             line->words[line->n_words++] = optarg;
             continue;
         }
         if (value == ':')
-            return usage(status, "%s needs an argument", argv[optind - 1]);
+            return usage(status, "%s needs an argument", argv[at]);
         if (value == '?')
-            return usage(status, "I do not know the option %s", argv[optind - 1]);
+            return no_such_option(status, argv[at]);
         OptionId k = option_of(value);
         if (k == OPT_HELP) {
             print_command_help(line->command);
@@ -331,6 +343,40 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     }
     for (; optind < argc; optind++) /* after -- */
         line->words[line->n_words++] = argv[optind];
+    return true;
+}
+
+bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
+{
+    memset(line, 0, sizeof *line);
+    tess_options_init(&line->options);
+    line->words = calloc((size_t)argc + 1, sizeof *line->words);
+    line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
+    line->names = calloc((size_t)argc + 1, sizeof *line->names);
+    line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
+    *status = EXIT_OK;
+    if (!line->words || !line->outputs || !line->names || !line->depths) {
+        *status = cli_fail("out of memory");
+        return false;
+    }
+    if (argc < 2)
+        return usage(status, "%s", "say what to do");
+    const bool help = strcmp(argv[1], "help") == 0;
+    if (help && argc > 2) /* with the command whose help it is */
+        return find_command(argv[2], &line->command) ? (print_command_help(line->command), false)
+                                                     : no_such_command(status, argv[2]);
+    if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help();
+        return false;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tessera %s\n", tess_version());
+        return false;
+    }
+    if (!find_command(argv[1], &line->command))
+        return no_such_command(status, argv[1]);
+    if (!read_options(argc, argv, line, status))
+        return false;
 
     line->options.note = line->quiet ? NULL : cli_note;
     line->options.hold = cli_hold;
@@ -352,6 +398,11 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     } else if (line->n_words) {
         return usage(status, "I do not know what to do with '%s'", line->words[0]);
     }
+    const bool takes_files = line->command != CMD_CHECK && line->command != CMD_BUILD;
+    for (size_t i = 0; !takes_files && i < line->n_words; i++)
+        if (!cli_name_length(line->words[i]))
+            return usage(status, "this command takes one program, and no file '%s' besides",
+                         line->words[i]);
     return true;
 }
 

@@ -87,6 +87,9 @@ void cli_close(Session *s);
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
 
+size_t cli_name_length(const char *word); /* of NAME in NAME=VALUE; 0 when the word is a file */
+/* Whether the outputs can be written, as far as that can be known before; false after saying why not. */
+bool cli_can_write(const CommandLine *line);
 char *cli_folder_of(const char *path); /* owned by the caller; NULL without memory */
 
 /* channels.c: colour */

@@ -7,6 +7,8 @@ int cmd_build(const CommandLine *line)
         cli_fail("say where the result goes: -o NAME.c (or .cu, .cl, .o, .so, .a)");
         return EXIT_USAGE;
     }
+    if (!cli_can_write(line))
+        return EXIT_DIAGNOSED;
     Session s;
     bool ok = cli_open(line, &s, false);
     for (size_t i = 0; ok && i < line->n_outputs; i++) {

@@ -228,23 +228,30 @@ static bool run_each_channel(const CommandLine *line, Session *s)
     return ok;
 }
 
-/* What can be known to be wrong before a long run: the number of outputs, their formats, the same file twice. */
-static bool check_outputs(const CommandLine *line, const Session *s)
+/* As many outputs as there are results, and no file twice. */
+static int count_outputs(const CommandLine *line, const Session *s)
 {
-    size_t n = tess_program_outputs(s->program);
+    const size_t n = tess_program_outputs(s->program);
     if (line->n_outputs != n)
         return cli_fail("the program returns %zu image%s, but %zu -o %s given", n,
                         n == 1 ? "" : "s", line->n_outputs, line->n_outputs == 1 ? "was" : "were"),
-               false;
-    for (size_t i = 0; i < n; i++) {
+               EXIT_USAGE;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(line->outputs[i], line->outputs[k]) == 0)
+                return cli_fail("%s is given for two results", line->outputs[i]), EXIT_USAGE;
+    return EXIT_OK;
+}
+
+/* What else can be known to be wrong before a long run: their formats. */
+static bool check_formats(const CommandLine *line)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
         char error[600] = "";
         tess_image_store store;
         init_store(line, i, &store);
         if (tess_image_can_store(line->outputs[i], &store, error, sizeof error) != TESS_OK)
             return cli_fail_about(line->outputs[i], error, ""), false;
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(line->outputs[i], line->outputs[k]) == 0)
-                return cli_fail("%s is given for two results", line->outputs[i]), false;
     }
     return true;
 }
@@ -255,12 +262,16 @@ int cmd_run(const CommandLine *line)
         cli_fail("say where the result goes: -o FILE");
         return EXIT_USAGE;
     }
+    if (!cli_can_write(line))
+        return EXIT_DIAGNOSED;
     Session s;
-    bool ok = cli_open(line, &s, true) && check_outputs(line, &s);
+    bool ok = cli_open(line, &s, true);
+    const int count = ok ? count_outputs(line, &s) : EXIT_OK;
+    ok = ok && count == EXIT_OK && check_formats(line);
     if (ok && line->each_channel)
         ok = run_each_channel(line, &s);
     else if (ok)
         ok = run_once(line, &s) && write_results(line, &s);
     cli_close(&s);
-    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+    return count != EXIT_OK ? count : ok ? EXIT_OK : EXIT_DIAGNOSED;
 }

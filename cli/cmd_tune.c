@@ -51,6 +51,8 @@ int cmd_tune(const CommandLine *line)
         cli_fail("say where the plan goes: -o NAME.plan (- is standard output)");
         return EXIT_USAGE;
     }
+    if (!cli_can_write(line))
+        return EXIT_DIAGNOSED;
     Session s;
     tess_tuning t;
     bool ok = cli_open(line, &s, true) && tune(line, &s, false, &t);

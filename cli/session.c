@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -47,6 +48,50 @@ char *cli_read_text(const char *path, size_t *n)
     return text;
 }
 
+/* What a file is that begins with these bytes, where it is no text of a program; NULL when it may be one. */
+static const char *what_else(const char *text, size_t n)
+{
+    static const struct {
+        const char *magic;
+        size_t n;
+        const char *is;
+    } kinds[] = {
+        { "\x89PNG", 4, "a PNG picture" },
+        { "\xff\xd8\xff", 3, "a JPEG picture" },
+        { "II*\0", 4, "a TIFF picture" },
+        { "MM\0*", 4, "a TIFF picture" },
+        { "II+\0", 4, "a TIFF picture" },
+        { "MM\0+", 4, "a TIFF picture" },
+        { "\x93NUMPY", 6, "an array of NumPy" },
+        { "PF\n", 3, "a PFM picture" },
+        { "Pf\n", 3, "a PFM picture" },
+        { "\x7f"
+          "ELF",
+          4, "compiled code" },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (n >= kinds[i].n && memcmp(text, kinds[i].magic, kinds[i].n) == 0)
+            return kinds[i].is;
+    if (n > 2 && text[0] == 'P' && text[1] >= '1' && text[1] <= '7' && strchr(" \t\r\n#", text[2]))
+        return "a PNM picture";
+    size_t strange = 0, begin = n < 4096 ? n : 4096;
+    for (size_t i = 0; i < begin; i++)
+        strange += (unsigned char)text[i] < ' ' && !strchr("\t\n\v\f\r", text[i] ? text[i] : 'x');
+    return strange > begin / 16 ? "no text" : NULL; /* of a few the compiler says where they are */
+}
+
+static char *read_program(const char *path, size_t *n)
+{
+    char *text = cli_read_text(path, n);
+    const char *is = text ? what_else(text, *n) : NULL;
+    if (!is)
+        return text;
+    cli_fail("%s is %s, and no program: the program is the first word behind the command", path,
+             is);
+    free(text);
+    return NULL;
+}
+
 static bool is_name(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -58,7 +103,7 @@ static bool is_name(const char *s, size_t n)
 }
 
 /* NAME of a NAME=VALUE word; 0 when the word is a file. */
-static size_t name_length(const char *word)
+size_t cli_name_length(const char *word)
 {
     const char *equals = strchr(word, '=');
     return equals && is_name(word, (size_t)(equals - word)) ? (size_t)(equals - word) : 0;
@@ -93,7 +138,7 @@ static bool collect_constants(const CommandLine *line, Session *s)
     size_t n = 0;
     for (size_t i = 0; i < line->n_words; i++) {
         const char *word = line->words[i];
-        size_t length = name_length(word);
+        size_t length = cli_name_length(word);
         double value;
         if (!length || !parse_number(word + length + 1, &value))
             continue;
@@ -247,6 +292,34 @@ static bool bind_named(const CommandLine *line, Session *s, const char *word, si
     return true;
 }
 
+/* For commands that compile only: numbers that the compiler takes. */
+static bool check_constant(Session *s, const char *word, size_t length)
+{
+    size_t index;
+    tess_info info;
+    double number;
+    if (!find_input(s, word, length, &index, &info))
+        return no_such_input(s, word, length), false;
+    if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
+        return cli_fail("'%s' is an image, which is given when the program runs", info.name), false;
+    if (!parse_number(word + length + 1, &number))
+        return cli_fail("'%s' is no number for '%s'", word + length + 1, info.name), false;
+    if (info.kind == TESS_SCALAR && !info.is_const)
+        return cli_fail("'%s' is given when the program runs; only const inputs and parameters are "
+                        "compiled in",
+                        info.name),
+               false;
+    return true;
+}
+
+static bool check_constants(const CommandLine *line, Session *s)
+{
+    for (size_t i = 0; i < line->n_words; i++)
+        if (!check_constant(s, line->words[i], cli_name_length(line->words[i])))
+            return false;
+    return true;
+}
+
 static bool bind_next_image(const CommandLine *line, Session *s, const char *path)
 {
     for (size_t i = 0; i < s->n_images; i++) {
@@ -270,17 +343,45 @@ static bool bind_words(const CommandLine *line, Session *s)
     }
     for (size_t i = 0; i < line->n_words;
          i++) { /* names first, so that files take the images that are left */
-        size_t length = name_length(line->words[i]);
+        size_t length = cli_name_length(line->words[i]);
         if (length && !bind_named(line, s, line->words[i], length))
             return false;
     }
     for (size_t i = 0; i < line->n_words; i++)
-        if (!name_length(line->words[i]) && !bind_next_image(line, s, line->words[i]))
+        if (!cli_name_length(line->words[i]) && !bind_next_image(line, s, line->words[i]))
             return false;
     if (line->page && !s->has_pages)
         return cli_fail("--page=%d: none of the inputs is a stack of pages", line->page), false;
     return true;
 }
+
+/* ---- Outputs ------------------------------------------------------------------------------------------------------------- */
+
+bool cli_can_write(const CommandLine *line)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        const char *path = line->outputs[i];
+        char *folder = cli_folder_of(path);
+        struct stat st;
+        const char *why = NULL;
+        if (strcmp(path, "-") == 0 || !folder)
+            why = NULL;
+        else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            why = "it is a folder";
+        else if (stat(folder, &st) != 0)
+            why = errno == ENOENT ? "there is no such folder" : strerror(errno);
+        else if (!S_ISDIR(st.st_mode))
+            why = "what stands before its last / is no folder";
+        else if (access(path, F_OK) != 0 && access(folder, W_OK | X_OK) != 0)
+            why = strerror(errno);
+        free(folder);
+        if (why)
+            return cli_fail("cannot write %s: %s", path, why), false;
+    }
+    return true;
+}
+
+/* ---- The program --------------------------------------------------------------------------------------------------------- */
 
 /* `use "mine";` finds mine.tess beside the program. */
 char *cli_folder_of(const char *path)
@@ -309,7 +410,7 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
     while (s->constants[options.n_constants].name)
         options.n_constants++;
     size_t n;
-    s->text = cli_read_text(line->program, &n);
+    s->text = read_program(line->program, &n);
     if (!s->text)
         return false;
     tess_diags *diags = NULL;
@@ -322,7 +423,7 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
         return false;
     if (line->options.general != TESS_GENERAL_NEVER && !line->quiet && !takes_masks(s->program))
         cli_warn("--general does nothing here: the program takes no masks");
-    return !bind || bind_words(line, s);
+    return bind ? bind_words(line, s) : check_constants(line, s);
 }
 
 void cli_close(Session *s)

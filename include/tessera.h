@@ -167,7 +167,8 @@ TESS_API tess_status tess_args_output(tess_args *a, size_t output, const DLTenso
  * args follow each other on one stream; run elsewhere at the same time with other args. */
 TESS_API tess_status tess_run(tess_program *p, tess_args *a, void *stream);
 TESS_API tess_status tess_args_result(const tess_args *a, size_t output, const DLTensor **tensor);
-/* The sentence about the last failure on this object; "" when there was none. Borrowed. */
+/* The sentence about the last call on this object (of programs: tess_dump, tess_build and those that measure); "" when it did not fail.
+ * Borrowed. */
 TESS_API const char *tess_args_error(const tess_args *a);
 TESS_API const char *tess_program_error(const tess_program *p);
 

@@ -176,6 +176,10 @@ struct tess_args {
 /* ---- info.c */
 void tessi_program_failure(tess_program *p, const Failure *f); /* of the call in hand; or none */
 
+/* ---- args.c */
+/* A call with these arguments begins: no failure yet. False with one when they were made for another program. */
+bool tessi_args_begin(const tess_program *p, tess_args *a);
+
 /* ---- types.c */
 DLDataType tessi_dl_type(ScalarType t);
 bool tessi_scalar_type(DLDataType d, ScalarType *t);

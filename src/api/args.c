@@ -228,11 +228,25 @@ static void copy_tensor(BoundImage *b, const DLTensor *t)
     }
 }
 
+bool tessi_args_begin(const tess_program *p, tess_args *a)
+{
+    memset(&a->failure, 0, sizeof a->failure);
+    return a->program == p
+           || tessi_failf(&a->failure, TESS_ERROR_ARGUMENT,
+                          "these arguments were made for another program");
+}
+
 tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor)
 {
-    if (!a || !tensor)
+    if (!a)
         return TESS_ERROR_ARGUMENT;
+    tessi_args_begin(a->program, a);
     uint32_t i;
+    if (!tensor) {
+        tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "there is no tensor for '%s'",
+                    name ? name : "");
+        return TESS_ERROR_ARGUMENT;
+    }
     if (!find_input(a, name, true, &i)
         || !check_layout(&a->failure, a->program->options.target, &a->program->inputs.at[i].info,
                          tensor))
@@ -246,6 +260,7 @@ tess_status tess_args_scalar(tess_args *a, const char *name, double value)
 {
     if (!a)
         return TESS_ERROR_ARGUMENT;
+    tessi_args_begin(a->program, a);
     uint32_t i;
     if (!find_input(a, name, false, &i))
         return (tess_status)a->failure.status;
@@ -277,6 +292,7 @@ tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor
 {
     if (!a)
         return TESS_ERROR_ARGUMENT;
+    tessi_args_begin(a->program, a);
     if (output >= a->program->outputs.n) {
         tessi_failf(&a->failure, TESS_ERROR_ARGUMENT,
                     "the program returns %u images; there is no number %zu", a->program->outputs.n,

@@ -222,9 +222,8 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
 
 static tess_status args_estimate(tess_program *p, tess_args *a, tess_estimate *e)
 {
-    if (!p || !a || a->program != p || !e || e->struct_size != sizeof *e)
+    if (!p || !a || !e || e->struct_size != sizeof *e || !tessi_args_begin(p, a))
         return TESS_ERROR_ARGUMENT;
-    memset(&a->failure, 0, sizeof a->failure);
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
     const bool ok = estimate(p, a, &arena, e);

@@ -287,10 +287,7 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
 
 static tess_status begin(const tess_program *p, tess_args *a)
 {
-    if (!p || !a || a->program != p)
-        return TESS_ERROR_ARGUMENT;
-    memset(&a->failure, 0, sizeof a->failure);
-    return TESS_OK;
+    return p && a && tessi_args_begin(p, a) ? TESS_OK : TESS_ERROR_ARGUMENT;
 }
 
 static tess_status run(tess_program *p, tess_args *a, void *stream)

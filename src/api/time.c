@@ -68,10 +68,8 @@ tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, in
         all = tessi_clock_ms() - start;
     }
     *ms = all / runs;
-    if (ok)
-        return TESS_OK;
     tessi_program_failure(p, &f);
-    return (tess_status)f.status;
+    return ok ? TESS_OK : (tess_status)f.status;
 }
 
 /* ---- The plain copy -------------------------------------------------------------------------------------------------------- */
@@ -220,8 +218,6 @@ tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int ru
         dispose_copier(c);
     }
     free(c);
-    if (ok)
-        return TESS_OK;
     tessi_program_failure(p, &f);
-    return (tess_status)f.status;
+    return ok ? TESS_OK : (tess_status)f.status;
 }

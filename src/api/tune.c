@@ -355,9 +355,8 @@ void tess_tuning_init(tess_tuning *t)
 
 static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning, Rounding callers)
 {
-    if (!p || !a || a->program != p || !tuning || tuning->struct_size != sizeof *tuning)
+    if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning || !tessi_args_begin(p, a))
         return TESS_ERROR_ARGUMENT;
-    memset(&a->failure, 0, sizeof a->failure);
     tuning->plan = tuning->chosen_plan = NULL;
     tuning->measured = tuning->complete = 0;
     tuning->chosen_ms = tuning->best_ms = 0;

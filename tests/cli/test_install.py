@@ -47,6 +47,13 @@ with tool.workspace() as place:
         tool.check(f"the example {name}.c compiles", code == 0, errors)
         code, out, errors = command(program, env=env)
         tool.check(f"the example {name}.c runs", code == 0 and out == expected, out + errors)
+        # The static library alone, with what it needs.
+        _, static, errors = command("pkg-config", "--static", "--cflags", "--libs", "tessera", env=env)
+        static = ["-l:libtessera.a" if flag == "-ltessera" else flag for flag in shlex.split(static)]
+        code, _, errors = command(compiler, "-std=c11", example, "-o", program, *static, *link_flags(), env=env)
+        tool.check(f"the example {name}.c links the static library", code == 0, errors)
+        code, out, errors = command(program)
+        tool.check(f"the example {name}.c runs with it", code == 0 and out == expected, out + errors)
     code, out, errors = command(prefix / "bin" / "tessera", "run", tool.ROOT / "examples" / "edges.tess", "random:1:20x30", "-o",
                                 pathlib.Path(place) / "e.npy")
     tool.check("the installed tool runs", code == 0, errors)

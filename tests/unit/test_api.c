@@ -102,6 +102,38 @@ static void refuse(tess_status status, tess_status wanted, const tess_args *a, c
         fail_msg("'%s' does not mention '%s'", tess_args_error(a), word);
 }
 
+/* The sentence is about the last call: none stays behind one that succeeded, or that fails for another reason. */
+static void test_sentences_are_of_the_last_call(void **state)
+{
+    (void)state;
+    tess_program *p = compile(scale_text, TESS_TARGET_INTERP),
+                 *other = compile(scale_text, TESS_TARGET_INTERP);
+    tess_args *a = args_of(p);
+    float in[3] = { 1, 2, 3 };
+    int64_t shape[2] = { 1, 3 };
+    DLTensor t = tensor(in, shape, 2);
+    refuse(tess_args_scalar(a, "m", 1), TESS_ERROR_ARGUMENT, a, "'m'");
+    refuse(tess_args_image(a, "a", &t), TESS_OK, a, "");
+    assert_string_equal(tess_args_error(a), "");
+    refuse(tess_args_scalar(a, "n", 11), TESS_ERROR_ARGUMENT, a, "1..9");
+    refuse(tess_args_image(a, "a", NULL), TESS_ERROR_ARGUMENT, a, "no tensor for 'a'");
+    refuse(tess_args_output(a, 7, NULL), TESS_ERROR_ARGUMENT, a, "number 7");
+    refuse(tess_args_scalar(a, "n", 2), TESS_OK, a, "");
+    assert_string_equal(tess_args_error(a), "");
+    refuse(tess_run(other, a, NULL), TESS_ERROR_ARGUMENT, a, "another program");
+    assert_int_equal(tess_run(p, a, NULL), TESS_OK);
+    assert_string_equal(tess_args_error(a), "");
+    char *text = NULL;
+    assert_int_equal(tess_dump(p, NULL, "nowhere", &text, NULL), TESS_ERROR_ARGUMENT);
+    assert_non_null(strstr(tess_program_error(p), "nowhere"));
+    assert_int_equal(tess_dump(p, NULL, "graph", &text, NULL), TESS_OK);
+    assert_string_equal(tess_program_error(p), "");
+    tess_text_free(text);
+    tess_args_free(a);
+    tess_program_free(p);
+    tess_program_free(other);
+}
+
 /* A result that overlaps itself would be written by several threads; an input may. */
 static void test_memory_that_overlaps_itself(void **state)
 {
@@ -411,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_run_with_strided_rows),
         cmocka_unit_test(test_memory_that_overlaps_itself),
+        cmocka_unit_test(test_sentences_are_of_the_last_call),
         cmocka_unit_test(test_memory_off_its_elements),
         cmocka_unit_test(test_library_owned_results),
         cmocka_unit_test(test_runs_keep_their_memory),
