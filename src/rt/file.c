@@ -28,8 +28,8 @@ static bool no_memory(Failure *f)
 
 static bool fail_errno(Failure *f, const char *what, const char *path, int error)
 {
-    return tessi_failf(f, TESS_ERROR_FILE, "cannot %s '%.*s': %s", what, PATH_SHOWN, path,
-                       strerror(error));
+    return tessi_failf(f, error == ENOMEM ? TESS_ERROR_MEMORY : TESS_ERROR_FILE,
+                       "cannot %s '%.*s': %s", what, PATH_SHOWN, path, strerror(error));
 }
 
 /* ---- Reading ---- */

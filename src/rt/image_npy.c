@@ -307,18 +307,13 @@ static bool choose_page(ImageDecode *d, Header *h, size_t element, Failure *f)
 
 /* ---- Structured types ---- */
 
-static const NpyField *find_field(const Header *h, const RtRecord *want, int k, Failure *f)
+/* What the pixels have instead of the field that is wanted. */
+static bool fail_field(const Header *h, const char *name, Failure *f)
 {
-    const char *name = want->field[k].name;
     RtBytes names = { 0 };
-    if (!*name && h->n_fields == 1)
-        return &h->field[0];
-    for (int i = 0; i < h->n_fields; i++) {
-        const NpyField *field = &h->field[i];
-        if (*name && strlen(name) == field->n_name && memcmp(name, field->name, field->n_name) == 0)
-            return field;
-        tessi_bytes_addf(&names, "%s'%.*s'", i ? ", " : "", (int)field->n_name, field->name);
-    }
+    for (int i = 0; i < h->n_fields; i++)
+        tessi_bytes_addf(&names, "%s'%.*s'", i ? ", " : "", (int)h->field[i].n_name,
+                         h->field[i].name);
     tessi_bytes_add(&names, "", 1);
     const char *have = names.failed ? "others" : (const char *)names.at;
     if (*name)
@@ -329,6 +324,20 @@ static const NpyField *find_field(const Header *h, const RtRecord *want, int k, 
                     "its pixels have %d fields (%.200s), and one value a pixel is needed",
                     h->n_fields, have);
     tessi_bytes_dispose(&names);
+    return false;
+}
+
+static const NpyField *find_field(const Header *h, const RtRecord *want, int k, Failure *f)
+{
+    const char *name = want->field[k].name;
+    if (!*name && h->n_fields == 1)
+        return &h->field[0];
+    for (int i = 0; i < h->n_fields; i++) {
+        const NpyField *field = &h->field[i];
+        if (*name && strlen(name) == field->n_name && memcmp(name, field->name, field->n_name) == 0)
+            return field;
+    }
+    fail_field(h, name, f);
     return NULL;
 }
 

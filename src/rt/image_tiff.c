@@ -30,6 +30,7 @@ bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f)
 
 #else
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,8 @@ static tmsize_t on_write(thandle_t handle, void *from, tmsize_t n)
     TiffFile *t = handle;
     if (!t->out || n <= 0)
         return 0;
+    if (!from) /* so it writes arrays for which it got no memory */
+        t->out->error = ENOMEM;
     tessi_output_add(t->out, from, (size_t)n);
     return t->out->error ? 0 : n;
 }
@@ -374,7 +377,8 @@ static bool count_pages(TIFF *tiff, const TiffFile *file, int64_t *pages, bool *
     } while (TIFFReadDirectory(tiff));
     *all = *pages == 0;
     *pages = *all ? n : *pages;
-    return TIFFLastDirectory(tiff) || fail_tiff(file, f);
+    /* Behind a last directory that could not be read is none as well. */
+    return (TIFFLastDirectory(tiff) && !*file->message) || fail_tiff(file, f);
 }
 
 static bool next_page(TIFF *tiff, bool all)

@@ -279,6 +279,51 @@ static void test_bombs(void **state)
     tessi_image_dispose(&image);
 }
 
+/* The same bits in strips, in tiles and as a fax; a picture of three planes in two forms. */
+static void test_forms_agree(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = { { "fax4.tif", "bits_tiled.tif" },
+                                            { "planar_strips.tif", "planar_lzw.tif" } };
+    for (size_t i = 0; i < 2; i++) {
+        RtImage image[2];
+        bool ok = true;
+        for (int k = 0; k < 2; k++) {
+            char *path = tessi_path_join(TESSERA_SOURCE_DIR "/tests/data/images", pairs[i][k]);
+            RtRequest want = { .dtype = TYPE_F32, .ndim = 2 };
+            ok = tessi_image_read(path, &want, &image[k], NULL) && ok;
+            free(path);
+        }
+        if (ok && memcmp(image[0].data, image[1].data, image[0].bytes) != 0)
+            fail_msg("%s and %s differ", pairs[i][0], pairs[i][1]);
+        for (size_t at = 0; ok && i == 0 && at < 60;
+             at++) { /* bytes 0, 1, 2 and so on of 3 a row */
+            const unsigned byte = (unsigned)(at / 20 * 3 + at % 20 / 8);
+            const bool bit = byte >> (7 - at % 20 % 8) & 1;
+            assert_true(((float *)image[0].data)[at] == (bit ? 255.0f : 0.0f));
+        }
+        tessi_image_dispose(&image[0]);
+        tessi_image_dispose(&image[1]);
+    }
+}
+
+static void test_animations(void **state)
+{
+    (void)state;
+    char *path = tessi_path_join(TESSERA_SOURCE_DIR "/tests/fuzz/corpus/image", "animated.png");
+    RtImage image;
+    Failure f = { 0 };
+    if (!read_image(path, &image, &f) && !strstr(f.text, "made without")) {
+        assert_non_null(strstr(f.text, "animation of 2 pages"));
+        RtRequest first = { .dtype = N_TYPES, .page = 1 }, second = { .dtype = N_TYPES, .page = 2 };
+        assert_true(tessi_image_read(path, &first, &image, &f));
+        assert_memory_equal(image.data, "ab", 2);
+        tessi_image_dispose(&image);
+        assert_false(tessi_image_read(path, &second, &image, &f));
+    }
+    free(path);
+}
+
 static void test_files_of_others(void **state)
 {
     (void)state;
@@ -297,6 +342,10 @@ static void test_files_of_others(void **state)
         { "tiled_planar.tif", TYPE_U16, 20, 33, 3, 0, 20 * 33 * 3 - 1 },
         { "big_endian_deflate.tif", TYPE_F32, 3, 4, 1, 0, 5.5 },
         { "white_is_zero.tif", TYPE_U8, 1, 2, 1, 255, 155 },
+        { "fax4.tif", TYPE_U8, 3, 20, 1, 0, 0 },
+        { "bits_tiled.tif", TYPE_U8, 3, 20, 1, 0, 0 },
+        { "planar_strips.tif", TYPE_U8, 7, 5, 3, 0, 104 },
+        { "planar_lzw.tif", TYPE_U8, 7, 5, 3, 0, 104 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *path = tessi_path_join(TESSERA_SOURCE_DIR "/tests/data/images", cases[i].name);
@@ -339,6 +388,8 @@ int main(void)
         cmocka_unit_test(test_damaged_tiff),
         cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_files_of_others),
+        cmocka_unit_test(test_forms_agree),
+        cmocka_unit_test(test_animations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
