@@ -252,7 +252,7 @@ static const GraphCase CASES[] = {
       "stage f[N] int32 = X@[-1]:clamp + X@[2]:clamp\n"
       "stage output[N] int32\n"
       "  piece [0] step [1] count [N] = X\n"
-      "  piece [1] step [1] count [N - 3] = f@[1]\n"
+      "  piece [1] step [1] count [max(0, N - 3)] = f@[1]\n"
       "output output[N] int32 = output\n" },
 };
 
