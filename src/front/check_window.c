@@ -103,9 +103,9 @@ static TExpr *combined(Checker *c, Reduction r, bool is_mean, TExpr *body)
     }
     if (r == REDUCE_MEDIAN) /* also of constants left to the graph, which knows how to sort */
         body = tessi_check_concrete(c, body);
-    if (body->type.kind == TT_SCALAR && body->type.scalar == TYPE_F16)
-        return tessi_check_convert(c, body, tessi_tt_scalar(TYPE_F32));
-    return body;
+    TExpr *two[] = { body, body }; /* halves are computed as floats, in the fields of pixels too */
+    TExpr *one = tessi_check_apply(c, body->span, RULE_KEEP, OP_MIN, two, 2);
+    return tessi_check_convert(c, body, one->type);
 }
 
 static TExpr *window_expr(Checker *c, const AstExpr *e, TWindow *w, TExpr *body, Reduction r,

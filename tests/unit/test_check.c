@@ -151,6 +151,8 @@ static void test_structs(void **state)
         { "X + 1", "struct p{int32 a, float b}" },
         { "X / 2.0", "struct p{float a, float b}" },
         { "max(X, X)", "struct p" },
+        { "median(i = 0..2 : X@[i])", "struct p" },
+        { "median(i = 0..2 : cast<float16>(X@[i]))", "struct p{float a, float b}" },
         { "X > 3", "struct p{bool a, bool b}" },
         { "cast<uint8>(X)", "struct p{uint8 a, uint8 b}" },
         { "sat<p>(X * 2)", "struct p" },
