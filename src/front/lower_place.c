@@ -70,7 +70,7 @@ static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
     p->offset[d] = lo;
     if (!part->image) {
         SizeId end = tessi_size_add(g, tessi_lower_size_expr(l, part->hi[d]), one);
-        p->count[d] = tessi_size_sub(g, end, lo);
+        p->count[d] = at_least_zero(g, tessi_size_sub(g, end, lo));
         out->extent[d] = end;
         return;
     }
@@ -86,7 +86,9 @@ static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
         return;
     if (part->scaled)
         drop_outside(part->offset[d], part->step[d], &first, &missing);
-    p->count[d] = at_least_zero(g, tessi_size_sub(g, n, tessi_size_const(g, first + missing)));
+    p->count[d] = n; /* there are points, but for those that are left out */
+    if (first + missing)
+        p->count[d] = at_least_zero(g, tessi_size_sub(g, n, tessi_size_const(g, first + missing)));
     out->add[own] = tessi_size_const(g, first);
     if (part->scaled) {
         p->step[d] = part->step[d];
