@@ -5,70 +5,12 @@
 
 /* ---- Public names ------------------------------------------------------------------------------------------------------- */
 
-/* Functions of the C library that generated files can see: a public function must not take their names. Those of math.h also
- * exist with f and l behind them. */
-static bool is_library_function(const char *name)
-{
-    static const char library[] =
-        " abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch bcmp "
-        "bcopy bzero calloc cbrt ceil"
-        " copysign cos cosh ctermid cuserid div drand48 drem erand48 erf erfc exp exp10 exp2 expm1 "
-        "fabs fclose fdim feof"
-        " ferror fflush ffs fgetc fgets finite floor fma fmax fmin fmod fopen fputc fputs fread "
-        "freopen frexp fscanf fseek"
-        " fsetpos ftell fwrite gamma getc getchar getenv getline gets getw hypot ilogb index isinf "
-        "isnan j0 j1 jn jrand48"
-        " l64a labs ldexp ldiv lgamma llabs lldiv llrint llround log log10 log1p log2 logb lrand48 "
-        "lrint lround mblen"
-        " mbstowcs mbtowc memccpy memchr memmem memmove mempcpy mktemp modf mrand48 nan nearbyint "
-        "nextafter nexttoward"
-        " nrand48 pclose perror popen pow pow10 putc putchar putenv puts putw qsort quick_exit "
-        "rand random realloc realpath"
-        " remainder remove remquo rename rewind rindex rint round scalb scalbln scalbn scanf "
-        "setbuf setenv setstate"
-        " setvbuf significand sin sincos sinh snprintf sprintf sqrt srand srandom sscanf strcat "
-        "strchr strcmp strcoll"
-        " strcpy strcspn strdup strerror strlen strncat strncmp strncpy strpbrk strrchr strsep "
-        "strsignal strspn strstr"
-        " strtod strtof strtok strtol strtold strtoll strtoul strtoull strxfrm system tan tanh "
-        "tempnam tgamma tmpfile"
-        " tmpnam trunc ungetc unsetenv valloc vprintf vscanf wcstombs wctomb y0 y1 yn a64l accept "
-        "access alarm bind brk"
-        " chdir chmod chown clock clone close connect creat dup dup2 environ exec fork fstat "
-        "ftruncate getcwd getpid"
-        " ioctl kill link listen lseek lstat mkdir mmap mount mprotect munmap nice open pause pipe "
-        "poll raise read readv"
-        " recv rmdir sbrk select send shutdown signal sleep socket splice stat sync tee time times "
-        "truncate umask"
-        " unlink usleep utime vfork wait wait4 waitpid write writev at_quick_exit clearerr dprintf "
-        "fgetpos fprintf fsetpos vdprintf vfprintf vfscanf vsnprintf vsprintf vsscanf ";
-    size_t n = strlen(name);
-    for (int suffix = 0; suffix <= 1; suffix++) {
-        if (suffix && (n < 2 || (name[n - 1] != 'f' && name[n - 1] != 'l')))
-            continue;
-        for (const char *at = library; (at = strstr(at, " ")) && at[1]; at++)
-            if (strcspn(at + 1, " ") == n - (size_t)suffix
-                && strncmp(at + 1, name, n - (size_t)suffix) == 0)
-                return true;
-    }
-    return false;
-}
-
-/* Functions of OpenCL and of the CUDA runtime: clFinish, cudaMalloc. */
-static bool is_device_function(const char *name)
-{
-    const size_t prefix = strncmp(name, "cuda", 4) == 0 ? 4 : strncmp(name, "cl", 2) == 0 ? 2 : 0;
-    return prefix && name[prefix] >= 'A' && name[prefix] <= 'Z';
-}
-
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
 {
     CNames names;
-    tessi_c_names_init(&names, a);
+    tessi_c_names_init(&names, C_IN_C, a);
     const char *name = tessi_c_name(&names, p->name);
-    return is_library_function(name) || is_device_function(name)
-               ? tessi_sprintf(a, "%s_program", name)
-               : name;
+    return tessi_c_is_public(name) ? tessi_sprintf(a, "%s_program", name) : name;
 }
 
 /* ---- Documentation ---------------------------------------------------------------------------------------------------------- */
@@ -299,7 +241,7 @@ static void entry(CWriter *w)
 static void begin(CWriter *w, const LoopProgram *p, CNames *names, Text *out)
 {
     const char *name = tessi_emit_c_name(p, out->arena);
-    tessi_c_names_init(names, out->arena);
+    tessi_c_names_init(names, C_IN_C, out->arena);
     name = tessi_c_name(names, name);
     tessi_c_name(names, tessi_sprintf(out->arena, "%s_entry", name));
     tessi_c_writer_init(w, p, name, names, out);

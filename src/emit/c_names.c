@@ -1,230 +1,153 @@
-/* Names in generated C: legal, no words of C or C++, nothing the headers or the prelude define, and unique in their scope. */
-#include <stdlib.h>
+/* Names in generated text: legal, nothing that means something there (reserved.def), and unique in their scope. */
 #include <string.h>
 
 #include "emit/c_private.h"
 
-/* Sorted. Words of C and C++, macros and functions of the headers that generated files include and use. */
-static const char *const taken_words[] = {
-    "BIG_ENDIAN",
-    "BUFSIZ",
-    "BYTE_ORDER",
-    "EOF",
-    "I",
-    "LITTLE_ENDIAN",
-    "L_ctermid",
-    "L_cuserid",
-    "L_tmpnam",
-    "MAXFLOAT",
-    "NAN",
-    "NFDBITS",
-    "NULL",
-    "PDP_ENDIAN",
-    "P_tmpdir",
-    "WCONTINUED",
-    "WEXITED",
-    "WEXITSTATUS",
-    "WIFCONTINUED",
-    "WIFEXITED",
-    "WIFSIGNALED",
-    "WIFSTOPPED",
-    "WNOHANG",
-    "WNOWAIT",
-    "WSTOPPED",
-    "WSTOPSIG",
-    "WTERMSIG",
-    "WUNTRACED",
-    "abort",
-    "alignas",
-    "aligned_alloc",
-    "alignof",
-    "alloca",
-    "and",
-    "and_eq",
-    "asm",
-    "assert",
-    "auto",
-    "be16toh",
-    "be32toh",
-    "be64toh",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "complex",
-    "concept",
-    "const",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "errno",
-    "exit",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "fpclassify",
-    "free",
-    "friend",
-    "goto",
-    "htobe16",
-    "htobe32",
-    "htobe64",
-    "htole16",
-    "htole32",
-    "htole64",
-    "i386",
-    "if",
-    "imaginary",
-    "inline",
-    "int",
-    "iscanonical",
-    "iseqsig",
-    "isfinite",
-    "isgreater",
-    "isgreaterequal",
-    "isinf",
-    "isless",
-    "islessequal",
-    "islessgreater",
-    "isnan",
-    "isnormal",
-    "issignaling",
-    "issubnormal",
-    "isunordered",
-    "iszero",
-    "le16toh",
-    "le32toh",
-    "le64toh",
-    "linux",
-    "long",
-    "main",
-    "malloc",
-    "math_errhandling",
-    "memcmp",
-    "memcpy",
-    "memset",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "noreturn",
-    "not",
-    "not_eq",
-    "nullptr",
-    "offsetof",
-    "operator",
-    "or",
-    "or_eq",
-    "printf",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "restrict",
-    "return",
-    "short",
-    "signbit",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "stderr",
-    "stdin",
-    "stdout",
-    "strdupa",
-    "strndupa",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "typeof_unqual",
-    "union",
-    "unix",
-    "unsigned",
-    "using",
-    "va_arg",
-    "va_copy",
-    "va_end",
-    "va_start",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
+/* ---- Reserved names ------------------------------------------------------------------------------------------------------ */
+
+typedef enum Kind { EXACTLY, NUMBERED, BEGINNING, ENDING, BEFORE_CAPITAL } Kind;
+typedef struct Reserved {
+    Kind kind;
+    CTexts texts;
+    const char *names;   /* separated by blanks */
+    const char *numbers; /* NUMBERED: likewise */
+} Reserved;
+
+static const Reserved reserved[] = {
+#define WORDS(text, names)          { EXACTLY, C_IN_##text, names, "" },
+#define TYPES(text, names, numbers) { NUMBERED, C_IN_##text, names, numbers },
+#define BEGINNINGS(text, names)     { BEGINNING, C_IN_##text, names, "" },
+#define ENDINGS(text, names)        { ENDING, C_IN_##text, names, "" },
+#define CAPITALS(text, names)       { BEFORE_CAPITAL, C_IN_##text, names, "" },
+#include "emit/reserved.def"
 };
+enum { N_RESERVED = sizeof reserved / sizeof *reserved };
 
-static int compare_words(const void *a, const void *b)
+/* The next word of a list, whose length is *n; NULL at its end. */
+static const char *next_word(const char **list, size_t *n)
 {
-    return strcmp(a, *(const char *const *)b);
+    const char *word = *list + strspn(*list, " ");
+    *n = strcspn(word, " ");
+    *list = word + *n;
+    return *n ? word : NULL;
 }
 
-static bool ends_with(const char *s, const char *end)
+static bool in_list(const char *list, const char *name, size_t length)
 {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-static bool is_taken(const char *name)
-{
-    if (bsearch(name, taken_words, sizeof taken_words / sizeof *taken_words, sizeof *taken_words,
-                compare_words))
-        return true;
-    static const char *const beginnings[] = { "tess_",    "TESS",    "omp_",  "KMP_",
-                                              "M_",       "FP_",     "FD_",   "EXIT_",
-                                              "MATH_ERR", "RENAME_", "SEEK_", "SNAN" };
-    static const char *const ends[] = { "_t",      "_MAX",    "_MIN",    "_WIDTH",  "INT8_C",
-                                        "INT16_C", "INT32_C", "INT64_C", "INTMAX_C" };
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+    size_t n;
+    for (const char *word; (word = next_word(&list, &n));)
+        if (n == length && memcmp(word, name, n) == 0)
             return true;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i]))
-            return true;
-    return strstr(name, "INFINITY") || strstr(name, "HUGE_VAL");
+    return false;
 }
+
+static bool is_numbered(const Reserved *r, const char *name)
+{
+    const size_t n = strcspn(name, "0123456789");
+    return name[n] && in_list(r->names, name, n) && in_list(r->numbers, name + n, strlen(name + n));
+}
+
+/* What begins or ends a reserved name stands in `r`; words are looked up elsewhere. */
+static bool has_pattern(const Reserved *r, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *list = r->names, *word;
+    size_t n;
+    if (r->kind == NUMBERED)
+        return is_numbered(r, name);
+    while (r->kind != EXACTLY && (word = next_word(&list, &n))) {
+        const char *at = r->kind == ENDING ? name + length - n : name;
+        if (n > length || memcmp(word, at, n) != 0)
+            continue;
+        if (r->kind != BEFORE_CAPITAL || (name[n] >= 'A' && name[n] <= 'Z'))
+            return true;
+    }
+    return false;
+}
+
+bool tessi_c_is_public(const char *name)
+{
+    const size_t n = strlen(name);
+    const bool suffixed = n > 1 && (name[n - 1] == 'f' || name[n - 1] == 'l');
+    for (int i = 0; i < N_RESERVED; i++) {
+        const Reserved *r = &reserved[i];
+        if (r->kind == BEFORE_CAPITAL && has_pattern(r, name))
+            return true;
+        if (r->kind == EXACTLY && r->texts == C_IN_PUBLIC
+            && (in_list(r->names, name, n) || (suffixed && in_list(r->names, name, n - 1))))
+            return true;
+    }
+    return false;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Query {
+    const CNames *names;
+    const char *name;
+    size_t n;
+} Query;
+
+static bool same_entry(void *user, uint32_t id)
+{
+    const Query *q = user;
+    const char *known = q->names->entries.at[id].name;
+    return strlen(known) == q->n && memcmp(known, q->name, q->n) == 0;
+}
+
+static uint32_t find_entry(const CNames *names, const char *name, size_t n, uint64_t hash)
+{
+    return tessi_idmap_find(&names->map, hash, same_entry, &(Query){ names, name, n });
+}
+
+static uint32_t entry_of(CNames *names, const char *name, size_t n)
+{
+    const uint64_t h = tessi_hash_bytes(0, name, n);
+    uint32_t id = find_entry(names, name, n, h);
+    if (!id) {
+        const CNameEntry fresh = { .name = tessi_strndup(names->arena, name, n), .next = 2 };
+        VEC_PUSH(names->arena, &names->entries, fresh);
+        id = names->entries.n - 1;
+        tessi_idmap_add(names->arena, &names->map, h, id);
+    }
+    return id;
+}
+
+void tessi_c_names_init(CNames *names, CTexts texts, Arena *a)
+{
+    memset(names, 0, sizeof *names);
+    names->arena = a;
+    names->texts = texts;
+    VEC_PUSH(a, &names->entries, (CNameEntry){ 0 });
+    for (int i = 0; i < N_RESERVED; i++) {
+        const char *list = reserved[i].names, *word;
+        size_t n;
+        if (reserved[i].kind != EXACTLY || !(reserved[i].texts & texts))
+            continue;
+        while ((word = next_word(&list, &n))) {
+            const uint32_t id = entry_of(names, word, n);
+            names->entries.at[id].is_reserved = true;
+        }
+    }
+}
+
+static bool is_taken(const CNames *names, const char *name)
+{
+    const size_t n = strlen(name);
+    const uint32_t id = find_entry(names, name, n, tessi_hash_bytes(0, name, n));
+    bool taken = id && names->entries.at[id].is_reserved;
+    for (int i = 0; i < N_RESERVED && !taken; i++)
+        taken = reserved[i].texts & names->texts && has_pattern(&reserved[i], name);
+    return taken;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------------------------------------- */
 
 /* Letters, digits and underscores stay; runs of anything else become one underscore, but not at the ends. */
-static const char *legal(Arena *a, const char *wanted)
+static const char *legal(const CNames *names, const char *wanted)
 {
     Text t;
-    tessi_text_init(&t, a);
+    tessi_text_init(&t, names->arena);
     bool gap = false;
     for (const char *c = wanted ? wanted : ""; *c; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
@@ -241,52 +164,24 @@ static const char *legal(Arena *a, const char *wanted)
     }
     if (!t.n)
         tessi_text_add(&t, "v");
-    if (is_taken(tessi_text_str(&t)))
+    if (is_taken(names, tessi_text_str(&t)))
         tessi_text_add(&t,
                        strncmp(t.at, "tess", 4) == 0 || strncmp(t.at, "TESS", 4) == 0 ? "" : "_");
     const char *name = tessi_text_str(&t);
-    return is_taken(name) ? tessi_sprintf(a, "v_%s", name) : name;
-}
-
-void tessi_c_names_init(CNames *names, Arena *a)
-{
-    memset(names, 0, sizeof *names);
-    names->arena = a;
-    VEC_PUSH(a, &names->entries, (CNameEntry){ 0 });
-}
-
-typedef struct Query {
-    const CNames *names;
-    const char *name;
-} Query;
-
-static bool same_entry(void *user, uint32_t id)
-{
-    const Query *q = user;
-    return tessi_streq(q->names->entries.at[id].name, q->name);
-}
-
-static uint32_t entry_of(CNames *names, const char *name)
-{
-    uint64_t h = tessi_hash_bytes(0, name, strlen(name));
-    uint32_t id = tessi_idmap_find(&names->map, h, same_entry, &(Query){ names, name });
-    if (!id) {
-        VEC_PUSH(names->arena, &names->entries, ((CNameEntry){ name, false, 2 }));
-        id = names->entries.n - 1;
-        tessi_idmap_add(names->arena, &names->map, h, id);
-    }
-    return id;
+    return is_taken(names, name) ? tessi_sprintf(names->arena, "v_%s", name) : name;
 }
 
 const char *tessi_c_name(CNames *names, const char *wanted)
 {
-    uint32_t base = entry_of(names, legal(names->arena, wanted)), id = base;
+    const char *name = legal(names, wanted);
+    const uint32_t base = entry_of(names, name, strlen(name));
+    uint32_t id = base;
     CNameUse use = { .base = base, .base_next = names->entries.at[base].next };
     while (names->entries.at[id].in_scope) {
         uint32_t number = names->entries.at[base].next++;
         const char *numbered =
             tessi_sprintf(names->arena, "%s_%u", names->entries.at[base].name, number);
-        id = entry_of(names, numbered);
+        id = entry_of(names, numbered, strlen(numbered));
     }
     use.entry = id;
     names->entries.at[id].in_scope = true;

@@ -6,9 +6,16 @@
 #include "loop/loop_layout.h"
 
 /* ---- c_names.c: legal C names, unique among those in scope ------------------------------------------------------------ */
+/* Texts with reserved names of their own, as flags. */
+typedef enum CTexts {
+    C_IN_C = 1, /* in all of them */
+    C_IN_CUDA = 2,
+    C_IN_OPENCL = 4,
+    C_IN_PUBLIC = 8
+} CTexts;
 typedef struct CNameEntry {
     const char *name;
-    bool in_scope;
+    bool in_scope, is_reserved;
     uint32_t next; /* the number to try next when the name is wanted again */
 } CNameEntry;
 typedef struct CNameUse {
@@ -16,11 +23,15 @@ typedef struct CNameUse {
 } CNameUse;
 typedef struct CNames {
     Arena *arena;
+    CTexts texts;
     VEC(CNameEntry) entries; /* at[0] unused */
     IdMap map;
     VEC(CNameUse) uses; /* the names in scope, in the order they came */
 } CNames;
-void tessi_c_names_init(CNames *names, Arena *a);
+/* `texts`: where the names are to stand. */
+void tessi_c_names_init(CNames *names, CTexts texts, Arena *a);
+/* A function that other files see must not be called so. */
+bool tessi_c_is_public(const char *name);
 /* `wanted` made legal; a number is added when it is taken. In scope until tessi_c_names_leave to an earlier mark. */
 const char *tessi_c_name(CNames *names, const char *wanted);
 uint32_t tessi_c_names_mark(const CNames *names);

@@ -163,18 +163,18 @@ static void if_well(GpuHost *h, const char *statement)
 }
 
 /* Image k on the device, as it is on the host. */
-static void copy_to_device(GpuHost *h, uint32_t k, const char *copy)
+static void copy_to_device(GpuHost *h, uint32_t k, const char *copy, const char *bytes)
 {
     CWriter *w = h->w;
     const CImage *im = tessi_gpu_host_image(h, k);
     const char *element = element_of(im);
-    tessi_c_line(w, "const size_t %s_bytes = (size_t)(%s) * sizeof(%s);", copy,
+    tessi_c_line(w, "const size_t %s = (size_t)(%s) * sizeof(%s);", bytes,
                  tessi_gpu_host_extent(h, k), element);
     tessi_c_line(w, "%s *%s = NULL;", element, copy);
-    if_well(h, tessi_sprintf(w->arena, "%s = cudaMalloc((void **)&%s, %s_bytes);", h->error, copy,
-                             copy));
-    if_well(h, tessi_sprintf(w->arena, "%s = cudaMemcpy(%s, %s, %s_bytes, cudaMemcpyHostToDevice);",
-                             h->error, copy, im->name, copy));
+    if_well(h,
+            tessi_sprintf(w->arena, "%s = cudaMalloc((void **)&%s, %s);", h->error, copy, bytes));
+    if_well(h, tessi_sprintf(w->arena, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyHostToDevice);",
+                             h->error, copy, im->name, bytes));
 }
 
 static void call_launcher(GpuHost *h, const char *const *copy, const char *status)
@@ -199,13 +199,14 @@ static void on_host_body(GpuHost *h)
     const uint32_t n = w->p->inputs.n + w->p->outputs.n;
     const char *status = tessi_c_name(w->names, "status");
     const char **copy = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
+    const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     tessi_c_line(w, "cudaError_t %s = cudaSuccess;", h->error);
     tessi_c_line(w, "int %s = -1;", status);
     for (uint32_t k = 0; k < n; k++) {
         const char *name = tessi_gpu_host_image(h, k)->name;
         copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", name));
-        tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_bytes", copy[k]));
-        copy_to_device(h, k, copy[k]);
+        bytes[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_bytes", copy[k]));
+        copy_to_device(h, k, copy[k], bytes[k]);
     }
     tessi_c_line(w, "if (%s == cudaSuccess)", h->error);
     w->indent++;
@@ -213,9 +214,9 @@ static void on_host_body(GpuHost *h)
     w->indent--;
     for (uint32_t k = 0; k < n; k++) {
         if (k >= w->p->inputs.n)
-            if_well(h, tessi_sprintf(w->arena,
-                                     "%s = cudaMemcpy(%s, %s, %s_bytes, cudaMemcpyDeviceToHost);",
-                                     h->error, tessi_gpu_host_image(h, k)->name, copy[k], copy[k]));
+            if_well(h,
+                    tessi_sprintf(w->arena, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyDeviceToHost);",
+                                  h->error, tessi_gpu_host_image(h, k)->name, copy[k], bytes[k]));
         tessi_c_line(w, "cudaFree(%s);", copy[k]);
     }
     if_well(h, tessi_sprintf(w->arena, "return %s;", status));

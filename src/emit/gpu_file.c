@@ -95,37 +95,9 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     return true;
 }
 
-/* Words of the languages that are none of C. */
-void tessi_gpu_take_words(CNames *names)
+CTexts tessi_gpu_texts(GpuLanguage language)
 {
-    static const char *const words[] = {
-        /* OpenCL C */
-        "kernel", "global", "local", "constant", "private", "half", "uchar", "ushort", "uint",
-        "ulong", "quad", "complex", "imaginary", "event_t", "sampler_t", "image1d_t", "image2d_t",
-        "image3d_t", "read_only", "write_only", "read_write", "vec_step", "pipe", "as_float",
-        "as_uint", "as_double", "as_ulong", "barrier", "vload2", "vload4", "vstore2", "vstore4",
-        "atomic_add", "atom_add", "clamp", "degrees", "radians", "mix", "sign", "step",
-        "smoothstep", "cross", "dot", "distance", "length", "normalize", "select", "shuffle",
-        "shuffle2", "rotate", "popcount", "clz", "mad", "mad_hi", "mad_sat", "mad24", "mul24",
-        "mul_hi", "hadd", "rhadd", "upsample", "any", "all", "bitselect", "prefetch", "printf",
-        "wait_group_events", "cl_khr_fp64", "cl_mem_fence_flags", "M_E", "M_PI",
-        /* CUDA C++ */
-        "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "uint2", "uint3",
-        "uint4", "float1", "float2", "float3", "float4", "double1", "double2", "double3", "double4",
-        "int1", "int2", "int3", "int4", "char1", "char2", "char3", "char4", "uchar1", "uchar2",
-        "uchar3", "uchar4", "short1", "short2", "short3", "short4", "ushort1", "ushort2", "ushort3",
-        "ushort4", "long1", "long2", "long3", "long4", "ulong1", "ulong2", "ulong3", "ulong4",
-        "longlong1", "longlong2", "longlong3", "longlong4", "atomicAdd", "surfaceReference",
-        "textureReference", "cudaTextureType1D", "clock", "min", "max", "assert", "trap",
-        /* of launchers */
-        "cudaStream_t", "cudaError_t", "cudaSuccess", "cudaErrorMemoryAllocation",
-        "cudaMallocAsync", "cudaFreeAsync", "cudaMalloc", "cudaFree", "cudaMemcpy",
-        "cudaGetLastError", "cudaGetErrorString", "cl_mem", "cl_int", "cl_uint", "cl_long",
-        "cl_uchar", "cl_kernel", "cl_program", "cl_context", "cl_device_id", "cl_platform_id",
-        "cl_command_queue"
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        tessi_c_name(names, words[i]);
+    return language == GPU_CUDA ? C_IN_C | C_IN_CUDA : C_IN_C | C_IN_OPENCL;
 }
 
 static const char *file_name(CWriter *w, const char *wanted)
@@ -158,8 +130,7 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
     CNames names;
     CWriter w;
     GpuWriter gpu = { .language = language };
-    tessi_c_names_init(&names, a);
-    tessi_gpu_take_words(&names);
+    tessi_c_names_init(&names, tessi_gpu_texts(language), a);
     const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
     tessi_c_writer_init(&w, p, name, &names, out);
     w.gpu = &gpu;

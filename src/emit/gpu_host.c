@@ -14,6 +14,7 @@ static const char *file_name(const GpuHost *h, const char *wanted)
 void tessi_gpu_host_begin(GpuHost *h)
 {
     CWriter *w = h->w;
+    h->options = file_name(h, "options"); /* first: the header has it too, without the kernels */
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
         tessi_c_name(w->names, k->name);
     static const struct {
@@ -31,6 +32,7 @@ void tessi_gpu_host_begin(GpuHost *h)
     h->end = file_name(h, "end");
     h->launch = file_name(h, h->language == GPU_CUDA ? "grid" : "launch");
     h->on_host = file_name(h, "on_host");
+    h->open = file_name(h, "open");
     h->table = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
     VEC_FOREACH (const LBufferId, id, &h->module->temps)
         if (w->p->buffers.at[id->v].kind == LBUF_TABLE)

@@ -1,29 +1,31 @@
 /* The launcher of a .cl file: C with the API of OpenCL 1.2. */
 #include "emit/gpu_private.h"
 
-void tessi_gpu_opencl_options(const char *public_name, Text *out)
+void tessi_gpu_opencl_options(const GpuHost *h, Text *out)
 {
-    tessi_text_addf(out,
-                    "/* The options for clBuildProgram, which must be those of the launcher. */\n"
-                    "#if defined(TESS_WIDE_INDEX) && defined(TESS_ALIGNED_ROWS)\n"
-                    "#define %s_options \"%s -DTESS_WIDE_INDEX -DTESS_ALIGNED_ROWS\"\n"
-                    "#elif defined(TESS_WIDE_INDEX)\n"
-                    "#define %s_options \"%s -DTESS_WIDE_INDEX\"\n"
-                    "#elif defined(TESS_ALIGNED_ROWS)\n"
-                    "#define %s_options \"%s -DTESS_ALIGNED_ROWS\"\n"
-                    "#else\n"
-                    "#define %s_options \"%s\"\n"
-                    "#endif\n",
-                    public_name, tessi_emit_gpu_flags(GPU_OPENCL), public_name,
-                    tessi_emit_gpu_flags(GPU_OPENCL), public_name, tessi_emit_gpu_flags(GPU_OPENCL),
-                    public_name, tessi_emit_gpu_flags(GPU_OPENCL));
+    static const struct {
+        const char *condition, *promises;
+    } cases[] = {
+        { "#if defined(TESS_WIDE_INDEX) && defined(TESS_ALIGNED_ROWS)",
+          " -DTESS_WIDE_INDEX -DTESS_ALIGNED_ROWS" },
+        { "#elif defined(TESS_WIDE_INDEX)", " -DTESS_WIDE_INDEX" },
+        { "#elif defined(TESS_ALIGNED_ROWS)", " -DTESS_ALIGNED_ROWS" },
+        { "#else", "" },
+    };
+    tessi_text_add(out,
+                   "/* The options for clBuildProgram, which must be those of the launcher. */\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        tessi_text_addf(out, "%s\n#define %s \"%s%s\"\n", cases[i].condition, h->options,
+                        tessi_emit_gpu_flags(GPU_OPENCL), cases[i].promises);
+    tessi_text_add(out, "#endif\n");
 }
 
 /* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
 
-static const char *bytes_of(const GpuHost *h, LBufferId id)
+/* A name for the number of bytes of what is called `name`. */
+static const char *bytes_of(const GpuHost *h, const char *name)
 {
-    return tessi_sprintf(h->w->arena, "%s_bytes", h->w->buffer[id.v]);
+    return tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "%s_bytes", name));
 }
 
 static void define_temps(GpuHost *h)
@@ -32,10 +34,11 @@ static void define_temps(GpuHost *h)
     tessi_c_line(w, "cl_int %s = CL_SUCCESS;", h->error);
     if (!h->module->temps.n)
         return;
+    const char **bytes_name = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
         if (w->p->buffers.at[id->v].in_constant || h->table[id->v])
             w->buffer[id->v] = tessi_c_name(w->names, w->p->buffers.at[id->v].name);
-        const char *bytes = tessi_c_name(w->names, bytes_of(h, *id));
+        const char *bytes = bytes_name[id->v] = bytes_of(h, w->buffer[id->v]);
         tessi_text_addf(&w->line, "const size_t %s = ", bytes);
         tessi_gpu_host_end_of(h, *id, "0");
         tessi_text_add(&w->line, ";");
@@ -54,7 +57,7 @@ static void define_temps(GpuHost *h)
         tessi_c_line(w, "%*s%s = clCreateBuffer(%s, %s, %s, %s, &%s);", C_INDENT, "",
                      w->buffer[id->v], h->memory,
                      table ? "CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR" : "CL_MEM_READ_WRITE",
-                     bytes_of(h, *id), table ? table : "NULL", h->error);
+                     bytes_name[id->v], table ? table : "NULL", h->error);
     }
 }
 
@@ -249,9 +252,8 @@ void tessi_gpu_opencl_launcher(GpuHost *h)
 
 /* ---- For the self-test ------------------------------------------------------------------------------------------------------------ */
 
-static void open_function(const GpuHost *h, const char *open)
+static void open_function(const GpuHost *h)
 {
-    const char *name = h->w->public_name;
     tessi_text_addf(
         h->w->out,
         "\n#include <stdio.h>\n\n"
@@ -277,7 +279,7 @@ static void open_function(const GpuHost *h, const char *open)
         "    if (error == CL_SUCCESS)\n"
         "        *program = clCreateProgramWithSource(context, 1, &start, &bytes, &error);\n"
         "    if (error == CL_SUCCESS)\n"
-        "        error = clBuildProgram(*program, 1, &device, %s_options, NULL, NULL);\n"
+        "        error = clBuildProgram(*program, 1, &device, %s, NULL, NULL);\n"
         "    if (error == CL_BUILD_PROGRAM_FAILURE\n"
         "        && clGetProgramBuildInfo(*program, device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, "
         "log, NULL)\n"
@@ -287,7 +289,7 @@ static void open_function(const GpuHost *h, const char *open)
         "        fprintf(stderr, \"OpenCL: error %%d\\n\", (int)error);\n"
         "    return error;\n"
         "}\n",
-        open, name);
+        h->open, h->options);
 }
 
 static uint32_t unit_bytes(const CImage *im)
@@ -320,17 +322,18 @@ static void call_launcher(GpuHost *h, const char *const *copy, const char *statu
             tessi_sprintf(w->arena, "%s = %s(%s);", status, w->public_name, tessi_text_str(&call)));
 }
 
-static void on_host_body(GpuHost *h, const char *open)
+static void on_host_body(GpuHost *h)
 {
     CWriter *w = h->w;
     const uint32_t n = w->p->inputs.n + w->p->outputs.n;
     const char *status = tessi_c_name(w->names, "status");
     const char **copy = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
+    const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     tessi_c_line(w, "static cl_command_queue %s;", h->queue);
     tessi_c_line(w, "static cl_program %s;", h->program);
     tessi_c_line(w, "cl_context %s = NULL;", h->memory);
     tessi_c_line(w, "int %s = -1;", status);
-    tessi_c_line(w, "cl_int %s = %s ? CL_SUCCESS : %s(&%s, &%s);", h->error, h->program, open,
+    tessi_c_line(w, "cl_int %s = %s ? CL_SUCCESS : %s(&%s, &%s);", h->error, h->program, h->open,
                  h->queue, h->program);
     if_well(h,
             tessi_sprintf(
@@ -340,26 +343,27 @@ static void on_host_body(GpuHost *h, const char *open)
     for (uint32_t k = 0; k < n; k++) {
         const CImage *im = tessi_gpu_host_image(h, k);
         copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", im->name));
-        const char *bytes = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_bytes", copy[k]));
-        tessi_c_line(w, "const size_t %s = (size_t)(%s) * %u;", bytes, tessi_gpu_host_extent(h, k),
-                     unit_bytes(im));
+        bytes[k] = bytes_of(h, copy[k]);
+        tessi_c_line(w, "const size_t %s = (size_t)(%s) * %u;", bytes[k],
+                     tessi_gpu_host_extent(h, k), unit_bytes(im));
         tessi_c_line(w, "cl_mem %s = NULL;", copy[k]);
         if_well(h, tessi_sprintf(w->arena,
                                  "%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);",
-                                 copy[k], h->memory, bytes, h->error));
+                                 copy[k], h->memory, bytes[k], h->error));
         if_well(h, tessi_sprintf(
                        w->arena,
                        "%s = clEnqueueWriteBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
-                       h->error, h->queue, copy[k], bytes, im->name));
+                       h->error, h->queue, copy[k], bytes[k], im->name));
     }
     call_launcher(h, copy, status);
     for (uint32_t k = 0; k < n; k++) {
         if (k >= w->p->inputs.n)
-            if_well(h, tessi_sprintf(
-                           w->arena,
-                           "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s_bytes, %s, 0, NULL, "
-                           "NULL);",
-                           h->error, h->queue, copy[k], copy[k], tessi_gpu_host_image(h, k)->name));
+            if_well(h,
+                    tessi_sprintf(w->arena,
+                                  "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, "
+                                  "NULL);",
+                                  h->error, h->queue, copy[k], bytes[k],
+                                  tessi_gpu_host_image(h, k)->name));
         tessi_c_line(w, "if (%s)", copy[k]);
         tessi_c_line(w, "%*sclReleaseMemObject(%s);", C_INDENT, "", copy[k]);
     }
@@ -370,15 +374,14 @@ void tessi_gpu_opencl_on_host(GpuHost *h)
 {
     CWriter *w = h->w;
     tessi_gpu_host_function(h);
-    const char *open = tessi_sprintf(w->arena, "%s_open", h->on_host);
     tessi_text_add(w->out, "\n");
-    tessi_gpu_opencl_options(w->public_name, w->out);
-    open_function(h, open);
+    tessi_gpu_opencl_options(h, w->out);
+    open_function(h);
     tessi_text_add(w->out, "\n/* The same for images in memory of the host. */\n");
     const CParameters list = tessi_c_parameters(w, C_DECLARED);
     head(h, "static ", h->on_host, &list);
     w->indent++;
-    on_host_body(h, open);
+    on_host_body(h);
     w->indent--;
     tessi_text_add(w->out, "}\n");
 }

@@ -24,8 +24,8 @@ void tessi_gpu_begin(CWriter *w, const LFunction *kernel);
 void tessi_gpu_declare_shared(CWriter *w);
 
 /* ---- gpu_file.c ---- */
-/* Words that mean something in CUDA C++ or OpenCL C, or to launchers. */
-void tessi_gpu_take_words(CNames *names);
+/* Where the names of kernels and their launchers stand. */
+CTexts tessi_gpu_texts(GpuLanguage language);
 
 /* ---- gpu_params.c ---- */
 /* What the kernel that was just printed needs: its parameters as declared, and the same for launchers. */
@@ -42,7 +42,8 @@ typedef struct GpuHost {
     const LoopBound *bound; /* of indices; NULL: they need 64 bits in any case */
     CIndexFunctions functions;
     const char *index;                            /* the type of indices in kernels */
-    const char *end, *launch, *on_host;           /* functions of the file */
+    const char *end, *launch, *on_host, *open;    /* functions of the file */
+    const char *options;                          /* a macro */
     const char *queue, *program, *error, *memory; /* parameters and variables of the launcher */
     const char **table; /* by LBufferId: what such a table is called on the host */
 } GpuHost;
@@ -72,7 +73,7 @@ void tessi_gpu_cuda_launcher(GpuHost *h);
 void tessi_gpu_cuda_on_host(GpuHost *h);
 void tessi_gpu_opencl_launcher(GpuHost *h);
 void tessi_gpu_opencl_on_host(GpuHost *h);
-/* The options for clBuildProgram as a macro NAME_options. */
-void tessi_gpu_opencl_options(const char *public_name, Text *out);
+/* The options for clBuildProgram as a macro. */
+void tessi_gpu_opencl_options(const GpuHost *h, Text *out);
 
 #endif

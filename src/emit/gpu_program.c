@@ -123,8 +123,7 @@ void tessi_emit_gpu_program(const LoopProgram *p, GpuLanguage language, const Gp
     CNames names;
     CWriter w;
     GpuModule module;
-    tessi_c_names_init(&names, a);
-    tessi_gpu_take_words(&names);
+    tessi_c_names_init(&names, tessi_gpu_texts(language), a);
     const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
     LoopBound bound;
     const bool wide = !tessi_loop_index_bound(p, a, &bound);
@@ -147,8 +146,7 @@ void tessi_emit_gpu_header(const LoopProgram *p, GpuLanguage language, const Gpu
     CNames names;
     CWriter w;
     const GpuModule none = { 0 };
-    tessi_c_names_init(&names, a);
-    tessi_gpu_take_words(&names);
+    tessi_c_names_init(&names, tessi_gpu_texts(language), a);
     const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
     tessi_c_writer_init(&w, p, name, &names, out);
     GpuHost h = { .w = &w, .module = &none, .language = language };
@@ -166,7 +164,7 @@ void tessi_emit_gpu_header(const LoopProgram *p, GpuLanguage language, const Gpu
         tessi_text_add(out, "#include <cuda_runtime_api.h>\n\n");
     } else {
         tessi_text_addf(out, "%s\n", opencl_header);
-        tessi_gpu_opencl_options(name, out);
+        tessi_gpu_opencl_options(&h, out);
         tessi_text_add(out, "\n");
     }
     tessi_text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
