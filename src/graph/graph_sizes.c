@@ -186,6 +186,15 @@ static bool check_images(Binding *b)
     return true;
 }
 
+/* "M - 2 = 0", and of a number the number. */
+static const char *size_with_value(Binding *b, SizeId size, int64_t value)
+{
+    int64_t constant;
+    if (tessi_size_is_const(b->g, size, &constant))
+        return tessi_sprintf(b->scratch, "%lld", (long long)value);
+    return tessi_sprintf(b->scratch, "%s = %lld", size_text(b, size), (long long)value);
+}
+
 static bool check_stages(Binding *b)
 {
     const Graph *g = b->g;
@@ -199,10 +208,9 @@ static bool check_stages(Binding *b)
                                    "stage '%s' would be too large: its size is %s in dimension %u",
                                    s->name, size_text(b, s->size[d]), (unsigned)d);
             if (n < 1)
-                return tessi_failf(
-                    b->failure, TESS_ERROR_ARGUMENT,
-                    "stage '%s' would be empty: its size is %s = %lld in dimension %u", s->name,
-                    size_text(b, s->size[d]), (long long)n, (unsigned)d);
+                return tessi_failf(b->failure, TESS_ERROR_ARGUMENT,
+                                   "stage '%s' would be empty: its size is %s in dimension %u",
+                                   s->name, size_with_value(b, s->size[d], n), (unsigned)d);
             if (!tessi_mul_i64(bytes, n, &bytes) || bytes > max_stage_bytes)
                 return tessi_failf(b->failure, TESS_ERROR_ARGUMENT,
                                    "stage '%s' would be too large: it has more than %lld bytes",

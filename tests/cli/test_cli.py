@@ -303,6 +303,8 @@ def test_sizes_contradict(folder):
     tool.write_npy(folder / "small.npy", (2, 2), "<f4", [1, 2, 3, 4])
     one_sentence("sizes that contradict", run("run", folder / "two.tess", folder / "a.npy", folder / "small.npy", "-o",
                                               folder / "x.npy", "-o", folder / "y.npy"), ["'a'", "'b'"])
+    (folder / "empty.tess").write_text("parameter M, N;\nvector#2 float X[M, N];\nreturn X[M.., ..];\n")
+    one_sentence("an empty part", run("run", folder / "empty.tess", "ramp:3x4", "-o", folder / "x.npy"), ["its size is 0 in dimension 0"])
 
 
 def test_odd_values(folder):
