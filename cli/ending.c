@@ -2,12 +2,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
-static volatile sig_atomic_t asked; /* the signal that wants us to end; 0: none */
-static atomic_int held;             /* spans of work that must not be cut off */
+static volatile sig_atomic_t asked;    /* the signal that wants us to end; 0: none */
+static volatile sig_atomic_t asked_at; /* when, in seconds */
+static atomic_int held;                /* spans of work that must not be cut off */
 
 /* As if the signal had not been caught; the first process of a container has to do it itself. */
 static void end(int sig)
@@ -21,10 +23,15 @@ static void end(int sig)
     _exit(128 + sig);
 }
 
-/* The second time nothing is waited for. */
+/* Asked again a while later, nothing is waited for. Two at once are one: `timeout` sends to its child and to its group. */
 static void on_signal(int sig)
 {
-    const bool again = asked != 0;
+    enum { PATIENCE = 2 };
+    struct timespec now = { 0 };
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const bool again = asked && (sig_atomic_t)now.tv_sec - asked_at >= PATIENCE;
+    if (!asked)
+        asked_at = (sig_atomic_t)now.tv_sec;
     asked = sig;
     if (again || !atomic_load(&held))
         end(sig);

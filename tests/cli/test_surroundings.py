@@ -108,6 +108,7 @@ def interrupt(folder, name, words, sig, cache):
     found = wait_for((folder / "numbers").exists)
     during = [str(p) for p in place.rglob("*")]
     child.send_signal(sig)
+    child.send_signal(sig) # as `timeout` does
     _, err = child.communicate(timeout=100)
     check(f"{name}: it was compiling", found and any("of-the-compiler" in p for p in during), str(during))
     check(f"{name}: ended by the signal, silently", child.returncode == -sig and not err, f"{child.returncode}: {err}")
