@@ -68,7 +68,8 @@ static void print_help(void)
         "mask=weights.npy. Formats: PNG, JPEG,\n"
         "TIFF, PGM, PPM, PAM, PFM, NPY, by content for input and by suffix for output. For trying "
         "and timing:\n"
-        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are never rescaled.\n"
+        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are rescaled by --scale "
+        "alone.\n"
         "Exit status: 0 when all is done, 1 when something failed that was said, 2 when the "
         "command "
         "line makes no sense.\n");

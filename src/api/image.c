@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/gpu.h"
+#include "base/rounding.h"
 #include "rt/image.h"
 
 static tess_status say(const Failure *f, char *error, size_t error_size)
@@ -109,9 +110,11 @@ static tess_status read_image(const char *path, const RtRecord *record, RtReques
     for (int c = 0; record && c < record->n; c++)
         types[c] = record->field[c].type;
     request->record = record;
+    const Rounding before = tessi_round_to_nearest();
     bool ok = tessi_image_is_pseudo(path)
                   ? tessi_image_pseudo(path, types, record ? record->n : 1, &image, &f)
                   : tessi_image_read(path, request, &image, &f);
+    tessi_round_as(before);
     return ok ? give(&image, tensor, error, error_size) : say(&f, error, error_size);
 }
 
@@ -173,7 +176,10 @@ tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLTensor **t
         return TESS_ERROR_ARGUMENT;
     if (!image_of(from, 0, &image, &f))
         return say(&f, error, error_size);
-    if (tessi_image_convert(&image, type, &f))
+    const Rounding before = tessi_round_to_nearest();
+    const bool ok = tessi_image_convert(&image, type, &f);
+    tessi_round_as(before);
+    if (ok)
         return give(&image, tensor, error, error_size);
     tessi_image_dispose(&image);
     return say(&f, error, error_size);
@@ -188,7 +194,10 @@ tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, char *error
     Failure f = { 0 };
     if (!image_of(from, (int)from->shape[from->ndim - 1], &image, &f))
         return say(&f, error, error_size);
-    if (tessi_image_luma(&image, &f))
+    const Rounding before = tessi_round_to_nearest();
+    const bool ok = tessi_image_luma(&image, &f);
+    tessi_round_as(before);
+    if (ok)
         return give(&image, tensor, error, error_size);
     tessi_image_dispose(&image);
     return say(&f, error, error_size);
@@ -249,7 +258,9 @@ tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image
             || view.shape[view.ndim - 1] != (int64_t)tessi_record_bytes(&record))
             return TESS_ERROR_ARGUMENT;
     }
+    const Rounding before = tessi_round_to_nearest();
     ok = ok && tessi_image_write(path, &view, &store, &f);
+    tessi_round_as(before);
     s->doubt = (tess_doubt)store.doubt;
     s->converted = store.converted;
     s->stored = tessi_dl_type(store.stored);

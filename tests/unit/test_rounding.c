@@ -240,6 +240,59 @@ static void test_text(void **state)
     tess_text_free(dumped);
 }
 
+/* ---- Files --------------------------------------------------------------------------------------------------------------- */
+
+/* A picture, scaled, and doubles that are read as floats. */
+static void write_and_read(Mode *m)
+{
+    char folder[] = "/tmp/tess-rounding-XXXXXX", picture[64], array[64];
+    double values[4] = { 0.4, 1.1, 2.5, 250.6 };
+    int64_t shape[2] = { 2, 2 };
+    const DLTensor image = { .data = values,
+                             .device = { kDLCPU, 0 },
+                             .ndim = 2,
+                             .dtype = { kDLFloat, 64, 1 },
+                             .shape = shape };
+    const tess_info want = { .struct_size = sizeof want,
+                             .name = "a",
+                             .ndim = 2,
+                             .dtype = { kDLFloat, 32, 1 },
+                             .n_channels = 1 };
+    assert_non_null(mkdtemp(folder));
+    snprintf(picture, sizeof picture, "%s/a.pgm", folder);
+    snprintf(array, sizeof array, "%s/a.npy", folder);
+    DLTensor *t[2] = { NULL, NULL };
+    tess_image_store store;
+    tess_image_request request;
+    tess_image_store_init(&store);
+    tess_image_request_init(&request);
+    set(m);
+    const fenv_t before = setting();
+    tess_status status = tess_image_save(array, &image, &store, NULL, 0);
+    store.scale = 1;
+    status |= tess_image_save(picture, &image, &store, NULL, 0);
+    status |= tess_image_load(array, &want, &request, &t[0], NULL, 0);
+    status |= tess_image_load(picture, &want, &request, &t[1], NULL, 0);
+    const fenv_t after = setting();
+    fesetenv(FE_DFL_ENV);
+    assert_int_equal(status, TESS_OK);
+    assert_memory_equal(&before, &after, sizeof before);
+    const float as_float[4] = { 0.4f, 1.1f, 2.5f, 250.6f }, scaled[4] = { 0, 1, 2, 255 };
+    assert_memory_equal(t[0]->data, as_float, sizeof as_float);
+    assert_memory_equal(t[1]->data, scaled, sizeof scaled);
+    tess_image_free(t[0]);
+    tess_image_free(t[1]);
+    unlink(picture);
+    unlink(array);
+    rmdir(folder);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    for_modes(write_and_read);
+}
+
 /* ---- Ahead of time ------------------------------------------------------------------------------------------------------- */
 
 typedef int (*Built)(const float *a, ptrdiff_t stride, ptrdiff_t rows, ptrdiff_t cols, void *,
@@ -293,9 +346,8 @@ static void test_ahead_of_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compiled),
-        cmocka_unit_test(test_every_target),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_compiled),      cmocka_unit_test(test_every_target),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_files),
         cmocka_unit_test(test_ahead_of_time),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -286,7 +286,7 @@ static void test_records_read_back(void **state)
         for (int k = 0; k < n; k++) {
             memset(name[k], 'a' + k % 26, n == MANY ? LONG : 3);
             name[k][0] = (char)('A' + k / 26);
-            field[k] = (RtField){ name[k], k % TYPE_INDEX };
+            field[k] = (RtField){ name[k], (ScalarType)(k % TYPE_INDEX) };
             if (k + 1 < n)
                 continue;
             const RtRecord record = { n, field };
