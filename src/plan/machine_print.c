@@ -4,11 +4,12 @@
 const MachineKey *tessi_machine_key(int k)
 {
     static const MachineKey keys[N_MACHINE_KEYS] = {
-#define TEXT(key, standard) { #key, MACHINE_TEXT, offsetof(Machine, key), 0, 0, 0, 0 },
+#define TEXT(key, standard, words) \
+    { #key, MACHINE_TEXT, offsetof(Machine, key), 0, 0, 0, 0, words, sizeof standard == 1 },
 #define INT(key, standard, least, most) \
-    { #key, MACHINE_INT, offsetof(Machine, key), least, most, 0, 0 },
+    { #key, MACHINE_INT, offsetof(Machine, key), least, most, 0, 0, "", false },
 #define REAL(key, standard, least, most) \
-    { #key, MACHINE_REAL, offsetof(Machine, key), 0, 0, least, most },
+    { #key, MACHINE_REAL, offsetof(Machine, key), 0, 0, least, most, "", false },
 #include "plan/machine_keys.def"
 #undef TEXT
 #undef INT
@@ -20,7 +21,7 @@ const MachineKey *tessi_machine_key(int k)
 Machine *tessi_machine_default(Arena *a)
 {
     Machine *m = ARENA_NEW(a, Machine);
-#define TEXT(key, standard)              m->key = standard;
+#define TEXT(key, standard, words)       m->key = standard;
 #define INT(key, standard, least, most)  m->key = standard;
 #define REAL(key, standard, least, most) m->key = standard;
 #include "plan/machine_keys.def"

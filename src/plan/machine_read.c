@@ -106,14 +106,27 @@ static int key_by_name(MachineReader *r, Slice name)
     return -1;
 }
 
+static bool is_word_of(Slice s, const char *words)
+{
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        if (n == s.n && memcmp(at, s.at, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
 static bool set_value(MachineReader *r, const MachineKey *key, Slice value)
 {
     char *at = (char *)r->m + key->offset;
     const char *shown = tessi_strndup(r->arena, value.at, value.n > 40 ? 40 : value.n);
     switch (key->kind) {
     case MACHINE_TEXT: {
-        if (!value.n && key == tessi_machine_key(MACHINE_KEY_name))
-            return bad(r, "the name is empty");
+        if (!value.n && !key->may_be_empty)
+            return bad(r, "the %s is empty", key->name);
+        if (*key->words && !is_word_of(value, key->words))
+            return bad(r, "%s is one of the words %s, not '%s'", key->name, key->words, shown);
         const char *text = tessi_strndup(r->arena, value.at, value.n);
         memcpy(at, &text, sizeof text);
         return true;

@@ -11,9 +11,11 @@ typedef struct MachineKey {
     size_t offset; /* in Machine */
     int64_t least_int, most_int;
     double least, most;
+    const char *words; /* TEXT: those that it can be; "" = any */
+    bool may_be_empty;
 } MachineKey;
 enum {
-#define TEXT(key, standard)              MACHINE_KEY_##key,
+#define TEXT(key, standard, words)       MACHINE_KEY_##key,
 #define INT(key, standard, least, most)  MACHINE_KEY_##key,
 #define REAL(key, standard, least, most) MACHINE_KEY_##key,
 #include "plan/machine_keys.def"

@@ -13,7 +13,7 @@
 
 /* ---- Machines ---------------------------------------------------------------------------------------------------- */
 typedef struct Machine {
-#define TEXT(key, standard)              const char *key;
+#define TEXT(key, standard, words)       const char *key;
 #define INT(key, standard, least, most)  int64_t key;
 #define REAL(key, standard, least, most) double key;
 #include "plan/machine_keys.def"

@@ -4,6 +4,7 @@
 #include "rt/env.h"
 #include "rt/file.h"
 #include "rt/machine.h"
+#include "rt/machine_lines.h"
 #include "rt/machine_measure.h"
 
 #include <inttypes.h>
@@ -182,7 +183,7 @@ static MachineRates usual_rates(const Facts *f)
     size_t k = 0;
     while (k + 1 < sizeof usual / sizeof *usual && !tessi_streq(usual[k].isa, f->isa.name))
         k++;
-    double ghz = f->ghz > 0 ? f->ghz : 3, memory = 20 + 4.0 * f->cores;
+    double ghz = tessi_machine_is_clock(f->ghz) ? f->ghz : 3, memory = 20 + 4.0 * f->cores;
     memory = memory > 300 ? 300 : memory;
     return (MachineRates){ .ghz = f->ghz,
                            .l1_gbs = usual[k].l1_bytes * ghz,
@@ -197,16 +198,23 @@ static MachineRates usual_rates(const Facts *f)
 }
 
 /* To three digits: more would only differ from one measurement to the next. */
-static void add_rate(Text *out, const char *key, double x)
+static double to_three_digits(double x)
 {
     double unit = 1;
     if (!(x > 0) || x > 1e12)
-        return;
+        return 0;
     while (x / unit >= 1000)
         unit *= 10;
     while (x / unit < 100)
         unit /= 10;
-    double rounded = (double)(int64_t)(x / unit + 0.5) * unit;
+    return (double)(int64_t)(x / unit + 0.5) * unit;
+}
+
+static void add_rate(Text *out, const char *key, double x)
+{
+    const double rounded = to_three_digits(x);
+    if (!(rounded > 0))
+        return;
     tessi_text_addf(out, "%s = ", key);
     if (x >= 100)
         tessi_text_addf(out, "%" PRId64, (int64_t)rounded);
@@ -217,8 +225,8 @@ static void add_rate(Text *out, const char *key, double x)
 
 static void describe(const Facts *f, const MachineRates *rates, Text *out)
 {
-    tessi_text_addf(out, "name = %s\n", f->model);
-    tessi_text_addf(out, "cores = %d\n", f->cores);
+    tessi_machine_text(out, "name", f->model, "this machine");
+    tessi_machine_int(out, "cores", f->cores, 1, 65536);
     tessi_text_addf(out, "isa = %s\n", f->isa.name);
     tessi_text_addf(out, "vector_bytes = %d\n", f->isa.vector_bytes);
     tessi_text_addf(out, "vector_registers = %d\n", f->isa.registers);
@@ -227,8 +235,8 @@ static void describe(const Facts *f, const MachineRates *rates, Text *out)
     for (int level = 1; level <= 3; level++)
         if (f->caches.bytes[level] > 0)
             tessi_text_addf(out, "l%d_bytes = %" PRId64 "\n", level, f->caches.bytes[level]);
+    tessi_machine_clock(out, to_three_digits(rates->ghz));
 #define RATE(key) add_rate(out, #key, rates->key)
-    RATE(ghz);
     RATE(l1_gbs);
     RATE(l2_gbs);
     RATE(l3_gbs);

@@ -1,6 +1,8 @@
 /* Machine descriptions: what is read, what is refused and with which sentence, and the ones that come with us. */
 #include "graph_testing.h"
+#include "plan/machine_text.h"
 #include "plan/plan.h"
+#include "rt/device.h"
 #include "support.h"
 
 static Machine *read_machine(Arena *a, const char *text, size_t n, const char **complaint)
@@ -72,6 +74,9 @@ static void refuses_with_a_sentence(void **state)
         { "wallpaper = 4", "line 1: there is no key 'wallpaper'" },
         { "cores = 4\ncores = 4", "line 2: cores has been given in line 1 already" },
         { "name = # none", "line 1: the name is empty" },
+        { "target =", "line 1: the target is empty" },
+        { "target = fpga", "line 1: target is one of the words cpu gpu, not 'fpga'" },
+        { "target = gp", "line 1: target is one of the words cpu gpu, not 'gp'" },
         { "cores 4", "line 1: expected 'key = value'" },
         { "name = a\x01", "line 1: the byte 0x01 cannot stand in a text" },
     };
@@ -87,10 +92,66 @@ static void refuses_with_a_sentence(void **state)
     assert_non_null(read_machine(*state, "", 0, &complaint));
 }
 
+/* Of every key: without a value it is refused, or it is as if the line were not there. */
+static void keys_without_values(void **state)
+{
+    const char *standard = printed(*state, tessi_machine_default(*state));
+    for (int k = 0; k < N_MACHINE_KEYS; k++) {
+        const char *complaint, *text = tessi_sprintf(*state, "%s =", tessi_machine_key(k)->name);
+        const Machine *m = read_machine(*state, text, strlen(text), &complaint);
+        if (m)
+            assert_string_equal(printed(*state, m), standard);
+        else
+            assert_non_null(strstr(complaint, tessi_machine_key(k)->name));
+    }
+}
+
+/* What drivers say can be planned for, be it nonsense. */
+static void devices_can_be_read(void **state)
+{
+    static const struct {
+        DeviceInfo info;
+        const char *name, *says;
+        double ghz;
+    } cases[] = {
+        { { .name = "GPU", .ghz = 2 }, "GPU", "\nghz = 1.89\n", 1.89 },
+        { { .name = "GPU" }, "GPU", "\nghz = 1.5\n", 1.5 },
+        { { .name = "CPU", .ghz = 0.001, .is_cpu = true },
+          "CPU",
+          "\n# ghz = 0.000945, it is said",
+          3 },
+        { { .name = "GPU", .ghz = 0.001 }, "GPU", "\n# ghz = 0.000945, it is said", 1.5 },
+        { { .name = "GPU", .ghz = 1.98e3 }, "GPU", "which cannot be", 1.5 },
+        { { .name = "", .ghz = 1 }, "a device", "", 0.945 },
+        { { .name = " \x01\n", .ghz = 1 }, "a device", "", 0.945 },
+        { { .name = "#3 \tGPU #4 a#b", .ghz = 1 }, "3  GPU  4 a#b", "", 0.945 },
+        { { .name = "GPU",
+            .compute_units = 1 << 30,
+            .cache_bytes = UINT64_MAX,
+            .unit_threads = -5 },
+          "GPU",
+          "# threads = -5, it is said",
+          1.5 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Text text;
+        const char *complaint;
+        tessi_text_init(&text, *state);
+        tessi_device_describe(&cases[i].info, &text);
+        const Machine *m = read_machine(*state, tessi_text_str(&text), text.n, &complaint);
+        assert_string_equal(complaint, "");
+        assert_string_equal(m->name, cases[i].name);
+        assert_true(m->ghz == cases[i].ghz);
+        assert_non_null(strstr(tessi_text_str(&text), cases[i].says));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(reads_keys_and_comments),
                                         GRAPH_TEST(prints_what_it_reads),
-                                        GRAPH_TEST(refuses_with_a_sentence) };
+                                        GRAPH_TEST(refuses_with_a_sentence),
+                                        GRAPH_TEST(keys_without_values),
+                                        GRAPH_TEST(devices_can_be_read) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
