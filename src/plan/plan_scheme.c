@@ -124,15 +124,45 @@ static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
     return most > PLAN_MAX_BLOCK ? PLAN_MAX_BLOCK + 1 : (uint32_t)most;
 }
 
-/* Algorithm 2: the block is halved until shared memory and threads suffice; rows first, for wide tiles read whole lines. */
+/* Shared memory that a block may have on this machine. */
+static int64_t most_shared(const Machine *m)
+{
+    return m->shared_bytes < PLAN_MAX_SHARED_BYTES ? m->shared_bytes : PLAN_MAX_SHARED_BYTES;
+}
+
+static int64_t shared_bytes_of(const Scheme *s, const PlanGroup *group)
+{
+    PlanExtent *extent = ARENA_NEW_ARRAY(s->f->arena, PlanExtent, group->passes.n + 1);
+    tessi_plan_extents(group, &s->regions, extent);
+    return tessi_plan_shared_bytes(s->f, group, extent);
+}
+
+static const char *fits_machine(const Scheme *s, const PlanGroup *group)
+{
+    const int64_t bytes = shared_bytes_of(s, group);
+    return bytes > most_shared(s->m)
+               ? tessi_sprintf(s->f->arena,
+                               "a tile of %lld x %lld needs %lld bytes of shared memory, and a "
+                               "block of this machine has %lld",
+                               (long long)group->tile[group->n_dims - 2],
+                               (long long)group->tile[group->n_dims - 1], (long long)bytes,
+                               (long long)most_shared(s->m))
+               : NULL;
+}
+
+enum { DEFAULT_SIDE = 32 }; /* of a block, before it is halved */
+
+/* Section 2.1.1: the block is halved until shared memory and threads suffice; rows first, for wide tiles read whole lines. */
 static const char *halve_block(Scheme *s, PlanGroup *group)
 {
-    int64_t rows = 32, columns = 32;
+    int64_t rows = DEFAULT_SIDE, columns = DEFAULT_SIDE;
     for (;;) {
         set_tile(s, group, rows, columns);
         const uint32_t threads = threads_of(s, group);
         group->block[0] = (uint16_t)threads;
         const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
+        if (!fault)
+            fault = fits_machine(s, group);
         if (threads <= PLAN_MAX_BLOCK && !fault)
             return NULL;
         if (rows == 1 && columns == 1)
@@ -207,6 +237,54 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
     return NULL;
 }
 
+/* ---- What blocks came to ------------------------------------------------------------------------------------------------- */
+
+/* Whole warps of a block that have no point among so many. */
+static int64_t idle_warps(const PlanGroup *group, int64_t points)
+{
+    return (group->block[0] + PLAN_WARP - 1) / PLAN_WARP - (points + PLAN_WARP - 1) / PLAN_WARP;
+}
+
+/* Halos, shared memory, halvings and warps without work, a fact a line. */
+static void explain_block(Scheme *s, PlanGroup *group)
+{
+    Arena *a = s->f->arena;
+    const uint8_t y = (uint8_t)(group->n_dims - 2), x = (uint8_t)(y + 1);
+    tessi_plan_regions(s->f, s->p, group, &s->regions);
+    int halvings = 0;
+    for (uint8_t d = y; d <= x; d++)
+        for (int64_t side = DEFAULT_SIDE; side > group->tile[d]; side /= 2)
+            halvings++;
+    tessi_plan_add_reason(
+        a, &group->reason,
+        tessi_sprintf(a,
+                      "tile %lld x %lld after %d halving%s of %d x %d: %lld bytes of shared memory "
+                      "of %lld, %u threads of %d",
+                      (long long)group->tile[y], (long long)group->tile[x], halvings,
+                      halvings == 1 ? "" : "s", DEFAULT_SIDE, DEFAULT_SIDE,
+                      (long long)shared_bytes_of(s, group), (long long)most_shared(s->m),
+                      (unsigned)group->block[0], PLAN_MAX_BLOCK));
+    for (uint32_t i = 0; i <= group->passes.n; i++) {
+        const StageId id =
+            i < group->passes.n ? group->passes.at[i].stages.at[0] : group->members.at[0];
+        const PlanRegion *r = &s->regions.at[id.v];
+        const int64_t rows = group->tile[y] + r->hi[y] - r->lo[y];
+        const int64_t columns = group->tile[x] + r->hi[x] - r->lo[x];
+        const int64_t idle = idle_warps(group, rows * columns);
+        const char *halo =
+            i == group->passes.n
+                ? ""
+                : tessi_sprintf(a, ", a halo of rows %lld..%lld and columns %lld..%lld",
+                                (long long)r->lo[y], (long long)r->hi[y], (long long)r->lo[x],
+                                (long long)r->hi[x]);
+        tessi_plan_add_reason(a, &group->reason,
+                              tessi_sprintf(a, "'%s': %lld x %lld points%s; %lld idle warp%s",
+                                            tessi_stage(s->f->g, id)->name, (long long)rows,
+                                            (long long)columns, halo, (long long)idle,
+                                            idle == 1 ? "" : "s"));
+    }
+}
+
 Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
 {
     Scheme s = { .f = f, .m = m, .p = tessi_plan_unfused(f, m) };
@@ -227,6 +305,9 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
         if (!s.gone[i])
             groups[kept++] = groups[i];
     s.p->groups.n = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        if (s.p->gpu && groups[i].passes.n)
+            explain_block(&s, &groups[i]);
     tessi_plan_order(s.p, f);
     return s.p;
 }

@@ -81,6 +81,23 @@ def check_schemes(folder):
         tool.check("C is not for GPUs", code == 1 and "the plan is for a GPU, and C is for CPUs" in errors, f"{command}: {errors}")
 
 
+def check_shared_memory(folder):
+    """The block of overlapped tiles is halved until it fits the machine's shared memory, and says what it came to."""
+    path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
+    h200 = (tool.ROOT / "machines" / "h200.machine").read_text()
+    says = {"233472": ["why tile 16 x 32 after 1 halving of 32 x 32: 4896 bytes of shared memory of 49152, 576 threads of 1024",
+                       "why 'a': 17 x 33 points, a halo of rows 0..1 and columns 0..1; 0 idle warps", "why 'output': 16 x 32 points; 2 idle warps"],
+            "4000": ["tile 16 x 16 after 2 halvings of 32 x 32", "bytes of shared memory of 4000"], "1000": ["tile 8 x 8 after 4 halvings of 32 x 32"],
+            "20": ["not fused with 'output': a tile of 1 x 1 needs ", " bytes of shared memory, and a block of this machine has 20"], "0": ["a block of this machine has 0"]}
+    for shared, lines in says.items():
+        machine = folder / "small.machine"
+        machine.write_text("\n".join(f"shared_bytes = {shared}" if line.startswith("shared_bytes") else line for line in h200.splitlines()) + "\n")
+        _, text, errors = tool.run("explain", path, "--plan=overlapped", "--target=loops", f"--machine={machine}")
+        tool.check(f"overlapped with {shared} bytes of shared memory", all(line in text for line in lines), errors + text)
+        code, _, errors = tool.run("run", path, "random:1:37x53", "-o", folder / "out.npy", "--verify", "--plan=overlapped", "--target=loops", f"--machine={machine}")
+        tool.check(f"pixels with {shared} bytes of shared memory", code == 0, errors)
+
+
 def is_missing(errors):
     return "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors)
 
@@ -137,6 +154,7 @@ if __name__ == "__main__":
         check_loads(folder)
         check_refused(folder)
         check_schemes(folder)
+        check_shared_memory(folder)
         check_pixels(folder)
         check_vectors_of_threads(folder)
     tool.finish()
