@@ -87,7 +87,11 @@ static bool write_product(tess_program *p, const char *path, const Product *prod
     if (product->kind != PRODUCT_BINARY) {
         ok = tessi_file_write(path, text, strlen(text), f);
     } else {
-        CcJob job = { .tool = &p->tool, .c_text = text, .kind = product->binary, .out = path };
+        /* With the flags for this machine: what it lacks is slow here in any case. */
+        static const char *const flags[] = { "-DTESSERA_WITHOUT_FMA", NULL };
+        CcJob job = {
+            .tool = &p->tool, .c_text = text, .kind = product->binary, .flags = flags, .out = path
+        };
         ok = tessi_find_compiler(p, f) && tessi_cc_compile(&job, f);
     }
     if (ok)

@@ -65,11 +65,14 @@ static void head_comment(CWriter *w, const EmitOptions *o)
     tessi_text_addf(&text, "%s", w->p->name);
     if (o->source_name)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
-    tessi_text_add(&text,
-                   " by Tessera.\n"
-                   "Compile with -O3 -ffp-contract=off and link with -lm; -fopenmp uses all cores");
-    tessi_text_add(&text,
-                   o->reference ? ",\n-DTESSERA_SELFTEST makes a program that tests itself." : ".");
+    tessi_text_addf(&text,
+                    " by Tessera. Compile with\n"
+                    "    cc -std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno "
+                    "-fno-trapping-math -fopenmp -c %s.c\n"
+                    "and link with -fopenmp -lm; without -fopenmp it runs on one core.",
+                    w->public_name);
+    tessi_text_add(
+        &text, o->reference ? " With -DTESSERA_SELFTEST it is a program that tests itself." : "");
     if (w->p->comment && *w->p->comment)
         tessi_text_addf(&text, "\n\n%s", w->p->comment);
     tessi_c_comment(w, tessi_text_str(&text));
@@ -135,6 +138,25 @@ void tessi_c_frame(Text *out)
 {
     tessi_text_addf(out, "\n#include <stdlib.h>\n%s%s", diagnostics, switches);
 }
+
+/* Fused multiply-adds, or functions that are made of them. */
+static bool has_fma(const LoopProgram *p)
+{
+    VEC_FOREACH (const LExpr, e, &p->exprs)
+        if (e->kind == LEXPR_OP && tessi_is_real(e->type)
+            && (e->op == OP_FMA || (e->op >= OP_CBRT && e->op <= OP_HYPOT)))
+            return true;
+    return false;
+}
+
+/* Whoever launches the entry has seen to the flags. */
+static const char needs_fma[] =
+    "\n#if (defined(__x86_64__) || defined(__i386__)) && !defined(__FMA__) \\\n"
+    "    && !defined(TESSERA_ENTRY) && !defined(TESSERA_WITHOUT_FMA)\n"
+    "#error \"Compile with -march=native, or -mavx2 -mfma: else each fused multiply-add is a call, "
+    "and "
+    "the program many times slower, which -DTESSERA_WITHOUT_FMA accepts.\"\n"
+    "#endif\n";
 
 /* ---- The entry ------------------------------------------------------------------------------------------------------------------ */
 
@@ -279,6 +301,8 @@ static void emit(const LoopProgram *p, const EmitOptions *options, Text *out)
     entry(&w);
     w.out = out;
     head_comment(&w, options);
+    if (has_fma(p))
+        tessi_text_add(out, needs_fma);
     if (options->prelude)
         tessi_text_addf(out, "\n%s", options->prelude);
     if (w.vector_types.n)

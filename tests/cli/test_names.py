@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
 FRONT = tool.ROOT / "src" / "front"
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off", "-DTESSERA_WITHOUT_FMA"]
 STUB = ["-I", str(tool.ROOT / "tests" / "support" / "cuda")]
 SCALARS, IMAGES = 60, 12 # of a program
 

@@ -48,7 +48,8 @@ static const char *write_file(Arena *a, const char *name, const char *text)
 }
 
 static const char warnings[] =
-    "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffp-contract=off";
+    "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffp-contract=off "
+    "-DTESSERA_WITHOUT_FMA";
 
 static void must_run(Arena *a, const char *command)
 {
@@ -226,8 +227,9 @@ static void header_serves_c_and_cxx(void **state)
 static void self_test_agrees_and_notices(void **state)
 {
     Arena *a = *state;
-    const char *flags = "-std=c11 -O1 -g -ffp-contract=off -DTESSERA_SELFTEST "
-                        "-fsanitize=address,undefined -fno-sanitize-recover=all";
+    const char *flags =
+        "-std=c11 -O1 -g -ffp-contract=off -DTESSERA_WITHOUT_FMA -DTESSERA_SELFTEST "
+        "-fsanitize=address,undefined -fno-sanitize-recover=all";
     const char *good = write_file(a, "good.c", emit(a, read_mixture(a), read_mixture(a)));
     must_run(a, tessi_sprintf(a, "cc %s %s -o %s/good -lm && %s/good | grep -q ok", flags, good,
                               folder(a), folder(a)));
