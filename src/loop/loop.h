@@ -16,8 +16,8 @@ enum { LOOP_MAX_DIMS = 4 };
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
 enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
-enum { LOOP_MAX_LOCAL_BYTES = 1 << 20 };     /* of one LOCAL buffer */
-enum { LOOP_WARP = 32 }; /* threads of a block that exchange values (LSTMT_SHIFT) */
+enum { LOOP_MAX_LOCAL_BYTES = 1 << 23 }; /* of one LOCAL buffer: the values of the largest median */
+enum { LOOP_WARP = 32 };                 /* threads of a block that exchange values (LSTMT_SHIFT) */
 
 typedef struct LExprId {
     uint32_t v;

@@ -377,7 +377,7 @@ static bool patches_pay(const Nest *nest, const Bounds *b, uint32_t reads)
 /* Edges of blocks are widened to whole steps of vectors, and computed from patches where that can be and pays. */
 void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b)
 {
-    enum { WIDEST_VECTOR = 64 }; /* bytes */
+    enum { WIDEST_VECTOR = 64, MOST_OF_PATCHES = 1 << 18 }; /* bytes */
     uint32_t widest = 1, columns = nest->columns ? nest->columns : 1, reads = 0;
     ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
     for (uint32_t i = 0; i < list.n; i++) {
@@ -386,8 +386,8 @@ void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b)
     }
     b->columns = columns * (WIDEST_VECTOR / widest);
     if (b->any && nest->vector && nest->n_dims == 2)
-        reads = tessi_patches_find(l, nest, nest->rows, b->columns, !nest->windows,
-                                   LOOP_MAX_LOCAL_BYTES / 4, &b->patches);
+        reads = tessi_patches_find(l, nest, nest->rows, b->columns, !nest->windows, MOST_OF_PATCHES,
+                                   &b->patches);
     if (!reads || !patches_pay(nest, b, reads)) {
         b->patches.n = 0;
         return;

@@ -98,8 +98,8 @@ Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
         ExprId other = ev->exprs.at[i];
         const Expr *e = tessi_expr(l->g, other);
         if (e->kind == EXPR_WINDOW && e->window.v == f.window.v && other.v != id.v
-            && !is_made(ev, other) && can_stand_here(l, ev, other)
-            && !inner_windows(l, ev, other, false))
+            && !tessi_window_is_selected(l, e) && !is_made(ev, other)
+            && can_stand_here(l, ev, other) && !inner_windows(l, ev, other, false))
             add_member(l, &f, other);
     }
     return f;
@@ -381,6 +381,10 @@ void tessi_eval_window(Lower *l, Eval *ev, ExprId id)
     inner_windows(l, ev, id, true);
     if (*tessi_eval_cell(ev, id))
         return; /* made together with an inner one */
+    if (tessi_window_is_selected(l, tessi_expr(l->g, id))) {
+        tessi_eval_set(l, ev, id, tessi_window_selected(l, ev, id));
+        return;
+    }
     Family f = tessi_window_family(l, ev, id);
     bool any = false;
     VEC_FOREACH (Member, m, &f.members) {

@@ -44,6 +44,9 @@ LExprId tessi_window_step_expr(Lower *l, const Member *m, const LExprId *operand
 /* Opens the loops over the window and makes its variables known to the evaluation; closes them. */
 void tessi_window_open(Lower *l, Eval *ev, WindowId id);
 void tessi_window_close(Lower *l, Eval *ev, WindowId id);
+/* lower_select.c: a median that is found without storing its values. */
+bool tessi_window_is_selected(const Lower *l, const Expr *e);
+LExprId tessi_window_selected(Lower *l, Eval *ev, ExprId id);
 /* The condition that a member's steps stand under as an IF; none = 0. */
 ExprId tessi_window_if(const Lower *l, const Member *m);
 /* Steps through the different conditions of a family, from *i = 0 on. */

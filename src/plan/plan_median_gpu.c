@@ -133,7 +133,7 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     const Stage *s = tessi_stage(f->g, id);
     if (!tessi_stage_wide_median(f->g, f->walk, s, &median)) {
         if (f->sorts[id.v])
-            group->reason = "a median is found by sorting, point by point: only that of a "
+            group->reason = "a median is found point by point: only that of a "
                             "rectangle that is the one window of a stage in two dimensions can be "
                             "found otherwise";
         return;

@@ -117,6 +117,27 @@ def check_networks(folder):
             tool.check(f"{element}, {which}: rows share", rows and int(rows[1]) >= 4, chosen)
 
 
+def check_widest(folder, with_device):
+    """Windows of up to 2^20 points: sorted on CPUs, counted bit by bit by threads of kernels, which have little memory."""
+    source = folder / "widest.tess"
+
+    def check(body, element, *options):
+        source.write_text(f"stencil f(vector#2 {element} X) {{ return {body}; }}\nparameter M, N;\nvector#2 {element} X[M, N];\nreturn f(X:mirror);\n")
+        code, _, errors = tool.run("run", source, "random:1:1x1", "--verify", "-o", folder / "out.npy", *options)
+        tool.check(f"{body} of {element} {options}", code == 0, errors)
+
+    check("median(i = 0..1023, j = 0..1023 : X@[i, j])", "double", *MACHINE, "--target=c")
+    check("median(i = 0..512, j = 0..511 : X@[i, j])", "float", *MACHINE, "--target=loops")
+    for element, columns in ("uint8", 505), ("bool", 505), ("int16", 253), ("float16", 127), ("float", 127), ("int64", 64), ("double", 64):
+        part = f"i = -64..65, j = {-columns // 2}..{columns // 2}"
+        bodies = [f"median({part} : X@[i, j + 1]) + max({part} : X@[i, j])", f"median({part} where (i + j) % 3 == 0 : X@[i, j])",
+                  f"median({part} where i > 90 : X@[i, j])"]
+        for body in bodies if element == "float" else bodies[:1]:
+            check(body, element, *GPU, "--target=loops")
+            if with_device and element == "float":
+                check(body, element, *GPU, "--target=opencl")
+
+
 def check_refused(folder):
     source, plan = folder / "refused.tess", folder / "refused.plan"
     source.write_text("stencil f(vector#2 uint8 X) { return median(i = -5..5, j = -5..5 : X@[i, j]); }\n"
@@ -140,6 +161,7 @@ with tool.workspace() as place:
     with_device = tool.run("machine", "--target=opencl")[0] == 0
     for number in range(CASES):
         check_kernel(folder, number, with_device)
+    check_widest(folder, with_device)
     check_refused_kernels(folder)
     check_networks(folder)
 tool.finish()

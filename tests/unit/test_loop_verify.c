@@ -37,7 +37,7 @@ static void broken_programs_are_refused(void **state)
         { "", "  sort temp, 3\n", "'temp' is sorted, but not a local line" },
         { "", "  atomic add temp[0, 0] += s\n", "'temp' is added to atomically" },
         { "buffer b: local float[M]\n", "", "local buffer 'b' is not of constant size" },
-        { "buffer b: local double[1000, 1000]\n", "",
+        { "buffer b: local double[1000, 1100]\n", "",
           "local buffer 'b' is not of constant size, or too large" },
         { "buffer b: local float[0]\n", "", "local buffer 'b' is not of constant size" },
         { "buffer b: table float[3] = { 1.0f }\n", "",
