@@ -51,6 +51,8 @@ static void choose_sizes(GenProgram *p, uint64_t *rng, int n_dims)
         p->param[d] = gen_chance(rng, 12)   ? 1
                       : gen_chance(rng, 15) ? 2
                                             : gen_between(rng, 1, most[n_dims]);
+    if (gen_chance(rng, 15)) /* rows of several vectors */
+        p->param[n_dims - 1] = gen_between(rng, 20, 80);
 }
 
 static void add_input(GenProgram *p, uint64_t *rng, int n_dims)
@@ -220,6 +222,8 @@ static void stencil_stage(GenProgram *p, uint64_t *rng, GenStage *s, int n_dims)
     if (gen_chance(rng, 15)) {
         s->repeat = gen_chance(rng, 60) ? REPEAT_FOR : REPEAT_FUNCTION;
         s->times = gen_between(rng, 2, s->repeat == REPEAT_FOR ? 5 : 3);
+        if (s->repeat == REPEAT_FOR && gen_chance(rng, 20))
+            s->times = gen_between(rng, 20, GEN_CHAIN);
         for (int i = 0; i < s->n_args;
              i++) /* inside, images have the declared types or the result's */
             if (i == 0 || s->arg[i].declared == GEN_BOOL)
@@ -357,7 +361,7 @@ void gen_program(GenProgram *p, uint64_t seed)
     enum { MAX_WORK = 400000 };
     uint64_t rng = seed;
     do {
-        *p = (GenProgram){ .seed = seed, .forma = seed % 7 == 0 };
+        *p = (GenProgram){ .seed = seed, .forma = seed % 7 == 0, .literal = seed % 3 == 0 };
         choose_header(p, &rng);
     } while (!gen_analyze(p));
     int wanted = gen_between(&rng, 1, 8);

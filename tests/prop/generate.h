@@ -24,6 +24,7 @@ enum {
     GEN_RESULTS = 3,
     GEN_SCALARS = 2,
     GEN_TAPS = 25,
+    GEN_CHAIN = 200, /* the longest of a stencil repeated */
     GEN_IMAGES = GEN_INPUTS + GEN_STAGES
 };
 
@@ -176,7 +177,8 @@ typedef struct GenImage {
 
 typedef struct GenProgram {
     uint64_t seed;
-    bool forma; /* in the original dialect */
+    bool forma;   /* in the original dialect */
+    bool literal; /* sizes are numbers, not parameters */
     int n_params, param[GEN_DIMS];
     GenRule border; /* GEN_UNNAMED: none written */
     int outside;

@@ -650,10 +650,12 @@ static void put_statement(Out *o, const GenProgram *p, int k)
 
 static void put_inputs(Out *o, const GenProgram *p)
 {
-    put(o, "parameter ");
-    for (int i = 0; i < p->n_params; i++)
-        put(o, i ? ", P%d" : "P%d", i);
-    put(o, ";\n");
+    if (!p->literal) {
+        put(o, "parameter ");
+        for (int i = 0; i < p->n_params; i++)
+            put(o, i ? ", P%d" : "P%d", i);
+        put(o, ";\n");
+    }
     for (int i = 0; i < p->n_inputs; i++) {
         const GenInput *in = &p->input[i];
         if (o->forma && in->is_mask)
@@ -666,8 +668,8 @@ static void put_inputs(Out *o, const GenProgram *p)
         put(o, " in%d[", i);
         for (int d = 0; d < in->n_dims; d++) {
             put(o, d ? ", " : "");
-            if (in->param[d] < 0) {
-                put(o, "%d", in->add[d]);
+            if (in->param[d] < 0 || p->literal) {
+                put(o, "%d", p->image[i].size[d]);
                 continue;
             }
             if (in->times[d] != 1)

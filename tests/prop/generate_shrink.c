@@ -270,6 +270,10 @@ static void shrink_header(Shrinker *s)
         start(s)->forma = false;
         keep(s);
     }
+    if (s->best->literal) {
+        start(s)->literal = false;
+        keep(s);
+    }
     if (s->best->border != GEN_UNNAMED) {
         start(s)->border = GEN_UNNAMED;
         keep(s);

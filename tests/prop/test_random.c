@@ -1,6 +1,6 @@
 /* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen and with random plans) and
  * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs,
- * TESSERA_STRICT=1 under --fp=strict; TESSERA_EVERY=n compiles every nth, and TESSERA_TARGET=opencl or cuda compiles for a device instead of C. A program that fails is shrunk and printed. */
+ * TESSERA_STRICT=1 under --fp=strict; TESSERA_EVERY=n compiles every nth (10), every fourth of those with a random plan too, and TESSERA_TARGET=opencl or cuda compiles for a device instead of C. A program that fails is shrunk and printed. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,14 @@
 #include "tessera.h"
 
 /* Random plans have tiny tiles with wide halos, which the loop interpreter walks slowly. */
-enum { PROGRAMS = 1000, EVERY_C = 33, EVERY_PLAN = 11, TEXT_SIZE = 1 << 18, SHRINK_BUDGET = 1500 };
+enum {
+    PROGRAMS = 1000,
+    EVERY_C = 10,
+    EVERY_PLAN = 10,
+    PLANS_C = 4,
+    TEXT_SIZE = 1 << 18,
+    SHRINK_BUDGET = 1500
+};
 
 static uint64_t setting(const char *name, uint64_t otherwise)
 {
@@ -236,8 +243,8 @@ static bool same_results(const Run *a, const Run *b, const char *name, char *why
 
 /* What a program is compared with. */
 typedef struct Trial {
-    bool with_c;
-    int n_plans; /* random plans, each for loops, and for C when that is wanted */
+    bool with_c, plans_with_c;
+    int n_plans; /* random plans, each for loops, and for C with plans_with_c */
 } Trial;
 
 /* A random plan for the program that has run; owned by the caller. */
@@ -304,7 +311,7 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
                    compiles = gpu == (compiled_target() != TESS_TARGET_C);
         char *plan = random_plan(&meaning, p->seed + (uint64_t)i, gpu);
         ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
-             && (!trial.with_c || !compiles
+             && (!trial.plans_with_c || !compiles
                  || compare(p, text, &meaning, compiled_target(), plan, why, n));
         if (!ok && getenv("TESSERA_SHOW_PLAN"))
             fprintf(stderr, "%s\n", plan);
@@ -386,7 +393,9 @@ static void test_random_programs(void **state)
     for (uint64_t i = 0; i < count && failures < 3; i++) {
         current = (sig_atomic_t)i;
         gen_program(&p, seed + i);
-        Trial trial = { .with_c = i % every == 0, .n_plans = i % EVERY_PLAN == 0 ? 2 : 0 };
+        const Trial trial = { .with_c = i % every == 0,
+                              .plans_with_c = i % (PLANS_C * every) == 0,
+                              .n_plans = i % EVERY_PLAN == 0 ? 2 : 0 };
         if (!agrees(&p, trial, why, sizeof why)) {
             failures++;
             report(&p, trial, why);
@@ -430,8 +439,8 @@ static void test_generator(void **state)
     (void)state;
     static GenProgram p, q;
     static char first[TEXT_SIZE], second[TEXT_SIZE];
-    int konst = 0, computed = 0, forma = 0;
-    for (uint64_t seed = 0; seed < 200; seed++) {
+    int konst = 0, computed = 0, forma = 0, literal = 0, chains = 0, longest = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
         gen_program(&p, seed);
         gen_program(&q, seed);
         assert_true(gen_analyze(&p));
@@ -441,8 +450,15 @@ static void test_generator(void **state)
         konst += strstr(first, "const int k") != NULL;
         computed += strstr(first, "mask m[i0 = ") != NULL;
         forma += p.forma;
+        literal += strstr(first, "parameter ") == NULL;
+        for (int k = 0; k < p.n_stages; k++) {
+            const int times = p.stage[k].repeat == REPEAT_FOR ? p.stage[k].times : 0;
+            chains += times >= 20;
+            longest = times > longest ? times : longest;
+        }
     }
     assert_true(konst > 20 && computed > 5 && forma > 20);
+    assert_true(literal > 120 && chains > 2 && longest > 100);
 }
 
 int main(void)
