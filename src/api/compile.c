@@ -138,7 +138,9 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
     if (!verified(v->lowered, "lower", d))
         return false;
     note(v, "check", &begun);
-    v->meaning = tessi_graph_simplify(v->lowered, &v->arena, (FpMode)p->options.fp);
+    const bool written = p->options.plan && tessi_plan_is_of_masks_written(p->options.plan);
+    v->meaning = (written ? tessi_graph_simplify_as_written
+                          : tessi_graph_simplify)(v->lowered, &v->arena, (FpMode)p->options.fp);
     if (!verified(v->meaning, "simplify", d))
         return false;
     if (!methods_possible(v->meaning, d))

@@ -350,6 +350,9 @@ const char *tessi_graph_verify(const Graph *g);
 Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp);
 /* The same bits, with windows over masks that come with the run as they were, however few points they have. */
 Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp);
+/* Sums over masks tap by tap in the order written, unless the program asks otherwise: as papers apply masks. Where the mask has a cheaper
+ * form, reals may round differently. */
+Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
 
 /* ---- graph_sizes.c: sizes of a run ------------------------------------------------------------------------------ */
 /* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives a value for each

@@ -733,12 +733,14 @@ static ExprId computed(Rewrite *r, const Expr *e)
         asked = r->to->requests.at[window.ref - 1];
         now = tessi_expr_window(r->to, REDUCE_SUM, window.window, window.arg[0], window.arg[1]);
     }
+    if (asked.method == METHOD_AUTO && m->choice.as_written)
+        return now;
     /* A mask of one coefficient is taken as it stands by every method. */
     if (asked.method != METHOD_AUTO && tessi_window_points(tessi_window(r->to, window.window)) == 1)
         return now;
     if (asked.method == METHOD_FFT)
         return by_transforms(m, asked, now);
-    const bool known = !(m->keeps_given && tessi_is_given_window(m->to, &m->walk, &window))
+    const bool known = !(m->choice.keeps_given && tessi_is_given_window(m->to, &m->walk, &window))
                        && find_taps(m, &window, &t);
     if (known)
         now = as_asked(m, &t, asked, now);
@@ -761,8 +763,8 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     return e->kind == EXPR_WINDOW ? set_apart(r->user, now) : now;
 }
 
-Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, bool keeps_given)
+Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, MaskChoice choice)
 {
-    Masks m = { .fp = fp, .walk = { .arena = a }, .from = g, .keeps_given = keeps_given };
+    Masks m = { .fp = fp, .walk = { .arena = a }, .from = g, .choice = choice };
     return tessi_graph_copy(g, a, &(GraphChange){ change, enter, &m });
 }

@@ -22,9 +22,13 @@ void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 enum { UNROLL_TAPS = 32, LINE_TAPS = 20, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
 /* A sum of reals along a line, of more points than are worth writing out: as a loop the sums of several rows stay in registers. */
 bool tessi_is_long_line(const Graph *g, WindowId window, Reduction r, ScalarType t, uint32_t taps);
-/* A copy in which windows with weights known when compiling are taken apart and written out; those over masks that come with the run may
- * be kept. */
-Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, bool keeps_given);
+/* Which windows stay as they are. */
+typedef struct MaskChoice {
+    bool keeps_given; /* those over masks that come with the run */
+    bool as_written;  /* all for which the program asks for no method */
+} MaskChoice;
+/* A copy in which windows with weights known when compiling are taken apart and written out. */
+Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, MaskChoice choice);
 /* It reads a mask that comes with the run, and has more points than one. */
 bool tessi_is_given_window(const Graph *g, ExprWalk *walk, const Expr *window);
 /* Windows of few points become chains of operators; those over masks that come with the run may be kept. */

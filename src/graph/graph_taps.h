@@ -17,7 +17,7 @@ typedef struct Masks {
     Graph *to;
     MaskForm form; /* of the window at hand */
     FpMode fp;
-    bool keeps_given; /* windows over masks that come with the run stay */
+    MaskChoice choice;
     ExprWalk walk;
     const Graph *from;
     Domain domain;

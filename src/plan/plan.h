@@ -198,6 +198,7 @@ typedef struct Plan {
     const char *graph;   /* name of the graph it was made for */
     const char *machine; /* name of the machine it was made for */
     bool gpu;            /* groups are kernels */
+    bool masks_written;  /* it is of a graph simplified with masks as written */
     uint8_t width;       /* bytes of a vector, at most; 0: as many as the machine has */
     const char *reason;  /* of the whole; "" when none */
     PlanStage *stage;    /* by StageId; only computed stages that an output needs count */
@@ -222,6 +223,9 @@ Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
                         const char **fault);
 const char *tessi_plan_preset_name(size_t i); /* NULL after the last */
+/* "preset NAME", or the text of a plan, is of a graph whose masks are applied as written (tessi_graph_simplify_as_written): those of papers
+ * that count loads under a mask are. */
+bool tessi_plan_is_of_masks_written(const char *text);
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
 

@@ -1,5 +1,7 @@
 /* Plans by name: those that papers compute with, to measure others against. Schemes are made by plan_scheme.c; the presets of GPUs have each
  * stage by itself in memory, a point a thread, and differ in what blocks copy before they compute. */
+#include <string.h>
+
 #include "plan/plan_base.h"
 
 enum { STAGED_NONE = N_STAGINGS };
@@ -77,13 +79,30 @@ static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *pre
     return p;
 }
 
+static const Preset *preset_by_name(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strlen(presets[i].name) == n && strncmp(presets[i].name, name, n) == 0)
+            return &presets[i];
+    return NULL;
+}
+
+bool tessi_plan_is_of_masks_written(const char *text)
+{
+    static const char word[] = "preset ", line[] = "\nmasks written";
+    if (strncmp(text, word, sizeof word - 1) == 0) {
+        const char *name = text + sizeof word - 1;
+        const Preset *preset = preset_by_name(name, strcspn(name, " \n"));
+        return preset && !preset->scheme;
+    }
+    const char *at = strstr(text, line), *group = strstr(text, "\ngroup ");
+    return at && (!group || at < group) && strcspn(at + sizeof line - 1, " \t\r\n") == 0;
+}
+
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
                         const char **fault)
 {
-    const Preset *preset = NULL;
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (tessi_streq(presets[i].name, name))
-            preset = &presets[i];
+    const Preset *preset = preset_by_name(name, strlen(name));
     *fault = NULL;
     if (!preset || (!preset->scheme && !tessi_machine_is_gpu(m))) {
         Text names;
@@ -97,6 +116,7 @@ Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *
     }
     const PlanFacts *f = tessi_plan_facts(a, g);
     Plan *p = preset->scheme ? preset->scheme(f, m) : staged_plan(f, m, preset);
+    p->masks_written = !preset->scheme;
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         const char *loads = p->gpu ? loads_of(f, group->members.at[0]) : "";
         group->reason = tessi_sprintf(a, "%s: %s%s%s%s%s", preset->name, preset->meaning,

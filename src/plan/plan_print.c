@@ -153,6 +153,8 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
         add_name(out, p->machine);
     }
     tessi_text_add(out, p->gpu ? "\ntarget gpu\n" : "\n");
+    if (p->masks_written)
+        tessi_text_add(out, "masks written\n");
     if (p->width)
         tessi_text_addf(out, "width %u\n", p->width);
     add_reason(out, "    ", p->reason);

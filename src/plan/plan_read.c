@@ -1,6 +1,6 @@
 /* The text of a plan, read back. Lines:
  *
- *   plan NAME            machine NAME      target gpu|cpu     width BYTES
+ *   plan NAME            machine NAME      target gpu|cpu     width BYTES     masks written
  *   stage NAME PLACEMENT (before the first group: inlined stages; in a group: its members)
  *   group NAME
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory)
@@ -338,6 +338,17 @@ static bool read_width(PlanReader *r)
     return line_ends(r);
 }
 
+static bool read_masks(PlanReader *r)
+{
+    const char *w = needed_word(r, "'written'");
+    if (!w)
+        return false;
+    if (!tessi_streq(w, "written"))
+        return bad(r, DIAG_BAD_PLAN_TEXT, "masks can be 'written', not '%s'", w);
+    r->p->masks_written = true;
+    return line_ends(r);
+}
+
 static bool read_target(PlanReader *r)
 {
     const char *w = needed_word(r, "'cpu' or 'gpu'");
@@ -391,7 +402,8 @@ static bool may_repeat(const char *key)
 static bool check_repeated(PlanReader *r, const char *key)
 {
     const bool of_plan = tessi_streq(key, "plan") || tessi_streq(key, "machine")
-                         || tessi_streq(key, "target") || tessi_streq(key, "width");
+                         || tessi_streq(key, "target") || tessi_streq(key, "width")
+                         || tessi_streq(key, "masks");
     const Knob *k = tessi_knob_by_word(key);
     const bool of_pass = r->pass && k && tessi_knob_is_of_pass(k);
     Words *seen = of_plan ? &r->of_plan : of_pass ? &r->of_pass : &r->of_group;
@@ -435,6 +447,8 @@ static bool read_line(PlanReader *r)
         return read_pass(r);
     if (tessi_streq(key, "target"))
         return read_target(r);
+    if (tessi_streq(key, "masks"))
+        return read_masks(r);
     const Knob *k = tessi_knob_by_word(key);
     if (k)
         return read_knob(r, k);

@@ -122,6 +122,35 @@ def check_pixels(folder):
                 tool.check(f"{preset} of {name} {t} {rule} {size}", code == 0, errors)
 
 
+SEPARABLE = """stencil gauss(vector#2 float X) {
+    mask m[i = -3..3, j = -3..3] = (4 - abs(i)) * (4 - abs(j)) normalized;
+    return convolve(X, m);
+}
+parameter M, N;
+vector#2 float X[M, N];
+return gauss(X:mirror);
+"""
+
+
+def check_masks_as_written(folder):
+    """A mask known when compiling, which would be applied by rows and columns, is applied as papers do: 49 loads a point."""
+    path, page = folder / "separable.tess", folder / "separable.plan"
+    path.write_text(SEPARABLE)
+    for preset in ("lecture-tiled", "staged-image"):
+        text = plan_of(path, preset)
+        tool.check(f"{preset} counts the mask as written", "a point loads 49 of X" in text and "# 12544 loads of a block become 532" in text, text)
+        page.write_text(text)
+        for plan in (preset, page):
+            code, _, errors = tool.run("run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", "--verify", f"--plan={plan}")
+            tool.check(f"pixels of {plan}", code == 0 or is_missing(errors), errors)
+    page.write_text(text.replace("masks written\n", ""))
+    code, _, errors = tool.run("run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", f"--plan={page}")
+    tool.check("without the line it is of another graph", code == 1 and "says nothing about stage" in errors, errors)
+    page.write_text(text.replace("masks written", "masks folded"))
+    code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={page}")
+    tool.check("masks are written or not", code == 1 and "masks can be 'written', not 'folded'" in errors, errors)
+
+
 def check_vectors_of_threads(folder):
     """A kernel of which PoCL 3.1 makes wrong vectors when it is left to."""
     path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
@@ -156,5 +185,6 @@ if __name__ == "__main__":
         check_schemes(folder)
         check_shared_memory(folder)
         check_pixels(folder)
+        check_masks_as_written(folder)
         check_vectors_of_threads(folder)
     tool.finish()
