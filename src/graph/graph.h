@@ -253,7 +253,8 @@ typedef enum FpMode { FP_DEFAULT, FP_STRICT, FP_FAST } FpMode;
 typedef struct Graph {
     Arena *arena;
     const char *name;
-    FpMode fp; /* which contract the expressions were formed under */
+    FpMode fp;          /* which contract the expressions were formed under */
+    bool masks_written; /* simplified with masks as the program writes them */
     VEC(Param) params;
     VEC(Scalar) scalars;
     VEC(Image) inputs, outputs;

@@ -10,6 +10,7 @@ static Graph *simplify(const Graph *g, Arena *a, FpMode fp, MaskChoice choice)
     tessi_pass_inside(work);
     tessi_pass_rounding(work, fp);
     work->fp = fp;
+    work->masks_written = choice.as_written;
     Graph *done = tessi_graph_copy_live(work, a);
     tessi_scratch_close(scratch);
     return done;
@@ -141,6 +142,7 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
         r.user = change->user;
     }
     copy->fp = g->fp;
+    copy->masks_written = g->masks_written;
     VEC_FOREACH (const Param, p, &g->params)
         VEC_PUSH(a, &copy->params, *p);
     VEC_FOREACH (const Scalar, s, &g->scalars)

@@ -116,7 +116,7 @@ Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *
     }
     const PlanFacts *f = tessi_plan_facts(a, g);
     Plan *p = preset->scheme ? preset->scheme(f, m) : staged_plan(f, m, preset);
-    p->masks_written = !preset->scheme;
+    p->masks_written = g->masks_written;
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         const char *loads = p->gpu ? loads_of(f, group->members.at[0]) : "";
         group->reason = tessi_sprintf(a, "%s: %s%s%s%s%s", preset->name, preset->meaning,
