@@ -62,13 +62,20 @@ static LBufferId output_buffer(Lower *l, uint32_t image, uint32_t channel)
     return tessi_loop_buffer(l->p, &b);
 }
 
-/* A stage returned is stored where it is returned first; others have memory of their own. */
+/* Whether the stage can be stored as that channel at once: histograms count atomically, which wants elements that are aligned. */
+static bool can_be_stored_in(const Lower *l, const Stage *s, uint32_t output)
+{
+    return s->kind != STAGE_INPUT
+           && (s->kind != STAGE_HISTOGRAM || l->p->outputs.at[output].uniform);
+}
+
+/* A stage returned is stored where it is returned first, if it can be; others have memory of their own. */
 static void add_buffers(Lower *l)
 {
     for (uint32_t i = 0; i < l->g->outputs.n; i++) {
         for (uint32_t c = 0; c < l->g->outputs.at[i].channels.n; c++) {
             StageId s = l->g->outputs.at[i].channels.at[c].stage;
-            if (!l->buffer[s.v].v && tessi_stage(l->g, s)->kind != STAGE_INPUT)
+            if (!l->buffer[s.v].v && can_be_stored_in(l, tessi_stage(l->g, s), i))
                 l->buffer[s.v] = output_buffer(l, i, c);
         }
     }
@@ -191,7 +198,7 @@ void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, co
     tessi_scope_close(l);
 }
 
-/* Stages returned more than once, and inputs returned as they are. */
+/* Stages returned more than once, inputs returned as they are, and what is not stored where it is returned. */
 static void add_copies(Lower *l)
 {
     for (uint32_t i = 0; i < l->g->outputs.n; i++) {
