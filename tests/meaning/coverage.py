@@ -110,8 +110,8 @@ class Coverage:
         self.met = {}
         self.programs = 0
 
-    def add(self, run, target, plan):
-        """run: the evaluator's, with its events."""
+    def pairs(self, run, target, plan):
+        """What meets in a run under the plan of that text; run: the evaluator's, with its events."""
         places, nests = facts(plan) if plan else ({}, {})
         for made, reader, form, read, rule in run.events:
             made, reader = run.renamed.get(made, made), run.renamed.get(reader, reader)
@@ -123,7 +123,16 @@ class Coverage:
             for a, b in TABLES:
                 for x in event.get(a, []):
                     for y in event.get(b, []):
-                        self.met[a, x, b, y] = self.met.get((a, x, b, y), 0) + 1
+                        if x in DIMENSIONS[a] and y in DIMENSIONS[b]:
+                            yield a, x, b, y
+
+    def add(self, run, target, plan):
+        for pair in self.pairs(run, target, plan):
+            self.met[pair] = self.met.get(pair, 0) + 1
+
+    def is_new(self, run, target, plan):
+        """Whether some of it has not met before."""
+        return any(pair not in self.met for pair in self.pairs(run, target, plan))
 
     def tables(self):
         """(text, missing pairs)"""

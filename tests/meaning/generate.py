@@ -2,7 +2,7 @@
 import numpy as np
 
 import inputs
-from bodies import INTEGERS, Bodies, Source
+from bodies import INTEGERS, RULES, Bodies, Source
 from meaning import Run
 from borders import Image
 from tree import (Argument, Build, Call, Compose, E, Field, Input, Local, Loop, Mask, Part, Piece, Place, Points, Program, Reduce, Ref, Rule,
@@ -18,6 +18,24 @@ KINDS = {"call": 30, "points": 10, "part": 7, "sample": 7, "place": 10, "compose
          "vector": 7, "fields": 12, "wide": 5}
 
 
+# The statements that make an image so, and that read one so, for programs that aim at a pair.
+MAKES = {"stencil": "call", "vector function": "vector", "image expression": "points", "family": "loop", "part": "part", "sample": "sample",
+         "placed": "place", "placed by steps": "place", "composition": "compose", "field": "fields", "struct": "fields",
+         "histogram": "histogram"}
+READS = {"point": "call", "sampled": "call", "window": "wide", "mask": "call", "absolute": "call", "part": "part", "sample": "sample",
+         "placed": "place", "placed by steps": "place", "field": "fields", "struct": "fields", "reduction": "reduce", "histogram": "histogram"}
+
+
+class Aim:
+    """A pair that a program aims at: how an image is made, how it is read, and by which rule; each may be empty."""
+
+    def __init__(self, made="", read="", rule=""):
+        self.made, self.read, self.rule = made, read, rule
+
+    def has(self, *names):
+        return self.made in names or self.read in names
+
+
 class Generator:
     def __init__(self, seed, wanted=()):
         """wanted: kinds of statements to begin with."""
@@ -26,7 +44,7 @@ class Generator:
         self.program = Program(seed=seed)
         self.exact = bool(self.rng.integers(3))
         self.made = 0
-        self.wanted = list(wanted)
+        self.wanted, self.aim = list(wanted), Aim()
         self.draw = Bodies(self.rng, self.exact, [])
         self.pick, self.chance, self.between = self.draw.pick, self.draw.chance, self.draw.between
 
@@ -43,6 +61,9 @@ class Generator:
         p.border = self.pick("", "", "", "", "mirror", "reflect", "wrap", "clamp", "constant")
         p.parameters = {f"P{d}": n for d, n in enumerate(self.sizes)}
         if self.chance(35):
+            self.aim = Aim(self.pick(*MAKES), self.pick(*READS), self.pick(*RULES, "mixed"))
+            self.wanted = [MAKES[self.aim.made], READS[self.aim.read]]
+        if self.chance(35) or self.aim.has("field", "struct"):
             self.add_struct()
         for _ in range(self.between(0, 2)):
             self.add_mask(self.dims if self.chance(70) else 1)
@@ -94,9 +115,9 @@ class Generator:
     def add_input(self):
         p = self.program
         kind = self.pick(*INTEGERS, *REALS, *REALS, "uint8", "bool")
-        if p.structs and self.chance(50):
-            kind = list(p.structs)[0]
         first = not p.inputs
+        if p.structs and (self.chance(50) or first and self.aim.has("field")):
+            kind = list(p.structs)[0]
         if not first and self.chance(15):
             sizes = [number(self.pick(1, 3, 9, 40))]
         else:
@@ -141,6 +162,9 @@ class Generator:
         names = self.known(dims, struct)
         if not names:
             return None
+        aimed = [n for n in names if self.run.scope[n].form == self.aim.made]
+        if aimed and self.chance(60):
+            return aimed[-1]
         back = min(int(self.rng.geometric(0.4)), len(names))
         return names[-back] if self.chance(75) else self.pick(*names)
 
@@ -149,6 +173,15 @@ class Generator:
             family, index = image[:-1].split("<")
             return Ref(family, number(int(index)), rule)
         return Ref(image, None, rule)
+
+    def rule(self, dims, scalars=()):
+        """A rule, mostly that which is aimed at."""
+        aimed = self.aim.rule
+        if not aimed or self.chance(30) or (aimed == "mixed" and dims == 1):
+            return self.draw.rule(dims, scalars)
+        if aimed == "mixed":
+            return Rule([self.pick("clamp", "wrap")] + [self.pick("mirror", "reflect", "none") for _ in range(dims - 1)])
+        return Rule([aimed], number(self.between(0, 9)) if aimed == "constant" else None)
 
     def scalars(self):
         return [n for n, v in self.run.scope.items() if isinstance(v, np.ndarray) and v.ndim == 0]
@@ -164,8 +197,9 @@ class Generator:
         arguments, sources = [], []
         pixels = all(v.struct for v in images) and self.chance(50)
         for n, v, letter in zip(given, images, "XYZ"):
-            absolute = v.ndim != dims or (letter != "X" and self.chance(50 if v.struct or v.form == "field" else 15))
-            scales = [self.pick(1, 2, 2, 3, 4) for _ in range(dims)] if not absolute and self.chance(12) else None
+            absolute = v.ndim != dims or (letter != "X" and self.chance(80 if self.aim.read == "absolute" else 15))
+            sampled = not absolute and self.chance(70 if self.aim.read == "sampled" else 12)
+            scales = [self.pick(1, 2, 2, 3, 4) for _ in range(dims)] if sampled else None
             declared = "any" if v.struct or self.chance(30) else self.pick(*INTEGERS, *REALS, self.type_of(v), self.type_of(v), self.type_of(v))
             if v.struct in p.structs and self.chance(50):
                 declared = v.struct
@@ -215,7 +249,7 @@ class Generator:
         for a in function.arguments:
             if a.kind == "image":
                 image = next(images)
-                arguments.append(self.ref(image, self.draw.rule(self.run.scope[image].ndim, outer)))
+                arguments.append(self.ref(image, self.rule(self.run.scope[image].ndim, outer)))
             elif a.kind == "mask":
                 arguments.append(masks[0])
             else:
@@ -228,7 +262,7 @@ class Generator:
     def try_call(self):
         first = self.some()
         given = [first]
-        while len(given) < 3 and self.chance(35):
+        while len(given) < 3 and self.chance(80 if self.aim.read == "absolute" and len(given) == 1 else 35):
             given.append(self.some())
         scalars = self.scalars()
         old = [f for f in self.program.functions if isinstance(f, Stencil) and len([a for a in f.arguments if a.kind == "image"]) == len(given)]
@@ -377,7 +411,7 @@ class Generator:
         refs = []
         for k in range(1 + deep):
             back = E("binary", name(variable), number(k + 1), of="+" if down else "-")
-            refs.append(Ref(family, back, self.draw.rule(self.run.scope[image].ndim)))
+            refs.append(Ref(family, back, self.rule(self.run.scope[image].ndim)))
         images = iter(refs)
         masks = [i.name for i in self.program.inputs if i.kind == "mask"]
         arguments = [next(images) if a.kind == "image" else masks[0] for a in f.arguments]
@@ -402,7 +436,7 @@ class Generator:
         f = self.stencil([image], 0)
         if len(f.arguments) > 1:
             return False
-        rules = [self.draw.rule(v.ndim) if self.chance(50) else None for _ in range(2)]
+        rules = [self.rule(v.ndim) if self.chance(50) else None for _ in range(2)]
         inner = [Call(Ref("u"), f.name, [Ref("A", None, rules[0])])]
         if self.chance(30):
             inner = [Sample(Ref("u"), Ref("A"), [(number(self.between(-2, 2)), self.pick(1, 1, 2, 3)) for _ in range(v.ndim)])]
@@ -410,7 +444,7 @@ class Generator:
             inner.append(Points(Ref("v"), E("binary", E("read", of=Ref("u"), steps=[(number(self.between(-1, 1)), 1)] * v.ndim),
                                             E("read", of=Ref("u"), steps=None), of="+")))
         vector = Vector(self.fresh("g"), [Argument("A", "image", "any", v.ndim)], inner, [inner[-1].target.name])
-        rule = self.draw.rule(v.ndim) if self.chance(80) else None
+        rule = self.rule(v.ndim) if self.chance(80) else None
         return self.attempt(Call(self.target(), vector.name, [self.ref(image, rule)]), [f, vector])
 
     def try_fields(self):
@@ -418,7 +452,7 @@ class Generator:
             return self.try_call()
         struct, fields = next(iter(self.program.structs.items()))
         image = self.some(struct=True)
-        if image is not None and self.chance(50):
+        if image is not None and self.chance(80 if self.aim.made == "field" else 50):
             return self.attempt(Field(self.target(), self.ref(image), self.pick(*self.run.scope[image].data.fields)))
         first = self.some(struct=False)
         if first is None:
@@ -446,6 +480,10 @@ class Generator:
         if given and self.chance(60):
             result = E("convolve", of="X", mask="w", dilation=self.pick(1, 1, 2), flip=False)
             arguments.append(Argument("w", "mask", given[0].type, 2))
+        elif self.chance(30):
+            mask = Mask(self.fresh("m"), [rows, columns], [self.between(-3, 4) for _ in range(rows * columns)])
+            self.program.masks.append(mask)
+            result = E("convolve", of="X", mask=mask.name, dilation=1, flip=False)
         else:
             result = E("window", read, of=of, variables=variables, where=where)
         f = Stencil(self.fresh("f"), arguments, [], result)

@@ -319,6 +319,8 @@ class Run:
         body = Body(self, bound, reads, scope, reader)
         for l in f.locals:
             v = body.value(l.value)
+            if l.type and isinstance(v, Pixel):
+                raise Invalid("a pixel as a number")
             body.scope[l.name] = values.convert(v, TYPES[l.type]) if l.type else v
             if isinstance(body.scope[l.name], Literal):
                 raise Invalid("a local without a type")

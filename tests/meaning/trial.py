@@ -18,7 +18,7 @@ class Trial:
     fp: str = "strict"
 
     def name(self):
-        return self.target + (" of kernels" if self.machine else "")
+        return self.target + (" of kernels" if self.machine and self.target == "loops" else "")
 
 
 class Meaning:
