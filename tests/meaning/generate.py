@@ -100,6 +100,10 @@ class Generator:
             values[count // 2] = 1
         self.program.masks.append(Mask(self.fresh("m"), sizes, values, divisor))
 
+    def narrow_masks(self):
+        """Those for any stencil: chains under wide ones would be computed again and again for each point."""
+        return [m for m in self.program.masks if len(m.values) <= 25]
+
     def size_expression(self, d):
         """An extent as the program may write it."""
         e = name(f"P{d}")
@@ -210,7 +214,7 @@ class Generator:
         for letter in "pq"[:scalars]:
             names.append(letter)
             arguments.append(Argument(letter, "scalar", self.pick("float", "int32", "double", "uint8"), 0))
-        masks = [(m.name, len(m.sizes)) for m in p.masks]
+        masks = [(m.name, len(m.sizes)) for m in self.narrow_masks()]
         for i in p.inputs:
             if i.kind == "mask" and self.chance(50):
                 arguments.append(Argument("w", "mask", i.type, len(i.sizes)))
@@ -218,7 +222,7 @@ class Generator:
                 break
         draw = Bodies(self.rng, self.exact, masks)
         draw.sources, draw.scalars, draw.dims = sources, names, dims
-        draw.extents = {m.name: m.sizes for m in p.masks}
+        draw.extents = {m.name: m.sizes for m in self.narrow_masks()}
         local = []
         for letter in "cde"[:self.pick(0, 0, 1, 2)]:
             value = E("binary", draw.read(), draw.value(self.between(0, 2)), of=self.pick("+", "-"))
@@ -273,14 +277,14 @@ class Generator:
 
     def try_points(self):
         dims = self.run.scope[self.some()].ndim
-        draw = Bodies(self.rng, self.exact, [(m.name, len(m.sizes)) for m in self.program.masks])
+        draw = Bodies(self.rng, self.exact, [(m.name, len(m.sizes)) for m in self.narrow_masks()])
         for n in dict.fromkeys(self.some(dims) for _ in range(self.between(1, 3))):
             v = self.run.scope[n]
             scales = [self.pick(1, 2, 3) for _ in range(dims)] if self.chance(15) else None
             fields = list(v.data.fields) if v.struct and self.chance(50) else []
             draw.sources.append(Source(self.ref(n), dims, fields, scales, False, self.pick(0, 1, 2)))
         draw.dims, draw.scalars = dims, self.scalars()
-        draw.extents = {m.name: m.sizes for m in self.program.masks}
+        draw.extents = {m.name: m.sizes for m in self.narrow_masks()}
         return self.attempt(Points(self.target(), draw.value(self.between(1, 3))))
 
     # ---- Parts and placement --------------------------------------------------------------------------------------
