@@ -18,8 +18,9 @@ typedef struct LValue {
 /* Memory of expressions already lowered: valid while `epoch` is the current one. Values of locals do not depend on windows and are
  * kept for a whole body. */
 typedef struct LMemo {
-    uint32_t epoch, channel;
+    uint32_t epoch;
     ExprId id;
+    struct LMemo *others; /* of the channels after the first; NULL: not asked for yet */
 } LMemo;
 
 /* A window around the expression being lowered: kept (window.v != 0) or unrolled at `point`. */
@@ -49,6 +50,7 @@ typedef struct Lower {
     Graph *g;
     LValue *value;        /* by TValue.id */
     LMemo *memo, *locals; /* by TExpr.id */
+    LMemo *visited;       /* by TExpr.id: of the search in hand (lower_local.c) */
     uint32_t *param;      /* graph parameter of a typed parameter */
     uint32_t epoch;
     uint32_t max_stages, max_unrolled;
@@ -72,6 +74,12 @@ bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *firs
 /* lower_expr.c, lower_read.c, lower_window.c */
 ScalarType tessi_lower_field(TType t, uint32_t channel);
 ExprId tessi_lower_expr(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
+/* What is remembered of a channel of an expression. */
+LMemo *tessi_lower_memo(Lower *l, LMemo *table, const TExpr *e, uint32_t channel);
+/* A channel of a struct; 0 of what has no others. */
+uint32_t tessi_lower_channel(const TExpr *e, uint32_t channel);
+/* lower_local.c: TE_LOCAL. */
+ExprId tessi_lower_local(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to);
 ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
 /* One read of a convolution's image, at these offsets, in the type of the product. */

@@ -9,9 +9,19 @@ ScalarType tessi_lower_field(TType t, uint32_t channel)
     return t.kind == TT_STRUCT ? t.st->field[channel].type : t.scalar;
 }
 
-static uint32_t channel_of(const TExpr *e, uint32_t channel)
+uint32_t tessi_lower_channel(const TExpr *e, uint32_t channel)
 {
     return e->type.kind == TT_STRUCT ? channel : 0;
+}
+
+LMemo *tessi_lower_memo(Lower *l, LMemo *table, const TExpr *e, uint32_t channel)
+{
+    LMemo *memo = &table[e->id];
+    if (!channel)
+        return memo;
+    if (!memo->others)
+        memo->others = ARENA_NEW_ARRAY(l->a, LMemo, e->type.st->n - 1);
+    return &memo->others[channel - 1];
 }
 
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to)
@@ -90,21 +100,6 @@ static ExprId lower_cast(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     return from == to ? v : tessi_expr_sat(l->g, to, v);
 }
 
-static ExprId lower_local(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
-{
-    const TExpr *value = e->arg[0];
-    LMemo *memo = &l->locals[value->id];
-    if (memo->epoch == b->body_epoch && memo->channel == channel)
-        return memo->id;
-    LBody outside = *b; /* locals stand outside of all windows */
-    outside.windows = NULL;
-    outside.point = NULL;
-    outside.epoch = ++l->epoch;
-    ExprId id = tessi_lower_expr(l, &outside, value, channel);
-    *memo = (LMemo){ b->body_epoch, channel, id };
-    return id;
-}
-
 static ExprId lower_argument(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
     LBody vector_level = { .epoch = 1, .body_epoch = 1 };
@@ -136,7 +131,7 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     case TE_SAT: return lower_cast(l, b, e, channel);
     case TE_READ: return tessi_lower_load(l, b, e, channel);
     case TE_ARG: return lower_argument(l, b, e, channel);
-    case TE_LOCAL: return lower_local(l, b, e, channel);
+    case TE_LOCAL: return tessi_lower_local(l, b, e, channel);
     case TE_INDEX: return tessi_expr_index(g, e->slot);
     case TE_SIZE: return tessi_expr_size(g, size_of(l, b, e));
     case TE_PARAM: return tessi_expr_size(g, tessi_lower_size_expr(l, e));
@@ -157,11 +152,12 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 
 ExprId tessi_lower_expr(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
-    LMemo *memo = &l->memo[e->id];
-    channel = channel_of(e, channel);
-    if (memo->epoch == b->epoch && memo->channel == channel)
+    channel = tessi_lower_channel(e, channel);
+    LMemo *memo = tessi_lower_memo(l, l->memo, e, channel);
+    if (memo->epoch == b->epoch)
         return memo->id;
     ExprId id = lower_kind(l, b, e, channel);
-    *memo = (LMemo){ b->epoch, channel, id };
+    memo->epoch = b->epoch;
+    memo->id = id;
     return id;
 }

@@ -219,6 +219,7 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
     l->value = ARENA_NEW_ARRAY(a, LValue, t->values.n + 1);
     l->memo = ARENA_NEW_ARRAY(a, LMemo, (size_t)t->n_exprs + 1);
     l->locals = ARENA_NEW_ARRAY(a, LMemo, (size_t)t->n_exprs + 1);
+    l->visited = ARENA_NEW_ARRAY(a, LMemo, (size_t)t->n_exprs + 1);
     l->epoch = 1; /* 1 is the vector level's, where nothing is ever forgotten */
     l->max_stages = o && o->max_stages ? o->max_stages : 4096;
     l->max_unrolled = o && o->max_unrolled ? o->max_unrolled : 1000000;
