@@ -104,7 +104,7 @@ static void reserve(Text *t, size_t more)
     size_t need = t->n + more + 1;
     if (need <= t->cap)
         return;
-    size_t cap = t->cap ? t->cap * 2 : 256;
+    size_t cap = t->cap ? t->cap * 2 : 32;
     while (cap < need)
         cap *= 2;
     t->at = tessi_alloc_more(t->arena, t->at, t->cap, cap);

@@ -1,5 +1,6 @@
 /* A program of kernels as one text in CUDA C++ or OpenCL C: the plan as a comment, the prelude, tables, kernels. */
 #include "emit/gpu_private.h"
+#include "loop/loop_same.h"
 
 static const char *const language_name[N_GPU_LANGUAGES] = { "CUDA C++", "OpenCL C 1.2" };
 
@@ -95,6 +96,43 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     return true;
 }
 
+/* A kernel that differs from another in its images alone is the same with others for arguments. */
+static GpuKernel with_own_images(CWriter *w, const GpuKernel *first, const LoopTwins *twins,
+                                 bool *used)
+{
+    GpuKernel own = *first;
+    own.args = (GpuArgs){ 0 };
+    VEC_FOREACH (const GpuArg, arg, &first->args) {
+        GpuArg given = *arg;
+        VEC_FOREACH (const LoopTwin, twin, twins)
+            if (arg->kind == GPU_ARG_TEMP && arg->index == twin->first.v)
+                given.index = twin->here.v;
+        if (given.kind == GPU_ARG_TEMP)
+            used[given.index] = true;
+        VEC_PUSH(w->arena, &own.args, given);
+    }
+    return own;
+}
+
+/* Writes the kernels; marks the buffers, by LBufferId, that they use. */
+static void all_kernels(CWriter *w, const char **name, GpuModule *module, bool *used)
+{
+    const LoopProgram *p = w->p;
+    const LoopSame same = tessi_loop_same(p, w->arena);
+    GpuKernel *written = ARENA_NEW_ARRAY(w->arena, GpuKernel, p->functions.n);
+    for (uint32_t i = 0; i < p->functions.n; i++) {
+        const uint32_t first = same.first[i];
+        if (first == i && kernel(w, &p->functions.at[i], name[i], &written[i])) {
+            VEC_PUSH(w->arena, &module->kernels, written[i]);
+            for (uint32_t b = 1; b < p->buffers.n; b++)
+                used[b] = used[b] || w->buffer_used[b];
+        } else if (written[first].name) {
+            VEC_PUSH(w->arena, &module->kernels,
+                     with_own_images(w, &written[first], &same.twins[i], used));
+        }
+    }
+}
+
 CTexts tessi_gpu_texts(GpuLanguage language)
 {
     return language == GPU_CUDA ? C_IN_C | C_IN_CUDA : C_IN_C | C_IN_OPENCL;
@@ -148,14 +186,7 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
     Text kernels;
     tessi_text_init(&kernels, a);
     w.out = &kernels; /* they say which tables are used */
-    for (uint32_t i = 0; i < p->functions.n; i++) {
-        GpuKernel k;
-        if (!kernel(&w, &p->functions.at[i], kernel_name[i], &k))
-            continue;
-        VEC_PUSH(a, &module->kernels, k);
-        for (uint32_t b = 1; b < p->buffers.n; b++)
-            used[b] = used[b] || w.buffer_used[b];
-    }
+    all_kernels(&w, kernel_name, module, used);
     w.out = out;
     for (int tables = 1; tables >= 0; tables--)
         for (uint32_t i = 1; i < p->buffers.n; i++)

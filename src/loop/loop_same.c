@@ -18,10 +18,11 @@ typedef struct Same {
     uint32_t wanted;
 } Same;
 
+/* Given by the caller, or the function's own; what is in constant memory may be a variable of the file. */
 static bool is_own(const LoopProgram *p, LBufferId id)
 {
-    const LBufferKind kind = p->buffers.at[id.v].kind;
-    return kind == LBUF_TEMP || kind == LBUF_LOCAL;
+    const LBuffer *b = &p->buffers.at[id.v];
+    return (b->kind == LBUF_TEMP && !b->in_constant) || b->kind == LBUF_LOCAL;
 }
 
 /* ---- Hashing ---------------------------------------------------------------------------------------------------------------- */
@@ -102,8 +103,8 @@ static bool same_buffer(Same *s, LBufferId x, LBufferId y)
     if (s->buffer_stamp[x.v] == s->stamp || s->of_buffer_stamp[y.v] == s->stamp)
         return s->buffer_stamp[x.v] == s->stamp && s->of_buffer_stamp[y.v] == s->stamp
                && s->buffer[x.v] == y.v && s->of_buffer[y.v] == x.v;
-    if (a->kind != b->kind || a->type != b->type || a->n_dims != b->n_dims
-        || a->in_constant != b->in_constant || a->held != b->held)
+    if (a->kind != b->kind || a->type != b->type || a->n_dims != b->n_dims || b->in_constant
+        || a->held != b->held)
         return false;
     for (int d = 0; d < a->n_dims; d++)
         if (a->size[d].v != b->size[d].v)

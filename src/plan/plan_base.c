@@ -212,16 +212,23 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     }
 }
 
-static uint8_t most_rows(const PlanFacts *f)
+/* How many rows the blocks of stages with so many nodes may have. */
+static uint8_t most_rows(int64_t nodes)
 {
     uint8_t rows = PLAN_BLOCK_ROWS;
-    int64_t nodes = 0;
-    GRAPH_FOREACH_STAGE (f->g, id)
-        if (tessi_plan_computes(f, id) && f->nodes[id.v] * 2 <= PLAN_BLOCK_NODES)
-            nodes += f->nodes[id.v];
     while (rows > 1 && nodes * rows > PLAN_PROGRAM_NODES)
         rows /= 2;
     return rows;
+}
+
+void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size)
+{
+    int64_t nodes = 0;
+    GRAPH_FOREACH_STAGE (f->g, id)
+        if (tessi_plan_computes(f, id) && !tessi_plan_is_inline(p, id)
+            && size->nodes[id.v] * 2 <= PLAN_BLOCK_NODES) /* others have no blocks */
+            nodes += size->nodes[id.v];
+    f->most_rows = most_rows(nodes);
 }
 
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
@@ -260,8 +267,16 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     GRAPH_FOREACH_STAGE (g, id)
         f->can_inline[id.v] =
             f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(g, tessi_stage(g, id));
-    f->most_rows = most_rows(f);
+    f->most_rows = PLAN_BLOCK_ROWS;
+    f->most_points = PLAN_MAX_OUTPUTS * PLAN_MAX_OUTPUTS;
     return f;
+}
+
+PlanFacts tessi_plan_facts_in(Arena *scratch, const PlanFacts *f)
+{
+    PlanFacts own = *f;
+    own.arena = scratch;
+    return own;
 }
 
 /* ---- Building plans ----------------------------------------------------------------------------------------------------------- */

@@ -48,13 +48,18 @@ struct PlanFacts {
     SharedOps **shared; /* what tiles share of its operations; NULL: not asked yet */
     uint8_t
         most_rows; /* of blocks: fewer than PLAN_BLOCK_ROWS where the program is so large that compilers would take too long */
-    bool few;      /* planned for images of so few points that they do not fill a GPU */
+    uint32_t most_points; /* the same of a thread of a GPU */
+    bool few;             /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
     uint32_t *
         mark; /* for walks: a stage is marked when it has the number in [0], which each walk makes greater */
 };
 
+/* The same facts for work in another arena, which ends before they do. */
+PlanFacts tessi_plan_facts_in(Arena *scratch, const PlanFacts *f);
+/* A copy of a group with its reason. */
+PlanGroup tessi_plan_keep_group(Arena *a, const PlanGroup *group);
 /* A copy with its reasons, which lives on when the facts that the plan was made with end. */
 Plan *tessi_plan_keep(Arena *a, const Plan *p);
 /* tessi_plan_verify for whoever has the facts already. */
@@ -386,6 +391,8 @@ void tessi_plan_size_stage(const PlanFacts *f, const Plan *p, StageId s, PlanCod
 /* Whether all stages that others are inlined into have at most so many nodes, and are no deeper than PLAN_MAX_INLINE_DEPTH. */
 bool tessi_plan_code_fits(const PlanFacts *f, const Plan *p, int64_t most_pointwise,
                           int64_t most_others, PlanCodeSize *size);
+/* How many rows at once the stages may have all together, placed as they are. */
+void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size);
 /* Puts stages that were to be inlined into memory until no function has more nodes than PLAN_MAX_GROUP_NODES for them. */
 void tessi_plan_limit_code(const PlanFacts *f, Plan *p);
 /* Why a stage of depth PLAN_MAX_INLINE_DEPTH is not inlined. */

@@ -307,6 +307,8 @@ static Plan *choose(Arena *a, const Graph *g, const Analysis *an, const Machine 
         if (tessi_plan_computes(f, id))
             place(&c, id);
     tessi_plan_limit_code(f, c.p);
+    tessi_plan_code_size(f, c.p, &c.size);
+    tessi_plan_limit_rows(f, c.p, &c.size);
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(f, id) && c.p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(&c, id);

@@ -42,6 +42,13 @@ Plan *tessi_plan_copy(Arena *a, const Plan *p)
     return copy;
 }
 
+PlanGroup tessi_plan_keep_group(Arena *a, const PlanGroup *group)
+{
+    PlanGroup kept = copy_group(a, group);
+    kept.reason = tessi_strdup(a, group->reason);
+    return kept;
+}
+
 Plan *tessi_plan_keep(Arena *a, const Plan *p)
 {
     Plan *kept = tessi_plan_copy(a, p);

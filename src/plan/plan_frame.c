@@ -161,19 +161,23 @@ const char *tessi_plan_fit_frame(const PlanFacts *f, const Plan *p, PlanGroup *g
 {
     /* Thin ones, whose passes are one round of the threads of a block or two. */
     static const uint16_t length[] = { 64, 32, 32 }, thickness[] = { 8, 8, 4 };
+    Arena *scratch = tessi_scratch_open(f->arena);
+    const PlanFacts own = tessi_plan_facts_in(scratch, f);
+    PlanRegions regions = { 0 };
     const char *fault = "";
     *chain = true;
     for (size_t k = 0; fault && k < sizeof length / sizeof *length; k++) {
         PlanGroup side;
         Plan plan;
-        PlanRegions regions[2] = { 0 };
         group->frame = (PlanFrame){ .rows = { thickness[k], length[k] },
                                     .columns = { length[k], thickness[k] } };
-        fault = tessi_plan_frame(f, p, group, 0, &plan, &side, &regions[0]);
+        fault = tessi_plan_frame(&own, p, group, 0, &plan, &side, &regions);
         *chain = *chain && (fault || side.passes.n);
         if (!fault)
-            fault = tessi_plan_frame(f, p, group, 1, &plan, &side, &regions[1]);
+            fault = tessi_plan_frame(&own, p, group, 1, &plan, &side, &regions);
     }
+    fault = fault ? tessi_strdup(f->arena, fault) : NULL;
+    tessi_scratch_close(scratch);
     return fault;
 }
 

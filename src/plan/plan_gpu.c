@@ -4,6 +4,10 @@
 
 #include "plan/plan_base.h"
 
+/* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
+enum { MOST_PROGRAM = 1 << 17 };
+/* The same before kernels are chosen: less is inlined. */
+enum { MOST_NODES = 1 << 18, FEW_NODES = 50 };
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 1500, MAX_SHARED_NODES = 400 };
 enum {
     TILE = 4
@@ -11,6 +15,7 @@ enum {
 
 typedef struct Chooser {
     const PlanFacts *f;
+    PlanFacts *facts; /* the same, to limit what threads compute */
     const Analysis *an;
     const Machine *m;
     Plan *p;
@@ -19,6 +24,8 @@ typedef struct Chooser {
     PlanCodeSize size;   /* of the code of one evaluation */
     const char **why;    /* by StageId: why it must be in memory; NULL = it need not */
     double total;        /* of the kernels chosen so far: a point of each group */
+    int64_t most_nodes;  /* of a stencil that is inlined */
+    double code;         /* of the same: instructions of a thread of each */
 } Chooser;
 
 /* ---- Placement -------------------------------------------------------------------------------------------------------------- */
@@ -75,7 +82,7 @@ static void place(Chooser *c, StageId id)
     const double again = n > 1 ? (n - 1) * c->seconds[id.v] : 0;
     const double trip = tessi_plan_trip_seconds(c->m, s->type);
     const bool small =
-        c->size.nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
+        c->size.nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : c->most_nodes);
     if (c->f->returned[id.v])
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
@@ -102,6 +109,28 @@ static void place(Chooser *c, StageId id)
                                          "computing it again costs %lld fs a point, a trip through "
                                          "memory would cost %lld fs",
                                          tessi_plan_fs(again), tessi_plan_fs(trip)) };
+}
+
+static void place_all(Chooser *c)
+{
+    GRAPH_FOREACH_STAGE (c->f->g, id)
+        c->p->stage[id.v] = (PlanStage){ PLACE_MEMORY, "" };
+    GRAPH_FOREACH_STAGE (c->f->g, id)
+        if (tessi_plan_computes(c->f, id))
+            place(c, id);
+    tessi_plan_limit_code(c->f, c->p);
+}
+
+/* Of all functions. */
+static int64_t nodes_of_all(Chooser *c)
+{
+    int64_t nodes = 0;
+    tessi_plan_code_size(c->f, c->p, &c->size);
+    GRAPH_FOREACH_STAGE (c->f->g, id)
+        if (tessi_plan_computes(c->f, id) && c->size.depth[id.v]
+            && c->p->stage[id.v].placement == PLACE_MEMORY)
+            nodes += c->size.nodes[id.v];
+    return nodes;
 }
 
 /* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
@@ -320,6 +349,8 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     const KernelCost point = least;
     for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
+            if (columns * rows[i / 2] > c->facts->most_points)
+                continue;
             PlanGroup tried = *group;
             tried.kernel = KERNEL_REGISTER;
             if (in_plane && !c->f->few) /* rules at the edges alone, if at all */
@@ -354,6 +385,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         least = rolls;
     }
     c->total += least.seconds;
+    c->code += least.code;
     if (best.kernel == KERNEL_REGISTER)
         best.resident = choose_resident(c, &best, &least);
     const char *why = described(c, &best, &least);
@@ -381,7 +413,7 @@ static double complete(Chooser *c)
     const Graph *g = c->f->g;
     c->p->groups.at = NULL;
     c->p->groups.n = c->p->groups.cap = 0;
-    c->total = 0;
+    c->total = c->code = 0;
     GRAPH_FOREACH_STAGE (g, id)
         if (tessi_plan_computes(c->f, id) && c->p->stage[id.v].placement == PLACE_MEMORY)
             add_to_groups(c, id);
@@ -402,7 +434,7 @@ static bool is_free(const Chooser *c, StageId id)
 /* No function grows beyond what compilers take in a second or two. */
 static bool code_fits(Chooser *c)
 {
-    return tessi_plan_code_fits(c->f, c->p, MAX_POINTWISE_NODES, MAX_STENCIL_NODES, &c->size);
+    return tessi_plan_code_fits(c->f, c->p, MAX_POINTWISE_NODES, c->most_nodes, &c->size);
 }
 
 static void turn(Chooser *c, StageId id)
@@ -458,6 +490,10 @@ static void improve(Chooser *c)
     }
     code_fits(c);
     complete(c);
+    while (c->code > MOST_PROGRAM && c->facts->most_points > 1) {
+        c->facts->most_points /= 2;
+        complete(c);
+    }
 }
 
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m)
@@ -474,17 +510,19 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     PlanFacts *f = tessi_plan_facts(a, g);
     f->few = few;
     const uint32_t n = g->stages.n;
-    Chooser c = { .f = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
+    Chooser c = { .f = f, .facts = f, .an = an, .m = m, .p = tessi_plan_empty(f, m->name) };
     c.p->gpu = true;
     c.seconds = ARENA_NEW_ARRAY(a, double, n);
     c.evaluations = ARENA_NEW_ARRAY(a, double, n);
     tessi_plan_code_size(f, c.p, &c.size);
     c.why = ARENA_NEW_ARRAY(a, const char *, n);
     find_uses(&c);
-    GRAPH_FOREACH_STAGE (g, id)
-        if (tessi_plan_computes(f, id))
-            place(&c, id);
-    tessi_plan_limit_code(f, c.p);
+    c.most_nodes = MAX_STENCIL_NODES;
+    place_all(&c);
+    while (nodes_of_all(&c) > MOST_NODES && c.most_nodes > FEW_NODES) {
+        c.most_nodes /= 4;
+        place_all(&c);
+    }
     improve(&c);
     tessi_plan_fuse(f, an, m, c.p);
     if (!few)

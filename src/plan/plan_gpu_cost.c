@@ -29,6 +29,7 @@ typedef struct Counter {
     const Machine *m;
     const Plan *p;
     const PlanGroup *group;
+    Arena *scratch; /* while stages are counted */
     int64_t columns, rows;
     const PlanRegions *regions; /* of tiles; NULL = none */
     int64_t shift;     /* of the first column that a thread computes, from where vectors begin */
@@ -37,6 +38,7 @@ typedef struct Counter {
     bool *is_member;
     bool *
         uniform; /* by StageId: read at the same places by all threads, as masks are that come with a run */
+    bool given;    /* something is uniform: coefficients, which threads load one by one */
     bool *counted; /* by StageId: its bytes are; NULL = none */
     double words;  /* of a point of all stored stages that are read */
     KernelCost cost;
@@ -97,7 +99,7 @@ static double load_instructions(const Counter *c, StageId id, double *apart)
     double in_tile = 0;
     VEC_FOREACH (const Offset, o, &s->at) {
         const int64_t k = tessi_floordiv(o->dx + shift, width);
-        tessi_plan_add_offset(c->f->arena, &vectors, (Offset){ o->dy, k });
+        tessi_plan_add_offset(c->scratch, &vectors, (Offset){ o->dy, k });
         in_tile += o->dx >= 0 && o->dx < c->columns;
     }
     const double inside = vectors.at.n + vectors.loose;
@@ -181,7 +183,7 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
     do {
         offset_at(g, a, point, &o);
         VEC_FOREACH (const Offset, at, &from->at)
-            tessi_plan_add_offset(c->f->arena, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
+            tessi_plan_add_offset(c->scratch, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
     } while (tessi_window_step(w, point));
     to->loose += from->loose * r->times;
     return true;
@@ -260,7 +262,7 @@ static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, O
         return;
     }
     if (!spread_window(c, r, from, to))
-        tessi_plan_spread(c->f->arena, c->f->g, r, from, to);
+        tessi_plan_spread(c->scratch, c->f->g, r, from, to);
 }
 
 static void count(Counter *c)
@@ -389,7 +391,7 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
 static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
-    Arena *a = c->f->arena;
+    Arena *a = c->scratch = tessi_scratch_open(c->f->arena);
     c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->f->g->stages.n);
     c->rules = ARENA_NEW_ARRAY(a, Rules, c->f->g->stages.n);
     c->is_member = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
@@ -403,6 +405,9 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
     }
     count(c);
     window_halos(c);
+    for (uint32_t v = 1; v < c->f->g->stages.n; v++)
+        c->given = c->given || c->uniform[v];
+    tessi_scratch_close(a);
     c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
     c->cost.instructions += BASE_INSTRUCTIONS;
 }
@@ -481,14 +486,11 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->issue_seconds = issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
     cost->long_code = cost->code > (cost->windows ? CACHED_CODE : SMALL_CODE);
-    bool given = false; /* coefficients, which threads load one by one */
-    for (uint32_t v = 1; v < f->g->stages.n; v++)
-        given = given || c.uniform[v];
-    if (cost->windows && given)
+    if (cost->windows && c.given)
         cost->issue_seconds *= 1.25;
     else if (cost->windows)
         cost->issue_seconds *= window_factor(cost);
-    if (cost->long_code && (given || !cost->windows))
+    if (cost->long_code && (c.given || !cost->windows))
         cost->issue_seconds *= 1.2;
     const int64_t most = registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;

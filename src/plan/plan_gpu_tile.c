@@ -57,7 +57,8 @@ static void count_parts(Search *s)
             KernelCost *cost = &s->cost[i][rows];
             *cost = tessi_plan_part_cost(s->f, s->an, s->m, s->p, s->group, s->regions, i, outputs,
                                          NULL);
-            cost->feasible = cost->registers <= s->m->registers_a_thread;
+            cost->feasible = cost->registers <= s->m->registers_a_thread
+                             && outputs[0] * rows <= s->f->most_points;
             VEC_FOREACH (const StageId, id, &list)
                 cost->feasible =
                     cost->feasible

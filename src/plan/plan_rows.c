@@ -107,12 +107,13 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The stages that evaluating `stages` evaluates or loads, in ascending order. */
-static void reach(const PlanFacts *f, const Plan *p, const StageList *stages, StageList *out)
+static void reach(const PlanFacts *f, Arena *a, const Plan *p, const StageList *stages,
+                  StageList *out)
 {
     uint32_t now = ++f->mark[0];
     VEC_FOREACH (const StageId, s, stages) {
         f->mark[s->v] = now;
-        VEC_PUSH(f->arena, out, *s);
+        VEC_PUSH(a, out, *s);
     }
     for (uint32_t next = 0; next < out->n; next++) {
         StageId id = out->at[next];
@@ -122,7 +123,7 @@ static void reach(const PlanFacts *f, const Plan *p, const StageList *stages, St
             if (f->mark[r->producer.v] == now)
                 continue;
             f->mark[r->producer.v] = now;
-            VEC_PUSH(f->arena, out, r->producer);
+            VEC_PUSH(a, out, r->producer);
         }
     }
     if (out->n)
@@ -156,22 +157,23 @@ static OffsetSet last_rows(Arena *a, const OffsetSet *s, uint32_t rows)
 static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                             const StageList *stages, uint32_t rows, bool carried)
 {
+    Arena *a = tessi_scratch_open(f->arena);
     const Graph *g = f->g;
     RowCost cost = { 0 };
     StageList list = { 0 };
-    reach(f, p, stages, &list);
-    OffsetSet *places = ARENA_NEW_ARRAY(f->arena, OffsetSet, list.n);
-    bool *is_computed = ARENA_NEW_ARRAY(f->arena, bool, list.n);
+    reach(f, a, p, stages, &list);
+    OffsetSet *places = ARENA_NEW_ARRAY(a, OffsetSet, list.n);
+    bool *is_computed = ARENA_NEW_ARRAY(a, bool, list.n);
     VEC_FOREACH (const StageId, s, stages) {
         OffsetSet *at = places_of(&list, places, *s);
         is_computed[at - places] = true;
         for (uint32_t r = 0; r < rows; r++)
-            tessi_plan_add_offset(f->arena, at, (Offset){ r, 0 });
+            tessi_plan_add_offset(a, at, (Offset){ r, 0 });
     }
     for (uint32_t i = list.n; i-- > 0;) { /* readers before what they read */
         uint32_t v = list.at[i].v;
         if (carried && p->stage[v].placement == PLACE_REGISTER)
-            places[i] = last_rows(f->arena, &places[i], rows);
+            places[i] = last_rows(a, &places[i], rows);
         double n = places[i].at.n + places[i].loose;
         ScalarType t = tessi_stage(g, list.at[i])->type;
         if (!is_computed[i] && !tessi_plan_is_inline(p, list.at[i])) {
@@ -184,10 +186,11 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            tessi_plan_spread(f->arena, g, r, &places[i], places_of(&list, places, r->producer));
+            tessi_plan_spread(a, g, r, &places[i], places_of(&list, places, r->producer));
     }
     cost.seconds /= rows;
     cost.operations /= rows;
+    tessi_scratch_close(a);
     return cost;
 }
 

@@ -118,12 +118,13 @@ static double places_of(Arena *a, const Class *class, PlanShape tile)
 static double share_of(const PlanFacts *f, StageId id, PlanShape tile)
 {
     const Graph *g = f->g;
-    Classes c = { .g = g, .arena = f->arena };
-    Instance *of = ARENA_NEW_ARRAY(f->arena, Instance, g->exprs.n);
+    Arena *scratch = tessi_scratch_open(f->arena);
+    Classes c = { .g = g, .arena = scratch };
+    Instance *of = ARENA_NEW_ARRAY(scratch, Instance, g->exprs.n);
     const ExprList *list = tessi_expr_walk(f->walk, g, &tessi_stage(g, id)->pieces.at[0].body, 1);
     double alone = 0, together = 0; /* of each point by itself, of all together */
     const double points = (double)(tile.rows * tile.columns);
-    VEC_PUSH(f->arena, &c.list, (Class){ 0 });
+    VEC_PUSH(scratch, &c.list, (Class){ 0 });
     VEC_FOREACH (const ExprId, e, list) {
         Instance *i = &of[e->v];
         *i = instance_of(&c, of, *e);
@@ -131,12 +132,13 @@ static double share_of(const PlanFacts *f, StageId id, PlanShape tile)
             continue;
         alone += points;
         if (i->class && i->placed)
-            VEC_PUSH(f->arena, &c.list.at[i->class].at, i->at);
+            VEC_PUSH(scratch, &c.list.at[i->class].at, i->at);
         else
             together += points;
     }
     VEC_FOREACH (const Class, class, &c.list)
-        together += class->at.n > 1 ? places_of(f->arena, class, tile) : points * class->at.n;
+        together += class->at.n > 1 ? places_of(scratch, class, tile) : points * class->at.n;
+    tessi_scratch_close(scratch);
     return alone > 0 ? together / alone : 1;
 }
 
@@ -152,7 +154,7 @@ static double shared(const PlanFacts *f, StageId id, PlanShape tile)
         || !tessi_stage_is_plain(f->g, tessi_stage(f->g, id)))
         return 1;
     if (!f->shared[id.v])
-        f->shared[id.v] = ARENA_NEW(f->arena, SharedOps);
+        f->shared[id.v] = ARENA_NEW(f->walk->arena, SharedOps); /* as long as the facts live */
     double *share = &f->shared[id.v]->share[y][x];
     if (*share <= 0)
         *share = share_of(f, id, tile);

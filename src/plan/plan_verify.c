@@ -296,13 +296,17 @@ static const char *check_size(Check *c)
 
 static const char *check_frame(Check *c, const PlanGroup *group)
 {
+    Arena *scratch = tessi_scratch_open(c->f->arena);
+    const PlanFacts own = tessi_plan_facts_in(scratch, c->f);
+    PlanRegions regions = { 0 };
     const char *fault = NULL;
     for (int side = 0; side < 2 && !fault && group->frame.rows[0]; side++) {
         Plan plan;
         PlanGroup frame;
-        PlanRegions regions = { 0 };
-        fault = tessi_plan_frame(c->f, c->p, group, side, &plan, &frame, &regions);
+        fault = tessi_plan_frame(&own, c->p, group, side, &plan, &frame, &regions);
     }
+    fault = fault ? tessi_strdup(c->f->arena, fault) : NULL;
+    tessi_scratch_close(scratch);
     return fault ? tessi_sprintf(c->f->arena, "the frame of group '%s': %s", group->name, fault)
                  : NULL;
 }

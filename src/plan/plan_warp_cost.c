@@ -130,6 +130,7 @@ typedef struct Chooser {
     const Analysis *an;
     const Machine *m;
     Plan *p;
+    Arena *kept; /* for reasons that stay; the facts' own ends with each group */
 } Chooser;
 
 /* Columns of a thread: a vector of the widest elements; 0 where some are less than a register, which other kernels pack. */
@@ -177,7 +178,8 @@ static const char *described(const Chooser *c, const PlanGroup *group, const Ker
                          tessi_plan_fs(now), tessi_kernel_name(kernel));
 }
 
-static void choose(const Chooser *c, uint32_t i)
+/* Works in the arena of the facts. True: `stage` and `out` are where stages are placed and what the group becomes. */
+static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGroup *out)
 {
     static const uint8_t rows[] = { 4, 3, 2 };
     const double WORTH = 0.97;
@@ -189,6 +191,8 @@ static void choose(const Chooser *c, uint32_t i)
     const char *fault = NULL;
     for (size_t k = 0; columns && !fault && k < sizeof rows; k++) {
         const uint8_t outputs[2] = { columns, rows[k] };
+        if (columns * rows[k] > c->f->most_points)
+            continue;
         Plan tried = *c->p;
         PlanGroup made = *group;
         fault = tessi_plan_make_warp(c->f, &tried, &made, outputs, 1);
@@ -202,13 +206,14 @@ static void choose(const Chooser *c, uint32_t i)
         with = tried;
     }
     if (!least.feasible)
-        return;
+        return false;
     const double now = seconds_now(c, group);
     const char *why = described(c, &best, &least, now, group->kernel);
     if (least.seconds >= WORTH * now) {
-        if (group->passes.n)
-            tessi_plan_add_reason(a, &group->reason, why);
-        return;
+        if (group->passes.n) {
+            tessi_plan_add_reason(c->kept, &group->reason, tessi_strdup(c->kept, why));
+        }
+        return false;
     }
     best.resident = (uint8_t)(least.threads / best.block[0]);
     best.march.blocks =
@@ -221,19 +226,39 @@ static void choose(const Chooser *c, uint32_t i)
     PlanStage *const stage = c->p->stage;
     *group = best;
     c->p->stage = with.stage;
-    if (!tessi_plan_verify_with(c->f, c->p))
-        return;
+    const bool sound = !tessi_plan_verify_with(c->f, c->p);
     *group = before;
     c->p->stage = stage;
+    *stage_out = with.stage;
+    *out = best;
+    return sound;
+}
+
+static void choose_warp(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p,
+                        uint32_t i)
+{
+    Arena *scratch = tessi_scratch_open(f->arena);
+    const PlanFacts own = tessi_plan_facts_in(scratch, f);
+    const Chooser c = { &own, an, m, p, f->arena };
+    PlanStage *stage;
+    PlanGroup group;
+    if (choose(&c, i, &stage, &group)) {
+        for (uint32_t v = 0; v < p->n_stages; v++)
+            if (stage[v].reason != p->stage[v].reason
+                || stage[v].placement != p->stage[v].placement)
+                p->stage[v] =
+                    (PlanStage){ stage[v].placement, tessi_strdup(f->arena, stage[v].reason) };
+        p->groups.at[i] = tessi_plan_keep_group(f->arena, &group);
+    }
+    tessi_scratch_close(scratch);
 }
 
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
-    const Chooser c = { f, an, m, p };
     for (uint32_t i = 0; i < p->groups.n; i++) {
         const PlanGroup *group = &p->groups.at[i];
         if ((group->kernel == KERNEL_TILE || group->kernel == KERNEL_REGISTER)
             && group->n_dims >= 2)
-            choose(&c, i);
+            choose_warp(f, an, m, p, i);
     }
 }
