@@ -161,6 +161,23 @@ TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
 /* The caller's memory for a result (NULL: the library's), as for tess_args_image; its elements, also the rows among each other, must not
  * overlap. */
 TESS_API tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor);
+/* The shape that the tensor of a result will have, with the images and numbers bound so far, which must give all its sizes: *ndim extents, those
+ * of tess_args_result. For callers who allocate results themselves. */
+enum { TESS_MAX_SHAPE = 5 }; /* four dimensions and the channels */
+TESS_API tess_status tess_result_shape(tess_program *p, tess_args *a, size_t output, int *ndim,
+                                       int64_t shape[TESS_MAX_SHAPE]);
+/* How much of an image a point of the results depends on, for those who cut images into parts: in dimension d, points up to before[d] before it
+ * and after[d] behind it matter to it, or any[d]: there is no such bound (indices that are computed or scaled, reads that wrap around, numbers of whole
+ * images). At the edges of an image, border rules may turn one direction into the other. With args (may be NULL) the constants are known. */
+typedef struct tess_reach {
+    size_t struct_size;
+    int ndim;
+    int64_t before[4], after[4];
+    int any[4];
+    int placed; /* values depend on where in the image a point is, or on the image's size */
+} tess_reach;
+TESS_API tess_status tess_program_reach(tess_program *p, const tess_args *args, const char *name,
+                                        tess_reach *reach);
 /* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with tess_args_result, valid until the
  * next run or tess_args_free. `stream` is for devices (CUstream or cl_command_queue; NULL = the default one) and ignored on the CPU. When
  * every image is in device memory the call returns when the work is on the stream, else when the results are there. Runs with the same

@@ -158,22 +158,38 @@ static bool own_result(BoundImage *b, DLDataType dtype, int ndim, const int64_t 
     return true;
 }
 
+/* The tensor that a result is: its elements are those of the pixels, or bytes where these differ. */
+static DLDataType result_type(const tess_info *info, const Image *image)
+{
+    VEC_FOREACH (const Channel, c, &image->channels)
+        if (c->type != image->channels.at[0].type)
+            return (DLDataType){ kDLUInt, 8, 1 };
+    return info->dtype;
+}
+
+bool tessi_result_shape(const tess_info *info, const Variant *v, uint32_t number,
+                        const int64_t *params, int *ndim, int64_t *shape, Failure *f)
+{
+    const Image *image = &v->graph->outputs.at[number];
+    *ndim = image->n_dims;
+    for (int d = 0; d < *ndim; d++)
+        if (!tessi_size_eval(v->graph, image->size[d], params, &shape[d]))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of the result '%s' is too large",
+                               info->name);
+    if (image->is_struct)
+        shape[(*ndim)++] = image->pixel_bytes / (result_type(info, image).bits / 8u);
+    return true;
+}
+
 static bool bind_result(const tess_info *info, const Variant *v, uint32_t number,
                         const int64_t *params, BoundImage *b, InterpImage *out, Failure *f)
 {
     const Image *image = &v->graph->outputs.at[number];
-    int64_t shape[MAX_DIMS + 1];
-    int ndim = image->n_dims;
-    for (int d = 0; d < ndim; d++)
-        if (!tessi_size_eval(v->graph, image->size[d], params, &shape[d]))
-            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of the result '%s' is too large",
-                               info->name);
-    bool mixed = false;
-    for (uint32_t c = 1; c < image->channels.n; c++)
-        mixed = mixed || image->channels.at[c].type != image->channels.at[0].type;
-    DLDataType dtype = mixed ? (DLDataType){ kDLUInt, 8, 1 } : info->dtype;
-    if (image->is_struct)
-        shape[ndim++] = mixed ? (int64_t)image->pixel_bytes : (int64_t)image->channels.n;
+    const DLDataType dtype = result_type(info, image);
+    int64_t shape[TESS_MAX_SHAPE];
+    int ndim;
+    if (!tessi_result_shape(info, v, number, params, &ndim, shape, f))
+        return false;
     if (!b->set || b->owned) {
         if (!own_result(b, dtype, ndim, shape, info->name, f))
             return false;
