@@ -9,23 +9,15 @@
 #define TESSERA_ANALYSIS_ANALYSIS_H
 
 #include "base/diag.h"
-#include "graph/graph.h"
+#include "graph/access.h"
 
 /* ---- Footprints ---------------------------------------------------------------------------------------------------- */
-/* One dimension of what a consumer reads: scale * x[src] + base + [lo, hi], or any index. */
-typedef struct FootprintDim {
-    bool dynamic; /* computed indices, or reads that no single form covers: the whole extent */
-    int8_t src;   /* -1: the index does not depend on the point */
-    int32_t scale;
-    SizeId base; /* what is added and depends on sizes; none = 0 */
-    int64_t lo, hi;
-} FootprintDim;
 /* All reads of `producer` by `consumer`, windows included: the hull over its accesses. */
 typedef struct Footprint {
     StageId consumer, producer;
     uint32_t n_accesses;
     uint8_t n_dims; /* of the producer */
-    FootprintDim dim[MAX_DIMS];
+    AccessRange dim[MAX_DIMS];
 } Footprint;
 
 /* ---- Values ---------------------------------------------------------------------------------------------------------- */
@@ -77,6 +69,8 @@ typedef struct Analysis {
 } Analysis;
 
 Analysis *tessi_analyse(const Graph *g, Arena *a);
+/* The footprints of one consumer: the first of them, and how many there are. */
+const Footprint *tessi_footprints_of(const Analysis *an, StageId consumer, uint32_t *n);
 void tessi_analysis_print(const Analysis *an, const Graph *g, Text *out);
 
 /* Warns, once a stage, of casts to a narrower integer type whose operand can be outside it. */

@@ -1,34 +1,6 @@
 /* Footprints: for each pair of consumer and producer the hull of all reads. */
 #include "analysis/analysis.h"
-#include "graph/access.h"
 #include "graph/graph_walk.h"
-
-/* One access as a footprint. */
-static FootprintDim dim_of(const Graph *g, const AccessDim *a)
-{
-    FootprintDim f = { .src = a->src, .scale = a->scale };
-    if (a->absolute) {
-        f.dynamic = true;
-        return f;
-    }
-    if (a->src < 0)
-        f.scale = 0;
-    int64_t add;
-    f.dynamic = !tessi_access_span(g, a, &f.lo, &f.hi);
-    if (!tessi_size_is_const(g, a->add, &add))
-        f.base = a->add;
-    else if (!tessi_add_i64(f.lo, add, &f.lo) || !tessi_add_i64(f.hi, add, &f.hi))
-        f.dynamic = true;
-    return f;
-}
-
-static void join(FootprintDim *a, const FootprintDim *b)
-{
-    if (b->dynamic || a->src != b->src || a->scale != b->scale || a->base.v != b->base.v)
-        a->dynamic = true;
-    a->lo = b->lo < a->lo ? b->lo : a->lo;
-    a->hi = b->hi > a->hi ? b->hi : a->hi;
-}
 
 /* The footprint of the pair, in producer order among those from `first` on. */
 static Footprint *find_or_add(Analysis *an, Arena *a, uint32_t first, const Footprint *wanted)
@@ -49,10 +21,10 @@ static void add_access(Analysis *an, Arena *a, uint32_t first, StageId consumer,
 {
     Footprint f = { .consumer = consumer, .producer = x->producer, .n_dims = x->n_dims };
     for (uint32_t d = 0; d < x->n_dims; d++)
-        f.dim[d] = dim_of(an->g, &x->dim[d]);
+        f.dim[d] = tessi_access_range(an->g, &x->dim[d]);
     Footprint *all = find_or_add(an, a, first, &f);
     for (uint32_t d = 0; d < x->n_dims; d++)
-        join(&all->dim[d], &f.dim[d]);
+        tessi_range_join(&all->dim[d], &f.dim[d]);
     all->n_accesses++;
 }
 
@@ -67,7 +39,7 @@ void tessi_analyse_footprints(Analysis *an, Arena *a)
             Footprint f = { .consumer = id, .producer = s->source, .n_accesses = 1 };
             f.n_dims = tessi_stage(g, s->source)->n_dims;
             for (uint32_t d = 0; d < f.n_dims; d++)
-                f.dim[d] = (FootprintDim){ .dynamic = true, .src = -1 };
+                f.dim[d] = (AccessRange){ .dynamic = true, .src = -1 };
             VEC_PUSH(a, &an->footprints, f);
             continue;
         }
@@ -78,4 +50,20 @@ void tessi_analyse_footprints(Analysis *an, Arena *a)
                     add_access(an, a, first, id, tessi_access(g, tessi_expr(g, *e)->access));
         }
     }
+}
+
+const Footprint *tessi_footprints_of(const Analysis *an, StageId consumer, uint32_t *n)
+{
+    uint32_t lo = 0, hi = an->footprints.n;
+    while (lo < hi) { /* the first that is not of an earlier consumer */
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (an->footprints.at[mid].consumer.v < consumer.v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *n = 0;
+    while (lo + *n < an->footprints.n && an->footprints.at[lo + *n].consumer.v == consumer.v)
+        ++*n;
+    return *n ? &an->footprints.at[lo] : NULL;
 }

@@ -14,7 +14,7 @@ Analysis *tessi_analyse(const Graph *g, Arena *a)
     return an;
 }
 
-static void print_dim(const Graph *g, const FootprintDim *d, Text *out)
+static void print_dim(const Graph *g, const AccessRange *d, Text *out)
 {
     if (d->dynamic) {
         tessi_text_add(out, "any");

@@ -295,7 +295,7 @@ static ExprId change_inside(Rewrite *r, ExprId id, const Expr *e)
     ExprId now = tessi_rewrite_rebuild(r, e);
     if (e->kind != EXPR_LOAD)
         return now;
-    const CommonRule *common = &c->shapes->rule[tessi_access(c->g, e->access)->producer.v];
+    const AccessRules *common = &c->shapes->rule[tessi_access(c->g, e->access)->producer.v];
     Access a = *tessi_access(r->to, tessi_expr(r->to, now)->access);
     bool had_outside = a.outside.v != 0;
     tessi_shape_rules(common, &a);

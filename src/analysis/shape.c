@@ -5,34 +5,21 @@
 
 /* ---- Border rules ------------------------------------------------------------------------------------------------------------ */
 
-static void add_rules(const Graph *g, const Access *a, CommonRule *c)
+static const AccessRules *common_rules(const Graph *g, Arena *a)
 {
-    for (uint8_t d = 0; d < a->n_dims; d++) {
-        Border rule = a->dim[d].rule;
-        if (a->dim[d].absolute || rule == BORDER_INSIDE)
-            continue;
-        c->mixed |= c->rule[d] != BORDER_INSIDE && c->rule[d] != rule;
-        c->rule[d] = rule;
-    }
-    if (a->outside.v) {
-        c->mixed |= c->outside.v && c->outside.v != a->outside.v;
-        c->mixed |= !tessi_expr_is_const(g, a->outside, NULL);
-        c->outside = a->outside;
-    }
-}
-
-static const CommonRule *common_rules(const Graph *g, Arena *a)
-{
-    CommonRule *all = ARENA_NEW_ARRAY(a, CommonRule, g->stages.n);
+    AccessRules *all = ARENA_NEW_ARRAY(a, AccessRules, g->stages.n);
     for (uint32_t v = 0; v < g->stages.n; v++)
-        for (uint8_t d = 0; d < MAX_DIMS; d++)
-            all[v].rule[d] = BORDER_INSIDE;
-    for (uint32_t v = 1; v < g->accesses.n; v++)
-        add_rules(g, &g->accesses.at[v], &all[g->accesses.at[v].producer.v]);
+        all[v] = tessi_rules_none();
+    for (uint32_t v = 1; v < g->accesses.n; v++) {
+        const Access *read = &g->accesses.at[v];
+        AccessRules *rules = &all[read->producer.v];
+        tessi_rules_join(rules, read);
+        rules->mixed |= read->outside.v && !tessi_expr_is_const(g, read->outside, NULL);
+    }
     return all;
 }
 
-void tessi_shape_rules(const CommonRule *common, Access *a)
+void tessi_shape_rules(const AccessRules *common, Access *a)
 {
     for (uint8_t d = 0; d < a->n_dims && !common->mixed; d++) {
         if (a->dim[d].absolute || a->dim[d].rule != BORDER_INSIDE)

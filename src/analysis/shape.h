@@ -3,6 +3,7 @@
 #ifndef TESSERA_ANALYSIS_SHAPE_H
 #define TESSERA_ANALYSIS_SHAPE_H
 
+#include "graph/access.h"
 #include "graph/graph_walk.h"
 
 typedef struct ShapeId {
@@ -15,26 +16,19 @@ typedef struct Instance {
     int64_t at[MAX_DIMS];
 } Instance;
 
-/* How a producer is read in each dimension beyond its edges, if all its reads agree: a read known to be inside may as well have that
- * rule. INSIDE when they do not. */
-typedef struct CommonRule {
-    bool mixed; /* no common rule in any dimension */
-    Border rule[MAX_DIMS];
-    ExprId outside;
-} CommonRule;
-
 typedef struct Shapes {
     Graph *g;
-    const CommonRule *rule; /* by StageId */
-    Instance *of;           /* by ExprId */
-    uint32_t n;             /* greatest ShapeId */
-    uint32_t *depth;        /* by ShapeId: greater than that of every part */
-    double *work;           /* by ShapeId: operations, those of shared parts counted again */
+    /* By StageId: how a producer is answered beyond its edges. A read known to be inside may as well have that rule, if all agree. */
+    const AccessRules *rule;
+    Instance *of;    /* by ExprId */
+    uint32_t n;      /* greatest ShapeId */
+    uint32_t *depth; /* by ShapeId: greater than that of every part */
+    double *work;    /* by ShapeId: operations, those of shared parts counted again */
 } Shapes;
 
 /* Of every expression there is; accesses are appended to `g`. */
 Shapes *tessi_shapes(Graph *g, Arena *a);
 /* The rules of a read once what is inside has the producer's common rule. */
-void tessi_shape_rules(const CommonRule *common, Access *a);
+void tessi_shape_rules(const AccessRules *common, Access *a);
 
 #endif

@@ -133,7 +133,7 @@ static bool follow(Rows *r, const Footprint *f)
 {
     const uint32_t user = f->consumer.v, from = f->producer.v;
     for (int d = 0; d < f->n_dims; d++) {
-        const FootprintDim *dim = &f->dim[d];
+        const AccessRange *dim = &f->dim[d];
         const bool rows = d == 0 && r->has_rows[from];
         int64_t base = 0;
         if (!rows) {

@@ -85,7 +85,7 @@ static void follow(Reach *r, const Footprint *f)
         return;
     r->wanted[f->producer.v] = true;
     for (int d = 0; d < f->n_dims; d++) {
-        const FootprintDim *dim = &f->dim[d];
+        const AccessRange *dim = &f->dim[d];
         const Far at = d < user->n_dims ? r->far[f->consumer.v][d] : (Far){ .any = true };
         Far made = { .any = at.any || dim->dynamic || dim->src != d || dim->scale != 1
                             || dim->base.v || !is_even(r->g, user, d) };

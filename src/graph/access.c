@@ -80,3 +80,95 @@ bool tessi_access_moves_by_point_only(const Access *a)
             return false;
     return tessi_access_moves(a);
 }
+
+/* ---- Ranges -------------------------------------------------------------------------------------------------------------- */
+
+AccessRange tessi_access_range(const Graph *g, const AccessDim *dim)
+{
+    AccessRange r = { .src = dim->src, .scale = dim->src < 0 ? 0 : dim->scale };
+    int64_t add;
+    if (dim->absolute)
+        return (AccessRange){ .dynamic = true, .src = dim->src, .scale = dim->scale };
+    r.dynamic = !tessi_access_span(g, dim, &r.lo, &r.hi);
+    if (!tessi_size_is_const(g, dim->add, &add))
+        r.base = dim->add;
+    else if (!tessi_add_i64(r.lo, add, &r.lo) || !tessi_add_i64(r.hi, add, &r.hi))
+        r.dynamic = true;
+    return r;
+}
+
+AccessRange tessi_range_of_point(uint8_t d)
+{
+    return (AccessRange){ .src = (int8_t)d, .scale = 1 };
+}
+
+void tessi_range_join(AccessRange *a, const AccessRange *b)
+{
+    if (b->dynamic || a->src != b->src || a->scale != b->scale || a->base.v != b->base.v)
+        a->dynamic = true;
+    a->lo = b->lo < a->lo ? b->lo : a->lo;
+    a->hi = b->hi > a->hi ? b->hi : a->hi;
+}
+
+AccessRange tessi_range_compose(const AccessRange *reader, const AccessRange *read)
+{
+    AccessRange r = *read;
+    if (read->dynamic || read->src < 0)
+        return r;
+    const AccessRange *at = &reader[read->src];
+    const bool up = read->scale > 0;
+    int64_t scale, lo, hi;
+    r.src = at->src;
+    r.base = at->base.v ? at->base : read->base;
+    if (at->dynamic || (at->base.v && (read->base.v || read->scale != 1))
+        || !tessi_mul_i64(at->scale, read->scale, &scale) || scale != (int32_t)scale
+        || !tessi_mul_i64(up ? at->lo : at->hi, read->scale, &lo)
+        || !tessi_mul_i64(up ? at->hi : at->lo, read->scale, &hi) || !tessi_add_i64(r.lo, lo, &r.lo)
+        || !tessi_add_i64(r.hi, hi, &r.hi))
+        r.dynamic = true;
+    else
+        r.scale = (int32_t)scale;
+    return r;
+}
+
+bool tessi_range_follows(const AccessRange *r, int d)
+{
+    return !r->dynamic && r->src == d && r->scale == 1 && !r->base.v;
+}
+
+/* ---- Rules --------------------------------------------------------------------------------------------------------------- */
+
+AccessRules tessi_rules_none(void)
+{
+    AccessRules rules = { .mixed = false };
+    for (int d = 0; d < MAX_DIMS; d++)
+        rules.rule[d] = BORDER_INSIDE;
+    return rules;
+}
+
+void tessi_rules_join(AccessRules *rules, const Access *a)
+{
+    for (int d = 0; d < a->n_dims; d++) {
+        const Border rule = a->dim[d].rule;
+        if (a->dim[d].absolute || rule == BORDER_INSIDE)
+            continue;
+        rules->mixed |= rules->rule[d] != BORDER_INSIDE && rules->rule[d] != rule;
+        rules->rule[d] = rule;
+    }
+    if (!a->outside.v)
+        return;
+    rules->mixed |= rules->outside.v && rules->outside.v != a->outside.v;
+    rules->outside = a->outside;
+}
+
+bool tessi_rules_answer(const AccessRules *rules, const Access *a)
+{
+    bool constant = false;
+    for (int d = 0; d < a->n_dims; d++) {
+        const Border rule = a->dim[d].rule;
+        constant = constant || rule == BORDER_CONSTANT;
+        if (rule != BORDER_INSIDE && rule != rules->rule[d])
+            return false;
+    }
+    return !constant || a->outside.v == rules->outside.v;
+}

@@ -37,4 +37,38 @@ bool tessi_access_is_fixed(const Access *a);
 /* It moves, no index is computed, and no window moves it. */
 bool tessi_access_moves_by_point_only(const Access *a);
 
+/* ---- Ranges -------------------------------------------------------------------------------------------------------------- */
+/* Where something is read along one of its dimensions, seen from a point x: scale * x[src] + base + [lo, hi]. */
+typedef struct AccessRange {
+    bool dynamic;  /* computed indices, or reads that no single form covers: anywhere */
+    int8_t src;    /* -1: the index does not depend on the point */
+    int32_t scale; /* 0 where src is -1 */
+    SizeId base;   /* what is added and depends on sizes; none = 0 */
+    int64_t lo, hi;
+} AccessRange;
+
+/* The range of one dimension of a read while windows run. */
+AccessRange tessi_access_range(const Graph *g, const AccessDim *dim);
+/* The range of the point itself in dimension d. */
+AccessRange tessi_range_of_point(uint8_t d);
+/* Widens `a` to cover `b`. */
+void tessi_range_join(AccessRange *a, const AccessRange *b);
+/* The range of a read by points that are themselves read at reader[], which has an entry for each dimension of the reader. */
+AccessRange tessi_range_compose(const AccessRange *reader, const AccessRange *read);
+/* It is x[d] + [lo, hi]. */
+bool tessi_range_follows(const AccessRange *r, int d);
+
+/* ---- Rules --------------------------------------------------------------------------------------------------------------- */
+/* By which rules several reads of one producer are answered beyond its edges. */
+typedef struct AccessRules {
+    Border rule[MAX_DIMS]; /* INSIDE: no read needs one there */
+    ExprId outside;        /* the value outside; none where no rule is CONSTANT */
+    bool mixed;            /* two reads are answered differently */
+} AccessRules;
+AccessRules tessi_rules_none(void);
+/* Takes in those of a read; computed indices are left out. */
+void tessi_rules_join(AccessRules *rules, const Access *a);
+/* The read is answered by these rules, or by none where they have one. */
+bool tessi_rules_answer(const AccessRules *rules, const Access *a);
+
 #endif

@@ -109,7 +109,7 @@ static LExprId element(Lower *l, const Staged *c, const LExprId *at, bool inside
     LExprId index[MAX_DIMS], in = { 0 };
     for (uint8_t d = 0; d < s->n_dims; d++) {
         LExprId n = tessi_lower_size(l, s->size[d]);
-        const Border rule = c->copy.rule[d];
+        const Border rule = c->copy.rules.rule[d];
         index[d] =
             inside ? at[d]
                    : tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, at[d], n);
@@ -120,8 +120,8 @@ static LExprId element(Lower *l, const Staged *c, const LExprId *at, bool inside
     tessi_pin(l, value, tessi_scope_depth(l));
     if (!in.v)
         return value;
-    Eval *ev = tessi_eval_new(l, &c->copy.outside, 1, 0);
-    return tessi_l_select(l, in, value, tessi_eval_expr(l, ev, c->copy.outside));
+    Eval *ev = tessi_eval_new(l, &c->copy.rules.outside, 1, 0);
+    return tessi_l_select(l, in, value, tessi_eval_expr(l, ev, c->copy.rules.outside));
 }
 
 /* The block's threads fill a copy: the last two dimensions are shared out, the others are gone through. */

@@ -306,8 +306,7 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
 typedef struct PlanCopy {
     bool whole;                         /* all of it: no read moves with the point */
     int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* else how far from its points */
-    Border rule[MAX_DIMS];              /* which answers; INSIDE: none is needed */
-    ExprId outside;                     /* rule CONSTANT */
+    AccessRules rules;                  /* which answer */
     double loads;  /* of a block whose points are all there, without the copy */
     double copied; /* elements that it copies instead */
     double

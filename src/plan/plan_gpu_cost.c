@@ -332,7 +332,7 @@ static void window_halos(Counter *c)
         if (!c->is_member[fp->consumer.v] || !c->f->has_window[fp->consumer.v])
             continue;
         for (int k = 0; k < 2 && fp->n_dims >= 2; k++) {
-            const FootprintDim *d = &fp->dim[fp->n_dims - 2 + k];
+            const AccessRange *d = &fp->dim[fp->n_dims - 2 + k];
             const int64_t far = d->hi > -d->lo ? d->hi : -d->lo;
             if (!d->dynamic && far > c->cost.halo[k])
                 c->cost.halo[k] = far;

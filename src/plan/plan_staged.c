@@ -10,18 +10,6 @@ enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted 
 
 /* ---- Single reads ----------------------------------------------------------------------------------------------------------- */
 
-static bool same_rules(const Access *access, const PlanCopy *copy)
-{
-    bool constant = false;
-    for (int d = 0; d < access->n_dims; d++) {
-        const Border rule = access->dim[d].rule;
-        constant = constant || rule == BORDER_CONSTANT;
-        if (rule != BORDER_INSIDE && rule != copy->rule[d])
-            return false;
-    }
-    return !constant || access->outside.v == copy->outside.v;
-}
-
 bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy)
 {
     int64_t lo, hi;
@@ -29,7 +17,7 @@ bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy
         if (!tessi_access_reach(g, &access->dim[d], d, &lo, &hi) || lo < copy->lo[d]
             || hi > copy->hi[d])
             return false;
-    return same_rules(access, copy);
+    return tessi_rules_answer(&copy->rules, access);
 }
 
 /* The share of the points of a block that find an element of the block at the offsets of a read in one dimension, n of them. */
@@ -62,24 +50,8 @@ typedef struct Reader {
     PlanCopy *copy;
     int64_t block[MAX_DIMS]; /* points of a block in each dimension */
     double points;           /* of a block */
-    bool any, two_rules;     /* some read moves; two are answered differently */
+    bool any;                /* some read moves */
 } Reader;
-
-static void join_rules(Reader *r, const Access *access)
-{
-    for (int d = 0; d < access->n_dims; d++) {
-        const Border rule = access->dim[d].rule;
-        if (rule == BORDER_INSIDE)
-            continue;
-        r->two_rules =
-            r->two_rules || (r->copy->rule[d] != BORDER_INSIDE && r->copy->rule[d] != rule);
-        r->copy->rule[d] = rule;
-    }
-    if (!access->outside.v)
-        return;
-    r->two_rules = r->two_rules || (r->copy->outside.v && r->copy->outside.v != access->outside.v);
-    r->copy->outside = access->outside;
-}
 
 static void add_read(Reader *r, const PlanRead *read)
 {
@@ -103,7 +75,7 @@ static void add_read(Reader *r, const PlanRead *read)
     r->any = true;
     r->copy->loads += r->points * read->times;
     r->copy->missed += r->points * read->times * (1 - inside);
-    join_rules(r, access);
+    tessi_rules_join(&r->copy->rules, access);
 }
 
 static void add_stage(Reader *r, StageId id)
@@ -182,7 +154,7 @@ static const char *read_copy(Reader *r, const PlanStaged *staged)
     VEC_FOREACH (const StageId, id, &r->group->members)
         if (staged->in != STAGED_CONSTANT)
             add_stage(r, *id);
-    if (r->two_rules)
+    if (r->copy->rules.mixed)
         return tessi_sprintf(a, "group '%s' reads '%s' by more than one border rule",
                              r->group->name, s->name);
     r->copy->whole = !r->any;
@@ -215,10 +187,8 @@ static const char *read_copy(Reader *r, const PlanStaged *staged)
 const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                               const PlanStaged *staged, PlanCopy *out)
 {
-    *out = (PlanCopy){ .rule = { BORDER_INSIDE } };
+    *out = (PlanCopy){ .rules = tessi_rules_none() };
     Reader r = { .f = f, .p = p, .group = group, .image = staged->image, .copy = out, .points = 1 };
-    for (uint8_t d = 0; d < MAX_DIMS; d++)
-        out->rule[d] = BORDER_INSIDE;
     for (uint8_t d = 0; d < group->n_dims; d++) {
         r.block[d] = block_points(group, d);
         r.points *= (double)r.block[d];

@@ -25,7 +25,7 @@ static const Footprint *footprint(const Analysis *an, const char *consumer, cons
     return NULL;
 }
 
-static void assert_dim(const FootprintDim *d, int src, int scale, int64_t lo, int64_t hi)
+static void assert_dim(const AccessRange *d, int src, int scale, int64_t lo, int64_t hi)
 {
     assert_false(d->dynamic);
     assert_int_equal(d->src, src);
