@@ -1,5 +1,5 @@
 /* What planners share: facts about the graph, groups with natural loops, the order of groups. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 const char *tessi_placement_name(Placement p)
 {
@@ -250,6 +250,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->shared = ARENA_NEW_ARRAY(a, SharedOps *, g->stages.n);
     f->reads = ARENA_NEW_ARRAY(a, PlanReads, g->stages.n);
     f->mark = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    f->slot = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     f->walk = ARENA_NEW(a, ExprWalk);
     f->walk->arena = a;
     const ExprDeps *deps = tessi_expr_deps(g, a);
@@ -317,24 +318,20 @@ static bool has_planes_of(const Graph *g, StageId reader, const PlanRead *r)
 
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    uint32_t *seen = f->mark, now = ++f->mark[0];
-    StageList stack = { 0 };
+    StageList all = { 0 };
+    Needs needs = { 0 };
     if (group->n_dims == 2)
         return true;
-    tessi_plan_group_stages(f, group, &stack);
-    while (stack.n) {
-        StageId at = stack.at[--stack.n];
-        VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
+    tessi_plan_group_stages(f, group, &all);
+    tessi_needs(f, f->arena, p, all.at, all.n, &needs);
+    VEC_FOREACH (const Need, need, &needs.at)
+        for (uint32_t i = need->first; i < need->first + need->n; i++) {
+            const PlanRead *r = needs.reads.at[i].read;
             Offset o;
             if ((!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
-                || !has_planes_of(f->g, at, r))
+                || !has_planes_of(f->g, need->stage, r))
                 return false;
-            if (!tessi_plan_is_inline(p, r->producer) || seen[r->producer.v] == now)
-                continue;
-            seen[r->producer.v] = now;
-            VEC_PUSH(f->arena, &stack, r->producer);
         }
-    }
     return true;
 }
 
@@ -435,26 +432,6 @@ void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out)
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------------------------------------ */
-
-void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)
-{
-    uint32_t *seen = f->mark, now = ++f->mark[0];
-    StageList stack = { 0 };
-    out->n = 0;
-    VEC_PUSH(f->arena, &stack, s);
-    while (stack.n) {
-        StageId at = stack.at[--stack.n];
-        VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
-            if (seen[r->producer.v] == now)
-                continue;
-            seen[r->producer.v] = now;
-            if (tessi_plan_is_inline(p, r->producer))
-                VEC_PUSH(f->arena, &stack, r->producer);
-            else
-                VEC_PUSH(f->arena, out, r->producer);
-        }
-    }
-}
 
 /* Which groups a group must wait for. */
 typedef VEC(uint32_t) GroupList;

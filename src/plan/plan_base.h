@@ -52,8 +52,9 @@ struct PlanFacts {
     bool few;             /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
     PlanReads *reads; /* what it reads */
-    uint32_t *
-        mark; /* for walks: a stage is marked when it has the number in [0], which each walk makes greater */
+    /* For walks: a stage is marked when it has the number in [0], which each walk makes greater. */
+    uint32_t *mark;
+    uint32_t *slot; /* by StageId: where it stands in the list that is being made */
 };
 
 /* The same facts for work in another arena, which ends before they do. */
@@ -86,6 +87,8 @@ typedef struct OffsetSet {
 /* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed indices) or leaves
  * the plane. */
 bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out);
+/* The same with the variables of the window that it stands in at `point` (NULL: none is read). */
+bool tessi_plan_offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out);
 void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o);
 /* What reading a producer at each place of `from` adds to the places of the producer. */
 void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,

@@ -1,6 +1,6 @@
 /* Stages in registers. Loops that go down the rows a vector of columns at a time keep the values of such a stage that the next step reads
  * again, so that each row of it is computed once. Each column in which it is read is carried by itself. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 /* Where a stage is evaluated when the loops compute one row at row 0: in column `dx`, rows lo to hi. */
 typedef struct Column {
@@ -40,22 +40,21 @@ static void spread(const PlanFacts *f, const Plan *p, StageId reader, const Plan
                    (Column){ c->dx + o.dx, (carried ? c->hi : c->lo) + o.dy, c->hi + o.dy });
 }
 
-/* Of all stages whose values are made in the loops; NULL where there are none. */
-static Uses *uses_in(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n)
+/* Of all stages that the loops need, parallel to needs->at. */
+static Uses *uses_of(const PlanFacts *f, const Plan *p, const Needs *needs)
 {
-    Uses *uses = ARENA_NEW_ARRAY(f->arena, Uses, f->g->stages.n);
-    bool any = false;
-    for (uint32_t i = 0; i < n; i++)
-        add_column(f->arena, &uses[stage[i].v], (Column){ 0 });
-    for (uint32_t v = f->g->stages.n; v-- > 1;) { /* readers before what they read */
-        if (!uses[v].at.n && !uses[v].loose.v)
-            continue;
-        any = any || p->stage[v].placement == PLACE_REGISTER;
-        VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            if (tessi_plan_is_inline(p, r->producer))
-                spread(f, p, (StageId){ v }, r, &uses[v], &uses[r->producer.v]);
+    Uses *uses = ARENA_NEW_ARRAY(f->arena, Uses, needs->at.n);
+    for (uint32_t i = 0; i < needs->at.n; i++) {
+        const Need *need = &needs->at.at[i];
+        if (need->root)
+            add_column(f->arena, &uses[i], (Column){ 0 });
+        for (uint32_t k = need->first; k < need->first + need->n; k++) {
+            const NeedRead *r = &needs->reads.at[k];
+            if (tessi_plan_is_inline(p, r->read->producer))
+                spread(f, p, need->stage, r->read, &uses[i], &uses[r->of]);
+        }
     }
-    return any ? uses : NULL;
+    return uses;
 }
 
 bool tessi_plan_has_carries(const Plan *p)
@@ -70,12 +69,17 @@ const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId 
                                PlanCarries *out)
 {
     const Graph *g = f->g;
-    const Uses *uses = tessi_plan_has_carries(p) ? uses_in(f, p, stage, n) : NULL;
+    Needs needs = { 0 };
     int64_t total = 0;
     out->n = 0;
-    GRAPH_FOREACH_STAGE (g, id) {
-        const Uses *u = uses ? &uses[id.v] : NULL;
-        if (!u || p->stage[id.v].placement != PLACE_REGISTER || (!u->at.n && !u->loose.v))
+    if (!tessi_plan_has_carries(p))
+        return NULL;
+    tessi_needs(f, f->arena, p, stage, n, &needs);
+    const Uses *uses = uses_of(f, p, &needs);
+    for (uint32_t i = needs.at.n; i-- > 0;) { /* what is read before its readers */
+        const Uses *u = &uses[i];
+        const StageId id = needs.at.at[i].stage;
+        if (p->stage[id.v].placement != PLACE_REGISTER)
             continue;
         if (u->loose.v)
             return tessi_sprintf(f->arena,
@@ -226,30 +230,6 @@ static bool fits(Chooser *c, const Loops *loops)
     return values && values * REGISTERS_A_CARRY <= c->m->vector_registers;
 }
 
-/* The inlined stages that the loops evaluate, what is read before its readers. */
-static void find_inlined(const Chooser *c, const StageList *stages, StageList *out)
-{
-    StageList stack = { 0 };
-    const uint32_t now = ++c->f->mark[0];
-    VEC_FOREACH (const StageId, id, stages)
-        VEC_PUSH(c->f->arena, &stack, *id);
-    while (stack.n) {
-        const StageId at = stack.at[--stack.n];
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[at.v]) {
-            const StageId id = r->producer;
-            if (!tessi_plan_is_inline(c->p, id) || c->f->mark[id.v] == now)
-                continue;
-            c->f->mark[id.v] = now;
-            VEC_PUSH(c->f->arena, &stack, id);
-            VEC_PUSH(c->f->arena, out, id);
-            for (uint32_t i = out->n - 1; i > 0 && out->at[i - 1].v > id.v; i--) {
-                out->at[i] = out->at[i - 1];
-                out->at[i - 1] = id;
-            }
-        }
-    }
-}
-
 /* The best number of rows of a step for the stages in registers as they are, and what a point costs. */
 static double best_step(const Chooser *c, const Loops *loops, uint8_t *rows)
 {
@@ -288,7 +268,11 @@ static void choose_for(Chooser *c, const Loops *loops)
     double best = again + loops->walk;
     uint8_t rows = *loops->rows;
     StageList inlined = { 0 }, carried = { 0 };
-    find_inlined(c, &loops->stages, &inlined);
+    Needs needs = { 0 };
+    tessi_needs(c->f, c->f->arena, c->p, loops->stages.at, loops->stages.n, &needs);
+    for (uint32_t i = needs.at.n; i-- > 0;) /* what is read before its readers */
+        if (tessi_plan_is_inline(c->p, needs.at.at[i].stage))
+            VEC_PUSH(a, &inlined, needs.at.at[i].stage);
     bool any = inlined.n && fits(c, loops); /* other loops carry what these read */
     if (any) {
         const double seconds = best_step(c, loops, &rows);

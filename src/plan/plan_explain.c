@@ -1,6 +1,6 @@
 /* What the model expects of each group of a chosen plan for CPUs, as reasons: bytes, operations, what is computed more than once, time and
  * what bounds it; and for decisions that no search made, what the alternative would cost. One fact a line, the same for all groups. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 typedef struct Explainer {
     const PlanFacts *f;
@@ -139,20 +139,15 @@ static void say_what_is_repeated(const Explainer *c, PlanGroup *group, const Pre
 static double ruled_reads(const Explainer *c, const PlanGroup *group)
 {
     double n = 0;
-    uint32_t *seen = c->f->mark, now = ++c->f->mark[0];
-    StageList stack = { 0 };
-    tessi_plan_group_stages(c->f, group, &stack);
-    while (stack.n) {
-        const StageId at = stack.at[--stack.n];
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[at.v]) {
-            const Access *access = r->access.v ? tessi_access(c->f->g, r->access) : NULL;
-            for (uint8_t d = 0; access && d < access->n_dims; d++)
-                n += access->dim[d].rule == BORDER_INSIDE ? 0 : r->times;
-            if (!tessi_plan_is_inline(c->p, r->producer) || seen[r->producer.v] == now)
-                continue;
-            seen[r->producer.v] = now;
-            VEC_PUSH(c->f->arena, &stack, r->producer);
-        }
+    StageList all = { 0 };
+    Needs needs = { 0 };
+    tessi_plan_group_stages(c->f, group, &all);
+    tessi_needs(c->f, c->f->arena, c->p, all.at, all.n, &needs);
+    VEC_FOREACH (const NeedRead, r, &needs.reads) {
+        const AccessId id = r->read->access;
+        const Access *access = id.v ? tessi_access(c->f->g, id) : NULL;
+        for (uint8_t d = 0; access && d < access->n_dims; d++)
+            n += access->dim[d].rule == BORDER_INSIDE ? 0 : r->read->times;
     }
     return n;
 }

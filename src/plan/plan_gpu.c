@@ -2,7 +2,7 @@
  * what shares a domain and reads the same images, and choose for each group the kernel that the cost model likes best. */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
 enum { MOST_PROGRAM = 1 << 17 };
@@ -295,18 +295,14 @@ static uint8_t choose_resident(const Chooser *c, PlanGroup *group, const KernelC
 /* Some of what a kernel computes are small integers. */
 static bool has_small(const Chooser *c, const PlanGroup *group)
 {
-    bool *seen = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
+    Needs needs = { 0 };
     bool small = false;
-    VEC_FOREACH (const StageId, member, &group->members)
-        seen[member->v] = true;
-    for (uint32_t v = c->f->g->stages.n; v-- > 1;) {
+    tessi_needs(c->f, c->f->arena, c->p, group->members.at, group->members.n, &needs);
+    VEC_FOREACH (const Need, need, &needs.at) {
+        const uint32_t v = need->stage.v;
         small = small
-                || (seen[v]
+                || (need->computed
                     && (c->f->small[v] > 0 || (c->m->pair_choices && c->f->small_choices[v] > 0)));
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[v])
-            seen[r->producer.v] =
-                seen[r->producer.v]
-                || (seen[v] && c->p->stage[r->producer.v].placement == PLACE_INLINE);
     }
     return small;
 }

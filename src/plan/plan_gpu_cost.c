@@ -3,7 +3,7 @@
  * columns and rows that a thread computes together. */
 #include <math.h>
 
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 enum {
     BASE_REGISTERS = 28,    /* addresses, sizes, coordinates */
@@ -32,12 +32,11 @@ typedef struct Counter {
     Arena *scratch; /* while stages are counted */
     int64_t columns, rows;
     const PlanRegions *regions; /* of tiles; NULL = none */
-    int64_t shift;     /* of the first column that a thread computes, from where vectors begin */
-    OffsetSet *places; /* by StageId */
-    Rules *rules;      /* by StageId: of the reads of it */
-    bool *is_member;
-    bool *
-        uniform; /* by StageId: read at the same places by all threads, as masks are that come with a run */
+    int64_t shift; /* of the first column that a thread computes, from where vectors begin */
+    Needs needs;
+    OffsetSet *places; /* parallel to needs.at, as the next two are */
+    Rules *rules;      /* of the reads of it */
+    bool *uniform; /* read at the same places by all threads, as masks are that come with a run */
     bool given;    /* something is uniform: coefficients, which threads load one by one */
     bool *counted; /* by StageId: its bytes are; NULL = none */
     double words;  /* of a point of all stored stages that are read */
@@ -87,9 +86,10 @@ static bool is_shared(const Counter *c, StageId id)
 
 /* Loads of a stored stage: inside the image, vectors that hold what is read, aligned as the tile is; near edges, where columns beside
  * the tile may be others, those one by one: *apart says how many more these are. */
-static double load_instructions(const Counter *c, StageId id, double *apart)
+static double load_instructions(const Counter *c, uint32_t at, double *apart)
 {
-    const OffsetSet *s = &c->places[id.v];
+    const StageId id = c->needs.at.at[at].stage;
+    const OffsetSet *s = &c->places[at];
     const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
     const int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
     int64_t shift = c->shift;
@@ -120,20 +120,6 @@ double tessi_plan_rule_instructions(Border rule)
     }
 }
 
-/* The offset of a read for one point of the window it stands in; false when it has none, or leaves the plane. */
-static bool offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out)
-{
-    int64_t offset[MAX_DIMS];
-    const int n = a->n_dims;
-    if (!tessi_access_distances(g, a, point, offset))
-        return false;
-    for (int d = 0; d < n - 2; d++)
-        if (offset[d])
-            return false;
-    *out = (Offset){ offset[n - 2], offset[n - 1] };
-    return true;
-}
-
 /* Windows are written out: a thread computes several points. */
 static bool straight_line(const Counter *c)
 {
@@ -142,9 +128,9 @@ static bool straight_line(const Counter *c)
 }
 
 /* It computes tiles of the stage, of its own points. */
-static bool has_tiles(const Counter *c, StageId id)
+static bool has_tiles(const Counter *c, const Need *need)
 {
-    return c->is_member[id.v] && straight_line(c) && !is_shared(c, id);
+    return need->root && straight_line(c) && !is_shared(c, need->stage);
 }
 
 /* The window that a read stands in, when tiles write it out: one of constant size, read at constant offsets. */
@@ -163,7 +149,8 @@ static const Window *written_out(const Counter *c, const PlanRead *r)
     }
     const Window *w = id.v ? tessi_window(c->f->g, id) : NULL;
     Offset o;
-    return w && a->n_dims >= 2 && tessi_window_points(w) > 0 && offset_at(c->f->g, a, w->lo, &o)
+    return w && a->n_dims >= 2 && tessi_window_points(w) > 0
+                   && tessi_plan_offset_at(c->f->g, a, w->lo, &o)
                ? w
                : NULL;
 }
@@ -181,7 +168,7 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
         point[i] = w->lo[i];
     Offset o;
     do {
-        offset_at(g, a, point, &o);
+        tessi_plan_offset_at(g, a, point, &o);
         VEC_FOREACH (const Offset, at, &from->at)
             tessi_plan_add_offset(c->scratch, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
     } while (tessi_window_step(w, point));
@@ -190,29 +177,31 @@ static bool spread_window(const Counter *c, const PlanRead *r, const OffsetSet *
 }
 
 /* Notes by which rules the producer of a read is answered; reads in window loops are answered each time. */
-static void note_rules(Counter *c, StageId reader, const PlanRead *r)
+static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
 {
     Offset o;
-    if (!r->access.v || r->dynamic || c->uniform[r->producer.v])
+    const PlanRead *r = need->read;
+    if (!r->access.v || r->dynamic || c->uniform[need->of])
         return;
     const Access *access = tessi_access(c->f->g, r->access);
     if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
-        const double n = (c->places[reader.v].at.n + c->places[reader.v].loose) * r->times;
+        const double n = (c->places[reader].at.n + c->places[reader].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
             c->cost.rule_instructions += n * tessi_plan_rule_instructions(access->dim[d].rule);
         return;
     }
     for (int d = 0; d < 2 && access->n_dims >= 2; d++) { /* rows, columns */
-        double *most = &c->rules[r->producer.v].instructions[d];
+        double *most = &c->rules[need->of].instructions[d];
         const double n = tessi_plan_rule_instructions(access->dim[access->n_dims - 2 + d].rule);
         *most = n > *most ? n : *most;
     }
 }
 
 /* Some read of the stage is not at the point itself in dimension d. */
-static bool reaches(const Counter *c, StageId id, int d)
+static bool reaches(const Counter *c, const Need *need, int d)
 {
-    VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+    for (uint32_t i = need->first; i < need->first + need->n; i++) {
+        const PlanRead *r = c->needs.reads.at[i].read;
         Offset o;
         if (!tessi_plan_read_offset(c->f->g, r, &o)) {
             if (!r->same_point && !r->dynamic)
@@ -225,9 +214,10 @@ static bool reaches(const Counter *c, StageId id, int d)
 }
 
 /* The rows and columns beyond the tile at which a stage is read: each is answered once a tile. */
-static void count_rules(Counter *c, StageId id)
+static void count_rules(Counter *c, uint32_t i)
 {
-    const OffsetSet *s = &c->places[id.v];
+    const Need *need = &c->needs.at.at[i];
+    const OffsetSet *s = &c->places[i];
     const int64_t tile[2] = { c->rows, c->columns };
     int64_t lo[2] = { 0, 0 }, hi[2] = { 0, 0 };
     VEC_FOREACH (const Offset, o, &s->at) {
@@ -241,10 +231,10 @@ static void count_rules(Counter *c, StageId id)
         const int64_t far = hi[d] > -lo[d] ? hi[d] : -lo[d];
         c->cost.halo[d] = far > c->cost.halo[d] ? far : c->cost.halo[d];
     }
-    for (int d = 0; d < 2 && !is_shared(c, id); d++)
-        c->cost.rule_instructions += (double)(hi[d] - lo[d]) * c->rules[id.v].instructions[d];
+    for (int d = 0; d < 2 && !is_shared(c, need->stage); d++)
+        c->cost.rule_instructions += (double)(hi[d] - lo[d]) * c->rules[i].instructions[d];
     for (int d = 0; d < 2; d++)
-        if (hi[d] > lo[d] && c->p->stage[id.v].placement == PLACE_INLINE && reaches(c, id, d))
+        if (hi[d] > lo[d] && tessi_plan_is_inline(c->p, need->stage) && reaches(c, need, d))
             c->cost.chain = true;
 }
 
@@ -254,90 +244,110 @@ static bool is_uniform(const Graph *g, const PlanRead *r)
     return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
 
-static void spread(const Counter *c, const PlanRead *r, const OffsetSet *from, OffsetSet *to)
+static void spread(const Counter *c, const NeedRead *need, const OffsetSet *from)
 {
+    const PlanRead *r = need->read;
+    OffsetSet *to = &c->places[need->of];
     if (straight_line(c) && is_uniform(c->f->g, r)) { /* once for all points of a thread */
         to->loose += r->times;
-        c->uniform[r->producer.v] = true;
+        c->uniform[need->of] = true;
         return;
     }
     if (!spread_window(c, r, from, to))
         tessi_plan_spread(c->scratch, c->f->g, r, from, to);
 }
 
+/* What count() sums up beside the cost. */
+typedef struct Sums {
+    double places, loads, bytes, sorted;
+} Sums;
+
+/* What is found in memory. */
+static void count_loads(Counter *c, uint32_t i, Sums *sum)
+{
+    const StageId id = c->needs.at.at[i].stage;
+    const double n = c->places[i].at.n + c->places[i].loose;
+    const double size = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+    double apart;
+    c->cost.narrow = c->cost.narrow || size < 4;
+    c->words += size / 4;
+    const double together = load_instructions(c, i, &apart);
+    sum->loads += together;
+    c->cost.rule_instructions += apart;
+    const int64_t columns = c->uniform[i] ? 1 : c->columns; /* one line answers a warp */
+    c->cost.cache_seconds += cache_seconds(c->m, together, size, columns);
+    c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
+    sum->places += (c->uniform[i] ? 1 : n) * size / 4
+                   + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
+    if (size < 4 && c->group->packed)                           /* pairs, and those between them */
+        c->cost.instructions += 0.75 * n;
+    if (!is_shared(c, id) && !c->uniform[i] && (!c->counted || !c->counted[id.v]))
+        sum->bytes += size;
+    if (c->counted)
+        c->counted[id.v] = true;
+    c->cost.nodes += n;
+}
+
+/* What is computed. */
+static void count_work(Counter *c, uint32_t i, Sums *sum)
+{
+    const Need *need = &c->needs.at.at[i];
+    const StageId id = need->stage;
+    const double n = c->places[i].at.n + c->places[i].loose;
+    const bool packed = c->group->packed;
+    const PlanShape tile =
+        has_tiles(c, need) ? (PlanShape){ c->rows, c->columns } : (PlanShape){ 0 };
+    c->cost.instructions +=
+        n * instructions_of(c, id) * tessi_plan_slots(c->f, c->m, id, packed, tile);
+    sum->sorted = fmax(sum->sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
+    const double operations = tessi_cost_operations(&c->an->cost[id.v]);
+    c->cost.operations += n * operations;
+    c->cost.once += (double)(c->rows * c->columns) * operations;
+    c->cost.nodes += n * (double)(c->f->nodes[id.v] + 2 * c->f->window_points[id.v]);
+    if (need->root && !is_shared(c, id))
+        sum->bytes += tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+    for (uint32_t k = need->first; k < need->first + need->n; k++) {
+        spread(c, &c->needs.reads.at[k], &c->places[i]);
+        note_rules(c, i, &c->needs.reads.at[k]);
+    }
+}
+
 static void count(Counter *c)
 {
-    const Graph *g = c->f->g;
-    double places = 0, loads = 0, bytes = 0, sorted = 0;
-    for (uint32_t v = g->stages.n; v-- > 1;) { /* readers before what they read */
-        StageId id = { v };
-        double n = c->places[v].at.n + c->places[v].loose;
-        if (n <= 0)
+    Sums sum = { 0 };
+    for (uint32_t i = 0; i < c->needs.at.n; i++) {
+        if (c->places[i].at.n + c->places[i].loose <= 0)
             continue;
-        count_rules(c, id);
-        if (!c->is_member[v] && (c->p->stage[v].placement != PLACE_INLINE || is_shared(c, id))) {
-            const double size = tessi_type_info(tessi_stage(g, id)->type)->bytes;
-            double apart;
-            c->cost.narrow = c->cost.narrow || size < 4;
-            c->words += size / 4;
-            const double together = load_instructions(c, id, &apart);
-            loads += together;
-            c->cost.rule_instructions += apart;
-            const int64_t columns = c->uniform[v] ? 1 : c->columns; /* one line answers a warp */
-            c->cost.cache_seconds += cache_seconds(c->m, together, size, columns);
-            c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
-            places += (c->uniform[v] ? 1 : n) * size / 4
-                      + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
-            if (size < 4 && c->group->packed) /* pairs, and those between them */
-                c->cost.instructions += 0.75 * n;
-            if (!is_shared(c, id) && !c->uniform[v] && (!c->counted || !c->counted[v]))
-                bytes += size;
-            if (c->counted)
-                c->counted[v] = true;
-            c->cost.nodes += n;
-            continue;
-        }
-        const bool packed = c->group->packed;
-        const PlanShape tile =
-            has_tiles(c, id) ? (PlanShape){ c->rows, c->columns } : (PlanShape){ 0 };
-        c->cost.instructions +=
-            n * instructions_of(c, id) * tessi_plan_slots(c->f, c->m, id, packed, tile);
-        sorted = fmax(sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
-        c->cost.operations += n * tessi_cost_operations(&c->an->cost[v]);
-        c->cost.once += (double)(c->rows * c->columns) * tessi_cost_operations(&c->an->cost[v]);
-        c->cost.nodes += n * (double)(c->f->nodes[v] + 2 * c->f->window_points[v]);
-        if (c->is_member[v] && !is_shared(c, id))
-            bytes += tessi_type_info(tessi_stage(g, id)->type)->bytes;
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
-            spread(c, r, &c->places[v], &c->places[r->producer.v]);
-            note_rules(c, id, r);
-        }
+        count_rules(c, i);
+        if (c->needs.at.at[i].computed)
+            count_work(c, i, &sum);
+        else
+            count_loads(c, i, &sum);
     }
-    c->cost.instructions += loads;
-    c->cost.loads = loads;
-    c->cost.dram_seconds = bytes / (c->m->memory_gbs * 1e9);
+    c->cost.instructions += sum.loads;
+    c->cost.loads = sum.loads;
+    c->cost.dram_seconds = sum.bytes / (c->m->memory_gbs * 1e9);
     if (c->cost
             .windows) { /* sums step by step: they and some rows of what they read are alive at once */
         const double alive =
             (double)(c->rows * c->columns) + ROWS_ALIVE * (double)(c->columns + c->cost.halo[1]);
-        places = places < alive ? places : alive;
+        sum.places = sum.places < alive ? sum.places : alive;
     }
-    c->cost.registers = BASE_REGISTERS + (int64_t)fmax(places, sorted);
+    c->cost.registers = BASE_REGISTERS + (int64_t)fmax(sum.places, sum.sorted);
 }
 
 /* Halos of window loops, which have no constant offsets. */
-static void window_halos(Counter *c)
+static void window_halos(Counter *c, StageId id)
 {
-    VEC_FOREACH (const Footprint, fp, &c->an->footprints) {
-        if (!c->is_member[fp->consumer.v] || !c->f->has_window[fp->consumer.v])
-            continue;
+    uint32_t n;
+    const Footprint *all = tessi_footprints_of(c->an, id, &n);
+    for (const Footprint *fp = all; n && fp < all + n; fp++)
         for (int k = 0; k < 2 && fp->n_dims >= 2; k++) {
             const AccessRange *d = &fp->dim[fp->n_dims - 2 + k];
             const int64_t far = d->hi > -d->lo ? d->hi : -d->lo;
             if (!d->dynamic && far > c->cost.halo[k])
                 c->cost.halo[k] = far;
         }
-    }
 }
 
 /* The last wave of blocks leaves multiprocessors idle: the larger the tiles, the longer. */
@@ -392,21 +402,25 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
 static void count_stages(Counter *c, const StageId *stage, uint32_t n)
 {
     Arena *a = c->scratch = tessi_scratch_open(c->f->arena);
-    c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->f->g->stages.n);
-    c->rules = ARENA_NEW_ARRAY(a, Rules, c->f->g->stages.n);
-    c->is_member = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
-    c->uniform = ARENA_NEW_ARRAY(a, bool, c->f->g->stages.n);
-    for (uint32_t i = 0; i < n; i++) {
-        c->cost.windows = c->cost.windows || (c->f->has_window[stage[i].v] && straight_line(c));
-        c->is_member[stage[i].v] = true;
+    tessi_needs(c->f, a, c->p, stage, n, &c->needs);
+    c->places = ARENA_NEW_ARRAY(a, OffsetSet, c->needs.at.n);
+    c->rules = ARENA_NEW_ARRAY(a, Rules, c->needs.at.n);
+    c->uniform = ARENA_NEW_ARRAY(a, bool, c->needs.at.n);
+    for (uint32_t i = 0; i < c->needs.at.n; i++) {
+        const Need *need = &c->needs.at.at[i];
+        if (!need->root)
+            continue;
+        c->cost.windows = c->cost.windows || (c->f->has_window[need->stage.v] && straight_line(c));
         for (int64_t y = 0; y < c->rows; y++)
             for (int64_t x = 0; x < c->columns; x++)
-                tessi_plan_add_offset(a, &c->places[stage[i].v], (Offset){ y, x });
+                tessi_plan_add_offset(a, &c->places[i], (Offset){ y, x });
     }
     count(c);
-    window_halos(c);
-    for (uint32_t v = 1; v < c->f->g->stages.n; v++)
-        c->given = c->given || c->uniform[v];
+    for (uint32_t i = 0; i < n; i++)
+        if (c->f->has_window[stage[i].v])
+            window_halos(c, stage[i]);
+    for (uint32_t i = 0; i < c->needs.at.n; i++)
+        c->given = c->given || c->uniform[i];
     tessi_scratch_close(a);
     c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
     c->cost.instructions += BASE_INSTRUCTIONS;

@@ -1,20 +1,15 @@
 /* How many rows are computed in one pass. Rows that are computed together share every place at which a stage is evaluated or an
  * image is read: three rows above one another, read by each of eight rows, are ten places and not twenty-four. The number of
  * distinct places is counted exactly; more rows always share more, until the code grows too large. */
-#include <stdlib.h>
-
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 enum { MAX_OFFSETS = 1024, FEW_OFFSETS = 8 /* found by looking at each */ };
 
-bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
+bool tessi_plan_offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out)
 {
-    if (!r->access.v || r->dynamic)
-        return false;
-    const Access *access = tessi_access(g, r->access);
-    uint8_t n = access->n_dims;
+    const uint8_t n = a->n_dims;
     int64_t offset[MAX_DIMS];
-    if (n < 2 || !tessi_access_distances(g, access, NULL, offset))
+    if (n < 2 || !tessi_access_distances(g, a, point, offset))
         return false;
     for (int d = 0; d < n - 2; d++)
         if (offset[d])
@@ -23,11 +18,18 @@ bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
     return true;
 }
 
+bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
+{
+    return r->access.v && !r->dynamic
+           && tessi_plan_offset_at(g, tessi_access(g, r->access), NULL, out);
+}
+
 /* Where its number stands, or would. */
 static uint32_t *slot_of(const OffsetSet *s, Offset o)
 {
-    uint64_t at = tessi_hash_u64(tessi_hash_u64(0, (uint64_t)o.dy), (uint64_t)o.dx);
-    for (;; at++) {
+    const uint64_t mixed = ((uint64_t)o.dy * 0x9E3779B97F4A7C15u + (uint64_t)o.dx)
+                           * 0xD6E8FEB86659FD93u; /* sets are small, and asked often */
+    for (uint64_t at = mixed >> 32;; at++) {
         uint32_t *slot = &s->slot[at & (s->n_slots - 1)];
         const Offset *known = *slot ? &s->at.at[*slot - 1] : NULL;
         if (!known || (known->dy == o.dy && known->dx == o.dx))
@@ -100,46 +102,6 @@ void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const Offset
         tessi_plan_add_offset(a, to, (Offset){ at->dy + o.dy, at->dx + o.dx });
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = ((const StageId *)a)->v, y = ((const StageId *)b)->v;
-    return (x > y) - (x < y);
-}
-
-/* The stages that evaluating `stages` evaluates or loads, in ascending order. */
-static void reach(const PlanFacts *f, Arena *a, const Plan *p, const StageList *stages,
-                  StageList *out)
-{
-    uint32_t now = ++f->mark[0];
-    VEC_FOREACH (const StageId, s, stages) {
-        f->mark[s->v] = now;
-        VEC_PUSH(a, out, *s);
-    }
-    for (uint32_t next = 0; next < out->n; next++) {
-        StageId id = out->at[next];
-        if (next >= stages->n && !tessi_plan_is_inline(p, id))
-            continue;
-        VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
-            if (f->mark[r->producer.v] == now)
-                continue;
-            f->mark[r->producer.v] = now;
-            VEC_PUSH(a, out, r->producer);
-        }
-    }
-    if (out->n)
-        qsort(out->at, out->n, sizeof *out->at, by_id);
-}
-
-static OffsetSet *places_of(const StageList *list, OffsetSet *places, StageId id)
-{
-    uint32_t lo = 0, hi = list->n;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        *(list->at[mid].v <= id.v ? &lo : &hi) = mid;
-    }
-    return &places[lo];
-}
-
 /* Of a stage in registers a step finds all rows but the last ones: it evaluates as many as it has itself. */
 static OffsetSet last_rows(Arena *a, const OffsetSet *s, uint32_t rows)
 {
@@ -158,25 +120,21 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
                             const StageList *stages, uint32_t rows, bool carried)
 {
     Arena *a = tessi_scratch_open(f->arena);
-    const Graph *g = f->g;
     RowCost cost = { 0 };
-    StageList list = { 0 };
-    reach(f, a, p, stages, &list);
-    OffsetSet *places = ARENA_NEW_ARRAY(a, OffsetSet, list.n);
-    bool *is_computed = ARENA_NEW_ARRAY(a, bool, list.n);
-    VEC_FOREACH (const StageId, s, stages) {
-        OffsetSet *at = places_of(&list, places, *s);
-        is_computed[at - places] = true;
-        for (uint32_t r = 0; r < rows; r++)
-            tessi_plan_add_offset(a, at, (Offset){ r, 0 });
-    }
-    for (uint32_t i = list.n; i-- > 0;) { /* readers before what they read */
-        uint32_t v = list.at[i].v;
+    Needs needs = { 0 };
+    tessi_needs(f, a, p, stages->at, stages->n, &needs);
+    OffsetSet *places = ARENA_NEW_ARRAY(a, OffsetSet, needs.at.n);
+    for (uint32_t i = 0; i < needs.at.n; i++)
+        for (uint32_t r = 0; needs.at.at[i].root && r < rows; r++)
+            tessi_plan_add_offset(a, &places[i], (Offset){ r, 0 });
+    for (uint32_t i = 0; i < needs.at.n; i++) {
+        const Need *need = &needs.at.at[i];
+        const uint32_t v = need->stage.v;
         if (carried && p->stage[v].placement == PLACE_REGISTER)
             places[i] = last_rows(a, &places[i], rows);
         double n = places[i].at.n + places[i].loose;
-        ScalarType t = tessi_stage(g, list.at[i])->type;
-        if (!is_computed[i] && !tessi_plan_is_inline(p, list.at[i])) {
+        ScalarType t = tessi_stage(f->g, need->stage)->type;
+        if (!need->computed) {
             cost.seconds += n * tessi_plan_load_seconds(m, t);
             cost.nodes += n;
             continue;
@@ -185,8 +143,10 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         cost.operations += n * tessi_cost_operations(&an->cost[v]);
         cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];
-        VEC_FOREACH (const PlanRead, r, &f->reads[v])
-            tessi_plan_spread(a, g, r, &places[i], places_of(&list, places, r->producer));
+        for (uint32_t k = need->first; k < need->first + need->n; k++) {
+            const NeedRead *r = &needs.reads.at[k];
+            tessi_plan_spread(a, f->g, r->read, &places[i], &places[r->of]);
+        }
     }
     cost.seconds /= rows;
     cost.operations /= rows;

@@ -1,0 +1,136 @@
+/* What stages that are computed together need: one walk through what is inlined, and what is known of each stage on the way. */
+#include "plan/needs.h"
+
+#include <stdlib.h>
+
+/* ---- What is reached ------------------------------------------------------------------------------------------------------ */
+
+/* Goes through the reads of stages[0..n) and of what is inlined into them. Every stage that is read goes to `found` (NULL: none wants to
+ * know) once, and what is in memory to `stored`. */
+static void walk(const PlanFacts *f, Arena *a, const Plan *p, StageList *stack, StageList *found,
+                 StageList *stored)
+{
+    uint32_t *seen = f->mark, now = ++f->mark[0];
+    VEC_FOREACH (const StageId, id, stack)
+        seen[id->v] = now;
+    while (stack->n) {
+        const StageId at = stack->at[--stack->n];
+        VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
+            if (seen[r->producer.v] == now)
+                continue;
+            seen[r->producer.v] = now;
+            if (found)
+                VEC_PUSH(a, found, r->producer);
+            VEC_PUSH(a, tessi_plan_is_inline(p, r->producer) ? stack : stored, r->producer);
+        }
+    }
+}
+
+void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out)
+{
+    StageList stack = { 0 };
+    out->n = 0;
+    VEC_PUSH(f->arena, &stack, s);
+    walk(f, f->arena, p, &stack, NULL, out);
+}
+
+static int readers_first(const void *a, const void *b)
+{
+    const uint32_t x = ((const Need *)a)->stage.v, y = ((const Need *)b)->stage.v;
+    return (x < y) - (x > y);
+}
+
+/* Puts them in order, and lists what they read by where it stands. */
+static void link_reads(const PlanFacts *f, Arena *a, Needs *out)
+{
+    qsort(out->at.at, out->at.n, sizeof *out->at.at, readers_first);
+    for (uint32_t i = 0; i < out->at.n; i++)
+        f->slot[out->at.at[i].stage.v] = i;
+    VEC_FOREACH (Need, need, &out->at) {
+        need->first = out->reads.n;
+        if (!need->computed)
+            continue;
+        VEC_FOREACH (const PlanRead, r, &f->reads[need->stage.v])
+            VEC_PUSH(a, &out->reads, ((NeedRead){ f->slot[r->producer.v], r }));
+        need->n = out->reads.n - need->first;
+    }
+}
+
+void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *stage, uint32_t n,
+                 Needs *out)
+{
+    StageList stack = { 0 }, found = { 0 };
+    out->at.n = out->reads.n = out->stored.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        VEC_PUSH(a, &stack, stage[i]);
+        VEC_PUSH(a, &out->at, ((Need){ stage[i], .root = true, .computed = true }));
+    }
+    walk(f, a, p, &stack, &found, &out->stored);
+    VEC_FOREACH (const StageId, id, &found)
+        VEC_PUSH(a, &out->at, ((Need){ *id, .computed = tessi_plan_is_inline(p, *id) }));
+    link_reads(f, a, out);
+}
+
+const Need *tessi_need_of(const Needs *needs, StageId id)
+{
+    uint32_t lo = 0, hi = needs->at.n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (needs->at.at[mid].stage.v == id.v)
+            return &needs->at.at[mid];
+        if (needs->at.at[mid].stage.v > id.v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+/* ---- Where it is read ----------------------------------------------------------------------------------------------------- */
+
+/* Takes in one read, from where its reader is evaluated. */
+static void read_from(const PlanFacts *f, const NeedBox *at, StageId reader, const PlanRead *r,
+                      NeedBox *to)
+{
+    const Access *access = r->access.v ? tessi_access(f->g, r->access) : NULL;
+    const uint8_t n = tessi_stage(f->g, r->producer)->n_dims;
+    bool follows = access && !at->loose.v;
+    for (uint8_t d = 0; d < n; d++) {
+        AccessRange range = { .dynamic = true };
+        if (access) {
+            range = tessi_access_range(f->g, &access->dim[d]);
+            range = tessi_range_compose(at->dim, &range);
+        }
+        follows = follows && tessi_range_follows(&range, d);
+        if (to->reached)
+            tessi_range_join(&to->dim[d], &range);
+        else
+            to->dim[d] = range;
+    }
+    if (access)
+        tessi_rules_join(&to->rules, access);
+    if (!follows && !to->loose.v)
+        to->loose = at->loose.v ? at->loose : reader;
+    to->reached = true;
+}
+
+NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs)
+{
+    NeedBox *box = ARENA_NEW_ARRAY(a, NeedBox, needs->at.n), point = { .reached = true };
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        point.dim[d] = tessi_range_of_point(d);
+    for (uint32_t i = 0; i < needs->at.n; i++)
+        box[i].rules = tessi_rules_none();
+    for (uint32_t i = 0; i < needs->at.n; i++) {
+        const Need *need = &needs->at.at[i];
+        NeedBox at = need->root ? point : box[i];
+        const bool whole = tessi_stage_is_plain(f->g, tessi_stage(f->g, need->stage));
+        for (uint8_t d = 0; d < MAX_DIMS && !whole; d++) /* its reads are seen from its pieces */
+            at.dim[d].dynamic = true;
+        for (uint32_t k = need->first; k < need->first + need->n; k++) {
+            const NeedRead *r = &needs->reads.at[k];
+            read_from(f, &at, need->stage, r->read, &box[r->of]);
+        }
+    }
+    return box;
+}

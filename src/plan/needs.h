@@ -1,0 +1,46 @@
+/* needs: what stages that are computed together need, found once. They evaluate what is inlined into them, and read images and the
+ * results of others; each of these is listed with where it is read, seen from a point of theirs, and by what rules. Costs, checks and
+ * kernels go over this list instead of going through the bodies of stages again. */
+#ifndef TESSERA_PLAN_NEEDS_H
+#define TESSERA_PLAN_NEEDS_H
+
+#include "plan/plan_base.h"
+
+/* One read of what is needed. */
+typedef struct NeedRead {
+    uint32_t of; /* what it reads: its place in Needs.at */
+    const PlanRead *read;
+} NeedRead;
+
+typedef struct Need {
+    StageId stage;
+    bool root;     /* one of the stages computed together */
+    bool computed; /* a root, or inlined: its own reads are listed; else it is found in memory */
+    uint32_t first, n; /* its reads in Needs.reads */
+} Need;
+
+typedef struct Needs {
+    VEC(Need) at; /* readers before what they read */
+    VEC(NeedRead) reads;
+    StageList stored; /* what is found in memory, in the order in which readers name it */
+} Needs;
+
+/* What n stages need. `out` starts as zeros; its memory, of the arena, is used again. */
+void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *stage, uint32_t n,
+                 Needs *out);
+/* The entry of a stage; NULL where it is not needed. */
+const Need *tessi_need_of(const Needs *needs, StageId id);
+
+/* Where a stage is read, seen from a point of the stages computed together. */
+typedef struct NeedBox {
+    bool reached; /* it is read at all */
+    AccessRange dim[MAX_DIMS];
+    AccessRules rules;
+    StageId
+        loose; /* a stage that reads it elsewhere than at constant distances from that point; none = all do */
+} NeedBox;
+/* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far from all
+ * edges. */
+NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs);
+
+#endif
