@@ -108,18 +108,6 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
     return s->loose + inside;
 }
 
-double tessi_plan_rule_instructions(Border rule)
-{
-    switch (rule) {
-    case BORDER_CLAMP: return 2;
-    case BORDER_CONSTANT: return 6;
-    case BORDER_MIRROR:
-    case BORDER_REFLECT:
-    case BORDER_WRAP: return 24; /* a division */
-    default: return 0;
-    }
-}
-
 /* Windows are written out: a thread computes several points. */
 static bool straight_line(const Counter *c)
 {

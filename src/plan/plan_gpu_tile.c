@@ -20,6 +20,18 @@ typedef struct Search {
     PlanExtent extent[MOST_PARTS];
 } Search;
 
+double tessi_plan_rule_instructions(Border rule)
+{
+    switch (rule) {
+    case BORDER_CLAMP: return 2;
+    case BORDER_CONSTANT: return 6;
+    case BORDER_MIRROR:
+    case BORDER_REFLECT:
+    case BORDER_WRAP: return 24; /* a division */
+    default: return 0;
+    }
+}
+
 /* Columns of a thread: those of a vector of the widest elements; one where it can compute only one point. */
 static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
 {
