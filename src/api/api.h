@@ -46,7 +46,7 @@ typedef struct GpuCode GpuCode;
 typedef struct GpuState GpuState;
 typedef struct GpuText {
     const char *text; /* NULL: not printed yet */
-    GpuModule module;
+    EmitModule module;
 } GpuText;
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 
@@ -199,7 +199,7 @@ bool tessi_pass_loops(Variant *v, Failure *f);
 bool tessi_pass_small_loops(Variant *v, Failure *f);
 /* The loops as kernels; says so when the plan is for a CPU. */
 bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
-const char *tessi_pass_gpu_prelude(GpuLanguage language);
+const char *tessi_pass_prelude(const EmitTarget *t);
 bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
 /* No kernels; else a failure, for those who print C. */
 bool tessi_pass_is_for_cpu(const Plan *plan, Failure *f);

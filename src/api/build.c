@@ -117,12 +117,12 @@ static bool emit_c(tess_program *p, Variant *v, const char *name, tess_diags *d,
                             .vector_bytes = (uint32_t)v->machine->vector_bytes,
                             .source_name = p->name,
                             .reference = reference };
-    tessi_emit_c(&named, &options, text);
-    tessi_emit_c_header(&named, &options, header);
+    tessi_emit_c.print_file(&named, &tessi_emit_c, &options, text);
+    tessi_emit_c.print_header(&named, &tessi_emit_c, &options, header);
     return true;
 }
 
-static bool emit_kernels(tess_program *p, Variant *v, GpuLanguage language, const char *name,
+static bool emit_kernels(tess_program *p, Variant *v, const EmitTarget *t, const char *name,
                          tess_diags *d, Text *text, Text *header, Failure *f)
 {
     LoopProgram *kernels = tessi_pass_kernels_ahead(p, v, d, f);
@@ -131,12 +131,12 @@ static bool emit_kernels(tess_program *p, Variant *v, GpuLanguage language, cons
     if (!reference)
         return false;
     kernels->name = name;
-    GpuProgramOptions options = { .gpu_prelude = tessi_pass_gpu_prelude(language),
-                                  .c_prelude = tessi_embedded_prelude_c,
-                                  .source_name = p->name,
-                                  .reference = reference };
-    tessi_emit_gpu_program(kernels, language, &options, text);
-    tessi_emit_gpu_header(kernels, language, &options, header);
+    EmitOptions options = { .prelude = tessi_pass_prelude(t),
+                            .reference_prelude = tessi_embedded_prelude_c,
+                            .source_name = p->name,
+                            .reference = reference };
+    t->print_file(kernels, t, &options, text);
+    t->print_header(kernels, t, &options, header);
     return true;
 }
 
@@ -144,8 +144,8 @@ static bool emit(tess_program *p, Variant *v, ProductKind kind, const char *name
                  Text *text, Text *header, Failure *f)
 {
     if (kind == PRODUCT_CUDA || kind == PRODUCT_OPENCL)
-        return emit_kernels(p, v, kind == PRODUCT_CUDA ? GPU_CUDA : GPU_OPENCL, name, d, text,
-                            header, f);
+        return emit_kernels(p, v, kind == PRODUCT_CUDA ? &tessi_emit_cuda : &tessi_emit_opencl,
+                            name, d, text, header, f);
     return emit_c(p, v, name, d, text, header, f);
 }
 

@@ -67,12 +67,11 @@ static bool find_stop(const char *name, Stop *stop, Failure *f)
                        near ? "'?)" : "");
 }
 
-static void print_kernels(const tess_program *p, const Variant *v, GpuLanguage language, Text *out)
+static void print_kernels(const tess_program *p, const Variant *v, const EmitTarget *t, Text *out)
 {
-    GpuModule module;
-    GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
-                               .source_name = p->name };
-    tessi_emit_gpu(v->loops, language, &options, out, &module);
+    EmitModule module;
+    EmitOptions options = { .prelude = tessi_pass_prelude(t), .source_name = p->name };
+    t->print(v->loops, t, &options, out, &module);
 }
 
 static void print_times(const Variant *v, Text *out)
@@ -118,9 +117,11 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
     case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
     case STOP_C: tessi_text_add(out, v->c_text); return true;
-    case STOP_HEADER: tessi_emit_c_header(v->loops, &options, out); return true;
-    case STOP_CUDA: print_kernels(p, v, GPU_CUDA, out); return true;
-    case STOP_OPENCL: print_kernels(p, v, GPU_OPENCL, out); return true;
+    case STOP_HEADER:
+        tessi_emit_c.print_header(v->loops, &tessi_emit_c, &options, out);
+        return true;
+    case STOP_CUDA: print_kernels(p, v, &tessi_emit_cuda, out); return true;
+    case STOP_OPENCL: print_kernels(p, v, &tessi_emit_opencl, out); return true;
     case STOP_TIMES: print_times(v, out); return true;
     case N_STOPS: break;
     }

@@ -61,7 +61,7 @@ struct GpuCode {
     double compile_ms;
     const char *text;
     const LoopProgram *loops;
-    const GpuModule *emitted;
+    const EmitModule *emitted;
     DeviceModule *module;
     DeviceKernel **kernels; /* one for each of emitted->kernels */
     struct GpuTurns

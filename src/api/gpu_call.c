@@ -36,7 +36,7 @@ struct GpuSlot {
     bool launched; /* since it was prepared */
 };
 
-static uint32_t count_args(const GpuModule *m)
+static uint32_t count_args(const EmitModule *m)
 {
     uint32_t n = 0;
     VEC_FOREACH (const GpuKernel, k, &m->kernels)
@@ -175,7 +175,7 @@ static bool fill_table(const GpuSlot *s, const LBuffer *b, const DeviceBuffer *t
 
 static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
 {
-    const GpuModule *m = s->code->emitted;
+    const EmitModule *m = s->code->emitted;
     for (uint32_t i = 0; i < m->temps.n; i++) {
         size_t bytes;
         if (m->symbols.at[i]) {
@@ -230,7 +230,7 @@ static size_t put_scalar(ScalarType type, Value v, uint64_t *slot)
 
 static void *temp_handle(const GpuSlot *s, uint32_t id)
 {
-    const GpuModule *m = s->code->emitted;
+    const EmitModule *m = s->code->emitted;
     for (uint32_t i = 0; i < m->temps.n; i++)
         if (m->temps.at[i].v == id)
             return s->temps[i].handle;
@@ -289,7 +289,7 @@ static bool set_grid(const GpuSlot *s, const GpuKernel *k, const int64_t *params
 
 static bool set_launches(GpuSlot *s, const GpuCall *call, Failure *f)
 {
-    const GpuModule *m = s->code->emitted;
+    const EmitModule *m = s->code->emitted;
     uint32_t at = 0;
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         const GpuKernel *k = &m->kernels.at[i];
@@ -394,7 +394,7 @@ static bool record_beside(Recording *r, uint32_t i, uint32_t n, DeviceStream str
 static bool record(void *user, DeviceStream stream, Failure *f)
 {
     Recording *r = user;
-    const GpuModule *m = r->slot->code->emitted;
+    const EmitModule *m = r->slot->code->emitted;
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         uint32_t n = 0;
         while (n < MOST_BESIDE && i + 1 + n < m->kernels.n && m->kernels.at[i + 1 + n].beside)

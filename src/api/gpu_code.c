@@ -8,19 +8,20 @@
 
 const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
 {
-    GpuText *t = &v->gpu_text[form];
-    if (t->text)
-        return t->text;
-    const GpuLanguage language = p->options.target == TESS_TARGET_CUDA ? GPU_CUDA : GPU_OPENCL;
-    GpuEmitOptions options = { .prelude = tessi_pass_gpu_prelude(language),
-                               .source_name = p->name,
-                               .wide_index = (form & GPU_WIDE) != 0,
-                               .aligned_rows = (form & GPU_ALIGNED) != 0 };
+    GpuText *made = &v->gpu_text[form];
+    if (made->text)
+        return made->text;
+    const EmitTarget *t =
+        p->options.target == TESS_TARGET_CUDA ? &tessi_emit_cuda : &tessi_emit_opencl;
+    EmitOptions options = { .prelude = tessi_pass_prelude(t),
+                            .source_name = p->name,
+                            .wide_index = (form & GPU_WIDE) != 0,
+                            .aligned_rows = (form & GPU_ALIGNED) != 0 };
     Text text;
     tessi_text_init(&text, &v->arena);
-    tessi_emit_gpu(tessi_gpu_loops(v, form), language, &options, &text, &t->module);
-    t->text = tessi_text_str(&text);
-    return t->text;
+    t->print(tessi_gpu_loops(v, form), t, &options, &text, &made->module);
+    made->text = tessi_text_str(&text);
+    return made->text;
 }
 
 /* ---- Turns ---- */
@@ -29,7 +30,7 @@ struct GpuTurns {
     DeviceEvent last; /* the end of the turn before */
 };
 
-static bool has_variables(const GpuModule *m)
+static bool has_variables(const EmitModule *m)
 {
     VEC_FOREACH (const char *const, symbol, &m->symbols)
         if (*symbol)

@@ -278,9 +278,11 @@ LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d
     return tessi_pass_lower(&v->arena, v->graph, plan, m, f);
 }
 
-const char *tessi_pass_gpu_prelude(GpuLanguage language)
+const char *tessi_pass_prelude(const EmitTarget *t)
 {
-    return language == GPU_CUDA ? tessi_embedded_prelude_cuda : tessi_embedded_prelude_opencl;
+    return t == &tessi_emit_cuda     ? tessi_embedded_prelude_cuda
+           : t == &tessi_emit_opencl ? tessi_embedded_prelude_opencl
+                                     : tessi_embedded_prelude_c;
 }
 
 const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
@@ -291,8 +293,9 @@ const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProg
                             .vector_bytes = (uint32_t)m->vector_bytes,
                             .source_name = p->name };
     Text text;
+    EmitModule none;
     tessi_text_init(&text, a);
-    tessi_emit_c(loops, &options, &text);
+    tessi_emit_c.print(loops, &tessi_emit_c, &options, &text, &none);
     return tessi_text_str(&text);
 }
 

@@ -10,8 +10,8 @@ const char *tessi_c_element(ScalarType t)
 
 const char *tessi_c_type(const CWriter *w, ScalarType t)
 {
-    if (t == TYPE_INDEX && w->gpu)
-        return "tess_idx";
+    if (t == TYPE_INDEX)
+        return w->target->index;
     return t == TYPE_BOOL ? "bool" : tessi_type_info(tessi_value_type(t))->ctype;
 }
 
@@ -121,8 +121,8 @@ static void row_major_offset(CWriter *w, LBufferId id, const LExprId *index)
     for (int k = d + 1; k < b->n_dims; k++) {
         bool alone = one && k == d + 1;
         tessi_text_add(&w->line, alone ? "" : " * ");
-        if (k == b->n_dims - 1 && w->gpu) {
-            tessi_text_addf(&w->line, "TESS_PITCH_%u(", tessi_type_info(b->type)->bytes);
+        if (k == b->n_dims - 1 && w->target->pitch) {
+            tessi_text_addf(&w->line, "%s%u(", w->target->pitch, tessi_type_info(b->type)->bytes);
             tessi_c_expr(w, b->size[k], C_LOOSE);
             tessi_text_add(&w->line, ")");
         } else if (k == b->n_dims - 1 && w->pitch_of[id.v]) {
@@ -235,10 +235,10 @@ static bool has_temporary(const CWriter *w, LExprId id)
     return w->stamp_of[id.v] == w->stamp && w->temporary[id.v];
 }
 
-/* sqrt of what was a whole number: GPUs have a shorter form. */
+/* sqrt of what was a whole number: some targets have a shorter form. */
 static bool is_whole_root(const CWriter *w, const LExpr *e)
 {
-    if (!w->gpu || e->op != OP_SQRT || e->type != TYPE_F32)
+    if (!w->target->whole_roots || e->op != OP_SQRT || e->type != TYPE_F32)
         return false;
     const LExpr *x = tessi_lexpr(w->p, e->arg[0]);
     return x->kind == LEXPR_CAST && !x->ref && tessi_is_integer(tessi_lexpr(w->p, x->arg[0])->type);

@@ -61,7 +61,7 @@ static bool may_be_fused(const CWriter *w, LExprId id, int depth)
 
 bool tessi_c_may_be_fused(const CWriter *w, LExprId id)
 {
-    return !w->gpu && may_be_fused(w, id, MOST_DEPTH);
+    return w->target->fuses_negations && may_be_fused(w, id, MOST_DEPTH);
 }
 
 static bool is_real(const CWriter *w, LExprId id, double value)
@@ -89,7 +89,7 @@ static LExprId negated(const CWriter *w, const LExpr *e)
 LExprId tessi_c_turned(const CWriter *w, const LExpr *e)
 {
     const LExprId none = { 0 };
-    if (e->kind != LEXPR_OP || !tessi_is_real(e->type) || w->gpu)
+    if (e->kind != LEXPR_OP || !tessi_is_real(e->type) || !w->target->fuses_negations)
         return none;
     const LExprId x = negated(w, e);
     return x.v && may_be_fused(w, x, MOST_DEPTH) ? x : none;

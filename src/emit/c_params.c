@@ -17,12 +17,13 @@ static void name_image(CWriter *w, CImage *im, const LImage *image)
     }
 }
 
-void tessi_c_writer_init(CWriter *w, const LoopProgram *p, const char *public_name, CNames *names,
-                         Text *out)
+void tessi_c_writer_init(CWriter *w, const EmitTarget *target, const LoopProgram *p,
+                         const char *public_name, CNames *names, Text *out)
 {
     Arena *a = out->arena;
     memset(w, 0, sizeof *w);
     w->p = p;
+    w->target = target;
     w->arena = a;
     w->out = out;
     w->names = names;
@@ -75,9 +76,10 @@ void tessi_c_name_parameters(CWriter *w)
     w->pitches.n = 0;
     for (uint32_t i = 1; i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
-        if (b->kind == LBUF_TEMP && !(w->gpu && b->in_constant)) /* those have names of the file */
+        if (b->kind == LBUF_TEMP
+            && !(w->target->kernels && b->in_constant)) /* those have names of the file */
             w->buffer[i] = tessi_c_name(w->names, b->name);
-        bool padded = !w->gpu && tessi_loop_is_padded(p, (LBufferId){ i });
+        bool padded = !w->target->pitch && tessi_loop_is_padded(p, (LBufferId){ i });
         w->pitch_of[i] = padded ? pitch_of(w, b) : 0;
     }
 }

@@ -2,40 +2,9 @@
 #ifndef TESSERA_EMIT_C_PRIVATE_H
 #define TESSERA_EMIT_C_PRIVATE_H
 
+#include "emit/c_names.h"
 #include "emit/emit.h"
 #include "loop/loop_layout.h"
-
-/* ---- c_names.c: legal C names, unique among those in scope ------------------------------------------------------------ */
-/* Texts with reserved names of their own, as flags. */
-typedef enum CTexts {
-    C_IN_C = 1, /* in all of them */
-    C_IN_CUDA = 2,
-    C_IN_OPENCL = 4,
-    C_IN_PUBLIC = 8
-} CTexts;
-typedef struct CNameEntry {
-    const char *name;
-    bool in_scope, is_reserved;
-    uint32_t next; /* the number to try next when the name is wanted again */
-} CNameEntry;
-typedef struct CNameUse {
-    uint32_t entry, base, base_next; /* what to restore when the scope ends */
-} CNameUse;
-typedef struct CNames {
-    Arena *arena;
-    CTexts texts;
-    VEC(CNameEntry) entries; /* at[0] unused */
-    IdMap map;
-    VEC(CNameUse) uses; /* the names in scope, in the order they came */
-} CNames;
-/* `texts`: where the names are to stand. */
-void tessi_c_names_init(CNames *names, CTexts texts, Arena *a);
-/* A function that other files see must not be called so. */
-bool tessi_c_is_public(const char *name);
-/* `wanted` made legal; a number is added when it is taken. In scope until tessi_c_names_leave to an earlier mark. */
-const char *tessi_c_name(CNames *names, const char *wanted);
-uint32_t tessi_c_names_mark(const CNames *names);
-void tessi_c_names_leave(CNames *names, uint32_t mark);
 
 /* ---- The writer ------------------------------------------------------------------------------------------------------------ */
 enum { C_COLUMNS = 100, C_INDENT = 4 };
@@ -113,6 +82,7 @@ typedef struct CIndexFunctions {
 
 typedef struct CWriter {
     const LoopProgram *p;
+    const EmitTarget *target;
     Arena *arena;
     Text *out;
     Text line; /* the statement being put together */
@@ -136,7 +106,7 @@ typedef struct CWriter {
     const char **temporary;
     uint32_t *uses, *weight, *level, *stamp_of, stamp;
     VEC(uint32_t) reached;
-    struct GpuWriter *gpu;      /* gpu_private.h; NULL while C is printed */
+    struct GpuWriter *gpu;      /* gpu_private.h; NULL: no kernel is being printed */
     CIndexFunctions *functions; /* NULL: those of the prelude */
     uint32_t vector_bytes;      /* 0 = no explicit vectors */
     CVector vector;
@@ -224,24 +194,6 @@ void tessi_c_statement(CWriter *w, const LStmt *s);
 /* Declares a LOCAL buffer that has its name, behind the words `before`. */
 void tessi_c_local(CWriter *w, LBufferId id, const char *before);
 
-/* ---- gpu_stmt.c: what the statements of kernels are besides; all but the first do nothing while C is printed ---- */
-/* A loop of the grid or of the threads. */
-void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last);
-/* Any other loop begins: when it runs threads, those of the iteration before must have finished. */
-void tessi_gpu_enter_loop(CWriter *w, const LStmt *s);
-/* Branches are alternatives: each begins with the threads as they were before all of them. */
-typedef struct GpuBranches {
-    bool threads_to_finish;
-} GpuBranches;
-GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s);
-void tessi_gpu_next_branch(CWriter *w, GpuBranches before, GpuBranches *after);
-void tessi_gpu_leave_branches(CWriter *w, GpuBranches after);
-/* Prints the shifts that stand together in a block from its statement i on; how many these are. */
-uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i);
-/* The LOCAL buffer is one that the threads of a block share. */
-/* The name of a stored type with which OpenCL makes vectors: "uchar" of "uchar16". */
-const char *tessi_gpu_vector_element(ScalarType t);
-bool tessi_gpu_is_shared(const CWriter *w, LBufferId b);
 /* Plans and writes the temporaries of a statement. */
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);
 /* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better not. */
@@ -309,9 +261,9 @@ bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
 void tessi_c_vector_body(CWriter *w, const LBlock *block);
 
 /* ---- c_params.c ---- */
-/* A writer for p under the public name, which is taken. */
-void tessi_c_writer_init(CWriter *w, const LoopProgram *p, const char *public_name, CNames *names,
-                         Text *out);
+/* A writer for p in a language under the public name, which is taken. */
+void tessi_c_writer_init(CWriter *w, const EmitTarget *target, const LoopProgram *p,
+                         const char *public_name, CNames *names, Text *out);
 /* Names parameters, scalars, images and intermediate images. */
 void tessi_c_name_parameters(CWriter *w);
 
@@ -337,10 +289,12 @@ void tessi_c_check_sizes(CWriter *w, const char *otherwise);
 /* A table as an array. */
 void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name);
 
-/* ---- c_file.c ---- */
+/* ---- target_c.c ---- */
 /* The comment before the public function: what it returns, and its arguments. */
 extern const char tessi_c_returns[];
 void tessi_c_describe(CWriter *w, const char *returns);
+/* A header that declares the public function, behind its comment; `includes` ends with an empty line. */
+void tessi_c_header(CWriter *w, const char *includes, const char *returns, const CParameters *list);
 /* What stands between the prelude and a program in C: headers, pragmas, macros. */
 void tessi_c_frame(Text *out);
 

@@ -162,7 +162,7 @@ static void used_tables(CWriter *w, const bool *used)
 {
     for (uint32_t i = 1; i < w->p->buffers.n; i++)
         if (w->p->buffers.at[i].kind == LBUF_TABLE && used[i])
-            tessi_c_table(w, &w->p->buffers.at[i], "static const", w->buffer[i]);
+            tessi_c_table(w, &w->p->buffers.at[i], w->target->table, w->buffer[i]);
 }
 
 /* ---- The public function ---------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Statements of generated C. */
-#include "emit/c_private.h"
+#include "emit/gpu_stmt.h"
 
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n)
 {
@@ -15,7 +15,7 @@ static bool has_effect(const CWriter *w, const LStmt *s)
     switch (s->kind) {
     case LSTMT_FOR: return block_has_effect(w, &s->body);
     case LSTMT_IF: return block_has_effect(w, &s->body) || block_has_effect(w, &s->orelse);
-    case LSTMT_LET: return w->needs.var[s->var.v] || (w->gpu && s->flags & LLET_KEPT);
+    case LSTMT_LET: return w->needs.var[s->var.v] || (w->target->keep && s->flags & LLET_KEPT);
     case LSTMT_VAR:
     case LSTMT_SET: return w->needs.var[s->var.v];
     case LSTMT_STORE:
@@ -92,8 +92,10 @@ static bool has_windows(const LBlock *block, bool in_vectors)
 
 static void loop(CWriter *w, const LStmt *s, bool is_last)
 {
-    bool parallel = s->flags & LFOR_PARALLEL && !w->gpu, simd = s->flags & LFOR_SIMD && !w->gpu;
-    if (s->flags & (LFOR_GRID | LFOR_THREAD) && w->gpu) {
+    const EmitTarget *t = w->target;
+    const bool parallel = s->flags & LFOR_PARALLEL && t->parallel,
+               simd = s->flags & LFOR_SIMD && t->simd;
+    if (s->flags & (LFOR_GRID | LFOR_THREAD) && t->kernels) {
         tessi_gpu_loop(w, s, is_last);
         return;
     }
@@ -102,17 +104,17 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     if (simd && !parallel && tessi_c_vector_loop(w, s))
         return;
     const CText begin = tessi_c_printed(w, s->a), end = tessi_c_bound(w, s, s->b, "end");
-    if (parallel || simd)
-        tessi_c_line(w, "%s",
-                     parallel && simd ? "TESS_PARALLEL_SIMD"
-                     : parallel && (s->flags & LFOR_DEALT || has_windows(&s->body, false))
-                         ? "TESS_PARALLEL_LONG"
-                     : parallel ? "TESS_PARALLEL"
-                                : "TESS_SIMD");
+    if (parallel)
+        tessi_c_line(w, "%s%s", t->parallel,
+                     simd                                                    ? "_SIMD"
+                     : s->flags & LFOR_DEALT || has_windows(&s->body, false) ? "_LONG"
+                                                                             : "");
+    else if (simd)
+        tessi_c_line(w, "%s", t->simd);
     else if (s->flags & LFOR_UNROLL)
-        tessi_c_line(w, "TESS_UNROLL");
-    else if (s->flags & LFOR_ROLLED && w->gpu)
-        tessi_c_line(w, "TESS_NO_UNROLL");
+        tessi_c_line(w, "%s", t->unroll);
+    else if (s->flags & LFOR_ROLLED && t->no_unroll)
+        tessi_c_line(w, "%s", t->no_unroll);
     uint32_t mark = tessi_c_names_mark(w->names);
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
     const char *step =
@@ -139,8 +141,8 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
 
 static void condition(CWriter *w, const LStmt *s, const char *before)
 {
-    const bool likely = w->gpu && s->flags & LIF_LIKELY;
-    tessi_text_addf(&w->line, "%s%s", before, likely ? "TESS_LIKELY(" : "");
+    const bool likely = w->target->likely && s->flags & LIF_LIKELY;
+    tessi_text_addf(&w->line, "%s%s%s", before, likely ? w->target->likely : "", likely ? "(" : "");
     tessi_c_expr(w, s->a, C_LOOSE);
     tessi_text_add(&w->line, likely ? ")) {" : ") {");
     tessi_c_end_line(w);
@@ -180,22 +182,25 @@ static void branch(CWriter *w, const LStmt *s)
 
 static void definition(CWriter *w, const LStmt *s)
 {
-    const bool after = w->gpu && s->b.v;
+    const EmitTarget *t = w->target;
+    const bool after = t->after && s->b.v;
     tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, after ? 2 : 1);
     const LVar *x = &w->p->vars.at[s->var.v];
     const char *value = tessi_c_printed(w, s->a).text;
     if (after)
-        value = tessi_sprintf(w->arena, "TESS_AFTER(%s, %s)", value, tessi_c_printed(w, s->b).text);
+        value =
+            tessi_sprintf(w->arena, "%s(%s, %s)", t->after, value, tessi_c_printed(w, s->b).text);
     if (!w->needs.var[s->var.v]) {
-        tessi_c_line(w, "TESS_KEEP(%s);", value);
+        tessi_c_line(w, "%s(%s);", t->keep, value);
         return;
     }
     if (s->kind != LSTMT_SET) {
         w->var[s->var.v] = tessi_c_name(w->names, x->name);
         tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(w, x->type));
     }
-    const bool here = w->gpu && s->kind == LSTMT_LET && s->flags & LLET_HERE;
-    tessi_text_addf(&w->line, here ? "%s = TESS_HERE(%s);" : "%s = %s;", w->var[s->var.v], value);
+    if (t->here && s->kind == LSTMT_LET && s->flags & LLET_HERE)
+        value = tessi_sprintf(w->arena, "%s(%s)", t->here, value);
+    tessi_text_addf(&w->line, "%s = %s;", w->var[s->var.v], value);
     tessi_c_end_line(w);
     if (s->var.v == w->stream_if.v && s->var.v) /* only loops in vectors use it */
         tessi_c_line(w, "(void)%s;", w->var[s->var.v]);
@@ -233,8 +238,8 @@ static void store(CWriter *w, const LStmt *s)
 static void add_in_place(CWriter *w, const LStmt *s, ScalarType t)
 {
     const char *as = t == TYPE_I32 ? "uint32_t" : t == TYPE_I64 ? "uint64_t" : NULL;
-    if (s->atomic && w->gpu) {
-        tessi_text_addf(&w->line, "TESS_ATOMIC_ADD_%s(&",
+    if (s->atomic && w->target->atomic_add) {
+        tessi_text_addf(&w->line, "%s%s(&", w->target->atomic_add,
                         t == TYPE_U32   ? "U32"
                         : t == TYPE_I32 ? "I32"
                                         : "I64");
@@ -246,7 +251,7 @@ static void add_in_place(CWriter *w, const LStmt *s, ScalarType t)
         return;
     }
     if (s->atomic)
-        tessi_c_line(w, "TESS_ATOMIC");
+        tessi_c_line(w, "%s", w->target->atomic);
     if (as)
         tessi_text_addf(&w->line, "*(%s *)&", as);
     tessi_c_place(w, s->buffer, s->index);
@@ -330,21 +335,22 @@ static void local(CWriter *w, LBufferId id)
     if (tessi_gpu_is_shared(w, id))
         return; /* declared at the head of the kernel */
     w->buffer[id.v] = tessi_c_name(w->names, w->p->buffers.at[id.v].name);
-    if (!w->gpu && w->layout.local_at[id.v] >= 0)
+    if (w->target->workspace && w->layout.local_at[id.v] >= 0)
         local_in_part(w, id);
     else
         tessi_c_local(w, id, "");
 }
 
-/* Moves between a line and consecutive elements: vectors on GPUs where rows are aligned. */
+/* Moves between a line and consecutive elements: in vectors where the target has a word for it and rows are aligned. */
 static void move(CWriter *w, const LStmt *s)
 {
     bool takes = tessi_loop_is_line(w->p, s->buffer);
     LBufferId line = takes ? s->buffer : s->other, other = takes ? s->other : s->buffer;
     const LBuffer *b = &w->p->buffers.at[line.v];
     tessi_c_prepare(w, s->index, s->n_index);
-    if (w->gpu)
-        tessi_text_addf(&w->line, "TESS_%s%s(%s, %lld, %s, &", takes ? "TAKE" : "GIVE",
+    const char *word = takes ? w->target->take : w->target->give;
+    if (word)
+        tessi_text_addf(&w->line, "%s%s(%s, %lld, %s, &", word,
                         tessi_gpu_is_shared(w, other)               ? "_SHARED"
                         : b->type != w->p->buffers.at[other.v].type ? "_WORDS"
                                                                     : "",
@@ -355,7 +361,7 @@ static void move(CWriter *w, const LStmt *s)
     else
         tessi_text_add(&w->line, "memcpy(&");
     tessi_c_place(w, other, s->index);
-    if (!w->gpu)
+    if (!word)
         tessi_text_addf(
             &w->line, "%s%s, %lld * sizeof(%s)", takes ? "" : ", ", takes ? "" : w->buffer[line.v],
             (long long)tessi_lexpr(w->p, b->size[0])->value.i, tessi_c_element(b->type));

@@ -25,25 +25,26 @@
 #define TESSERA_EMIT_EMIT_H
 
 #include "base/base.h"
+#include "emit/target.h"
 #include "loop/loop.h"
 
 enum { EMIT_STRIDES = LOOP_MAX_DIMS };
 
-typedef struct EmitOptions {
-    const char *prelude; /* text of prelude/c.h, copied in front; NULL = none */
-    const char
-        *vector_prelude; /* text of prelude/c_vector.h; NULL = vectors are left to the C compiler */
+struct EmitOptions {
+    const char *prelude; /* text of the target's prelude, copied in front; NULL = none */
+    /* Of C: text of prelude/c_vector.h; NULL = vectors are left to the C compiler. */
+    const char *vector_prelude;
     uint32_t vector_bytes;   /* of the machine's vectors; below 16 likewise */
     const char *source_name; /* shown in the head of the file; NULL = not shown */
-    const LoopProgram
-        *reference; /* the same program by its naive plan, for the self-test; NULL = no self-test */
-} EmitOptions;
+    /* The same program by its naive plan for a CPU, for the self-test; NULL = no self-test. */
+    const LoopProgram *reference;
+    const char *reference_prelude; /* of C, in front of the reference of kernels */
+    /* Of kernels: coordinates have 64 bits; needed unless tessi_loop_fits_32 says otherwise of a run. */
+    bool wide_index;
+    /* Of kernels: all rows of all images begin at addresses divisible by 16; needed for vectors. */
+    bool aligned_rows;
+};
 
-/* ---- C -------------------------------------------------------------------------------------------------------------- */
-/* The program must be sound (tessi_loop_verify). */
-void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out);
-/* The declaration of the public function, for C and C++. */
-void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out);
 /* The name of the public function: the program's name made legal. Allocated in `a`. */
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
 
@@ -51,8 +52,13 @@ const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
 /* A program whose functions are kernels becomes one text for NVRTC or for an OpenCL 1.2 compiler, and the list of its kernels in
  * the order of execution. Each kernel must have finished before the next begins. Launchers make the TEMP buffers, of as many bytes as
  * tessi_emit_gpu_temp_bytes says (rows are padded to multiples of 16), at addresses divisible by 256. */
-typedef enum GpuLanguage { GPU_CUDA, GPU_OPENCL, N_GPU_LANGUAGES } GpuLanguage;
-
+/* A file for a build ahead of time (print_file) has the kernels and a function in C that launches them,
+ *
+ *   int NAME(inputs..., sizes..., scalars..., outputs..., cudaStream_t stream);
+ *   int NAME(inputs..., sizes..., scalars..., outputs..., cl_command_queue queue, cl_program program);
+ *
+ * with parameters as in C, images in memory of the device (OpenCL: cl_mem). It puts the work on the stream and returns. NAME.cu is C++ for
+ * nvcc; NAME.cl is at once the text for clBuildProgram and, for a C compiler, the launcher. Both have a self-test, whose reference is C. */
 typedef enum GpuArgKind {
     GPU_ARG_INPUT,        /* address of the first pixel of input image `index` */
     GPU_ARG_OUTPUT,       /* the same of output image `index` */
@@ -81,48 +87,16 @@ typedef struct GpuKernel {
     bool beside; /* may run at the same time as the kernel before it and those that it is beside */
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
 } GpuKernel;
-typedef struct GpuModule {
+struct EmitModule {
     VEC(GpuKernel) kernels;
     VEC(LBufferId)
     temps; /* TEMP buffers that some kernel uses, and tables in memory that the text does not have (OpenCL) */
     VEC(const char *)
     symbols; /* for each of them: NULL, or the variable of the text that it is (CUDA, in constant memory) */
-} GpuModule;
+};
 
-typedef struct GpuEmitOptions {
-    const char *prelude;     /* text of prelude/cuda.h or opencl.h with what follows it */
-    const char *source_name; /* shown in the head; NULL = not shown */
-    const char *usage;       /* how to compile it, in the head; NULL: with tessi_emit_gpu_flags */
-    const char *before;      /* stands between the head and the prelude; NULL: nothing */
-    bool
-        wide_index; /* coordinates have 64 bits; needed unless tessi_loop_fits_32 says otherwise of a run */
-    bool
-        aligned_rows; /* all rows of all images begin at addresses divisible by 16; needed for vectors */
-} GpuEmitOptions;
-void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
-                    Text *out, GpuModule *module);
-
-/* A file for a build ahead of time: the kernels and a function in C that launches them,
- *
- *   int NAME(inputs..., sizes..., scalars..., outputs..., cudaStream_t stream);
- *   int NAME(inputs..., sizes..., scalars..., outputs..., cl_command_queue queue, cl_program program);
- *
- * with parameters as in C, images in memory of the device (OpenCL: cl_mem). It puts the work on the stream and returns. NAME.cu is C++ for
- * nvcc; NAME.cl is at once the text for clBuildProgram and, for a C compiler, the launcher. Both have a self-test, whose reference is C. */
-typedef struct GpuProgramOptions {
-    const char *gpu_prelude, *c_prelude; /* as in GpuEmitOptions and EmitOptions */
-    const char *source_name;
-    const LoopProgram *reference; /* for a CPU; NULL = no self-test */
-} GpuProgramOptions;
-void tessi_emit_gpu_program(const LoopProgram *p, GpuLanguage language,
-                            const GpuProgramOptions *options, Text *out);
-/* The declaration of the launcher. */
-void tessi_emit_gpu_header(const LoopProgram *p, GpuLanguage language,
-                           const GpuProgramOptions *options, Text *out);
 /* The bytes of a TEMP buffer in a run; false when they are too many. */
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes);
-/* The options of the compiler without which the bits are not ours, separated by blanks. */
-const char *tessi_emit_gpu_flags(GpuLanguage language);
 
 #endif

@@ -1,14 +1,6 @@
-/* A program of kernels as one text in CUDA C++ or OpenCL C: the plan as a comment, the prelude, tables, kernels. */
+/* A program of kernels as one text: the plan as a comment, the prelude, tables, kernels. */
 #include "emit/gpu_private.h"
 #include "loop/loop_same.h"
-
-static const char *const language_name[N_GPU_LANGUAGES] = { "CUDA C++", "OpenCL C 1.2" };
-
-const char *tessi_emit_gpu_flags(GpuLanguage language)
-{
-    return language == GPU_CUDA ? "--std=c++17 --fmad=false"
-                                : "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
-}
 
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes)
@@ -26,23 +18,23 @@ bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t
     return true;
 }
 
-static void head(CWriter *w, const GpuEmitOptions *o)
+static void head(CWriter *w, const EmitOptions *o, const char *usage, const char *before)
 {
     Text text;
     tessi_text_init(&text, w->arena);
     tessi_text_addf(&text, "%s", w->p->name);
     if (o->source_name)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
-    tessi_text_addf(&text, " by Tessera, in %s.\n", language_name[w->gpu->language]);
-    if (o->usage)
-        tessi_text_add(&text, o->usage);
+    tessi_text_addf(&text, " by Tessera, in %s.\n", w->target->language);
+    if (usage)
+        tessi_text_add(&text, usage);
     else
-        tessi_text_addf(&text, "Compile with %s.", tessi_emit_gpu_flags(w->gpu->language));
+        tessi_text_addf(&text, "Compile with %s.", w->target->flags);
     if (w->p->comment && *w->p->comment)
         tessi_text_addf(&text, "\n\n%s", w->p->comment);
     tessi_c_comment(w, tessi_text_str(&text));
-    if (o->before)
-        tessi_text_addf(w->out, "\n%s", o->before);
+    if (before)
+        tessi_text_addf(w->out, "\n%s", before);
     if (o->wide_index)
         tessi_text_add(w->out, "\n#define TESS_WIDE_INDEX\n");
     if (o->aligned_rows)
@@ -115,7 +107,7 @@ static GpuKernel with_own_images(CWriter *w, const GpuKernel *first, const LoopT
 }
 
 /* Writes the kernels; marks the buffers, by LBufferId, that they use. */
-static void all_kernels(CWriter *w, const char **name, GpuModule *module, bool *used)
+static void all_kernels(CWriter *w, const char **name, EmitModule *module, bool *used)
 {
     const LoopProgram *p = w->p;
     const LoopSame same = tessi_loop_same(p, w->arena);
@@ -133,47 +125,40 @@ static void all_kernels(CWriter *w, const char **name, GpuModule *module, bool *
     }
 }
 
-CTexts tessi_gpu_texts(GpuLanguage language)
-{
-    return language == GPU_CUDA ? C_IN_C | C_IN_CUDA : C_IN_C | C_IN_OPENCL;
-}
-
 static const char *file_name(CWriter *w, const char *wanted)
 {
     return tessi_c_name(
         w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : "kernel"));
 }
 
-/* A table, or in CUDA a variable in constant memory; kernels that fill it are given its address. In OpenCL only constant memory can be
- * declared outside of kernels: they are given what is elsewhere. */
+/* A table, or a variable in constant memory; kernels that fill it are given its address. */
 static void define(CWriter *w, LBufferId id)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
-    const bool cuda = w->gpu->language == GPU_CUDA;
-    if (b->kind == LBUF_TABLE && (cuda || !b->in_memory))
-        tessi_c_table(w, b, b->in_memory ? "static __device__ const" : "TESS_CONSTANT",
-                      w->buffer[id.v]);
-    if (!b->in_constant || !cuda)
+    const EmitTarget *t = w->target;
+    if (b->kind == LBUF_TABLE && !tessi_gpu_is_given(t, b))
+        tessi_c_table(w, b, b->in_memory ? t->memory_table : t->table, w->buffer[id.v]);
+    if (!b->in_constant || !t->constant_buffer)
         return;
     size_t bytes = 0;
     tessi_emit_gpu_temp_bytes(w->p, id, NULL, &bytes);
-    tessi_text_addf(w->out, "\n__constant__ %s %s[%zu];\n", tessi_c_element(b->type),
+    tessi_text_addf(w->out, "\n%s %s %s[%zu];\n", t->constant_buffer, tessi_c_element(b->type),
                     w->buffer[id.v], bytes / tessi_type_info(b->type)->bytes);
 }
 
-void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOptions *options,
-                    Text *out, GpuModule *module)
+void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
+                       const char *usage, const char *before, Text *out, EmitModule *module)
 {
     Arena *a = out->arena;
     CNames names;
     CWriter w;
-    GpuWriter gpu = { .language = language };
-    tessi_c_names_init(&names, tessi_gpu_texts(language), a);
+    GpuWriter gpu = { 0 };
+    tessi_c_names_init(&names, t->texts, a);
     const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
-    tessi_c_writer_init(&w, p, name, &names, out);
+    tessi_c_writer_init(&w, t, p, name, &names, out);
     w.gpu = &gpu;
-    *module = (GpuModule){ 0 };
-    head(&w, options);
+    *module = (EmitModule){ 0 };
+    head(&w, o, usage, before);
     const char **kernel_name = ARENA_NEW_ARRAY(a, const char *, p->functions.n + 1);
     for (uint32_t i = 0; i < p->functions.n; i++)
         kernel_name[i] = file_name(&w, p->functions.at[i].name);
@@ -194,9 +179,15 @@ void tessi_emit_gpu(const LoopProgram *p, GpuLanguage language, const GpuEmitOpt
                 define(&w, (LBufferId){ i });
     tessi_text_add(out, tessi_text_str(&kernels));
     for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (used[i] && tessi_gpu_is_given(language, &p->buffers.at[i])) {
-            const bool symbol = p->buffers.at[i].in_constant && language == GPU_CUDA;
+        if (used[i] && tessi_gpu_is_given(t, &p->buffers.at[i])) {
+            const bool symbol = p->buffers.at[i].in_constant && t->constant_buffer;
             VEC_PUSH(a, &module->temps, (LBufferId){ i });
             VEC_PUSH(a, &module->symbols, symbol ? w.buffer[i] : NULL);
         }
+}
+
+void tessi_gpu_print(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o, Text *out,
+                     EmitModule *module)
+{
+    tessi_gpu_kernels(p, t, o, NULL, NULL, out, module);
 }

@@ -1,4 +1,5 @@
-/* What the launchers in files of kernels have in common: names, checks, sizes of intermediate images, numbers of blocks. */
+/* The launchers in files of kernels, and for the self-test functions that do the same for images of the host: names, checks, sizes of
+ * intermediate images, numbers of blocks, and the order of it all. The API of the language says the rest. */
 #include <math.h>
 
 #include "emit/gpu_private.h"
@@ -28,9 +29,10 @@ void tessi_gpu_host_begin(GpuHost *h)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         h->functions.name[functions[i].op] = file_name(h, functions[i].name);
     w->functions = &h->functions;
-    h->index = h->language == GPU_CUDA ? "tess_idx" : file_name(h, "index");
+    h->api = h->target->api;
+    h->index = h->api->index ? h->api->index : file_name(h, "index");
     h->end = file_name(h, "end");
-    h->launch = file_name(h, h->language == GPU_CUDA ? "grid" : "launch");
+    h->launch = file_name(h, h->api->launch);
     h->on_host = file_name(h, "on_host");
     h->open = file_name(h, "open");
     h->table = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
@@ -45,10 +47,10 @@ void tessi_gpu_host_function(GpuHost *h)
     CWriter *w = h->w;
     tessi_c_names_leave(w->names, w->mark);
     tessi_c_name_parameters(w);
-    h->queue = tessi_c_name(w->names, h->language == GPU_CUDA ? "stream" : "queue");
+    h->queue = tessi_c_name(w->names, h->api->queue);
     h->program = tessi_c_name(w->names, "program");
     h->error = tessi_c_name(w->names, "error");
-    h->memory = tessi_c_name(w->names, h->language == GPU_CUDA ? "workspace" : "context");
+    h->memory = tessi_c_name(w->names, h->api->memory);
 }
 
 /* ---- Parameters --------------------------------------------------------------------------------------------------------------- */
@@ -61,33 +63,11 @@ static void add(GpuHost *h, CParameters *list, const char *type, const char *nam
 
 CParameters tessi_gpu_host_parameters(GpuHost *h)
 {
-    const bool cuda = h->language == GPU_CUDA;
-    CParameters list = tessi_c_parameters(h->w, cuda ? C_DECLARED : C_BUFFERS);
-    add(h, &list, cuda ? "cudaStream_t" : "cl_command_queue", h->queue);
-    if (!cuda)
-        add(h, &list, "cl_program", h->program);
+    CParameters list = tessi_c_parameters(h->w, h->api->images);
+    add(h, &list, h->api->queue_type, h->queue);
+    if (h->api->program_type)
+        add(h, &list, h->api->program_type, h->program);
     return list;
-}
-
-const char *tessi_gpu_host_returns(GpuLanguage language)
-{
-    return language == GPU_CUDA
-               ? "Puts the work on the stream. Images are in memory of the device, pixels without "
-                 "gaps in their rows.\n"
-                 "Returns 0 when that is done, 1 when memory is short, 2 when a size is not "
-                 "positive, 3 when the\n"
-                 "sizes need -DTESS_WIDE_INDEX, 4 when -DTESS_ALIGNED_ROWS promised too much, else "
-                 "minus an error of\n"
-                 "CUDA. Intermediate images are made and freed on the stream."
-               : "Puts the work on the queue, which is in order. The program is this file, built "
-                 "with the options\n"
-                 "of the header. Images begin where their buffers begin, pixels without gaps in "
-                 "their rows.\n"
-                 "Returns 0 when that is done, 1 when memory is short, 2 when a size is not "
-                 "positive, 3 when the\n"
-                 "sizes need -DTESS_WIDE_INDEX, 4 when -DTESS_ALIGNED_ROWS promised too much, else "
-                 "an error of\n"
-                 "OpenCL. Intermediate images are made for the call.";
 }
 
 const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k)
@@ -99,6 +79,12 @@ const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k)
 static uint32_t unit_bytes(const LImage *im)
 {
     return im->uniform ? tessi_type_info(im->channel_type[0])->bytes : 1;
+}
+
+const char *tessi_gpu_host_element(const GpuHost *h, uint32_t k)
+{
+    const LImage *im = tessi_gpu_host_image(h, k)->image;
+    return im->uniform ? tessi_c_element(im->channel_type[0]) : "unsigned char";
 }
 
 const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k)
@@ -174,7 +160,7 @@ static void check_rows(GpuHost *h)
         if (!moved[k])
             continue;
         const CImage *im = tessi_gpu_host_image(h, k);
-        if (h->language == GPU_CUDA) {
+        if (h->api->addresses) {
             tessi_text_addf(&w->line, "%s(uintptr_t)%s %% 16 != 0", first ? "" : " || ", im->name);
             first = false;
         }
@@ -221,11 +207,11 @@ static void mention_unused(GpuHost *h)
     for (uint32_t i = 0; i < w->p->scalars.n; i++)
         mention(h, passes(h, GPU_ARG_SCALAR, i, 0), w->scalar[i]);
     mention(h, h->module->kernels.n, h->queue);
-    if (h->language == GPU_OPENCL)
+    if (h->api->program_type)
         mention(h, h->module->kernels.n, h->program);
 }
 
-void tessi_gpu_host_checks(GpuHost *h)
+static void checks(GpuHost *h)
 {
     mention_unused(h);
     tessi_c_check_sizes(h->w, "return 2;");
@@ -252,7 +238,7 @@ void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin)
 
 const LBufferId *tessi_gpu_host_temps(const GpuHost *h)
 {
-    const GpuModule *m = h->module;
+    const EmitModule *m = h->module;
     LBufferId *temps = ARENA_NEW_ARRAY(h->w->arena, LBufferId, m->temps.n + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->temps.n; i++)
@@ -336,4 +322,145 @@ void tessi_gpu_host_functions(GpuHost *h)
     index_functions(h, h->w->out);
     if (tessi_gpu_host_temps(h)->v)
         end_function(h);
+}
+
+/* ---- The launcher ------------------------------------------------------------------------------------------------------------- */
+
+void tessi_gpu_host_if_well(GpuHost *h, const char *fmt, ...)
+{
+    va_list args;
+    CWriter *w = h->w;
+    tessi_c_line(w, "if (%s == %s)", h->error, h->api->ok);
+    w->indent++;
+    va_start(args, fmt);
+    tessi_text_vaddf(&w->line, fmt, args);
+    va_end(args);
+    tessi_c_end_line(w);
+    w->indent--;
+}
+
+const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name)
+{
+    return tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "%s_bytes", name));
+}
+
+const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg)
+{
+    const CWriter *w = h->w;
+    const uint32_t i = arg->index, output = w->p->inputs.n + i;
+    switch (arg->kind) {
+    case GPU_ARG_INPUT: return w->inputs[i].name;
+    case GPU_ARG_OUTPUT: return w->outputs[i].name;
+    case GPU_ARG_TEMP: return w->buffer[i];
+    case GPU_ARG_INPUT_STRIDE:
+        return h->stride ? h->stride[i][arg->dim] : w->inputs[i].stride[arg->dim];
+    case GPU_ARG_OUTPUT_STRIDE:
+        return h->stride ? h->stride[output][arg->dim] : w->outputs[i].stride[arg->dim];
+    case GPU_ARG_PARAM: return h->param ? h->param[i] : w->param[i];
+    case GPU_ARG_SCALAR: break;
+    }
+    return h->scalar ? h->scalar[i] : w->scalar[i];
+}
+
+static void launch(GpuHost *h, const GpuKernel *k)
+{
+    CWriter *w = h->w;
+    const uint32_t mark = tessi_c_names_mark(w->names);
+    tessi_c_line(w, "if (%s == %s) {", h->error, h->api->ok);
+    w->indent++;
+    h->api->launch_kernel(h, k);
+    w->indent--;
+    tessi_c_line(w, "}");
+    tessi_c_names_leave(w->names, mark);
+}
+
+static void head(GpuHost *h, const char *before, const char *name, const CParameters *list)
+{
+    CWriter *w = h->w;
+    tessi_text_addf(&w->line, "%sint %s(", before, name);
+    tessi_c_declare(w, list);
+    tessi_text_add(&w->line, ")");
+    tessi_c_end_line(w);
+    tessi_text_add(w->out, "{\n");
+}
+
+void tessi_gpu_host_launcher(GpuHost *h)
+{
+    CWriter *w = h->w;
+    Text *out = w->out, body;
+    tessi_text_init(&body, w->arena);
+    w->out = &body; /* first: it says which functions it needs */
+    tessi_gpu_host_function(h);
+    w->indent++;
+    checks(h);
+    h->api->begin(h);
+    VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
+        launch(h, k);
+    h->api->end(h);
+    w->indent--;
+    w->out = out;
+    h->api->functions(h);
+    tessi_text_add(out, "\n");
+    tessi_c_describe(w, h->api->returns);
+    const CParameters list = tessi_gpu_host_parameters(h);
+    head(h, h->api->linkage, w->public_name, &list);
+    tessi_text_addf(out, "%s}\n", tessi_text_str(&body));
+}
+
+/* ---- For the self-test ---------------------------------------------------------------------------------------------------------- */
+
+/* Copies take the places of the images, and the default queue that of a queue that nobody made. */
+static void call_launcher(GpuHost *h, const char *const *copy, const char *status)
+{
+    CWriter *w = h->w;
+    const CParameters list = tessi_gpu_host_parameters(h);
+    Text call;
+    tessi_text_init(&call, w->arena);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const char *name = list.at[i].name;
+        for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++)
+            if (tessi_streq(tessi_gpu_host_image(h, k)->name, name))
+                name = copy[k];
+        if (name == h->queue && !h->api->program_type)
+            name = "NULL";
+        tessi_text_addf(&call, "%s%s", i ? ", " : "", name);
+    }
+    tessi_gpu_host_if_well(h, "%s = %s(%s);", status, w->public_name, tessi_text_str(&call));
+}
+
+static void on_host_body(GpuHost *h)
+{
+    CWriter *w = h->w;
+    const uint32_t n = w->p->inputs.n + w->p->outputs.n;
+    const char *status = tessi_c_name(w->names, "status");
+    const char **copy = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
+    const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
+    h->api->begin_on_host(h, status);
+    for (uint32_t k = 0; k < n; k++) {
+        const char *name = tessi_gpu_host_image(h, k)->name;
+        copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", name));
+        bytes[k] = tessi_gpu_host_bytes_of(h, copy[k]);
+        h->api->upload(h, k, copy[k], bytes[k]);
+    }
+    call_launcher(h, copy, status);
+    for (uint32_t k = 0; k < n; k++) {
+        if (k >= w->p->inputs.n)
+            h->api->download(h, k, copy[k], bytes[k]);
+        h->api->release(h, copy[k]);
+    }
+    h->api->end_on_host(h, status);
+}
+
+void tessi_gpu_host_on_host(GpuHost *h)
+{
+    CWriter *w = h->w;
+    tessi_gpu_host_function(h);
+    h->api->before_on_host(h);
+    tessi_text_add(w->out, "\n/* The same for images in memory of the host. */\n");
+    const CParameters list = tessi_c_parameters(w, C_DECLARED);
+    head(h, h->api->linkage_on_host, h->on_host, &list);
+    w->indent++;
+    on_host_body(h);
+    w->indent--;
+    tessi_text_add(w->out, "}\n");
 }

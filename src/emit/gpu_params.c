@@ -15,16 +15,15 @@ static void add(Parameters *p, const char *type, const char *name, GpuArg arg)
     VEC_PUSH(p->w->arena, p->args, arg);
 }
 
-/* A buffer that the kernel reads in constant memory: of CUDA a variable of the file, of OpenCL a parameter. */
+/* A buffer that the kernel reads in constant memory: a variable of the file, or a parameter. */
 static bool in_constant(const Parameters *p, uint32_t buffer)
 {
     return p->w->p->buffers.at[buffer].in_constant && !p->w->needs.stored[buffer];
 }
 
-bool tessi_gpu_is_given(GpuLanguage language, const LBuffer *b)
+bool tessi_gpu_is_given(const EmitTarget *t, const LBuffer *b)
 {
-    return b->kind == LBUF_TEMP
-           || (b->kind == LBUF_TABLE && b->in_memory && language == GPU_OPENCL);
+    return b->kind == LBUF_TEMP || (b->kind == LBUF_TABLE && b->in_memory && !t->memory_table);
 }
 
 static const char *address(Parameters *p, const char *element, bool constant)
@@ -60,7 +59,7 @@ CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args)
         add_image(&all, &w->inputs[i], i, true);
     for (uint32_t i = 0; i < p->params.n; i++)
         if (w->param_used[i])
-            add(&all, "const tess_idx ", w->param[i],
+            add(&all, tessi_sprintf(w->arena, "const %s ", w->target->index), w->param[i],
                 (GpuArg){ .kind = GPU_ARG_PARAM, .index = i, .type = TYPE_INDEX });
     for (uint32_t i = 0; i < p->scalars.n; i++) {
         ScalarType t = p->scalars.at[i].type;
@@ -71,8 +70,8 @@ CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args)
     }
     for (uint32_t i = 1; i < p->buffers.n; i++) {
         const LBuffer *b = &p->buffers.at[i];
-        if (!tessi_gpu_is_given(w->gpu->language, b) || !w->buffer_used[i]
-            || (in_constant(&all, i) && w->gpu->language == GPU_CUDA))
+        if (!tessi_gpu_is_given(w->target, b) || !w->buffer_used[i]
+            || (in_constant(&all, i) && w->target->constant_buffer))
             continue;
         const char *element = tessi_c_element(b->type);
         add(&all,

@@ -2,19 +2,27 @@
 #ifndef TESSERA_EMIT_GPU_PRIVATE_H
 #define TESSERA_EMIT_GPU_PRIVATE_H
 
-#include "emit/c_private.h"
+#include "emit/gpu_stmt.h"
+
+/* Of a row: what all languages of kernels have in common, and the words that all their preludes define. */
+#define EMIT_KERNEL_WORDS                                                                        \
+    .kernels = true, .print = tessi_gpu_print, .print_file = tessi_gpu_print_file,               \
+    .print_header = tessi_gpu_print_header, .index = "tess_idx", .unroll = "TESS_UNROLL",        \
+    .no_unroll = "TESS_NO_UNROLL", .likely = "TESS_LIKELY", .here = "TESS_HERE",                 \
+    .after = "TESS_AFTER", .keep = "TESS_KEEP", .atomic_add = "TESS_ATOMIC_ADD_",                \
+    .take = "TESS_TAKE", .give = "TESS_GIVE", .pitch = "TESS_PITCH_", .barrier = "TESS_BARRIER", \
+    .whole_roots = true, .table = "TESS_CONSTANT"
 
 /* The kernel being printed. */
 typedef struct GpuWriter {
-    GpuLanguage language;
     const LFunction *kernel;
     bool *shared; /* by LBufferId: LOCAL buffers that its blocks share */
     uint32_t shared_bytes;
     bool in_threads;        /* inside one of them */
     bool threads_to_finish; /* a barrier is due before the next */
     bool apart; /* threads see nothing of each other but what they hold: no barriers are needed */
-    const char *lanes
-        [N_TYPES]; /* OpenCL: where threads put values of the type for others of their warp; NULL = nowhere */
+    /* Without shuffles: where threads put values of the type for others of their warp; NULL = nowhere. */
+    const char *lanes[N_TYPES];
 } GpuWriter;
 
 /* ---- gpu_stmt.c ---- */
@@ -24,21 +32,70 @@ void tessi_gpu_begin(CWriter *w, const LFunction *kernel);
 void tessi_gpu_declare_shared(CWriter *w);
 
 /* ---- gpu_file.c ---- */
-/* Where the names of kernels and their launchers stand. */
-CTexts tessi_gpu_texts(GpuLanguage language);
+/* Prints all kernels of a program; the head says `usage` (NULL: the flags), `before` (NULL: nothing) stands between it and the prelude. */
+void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
+                       const char *usage, const char *before, Text *out, EmitModule *module);
+/* The same as a row wants it. */
+void tessi_gpu_print(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o, Text *out,
+                     EmitModule *module);
+
+/* ---- gpu_program.c ---- */
+void tessi_gpu_print_file(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
+                          Text *out);
+void tessi_gpu_print_header(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
+                            Text *out);
 
 /* ---- gpu_params.c ---- */
 /* What the kernel that was just printed needs: its parameters as declared, and the same for launchers. */
 CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args);
 /* Launchers make the buffer: intermediate images, and tables that the text cannot have. */
-bool tessi_gpu_is_given(GpuLanguage language, const LBuffer *b);
+bool tessi_gpu_is_given(const EmitTarget *t, const LBuffer *b);
 
-/* ---- gpu_host.c: what the launchers of both languages have in common ------------------------------------------------------ */
+/* ---- gpu_host.c: what launchers have in common, and what they ask of the API of a language ---------------------------------- */
+typedef struct GpuHost GpuHost;
+typedef struct GpuApi {
+    const EmitTarget *host; /* the language of launchers */
+
+    /* ---- Texts of the file; in those on usage $ is the name of the program and % the flags ---- */
+    const char *usage, *usage_more, *usage_of_test;
+    const char *before_kernels,
+        *before_launcher; /* the text for the device begins; that for the host */
+    const char *includes; /* of headers */
+    const char *returns;  /* what the launcher does and returns */
+    bool
+        reference_apart; /* the reference of the self-test is not for the compiler of the launcher */
+
+    /* ---- Names and types ---- */
+    const char *index; /* the type of coordinates in kernels; NULL: the file defines one */
+    const char *launch, *queue, *memory;   /* wanted names: a function, a parameter, a variable */
+    const char *queue_type, *program_type; /* NULL: no program is handed over */
+    const char *ok;                        /* the error that is none */
+    const char *linkage, *linkage_on_host; /* before functions */
+    CParameterSet images;                  /* how the launcher takes images */
+    bool addresses; /* images are addresses, which may be any; else handles of buffers */
+
+    /* ---- Parts of functions ---- */
+    void (*options)(const GpuHost *h, Text *out); /* a macro of the header; NULL: none */
+    void (*functions)(GpuHost *h); /* what the launcher calls, with tessi_gpu_host_functions */
+    void (*begin)(GpuHost *h);     /* declares the error and the intermediate images */
+    void (*launch_kernel)(GpuHost *h, const GpuKernel *k);
+    void (*end)(GpuHost *h); /* frees these and returns */
+
+    /* ---- Parts of the function of the self-test, which takes images of the host ---- */
+    void (*before_on_host)(GpuHost *h); /* functions that it calls */
+    void (*begin_on_host)(GpuHost *h, const char *status);
+    void (*upload)(GpuHost *h, uint32_t image, const char *copy, const char *bytes);
+    void (*download)(GpuHost *h, uint32_t image, const char *copy, const char *bytes);
+    void (*release)(GpuHost *h, const char *copy);
+    void (*end_on_host)(GpuHost *h, const char *status);
+} GpuApi;
+
 /* The text for the host in a file of kernels. */
-typedef struct GpuHost {
+struct GpuHost {
     CWriter *w; /* has no prelude */
-    const GpuModule *module;
-    GpuLanguage language;
+    const EmitTarget *target;
+    const GpuApi *api;
+    const EmitModule *module;
     const LoopBound *bound; /* of indices; NULL: they need 64 bits in any case */
     CIndexFunctions functions;
     const char *index;                            /* the type of indices in kernels */
@@ -46,34 +103,37 @@ typedef struct GpuHost {
     const char *options;                          /* a macro */
     const char *queue, *program, *error, *memory; /* parameters and variables of the launcher */
     const char **table; /* by LBufferId: what such a table is called on the host */
-} GpuHost;
+    /* What kernels are handed in the place of what the launcher is given; NULL: the same. Strides by image, inputs first. */
+    const char **param, **scalar, *(*stride)[LOOP_MAX_DIMS];
+};
 /* Names the functions of the file; the names of the kernels are taken first. */
 void tessi_gpu_host_begin(GpuHost *h);
 /* A function begins: names its parameters. */
 void tessi_gpu_host_function(GpuHost *h);
 /* What the launcher takes: as the public function in C, with the stream or the queue behind it. */
 CParameters tessi_gpu_host_parameters(GpuHost *h);
-const char *tessi_gpu_host_returns(GpuLanguage language);
-/* Mentions what the launcher does not use, and returns when sizes or addresses are none that the kernels can work on. */
-void tessi_gpu_host_checks(GpuHost *h);
+void tessi_gpu_host_launcher(GpuHost *h);
+/* The function of the self-test. */
+void tessi_gpu_host_on_host(GpuHost *h);
+
+/* ---- For the functions of an API ---- */
+/* `if (error == ok) statement` */
+void tessi_gpu_host_if_well(GpuHost *h, const char *fmt, ...) TESS_PRINTF(2, 3);
 /* Appends the call that says where an intermediate image ends which begins at `begin`. */
 void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin);
 /* The intermediate images that the launcher makes, then none: all but variables of the file. */
 const LBufferId *tessi_gpu_host_temps(const GpuHost *h);
 /* The numbers of blocks along three axes, separated by commas; what they share is written before the statement in hand. */
 const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k);
+/* What a kernel is handed. */
+const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg);
 /* The functions that the launcher needs; it is printed already. */
 void tessi_gpu_host_functions(GpuHost *h);
-/* Image k of inputs and outputs; the number of its elements (bytes of mixed ones) up to the end of its last row. */
+/* A name for the number of bytes of what is called `name`. */
+const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name);
+/* Image k of inputs and outputs, its elements (bytes of mixed ones), and the number of these up to the end of its last row. */
 const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k);
+const char *tessi_gpu_host_element(const GpuHost *h, uint32_t k);
 const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k);
-
-/* ---- gpu_cuda.c, gpu_opencl.c: the launcher, and under TESSERA_SELFTEST the function that does the same for images of the host ---- */
-void tessi_gpu_cuda_launcher(GpuHost *h);
-void tessi_gpu_cuda_on_host(GpuHost *h);
-void tessi_gpu_opencl_launcher(GpuHost *h);
-void tessi_gpu_opencl_on_host(GpuHost *h);
-/* The options for clBuildProgram as a macro. */
-void tessi_gpu_opencl_options(const GpuHost *h, Text *out);
 
 #endif

@@ -31,7 +31,7 @@ static bool is_one_thread(const LFunction *f)
 void tessi_gpu_begin(CWriter *w, const LFunction *kernel)
 {
     GpuWriter *gpu = w->gpu;
-    *gpu = (GpuWriter){ .language = gpu->language, .kernel = kernel };
+    *gpu = (GpuWriter){ .kernel = kernel };
     gpu->shared = ARENA_NEW_ARRAY(w->arena, bool, w->p->buffers.n);
     look_over(w, &kernel->body, is_one_thread(kernel)); /* a thread alone shares nothing */
     for (uint32_t i = 1; i < w->p->buffers.n; i++) {
@@ -50,7 +50,7 @@ static uint32_t shifts_at_once(const CWriter *w, ScalarType t)
 static void declare_lanes(CWriter *w)
 {
     for (int t = 0; t < N_TYPES; t++) {
-        if (!w->gpu->lanes[t] || w->gpu->language != GPU_OPENCL)
+        if (!w->gpu->lanes[t] || w->target->shuffles)
             continue;
         w->gpu->lanes[t] = tessi_c_name(w->names, w->gpu->lanes[t]);
         tessi_c_line(w, "TESS_SHARED %s %s[%u][%u];", tessi_c_element((ScalarType)t),
@@ -114,7 +114,7 @@ GpuBranches tessi_gpu_enter_branches(CWriter *w, const LStmt *s)
     GpuWriter *gpu = w->gpu;
     if (gpu && !gpu->in_threads && gpu->threads_to_finish && !gpu->apart
         && (runs_threads(&s->body) || runs_threads(&s->orelse))) {
-        tessi_c_line(w, "TESS_BARRIER;");
+        tessi_c_line(w, "%s;", w->target->barrier);
         gpu->threads_to_finish = false;
     }
     return (GpuBranches){ w->gpu && w->gpu->threads_to_finish };
@@ -149,12 +149,12 @@ static void grid_loop(CWriter *w, const LStmt *s)
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
     char axis = axis_name[s->axis];
     if (s->axis == 0) {
-        tessi_c_line(w, "const tess_idx %s = TESS_BLOCK_X;", v);
+        tessi_c_line(w, "const %s %s = TESS_BLOCK_X;", w->target->index, v);
         body(w, &s->body, false);
         return;
     }
     w->gpu->threads_to_finish = w->gpu->shared_bytes > 0; /* used by the block before */
-    tessi_text_addf(&w->line, "for (tess_idx %s = TESS_BLOCK_%c; %s < ", v, axis, v);
+    tessi_text_addf(&w->line, "for (%s %s = TESS_BLOCK_%c; %s < ", w->target->index, v, axis, v);
     tessi_c_expr(w, s->b, C_SUM);
     tessi_text_addf(&w->line, "; %s += TESS_BLOCKS_%c) {", v, axis);
     tessi_c_end_line(w);
@@ -173,7 +173,7 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
     GpuWriter *gpu = w->gpu;
     bool outermost = !gpu->in_threads;
     if (outermost && gpu->threads_to_finish && !gpu->apart)
-        tessi_c_line(w, "TESS_BARRIER;");
+        tessi_c_line(w, "%s;", w->target->barrier);
     gpu->in_threads = true;
     char axis = axis_name[s->axis];
     uint32_t mark = tessi_c_names_mark(w->names);
@@ -184,7 +184,7 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
         }
         const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
         if (w->needs.var[s->var.v])
-            tessi_c_line(w, "const tess_idx %s = TESS_THREAD_%c;", v, axis);
+            tessi_c_line(w, "const %s %s = TESS_THREAD_%c;", w->target->index, v, axis);
         body(w, &s->body, false);
         if (!is_last) {
             w->indent--;
@@ -192,7 +192,8 @@ static void thread_loop(CWriter *w, const LStmt *s, bool is_last)
         }
     } else {
         const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
-        tessi_text_addf(&w->line, "for (tess_idx %s = TESS_THREAD_%c; %s < ", v, axis, v);
+        tessi_text_addf(&w->line, "for (%s %s = TESS_THREAD_%c; %s < ", w->target->index, v, axis,
+                        v);
         tessi_c_expr(w, s->b, C_SUM);
         tessi_text_addf(&w->line, "; %s += %u) {", v, gpu->kernel->block[s->axis]);
         tessi_c_end_line(w);
@@ -239,14 +240,14 @@ static void shifts_through_memory(CWriter *w, LStmt *const *at, uint32_t n, Scal
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
     }
-    tessi_c_line(w, "TESS_BARRIER;");
+    tessi_c_line(w, "%s;", w->target->barrier);
     for (uint32_t i = 0; i < n; i++) {
         tessi_c_place(w, at[i]->buffer, at[i]->index);
         tessi_text_addf(&w->line, " = %s[%u][TESS_LANE(%lld)];", w->gpu->lanes[t], i,
                         (long long)at[i]->step);
         tessi_c_end_line(w);
     }
-    tessi_c_line(w, "TESS_BARRIER;");
+    tessi_c_line(w, "%s;", w->target->barrier);
 }
 
 /* A shift of the type that somebody needs. */
@@ -260,7 +261,7 @@ uint32_t tessi_gpu_shifts(CWriter *w, const LBlock *block, uint32_t i)
     const LStmt *first = block->at[i];
     if (!w->gpu || !is_shift(w, first))
         return 0;
-    if (w->gpu->language == GPU_CUDA) {
+    if (w->target->shuffles) {
         shift(w, first);
         return 1;
     }

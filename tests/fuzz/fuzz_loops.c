@@ -34,8 +34,8 @@ static void use_program(Arena *a, Diags *d, LoopProgram *p)
     tessi_text_init(&c, a);
     tessi_text_init(&header, a);
     EmitOptions options = { .source_name = "fuzz.tess", .reference = again };
-    tessi_emit_c(p, &options, &c);
-    tessi_emit_c_header(p, &options, &header);
+    tessi_emit_c.print_file(p, &tessi_emit_c, &options, &c);
+    tessi_emit_c.print_header(p, &tessi_emit_c, &options, &header);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

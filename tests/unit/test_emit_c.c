@@ -67,7 +67,7 @@ static const char *emit(Arena *a, const LoopProgram *p, const LoopProgram *refer
                             .source_name = "test.tess",
                             .reference = reference };
     tessi_text_init(&out, a);
-    tessi_emit_c(p, &options, &out);
+    tessi_emit_c.print_file(p, &tessi_emit_c, &options, &out);
     return tessi_text_str(&out);
 }
 
@@ -216,7 +216,7 @@ static void header_serves_c_and_cxx(void **state)
     Arena *a = *state;
     Text out;
     tessi_text_init(&out, a);
-    tessi_emit_c_header(read_mixture(a), &(EmitOptions){ 0 }, &out);
+    tessi_emit_c.print_header(read_mixture(a), &tessi_emit_c, &(EmitOptions){ 0 }, &out);
     assert_null(strstr(tessi_text_str(&out), "restrict"));
     const char *path = write_file(a, "mixture.h", tessi_text_str(&out));
     must_run(a, tessi_sprintf(a, "cc %s -x c -fsyntax-only %s", warnings, path));

@@ -1,4 +1,4 @@
-/* The frame of a generated C file: head, prelude, switches, the entry for launchers; and its header. */
+/* C: the frame of a file (head, prelude, switches, the entry for launchers), its header, and the row of the language. */
 #include <string.h>
 
 #include "emit/c_private.h"
@@ -58,6 +58,21 @@ void tessi_c_describe(CWriter *w, const char *returns)
     tessi_c_comment(w, tessi_text_str(&text));
 }
 
+void tessi_c_header(CWriter *w, const char *includes, const char *returns, const CParameters *list)
+{
+    tessi_text_addf(w->out,
+                    "#ifndef TESSERA_%s_H\n#define TESSERA_%s_H\n\n"
+                    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n%s"
+                    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+                    w->public_name, w->public_name, includes);
+    tessi_c_describe(w, returns);
+    tessi_text_addf(&w->line, "int %s(", w->public_name);
+    tessi_c_declare(w, list);
+    tessi_text_add(&w->line, ");");
+    tessi_c_end_line(w);
+    tessi_text_add(w->out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
 static void head_comment(CWriter *w, const EmitOptions *o)
 {
     Text text;
@@ -67,10 +82,9 @@ static void head_comment(CWriter *w, const EmitOptions *o)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
     tessi_text_addf(&text,
                     " by Tessera. Compile with\n"
-                    "    cc -std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno "
-                    "-fno-trapping-math -fopenmp -c %s.c\n"
+                    "    cc %s -fopenmp -c %s.c\n"
                     "and link with -fopenmp -lm; without -fopenmp it runs on one core.",
-                    w->public_name);
+                    w->target->flags, w->public_name);
     tessi_text_add(
         &text, o->reference ? " With -DTESSERA_SELFTEST it is a program that tests itself." : "");
     if (w->p->comment && *w->p->comment)
@@ -260,13 +274,13 @@ static void entry(CWriter *w)
 /* ---- Files ---------------------------------------------------------------------------------------------------------------------- */
 
 /* A writer with the public name taken. */
-static void begin(CWriter *w, const LoopProgram *p, CNames *names, Text *out)
+static void begin(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames *names, Text *out)
 {
     const char *name = tessi_emit_c_name(p, out->arena);
-    tessi_c_names_init(names, C_IN_C, out->arena);
+    tessi_c_names_init(names, t->texts, out->arena);
     name = tessi_c_name(names, name);
     tessi_c_name(names, tessi_sprintf(out->arena, "%s_entry", name));
-    tessi_c_writer_init(w, p, name, names, out);
+    tessi_c_writer_init(w, t, p, name, names, out);
 }
 
 /* The widest vectors of the prelude that fit; 0 = none. */
@@ -286,11 +300,11 @@ static void vector_prelude(CWriter *w, const EmitOptions *options)
         tessi_c_line(w, "%s", *line);
 }
 
-static void emit(const LoopProgram *p, const EmitOptions *options, Text *out)
+static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options, Text *out)
 {
     CNames names;
     CWriter w, reference;
-    begin(&w, p, &names, out);
+    begin(&w, t, p, &names, out);
     const uint32_t most =
         p->width && p->width < options->vector_bytes ? p->width : options->vector_bytes;
     w.vector_bytes = options->vector_prelude ? vector_width(most) : 0;
@@ -313,40 +327,60 @@ static void emit(const LoopProgram *p, const EmitOptions *options, Text *out)
         return;
     const char *name =
         tessi_c_name(&names, tessi_sprintf(out->arena, "%s_reference", w.public_name));
-    tessi_c_writer_init(&reference, options->reference, name, &names, out);
+    tessi_c_writer_init(&reference, t, options->reference, name, &names, out);
     tessi_text_add(out, "\n#ifdef TESSERA_SELFTEST\n");
     tessi_c_program(&reference, true);
     tessi_c_selftest(&w, w.public_name, &reference);
     tessi_text_add(out, "#endif /* TESSERA_SELFTEST */\n");
 }
 
-void tessi_emit_c(const LoopProgram *p, const EmitOptions *options, Text *out)
+static void print_file(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options,
+                       Text *out)
 {
     Arena *scratch = tessi_scratch_open(out->arena);
     Text text;
     tessi_text_init(&text, scratch);
-    emit(p, options, &text);
+    emit(p, t, options, &text);
     tessi_text_addn(out, tessi_text_str(&text), text.n);
     tessi_scratch_close(scratch);
 }
 
-void tessi_emit_c_header(const LoopProgram *p, const EmitOptions *options, Text *out)
+static void print(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options, Text *out,
+                  EmitModule *module)
+{
+    *module = (EmitModule){ 0 };
+    print_file(p, t, options, out);
+}
+
+static void print_header(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options,
+                         Text *out)
 {
     CNames names;
     CWriter w;
-    begin(&w, p, &names, out);
+    begin(&w, t, p, &names, out);
     tessi_c_name_parameters(&w);
     head_comment(&w, options);
-    tessi_text_addf(out,
-                    "#ifndef TESSERA_%s_H\n#define TESSERA_%s_H\n\n"
-                    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
-                    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-                    w.public_name, w.public_name);
-    tessi_c_describe(&w, tessi_c_returns);
-    tessi_text_addf(&w.line, "int %s(", w.public_name);
-    CParameters list = tessi_c_parameters(&w, C_DECLARED);
-    tessi_c_declare(&w, &list);
-    tessi_text_add(&w.line, ");");
-    tessi_c_end_line(&w);
-    tessi_text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    const CParameters list = tessi_c_parameters(&w, C_DECLARED);
+    tessi_c_header(&w, "\n", tessi_c_returns, &list);
 }
+
+const EmitTarget tessi_emit_c = {
+    .name = "c",
+    .title = "C",
+    .language = "C",
+    .suffix = ".c",
+    .flags = "-std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math",
+    .print = print,
+    .print_file = print_file,
+    .print_header = print_header,
+    .texts = C_IN_C,
+    .index = "ptrdiff_t",
+    .parallel = "TESS_PARALLEL",
+    .simd = "TESS_SIMD",
+    .unroll = "TESS_UNROLL",
+    .atomic = "TESS_ATOMIC",
+    .fuses_negations = true,
+    .workspace = true,
+    .table = "static const",
+    .memory_table = "static const",
+};

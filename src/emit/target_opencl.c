@@ -1,7 +1,9 @@
-/* The launcher of a .cl file: C with the API of OpenCL 1.2. */
+/* OpenCL C: the row of the language, and the launcher of a .cl file in C with the API of OpenCL 1.2. */
 #include "emit/gpu_private.h"
 
-void tessi_gpu_opencl_options(const GpuHost *h, Text *out)
+#define FLAGS "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
+
+static void options(const GpuHost *h, Text *out)
 {
     static const struct {
         const char *condition, *promises;
@@ -15,18 +17,12 @@ void tessi_gpu_opencl_options(const GpuHost *h, Text *out)
     tessi_text_add(out,
                    "/* The options for clBuildProgram, which must be those of the launcher. */\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        tessi_text_addf(out, "%s\n#define %s \"%s%s\"\n", cases[i].condition, h->options,
-                        tessi_emit_gpu_flags(GPU_OPENCL), cases[i].promises);
+        tessi_text_addf(out, "%s\n#define %s \"%s%s\"\n", cases[i].condition, h->options, FLAGS,
+                        cases[i].promises);
     tessi_text_add(out, "#endif\n");
 }
 
 /* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
-
-/* A name for the number of bytes of what is called `name`. */
-static const char *bytes_of(const GpuHost *h, const char *name)
-{
-    return tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "%s_bytes", name));
-}
 
 static void define_temps(GpuHost *h)
 {
@@ -38,7 +34,7 @@ static void define_temps(GpuHost *h)
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
         if (w->p->buffers.at[id->v].in_constant || h->table[id->v])
             w->buffer[id->v] = tessi_c_name(w->names, w->p->buffers.at[id->v].name);
-        const char *bytes = bytes_name[id->v] = bytes_of(h, w->buffer[id->v]);
+        const char *bytes = bytes_name[id->v] = tessi_gpu_host_bytes_of(h, w->buffer[id->v]);
         tessi_text_addf(&w->line, "const size_t %s = ", bytes);
         tessi_gpu_host_end_of(h, *id, "0");
         tessi_text_add(&w->line, ";");
@@ -61,12 +57,6 @@ static void define_temps(GpuHost *h)
     }
 }
 
-/* What the kernels' arguments are called, and constants of the kernels' types where those of the launcher are others. */
-typedef struct Values {
-    const char **param, **scalar;
-    const char *(*stride)[LOOP_MAX_DIMS]; /* by image, inputs first */
-} Values;
-
 static const char *convert(GpuHost *h, const char *type, const char *name)
 {
     const char *value = tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "arg_%s", name));
@@ -74,24 +64,25 @@ static const char *convert(GpuHost *h, const char *type, const char *name)
     return value;
 }
 
-static void convert_value(GpuHost *h, Values *v, const GpuArg *arg)
+/* Constants of the kernels' types where those of the launcher are others. */
+static void convert_value(GpuHost *h, const GpuArg *arg)
 {
     CWriter *w = h->w;
     const uint32_t image = arg->index + (arg->kind == GPU_ARG_OUTPUT_STRIDE ? w->p->inputs.n : 0);
     switch (arg->kind) {
     case GPU_ARG_INPUT_STRIDE:
     case GPU_ARG_OUTPUT_STRIDE:
-        if (!v->stride[image][arg->dim])
-            v->stride[image][arg->dim] =
+        if (!h->stride[image][arg->dim])
+            h->stride[image][arg->dim] =
                 convert(h, "cl_long", tessi_gpu_host_image(h, image)->stride[arg->dim]);
         break;
     case GPU_ARG_PARAM:
-        if (!v->param[arg->index])
-            v->param[arg->index] = convert(h, h->index, w->param[arg->index]);
+        if (!h->param[arg->index])
+            h->param[arg->index] = convert(h, h->index, w->param[arg->index]);
         break;
     case GPU_ARG_SCALAR:
-        if (!v->scalar[arg->index])
-            v->scalar[arg->index] = arg->type == TYPE_BOOL
+        if (!h->scalar[arg->index])
+            h->scalar[arg->index] = arg->type == TYPE_BOOL
                                         ? convert(h, "cl_uchar", w->scalar[arg->index])
                                         : w->scalar[arg->index];
         break;
@@ -101,47 +92,29 @@ static void convert_value(GpuHost *h, Values *v, const GpuArg *arg)
     }
 }
 
-static Values convert_values(GpuHost *h)
+static void begin(GpuHost *h)
 {
     const CWriter *w = h->w;
-    Values v = { .param = ARENA_NEW_ARRAY(w->arena, const char *, w->p->params.n + 1),
-                 .scalar = ARENA_NEW_ARRAY(w->arena, const char *, w->p->scalars.n + 1) };
-    const char **strides = ARENA_NEW_ARRAY(w->arena, const char *,
-                                           (w->p->inputs.n + w->p->outputs.n + 1) * LOOP_MAX_DIMS);
-    v.stride = (const char *(*)[LOOP_MAX_DIMS])(void *)strides;
+    const size_t n_images = w->p->inputs.n + w->p->outputs.n;
+    define_temps(h);
+    h->param = ARENA_NEW_ARRAY(w->arena, const char *, w->p->params.n + 1);
+    h->scalar = ARENA_NEW_ARRAY(w->arena, const char *, w->p->scalars.n + 1);
+    h->stride = (const char *(*)[LOOP_MAX_DIMS])(void *)ARENA_NEW_ARRAY(
+        w->arena, const char *, (n_images + 1) * LOOP_MAX_DIMS);
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
-        for (uint32_t i = 0; i < k->args.n; i++)
-            convert_value(h, &v, &k->args.at[i]);
-    return v;
+        VEC_FOREACH (const GpuArg, arg, &k->args)
+            convert_value(h, arg);
 }
 
-static const char *value_of(const GpuHost *h, const Values *v, const GpuArg *arg)
-{
-    const CWriter *w = h->w;
-    switch (arg->kind) {
-    case GPU_ARG_INPUT: return w->inputs[arg->index].name;
-    case GPU_ARG_OUTPUT: return w->outputs[arg->index].name;
-    case GPU_ARG_TEMP: return w->buffer[arg->index];
-    case GPU_ARG_INPUT_STRIDE: return v->stride[arg->index][arg->dim];
-    case GPU_ARG_OUTPUT_STRIDE: return v->stride[w->p->inputs.n + arg->index][arg->dim];
-    case GPU_ARG_PARAM: return v->param[arg->index];
-    case GPU_ARG_SCALAR: break;
-    }
-    return v->scalar[arg->index];
-}
-
-static void launch(GpuHost *h, const GpuKernel *k, const Values *v)
+static void launch_kernel(GpuHost *h, const GpuKernel *k)
 {
     CWriter *w = h->w;
-    const uint32_t mark = tessi_c_names_mark(w->names);
     const char *block = tessi_c_name(w->names, "block"), *args = tessi_c_name(w->names, "args");
-    tessi_c_line(w, "if (%s == CL_SUCCESS) {", h->error);
-    w->indent++;
     tessi_c_line(w, "static const size_t %s[3] = { %u, %u, %u };", block, k->block[0], k->block[1],
                  k->block[2]);
     tessi_text_addf(&w->line, "const struct %s %s[] = {", h->launch, args);
     for (uint32_t i = 0; i < k->args.n; i++) {
-        const char *value = value_of(h, v, &k->args.at[i]);
+        const char *value = tessi_gpu_host_value(h, &k->args.at[i]);
         tessi_text_addf(&w->line, "%s { sizeof %s, &%s }", i ? "," : "", value, value);
     }
     tessi_text_add(&w->line, k->args.n ? " };" : " { 0, NULL } };");
@@ -149,9 +122,19 @@ static void launch(GpuHost *h, const GpuKernel *k, const Values *v)
     const char *blocks = tessi_gpu_host_grid(h, k);
     tessi_c_line(w, "%s = %s(%s, %s, \"%s\", %s, %s, %s, %u);", h->error, h->launch, h->queue,
                  h->program, k->name, block, blocks, args, k->args.n);
-    w->indent--;
-    tessi_c_line(w, "}");
-    tessi_c_names_leave(w->names, mark);
+}
+
+static void end(GpuHost *h)
+{
+    CWriter *w = h->w;
+    VEC_FOREACH (const LBufferId, id, &h->module->temps) {
+        tessi_c_line(w, "if (%s)", w->buffer[id->v]);
+        tessi_c_line(w, "%*sclReleaseMemObject(%s);", C_INDENT, "", w->buffer[id->v]);
+    }
+    tessi_c_line(w,
+                 "return %s == CL_MEM_OBJECT_ALLOCATION_FAILURE || %s == CL_OUT_OF_HOST_MEMORY ? 1 "
+                 ": %s;",
+                 h->error, h->error, h->error);
 }
 
 static void launch_function(GpuHost *h)
@@ -194,41 +177,11 @@ static void launch_function(GpuHost *h)
         "}\n");
 }
 
-static void head(GpuHost *h, const char *before, const char *name, const CParameters *list)
+static void functions(GpuHost *h)
 {
     CWriter *w = h->w;
-    tessi_text_addf(&w->line, "%sint %s(", before, name);
-    tessi_c_declare(w, list);
-    tessi_text_add(&w->line, ")");
-    tessi_c_end_line(w);
-    tessi_text_add(w->out, "{\n");
-}
-
-void tessi_gpu_opencl_launcher(GpuHost *h)
-{
-    CWriter *w = h->w;
-    Text *out = w->out, body;
-    tessi_text_init(&body, w->arena);
-    w->out = &body; /* first: it says which functions it needs */
-    tessi_gpu_host_function(h);
-    w->indent++;
-    tessi_gpu_host_checks(h);
-    define_temps(h);
-    const Values v = convert_values(h);
-    VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
-        launch(h, k, &v);
-    VEC_FOREACH (const LBufferId, id, &h->module->temps) {
-        tessi_c_line(w, "if (%s)", w->buffer[id->v]);
-        tessi_c_line(w, "%*sclReleaseMemObject(%s);", C_INDENT, "", w->buffer[id->v]);
-    }
-    tessi_c_line(w,
-                 "return %s == CL_MEM_OBJECT_ALLOCATION_FAILURE || %s == CL_OUT_OF_HOST_MEMORY ? 1 "
-                 ": %s;",
-                 h->error, h->error, h->error);
-    w->indent--;
-    w->out = out;
     if (h->bound)
-        tessi_text_addf(out,
+        tessi_text_addf(w->out,
                         "\n#ifdef TESS_WIDE_INDEX\n"
                         "typedef cl_long %s; /* of sizes in kernels */\n"
                         "#else\n"
@@ -236,18 +189,13 @@ void tessi_gpu_opencl_launcher(GpuHost *h)
                         "#endif\n",
                         h->index, h->index);
     else
-        tessi_text_addf(out, "\ntypedef cl_long %s; /* of sizes in kernels */\n", h->index);
+        tessi_text_addf(w->out, "\ntypedef cl_long %s; /* of sizes in kernels */\n", h->index);
     tessi_gpu_host_functions(h);
     VEC_FOREACH (const LBufferId, id, &h->module->temps)
         if (h->table[id->v])
             tessi_c_table(w, &w->p->buffers.at[id->v], "static", h->table[id->v]);
     if (h->module->kernels.n)
         launch_function(h);
-    tessi_text_add(out, "\n");
-    tessi_c_describe(w, tessi_gpu_host_returns(GPU_OPENCL));
-    const CParameters list = tessi_gpu_host_parameters(h);
-    head(h, "", w->public_name, &list);
-    tessi_text_addf(out, "%s}\n", tessi_text_str(&body));
 }
 
 /* ---- For the self-test ------------------------------------------------------------------------------------------------------------ */
@@ -292,96 +240,120 @@ static void open_function(const GpuHost *h)
         h->open, h->options);
 }
 
-static uint32_t unit_bytes(const CImage *im)
+static void before_on_host(GpuHost *h)
 {
-    return im->image->uniform ? tessi_type_info(im->image->channel_type[0])->bytes : 1;
+    tessi_text_add(h->w->out, "\n");
+    options(h, h->w->out);
+    open_function(h);
 }
 
-static void if_well(GpuHost *h, const char *statement)
-{
-    tessi_c_line(h->w, "if (%s == CL_SUCCESS)", h->error);
-    h->w->indent++;
-    tessi_c_line(h->w, "%s", statement);
-    h->w->indent--;
-}
-
-static void call_launcher(GpuHost *h, const char *const *copy, const char *status)
+static void begin_on_host(GpuHost *h, const char *status)
 {
     CWriter *w = h->w;
-    const CParameters list = tessi_gpu_host_parameters(h);
-    Text call;
-    tessi_text_init(&call, w->arena);
-    for (uint32_t i = 0; i < list.n; i++) {
-        const char *name = list.at[i].name;
-        for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++)
-            if (tessi_streq(tessi_gpu_host_image(h, k)->name, name))
-                name = copy[k];
-        tessi_text_addf(&call, "%s%s", i ? ", " : "", name);
-    }
-    if_well(h,
-            tessi_sprintf(w->arena, "%s = %s(%s);", status, w->public_name, tessi_text_str(&call)));
-}
-
-static void on_host_body(GpuHost *h)
-{
-    CWriter *w = h->w;
-    const uint32_t n = w->p->inputs.n + w->p->outputs.n;
-    const char *status = tessi_c_name(w->names, "status");
-    const char **copy = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
-    const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     tessi_c_line(w, "static cl_command_queue %s;", h->queue);
     tessi_c_line(w, "static cl_program %s;", h->program);
     tessi_c_line(w, "cl_context %s = NULL;", h->memory);
     tessi_c_line(w, "int %s = -1;", status);
     tessi_c_line(w, "cl_int %s = %s ? CL_SUCCESS : %s(&%s, &%s);", h->error, h->program, h->open,
                  h->queue, h->program);
-    if_well(h,
-            tessi_sprintf(
-                w->arena,
-                "%s = clGetCommandQueueInfo(%s, CL_QUEUE_CONTEXT, sizeof(cl_context), &%s, NULL);",
-                h->error, h->queue, h->memory));
-    for (uint32_t k = 0; k < n; k++) {
-        const CImage *im = tessi_gpu_host_image(h, k);
-        copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", im->name));
-        bytes[k] = bytes_of(h, copy[k]);
-        tessi_c_line(w, "const size_t %s = (size_t)(%s) * %u;", bytes[k],
-                     tessi_gpu_host_extent(h, k), unit_bytes(im));
-        tessi_c_line(w, "cl_mem %s = NULL;", copy[k]);
-        if_well(h, tessi_sprintf(w->arena,
-                                 "%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);",
-                                 copy[k], h->memory, bytes[k], h->error));
-        if_well(h, tessi_sprintf(
-                       w->arena,
-                       "%s = clEnqueueWriteBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
-                       h->error, h->queue, copy[k], bytes[k], im->name));
-    }
-    call_launcher(h, copy, status);
-    for (uint32_t k = 0; k < n; k++) {
-        if (k >= w->p->inputs.n)
-            if_well(h,
-                    tessi_sprintf(w->arena,
-                                  "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, "
-                                  "NULL);",
-                                  h->error, h->queue, copy[k], bytes[k],
-                                  tessi_gpu_host_image(h, k)->name));
-        tessi_c_line(w, "if (%s)", copy[k]);
-        tessi_c_line(w, "%*sclReleaseMemObject(%s);", C_INDENT, "", copy[k]);
-    }
-    tessi_c_line(w, "return %s == CL_SUCCESS ? %s : %s;", h->error, status, h->error);
+    tessi_gpu_host_if_well(
+        h, "%s = clGetCommandQueueInfo(%s, CL_QUEUE_CONTEXT, sizeof(cl_context), &%s, NULL);",
+        h->error, h->queue, h->memory);
 }
 
-void tessi_gpu_opencl_on_host(GpuHost *h)
+static void upload(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
 {
-    CWriter *w = h->w;
-    tessi_gpu_host_function(h);
-    tessi_text_add(w->out, "\n");
-    tessi_gpu_opencl_options(h, w->out);
-    open_function(h);
-    tessi_text_add(w->out, "\n/* The same for images in memory of the host. */\n");
-    const CParameters list = tessi_c_parameters(w, C_DECLARED);
-    head(h, "static ", h->on_host, &list);
-    w->indent++;
-    on_host_body(h);
-    w->indent--;
-    tessi_text_add(w->out, "}\n");
+    const CImage *im = tessi_gpu_host_image(h, image);
+    tessi_c_line(h->w, "const size_t %s = (size_t)(%s) * %u;", bytes,
+                 tessi_gpu_host_extent(h, image),
+                 im->image->uniform ? tessi_type_info(im->image->channel_type[0])->bytes : 1);
+    tessi_c_line(h->w, "cl_mem %s = NULL;", copy);
+    tessi_gpu_host_if_well(h, "%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);", copy,
+                           h->memory, bytes, h->error);
+    tessi_gpu_host_if_well(h,
+                           "%s = clEnqueueWriteBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
+                           h->error, h->queue, copy, bytes, im->name);
 }
+
+static void download(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
+{
+    tessi_gpu_host_if_well(h,
+                           "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
+                           h->error, h->queue, copy, bytes, tessi_gpu_host_image(h, image)->name);
+}
+
+static void release(GpuHost *h, const char *copy)
+{
+    tessi_c_line(h->w, "if (%s)", copy);
+    tessi_c_line(h->w, "%*sclReleaseMemObject(%s);", C_INDENT, "", copy);
+}
+
+static void end_on_host(GpuHost *h, const char *status)
+{
+    tessi_c_line(h->w, "return %s == CL_SUCCESS ? %s : %s;", h->error, status, h->error);
+}
+
+/* ---- The row ---------------------------------------------------------------------------------------------------------------------- */
+
+#define HEADER                               \
+    "#ifndef CL_TARGET_OPENCL_VERSION\n"     \
+    "#define CL_TARGET_OPENCL_VERSION 120\n" \
+    "#endif\n"                               \
+    "#include <CL/cl.h>\n"
+
+static const GpuApi api = {
+    .host = &tessi_emit_c,
+    .usage = "It is the text for clBuildProgram, with %,\n"
+             "and in C the launcher of these kernels: cc -x c -c $.cl.",
+    .usage_more =
+        "\nOn NVIDIA's devices from sm_90 on, with -DTESS_NV_HALVES minima and maxima of pairs are "
+        "one instruction.",
+    .usage_of_test = "\n\nA program that tests itself:\n"
+                     "    cc -x c -std=c11 -ffp-contract=off -DTESSERA_SELFTEST $.cl -lOpenCL -lm",
+    .before_kernels = "#ifdef __OPENCL_VERSION__\n",
+    .before_launcher = "\n#else /* the launcher, in C */\n#include <math.h>\n#include <stdbool.h>\n"
+                       "#include <stddef.h>\n#include <stdint.h>\n" HEADER,
+    .includes = HEADER,
+    .returns = "Puts the work on the queue, which is in order. The program is this file, built "
+               "with the options\n"
+               "of the header. Images begin where their buffers begin, pixels without gaps in "
+               "their rows.\n"
+               "Returns 0 when that is done, 1 when memory is short, 2 when a size is not "
+               "positive, 3 when the\n"
+               "sizes need -DTESS_WIDE_INDEX, 4 when -DTESS_ALIGNED_ROWS promised too much, else "
+               "an error of\n"
+               "OpenCL. Intermediate images are made for the call.",
+    .launch = "launch",
+    .queue = "queue",
+    .memory = "context",
+    .queue_type = "cl_command_queue",
+    .program_type = "cl_program",
+    .ok = "CL_SUCCESS",
+    .linkage = "",
+    .linkage_on_host = "static ",
+    .images = C_BUFFERS,
+    .options = options,
+    .functions = functions,
+    .begin = begin,
+    .launch_kernel = launch_kernel,
+    .end = end,
+    .before_on_host = before_on_host,
+    .begin_on_host = begin_on_host,
+    .upload = upload,
+    .download = download,
+    .release = release,
+    .end_on_host = end_on_host,
+};
+
+/* Outside of kernels only constant memory can be declared. */
+const EmitTarget tessi_emit_opencl = {
+    .name = "opencl",
+    .title = "OpenCL",
+    .language = "OpenCL C 1.2",
+    .suffix = ".cl",
+    .header_mark = "CL_TARGET_OPENCL_VERSION",
+    .flags = FLAGS,
+    .texts = C_IN_C | C_IN_OPENCL,
+    .api = &api,
+    EMIT_KERNEL_WORDS,
+};
