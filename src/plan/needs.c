@@ -5,14 +5,12 @@
 
 /* ---- What is reached ------------------------------------------------------------------------------------------------------ */
 
-/* Goes through the reads of stages[0..n) and of what is inlined into them. Every stage that is read goes to `found` (NULL: none wants to
- * know) once, and what is in memory to `stored`. */
+/* Goes through the reads of the stages of the stack, which are marked, and of what is inlined into them. Every stage that is read goes to
+ * `found` (NULL: nobody wants to know) once, and what is in memory to `stored`. */
 static void walk(const PlanFacts *f, Arena *a, const Plan *p, StageList *stack, StageList *found,
                  StageList *stored)
 {
-    uint32_t *seen = f->mark, now = ++f->mark[0];
-    VEC_FOREACH (const StageId, id, stack)
-        seen[id->v] = now;
+    uint32_t *seen = f->mark, now = f->mark[0];
     while (stack->n) {
         const StageId at = stack->at[--stack->n];
         VEC_FOREACH (const PlanRead, r, &f->reads[at.v]) {
@@ -30,6 +28,7 @@ void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, Stage
 {
     StageList stack = { 0 };
     out->n = 0;
+    ++f->mark[0];
     VEC_PUSH(f->arena, &stack, s);
     walk(f, f->arena, p, &stack, NULL, out);
 }
@@ -61,7 +60,11 @@ void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *sta
 {
     StageList stack = { 0 }, found = { 0 };
     out->at.n = out->reads.n = out->stored.n = 0;
+    const uint32_t now = ++f->mark[0];
     for (uint32_t i = 0; i < n; i++) {
+        if (f->mark[stage[i].v] == now) /* a stage of a pass that is a member too */
+            continue;
+        f->mark[stage[i].v] = now;
         VEC_PUSH(a, &stack, stage[i]);
         VEC_PUSH(a, &out->at, ((Need){ stage[i], .root = true, .computed = true }));
     }

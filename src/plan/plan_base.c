@@ -401,6 +401,14 @@ void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageLi
         VEC_PUSH(f->arena, out, *id);
 }
 
+StageList tessi_plan_part(const PlanGroup *group, uint32_t i)
+{
+    const bool pass = i < group->passes.n;
+    StageList list = { .at = pass ? group->passes.at[i].stages.at : group->members.at };
+    list.n = pass ? group->passes.at[i].stages.n : group->members.n;
+    return list;
+}
+
 Placement tessi_plan_scratch_placement(const PlanGroup *group)
 {
     return group->roll ? PLACE_ROWS : PLACE_TILE;

@@ -369,6 +369,8 @@ void tessi_plan_point_kernel(PlanGroup *group);
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */
 void tessi_plan_group_stages(const PlanFacts *f, const PlanGroup *group, StageList *out);
+/* Part i of a group, whose stages are computed together: a pass, or after all of them the members. */
+StageList tessi_plan_part(const PlanGroup *group, uint32_t i);
 /* Of stages that are in its passes only. */
 Placement tessi_plan_scratch_placement(const PlanGroup *group);
 /* Places them so. */

@@ -45,19 +45,10 @@ static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
     return (uint8_t)(16 / bytes);
 }
 
-/* The stages of part i: a pass, or after them the members. */
-static StageList stages_of(const PlanGroup *group, uint32_t i)
-{
-    const bool pass = i < group->passes.n;
-    StageList list = { .at = pass ? group->passes.at[i].stages.at : group->members.at };
-    list.n = pass ? group->passes.at[i].stages.n : group->members.n;
-    return list;
-}
-
 static void count_parts(Search *s)
 {
     for (uint32_t i = 0; i < s->n_parts; i++) {
-        const StageList list = stages_of(s->group, i);
+        const StageList list = tessi_plan_part(s->group, i);
         s->columns[i] = columns_of(s->f, &list);
         for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
             bool wanted = i == s->group->passes.n && rows >= 4;

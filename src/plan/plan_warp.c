@@ -2,9 +2,9 @@
  * rows a step. What a step computes of a stage, and what of the rows before is still to be read, is in their registers; columns of
  * neighbours are exchanged. A stage is computed as late as those that read it allow: the rows of a step are `delay` rows above those
  * that the images are read at. At both ends of a warp threads compute what comes from no neighbour, which is used for no result. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
-/* How far the stages of a part read what is held, through what is inlined. */
+/* How far the points of a part read what is held, through what is inlined: rows and columns. */
 typedef struct Reach {
     bool reached;
     int64_t lo[2], hi[2];
@@ -15,15 +15,16 @@ typedef struct Finder {
     const Plan *p;
     const PlanGroup *group;
     uint32_t n_parts;
-    Reach *reach;      /* by part and StageId */
+    Needs *needs;      /* by part */
+    Reach *reach;      /* by part and number of what is held */
     uint32_t *pass_of; /* by StageId: pass + 1 */
     bool *other;       /* by StageId: some read of the image is at no constant distance */
     PlanWarp *out;
 } Finder;
 
-static Reach *reach_of(const Finder *c, uint32_t part, StageId id)
+static Reach *reach_of(const Finder *c, uint32_t part, const PlanHeld *h)
 {
-    return &c->reach[(size_t)part * c->f->g->stages.n + id.v];
+    return &c->reach[(size_t)part * c->out->held.n + (size_t)(h - c->out->held.at)];
 }
 
 static void add_reach(Reach *to, const Reach *from, const int64_t *lo, const int64_t *hi)
@@ -36,74 +37,52 @@ static void add_reach(Reach *to, const Reach *from, const int64_t *lo, const int
     to->reached = true;
 }
 
-/* The read is at a constant distance of the plane; how far. */
-static bool distance_of(const Finder *c, const PlanRead *r, int64_t *lo, int64_t *hi)
+/* The read is at a constant distance of the plane. */
+static bool in_plane(const Finder *c, const PlanRead *r)
 {
     const Graph *g = c->f->g;
-    const uint8_t y = (uint8_t)(c->group->n_dims - 2);
-    if (!r->access.v || tessi_stage(g, r->producer)->n_dims != c->group->n_dims)
-        return false;
-    const Access *access = tessi_access(g, r->access);
-    for (uint8_t d = 0; d < access->n_dims; d++) {
-        int64_t least, most;
-        if (!tessi_plan_distance(g, &access->dim[d], d, &least, &most)
-            || (d < y && (least || most)))
-            return false;
-        if (d >= y) {
-            lo[d - y] = least;
-            hi[d - y] = most;
-        }
+    bool in = tessi_plan_read_at_distance(g, r)
+              && tessi_stage(g, r->producer)->n_dims == c->group->n_dims;
+    for (uint8_t d = 0; in && d + 2 < c->group->n_dims; d++) {
+        const AccessRange range = tessi_access_range(g, &tessi_access(g, r->access)->dim[d]);
+        in = !range.lo && !range.hi;
     }
-    return true;
+    return in;
 }
 
-static const char *follow(const Finder *c, uint32_t part, StageId reader)
+static const char *check_read(const Finder *c, StageId reader, const PlanRead *r, bool inlined)
 {
-    VEC_FOREACH (const PlanRead, r, &c->f->reads[reader.v]) {
-        const uint32_t v = r->producer.v;
-        const bool inlined =
-            tessi_plan_computes(c->f, r->producer) && c->p->stage[v].placement == PLACE_INLINE;
-        int64_t lo[2], hi[2];
-        if (r->dynamic)
-            return tessi_sprintf(c->f->arena,
-                                 "group '%s': '%s' reads '%s' at computed places, and warps "
-                                 "compute more than is there",
-                                 c->group->name, tessi_stage(c->f->g, reader)->name,
-                                 tessi_stage(c->f->g, r->producer)->name);
-        if (distance_of(c, r, lo, hi))
-            add_reach(reach_of(c, part, r->producer), reach_of(c, part, reader), lo, hi);
-        else if (inlined || c->pass_of[v])
-            return tessi_sprintf(c->f->arena, "group '%s': '%s' reads '%s' at no constant distance",
-                                 c->group->name, tessi_stage(c->f->g, reader)->name,
-                                 tessi_stage(c->f->g, r->producer)->name);
-        else
-            c->other[v] = true;
-    }
-    return NULL;
+    const char *const from = tessi_stage(c->f->g, reader)->name;
+    const char *const what = tessi_stage(c->f->g, r->producer)->name;
+    if (r->dynamic)
+        return tessi_sprintf(c->f->arena,
+                             "group '%s': '%s' reads '%s' at computed places, and warps compute "
+                             "more than is there",
+                             c->group->name, from, what);
+    if (in_plane(c, r))
+        return NULL;
+    c->other[r->producer.v] = true;
+    return inlined || c->pass_of[r->producer.v]
+               ? tessi_sprintf(c->f->arena, "group '%s': '%s' reads '%s' at no constant distance",
+                               c->group->name, from, what)
+               : NULL;
 }
 
-static const char *find_reaches(const Finder *c)
+/* What each part needs; members that are copied out of passes are only read. */
+static const char *find_needs(const Finder *c)
 {
     const char *fault = NULL;
     for (uint32_t part = 0; part < c->n_parts; part++) {
-        const bool members = part + 1 == c->n_parts;
-        const StageId *stage = members ? c->group->members.at : c->group->passes.at[part].stages.at;
-        const uint32_t n = members ? c->group->members.n : c->group->passes.at[part].stages.n;
-        bool *own = ARENA_NEW_ARRAY(c->f->arena, bool, c->f->g->stages.n);
-        for (uint32_t i = 0; i < n; i++) {
-            reach_of(c, part, stage[i])->reached = true; /* of copied members: they are read */
-            own[stage[i].v] = !members || !c->pass_of[stage[i].v];
-        }
-        for (uint32_t v = c->f->g->stages.n;
-             v-- > 1 && !fault;) { /* readers before what they read */
-            const StageId id = { v };
-            const bool inlined =
-                tessi_plan_computes(c->f, id) && c->p->stage[v].placement == PLACE_INLINE;
-            if (reach_of(c, part, id)->reached && (own[v] || inlined))
-                fault = follow(c, part, id);
-            if (own[v])
-                reach_of(c, part, id)->reached = false;
-        }
+        StageList own = tessi_plan_part(c->group, part);
+        Needs *needs = &c->needs[part];
+        if (part + 1 == c->n_parts)
+            tessi_plan_own_members(c->f->arena, c->group, &own);
+        tessi_needs(c->f, c->f->arena, c->p, own.at, own.n, needs);
+        VEC_FOREACH (const Need, need, &needs->at)
+            for (uint32_t k = need->first; k < need->first + need->n && !fault; k++) {
+                const NeedRead *r = &needs->reads.at[k];
+                fault = check_read(c, need->stage, r->read, needs->at.at[r->of].computed);
+            }
     }
     return fault;
 }
@@ -111,13 +90,13 @@ static const char *find_reaches(const Finder *c)
 /* Images that are read at constant distances alone, then the stages of the passes. */
 static void list_held(const Finder *c)
 {
-    GRAPH_FOREACH_STAGE (c->f->g, id) {
-        const bool stored =
-            !tessi_plan_computes(c->f, id) || c->p->stage[id.v].placement == PLACE_MEMORY;
-        bool read = false;
-        for (uint32_t part = 0; part < c->n_parts; part++)
-            read = read || reach_of(c, part, id)->reached;
-        if (!stored || c->pass_of[id.v] || !read)
+    StageList all = { 0 };
+    Needs needs = { 0 };
+    tessi_plan_group_stages(c->f, c->group, &all);
+    tessi_needs(c->f, c->f->arena, c->p, all.at, all.n, &needs);
+    for (uint32_t i = needs.at.n; i-- > 0;) {
+        const StageId id = needs.at.at[i].stage;
+        if (needs.at.at[i].computed || c->pass_of[id.v])
             continue;
         if (c->other[id.v])
             c->out->reads_images = true;
@@ -127,8 +106,29 @@ static void list_held(const Finder *c)
     for (uint32_t i = 0; i < c->group->passes.n; i++)
         VEC_FOREACH (const StageId, id, &c->group->passes.at[i].stages)
             VEC_PUSH(c->f->arena, &c->out->held, ((PlanHeld){ .stage = *id, .part = i }));
-    GRAPH_FOREACH_STAGE (c->f->g, id)
-        c->out->reads_images = c->out->reads_images || c->other[id.v];
+}
+
+static void find_reaches(Finder *c)
+{
+    const uint8_t y = (uint8_t)(c->group->n_dims - 2);
+    c->reach = ARENA_NEW_ARRAY(c->f->arena, Reach, (size_t)c->n_parts * c->out->held.n);
+    for (uint32_t part = 0; part < c->n_parts; part++) {
+        const Needs *needs = &c->needs[part];
+        const NeedBox *box = tessi_needs_boxes(c->f, c->f->arena, needs);
+        VEC_FOREACH (const PlanHeld, h, &c->out->held) {
+            const Need *need = tessi_need_of(needs, h->stage);
+            const AccessRange *dim = need ? box[need - needs->at.at].dim : NULL;
+            if (need && !need->root)
+                *reach_of(c, part, h) = (Reach){ .reached = true,
+                                                 .lo = { dim[y].lo, dim[y + 1].lo },
+                                                 .hi = { dim[y].hi, dim[y + 1].hi } };
+        }
+    }
+    VEC_FOREACH (const PlanHeld, h, &c->out->held) /* copied at the point itself */
+        VEC_FOREACH (const StageId, id, &c->group->members)
+            if (id->v == h->stage.v)
+                add_reach(reach_of(c, c->n_parts - 1, h), &(Reach){ .reached = true },
+                          (int64_t[2]){ 0 }, (int64_t[2]){ 0 });
 }
 
 /* Each part as soon as what it reads is there, and each image no sooner than it is read. */
@@ -137,7 +137,7 @@ static void find_delays(const Finder *c)
     PlanWarp *w = c->out;
     for (uint32_t part = 0; part < c->n_parts; part++) {
         VEC_FOREACH (const PlanHeld, h, &w->held) {
-            const Reach *r = reach_of(c, part, h->stage);
+            const Reach *r = reach_of(c, part, h);
             const int64_t from = h->is_image ? 0 : w->delay[h->part];
             if (r->reached && (h->is_image || h->part < part) && from + r->hi[0] > w->delay[part])
                 w->delay[part] = from + r->hi[0];
@@ -146,7 +146,7 @@ static void find_delays(const Finder *c)
     VEC_FOREACH (PlanHeld, h, &w->held) {
         h->delay = h->is_image ? INT64_MAX : w->delay[h->part];
         for (uint32_t part = 0; part < c->n_parts && h->is_image; part++) {
-            const Reach *r = reach_of(c, part, h->stage);
+            const Reach *r = reach_of(c, part, h);
             if (r->reached && w->delay[part] - r->hi[0] < h->delay)
                 h->delay = w->delay[part] - r->hi[0];
         }
@@ -162,7 +162,7 @@ static void find_sizes(const Finder *c, int64_t *most)
         PlanHeld *h = &w->held.at[i];
         Reach far = { 0 };
         for (uint32_t part = 0; part < c->n_parts; part++) {
-            const Reach *r = reach_of(c, part, h->stage);
+            const Reach *r = reach_of(c, part, h);
             if (!r->reached)
                 continue;
             const int64_t keep = w->delay[part] - h->delay - r->lo[0];
@@ -200,16 +200,17 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
     const int64_t columns = group->outputs[0], rows = group->outputs[1];
     int64_t most[3] = { 0, 0, 0 }; /* up, left, right */
     *out = (PlanWarp){ .delay = ARENA_NEW_ARRAY(f->arena, int64_t, c.n_parts) };
-    c.reach = ARENA_NEW_ARRAY(f->arena, Reach, (size_t)c.n_parts * f->g->stages.n);
+    c.needs = ARENA_NEW_ARRAY(f->arena, Needs, c.n_parts);
     c.pass_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
     c.other = ARENA_NEW_ARRAY(f->arena, bool, f->g->stages.n);
     for (uint32_t i = 0; i < group->passes.n; i++)
         VEC_FOREACH (const StageId, id, &group->passes.at[i].stages)
             c.pass_of[id->v] = i + 1;
-    const char *fault = find_reaches(&c);
+    const char *fault = find_needs(&c);
     if (fault)
         return fault;
     list_held(&c);
+    find_reaches(&c);
     find_delays(&c);
     find_sizes(&c, most);
     find_layout(out);
@@ -263,36 +264,39 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
     return NULL;
 }
 
-/* Whether the stage is read by a stage of the pass, at the point itself or through what is inlined. */
-static bool reads(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n, StageId id)
+/* How many parts of the group need the stage, through what is inlined; the first of them. */
+static uint32_t parts_with(const Needs *needs, uint32_t n_parts, StageId id, uint32_t *first)
 {
-    for (uint32_t i = 0; i < n; i++)
-        VEC_FOREACH (const PlanRead, r, &f->reads[stage[i].v])
-            if (r->producer.v == id.v
-                || (tessi_plan_computes(f, r->producer)
-                    && p->stage[r->producer.v].placement == PLACE_INLINE
-                    && reads(f, p, &r->producer, 1, id)))
-                return true;
-    return false;
+    uint32_t n = 0;
+    for (uint32_t i = n_parts; i-- > 0;) {
+        if (!tessi_need_of(&needs[i], id))
+            continue;
+        *first = i;
+        n++;
+    }
+    return n;
 }
 
 /* What several passes would compute is a stage of a pass before them: held, it costs no more than to be computed again. */
 static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
 {
-    for (uint32_t v = f->g->stages.n; v-- > 1;) { /* readers before what they read */
-        const StageId id = { v };
-        uint32_t n = 0, first = 0;
-        if (!tessi_plan_computes(f, id) || p->stage[v].placement != PLACE_INLINE)
+    StageList all = { 0 };
+    Needs whole = { 0 }, *needs = NULL;
+    tessi_plan_group_stages(f, group, &all);
+    tessi_needs(f, f->arena, p, all.at, all.n, &whole);
+    VEC_FOREACH (const Need, need, &whole.at) {
+        const StageId id = need->stage;
+        uint32_t first = 0;
+        if (need->root || !need->computed)
             continue;
-        for (uint32_t i = group->passes.n + 1; i-- > 0;) {
-            const bool members = i == group->passes.n;
-            const StageId *stage = members ? group->members.at : group->passes.at[i].stages.at;
-            if (!reads(f, p, stage, members ? group->members.n : group->passes.at[i].stages.n, id))
-                continue;
-            first = i;
-            n++;
+        if (!needs) {
+            needs = ARENA_NEW_ARRAY(f->arena, Needs, group->passes.n + 1);
+            for (uint32_t i = 0; i <= group->passes.n; i++) {
+                const StageList part = tessi_plan_part(group, i);
+                tessi_needs(f, f->arena, p, part.at, part.n, &needs[i]);
+            }
         }
-        if (n < 2)
+        if (parts_with(needs, group->passes.n + 1, id, &first) < 2)
             continue;
         PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
         VEC_PUSH(f->arena, &pass.stages, id);
@@ -300,7 +304,8 @@ static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
         for (uint32_t i = group->passes.n - 1; i > first; i--)
             group->passes.at[i] = group->passes.at[i - 1];
         group->passes.at[first] = pass;
-        p->stage[v] = (PlanStage){ PLACE_TILE, "several passes read it" };
+        p->stage[id.v] = (PlanStage){ PLACE_TILE, "several passes read it" };
+        needs = NULL;
     }
 }
 

@@ -112,6 +112,10 @@ static void two_readers_need_the_hull(void **state)
     assert_true(box_of(&both, "X")->rules.mixed);
     assert_int_equal(box_of(&both, "a")->rules.rule[1], BORDER_CLAMP);
     assert_int_equal(box_of(&both, "a")->rules.rule[0], BORDER_INSIDE);
+    const StageId twice[2] = { named(both.g, "b"), named(both.g, "b") };
+    Needs again = { 0 };
+    tessi_needs(both.f, *state, both.p, twice, 2, &again);
+    assert_int_equal(again.at.n, 3); /* b, a and X */
     const Case one = needs_of(*state, text, "a", "c");
     assert_box(&one, "X", -1, 0, -4, 0);
     const Need *need = tessi_need_of(&one.needs, named(one.g, "c"));
