@@ -61,7 +61,7 @@ demo)
     ;;
 test)
     shift
-    install_packages libcmocka-dev python3 python3-numpy python3-scipy clang-format pocl-opencl-icd ocl-icd-libopencl1 \
+    install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format pocl-opencl-icd ocl-icd-libopencl1 \
         ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     build -DTESSERA_TESTS=ON
     cd build && ctest --output-on-failure -j "$(nproc)" "$@"

@@ -47,7 +47,8 @@ def check_includes():
 
 
 def check_lengths():
-    for path in sources("src/*/*.[ch]", "cli/*.[ch]", "prelude/*.h", "tests/**/*.[ch]", "tests/**/*.py"):
+    for path in sources("src/*/*.[ch]", "cli/*.[ch]", "prelude/*.h", "python/**/*.[ch]", "python/**/*.py", "tests/**/*.[ch]",
+                        "tests/**/*.py"):
         lines = len(path.read_text().splitlines())
         if lines > LONGEST_FILE:
             problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_FILE} is the end")
@@ -118,7 +119,8 @@ def check_format():
     if "version 14." not in version:
         print("skipped the formatting: no clang-format 14 here")
         return
-    files = [str(p) for p in sources("src/*/*.[ch]", "cli/*.[ch]", "include/*.h", "prelude/*.h", "tests/**/*.[ch]")]
+    files = [str(p) for p in sources("src/*/*.[ch]", "cli/*.[ch]", "include/*.h", "prelude/*.h", "python/**/*.[ch]",
+                                         "tests/**/*.[ch]")]
     run = subprocess.run([tool, "--dry-run", "-Werror", *files], capture_output=True, text=True, cwd=ROOT)
     bad = sorted({line.split(":")[0] for line in run.stderr.splitlines() if "error:" in line})
     problems.extend(f"{pathlib.Path(name).relative_to(ROOT)}: run clang-format 14 on it" for name in bad)

@@ -1,0 +1,214 @@
+"""Arrays of all kinds on their way into the library and back: NumPy's as they are, others by DLPack, `__cuda_array_interface__` or the buffer
+protocol. Nothing is copied but rows that programs cannot read as they lie, which is warned of."""
+import sys
+import warnings
+
+import numpy as np
+
+from . import _core, _errors
+
+_HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+_CUDA = 2
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_KNOWN = "bool, int8 to int64, uint8 to uint32, float16, float32, float64"
+
+
+def said(kind, name, sentence):
+    return kind(f"image '{name}' {sentence}")
+
+
+def _structured(array, description):
+    """Pixels of a structured type as the last dimension that the library has for their fields, or for their bytes."""
+    names, fields = array.dtype.names, array.dtype.fields
+    name, channels, types = description[0], description[4], description[5]
+    if tuple(names) != channels or tuple(fields[n][0].name for n in names) != types:
+        has = ", ".join(f"{fields[n][0].name} {n}" for n in names)
+        wants = ", ".join(f"{t} {c}".strip() for t, c in zip(types, channels))
+        raise said(_errors.ArgumentTypeError, name, f"has pixels of the fields {has}, but the program declares {wants}")
+    packed = all(fields[n][1] == sum(fields[m][0].itemsize for m in names[:i]) for i, n in enumerate(names))
+    if not packed or sum(fields[n][0].itemsize for n in names) != array.dtype.itemsize:
+        raise said(_errors.ArgumentError, name, "has gaps between the fields of its pixels, which programs do not read")
+    of_one = len(set(types)) == 1
+    element = fields[names[0]][0] if of_one else np.dtype(np.uint8)
+    return array[..., np.newaxis].view(element)
+
+
+def _numpy(array, description, writable):
+    """An array that the core could not take as it is."""
+    name = description[0]
+    if array.dtype.names:
+        flat = _structured(array, description)
+        if flat.strides[-1] == flat.itemsize and flat.strides[-2:-1] in ((), (flat.itemsize * flat.shape[-1],)):
+            return flat
+        array = flat
+    if array.dtype.kind not in "iufb" or array.dtype.itemsize * 8 not in (8, 16, 32, 64) or array.dtype.name == "uint64":
+        raise said(_errors.ArgumentTypeError, name, f"has elements of type {array.dtype.name}; images have {_KNOWN}")
+    if array.ndim > 5:
+        raise said(_errors.ArgumentError, name, f"has {array.ndim} dimensions, more than any program takes")
+    if not writable:
+        warnings.warn(f"image '{name}' is copied: {_why(array)}", _errors.CopyWarning, stacklevel=_outside())
+        return array.astype(array.dtype.newbyteorder("="), order="C", copy=True)
+    if not array.flags.writeable:
+        raise _errors.ArgumentError(f"the memory for result '{name}' is read-only")
+    raise _errors.ArgumentError(f"the memory for result '{name}' cannot be written as it lies: {_why(array)}")
+
+
+def _why(array):
+    if not array.dtype.isnative:
+        return "its bytes are in another order than this machine's"
+    if not array.flags.aligned:
+        return "its elements are not aligned"
+    return "the elements of its rows do not lie one behind the other"
+
+
+def _outside():
+    """How many frames up the caller of the package is."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "tessera":
+        level, frame = level + 1, frame.f_back
+    return max(level - 1, 1)
+
+
+def _stream_of(stream):
+    """The number behind a stream of PyTorch, CuPy, or anybody's."""
+    if stream is None:
+        return 0
+    for attribute in ("cuda_stream", "ptr", "handle"):
+        number = getattr(stream, attribute, None)
+        if number is not None:
+            return int(number)
+    if isinstance(stream, int):
+        return stream
+    raise _errors.ArgumentTypeError(f"'stream' takes a stream of PyTorch or CuPy, or its number, not {_kind(stream)}")
+
+
+def _kind(thing):
+    name = type(thing).__name__
+    return "None" if thing is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _capsule(thing, name, stream):
+    device = thing.__dlpack_device__()[0] if hasattr(thing, "__dlpack_device__") else 1
+    wanted = {} if int(device) != _CUDA else {"stream": stream or 1}  # 1: the default stream of CUDA
+    try:
+        try:
+            return thing.__dlpack__(max_version=(1, 0), **wanted)
+        except TypeError:
+            return thing.__dlpack__(**wanted)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise said(_errors.ArgumentError, name, f"cannot be lent: {error}") from error
+
+
+def _described(interface, name, owner):
+    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
+    if kind not in _CODES or interface["typestr"][0] == ">":
+        raise said(_errors.ArgumentTypeError, name, f"has elements of type {interface['typestr']}; images have {_KNOWN}")
+    strides = interface.get("strides")
+    if strides is not None:
+        strides = tuple(s // size for s in strides)
+    return interface["data"][0], tuple(interface["shape"]), strides, _CODES[kind], size * 8, 0, owner
+
+
+def convert(thing, description, writable, stream):
+    """What the core reads instead of an object: an ndarray, a DLPack capsule, or a description of device memory."""
+    name = description[0]
+    if isinstance(thing, np.ndarray):
+        return _numpy(thing, description, writable)
+    if type(thing).__module__.split(".")[0] == "xarray" and hasattr(thing, "data"):
+        return _checked(thing.values, description, writable)
+    if hasattr(thing, "__dlpack__") and not isinstance(thing, np.generic):
+        if getattr(thing, "requires_grad", False):
+            thing = thing.detach()
+        on_host = not hasattr(thing, "__dlpack_device__") or int(thing.__dlpack_device__()[0]) in _HOST
+        if on_host and not writable:
+            try:
+                return _checked(np.from_dlpack(thing), description)
+            except (BufferError, RuntimeError, TypeError, ValueError) as error:
+                raise said(_errors.ArgumentError, name, f"cannot be lent: {error}") from error
+        return _capsule(thing, name, _stream_of(stream))
+    interface = getattr(thing, "__cuda_array_interface__", None)
+    if interface is not None:
+        if writable and interface["data"][1]:
+            raise _errors.ArgumentError(f"the memory for result '{name}' is read-only")
+        return _described(interface, name, thing)
+    if hasattr(thing, "__array_interface__"):
+        return _checked(np.asarray(thing), description, writable)
+    try:
+        view = memoryview(thing)
+    except TypeError:
+        raise said(_errors.ArgumentTypeError, name, f"is {_kind(thing)}, not an array") from None
+    if not isinstance(thing, (bytes, bytearray, str)) and view.ndim:
+        return _checked(np.asarray(view), description, writable)
+    raise said(_errors.ArgumentTypeError, name, f"is {_kind(thing)}, not an array")
+
+
+def _checked(array, description, writable=False):
+    """The array, or a copy where the core could not read it as it is."""
+    tail = 2 if description[10] else 1
+    compact = array.itemsize
+    good = array.dtype.isnative and array.flags.aligned and not array.dtype.names and array.dtype.kind in "iufb" and array.ndim <= 5
+    for size, stride in list(zip(array.shape, array.strides))[: -tail - 1 : -1]:
+        good = good and (size <= 1 or stride == compact)
+        compact *= size
+    if good and (array.flags.writeable or not writable):
+        return array
+    return _numpy(array, description, writable)
+
+
+# ---- Results of the kind that went in --------------------------------------------------------------------------------------------------
+class Kind:
+    """How results are made: `allocate(shape, type)` for the core, or None; `finish(array)` makes of that what is returned."""
+
+    def __init__(self, allocate=None, finish=None, stream=None):
+        self.allocate, self.finish, self.stream = allocate, finish, stream
+
+
+def _torch(like):
+    import torch
+
+    def allocate(shape, element):
+        return torch.empty(shape, dtype=getattr(torch, element), device=like.device)
+
+    current = torch.cuda.current_stream(like.device) if like.device.type == "cuda" else None
+    return Kind(allocate, None, current)
+
+
+def _cupy(like):
+    import cupy
+    return Kind(lambda shape, element: cupy.empty(shape, element), None, cupy.cuda.get_current_stream())
+
+
+def _jax(like):
+    import jax
+    return Kind(None, jax.dlpack.from_dlpack if jax.__version_info__ >= (0, 4, 31) else jax.numpy.asarray)
+
+
+def _xarray(like):
+    def finish(array):
+        if array.shape == like.shape:
+            return like.copy(data=array)
+        return type(like)(array, dims=like.dims if array.ndim == like.ndim else None, attrs=like.attrs)
+    return Kind(None, finish)
+
+
+_MAKERS = {("torch", "Tensor"): _torch, ("torch.nn.parameter", "Parameter"): _torch, ("cupy", "ndarray"): _cupy,
+           ("jaxlib", "ArrayImpl"): _jax, ("xarray.core.dataarray", "DataArray"): _xarray}
+NUMPY = Kind()
+
+
+def kind_of(arrays):
+    """The kind of results: that of the first image that is no array of NumPy's."""
+    for array in arrays:
+        for cls in type(array).__mro__:
+            home = cls.__module__
+            for (module, name), maker in _MAKERS.items():
+                if cls.__name__ == name and (home == module or home.split(".")[0] == module):
+                    return maker(array)
+    return NUMPY
+
+
+def warn(sentence):
+    warnings.warn(sentence, _errors.TesseraWarning, stacklevel=_outside())
+
+
+_core.setup(_errors.make, convert, warn, np.empty, np.ndarray)
