@@ -18,6 +18,7 @@ _HOMES = {
     "_program": ["compile", "Program", "Input", "Output", "Timing", "machine", "presets"],
     "_errors": ["Error", "CompileError", "ArgumentError", "ArgumentTypeError", "CompilerError", "DeviceError", "OutOfMemory", "FileError",
                 "UnsupportedError", "InternalError", "TesseraWarning", "CopyWarning", "ProgramWarning"],
+    "_stencil": ["stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil", "Lazy"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _SUBMODULES = []
