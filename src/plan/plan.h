@@ -187,11 +187,10 @@ typedef struct PlanRegion {
 typedef struct PlanRegions {
     PlanRegion
         *at; /* by StageId; for stages of passes and inlined stages that the group evaluates */
-    bool *reached; /* by StageId: the group evaluates it */
     bool *scratch; /* by StageId: stages of its passes */
-    bool *leads;   /* by StageId: in scratch memory, or inlined and reading what is */
     /* By StageId and dimension: evaluated at coordinates outside the stage too, where its reads wrap around as its reader's do. */
     bool (*wraps)[MAX_DIMS];
+    StageList used; /* all stages that have entries here */
 } PlanRegions;
 typedef struct Plan {
     Arena *arena;

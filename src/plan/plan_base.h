@@ -323,6 +323,8 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
 /* ---- plan_region.c */
 /* The least and greatest distance of a read from its reader's point, in one dimension; false when it has none. */
 bool tessi_plan_distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_t *lo, int64_t *hi);
+/* Both are needed in the same region, so that one nest of loops computes them. */
+bool tessi_plan_same_region(const PlanFacts *f, const PlanRegions *regions, StageId a, StageId b);
 /* ---- plan_extent.c */
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);

@@ -43,16 +43,6 @@ static void add_pass(const Frame *c, StageId id)
     VEC_PUSH(c->f->arena, &c->out->passes, pass);
 }
 
-static bool same_region(const Frame *c, StageId a, StageId b)
-{
-    const PlanRegion *x = &c->regions->at[a.v], *y = &c->regions->at[b.v];
-    for (uint8_t d = 0; d < c->group->n_dims; d++)
-        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d]
-            || c->regions->wraps[a.v][d] != c->regions->wraps[b.v][d])
-            return false;
-    return tessi_stage_same_domain(tessi_stage(c->f->g, a), tessi_stage(c->f->g, b));
-}
-
 /* The first pass after all that the stage reads. */
 static uint32_t depth_of(const Frame *c, StageId id)
 {
@@ -78,7 +68,7 @@ static void join_passes(const Frame *c)
         const uint32_t depth = depth_of(c, id);
         PlanPass *join = NULL;
         for (uint32_t i = depth; i < c->out->passes.n && !join; i++)
-            if (same_region(c, id, c->out->passes.at[i].stages.at[0]))
+            if (tessi_plan_same_region(c->f, c->regions, id, c->out->passes.at[i].stages.at[0]))
                 join = &c->out->passes.at[i];
         if (join)
             VEC_PUSH(c->f->arena, &join->stages, id);

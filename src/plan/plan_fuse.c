@@ -168,16 +168,6 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
 
-static bool same_region(const Fuse *c, StageId a, StageId b)
-{
-    const PlanRegion *x = &c->regions.at[a.v], *y = &c->regions.at[b.v];
-    for (uint8_t d = 0; d < MAX_DIMS; d++)
-        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d]
-            || c->regions.wraps[a.v][d] != c->regions.wraps[b.v][d])
-            return false;
-    return tessi_stage_same_domain(tessi_stage(c->f->g, a), tessi_stage(c->f->g, b));
-}
-
 static bool share_reads(const Fuse *c, StageId a, StageId b)
 {
     StageList x = { 0 }, y = { 0 };
@@ -217,7 +207,8 @@ static void make_passes(const Fuse *c, PlanGroup *group, const StageList *stages
             int64_t nodes = c->f->nodes[id->v];
             VEC_FOREACH (const StageId, s, &pass->stages)
                 nodes += c->f->nodes[s->v];
-            if (nodes <= MAX_PASS_NODES && same_region(c, *id, pass->stages.at[0])
+            if (nodes <= MAX_PASS_NODES
+                && tessi_plan_same_region(c->f, &c->regions, *id, pass->stages.at[0])
                 && c->f->has_window[id->v] == c->f->has_window[pass->stages.at[0].v]
                 && share_reads(c, *id, pass->stages.at[0]))
                 join = pass;

@@ -5,17 +5,17 @@
  * takes one rule for all its readers, and, for the rules that look back into the image, a region around the tile that is as wide on
  * one side as on the other. A rule that looks at the other end of the image has no tile to look into: there the stage itself is
  * evaluated beyond its edge, which gives the same values when all it reads wraps around as well. */
-#include <string.h>
-
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 typedef struct Regions {
     Arena *arena;
     const Graph *g;
     const PlanFacts *f;
     const Plan *p;
-    const PlanGroup *group;
     const Stage *domain; /* of the members */
+    Needs needs;         /* of all stages of the group */
+    bool *leads;   /* by number of a need: in scratch memory, or inlined and reading what is */
+    bool *reached; /* the same: the group evaluates it */
     PlanRegions *out;
 } Regions;
 
@@ -49,12 +49,11 @@ static bool looks_back(Border rule)
 /* Which stages have to do with scratch memory; all others may be read in any way. */
 static void find_leads(Regions *r)
 {
-    GRAPH_FOREACH_STAGE (r->g, id) { /* what is read stands before its readers */
-        r->out->leads[id.v] = r->out->scratch[id.v];
-        if (!tessi_plan_is_inline(r->p, id) || !tessi_plan_computes(r->f, id))
-            continue;
-        VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v])
-            r->out->leads[id.v] = r->out->leads[id.v] || r->out->leads[read->producer.v];
+    for (uint32_t i = r->needs.at.n; i-- > 0;) { /* what is read stands before its readers */
+        const Need *need = &r->needs.at.at[i];
+        r->leads[i] = r->out->scratch[need->stage.v];
+        for (uint32_t k = need->first; !need->root && k < need->first + need->n; k++)
+            r->leads[i] = r->leads[i] || r->leads[r->needs.reads.at[k].of];
     }
 }
 
@@ -69,13 +68,14 @@ static bool wraps_around(const Regions *r, const Access *access, uint8_t d)
 
 /* The same of all reads of an inlined stage that move with its dimension d: it is evaluated where its reader is. Else the point is
  * answered before. */
-static bool goes_beyond(const Regions *r, StageId id, uint8_t d)
+static bool goes_beyond(const Regions *r, const Need *need, uint8_t d)
 {
-    const Stage *s = tessi_stage(r->g, id);
-    if (!tessi_plan_computes(r->f, id) || !tessi_plan_is_inline(r->p, id)
-        || s->n_dims != r->domain->n_dims || s->size[d].v != r->domain->size[d].v)
+    const Stage *s = tessi_stage(r->g, need->stage);
+    if (!tessi_plan_is_inline(r->p, need->stage) || s->n_dims != r->domain->n_dims
+        || s->size[d].v != r->domain->size[d].v)
         return false;
-    VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v]) {
+    for (uint32_t k = need->first; k < need->first + need->n; k++) {
+        const PlanRead *read = r->needs.reads.at[k].read;
         if (!read->access.v)
             return false;
         const Access *access = tessi_access(r->g, read->access);
@@ -88,7 +88,8 @@ static bool goes_beyond(const Regions *r, StageId id, uint8_t d)
 }
 
 /* Takes one dimension of a read into the region of what is read. */
-static const char *read_dim(Regions *r, StageId reader, const Access *access, uint8_t d)
+static const char *read_dim(Regions *r, StageId reader, const Access *access, uint32_t of,
+                            uint8_t d)
 {
     StageId producer = access->producer;
     const Stage *s = tessi_stage(r->g, producer);
@@ -98,8 +99,8 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
         return tessi_sprintf(r->arena,
                              "'%s' is needed beyond its edge, where '%s' does not wrap around",
                              name_of(r, reader), name_of(r, producer));
-    if (!r->out->leads[producer.v]) {
-        if (wraps && dim->src == (int8_t)d && goes_beyond(r, producer, d))
+    if (!r->leads[of]) {
+        if (wraps && dim->src == (int8_t)d && goes_beyond(r, &r->needs.at.at[of], d))
             r->out->wraps[producer.v][d] = true;
         return NULL;
     }
@@ -132,7 +133,7 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
     if ((dim->rule != BORDER_INSIDE || wraps) && !same_size)
         return tessi_sprintf(r->arena, "'%s' has not the size of what reads it with a border rule",
                              name_of(r, producer));
-    if (r->out->reached[producer.v]) {
+    if (r->reached[of]) {
         lo = lo < to->lo[d] ? lo : to->lo[d];
         hi = hi > to->hi[d] ? hi : to->hi[d];
     }
@@ -159,25 +160,30 @@ static const char *check_region(Regions *r, StageId id)
     return NULL;
 }
 
-static const char *read_stage(Regions *r, StageId reader, const PlanRead *read)
+/* A stage that the group evaluates. */
+static void start_region(Regions *r, uint32_t i)
 {
-    StageId producer = read->producer;
-    const Stage *s = tessi_stage(r->g, producer);
-    bool leads = r->out->leads[producer.v];
-    if (!read->access.v)
+    const StageId id = r->needs.at.at[i].stage;
+    r->out->at[id.v].stage = id;
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        r->out->at[id.v].rule[d] = BORDER_INSIDE;
+}
+
+static const char *read_stage(Regions *r, StageId reader, const NeedRead *read)
+{
+    const StageId producer = read->read->producer;
+    const bool leads = r->leads[read->of];
+    if (!read->read->access.v)
         return NULL;
-    const Access *access = tessi_access(r->g, read->access);
+    const Access *access = tessi_access(r->g, read->read->access);
     PlanRegion *to = &r->out->at[producer.v];
-    if (leads && !r->out->reached[producer.v]) {
-        to->stage = producer;
-        for (uint8_t d = 0; d < MAX_DIMS; d++)
-            to->rule[d] = BORDER_INSIDE;
-    }
-    if (leads && s->n_dims != r->domain->n_dims)
+    if (leads && !r->reached[read->of])
+        start_region(r, read->of);
+    if (leads && tessi_stage(r->g, producer)->n_dims != r->domain->n_dims)
         return tessi_sprintf(r->arena, "'%s' has other dimensions than the group",
                              name_of(r, producer));
     for (uint8_t d = 0; d < access->n_dims; d++) {
-        const char *fault = read_dim(r, reader, access, d);
+        const char *fault = read_dim(r, reader, access, read->of, d);
         if (fault)
             return fault;
     }
@@ -187,7 +193,7 @@ static const char *read_stage(Regions *r, StageId reader, const PlanRead *read)
                                  name_of(r, producer));
         to->outside = access->outside;
     }
-    r->out->reached[producer.v] = r->out->reached[producer.v] || leads;
+    r->reached[read->of] = r->reached[read->of] || leads;
     return NULL;
 }
 
@@ -199,52 +205,77 @@ static bool is_beyond(const PlanRegions *out, StageId id)
     return any;
 }
 
+/* Its memory; of what an earlier group has left there nothing stays. */
+static void clear(const PlanFacts *f, PlanRegions *out)
+{
+    const uint32_t n = f->g->stages.n;
+    if (!out->at) {
+        out->at = ARENA_NEW_ARRAY(f->arena, PlanRegion, n);
+        out->scratch = ARENA_NEW_ARRAY(f->arena, bool, n);
+        out->wraps = tessi_alloc_array(f->arena, n, sizeof *out->wraps);
+    }
+    VEC_FOREACH (const StageId, id, &out->used) {
+        out->at[id->v] = (PlanRegion){ .stage = { 0 } };
+        out->scratch[id->v] = false;
+        for (int d = 0; d < MAX_DIMS; d++)
+            out->wraps[id->v][d] = false;
+    }
+    out->used.n = 0;
+}
+
+/* From the members back to what they read. */
+static const char *find_regions(Regions *r)
+{
+    const char *fault = NULL;
+    for (uint32_t i = 0; i < r->needs.at.n && !fault; i++) {
+        const Need *need = &r->needs.at.at[i];
+        if (!r->reached[i] && !is_beyond(r->out, need->stage))
+            continue;
+        fault = check_region(r, need->stage);
+        for (uint32_t k = need->first; k < need->first + need->n && !fault; k++)
+            fault = read_stage(r, need->stage, &r->needs.reads.at[k]);
+    }
+    for (uint32_t i = r->needs.at.n; i-- > 0 && !fault;)
+        if (r->out->scratch[r->needs.at.at[i].stage.v] && !r->reached[i])
+            fault = tessi_sprintf(r->arena, "no member of the group reads '%s'",
+                                  name_of(r, r->needs.at.at[i].stage));
+    return fault;
+}
+
 const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                PlanRegions *out)
 {
-    Arena *a = f->arena;
-    const Graph *g = f->g;
-    uint32_t n = g->stages.n;
-    Regions r = { .arena = a, .g = g, .f = f, .p = p, .group = group };
-    r.out = out;
-    r.domain = tessi_stage(g, group->members.at[0]);
-    if (!out->at) {
-        out->at = ARENA_NEW_ARRAY(a, PlanRegion, n);
-        out->reached = ARENA_NEW_ARRAY(a, bool, n);
-        out->scratch = ARENA_NEW_ARRAY(a, bool, n);
-        out->leads = ARENA_NEW_ARRAY(a, bool, n);
-        out->wraps = tessi_alloc_array(a, n, sizeof *out->wraps);
-    } else {
-        memset(out->at, 0, n * sizeof *out->at);
-        memset(out->reached, 0, n * sizeof *out->reached);
-        memset(out->scratch, 0, n * sizeof *out->scratch);
-        memset(out->leads, 0, n * sizeof *out->leads);
-        memset(out->wraps, 0, n * sizeof *out->wraps);
-    }
+    Regions r = { .arena = f->arena, .g = f->g, .f = f, .p = p, .out = out };
+    Arena *scratch = tessi_scratch_open(f->arena);
+    StageList all = { 0 };
+    r.domain = tessi_stage(f->g, group->members.at[0]);
+    clear(f, out);
+    tessi_plan_group_stages(f, group, &all);
+    tessi_needs(f, scratch, p, all.at, all.n, &r.needs);
+    r.leads = ARENA_NEW_ARRAY(scratch, bool, r.needs.at.n);
+    r.reached = ARENA_NEW_ARRAY(scratch, bool, r.needs.at.n);
+    VEC_FOREACH (const Need, need, &r.needs.at)
+        VEC_PUSH(f->arena, &out->used, need->stage);
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             out->scratch[id->v] = true;
     find_leads(&r);
     VEC_FOREACH (const StageId, id, &group->members) {
-        out->reached[id->v] = true;
-        out->at[id->v].stage = *id;
-        for (int d = 0; d < MAX_DIMS; d++)
-            out->at[id->v].rule[d] = BORDER_INSIDE;
+        const uint32_t i = (uint32_t)(tessi_need_of(&r.needs, *id) - r.needs.at.at);
+        r.reached[i] = true;
+        start_region(&r, i);
     }
-    for (uint32_t v = n; v-- > 1;) { /* readers before what they read */
-        StageId id = { v };
-        if (!out->reached[v] && !is_beyond(out, id))
-            continue;
-        const char *fault = check_region(&r, id);
-        VEC_FOREACH (const PlanRead, read, &r.f->reads[v])
-            if (!fault)
-                fault = read_stage(&r, id, read);
-        if (fault)
-            return fault;
-    }
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            if (!out->reached[id->v])
-                return tessi_sprintf(a, "no member of the group reads '%s'", name_of(&r, *id));
-    return NULL;
+    const char *fault = find_regions(&r);
+    tessi_scratch_close(scratch);
+    return fault;
+}
+
+bool tessi_plan_same_region(const PlanFacts *f, const PlanRegions *regions, StageId a, StageId b)
+{
+    const PlanRegion *x = &regions->at[a.v], *y = &regions->at[b.v];
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        if (x->lo[d] != y->lo[d] || x->hi[d] != y->hi[d]
+            || regions->wraps[a.v][d] != regions->wraps[b.v][d])
+            return false;
+    return tessi_stage_same_domain(tessi_stage(f->g, a), tessi_stage(f->g, b));
 }

@@ -99,17 +99,12 @@ static const char *check_same_regions(TileCheck *c)
 {
     VEC_FOREACH (const PlanPass, pass, &c->group->passes) {
         const StageId lead = pass->stages.at[0];
-        const PlanRegion *first = &c->regions->at[lead.v];
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            const PlanRegion *region = &c->regions->at[id->v];
-            for (uint8_t d = 0; d < c->group->n_dims; d++)
-                if (region->lo[d] != first->lo[d] || region->hi[d] != first->hi[d]
-                    || c->regions->wraps[id->v][d] != c->regions->wraps[lead.v][d])
-                    return tessi_sprintf(c->f->arena,
-                                         "the stages '%s' and '%s' of a pass are needed in "
-                                         "different regions",
-                                         name_of(c, *id), name_of(c, lead));
-        }
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (!tessi_plan_same_region(c->f, c->regions, *id, lead))
+                return tessi_sprintf(c->f->arena,
+                                     "the stages '%s' and '%s' of a pass are needed in different "
+                                     "regions",
+                                     name_of(c, *id), name_of(c, lead));
     }
     return NULL;
 }
@@ -121,20 +116,6 @@ static const char *check_total(TileCheck *c, int64_t total, int64_t most, const 
     return tessi_sprintf(c->f->arena,
                          "the tiles of group '%s' need %lld bytes of %s memory; there are %lld",
                          c->group->name, (long long)total, memory, (long long)most);
-}
-
-static const char *check_bytes(TileCheck *c)
-{
-    int64_t total = 0;
-    VEC_FOREACH (const PlanPass, pass, &c->group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            const Stage *s = tessi_stage(c->f->g, *id);
-            int64_t before[MAX_DIMS], size[MAX_DIMS];
-            tessi_plan_scratch_shape(s, &c->regions->at[id->v], c->group->tile, c->group->roll,
-                                     before, size);
-            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, size, s->n_dims);
-        }
-    return check_total(c, total, PLAN_MAX_SCRATCH_BYTES, "scratch");
 }
 
 /* A block computes a tile of one plane. */
@@ -209,6 +190,9 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     if (!fault)
         fault = check_same_regions(&c);
     if (!fault)
-        fault = p->gpu ? check_kernel_tiles(&c) : check_bytes(&c);
+        fault = p->gpu ? check_kernel_tiles(&c)
+                       : check_total(
+                           &c, tessi_plan_tile_bytes(f, group, c.regions, group->tile, group->roll),
+                           PLAN_MAX_SCRATCH_BYTES, "scratch");
     return fault;
 }
