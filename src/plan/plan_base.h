@@ -82,7 +82,8 @@ typedef struct Offset {
 typedef struct OffsetSet {
     VEC(Offset) at;
     double loose;
-    uint32_t *slot, n_slots; /* finds them when there are some: their numbers plus one, by hash */
+    uint64_t *near;                 /* a bit for each place around the point */
+    uint32_t *slot, n_slots, n_far; /* finds the others: their numbers plus one, by hash */
 } OffsetSet;
 /* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed indices) or leaves
  * the plane. */
@@ -326,6 +327,9 @@ bool tessi_plan_distance(const Graph *g, const AccessDim *d, uint8_t dim, int64_
 /* Both are needed in the same region, so that one nest of loops computes them. */
 bool tessi_plan_same_region(const PlanFacts *f, const PlanRegions *regions, StageId a, StageId b);
 /* ---- plan_extent.c */
+/* extent[i] of pass i, when those of the passes after it are known. */
+void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint32_t i,
+                       PlanExtent *extent);
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);
 /* ---- plan_gpu_tile.c */

@@ -2,21 +2,28 @@
  * beyond what its readers need, and the passes before it as much further. */
 #include "plan/plan_base.h"
 
+void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint32_t i,
+                       PlanExtent *extent)
+{
+    const PlanPass *pass = &group->passes.at[i];
+    const PlanRegion *region = &regions->at[pass->stages.at[0].v];
+    const bool last = i + 1 == group->passes.n;
+    const PlanRegion *next = last ? NULL : &regions->at[group->passes.at[i + 1].stages.at[0].v];
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
+        const int64_t step = pass->outputs[1 - k], far = region->hi[d] - region->lo[d];
+        /* its readers need far beyond the tile; the pass after it goes on beyond what is needed of it */
+        const int64_t n =
+            last ? group->tile[d] + far : extent[i + 1].n[k] - (next->hi[d] - next->lo[d]) + far;
+        extent[i].lo[k] = region->lo[d];
+        extent[i].n[k] = (n + step - 1) / step * step;
+    }
+}
+
 void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out)
 {
-    int64_t beyond[2] = { 0, 0 };
-    for (uint32_t i = group->passes.n; i-- > 0;) {
-        const PlanPass *pass = &group->passes.at[i];
-        const PlanRegion *region = &regions->at[pass->stages.at[0].v];
-        for (int k = 0; k < 2; k++) {
-            const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
-            const int64_t step = pass->outputs[1 - k];
-            const int64_t needed = group->tile[d] + region->hi[d] - region->lo[d];
-            out[i].lo[k] = region->lo[d];
-            out[i].n[k] = (needed + beyond[k] + step - 1) / step * step;
-            beyond[k] = out[i].n[k] - needed;
-        }
-    }
+    for (uint32_t i = group->passes.n; i-- > 0;)
+        tessi_plan_extent(group, regions, i, out);
 }
 
 int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent)

@@ -469,9 +469,10 @@ static void improve(Chooser *c)
 {
     enum { MOST_STAGES = 48, MOST_TRIES = 400 };
     const Graph *g = c->f->g;
+    const bool search = g->stages.n <= MOST_STAGES;
     double best = complete(c);
-    int tries = g->stages.n > MOST_STAGES ? MOST_TRIES : 0;
-    for (bool better = true; better && tries < MOST_TRIES;) {
+    int tries = 0;
+    for (bool better = search; better && tries < MOST_TRIES;) {
         better = false;
         GRAPH_FOREACH_STAGE (g, a) {
             if (!is_free(c, a) || tries++ >= MOST_TRIES)
@@ -484,8 +485,10 @@ static void improve(Chooser *c)
             }
         }
     }
-    code_fits(c);
-    complete(c);
+    if (search) { /* what was tried last may not be what is kept */
+        code_fits(c);
+        complete(c);
+    }
     while (c->code > MOST_PROGRAM && c->facts->most_points > 1) {
         c->facts->most_points /= 2;
         complete(c);

@@ -2,7 +2,7 @@
  * that it is counted once for each number of rows; then tiles are weighed against each other by arithmetic alone. */
 #include "plan/plan_base.h"
 
-enum { MOST_ROWS = 12, MOST_PARTS = 33 };
+enum { MOST_ROWS = 12, FEWER_ROWS = 8, MOST_PARTS = 33 };
 static const uint8_t pass_rows[] = { 4, 8, 2, 6, 12, 1 };
 enum { N_PASS_ROWS = sizeof pass_rows / sizeof *pass_rows };
 
@@ -16,6 +16,7 @@ typedef struct Search {
     uint32_t n_parts;
     uint8_t columns[MOST_PARTS];
     uint8_t most_rows;                          /* of a thread in passes */
+    bool many;                                  /* some pass was best with more than FEWER_ROWS */
     KernelCost cost[MOST_PARTS][MOST_ROWS + 1]; /* by rows of a thread; not feasible: not to be */
     PlanExtent extent[MOST_PARTS];
 } Search;
@@ -86,7 +87,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
         if (!s->cost[i][rows].feasible || rows > s->most_rows)
             continue;
         pass->outputs[1] = rows;
-        tessi_plan_extents(s->group, s->regions, s->extent);
+        tessi_plan_extent(s->group, s->regions, i, s->extent);
         KernelCost cost = { 0 };
         tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs),
                             s->group->block[0], 1, &cost);
@@ -95,6 +96,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
             continue;
         best = rows;
         least = busy;
+        s->many = s->many || rows > FEWER_ROWS;
     }
     return best;
 }
@@ -149,6 +151,7 @@ static KernelCost cost_of_tile(Search *s, double bytes_seconds)
         s->group->passes.at[i].outputs[1] = best_rows(s, i);
         if (!s->group->passes.at[i].outputs[1])
             return (KernelCost){ .registers = 1 };
+        tessi_plan_extent(s->group, s->regions, i, s->extent);
     }
     return cost_as_is(s, bytes_seconds);
 }
@@ -235,15 +238,16 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best
 /* The same with all numbers of rows that divide the tile, and, for the sake of short code, with fewer in the passes. */
 static void try_tile(Search *s, double bytes_seconds, Choice *best)
 {
-    enum { FEWER = 8 };
     const PlanGroup *group = s->group;
     for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
         if (!s->cost[group->passes.n][rows].feasible || group->tile[group->n_dims - 2] % rows)
             continue;
         s->most_rows = MOST_ROWS;
+        s->many = false;
         try_rows(s, bytes_seconds, rows, best);
-        s->most_rows = FEWER;
-        try_rows(s, bytes_seconds, rows, best);
+        s->most_rows = FEWER_ROWS;
+        if (s->many) /* else it is the same again */
+            try_rows(s, bytes_seconds, rows, best);
     }
 }
 

@@ -3,7 +3,7 @@
  * distinct places is counted exactly; more rows always share more, until the code grows too large. */
 #include "plan/needs.h"
 
-enum { MAX_OFFSETS = 1024, FEW_OFFSETS = 8 /* found by looking at each */ };
+enum { MAX_OFFSETS = 1024, NEAR = 32 /* rows and columns: half of the bits of a word */ };
 
 bool tessi_plan_offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out)
 {
@@ -24,12 +24,16 @@ bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out)
            && tessi_plan_offset_at(g, tessi_access(g, r->access), NULL, out);
 }
 
-/* Where its number stands, or would. */
+static bool is_near(Offset o)
+{
+    return o.dy >= -NEAR && o.dy < NEAR && o.dx >= -NEAR && o.dx < NEAR;
+}
+
+/* Where the number of one that is not near stands, or would. */
 static uint32_t *slot_of(const OffsetSet *s, Offset o)
 {
-    const uint64_t mixed = ((uint64_t)o.dy * 0x9E3779B97F4A7C15u + (uint64_t)o.dx)
-                           * 0xD6E8FEB86659FD93u; /* sets are small, and asked often */
-    for (uint64_t at = mixed >> 32;; at++) {
+    uint64_t at = tessi_hash_u64(tessi_hash_u64(0, (uint64_t)o.dy), (uint64_t)o.dx);
+    for (;; at++) {
         uint32_t *slot = &s->slot[at & (s->n_slots - 1)];
         const Offset *known = *slot ? &s->at.at[*slot - 1] : NULL;
         if (!known || (known->dy == o.dy && known->dx == o.dx))
@@ -37,38 +41,44 @@ static uint32_t *slot_of(const OffsetSet *s, Offset o)
     }
 }
 
-static bool has_offset(const OffsetSet *s, Offset o)
-{
-    if (s->n_slots)
-        return *slot_of(s, o) != 0;
-    VEC_FOREACH (const Offset, known, &s->at)
-        if (known->dy == o.dy && known->dx == o.dx)
-            return true;
-    return false;
-}
-
 /* At most half of the slots are taken. */
 static void grow_slots(Arena *a, OffsetSet *s)
 {
-    s->n_slots = s->n_slots ? 2 * s->n_slots : 4 * FEW_OFFSETS;
+    s->n_slots = s->n_slots ? 2 * s->n_slots : 16;
     s->slot = ARENA_NEW_ARRAY(a, uint32_t, s->n_slots);
     for (uint32_t i = 0; i < s->at.n; i++)
-        *slot_of(s, s->at.at[i]) = i + 1;
+        if (!is_near(s->at.at[i]))
+            *slot_of(s, s->at.at[i]) = i + 1;
 }
 
 void tessi_plan_add_offset(Arena *a, OffsetSet *s, Offset o)
 {
-    if (has_offset(s, o))
+    const bool near = is_near(o);
+    uint64_t *row = NULL, bit = 0;
+    uint32_t *slot = NULL;
+    if (near) {
+        if (!s->near)
+            s->near = ARENA_NEW_ARRAY(a, uint64_t, (size_t)2 * NEAR);
+        row = &s->near[o.dy + NEAR];
+        bit = (uint64_t)1 << (o.dx + NEAR);
+    } else {
+        if (2 * s->n_far >= s->n_slots)
+            grow_slots(a, s);
+        slot = slot_of(s, o);
+    }
+    if (near ? (*row & bit) != 0 : *slot != 0)
         return;
     if (s->at.n == MAX_OFFSETS) {
         s->loose += 1;
         return;
     }
     VEC_PUSH(a, &s->at, o);
-    if (s->at.n > FEW_OFFSETS && 2 * s->at.n > s->n_slots)
-        grow_slots(a, s);
-    else if (s->n_slots)
-        *slot_of(s, o) = s->at.n;
+    if (near) {
+        *row |= bit;
+    } else {
+        *slot = s->at.n;
+        s->n_far++;
+    }
 }
 
 /* The set as seen from `rows` rows at once. */
