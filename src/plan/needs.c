@@ -65,13 +65,47 @@ void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *sta
         if (f->mark[stage[i].v] == now) /* a stage of a pass that is a member too */
             continue;
         f->mark[stage[i].v] = now;
-        VEC_PUSH(a, &stack, stage[i]);
         VEC_PUSH(a, &out->at, ((Need){ stage[i], .root = true, .computed = true }));
     }
+    for (uint32_t i = out->at.n; i-- > 0;) /* the first is gone through first */
+        VEC_PUSH(a, &stack, out->at.at[i].stage);
     walk(f, a, p, &stack, &found, &out->stored);
     VEC_FOREACH (const StageId, id, &found)
         VEC_PUSH(a, &out->at, ((Need){ *id, .computed = tessi_plan_is_inline(p, *id) }));
     link_reads(f, a, out);
+}
+
+void tessi_needs_of_group(const PlanFacts *f, Arena *a, const Plan *p, const PlanGroup *group,
+                          Needs *out)
+{
+    StageList all = { 0 };
+    tessi_plan_group_stages(f, group, &all);
+    tessi_needs(f, a, p, all.at, all.n, out);
+}
+
+StageList *tessi_plan_readers(const PlanFacts *f, const Plan *p)
+{
+    StageList *readers = ARENA_NEW_ARRAY(f->arena, StageList, f->g->stages.n), stored = { 0 };
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        if (!tessi_plan_computes(f, id) || tessi_plan_is_inline(p, id))
+            continue;
+        tessi_plan_stored_reads(f, p, id, &stored);
+        VEC_FOREACH (const StageId, s, &stored)
+            VEC_PUSH(f->arena, &readers[s->v], id);
+    }
+    return readers;
+}
+
+bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b)
+{
+    StageList x = { 0 }, y = { 0 };
+    tessi_plan_stored_reads(f, p, a, &x);
+    tessi_plan_stored_reads(f, p, b, &y);
+    VEC_FOREACH (const StageId, s, &x)
+        VEC_FOREACH (const StageId, t, &y)
+            if (s->v == t->v)
+                return true;
+    return false;
 }
 
 const Need *tessi_need_of(const Needs *needs, StageId id)

@@ -28,6 +28,9 @@ typedef struct Needs {
 /* What n stages need. `out` starts as zeros; its memory, of the arena, is used again. */
 void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *stage, uint32_t n,
                  Needs *out);
+/* The same of all stages of a group, those of its passes included. */
+void tessi_needs_of_group(const PlanFacts *f, Arena *a, const Plan *p, const PlanGroup *group,
+                          Needs *out);
 /* The entry of a stage; NULL where it is not needed. */
 const Need *tessi_need_of(const Needs *needs, StageId id);
 
@@ -42,5 +45,10 @@ typedef struct NeedBox {
 /* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far from all
  * edges. */
 NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs);
+
+/* By StageId: the stages with a memory of their own that read it, themselves or through what is inlined. */
+StageList *tessi_plan_readers(const PlanFacts *f, const Plan *p);
+/* Two stages read one from memory. */
+bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b);
 
 #endif

@@ -1,4 +1,6 @@
 /* What planners share: facts about the graph, groups with natural loops, the order of groups. */
+#include <string.h>
+
 #include "plan/needs.h"
 
 const char *tessi_placement_name(Placement p)
@@ -80,6 +82,13 @@ bool tessi_machine_is_gpu(const Machine *m)
 bool tessi_plan_computes(const PlanFacts *f, StageId s)
 {
     return f->needed[s.v] && tessi_stage(f->g, s)->kind != STAGE_INPUT;
+}
+
+bool tessi_plan_same_pixel(const Stage *a, const Stage *b)
+{
+    const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');
+    return dot_a && dot_b && dot_a - a->name == dot_b - b->name
+           && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
 }
 
 /* ---- Facts ----------------------------------------------------------------------------------------------------------------- */
@@ -318,12 +327,10 @@ static bool has_planes_of(const Graph *g, StageId reader, const PlanRead *r)
 
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    StageList all = { 0 };
     Needs needs = { 0 };
     if (group->n_dims == 2)
         return true;
-    tessi_plan_group_stages(f, group, &all);
-    tessi_needs(f, f->arena, p, all.at, all.n, &needs);
+    tessi_needs_of_group(f, f->arena, p, group, &needs);
     VEC_FOREACH (const Need, need, &needs.at)
         for (uint32_t i = need->first; i < need->first + need->n; i++) {
             const PlanRead *r = needs.reads.at[i].read;

@@ -352,6 +352,8 @@ const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const Pl
                                      const KernelCost *cost);
 
 bool tessi_plan_computes(const PlanFacts *f, StageId s);
+/* "temp.r" and "temp.g": channels of one image. */
+bool tessi_plan_same_pixel(const Stage *a, const Stage *b);
 
 /* The stages read and are bytes, and are computed in 16 bits. */
 bool tessi_plan_in_pairs(const PlanFacts *f, const Plan *p, const StageList *stages);

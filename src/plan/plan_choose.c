@@ -1,8 +1,6 @@
 /* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory, and compute
  * together what shares a domain and reads the same images. */
-#include <string.h>
-
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 /* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
@@ -208,30 +206,12 @@ static bool depends_on_group(const Chooser *c, const StageList *from, uint32_t t
     return false;
 }
 
-/* "temp" of "temp.r": channels of one image. */
-static bool same_image(const Stage *a, const Stage *b)
-{
-    const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');
-    return dot_a && dot_b && dot_a - a->name == dot_b - b->name
-           && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
-}
-
-static bool share(const StageList *a, const StageList *b)
-{
-    for (uint32_t i = 0; i < a->n; i++)
-        for (uint32_t k = 0; k < b->n; k++)
-            if (a->at[i].v == b->at[k].v)
-                return true;
-    return false;
-}
-
 /* The group that stage `id` had better join; 0 = none, else group + 1. */
 static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *reads)
 {
     enum { LOOK_BACK = 24 };
     const Graph *g = c->f->g;
     const Stage *s = tessi_stage(g, id);
-    StageList other = { 0 };
     if (!tessi_stage_is_plain(c->f->g, s) || s->n_dims == 0)
         return 0;
     for (uint32_t i = c->p->groups.n; i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
@@ -245,8 +225,8 @@ static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *rea
             nodes += c->size.nodes[member->v];
         if (nodes > MAX_SHARED_NODES)
             continue;
-        tessi_plan_stored_reads(c->f, c->p, first, &other);
-        if ((same_image(s, t) || share(reads, &other)) && !depends_on_group(c, reads, i))
+        if ((tessi_plan_same_pixel(s, t) || tessi_plan_share_reads(c->f, c->p, first, id))
+            && !depends_on_group(c, reads, i))
             return i + 1;
     }
     return 0;

@@ -139,10 +139,8 @@ static void say_what_is_repeated(const Explainer *c, PlanGroup *group, const Pre
 static double ruled_reads(const Explainer *c, const PlanGroup *group)
 {
     double n = 0;
-    StageList all = { 0 };
     Needs needs = { 0 };
-    tessi_plan_group_stages(c->f, group, &all);
-    tessi_needs(c->f, c->f->arena, c->p, all.at, all.n, &needs);
+    tessi_needs_of_group(c->f, c->f->arena, c->p, group, &needs);
     VEC_FOREACH (const NeedRead, r, &needs.reads) {
         const AccessId id = r->read->access;
         const Access *access = id.v ? tessi_access(c->f->g, id) : NULL;

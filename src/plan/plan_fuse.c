@@ -4,7 +4,7 @@
  * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 enum {
     MAX_PASSES = 32,
@@ -168,18 +168,6 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
 
 /* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
 
-static bool share_reads(const Fuse *c, StageId a, StageId b)
-{
-    StageList x = { 0 }, y = { 0 };
-    tessi_plan_stored_reads(c->f, c->p, a, &x);
-    tessi_plan_stored_reads(c->f, c->p, b, &y);
-    for (uint32_t i = 0; i < x.n; i++)
-        for (uint32_t k = 0; k < y.n; k++)
-            if (x.at[i].v == y.at[k].v)
-                return true;
-    return false;
-}
-
 /* How many passes have to come before the stage. */
 static uint32_t depth_of(const Fuse *c, const PlanGroup *group, StageId id)
 {
@@ -210,7 +198,7 @@ static void make_passes(const Fuse *c, PlanGroup *group, const StageList *stages
             if (nodes <= MAX_PASS_NODES
                 && tessi_plan_same_region(c->f, &c->regions, *id, pass->stages.at[0])
                 && c->f->has_window[id->v] == c->f->has_window[pass->stages.at[0].v]
-                && share_reads(c, *id, pass->stages.at[0]))
+                && tessi_plan_share_reads(c->f, c->p, *id, pass->stages.at[0]))
                 join = pass;
         }
         if (!join) {
@@ -398,18 +386,6 @@ static bool can_be_fused(const Fuse *c, const PlanGroup *group)
     return can;
 }
 
-static void find_readers(Fuse *c)
-{
-    StageList stored = { 0 };
-    GRAPH_FOREACH_STAGE (c->f->g, id) {
-        if (!tessi_plan_computes(c->f, id) || tessi_plan_is_inline(c->p, id))
-            continue;
-        tessi_plan_stored_reads(c->f, c->p, id, &stored);
-        VEC_FOREACH (const StageId, s, &stored)
-            VEC_PUSH(c->f->arena, &c->readers[s->v], id);
-    }
-}
-
 static uint32_t last_stage(const PlanGroup *group)
 {
     uint32_t last = 0;
@@ -426,8 +402,7 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
     c.group_of = ARENA_NEW_ARRAY(a, uint32_t, n);
     c.gone = ARENA_NEW_ARRAY(a, bool, p->groups.n);
     c.seconds = ARENA_NEW_ARRAY(a, double, p->groups.n);
-    c.readers = ARENA_NEW_ARRAY(a, StageList, n);
-    find_readers(&c);
+    c.readers = tessi_plan_readers(f, p);
     for (uint32_t i = 0; i < p->groups.n; i++) {
         VEC_FOREACH (const StageId, id, &p->groups.at[i].members)
             c.group_of[id->v] = i + 1;

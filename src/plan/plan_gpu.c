@@ -1,7 +1,5 @@
 /* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory, compute together
  * what shares a domain and reads the same images, and choose for each group the kernel that the cost model likes best. */
-#include <string.h>
-
 #include "plan/needs.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
@@ -135,14 +133,6 @@ static int64_t nodes_of_all(Chooser *c)
 
 /* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
 
-/* "temp.r" and "temp.g": channels of one image. */
-static bool same_pixel(const Stage *a, const Stage *b)
-{
-    const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');
-    return dot_a && dot_b && dot_a - a->name == dot_b - b->name
-           && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
-}
-
 static bool share_reads(Chooser *c, const PlanGroup *group, StageId id)
 {
     StageList a = { 0 }, b = { 0 };
@@ -151,9 +141,11 @@ static bool share_reads(Chooser *c, const PlanGroup *group, StageId id)
     for (uint32_t i = 0; i < a.n; i++)
         for (uint32_t k = 0; k < b.n; k++)
             if (a.at[i].v == b.at[k].v
-                || same_pixel(tessi_stage(c->f->g, a.at[i]), tessi_stage(c->f->g, b.at[k])))
+                || tessi_plan_same_pixel(tessi_stage(c->f->g, a.at[i]),
+                                         tessi_stage(c->f->g, b.at[k])))
                 return true;
-    return same_pixel(tessi_stage(c->f->g, group->members.at[0]), tessi_stage(c->f->g, id));
+    return tessi_plan_same_pixel(tessi_stage(c->f->g, group->members.at[0]),
+                                 tessi_stage(c->f->g, id));
 }
 
 /* Adds the stage to a group when everything can still be computed in some order. */

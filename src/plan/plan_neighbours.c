@@ -1,7 +1,7 @@
 /* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps those that are, so
  * that whatever plans can say, and it accepts, is tried. */
 #include "plan/plan_neighbours.h"
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 typedef struct Editor {
     Arena *arena;
@@ -454,18 +454,10 @@ static void change_copy(Editor *e, uint32_t i, StageId image)
 
 static void change_copies(Editor *e, uint32_t i)
 {
-    StageList stored = { 0 }, all = { 0 };
-    VEC_FOREACH (const StageId, id, &e->from->groups.at[i].members) {
-        tessi_plan_stored_reads(e->f, e->from, *id, &stored);
-        VEC_FOREACH (const StageId, image, &stored) {
-            bool seen = false;
-            VEC_FOREACH (const StageId, old, &all)
-                seen = seen || old->v == image->v;
-            if (!seen)
-                VEC_PUSH(e->arena, &all, *image);
-        }
-    }
-    VEC_FOREACH (const StageId, image, &all)
+    Needs needs = { 0 };
+    const StageList *members = &e->from->groups.at[i].members;
+    tessi_needs(e->f, e->arena, e->from, members->at, members->n, &needs);
+    VEC_FOREACH (const StageId, image, &needs.stored)
         change_copy(e, i, *image);
 }
 

@@ -247,11 +247,9 @@ const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGrou
 {
     Regions r = { .arena = f->arena, .g = f->g, .f = f, .p = p, .out = out };
     Arena *scratch = tessi_scratch_open(f->arena);
-    StageList all = { 0 };
     r.domain = tessi_stage(f->g, group->members.at[0]);
     clear(f, out);
-    tessi_plan_group_stages(f, group, &all);
-    tessi_needs(f, scratch, p, all.at, all.n, &r.needs);
+    tessi_needs_of_group(f, scratch, p, group, &r.needs);
     r.leads = ARENA_NEW_ARRAY(scratch, bool, r.needs.at.n);
     r.reached = ARENA_NEW_ARRAY(scratch, bool, r.needs.at.n);
     VEC_FOREACH (const Need, need, &r.needs.at)

@@ -2,13 +2,14 @@
  * group alone reads. What others are measured against; chosen plans do better. */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 typedef struct Scheme {
     const PlanFacts *f;
     const Machine *m;
     Plan *p;
     uint32_t *group_of; /* by StageId: group + 1, 0 = none */
+    StageList *readers; /* by StageId */
     bool *gone;         /* by group: its stages are passes of another */
     PlanRegions regions;
 } Scheme;
@@ -75,14 +76,10 @@ Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
 static uint32_t only_reader(const Scheme *s, uint32_t h)
 {
     uint32_t reader = 0;
-    StageList stored = { 0 };
     GRAPH_FOREACH_STAGE (s->f->g, id) {
-        const uint32_t group = s->group_of[id.v];
-        if (!group || group == h + 1)
-            continue;
-        tessi_plan_stored_reads(s->f, s->p, id, &stored);
-        VEC_FOREACH (const StageId, read, &stored) {
-            if (s->group_of[read->v] != h + 1)
+        VEC_FOREACH (const StageId, by, &s->readers[id.v]) {
+            const uint32_t group = s->group_of[by->v];
+            if (s->group_of[id.v] != h + 1 || group == h + 1)
                 continue;
             if (reader && reader != group)
                 return 0;
@@ -291,6 +288,7 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
     PlanGroup *groups = s.p->groups.at;
     s.group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
     s.gone = ARENA_NEW_ARRAY(f->arena, bool, s.p->groups.n);
+    s.readers = tessi_plan_readers(f, s.p);
     for (uint32_t i = 0; i < s.p->groups.n; i++)
         s.group_of[groups[i].members.at[0].v] = i + 1;
     for (uint32_t h = s.p->groups.n; h-- > 0;) { /* readers before what they read */

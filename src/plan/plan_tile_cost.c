@@ -1,29 +1,22 @@
 /* What a group of a plan for CPUs costs, by the point of its members: bytes through memory, and of tiles the arithmetic with its overlap
  * and the way through scratch memory. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
-    StageList all = { 0 }, stored = { 0 }, read = { 0 };
-    PlanTraffic traffic = { 0 };
-    tessi_plan_group_stages(f, group, &all);
-    VEC_FOREACH (const StageId, id, &all) {
-        tessi_plan_stored_reads(f, p, *id, &stored);
-        VEC_FOREACH (const StageId, s, &stored) {
-            bool known = tessi_placement_is_scratch(p->stage[s->v].placement)
-                         || tessi_plan_in_passes(group, *s);
-            VEC_FOREACH (const StageId, r, &read)
-                known = known || r->v == s->v;
-            if (known || !tessi_stage(f->g, *s)->n_dims)
-                continue;
-            VEC_PUSH(f->arena, &read, *s);
-            traffic.read += tessi_type_info(tessi_stage(f->g, *s)->type)->bytes;
-        }
+    PlanTraffic traffic = { .images = group->members.n };
+    Needs needs = { 0 };
+    tessi_needs_of_group(f, f->arena, p, group, &needs);
+    VEC_FOREACH (const StageId, id, &needs.stored) {
+        const Stage *s = tessi_stage(f->g, *id);
+        if (tessi_placement_is_scratch(p->stage[id->v].placement) || !s->n_dims)
+            continue;
+        traffic.read += tessi_type_info(s->type)->bytes;
+        traffic.images++;
     }
     VEC_FOREACH (const StageId, id, &group->members)
         if (tessi_stage(f->g, *id)->kind == STAGE_COMPUTE) /* others give a few numbers */
             traffic.written += tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
-    traffic.images = read.n + group->members.n;
     return traffic;
 }
 

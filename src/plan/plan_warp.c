@@ -90,10 +90,8 @@ static const char *find_needs(const Finder *c)
 /* Images that are read at constant distances alone, then the stages of the passes. */
 static void list_held(const Finder *c)
 {
-    StageList all = { 0 };
     Needs needs = { 0 };
-    tessi_plan_group_stages(c->f, c->group, &all);
-    tessi_needs(c->f, c->f->arena, c->p, all.at, all.n, &needs);
+    tessi_needs_of_group(c->f, c->f->arena, c->p, c->group, &needs);
     for (uint32_t i = needs.at.n; i-- > 0;) {
         const StageId id = needs.at.at[i].stage;
         if (needs.at.at[i].computed || c->pass_of[id.v])
@@ -280,10 +278,8 @@ static uint32_t parts_with(const Needs *needs, uint32_t n_parts, StageId id, uin
 /* What several passes would compute is a stage of a pass before them: held, it costs no more than to be computed again. */
 static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
 {
-    StageList all = { 0 };
     Needs whole = { 0 }, *needs = NULL;
-    tessi_plan_group_stages(f, group, &all);
-    tessi_needs(f, f->arena, p, all.at, all.n, &whole);
+    tessi_needs_of_group(f, f->arena, p, group, &whole);
     VEC_FOREACH (const Need, need, &whole.at) {
         const StageId id = need->stage;
         uint32_t first = 0;

@@ -1,7 +1,7 @@
 /* Kernels of warps: what they cost, and which groups are to be such kernels. */
 #include <math.h>
 
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 enum {
     BASE_REGISTERS = 28,
@@ -136,17 +136,14 @@ typedef struct Chooser {
 /* Columns of a thread: a vector of the widest elements; 0 where some are less than a register, which other kernels pack. */
 static uint8_t columns_of(const Chooser *c, const PlanGroup *group)
 {
-    StageList all = { 0 }, stored = { 0 };
+    Needs needs = { 0 };
     uint32_t least = 8, most = 1;
-    tessi_plan_group_stages(c->f, group, &all);
-    for (uint32_t i = 0, n = all.n; i < n; i++) {
-        tessi_plan_stored_reads(c->f, c->p, all.at[i], &stored);
-        VEC_FOREACH (const StageId, id, &stored)
-            if (tessi_stage(c->f->g, *id)->n_dims == group->n_dims)
-                VEC_PUSH(c->f->arena, &all, *id);
-    }
-    VEC_FOREACH (const StageId, id, &all) {
-        const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes;
+    tessi_needs_of_group(c->f, c->f->arena, c->p, group, &needs);
+    VEC_FOREACH (const Need, need, &needs.at) {
+        const Stage *s = tessi_stage(c->f->g, need->stage);
+        if (!need->root && (need->computed || s->n_dims != group->n_dims))
+            continue;
+        const uint32_t bytes = tessi_type_info(s->type)->bytes;
         least = bytes < least ? bytes : least;
         most = bytes > most ? bytes : most;
     }
