@@ -2,78 +2,40 @@
  * its own border rule is answered once, in shared memory, and no reader needs code for it. */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/plan_passes.h"
 
 typedef struct Frame {
     const PlanFacts *f;
     const PlanGroup *group; /* whose frame it is */
     Plan *plan;
-    PlanGroup *out;
-    PlanRegions *regions;
 } Frame;
 
-static bool in_between(const Frame *c, StageId id)
+/* The stages of the passes, what is read before its readers: those of the group's own, and all in between that are read at a distance. What
+ * warps hold although it is read at the point itself alone is as well computed again. */
+static void find_passes(const Frame *c, StageList *out)
 {
-    const Placement at = c->plan->stage[id.v].placement;
-    return tessi_plan_computes(c->f, id) && (at == PLACE_INLINE || at == PLACE_TILE);
-}
-
-/* Puts stages in between that are read at a distance where those of passes are; all others stay as they are. */
-static void place(const Frame *c, bool *reached)
-{
-    VEC_FOREACH (const StageId, id, &c->group->members)
-        reached[id->v] = true;
-    for (uint32_t v = c->f->g->stages.n; v-- > 1;) { /* readers before what they read */
-        if (!reached[v])
+    const PlanGroup *group = c->group;
+    PlanStage *stage = c->plan->stage;
+    const bool warps = group->kernel == KERNEL_WARP;
+    Needs needs = { 0 };
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        VEC_FOREACH (const StageId, id, &pass->stages)
+            if (stage[id->v].placement == PLACE_TILE)
+                stage[id->v].placement = PLACE_INLINE;
+    tessi_needs(c->f, c->f->arena, c->plan, group->members.at, group->members.n, &needs);
+    bool *far = ARENA_NEW_ARRAY(c->f->arena, bool, needs.at.n);
+    VEC_FOREACH (const NeedRead, r, &needs.reads)
+        far[r->of] = far[r->of] || !r->read->same_point;
+    for (uint32_t i = needs.at.n; i-- > 0;) {
+        const Need *need = &needs.at.at[i];
+        const uint32_t v = need->stage.v;
+        const bool own =
+            tessi_plan_in_passes(group, need->stage) && !(warps && c->f->can_inline[v]);
+        if (!need->computed || !(own || (far[i] && !need->root)))
             continue;
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[v]) {
-            if (!in_between(c, r->producer))
-                continue;
-            reached[r->producer.v] = true;
-            if (!r->same_point)
-                c->plan->stage[r->producer.v].placement = PLACE_TILE;
-        }
-    }
-}
-
-static void add_pass(const Frame *c, StageId id)
-{
-    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
-    VEC_PUSH(c->f->arena, &pass.stages, id);
-    VEC_PUSH(c->f->arena, &c->out->passes, pass);
-}
-
-/* The first pass after all that the stage reads. */
-static uint32_t depth_of(const Frame *c, StageId id)
-{
-    StageList reads = { 0 };
-    uint32_t depth = 0;
-    tessi_plan_stored_reads(c->f, c->plan, id, &reads);
-    for (uint32_t i = 0; i < c->out->passes.n; i++)
-        VEC_FOREACH (const StageId, s, &c->out->passes.at[i].stages)
-            for (uint32_t k = 0; k < reads.n; k++)
-                if (reads.at[k].v == s->v)
-                    depth = i + 1;
-    return depth;
-}
-
-/* Stages of one region that do not wait for each other go together. */
-static void join_passes(const Frame *c)
-{
-    PlanGroup apart = *c->out;
-    c->out->passes.at = NULL;
-    c->out->passes.n = c->out->passes.cap = 0;
-    VEC_FOREACH (const PlanPass, pass, &apart.passes) {
-        const StageId id = pass->stages.at[0];
-        const uint32_t depth = depth_of(c, id);
-        PlanPass *join = NULL;
-        for (uint32_t i = depth; i < c->out->passes.n && !join; i++)
-            if (tessi_plan_same_region(c->f, c->regions, id, c->out->passes.at[i].stages.at[0]))
-                join = &c->out->passes.at[i];
-        if (join)
-            VEC_PUSH(c->f->arena, &join->stages, id);
-        else
-            add_pass(c, id);
+        if (!need->root)
+            stage[v].placement = PLACE_TILE;
+        VEC_PUSH(c->f->arena, out, need->stage);
     }
 }
 
@@ -119,31 +81,20 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     out->tile[group->n_dims - 1] = group->frame.columns[side];
     VEC_FOREACH (const StageId, id, &group->members)
         VEC_PUSH(a, &out->members, *id);
-    const Frame c = { f, group, plan_out, out, regions };
-    /* What warps hold although it is read at the point itself alone is as well computed again. */
-    const bool warps = group->kernel == KERNEL_WARP;
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            if (warps && f->can_inline[id->v])
-                plan_out->stage[id->v].placement = PLACE_INLINE;
-    bool *reached = ARENA_NEW_ARRAY(a, bool, f->g->stages.n);
-    place(&c, reached);
-    GRAPH_FOREACH_STAGE (f->g, id)
-        if ((reached[id.v] && plan_out->stage[id.v].placement == PLACE_TILE)
-            || (tessi_plan_in_passes(group, id) && !(warps && f->can_inline[id.v])))
-            add_pass(&c, id);
+    const Frame c = { f, group, plan_out };
+    StageList stages = { 0 };
+    find_passes(&c, &stages);
+    VEC_FOREACH (const StageId, id, &stages)
+        tessi_plan_insert_pass(a, out, out->passes.n, *id);
     const char *fault = tessi_plan_regions(f, plan_out, out, regions);
     if (fault)
         return fault;
-    join_passes(&c);
+    tessi_plan_make_passes(f, plan_out, regions, &stages, 0, out);
     /* Vectors of the frame begin where threads of the blocks inside may end. */
     const uint8_t columns = group->outputs[0] % 4 == 0 ? 4 : group->outputs[0] % 2 == 0 ? 2 : 1;
-    VEC_FOREACH (PlanPass, pass, &out->passes) {
-        StageList stages = { .at = pass->stages.at, .n = pass->stages.n };
-        choose_outputs(&c, &stages, columns, pass->outputs);
-    }
-    StageList members = { .at = out->members.at, .n = out->members.n };
-    choose_outputs(&c, &members, columns, out->outputs);
+    VEC_FOREACH (PlanPass, pass, &out->passes)
+        choose_outputs(&c, &pass->stages, columns, pass->outputs);
+    choose_outputs(&c, &out->members, columns, out->outputs);
     return tessi_plan_check_tiles(f, plan_out, out, regions);
 }
 

@@ -4,7 +4,7 @@
  * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
 #include <string.h>
 
-#include "plan/needs.h"
+#include "plan/plan_passes.h"
 
 enum {
     MAX_PASSES = 32,
@@ -166,50 +166,6 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     return tessi_plan_together(tile->seconds, memory);
 }
 
-/* ---- Passes ----------------------------------------------------------------------------------------------------------------- */
-
-/* How many passes have to come before the stage. */
-static uint32_t depth_of(const Fuse *c, const PlanGroup *group, StageId id)
-{
-    StageList reads = { 0 };
-    uint32_t depth = 0;
-    tessi_plan_stored_reads(c->f, c->p, id, &reads);
-    for (uint32_t i = 0; i < group->passes.n; i++)
-        VEC_FOREACH (const StageId, s, &group->passes.at[i].stages)
-            VEC_FOREACH (const StageId, r, &reads)
-                if (r->v == s->v && i + 1 > depth)
-                    depth = i + 1;
-    return depth;
-}
-
-/* The passes of the stages, which stand in order: a stage joins the last pass when it is of the same region, reads the same images,
- * and nothing that this pass computes. */
-static void make_passes(const Fuse *c, PlanGroup *group, const StageList *stages)
-{
-    group->passes.n = 0;
-    VEC_FOREACH (const StageId, id, stages) {
-        uint32_t before = depth_of(c, group, *id);
-        PlanPass *join = NULL;
-        for (uint32_t i = before; i < group->passes.n && !join; i++) {
-            PlanPass *pass = &group->passes.at[i];
-            int64_t nodes = c->f->nodes[id->v];
-            VEC_FOREACH (const StageId, s, &pass->stages)
-                nodes += c->f->nodes[s->v];
-            if (nodes <= MAX_PASS_NODES
-                && tessi_plan_same_region(c->f, &c->regions, *id, pass->stages.at[0])
-                && c->f->has_window[id->v] == c->f->has_window[pass->stages.at[0].v]
-                && tessi_plan_share_reads(c->f, c->p, *id, pass->stages.at[0]))
-                join = pass;
-        }
-        if (!join) {
-            PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
-            VEC_PUSH(c->f->arena, &group->passes, pass);
-            join = &group->passes.at[group->passes.n - 1];
-        }
-        VEC_PUSH(c->f->arena, &join->stages, *id);
-    }
-}
-
 /* ---- Fusing ------------------------------------------------------------------------------------------------------------------- */
 
 static int by_id(const StageList *list, StageId id)
@@ -329,11 +285,8 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
             c->p->stage[id->v].placement = PLACE_TILE;
     }
     /* every stage a pass, to ask whether it can be; then those that go together */
-    VEC_FOREACH (const StageId, id, &stages) {
-        PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
-        VEC_PUSH(a, &pass.stages, *id);
-        VEC_PUSH(a, &fused.passes, pass);
-    }
+    VEC_FOREACH (const StageId, id, &stages)
+        tessi_plan_insert_pass(a, &fused, fused.passes.n, *id);
     for (uint8_t d = 0; d < fused.n_dims; d++)
         fused.tile[d] = 1;
     const char *fault = NULL;
@@ -348,7 +301,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
     PlanTile tile = { .other = -1, .next = -1 };
     if (!fault) {
-        make_passes(c, &fused, &stages);
+        tessi_plan_make_passes(c->f, c->p, &c->regions, &stages, MAX_PASS_NODES, &fused);
         together_seconds = settle(c, &fused, &tile);
         tessi_plan_place_passes(c->p, &fused);
         if (together_seconds >= 0)

@@ -1,7 +1,7 @@
 /* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps those that are, so
  * that whatever plans can say, and it accepts, is tried. */
 #include "plan/plan_neighbours.h"
-#include "plan/needs.h"
+#include "plan/plan_passes.h"
 
 typedef struct Editor {
     Arena *arena;
@@ -160,13 +160,8 @@ static void place_in_pass(Editor *e, uint32_t i, StageId s)
     for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
         PlanGroup *group = &p->groups.at[i];
-        PlanPass pass = { .rows = 1 };
-        pass_outputs(e, s, pass.outputs);
-        VEC_PUSH(e->arena, &pass.stages, s);
-        VEC_PUSH(e->arena, &group->passes, pass);
-        for (uint32_t k = group->passes.n - 1; k > at; k--)
-            group->passes.at[k] = group->passes.at[k - 1];
-        group->passes.at[at] = pass;
+        tessi_plan_insert_pass(e->arena, group, at, s);
+        pass_outputs(e, s, group->passes.at[at].outputs);
         p->stage[s.v].placement = tessi_plan_scratch_placement(group);
         uint32_t before = e->out->n;
         offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name));

@@ -2,7 +2,7 @@
  * group alone reads. What others are measured against; chosen plans do better. */
 #include <string.h>
 
-#include "plan/needs.h"
+#include "plan/plan_passes.h"
 
 typedef struct Scheme {
     const PlanFacts *f;
@@ -194,13 +194,11 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
     PlanGroup *from = &s->p->groups.at[h], *to = &s->p->groups.at[into];
     const StageId id = from->members.at[0];
     PlanGroup fused = *to;
-    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
-    VEC_PUSH(a, &pass.stages, id);
     fused.members.at = NULL;
     fused.members.n = fused.members.cap = 0;
     fused.passes.at = NULL;
     fused.passes.n = fused.passes.cap = 0;
-    VEC_PUSH(a, &fused.passes, pass);
+    tessi_plan_insert_pass(a, &fused, 0, id);
     VEC_FOREACH (const PlanPass, p, &to->passes)
         VEC_PUSH(a, &fused.passes, *p);
     VEC_FOREACH (const StageId, member, &to->members)

@@ -2,7 +2,7 @@
  * rows a step. What a step computes of a stage, and what of the rows before is still to be read, is in their registers; columns of
  * neighbours are exchanged. A stage is computed as late as those that read it allow: the rows of a step are `delay` rows above those
  * that the images are read at. At both ends of a warp threads compute what comes from no neighbour, which is used for no result. */
-#include "plan/needs.h"
+#include "plan/plan_passes.h"
 
 /* How far the points of a part read what is held, through what is inlined: rows and columns. */
 typedef struct Reach {
@@ -294,12 +294,7 @@ static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
         }
         if (parts_with(needs, group->passes.n + 1, id, &first) < 2)
             continue;
-        PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
-        VEC_PUSH(f->arena, &pass.stages, id);
-        VEC_PUSH(f->arena, &group->passes, pass);
-        for (uint32_t i = group->passes.n - 1; i > first; i--)
-            group->passes.at[i] = group->passes.at[i - 1];
-        group->passes.at[first] = pass;
+        tessi_plan_insert_pass(f->arena, group, first, id);
         p->stage[id.v] = (PlanStage){ PLACE_TILE, "several passes read it" };
         needs = NULL;
     }

@@ -1,0 +1,58 @@
+/* Passes: which stages of a group with tiles one nest of loops computes. */
+#include "plan/plan_passes.h"
+
+void tessi_plan_insert_pass(Arena *a, PlanGroup *group, uint32_t at, StageId id)
+{
+    PlanPass pass = { .rows = 1, .outputs = { 1, 1 } };
+    VEC_PUSH(a, &pass.stages, id);
+    VEC_PUSH(a, &group->passes, pass);
+    for (uint32_t i = group->passes.n - 1; i > at; i--)
+        group->passes.at[i] = group->passes.at[i - 1];
+    group->passes.at[at] = pass;
+}
+
+/* How many passes have to come before the stage. */
+static uint32_t depth_of(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id)
+{
+    StageList reads = { 0 };
+    uint32_t depth = 0;
+    tessi_plan_stored_reads(f, p, id, &reads);
+    for (uint32_t i = 0; i < group->passes.n; i++)
+        VEC_FOREACH (const StageId, s, &group->passes.at[i].stages)
+            VEC_FOREACH (const StageId, r, &reads)
+                if (r->v == s->v)
+                    depth = i + 1;
+    return depth;
+}
+
+/* Computing them together is worth while. */
+static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass, StageId id,
+                        int64_t most_nodes)
+{
+    const StageId first = pass->stages.at[0];
+    int64_t nodes = f->nodes[id.v];
+    VEC_FOREACH (const StageId, s, &pass->stages)
+        nodes += f->nodes[s->v];
+    return nodes <= most_nodes && f->has_window[id.v] == f->has_window[first.v]
+           && tessi_plan_share_reads(f, p, id, first);
+}
+
+void tessi_plan_make_passes(const PlanFacts *f, const Plan *p, const PlanRegions *regions,
+                            const StageList *stages, int64_t most_nodes, PlanGroup *group)
+{
+    group->passes.at = NULL;
+    group->passes.n = group->passes.cap = 0;
+    VEC_FOREACH (const StageId, id, stages) {
+        PlanPass *join = NULL;
+        for (uint32_t i = depth_of(f, p, group, *id); i < group->passes.n && !join; i++) {
+            PlanPass *pass = &group->passes.at[i];
+            if (tessi_plan_same_region(f, regions, *id, pass->stages.at[0])
+                && (!most_nodes || go_together(f, p, pass, *id, most_nodes)))
+                join = pass;
+        }
+        if (join)
+            VEC_PUSH(f->arena, &join->stages, *id);
+        else
+            tessi_plan_insert_pass(f->arena, group, group->passes.n, *id);
+    }
+}
