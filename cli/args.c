@@ -128,7 +128,6 @@ static bool whole_number(const char *word, int least, int *out)
 }
 
 /* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
-static const char *const targets[] = { "auto", "c", "cuda", "opencl", "interp", "loops", NULL };
 static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
@@ -136,15 +135,26 @@ static const char *const forms[] = { "text", "json", NULL };
 static const char *const depths[] = { "8", "16", NULL };
 static const char *const dialects[] = { "tessera", "forma", NULL };
 static const char *const *const option_words[N_OPTIONS] = {
-    [OPT_TARGET] = targets, [OPT_FP] = modes,          [OPT_GENERAL] = generals,
-    [OPT_COLOR] = whens,    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects,
-    [OPT_DEPTH] = depths,
+    [OPT_FP] = modes,          [OPT_GENERAL] = generals, [OPT_COLOR] = whens,
+    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects, [OPT_DEPTH] = depths,
 };
+
+/* The same of targets, which the library knows. */
+enum { MOST_TARGETS = 16 };
+static const char *const *target_words(const char *words[MOST_TARGETS])
+{
+    int n = 0;
+    while (n + 1 < MOST_TARGETS && (words[n] = tess_target_name((tess_target)n)))
+        n++;
+    words[n] = NULL;
+    return words;
+}
 
 /* What can stand behind an option: "a, b or c", or of numbers their range. */
 static const char *possible(OptionId k, char *text, size_t size)
 {
-    const char *const *words = option_words[k];
+    const char *targets[MOST_TARGETS];
+    const char *const *words = k == OPT_TARGET ? target_words(targets) : option_words[k];
     size_t used = 0;
     text[0] = '\0';
     if (!words) {
@@ -159,14 +169,31 @@ static const char *possible(OptionId k, char *text, size_t size)
     return text;
 }
 
+/* "--target=cuda and --target=opencl" */
+static const char *targets_with_device(char *text, size_t size)
+{
+    const char *words[MOST_TARGETS];
+    size_t used = 0;
+    target_words(words);
+    for (int i = 0; words[i]; i++) {
+        if (!tess_target_has_device((tess_target)i))
+            continue;
+        const int n =
+            snprintf(text + used, size - used, "%s--target=%s", used ? " and " : "", words[i]);
+        used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
+    }
+    return text;
+}
+
 /* Puts one option into the line; false when its argument makes no sense. */
 static bool apply(CommandLine *line, OptionId k, const char *word)
 {
     int n;
+    const char *targets[MOST_TARGETS];
     switch (k) {
     case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; return true;
     case OPT_TARGET:
-        n = choice(word, targets);
+        n = choice(word, target_words(targets));
         line->options.target = (tess_target)n;
         return n >= 0;
     case OPT_FP:
@@ -384,9 +411,10 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
 
     if (line->command == CMD_RUN)
         split_depths(line);
-    const tess_target target = line->options.target;
-    if (line->options.device_bytes && target != TESS_TARGET_CUDA && target != TESS_TARGET_OPENCL)
-        return usage(status, "--device-memory is for --target=cuda and --target=%s", "opencl");
+    if (line->options.device_bytes && !tess_target_has_device(line->options.target)) {
+        char known[200];
+        return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
+    }
 
     bool wants_program = line->command != CMD_MACHINE && line->command != CMD_BORDERS;
     if (wants_program) {

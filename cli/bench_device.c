@@ -18,7 +18,7 @@ typedef struct Sets {
 
 bool bench_is_device(const CommandLine *line)
 {
-    return line->options.target == TESS_TARGET_CUDA || line->options.target == TESS_TARGET_OPENCL;
+    return tess_target_has_device(line->options.target);
 }
 
 static bool failed(const Session *s)

@@ -7,7 +7,7 @@ int cmd_machine(const CommandLine *line)
 {
     char *text = NULL, error[600] = "";
     const tess_target target = line->options.target;
-    const bool device = target == TESS_TARGET_CUDA || target == TESS_TARGET_OPENCL;
+    const bool device = tess_target_has_device(target);
     tess_status status =
         device ? tess_device_text(target, line->options.device, &text, error, sizeof error)
                : tess_machine_measure(NULL, &text);

@@ -47,6 +47,10 @@ typedef enum tess_target {
     TESS_TARGET_INTERP,
     TESS_TARGET_LOOPS /* interpreter of the loop language: slow, checks bounds and races */
 } tess_target;
+/* The name of a target, as the tool takes it; NULL: there is none of that number, from 0 on. */
+TESS_API const char *tess_target_name(tess_target t);
+/* Whether runs take place on a device, which has memory of its own. */
+TESS_API int tess_target_has_device(tess_target t);
 typedef enum tess_fp { TESS_FP_DEFAULT, TESS_FP_STRICT, TESS_FP_FAST } tess_fp;
 
 typedef struct tess_program tess_program;

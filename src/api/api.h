@@ -49,6 +49,7 @@ typedef struct GpuText {
     EmitModule module;
 } GpuText;
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
+typedef struct Backend Backend;       /* api/backend.h */
 
 /* One compilation of a program for one set of constants; the later stops are made when first wanted. Its lock is held meanwhile, and
  * not that of the program, so that no run waits while another variant is compiled. Who needs both locks takes the program's last. */
@@ -62,6 +63,7 @@ typedef VEC(PassTime) PassTimes;
 typedef struct Variant Variant;
 typedef struct General General; /* api/general.h */
 struct Variant {
+    const Backend *backend; /* of the program */
     Variant *next; /* guarded by the lock of the program, like its users and whether it is listed */
     int users;     /* runs in progress: a variant in use is not dropped */
     bool is_listed;
@@ -120,7 +122,8 @@ struct tess_program {
     Arena arena; /* signature, options, text */
     char *text, *name;
     size_t n_text;
-    tess_options options; /* deep copy in the arena */
+    tess_options options;   /* deep copy in the arena */
+    const Backend *backend; /* that they name; of `auto` the first */
     VEC(Input) inputs, outputs;
     IdMap input_map; /* name to number in `inputs` plus one */
     VEC(ProgramConstant) constants;
@@ -197,17 +200,12 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 bool tessi_pass_loops(Variant *v, Failure *f);
 /* The plan for small images and its loops, of variants planned for a GPU. */
 bool tessi_pass_small_loops(Variant *v, Failure *f);
-/* The loops as kernels; says so when the plan is for a CPU. */
-bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f);
-const char *tessi_pass_prelude(const EmitTarget *t);
-bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f);
-/* No kernels; else a failure, for those who print C. */
-bool tessi_pass_is_for_cpu(const Plan *plan, Failure *f);
 /* The naive plan, lowered. */
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
-/* Kernels for a build ahead of time: for the machine described in the options, for the device when the program is for one, else for a
- * GPU as there are many. The variant's own plan may be another. NULL with one sentence. */
-LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d, Failure *f);
+/* The same for a build ahead of time by a row: for the machine described in the options, for the program's own when that is of the same kind,
+ * else for a GPU as there are many. The variant's own plan may be another. NULL with one sentence. */
+LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
+                              Failure *f);
 
 /* Notes how long a pass took that began at `start` (tessi_clock_ms); times may be NULL. */
 void tessi_pass_note(PassTimes *times, Arena *a, const char *name, double start);
@@ -219,12 +217,10 @@ LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last
                                     Failure *f);
 /* The passes over loops at hand. */
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
-const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
-                         Arena *a);
 
 /* ---- variant.c */
 /* An empty one; NULL when there is no memory. */
-Variant *tessi_variant_new(void);
+Variant *tessi_variant_new(const Backend *b);
 void tessi_variant_free(Variant *v);
 /* The variant for the constants of `args` (NULL: those of the options), made if there is none yet. It is held against being dropped,
  * until it is released, and its lock is held. NULL with f filled, and the diagnostics (may be NULL) when the program text is at
@@ -264,29 +260,12 @@ bool tessi_result_shape(const tess_info *info, const Variant *v, uint32_t number
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f);
 
-/* ---- module.c: C text to a loaded function */
-void tessi_open_cache(
-    tess_program *p); /* the first call opens it; the lock of the program must be held */
-bool tessi_find_compiler(tess_program *p, Failure *f); /* takes that lock */
-/* Whether there is one that may work, which runs find out; the lock of the program must be held. */
-bool tessi_expect_compiler(tess_program *p);
+/* ---- module.c */
+/* The first call opens it; the lock of the program must be held. */
+void tessi_open_cache(tess_program *p);
 void tessi_forget_tools(tess_program *p);
-bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
-/* The same from the cache alone; false when it is not there. */
-bool tessi_variant_recall(tess_program *p, Variant *v);
-/* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
-bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
-                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
 
 /* ---- run.c: for those who run otherwise than by tess_run */
-tess_target tessi_target(tess_program *p); /* what auto means here */
-/* The variant for these arguments, with what the target needs, held until it is released; NULL with a->failure. On devices *context
- * says where it runs (else unused). */
-Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
-                               GpuContext **context);
-/* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in the workspace of `a`. */
-bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
-                     tess_args *a);
 /* Compares pixels bit by bit (any NaN equals any NaN), or within a tolerance relative to the largest of them, integers within one; false
  * with a sentence about the first difference. */
 bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,

@@ -62,8 +62,8 @@ void tess_args_free(tess_args *a)
     free(a->scalars);
     free(a->scalar_set);
     free(a->outputs);
-    free(a->workspace);
-    tessi_gpu_state_free(a->gpu);
+    if (a->program->backend->forget)
+        a->program->backend->forget(a);
     free(a);
 }
 
@@ -83,11 +83,9 @@ static bool find_input(tess_args *a, const char *name, bool image, uint32_t *ind
 }
 
 /* Every target reads memory of the host; devices also their own. */
-static bool reachable(tess_target target, int32_t device_type)
+static bool reachable(const Backend *b, int32_t memory)
 {
-    return device_type == kDLCPU || device_type == kDLCUDAHost
-           || (target == TESS_TARGET_CUDA && device_type == kDLCUDA)
-           || (target == TESS_TARGET_OPENCL && device_type == kDLOpenCL);
+    return tessi_is_host_memory(memory) || (b->device && memory == b->device->memory);
 }
 
 /* What is kept for a device fits what was bound, until something else is. */
@@ -98,7 +96,7 @@ static void note_change(tess_args *a)
 }
 
 /* Whether the memory layout of a tensor is one that a program can read: compact pixels, any stride between rows. */
-static bool check_layout(Failure *f, tess_target target, const tess_info *info, const DLTensor *t)
+static bool check_layout(Failure *f, const Backend *b, const tess_info *info, const DLTensor *t)
 {
     bool mixed = false;
     for (int c = 1; c < info->n_channels; c++)
@@ -115,7 +113,7 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
         pixel = info->n_channels;
     }
     char have_text[32], want_text[32];
-    if (!reachable(target, t->device.device_type))
+    if (!reachable(b, t->device.device_type))
         return tessi_failf(f, TESS_ERROR_DEVICE,
                            "image '%s' is in device memory that this program's target cannot use",
                            info->name);
@@ -148,9 +146,9 @@ static bool check_layout(Failure *f, tess_target target, const tess_info *info, 
                            info->name, (long long)t->shape[info->ndim], pixel);
     if (!t->data)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no data", info->name);
-    /* Buffers of OpenCL are no addresses, and begin at aligned ones. */
-    const uint64_t first =
-        t->byte_offset + (t->device.device_type == kDLOpenCL ? 0 : (uintptr_t)t->data);
+    const Backend *there = tessi_backend_of_memory(t->device.device_type);
+    const bool handle = there && !there->device->addresses;
+    const uint64_t first = t->byte_offset + (handle ? 0 : (uintptr_t)t->data);
     if (first % (want.bits / 8u))
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "image '%s' does not begin at a multiple of the %d bytes of its "
@@ -248,8 +246,7 @@ tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tens
         return TESS_ERROR_ARGUMENT;
     }
     if (!find_input(a, name, true, &i)
-        || !check_layout(&a->failure, a->program->options.target, &a->program->inputs.at[i].info,
-                         tensor))
+        || !check_layout(&a->failure, a->program->backend, &a->program->inputs.at[i].info, tensor))
         return (tess_status)a->failure.status;
     note_change(a);
     copy_tensor(&a->inputs[i], tensor);
@@ -306,7 +303,7 @@ tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor
     memset(b, 0, sizeof *b);
     if (!tensor) /* back to "allocated by the library" */
         return TESS_OK;
-    if (!check_layout(&a->failure, a->program->options.target, &a->program->outputs.at[output].info,
+    if (!check_layout(&a->failure, a->program->backend, &a->program->outputs.at[output].info,
                       tensor)
         || !check_apart(&a->failure, &a->program->outputs.at[output].info, tensor))
         return (tess_status)a->failure.status;

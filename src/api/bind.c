@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/backend.h"
 #include "loop/loop_layout.h"
 #include "rt/env.h"
 #include "rt/memory.h"
@@ -102,7 +102,8 @@ static void extent(const BoundImage *b, uintptr_t *begin, uintptr_t *end)
 
 static bool overlap(const BoundImage *a, const BoundImage *b)
 {
-    const bool handles = a->tensor.device.device_type == kDLOpenCL;
+    const Backend *there = tessi_backend_of_memory(a->tensor.device.device_type);
+    const bool handles = there && !there->device->addresses;
     if (a->tensor.device.device_type != b->tensor.device.device_type
         || (handles && a->tensor.data != b->tensor.data)) /* handles are no addresses */
         return false;

@@ -1,36 +1,57 @@
-/* tess_build: ahead of time, to text in C, CUDA C++ or OpenCL C with its header and self-test, or on to an object, a shared library or an
- * archive. */
+/* tess_build: ahead of time, to the text of a target with its header and self-test, or on to an object, a shared library or an archive. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "api/embedded.h"
+#include "api/backend.h"
 #include "base/rounding.h"
-#include "emit/emit.h"
-#include "rt/cc.h"
 #include "rt/file.h"
 
-typedef enum ProductKind { PRODUCT_C, PRODUCT_BINARY, PRODUCT_CUDA, PRODUCT_OPENCL } ProductKind;
+/* A file as somebody wants it. */
 typedef struct Product {
     const char *suffix;
-    ProductKind kind;
-    CcKind binary;
+    const Backend *backend;
+    bool is_binary; /* compiled by the row, to ... */
+    CcKind kind;
 } Product;
-static const Product products[] = {
-    { ".c", PRODUCT_C, CC_OBJECT },       { ".cu", PRODUCT_CUDA, CC_OBJECT },
-    { ".cl", PRODUCT_OPENCL, CC_OBJECT }, { ".o", PRODUCT_BINARY, CC_OBJECT },
-    { ".so", PRODUCT_BINARY, CC_SHARED }, { ".a", PRODUCT_BINARY, CC_ARCHIVE },
-};
 
-static const Product *product_of(const char *path, Failure *f)
+static const struct {
+    const char *suffix;
+    CcKind kind;
+} binaries[] = { { ".o", CC_OBJECT }, { ".so", CC_SHARED }, { ".a", CC_ARCHIVE } };
+enum { N_BINARIES = sizeof binaries / sizeof *binaries };
+
+/* ".c, .cu, .cl, .o, .so or .a" */
+static const char *suffixes(char *known, size_t size)
+{
+    size_t n = 0;
+    for (const Backend *const *b = tessi_backends; *b; b++)
+        if ((*b)->emit)
+            n += (size_t)snprintf(known + n, size - n, "%s%s", n ? ", " : "", (*b)->emit->suffix);
+    for (int i = 0; i < N_BINARIES; i++)
+        n += (size_t)snprintf(known + n, size - n, "%s%s", i + 1 < N_BINARIES ? ", " : " or ",
+                              binaries[i].suffix);
+    return known;
+}
+
+static bool product_of(const char *path, Product *product, Failure *f)
 {
     const char *suffix = tessi_path_suffix(path);
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (tessi_streq(products[i].suffix, suffix))
-            return &products[i];
-    tessi_failf(f, TESS_ERROR_ARGUMENT, "'%s': the name must end in .c, .cu, .cl, .o, .so or .a",
-                path);
-    return NULL;
+    char known[128];
+    for (const Backend *const *b = tessi_backends; *b; b++) {
+        if ((*b)->emit && tessi_streq((*b)->emit->suffix, suffix)) {
+            *product = (Product){ .suffix = suffix, .backend = *b };
+            return true;
+        }
+        for (int i = 0; (*b)->compile && i < N_BINARIES; i++) {
+            if (tessi_streq(binaries[i].suffix, suffix)) {
+                *product = (Product){ suffix, *b, true, binaries[i].kind };
+                return true;
+            }
+        }
+    }
+    return tessi_failf(f, TESS_ERROR_ARGUMENT, "'%s': the name must end in %s", path,
+                       suffixes(known, sizeof known));
 }
 
 /* blur.tess -> blur: the function is named after the file written. */
@@ -41,40 +62,32 @@ static const char *base_name(Arena *a, const char *path, const char *suffix)
     return tessi_strndup(a, name, strlen(name) - strlen(suffix));
 }
 
-/* C and kernels have headers of their own: one must not take the place of the other, which would no longer compile. `mark` is what a
- * header of this kind includes. */
-static const char *const header_mark[] = { [PRODUCT_C] = NULL,
-                                           [PRODUCT_BINARY] = NULL,
-                                           [PRODUCT_CUDA] = "cuda_runtime_api.h",
-                                           [PRODUCT_OPENCL] = "CL_TARGET_OPENCL_VERSION" };
-
-/* What made the header with this text: a product that has its like. */
-static ProductKind kind_of_header(const char *text)
+/* Headers of builds differ by language: one must not take the place of another, which would no longer compile. This is the row that printed
+ * the header with this text. */
+static const Backend *printer_of(const char *text)
 {
-    for (ProductKind k = PRODUCT_CUDA; k <= PRODUCT_OPENCL; k++)
-        if (strstr(text, header_mark[k]))
-            return k;
-    return PRODUCT_C;
+    const Backend *other = tessi_backends[0];
+    for (const Backend *const *b = tessi_backends; *b; b++)
+        if ((*b)->emit && (*b)->emit->header_mark && strstr(text, (*b)->emit->header_mark))
+            other = *b;
+    return other;
 }
 
 static bool check_header(const char *path, const char *header, Arena *a, Failure *f)
 {
     enum { LARGEST_HEADER = 1 << 20 };
-    static const char *const what[] = {
-        [PRODUCT_C] = "C", [PRODUCT_CUDA] = "CUDA", [PRODUCT_OPENCL] = "OpenCL"
-    };
     uint8_t *data;
     size_t n;
     if (!tessi_file_exists(path) || !tessi_file_read(path, LARGEST_HEADER, &data, &n, NULL))
         return true;
     const char *text = tessi_strndup(a, (const char *)data, n);
     free(data);
-    const ProductKind there = kind_of_header(text), wanted = kind_of_header(header);
+    const Backend *there = printer_of(text), *wanted = printer_of(header);
     return there == wanted || !strstr(text, "by Tessera.")
            || tessi_failf(f, TESS_ERROR_FILE,
                           "%s is the header of a build for %s, which one for %s would replace: "
                           "give it another name, or remove that",
-                          path, what[there], what[wanted]);
+                          path, there->emit->title, wanted->emit->title);
 }
 
 static bool write_product(tess_program *p, const char *path, const Product *product,
@@ -83,70 +96,30 @@ static bool write_product(tess_program *p, const char *path, const Product *prod
     PendingFile pending = { 0 };
     if (!tessi_file_prepare(header_path, header, strlen(header), &pending, f))
         return false;
-    bool ok;
-    if (product->kind != PRODUCT_BINARY) {
-        ok = tessi_file_write(path, text, strlen(text), f);
-    } else {
-        /* With the flags for this machine: what it lacks is slow here in any case. */
-        static const char *const flags[] = { "-DTESSERA_WITHOUT_FMA", NULL };
-        CcJob job = {
-            .tool = &p->tool, .c_text = text, .kind = product->binary, .flags = flags, .out = path
-        };
-        ok = tessi_find_compiler(p, f) && tessi_cc_compile(&job, f);
-    }
+    const bool ok = product->is_binary ? product->backend->compile(p, text, product->kind, path, f)
+                                       : tessi_file_write(path, text, strlen(text), f);
     if (ok)
         return tessi_file_commit(&pending, f);
     tessi_file_discard(&pending);
     return false;
 }
 
-/* C with OpenMP. The program shares everything but its name with the variant's. */
-static bool emit_c(tess_program *p, Variant *v, const char *name, tess_diags *d, Text *text,
-                   Text *header, Failure *f)
-{
-    if (!tessi_pass_plan(p, v, d, f) || !tessi_pass_is_for_cpu(v->plan, f)
-        || !tessi_pass_loops(v, f))
-        return false;
-    LoopProgram named = *v->loops;
-    named.name = name;
-    LoopProgram *reference = tessi_pass_reference(v, v->machine, &v->arena, f);
-    if (!reference)
-        return false;
-    EmitOptions options = { .prelude = tessi_embedded_prelude_c,
-                            .vector_prelude = tessi_embedded_prelude_c_vector,
-                            .vector_bytes = (uint32_t)v->machine->vector_bytes,
-                            .source_name = p->name,
-                            .reference = reference };
-    tessi_emit_c.print_file(&named, &tessi_emit_c, &options, text);
-    tessi_emit_c.print_header(&named, &tessi_emit_c, &options, header);
-    return true;
-}
-
-static bool emit_kernels(tess_program *p, Variant *v, const EmitTarget *t, const char *name,
-                         tess_diags *d, Text *text, Text *header, Failure *f)
-{
-    LoopProgram *kernels = tessi_pass_kernels_ahead(p, v, d, f);
-    LoopProgram *reference =
-        kernels ? tessi_pass_reference(v, tessi_machine_default(&v->arena), &v->arena, f) : NULL;
-    if (!reference)
-        return false;
-    kernels->name = name;
-    EmitOptions options = { .prelude = tessi_pass_prelude(t),
-                            .reference_prelude = tessi_embedded_prelude_c,
-                            .source_name = p->name,
-                            .reference = reference };
-    t->print_file(kernels, t, &options, text);
-    t->print_header(kernels, t, &options, header);
-    return true;
-}
-
-static bool emit(tess_program *p, Variant *v, ProductKind kind, const char *name, tess_diags *d,
+/* The program shares everything but its name with the row's loops. */
+static bool emit(tess_program *p, Variant *v, const Backend *b, const char *name, tess_diags *d,
                  Text *text, Text *header, Failure *f)
 {
-    if (kind == PRODUCT_CUDA || kind == PRODUCT_OPENCL)
-        return emit_kernels(p, v, kind == PRODUCT_CUDA ? &tessi_emit_cuda : &tessi_emit_opencl,
-                            name, d, text, header, f);
-    return emit_c(p, v, name, d, text, header, f);
+    const Machine *m = NULL;
+    const LoopProgram *loops = b->ahead(b, p, v, d, &m, f);
+    const LoopProgram *reference = loops ? tessi_pass_reference(v, m, &v->arena, f) : NULL;
+    if (!reference)
+        return false;
+    LoopProgram named = *loops;
+    named.name = name;
+    EmitOptions options = tessi_backend_options(p, b, m);
+    options.reference = reference;
+    b->emit->print_file(&named, b->emit, &options, text);
+    b->emit->print_header(&named, b->emit, &options, header);
+    return true;
 }
 
 /* The variant's lock is held. */
@@ -161,7 +134,7 @@ static bool build_variant(tess_program *p, Variant *v, const char *path, const P
     tessi_text_init(&text, &v->arena);
     tessi_text_init(&header, &v->arena);
     const char *name = base_name(&v->arena, path, product->suffix);
-    if (!emit(p, v, product->kind, name, d, &text, &header, f))
+    if (!emit(p, v, product->backend, name, d, &text, &header, f))
         return false;
     const char *header_path =
         tessi_sprintf(&v->arena, "%.*s.h", (int)(strlen(path) - strlen(product->suffix)), path);
@@ -172,9 +145,9 @@ static bool build_variant(tess_program *p, Variant *v, const char *path, const P
 
 static bool build(tess_program *p, const char *path, tess_diags **d, Failure *f)
 {
-    const Product *product = product_of(path, f);
-    Variant *v = product ? tessi_variant_for_passes(p, NULL, d, f) : NULL;
-    const bool ok = v && build_variant(p, v, path, product, *d, f);
+    Product product;
+    Variant *v = product_of(path, &product, f) ? tessi_variant_for_passes(p, NULL, d, f) : NULL;
+    const bool ok = v && build_variant(p, v, path, &product, *d, f);
     tessi_variant_leave(p, v);
     return ok;
 }

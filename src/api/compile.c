@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "analysis/passes.h"
-#include "api/api.h"
+#include "api/backend.h"
 #include "api/embedded.h"
-#include "api/gpu.h"
 #include "base/rounding.h"
 #include "rt/clock.h"
 #include "rt/file.h"
@@ -390,7 +389,8 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     tessi_options_copy(&p->arena, options, &p->options);
     if (has_suffix(p->name, ".idsl"))
         p->options.forma = 1;
-    tessi_gpu_open_early(p);
+    if (p->backend->open)
+        p->backend->open(p);
     bool keep;
     tess_status status = first_variant(p, v, &guard, diags, &keep);
     if (status == TESS_OK) {
@@ -413,6 +413,12 @@ static bool init_locks(tess_program *p)
     return p->has_lock;
 }
 
+static const Backend *backend_of(const tess_options *o)
+{
+    const bool says = o && o->struct_size >= offsetof(tess_options, target) + sizeof o->target;
+    return tessi_backend_of(says ? o->target : TESS_TARGET_AUTO);
+}
+
 static tess_status compile(const char *text, size_t n, const char *name,
                            const tess_options *options, tess_program **program, tess_diags **diags)
 {
@@ -420,13 +426,15 @@ static tess_status compile(const char *text, size_t n, const char *name,
         *program = NULL;
     if (diags)
         *diags = NULL;
-    if (!text || !program || (options && !options->struct_size))
+    const Backend *b = backend_of(options);
+    if (!text || !program || (options && !options->struct_size) || !b)
         return TESS_ERROR_ARGUMENT;
     tess_program *p = calloc(1, sizeof *p);
-    Variant *v = tessi_variant_new();
+    Variant *v = tessi_variant_new(b);
     tess_diags *d = tessi_diags_new();
     tess_status status = TESS_ERROR_MEMORY;
     if (p && v && d) {
+        p->backend = b;
         tessi_arena_init(&p->arena, NULL, NULL);
         if (init_locks(p))
             status = compile_into(p, v, text, n, name, options, &d);
@@ -462,9 +470,8 @@ void tess_program_free(tess_program *p)
         tessi_variant_free(v);
         v = next;
     }
-    tessi_module_close(&p->general_module);
-    free(p->general_text);
-    tessi_gpu_close_all(p);
+    if (p->backend && p->backend->close)
+        p->backend->close(p);
     tessi_forget_tools(p);
     if (p->has_lock) {
         mtx_destroy(&p->lock);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/backend.h"
 #include "api/convolve.h"
 #include "base/rounding.h"
 
@@ -91,7 +92,7 @@ static bool read_mask(Call *call, const DLTensor *t, Coefficients *m, ScalarType
     const char *base = (const char *)t->data + t->byte_offset;
     int64_t at[MAX_DIMS] = { 0 }, strides[MAX_DIMS], compact = 1;
     size_t bytes = tessi_type_info(type)->bytes;
-    if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
+    if (!tessi_is_host_memory(t->device.device_type))
         return tessi_failf(&call->failure, TESS_ERROR_ARGUMENT,
                            "masks lie in memory of the host, not of a device");
     m->type = type;

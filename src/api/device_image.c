@@ -9,7 +9,7 @@ static bool make(tess_program *p, DLDataType type, int ndim, const int64_t *shap
 {
     ScalarType ignored;
     size_t bytes = type.bits / 8u;
-    if (!tessi_is_gpu(p->options.target))
+    if (!p->backend->device)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "the program's target has no device memory");
     if (!shape || ndim < 1 || ndim > MAX_DIMS + 1 || !tessi_scalar_type(type, &ignored))
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
@@ -28,7 +28,7 @@ static bool make(tess_program *p, DLDataType type, int ndim, const int64_t *shap
     t->context = c;
     t->device_bytes = buffer.bytes;
     t->tensor.data = buffer.handle;
-    t->tensor.device.device_type = p->options.target == TESS_TARGET_CUDA ? kDLCUDA : kDLOpenCL;
+    t->tensor.device.device_type = p->backend->device->memory;
     t->tensor.device.device_id = tessi_device_info(c->device)->number;
     return true;
 }

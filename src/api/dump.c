@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "api/api.h"
+#include "api/backend.h"
 #include "base/rounding.h"
-#include "emit/emit.h"
 
-typedef enum Stop {
+typedef enum StopKind {
     STOP_AST,
     STOP_TYPES,
     STOP_GRAPH,
@@ -16,16 +15,36 @@ typedef enum Stop {
     STOP_PLAN,
     STOP_SMALL_PLAN, /* of GPUs: the plan for small images */
     STOP_LOOPS,
-    STOP_C,
-    STOP_HEADER,
-    STOP_CUDA,
-    STOP_OPENCL,
-    STOP_TIMES, /* of all passes to the text that is compiled */
-    N_STOPS
+    STOP_TEXT,   /* of a target, which is the name of the stop */
+    STOP_HEADER, /* of the first target */
+    STOP_TIMES,  /* of all passes to the text that is compiled */
+} StopKind;
+typedef struct Stop {
+    const char *name;
+    StopKind kind;
+    const Backend *backend; /* of texts */
 } Stop;
-static const char *const stop_names[N_STOPS] = { "ast",    "types",      "graph",  "analysis",
-                                                 "plan",   "small-plan", "loops",  "c",
-                                                 "header", "cuda",       "opencl", "times" };
+
+enum { MOST_STOPS = 24 };
+static const char *const first_stops[] = { "ast",  "types",      "graph", "analysis",
+                                           "plan", "small-plan", "loops" };
+
+/* All stops in the order of the compiler; how many there are. */
+static int list_stops(Stop *stops)
+{
+    int n = 0;
+    for (; n < (int)(sizeof first_stops / sizeof *first_stops); n++)
+        stops[n] = (Stop){ first_stops[n], (StopKind)n, NULL };
+    for (const Backend *const *b = tessi_backends; *b; b++) {
+        if (!(*b)->emit)
+            continue;
+        stops[n++] = (Stop){ (*b)->name, STOP_TEXT, *b };
+        if (b == tessi_backends)
+            stops[n++] = (Stop){ "header", STOP_HEADER, *b };
+    }
+    stops[n++] = (Stop){ "times", STOP_TIMES, NULL };
+    return n;
+}
 
 /* The pass in "loops:PASS"; NULL: the name has none. */
 static const char *pass_in(const char *name)
@@ -47,31 +66,33 @@ static bool find_pass(const char *name, Failure *f)
                           name, known);
 }
 
-static bool find_stop(const char *name, Stop *stop, Failure *f)
+/* "ast, types, ..., loops, loops:PASS, ..., times" */
+static const char *known_stops(const Stop *stops, int n, char *known, size_t size)
 {
-    if (pass_in(name)) {
-        *stop = STOP_LOOPS;
-        return find_pass(pass_in(name), f);
-    }
-    for (int i = 0; i < N_STOPS; i++) {
-        if (tessi_streq(stop_names[i], name)) {
-            *stop = (Stop)i;
-            return true;
-        }
-    }
-    const char *near = name ? tessi_nearest_word(name, stop_names, N_STOPS) : NULL;
-    return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                       "there is no stop '%s'%s%s%s; the stops are ast, types, graph, analysis, "
-                       "plan, small-plan, loops, loops:PASS, c, header, cuda, opencl, times",
-                       name ? name : "", near ? " (did you mean '" : "", near ? near : "",
-                       near ? "'?)" : "");
+    size_t used = 0;
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(known + used, size - used, "%s%s%s", i ? ", " : "", stops[i].name,
+                                 stops[i].kind == STOP_LOOPS ? ", loops:PASS" : "");
+    return known;
 }
 
-static void print_kernels(const tess_program *p, const Variant *v, const EmitTarget *t, Text *out)
+static bool find_stop(const char *name, Stop *stop, Failure *f)
 {
-    EmitModule module;
-    EmitOptions options = { .prelude = tessi_pass_prelude(t), .source_name = p->name };
-    t->print(v->loops, t, &options, out, &module);
+    Stop stops[MOST_STOPS];
+    const char *names[MOST_STOPS];
+    char known[256];
+    const int n = list_stops(stops);
+    for (int i = 0; i < n; i++) {
+        names[i] = stops[i].name;
+        if (tessi_streq(names[i], pass_in(name) ? "loops" : name)) {
+            *stop = stops[i];
+            return !pass_in(name) || find_pass(pass_in(name), f);
+        }
+    }
+    const char *near = name ? tessi_nearest_word(name, names, (uint32_t)n) : NULL;
+    return tessi_failf(f, TESS_ERROR_ARGUMENT, "there is no stop '%s'%s%s%s; the stops are %s",
+                       name ? name : "", near ? " (did you mean '" : "", near ? near : "",
+                       near ? "'?)" : "", known_stops(stops, n, known, sizeof known));
 }
 
 static void print_times(const Variant *v, Text *out)
@@ -93,22 +114,50 @@ static bool print_loops_after(const Variant *v, Arena *a, const char *pass, Text
     return loops != NULL;
 }
 
-/* Runs the passes that come before the stop, then prints it. */
-static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Text *out, Failure *f)
+/* The first row whose plans are for devices. */
+static const Backend *of_devices(void)
 {
-    if (stop >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
+    const Backend *const *b = tessi_backends;
+    while (!(*b)->device)
+        b++;
+    return *b;
+}
+
+/* Prints a program of loops, which are there. */
+static bool print_text(const tess_program *p, Variant *v, const Stop *stop, Text *out, Failure *f)
+{
+    const EmitOptions options = { .source_name = p->name };
+    const Backend *b = stop->backend;
+    Text ignored;
+    switch (stop->kind) {
+    case STOP_HEADER:
+        if (!tessi_backend_fits(b, v->plan, f))
+            return false;
+        b->emit->print_header(v->loops, b->emit, &options, out);
+        return true;
+    case STOP_TIMES:
+        tessi_text_init(&ignored, &v->arena);
+        if (!v->plan->gpu && !tessi_backends[0]->print(tessi_backends[0], p, v, &ignored, f))
+            return false;
+        print_times(v, out);
+        return true;
+    default: return b->print(b, p, v, out, f);
+    }
+}
+
+/* Runs the passes that come before the stop, then prints it. */
+static bool print_stop(tess_program *p, Variant *v, const Stop *stop, tess_diags *d, Text *out,
+                       Failure *f)
+{
+    if (stop->kind >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
         return false;
-    if (stop == STOP_SMALL_PLAN && !(tessi_pass_kernels(p, v, f) && tessi_pass_small_loops(v, f)))
+    if (stop->kind == STOP_SMALL_PLAN
+        && !(tessi_backend_fits(of_devices(), v->plan, f) && tessi_pass_loops(v, f)
+             && tessi_pass_small_loops(v, f)))
         return false;
-    if (stop >= STOP_LOOPS && !tessi_pass_loops(v, f))
+    if (stop->kind >= STOP_LOOPS && !tessi_pass_loops(v, f))
         return false;
-    if ((stop == STOP_CUDA || stop == STOP_OPENCL) && !tessi_pass_kernels(p, v, f))
-        return false;
-    if ((stop == STOP_C || stop == STOP_HEADER || (stop == STOP_TIMES && !v->plan->gpu))
-        && !tessi_pass_text(p, v, f))
-        return false;
-    EmitOptions options = { .source_name = p->name };
-    switch (stop) {
+    switch (stop->kind) {
     case STOP_AST: tessi_ast_print(v->ast, out); return true;
     case STOP_TYPES: tessi_typed_print(v->typed, out); return true;
     case STOP_GRAPH: tessi_graph_print(v->graph, out); return true;
@@ -116,21 +165,16 @@ static bool print_stop(tess_program *p, Variant *v, Stop stop, tess_diags *d, Te
     case STOP_PLAN: tessi_plan_print(v->plan, v->graph, out); return true;
     case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
-    case STOP_C: tessi_text_add(out, v->c_text); return true;
+    case STOP_TEXT:
     case STOP_HEADER:
-        tessi_emit_c.print_header(v->loops, &tessi_emit_c, &options, out);
-        return true;
-    case STOP_CUDA: print_kernels(p, v, &tessi_emit_cuda, out); return true;
-    case STOP_OPENCL: print_kernels(p, v, &tessi_emit_opencl, out); return true;
-    case STOP_TIMES: print_times(v, out); return true;
-    case N_STOPS: break;
+    case STOP_TIMES: break;
     }
-    return false;
+    return print_text(p, v, stop, out, f);
 }
 
 /* *text is the caller's to free. The variant's lock is held. */
-static bool dump_variant(tess_program *p, Variant *v, Stop stop, const char *pass, char **text,
-                         tess_diags *d, Failure *f)
+static bool dump_variant(tess_program *p, Variant *v, const Stop *stop, const char *pass,
+                         char **text, tess_diags *d, Failure *f)
 {
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
@@ -148,9 +192,9 @@ static bool dump_variant(tess_program *p, Variant *v, Stop stop, const char *pas
 static bool dump(tess_program *p, const tess_args *args, const char *stop_name, char **text,
                  tess_diags **d, Failure *f)
 {
-    Stop stop = N_STOPS;
+    Stop stop = { 0 };
     Variant *v = find_stop(stop_name, &stop, f) ? tessi_variant_for_passes(p, args, d, f) : NULL;
-    const bool ok = v && dump_variant(p, v, stop, pass_in(stop_name), text, *d, f);
+    const bool ok = v && dump_variant(p, v, &stop, pass_in(stop_name), text, *d, f);
     tessi_variant_leave(p, v);
     return ok;
 }

@@ -6,12 +6,32 @@
 #include <stdatomic.h>
 #include <threads.h>
 
-#include "api/api.h"
+#include "api/backend.h"
 #include "emit/emit.h"
 #include "rt/device.h"
 
-bool tessi_is_gpu(tess_target t);
-DeviceKind tessi_gpu_kind(tess_target t); /* of CUDA or OPENCL */
+/* ---- gpu_backend.c: the rows of targets with a device ---- */
+extern const char tessi_gpu_other_plan[];
+bool tessi_gpu_describe(tess_program *p, Text *out, Failure *f);
+void tessi_gpu_drop(Variant *v);
+void tessi_gpu_forget(tess_args *a);
+bool tessi_gpu_ready(Run *run);
+bool tessi_gpu_bind(const Run *run, Binding *b);
+bool tessi_gpu_time(tess_program *p, bool (*work)(void *user, Failure *f), void *user, double *ms,
+                    Failure *f);
+bool tessi_gpu_print_loops(const Backend *b, const tess_program *p, Variant *v, Text *out,
+                           Failure *f);
+LoopProgram *tessi_gpu_ahead(const Backend *b, tess_program *p, Variant *v, tess_diags *d,
+                             const Machine **reference, Failure *f);
+/* What they have in common, as members of a row. */
+#define GPU_BACKEND                                                                         \
+    .reference_prelude = tessi_embedded_prelude_c, .other_plan = tessi_gpu_other_plan,      \
+    .open = tessi_gpu_open_early, .close = tessi_gpu_close_all, .drop = tessi_gpu_drop,     \
+    .forget = tessi_gpu_forget, .describe = tessi_gpu_describe, .prepare = tessi_gpu_ready, \
+    .bind = tessi_gpu_bind, .launch = tessi_gpu_run, .can_repeat = tessi_gpu_can_repeat,    \
+    .repeat = tessi_gpu_repeat, .fetch = tessi_fetch_image, .own_powers = true,             \
+    .time = tessi_gpu_time, .tune = &tessi_tune_gpu, .print = tessi_gpu_print_loops,        \
+    .ahead = tessi_gpu_ahead
 
 /* ---- gpu_context.c ---- */
 /* An open device. The program holds it until it is freed, images made by the library until they are. */
@@ -108,7 +128,7 @@ typedef struct GpuImage {
 GpuImage tessi_gpu_image(const Image *image, const BoundImage *b);
 bool tessi_on_device(const DLTensor *t);
 /* Rows begin at multiples of 16 bytes, as the kernels will see them. */
-bool tessi_gpu_is_aligned(const GpuImage *im, DeviceKind kind);
+bool tessi_gpu_is_aligned(const GpuImage *im, bool addresses);
 /* First and one-past-last byte, counted from `base`. */
 void tessi_gpu_extent(const GpuImage *im, int64_t *begin, int64_t *end);
 /* The layout of an image on the device: rows start at multiples of 64 bytes. Returns its bytes. */
@@ -173,8 +193,7 @@ bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *
 /* What a run compiles before it begins. */
 bool tessi_gpu_compile(tess_program *p, Variant *v, tess_args *a, GpuContext *context,
                        Arena *arena);
-bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
-                   void *stream);
+bool tessi_gpu_run(const Run *run, const Binding *b);
 
 /* ---- time.c ---- */
 /* Milliseconds of `work` between two events of the default stream. */

@@ -102,12 +102,12 @@ static bool need_buffer(Device *d, DeviceBuffer *b, size_t bytes, Failure *f)
     return tessi_device_alloc(d, bytes, b, f);
 }
 
-/* Whether kernels can use an image of the caller where it is: OpenCL's buffers start where they start, or at aligned parts. */
+/* Whether kernels can use an image of the caller where it is: buffers that are no addresses start where they start, or at aligned parts. */
 static bool usable_in_place(const Device *d, const GpuImage *im)
 {
     if (!im->on_device)
         return false;
-    if (tessi_device_info(d)->kind == DEVICE_CUDA)
+    if (tessi_device_info(d)->addresses)
         return true;
     int64_t begin, end;
     tessi_gpu_extent(im, &begin, &end);

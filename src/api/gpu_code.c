@@ -11,12 +11,10 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
     GpuText *made = &v->gpu_text[form];
     if (made->text)
         return made->text;
-    const EmitTarget *t =
-        p->options.target == TESS_TARGET_CUDA ? &tessi_emit_cuda : &tessi_emit_opencl;
-    EmitOptions options = { .prelude = tessi_pass_prelude(t),
-                            .source_name = p->name,
-                            .wide_index = (form & GPU_WIDE) != 0,
-                            .aligned_rows = (form & GPU_ALIGNED) != 0 };
+    const EmitTarget *t = p->backend->emit;
+    EmitOptions options = tessi_backend_options(p, p->backend, NULL);
+    options.wide_index = (form & GPU_WIDE) != 0;
+    options.aligned_rows = (form & GPU_ALIGNED) != 0;
     Text text;
     tessi_text_init(&text, &v->arena);
     t->print(tessi_gpu_loops(v, form), t, &options, &text, &made->module);

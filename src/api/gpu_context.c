@@ -3,16 +3,6 @@
 
 #include <stdlib.h>
 
-bool tessi_is_gpu(tess_target t)
-{
-    return t == TESS_TARGET_CUDA || t == TESS_TARGET_OPENCL;
-}
-
-DeviceKind tessi_gpu_kind(tess_target t)
-{
-    return t == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL;
-}
-
 static int open_now(void *user)
 {
     GpuOpener *o = user;
@@ -23,12 +13,10 @@ static int open_now(void *user)
 
 void tessi_gpu_open_early(tess_program *p)
 {
-    if (!tessi_is_gpu(p->options.target))
-        return;
     GpuOpener *o = calloc(1, sizeof *o);
     if (!o)
         return; /* said when the device is wanted */
-    o->kind = tessi_gpu_kind(p->options.target);
+    o->kind = p->backend->device->kind;
     o->number = p->options.device;
     p->opener = o;
     tessi_thread_start(&o->thread, open_now, o);
@@ -124,15 +112,13 @@ static void *first_buffer(const tess_program *p, const tess_args *a)
 /* The context that a stream or a buffer (one of them is NULL) belongs to. */
 static GpuContext *owner(tess_program *p, void *stream, void *buffer, Failure *f)
 {
-    /* Most streams and tensors belong to the device's usual context, which is the program's own. */
-    if (p->options.target == TESS_TARGET_CUDA && !tessi_gpu_default_context(p, f))
+    if (p->backend->device->usual_context && !tessi_gpu_default_context(p, f))
         return NULL;
     for (GpuContext *c = p->contexts; c; c = c->next)
         if (tessi_device_owns(c->device, stream, buffer))
             return c;
     Device *device;
-    if (!tessi_device_open(tessi_gpu_kind(p->options.target), p->options.device, stream, buffer,
-                           &device, f))
+    if (!tessi_device_open(p->backend->device->kind, p->options.device, stream, buffer, &device, f))
         return NULL;
     return add_context(p, device, f);
 }

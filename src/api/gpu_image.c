@@ -3,7 +3,7 @@
 
 bool tessi_on_device(const DLTensor *t)
 {
-    return t->device.device_type == kDLCUDA || t->device.device_type == kDLOpenCL;
+    return tessi_backend_of_memory(t->device.device_type) != NULL;
 }
 
 GpuImage tessi_gpu_image(const Image *image, const BoundImage *b)
@@ -22,13 +22,12 @@ GpuImage tessi_gpu_image(const Image *image, const BoundImage *b)
     return im;
 }
 
-bool tessi_gpu_is_aligned(const GpuImage *im, DeviceKind kind)
+bool tessi_gpu_is_aligned(const GpuImage *im, bool addresses)
 {
     enum { VECTOR_BYTES = 16 };
     if (!im->on_device)
         return true; /* its copy will be */
-    /* Buffers of OpenCL are no addresses, and begin at aligned ones. */
-    uintptr_t first = im->offset + (kind == DEVICE_CUDA ? (uintptr_t)im->base : 0);
+    uintptr_t first = im->offset + (addresses ? (uintptr_t)im->base : 0);
     bool aligned = first % VECTOR_BYTES == 0;
     for (int d = 0; d + 1 < im->n_dims; d++)
         aligned = aligned && im->stride_bytes[d] % VECTOR_BYTES == 0;

@@ -91,7 +91,7 @@ static bool form_of(const tess_program *p, Variant *v, const GpuContext *c, cons
         form &= ~(unsigned)GPU_ALIGNED;
     const bool *moved = moved_images(v, form);
     for (uint32_t i = 0; i < v->graph->inputs.n + v->graph->outputs.n; i++)
-        if (moved[i] && !tessi_gpu_is_aligned(&call->images[i], device->kind))
+        if (moved[i] && !tessi_gpu_is_aligned(&call->images[i], device->addresses))
             form &= ~(unsigned)GPU_ALIGNED;
     *out = form;
     return true;
@@ -221,39 +221,35 @@ bool tessi_gpu_repeat(tess_args *a)
     return enqueue(a->gpu, a, a->gpu->stream);
 }
 
-bool tessi_gpu_run(tess_program *p, Variant *v, tess_args *a, GpuContext *context, Arena *arena,
-                   void *stream)
+bool tessi_gpu_run(const Run *run, const Binding *b)
 {
+    tess_program *p = run->p;
+    Variant *v = run->v;
+    tess_args *a = run->a;
     Failure *f = &a->failure;
-    Guard guard;
-    if (!GUARDED(&guard, arena))
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    Binding b;
-    if (!tessi_bind_for_device(p, v, a, arena, &b, f))
+    GpuCall call = { .params = b->params,
+                     .scalars = b->scalars,
+                     .images = list_images(p, v, a, run->arena) };
+    if (!check_contexts(v->graph, call.images, run->context, f))
         return false;
-    GpuCall call = { .params = b.params,
-                     .scalars = b.scalars,
-                     .images = list_images(p, v, a, arena) };
-    if (!check_contexts(v->graph, call.images, context, f))
-        return false;
-    const GpuCode *code = code_for(p, v, a, context, &call);
+    const GpuCode *code = code_for(p, v, a, run->context, &call);
     if (!code)
         return false;
-    call.params = tessi_gpu_params(v, code, call.params, arena);
+    call.params = tessi_gpu_params(v, code, call.params, run->arena);
     GpuState *s = state_for(p, a, v, code);
     if (!s)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    s->stream = stream;
+    s->stream = run->stream;
     const bool ready = tessi_gpu_prepare(s->slot, &call, f);
     s->fresh = ready && !(code->form & GPU_GENERAL); /* the next run may find better code */
     if (ready)
-        return enqueue(s, a, stream);
+        return enqueue(s, a, run->stream);
     if (f->status != TESS_ERROR_MEMORY)
         return false;
     tessi_gpu_state_free(s); /* with what it has of the memory that is short */
     a->gpu = NULL;
     const double start = tessi_clock_ms();
-    if (!tessi_gpu_run_strips(v, code, &call, stream, arena, &a->timing.strips, f))
+    if (!tessi_gpu_run_strips(v, code, &call, run->stream, run->arena, &a->timing.strips, f))
         return false;
     memset(f, 0, sizeof *f);
     a->timing.run_ms = tessi_clock_ms() - start;

@@ -147,12 +147,13 @@ static tess_status describe(const Device *d, char **text)
 tess_status tess_device_text(tess_target target, int device, char **text, char *error,
                              size_t error_size)
 {
-    if (!text || !tessi_is_gpu(target))
+    const Backend *b = tessi_backend_of(target);
+    if (!text || !b || !b->device)
         return TESS_ERROR_ARGUMENT;
     *text = NULL;
     Device *d;
     Failure f = { 0 };
-    if (!tessi_device_open(tessi_gpu_kind(target), device, NULL, NULL, &d, &f)) {
+    if (!tessi_device_open(b->device->kind, device, NULL, NULL, &d, &f)) {
         if (error && error_size)
             snprintf(error, error_size, "%s", f.text);
         return (tess_status)f.status;
@@ -164,7 +165,7 @@ tess_status tess_device_text(tess_target target, int device, char **text, char *
 
 tess_status tess_program_device(tess_program *p, tess_device_info *info)
 {
-    if (!p || !info || info->struct_size != sizeof *info || !tessi_is_gpu(p->options.target))
+    if (!p || !info || info->struct_size != sizeof *info || !p->backend->device)
         return TESS_ERROR_ARGUMENT;
     mtx_lock(&p->lock);
     memset(&p->failure, 0, sizeof p->failure);

@@ -1,8 +1,7 @@
 /* The generated C of a variant as a function in this process. */
 #include <string.h>
 
-#include "api/api.h"
-#include "emit/emit.h"
+#include "api/host.h"
 #include "rt/kernel.h"
 
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */

@@ -1,16 +1,13 @@
-/* From the graph to text: plan, loops, C. Each pass is followed by the verifier of what it made, so that a fault of ours is a
+/* From the graph to loops: plan, lowering, passes over loops. Each pass is followed by the verifier of what it made, so that a fault of ours is a
  * sentence that names the pass and never a wrong picture. */
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "api/api.h"
+#include "api/backend.h"
 #include "api/embedded.h"
-#include "api/gpu.h"
-#include "emit/emit.h"
 #include "graph/graph_walk.h"
 #include "loop/lower.h"
 #include "rt/clock.h"
-#include "rt/machine.h"
 
 static bool internal(Failure *f, const char *pass, const char *fault)
 {
@@ -25,26 +22,6 @@ static bool first_error(const tess_diags *d, Failure *f)
     return tessi_failf(f, TESS_ERROR_INTERNAL, "a reader failed without saying why");
 }
 
-/* This machine, or its device when the program is for one. */
-static bool describe_machine(tess_program *p, Text *out, Failure *f)
-{
-    const bool gpu = tessi_is_gpu(p->options.target);
-    const GpuContext *c = NULL;
-    mtx_lock(&p->lock);
-    if (gpu)
-        c = p->contexts ? p->contexts : tessi_gpu_default_context(p, f);
-    else
-        tessi_open_cache(p);
-    mtx_unlock(&p->lock);
-    if (!gpu) {
-        tessi_machine_detect(&p->cache, out);
-        return true;
-    }
-    if (c)
-        tessi_device_describe(tessi_device_info(c->device), out);
-    return c != NULL;
-}
-
 /* The machine to plan for: the one described in the options, else this one. NULL with diagnostics in `d` or the sentence in `f`. */
 static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
@@ -56,7 +33,7 @@ static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *
     }
     Text text;
     tessi_text_init(&text, &v->arena);
-    return describe_machine(p, &text, f)
+    return p->backend->describe(p, &text, f)
                ? tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n)
                : NULL;
 }
@@ -247,23 +224,10 @@ LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, 
     return tessi_pass_lower(a, v->graph, plan, m, f);
 }
 
-static bool check_is_gpu(const Plan *plan, Failure *f)
+LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
+                              Failure *f)
 {
-    return plan->gpu
-           || tessi_failf(f, TESS_ERROR_PROGRAM,
-                          "the plan is for a CPU, and kernels are for GPUs: name a machine whose "
-                          "description says `target = gpu`");
-}
-
-bool tessi_pass_kernels(const tess_program *p, Variant *v, Failure *f)
-{
-    (void)p;
-    return check_is_gpu(v->plan, f) && tessi_pass_loops(v, f);
-}
-
-LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d, Failure *f)
-{
-    const bool any = !p->options.machine && !tessi_is_gpu(p->options.target);
+    const bool any = !p->options.machine && !p->backend->device;
     Machine *m = any ? tessi_machine_read(&v->arena, &d->diags, tessi_embedded_generic_gpu,
                                           strlen(tessi_embedded_generic_gpu))
                      : machine_of(p, v, d, f);
@@ -273,48 +237,7 @@ LoopProgram *tessi_pass_kernels_ahead(tess_program *p, Variant *v, tess_diags *d
         return NULL;
     }
     const Plan *plan = plan_for(p, v, m, d, f);
-    if (!plan || !check_is_gpu(plan, f))
+    if (!plan || !tessi_backend_fits(b, plan, f))
         return NULL;
     return tessi_pass_lower(&v->arena, v->graph, plan, m, f);
-}
-
-const char *tessi_pass_prelude(const EmitTarget *t)
-{
-    return t == &tessi_emit_cuda     ? tessi_embedded_prelude_cuda
-           : t == &tessi_emit_opencl ? tessi_embedded_prelude_opencl
-                                     : tessi_embedded_prelude_c;
-}
-
-const char *tessi_pass_c(const tess_program *p, const Machine *m, const LoopProgram *loops,
-                         Arena *a)
-{
-    EmitOptions options = { .prelude = tessi_embedded_prelude_c,
-                            .vector_prelude = tessi_embedded_prelude_c_vector,
-                            .vector_bytes = (uint32_t)m->vector_bytes,
-                            .source_name = p->name };
-    Text text;
-    EmitModule none;
-    tessi_text_init(&text, a);
-    tessi_emit_c.print(loops, &tessi_emit_c, &options, &text, &none);
-    return tessi_text_str(&text);
-}
-
-bool tessi_pass_is_for_cpu(const Plan *plan, Failure *f)
-{
-    return !plan->gpu
-           || tessi_failf(f, TESS_ERROR_PROGRAM,
-                          "the plan is for a GPU, and C is for CPUs: name a target that is cuda or "
-                          "opencl, or a plan and a machine of a CPU");
-}
-
-bool tessi_pass_text(const tess_program *p, Variant *v, Failure *f)
-{
-    if (!tessi_pass_is_for_cpu(v->plan, f))
-        return false;
-    const double start = tessi_clock_ms();
-    if (v->c_text)
-        return true;
-    v->c_text = tessi_pass_c(p, v->machine, v->loops, &v->arena);
-    tessi_pass_note(&v->times, &v->arena, "print", start);
-    return true;
 }

@@ -3,180 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "api/general.h"
-#include "api/gpu.h"
+#include "api/backend.h"
 #include "base/rounding.h"
-#include "emit/emit.h"
 #include "interp/graph_interp.h"
-#include "interp/loop_interp.h"
 #include "rt/clock.h"
-#include "rt/memory.h"
 
-/* OpenMP's runtime ends the process when it cannot start as many threads as it is told to. */
-enum { MOST_THREADS = 256 };
-enum { ENTRY_NEEDS_MEMORY = 3 }; /* emit/emit.h */
+/* ---- For the rows ---------------------------------------------------------------------------------------------------- */
 
-/* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
-static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
+bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, Failure *f))
 {
-    int64_t unit = tessi_type_info(image->channels.at[0].type)->bytes;
-    VEC_FOREACH (const Channel, c, &image->channels)
-        if (c->type != image->channels.at[0].type)
-            unit = 1;
-    for (int d = 0; d < image->n_dims; d++)
-        strides[d] = (ptrdiff_t)(in->stride_bytes[d] / unit);
-}
-
-/* A workspace of so many bytes; what the old one held does not matter. */
-static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
-{
-    free(a->workspace);
-    a->workspace = bytes < PTRDIFF_MAX ? tessi_memory_new((size_t)bytes) : NULL;
-    a->workspace_bytes = a->workspace ? bytes : 0;
-    return a->workspace != NULL;
-}
-
-/* Points of all results in a run with these size parameters. */
-static double points_of(const Graph *g, const int64_t *params)
-{
-    double points = 0;
-    VEC_FOREACH (const Image, image, &g->outputs) {
-        double n = 1;
-        int64_t size;
-        for (int d = 0; d < image->n_dims; d++)
-            n *= tessi_size_eval(g, image->size[d], params, &size) ? (double)size : 0;
-        points += n;
-    }
-    return points;
-}
-
-/* Asks the model once what a point costs; the variant's lock is held. */
-static void estimate_point(const tess_program *p, Variant *v, const tess_args *a)
-{
-    const Graph *g = v->graph;
-    Failure ignored;
-    Guard guard;
-    if (v->point_seconds > 0 || !GUARDED(&guard, &v->arena))
-        return;
-    int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, g->params.n);
-    if (!tessi_bind_sizes(p, v, a, &v->arena, params, &ignored))
-        return;
-    const double points = points_of(g, params);
-    const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
-    v->point_seconds = points > 0 ? e.seconds * (double)v->machine->cores / points : 0;
-}
-
-/* One thread where it would be done before others have been woken; else what the options say. */
-static int threads_for(const tess_program *p, const Variant *v, const tess_args *a,
-                       const Binding *b)
-{
-    const double STARTS = 3; /* of a parallel loop: what it costs to share little */
-    const double seconds = a->point_seconds * points_of(v->graph, b->params);
-    const bool little = seconds > 0 && seconds < STARTS * v->machine->thread_start_us * 1e-6;
-    return little ? 1 : p->options.threads;
-}
-
-typedef struct EntryCall {
-    ModuleEntry entry;
-    void *const *images;
-    const ptrdiff_t *strides, *params;
-    const void *scalars;
-    int threads;
-    tess_args *a;
-} EntryCall;
-
-/* In a workspace that is large enough; ENTRY_NEEDS_MEMORY when there is none. */
-static int call_entry(void *user)
-{
-    const EntryCall *c = user;
-    tess_args *a = c->a;
-    ptrdiff_t bytes = a->workspace_bytes;
-    int status =
-        c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, &bytes);
-    if (status == ENTRY_NEEDS_MEMORY && grow_workspace(a, bytes))
-        status = c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace,
-                          &bytes);
-    return status;
-}
-
-/* A thread that went through a fork would wait for helpers that OpenMP had given it before: a fresh one gets helpers of its own. */
-static int call_where_it_can(EntryCall *c)
-{
-    RtThread thread;
-    if (c->threads == 1 || !tessi_thread_came_by_fork(&c->a->origin))
-        return call_entry(c);
-    if (tessi_thread_start(&thread, call_entry, c))
-        return tessi_thread_join(&thread);
-    c->threads = 1;
-    return call_entry(c);
-}
-
-bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
-                     tess_args *a)
-{
-    Failure *f = &a->failure;
-    uint32_t n = g->inputs.n + g->outputs.n;
-    void **images = ARENA_NEW_ARRAY(arena, void *, n);
-    ptrdiff_t *strides = ARENA_NEW_ARRAY(arena, ptrdiff_t, (size_t)n * EMIT_STRIDES);
-    ptrdiff_t *params = ARENA_NEW_ARRAY(arena, ptrdiff_t, g->params.n + a->n_more_params);
-    for (uint32_t i = 0; i < n; i++) {
-        bool is_input = i < g->inputs.n;
-        const Image *image = is_input ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
-        const InterpImage *bound = is_input ? &b->inputs[i] : &b->outputs[i - g->inputs.n];
-        images[i] = bound->data;
-        entry_strides(image, bound, strides + (size_t)i * EMIT_STRIDES);
-    }
-    for (uint32_t i = 0; i < g->params.n; i++)
-        params[i] = (ptrdiff_t)b->params[i];
-    for (uint32_t i = 0; i < a->n_more_params; i++)
-        params[g->params.n + i] = (ptrdiff_t)a->more_params[i];
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    EntryCall call = { entry, images, strides, params, b->scalars, threads, a };
-    switch (call_where_it_can(&call)) {
-    case 0: return true;
-    case ENTRY_NEEDS_MEMORY:
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
-    default:
-        return tessi_failf(f, TESS_ERROR_INTERNAL,
-                           "internal error in the generated code: it refused the sizes");
-    }
-}
-
-/* What auto means here: the C compiler when there is one. Should that fail, the run fails, and says why: the interpreter would take
- * thousands of times as long. */
-tess_target tessi_target(tess_program *p)
-{
-    if (p->options.target != TESS_TARGET_AUTO)
-        return p->options.target;
-    mtx_lock(&p->lock);
-    tessi_expect_compiler(p);
-    const bool lacks = p->lacks_compiler;
-    mtx_unlock(&p->lock);
-    return lacks ? TESS_TARGET_INTERP : TESS_TARGET_C;
-}
-
-static const char *target_name(tess_target t)
-{
-    switch (t) {
-    case TESS_TARGET_C: return "c";
-    case TESS_TARGET_CUDA: return "cuda";
-    case TESS_TARGET_OPENCL: return "opencl";
-    case TESS_TARGET_LOOPS: return "loops";
-    default: return "interp";
-    }
-}
-
-/* Makes of the variant what the target needs. Its lock is held. */
-static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing *timing,
-                    Failure *f)
-{
-    if (!tessi_is_gpu(target) && p->options.device != 0)
-        return tessi_failf(f, TESS_ERROR_DEVICE,
-                           "there is no device %d for this target; the CPU is device 0",
-                           p->options.device);
-    if (target == TESS_TARGET_INTERP)
-        return true;
+    Variant *v = run->v;
+    Failure *f = &run->a->failure;
+    tess_timing *timing = &run->a->timing;
     tess_diags *d = tessi_diags_new();
     if (!d)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -184,19 +22,14 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
     bool ok = false;
     if (GUARDED(&guard, &v->arena)) {
         tessi_guard_arena(&guard, &d->arena);
-        double start = tessi_clock_ms();
-        bool had_loops = v->loops != NULL;
-        ok = tessi_pass_plan(p, v, d, f)
-             && (tessi_is_gpu(target) ? tessi_pass_kernels(p, v, f) : tessi_pass_loops(v, f));
+        const Backend *b = run->backend;
+        const double start = tessi_clock_ms();
+        const bool had_loops = v->loops != NULL;
+        ok = tessi_pass_plan(run->p, v, d, f) && (!b->emit || tessi_backend_fits(b, v->plan, f))
+             && tessi_pass_loops(v, f);
         if (!had_loops)
             v->front_ms += tessi_clock_ms() - start;
-        if (ok && target == TESS_TARGET_C) {
-            bool had_module = v->entry != NULL;
-            start = tessi_clock_ms();
-            ok = tessi_pass_text(p, v, f) && tessi_general_load(p, v, f);
-            if (ok && !had_module)
-                v->compile_ms = tessi_clock_ms() - start;
-        }
+        ok = ok && (!load || load(run->p, v, f));
     } else {
         ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     }
@@ -207,77 +40,36 @@ static bool prepare(tess_program *p, Variant *v, tess_target target, tess_timing
     return ok;
 }
 
-static bool execute(const tess_program *p, const Variant *v, tess_args *a, tess_target target,
-                    Arena *arena)
-{
-    Failure *f = &a->failure;
-    Guard guard;
-    if (!GUARDED(&guard, arena))
-        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    Binding b;
-    if (!tessi_bind(p, v, target == TESS_TARGET_INTERP ? NULL : v->loops, a, arena, &b, f))
-        return false;
-    InterpArgs interp = { b.params, b.scalars, b.inputs, b.outputs, 0, NULL, arena };
-    double start = tessi_clock_ms();
-    bool ok = target == TESS_TARGET_C
-                  ? tessi_run_entry(v->graph, a->entry, &b, threads_for(p, v, a, &b), arena, a)
-              : target == TESS_TARGET_LOOPS ? tessi_interpret_loops(v->loops, &interp, f)
-                                            : tessi_interpret_graph(v->meaning, &interp, f);
-    a->timing.run_ms = tessi_clock_ms() - start;
-    return ok;
-}
-
-static bool check_arguments(const tess_program *p, const Variant *v, tess_args *a, Arena *arena)
+static bool check_arguments(const Run *run, Arena *arena)
 {
     Guard guard;
-    return GUARDED(&guard, arena) ? tessi_bind_check(p, v, a, arena, &a->failure)
-                                  : tessi_failf(&a->failure, TESS_ERROR_MEMORY, "out of memory");
+    return GUARDED(&guard, arena)
+               ? tessi_bind_check(run->p, run->v, run->a, arena, &run->a->failure)
+               : tessi_failf(&run->a->failure, TESS_ERROR_MEMORY, "out of memory");
 }
 
-/* Before the C compiler is set to work: whether the arguments fit. */
-static bool arguments_fit(const tess_program *p, const Variant *v, tess_args *a)
+bool tessi_run_fits(const Run *run)
 {
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    bool ok = check_arguments(p, v, a, &arena);
+    const bool ok = check_arguments(run, &arena);
     tessi_arena_dispose(&arena);
     return ok;
 }
 
-/* Its device, of runs on one. */
-static bool find_context(tess_program *p, tess_args *a, void *stream, GpuContext **context)
+bool tessi_run_on_host(const Run *run)
 {
-    mtx_lock(&p->lock);
-    *context = tessi_gpu_context(p, a, stream, &a->failure);
-    mtx_unlock(&p->lock);
-    return *context;
+    const int device = run->p->options.device;
+    return device == 0
+           || tessi_failf(&run->a->failure, TESS_ERROR_DEVICE,
+                          "there is no device %d for this target; the CPU is device 0", device);
 }
 
-/* What the run needs of the variant, which is locked. */
-static bool make_ready(tess_program *p, Variant *v, tess_args *a, tess_target target, void *stream,
-                       GpuContext **context)
+Variant *tessi_run_acquire(Run *run)
 {
-    const bool compiles =
-        (target == TESS_TARGET_C && !v->entry) || (tessi_is_gpu(target) && !v->code);
-    if ((compiles && !arguments_fit(p, v, a))
-        || (tessi_is_gpu(target) && !find_context(p, a, stream, context))
-        || !prepare(p, v, target, &a->timing, &a->failure))
-        return false;
-    if (target == TESS_TARGET_C) {
-        tessi_general_take(v, a);
-        estimate_point(p, v, a);
-        a->point_seconds = v->point_seconds;
-    }
-    return true;
-}
-
-/* The variant for these arguments, held against being dropped until released; on devices also where it runs. */
-Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target, void *stream,
-                               GpuContext **context)
-{
-    Variant *v = tessi_variant_enter(p, a, NULL, &a->failure);
-    if (v && !make_ready(p, v, a, target, stream, context)) {
-        tessi_variant_leave(p, v);
+    Variant *v = run->v = tessi_variant_enter(run->p, run->a, NULL, &run->a->failure);
+    if (v && !run->backend->prepare(run)) {
+        tessi_variant_leave(run->p, v);
         return NULL;
     }
     if (v)
@@ -285,9 +77,33 @@ Variant *tessi_variant_acquire(tess_program *p, tess_args *a, tess_target target
     return v;
 }
 
+bool tessi_run_variant(const Run *run)
+{
+    Guard guard;
+    Binding binding;
+    if (!GUARDED(&guard, run->arena))
+        return tessi_failf(&run->a->failure, TESS_ERROR_MEMORY, "out of memory");
+    return run->backend->bind(run, &binding) && run->backend->launch(run, &binding);
+}
+
+/* ---- tess_run -------------------------------------------------------------------------------------------------------- */
+
 static tess_status begin(const tess_program *p, tess_args *a)
 {
     return p && a && tessi_args_begin(p, a) ? TESS_OK : TESS_ERROR_ARGUMENT;
+}
+
+static bool run_new(const Backend *b, tess_program *p, tess_args *a, void *stream)
+{
+    Arena arena;
+    Run run = { .backend = b, .p = p, .a = a, .stream = stream, .arena = &arena };
+    if (!tessi_run_acquire(&run))
+        return false;
+    tessi_arena_init(&arena, NULL, NULL);
+    const bool ok = tessi_run_variant(&run);
+    tessi_arena_dispose(&arena);
+    tessi_variant_release(p, run.v);
+    return ok;
 }
 
 static tess_status run(tess_program *p, tess_args *a, void *stream)
@@ -296,22 +112,10 @@ static tess_status run(tess_program *p, tess_args *a, void *stream)
         return TESS_ERROR_ARGUMENT;
     memset(&a->timing, 0, sizeof a->timing);
     a->has_results = false;
-    tess_target target = tessi_target(p);
-    a->timing.target = target_name(target);
-    if (tessi_gpu_can_repeat(a, stream)) {
-        a->has_results = tessi_gpu_repeat(a);
-        return a->has_results ? TESS_OK : (tess_status)a->failure.status;
-    }
-    GpuContext *context = NULL;
-    Variant *v = tessi_variant_acquire(p, a, target, stream, &context);
-    if (!v)
-        return (tess_status)a->failure.status;
-    Arena arena;
-    tessi_arena_init(&arena, NULL, NULL);
-    a->has_results = context ? tessi_gpu_run(p, v, a, context, &arena, stream)
-                             : execute(p, v, a, target, &arena);
-    tessi_arena_dispose(&arena);
-    tessi_variant_release(p, v);
+    const Backend *b = tessi_backend(p);
+    a->timing.target = b->name;
+    a->has_results =
+        b->can_repeat && b->can_repeat(a, stream) ? b->repeat(a) : run_new(b, p, a, stream);
     return a->has_results ? TESS_OK : (tess_status)a->failure.status;
 }
 
@@ -395,17 +199,20 @@ bool tessi_same_image(const Image *image, const InterpImage *have, const InterpI
     return true;
 }
 
-/* Images in device memory come to the host for the comparison. */
+/* Images come to the host for the comparison, from wherever they are. */
 static bool fetch_images(tess_program *p, const Variant *v, const tess_args *a, Binding *b,
                          void **memory, Failure *f)
 {
     const Graph *g = v->graph;
+    const Backend *backend = p->backend;
+    if (!backend->fetch)
+        return true;
     for (uint32_t i = 0; i < g->inputs.n; i++)
-        if (!tessi_fetch_image(p, &g->inputs.at[i], tessi_bound_input(p, a, g->inputs.at[i].name),
-                               &b->inputs[i], memory++, f))
+        if (!backend->fetch(p, &g->inputs.at[i], tessi_bound_input(p, a, g->inputs.at[i].name),
+                            &b->inputs[i], memory++, f))
             return false;
     for (uint32_t i = 0; i < g->outputs.n; i++)
-        if (!tessi_fetch_image(p, &g->outputs.at[i], &a->outputs[i], &b->outputs[i], memory++, f))
+        if (!backend->fetch(p, &g->outputs.at[i], &a->outputs[i], &b->outputs[i], memory++, f))
             return false;
     return true;
 }
@@ -452,6 +259,7 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     Binding b;
     const Graph *g = v->graph;
+    const Backend *backend = tessi_backend(p);
     if (!tessi_bind(p, v, NULL, a, arena, &b, f)
         || !fetch_images(p, v, a, &b, memory + g->outputs.n, f))
         return false;
@@ -462,14 +270,11 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
                           .scalars = b.scalars,
                           .inputs = b.inputs,
                           .outputs = again,
-                          .transform =
-                              tessi_streq(a->timing.target, target_name(TESS_TARGET_INTERP))
-                                  ? NULL
-                                  : transforms_of(v, arena),
+                          .transform = backend->as_written ? NULL : transforms_of(v, arena),
                           .arena = arena };
     if (!tessi_interpret_graph(interp.transform ? v->graph : v->meaning, &interp, f))
         return false;
-    const double tolerance = tessi_is_gpu(tessi_target(p)) ? near_tolerance(g) : 0;
+    const double tolerance = backend->own_powers ? near_tolerance(g) : 0;
     for (uint32_t o = 0; o < g->outputs.n; o++)
         if (!tessi_same_image(&g->outputs.at[o], &b.outputs[o], &again[o], tolerance, f))
             return false;
@@ -484,11 +289,10 @@ static tess_status verify_results(tess_program *p, tess_args *a)
         tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "there are no results to verify: run first");
         return TESS_ERROR_ARGUMENT;
     }
-    tess_timing kept = a->timing;
-    Variant *v = tessi_variant_acquire(p, a, TESS_TARGET_INTERP, NULL, NULL);
-    a->timing = kept;
+    Variant *v = tessi_variant_enter(p, a, NULL, &a->failure);
     if (!v)
         return (tess_status)a->failure.status;
+    mtx_unlock(&v->lock);
     const uint32_t n_memory = p->inputs.n + 2 * p->outputs.n;
     void **memory = calloc(n_memory + 1, sizeof *memory);
     Arena arena;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/gpu.h"
-#include "rt/clock.h"
 
 static bool run_in_turn(tess_program *p, tess_args *const *args, size_t n, int runs, Failure *f)
 {
@@ -43,54 +42,21 @@ static bool do_runs(void *user, Failure *f)
     return run_in_turn(r->p, r->args, r->n, r->runs, f);
 }
 
-static GpuContext *own_context(tess_program *p, Failure *f)
-{
-    mtx_lock(&p->lock);
-    GpuContext *c = tessi_gpu_default_context(p, f);
-    mtx_unlock(&p->lock);
-    return c;
-}
-
 tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, int runs, double *ms)
 {
     if (!p || !args || !n || runs < 1 || !ms)
         return TESS_ERROR_ARGUMENT;
     Failure f = { 0 };
-    bool ok;
     double all = 0;
-    if (tessi_is_gpu(p->options.target)) {
-        GpuContext *c = own_context(p, &f);
-        Runs work = { p, args, n, runs };
-        ok = c && tessi_time_on_device(c->device, do_runs, &work, &all, &f);
-    } else {
-        const double start = tessi_clock_ms();
-        ok = run_in_turn(p, args, n, runs, &f);
-        all = tessi_clock_ms() - start;
-    }
+    Runs work = { p, args, n, runs };
+    const bool ok = p->backend->time(p, do_runs, &work, &all, &f);
     *ms = all / runs;
     tessi_program_failure(p, &f);
     return ok ? TESS_OK : (tess_status)f.status;
 }
 
 /* ---- The plain copy -------------------------------------------------------------------------------------------------------- */
-/* 16 bytes a thread: what a kernel can reach, where the driver's own copy is slower. */
-static const char copy_cuda[] = "extern \"C\" __global__ void __launch_bounds__(256) "
-                                "tess_copy(const uint4 *__restrict__ from,\n"
-                                "                                                              "
-                                "uint4 *__restrict__ to, unsigned n)\n"
-                                "{\n"
-                                "    const unsigned i = blockIdx.x * 256u + threadIdx.x;\n"
-                                "    if (i < n)\n"
-                                "        to[i] = from[i];\n"
-                                "}\n";
-static const char copy_opencl[] =
-    "kernel void tess_copy(global const uint4 *restrict from, global uint4 *restrict to, uint n)\n"
-    "{\n"
-    "    const uint i = (uint)get_global_id(0);\n"
-    "    if (i < n)\n"
-    "        to[i] = from[i];\n"
-    "}\n";
-
+/* By a kernel, 16 bytes a thread: what can be reached where the driver's own copy is slower. */
 enum { COPY_THREADS = 256, COPY_BYTES = 16, MOST_PAIRS = 64, REPEATS = 5 };
 
 typedef struct Copier {
@@ -158,8 +124,7 @@ static bool record_copies(Copier *c, Failure *f)
 
 static bool best_copy(Copier *c, tess_program *p, double *ms, Failure *f)
 {
-    DeviceBuild job = { .text = p->options.target == TESS_TARGET_CUDA ? copy_cuda : copy_opencl,
-                        .cache = &p->cache };
+    DeviceBuild job = { .text = p->backend->device->copy_text, .cache = &p->cache };
     const bool built = tessi_device_build(c->d, &job, &c->module, f);
     free(job.log);
     if (!built || !tessi_device_kernel(c->d, c->module, "tess_copy", &c->kernel, f))
@@ -196,9 +161,17 @@ static void dispose_copier(Copier *c)
     tessi_device_module_free(c->d, c->module);
 }
 
+static GpuContext *own_context(tess_program *p, Failure *f)
+{
+    mtx_lock(&p->lock);
+    GpuContext *c = tessi_gpu_default_context(p, f);
+    mtx_unlock(&p->lock);
+    return c;
+}
+
 tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int runs, double *ms)
 {
-    if (!p || bytes < 1 || !n_pairs || runs < 1 || !ms || !tessi_is_gpu(p->options.target))
+    if (!p || bytes < 1 || !n_pairs || runs < 1 || !ms || !p->backend->device)
         return TESS_ERROR_ARGUMENT;
     Failure f = { 0 };
     GpuContext *context = own_context(p, &f);

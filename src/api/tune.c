@@ -1,5 +1,6 @@
 /* tess_tune: measures the chosen plan and plans near it, follows the better ones, and writes what was measured into the best one's
  * reasons. Candidates are compiled in small batches, since that is what takes long; each is timed alone. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -353,6 +354,24 @@ void tess_tuning_init(tess_tuning *t)
     t->struct_size = sizeof *t;
 }
 
+/* "c, cuda and opencl" */
+static const char *measurable(char *known, size_t size)
+{
+    const char *last = NULL;
+    known[0] = '\0';
+    for (const Backend *const *b = tessi_backends; *b; b++) {
+        if (!(*b)->tune)
+            continue;
+        const size_t n = strlen(known);
+        if (last)
+            snprintf(known + n, size - n, "%s%s", n ? ", " : "", last);
+        last = (*b)->name;
+    }
+    const size_t n = strlen(known);
+    snprintf(known + n, size - n, "%s%s", n ? " and " : "", last ? last : "");
+    return known;
+}
+
 static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning, Rounding callers)
 {
     if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning || !tessi_args_begin(p, a))
@@ -361,17 +380,19 @@ static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning
     tuning->measured = tuning->complete = 0;
     tuning->chosen_ms = tuning->best_ms = 0;
     a->has_results = false;
-    const tess_target target = tessi_target(p);
-    if (target != TESS_TARGET_C && !tessi_is_gpu(target)) {
+    const Backend *b = tessi_backend(p);
+    if (!b->tune) {
+        char known[128];
         tessi_failf(&a->failure, TESS_ERROR_UNSUPPORTED,
-                    "only plans for the targets c, cuda and opencl can be measured");
+                    "only plans for the targets %s can be measured",
+                    measurable(known, sizeof known));
         return TESS_ERROR_UNSUPPORTED;
     }
-    Tuner t = { .p = p, .a = a, .t = tuning, .callers = callers };
-    t.lane = target == TESS_TARGET_C ? &tessi_tune_c : &tessi_tune_gpu;
+    Tuner t = { .p = p, .a = a, .t = tuning, .callers = callers, .lane = b->tune };
+    t.run = (Run){ .backend = b, .p = p, .a = a };
     double seconds = tuning->seconds > 0 ? tuning->seconds : usual_seconds;
     t.end_ms = tessi_clock_ms() + seconds * 1e3;
-    Variant *v = tessi_variant_acquire(p, a, target, NULL, &t.context);
+    Variant *v = tessi_run_acquire(&t.run);
     if (!v)
         return (tess_status)a->failure.status;
     t.v = v;

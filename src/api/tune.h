@@ -34,7 +34,7 @@ typedef struct Candidate {
 } Candidate;
 
 /* How candidates are compiled and measured. */
-typedef struct TuneLane {
+struct TuneLane {
     uint32_t at_once; /* candidates compiled together, at most */
     /* Whatever the first candidate needs: sets the plan that a run would use. */
     bool (*open)(Tuner *t, Plan **chosen);
@@ -47,8 +47,7 @@ typedef struct TuneLane {
     bool (*run)(Tuner *t, Candidate *c, InterpImage *results);
     bool (*sample)(Tuner *t, Candidate *c, double *ms);
     void (*drop)(Tuner *t, Candidate *c); /* what is made of the plan */
-} TuneLane;
-extern const TuneLane tessi_tune_c, tessi_tune_gpu;
+};
 
 struct Tuner {
     tess_program *p;
@@ -56,8 +55,8 @@ struct Tuner {
     tess_args *a;
     tess_tuning *t;
     Rounding callers;
+    Run run; /* of the plan that the planner chose */
     const TuneLane *lane;
-    GpuContext *context; /* of kernels */
     Arena arena;
     Binding binding;
     InterpImage *expected, *results; /* of the chosen plan, and of the candidate in hand */

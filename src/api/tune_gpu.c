@@ -26,7 +26,7 @@ static bool open_lane(Tuner *t, Plan **chosen)
         return false;
     bool small = false;
     mtx_lock(&t->v->lock);
-    const bool ok = tessi_gpu_is_small_run(t->p, t->v, t->a, t->context, &t->arena, &small, f);
+    const bool ok = tessi_gpu_is_small_run(t->p, t->v, t->a, t->run.context, &t->arena, &small, f);
     mtx_unlock(&t->v->lock);
     *chosen = small ? t->v->small_plan : t->v->plan;
     return ok;
@@ -39,8 +39,10 @@ static bool make(Tuner *t, Candidate *c)
     Guard guard;
     Failure *f = &c->failure;
     Variant *v = c->variant = calloc(1, sizeof *v);
-    if (v)
+    if (v) {
         tessi_arena_init(&v->arena, NULL, NULL);
+        v->backend = t->v->backend;
+    }
     if (!v || tess_args_copy(t->a, &c->args) != TESS_OK)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     if (!GUARDED(&guard, &v->arena))
@@ -60,7 +62,13 @@ static bool prepare(Tuner *t, Candidate *c)
 {
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    const bool ok = tessi_gpu_run(t->p, c->variant, c->args, t->context, &arena, NULL);
+    const Run first = { .backend = t->run.backend,
+                        .p = t->p,
+                        .v = c->variant,
+                        .a = c->args,
+                        .context = t->run.context,
+                        .arena = &arena };
+    const bool ok = tessi_run_variant(&first);
     tessi_arena_dispose(&arena);
     if (!ok)
         c->failure = c->args->failure;
@@ -74,7 +82,8 @@ static void compile(Candidate *c)
 {
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    c->compiled = tessi_gpu_compile(c->tuner->p, c->variant, c->args, c->tuner->context, &arena);
+    c->compiled =
+        tessi_gpu_compile(c->tuner->p, c->variant, c->args, c->tuner->run.context, &arena);
     tessi_arena_dispose(&arena);
     if (!c->compiled)
         c->failure = c->args->failure;
@@ -147,7 +156,7 @@ static bool launch(void *user, Failure *f)
 
 static bool sample(Tuner *t, Candidate *c, double *ms)
 {
-    Device *d = t->context->device;
+    Device *d = t->run.context->device;
     Failure *f = &t->a->failure;
     if (!c->launches) {
         c->launches = 2; /* the first may have to be recorded */

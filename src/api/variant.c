@@ -2,17 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "api/general.h"
-#include "api/gpu.h"
+#include "api/backend.h"
 
 enum { MOST_VARIANTS = 64 }; /* a caller that sweeps a constant must not fill the memory */
 
-Variant *tessi_variant_new(void)
+Variant *tessi_variant_new(const Backend *b)
 {
     Variant *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;
+    v->backend = b;
     tessi_arena_init(&v->arena, NULL, NULL);
     v->has_lock = mtx_init(&v->lock, mtx_plain) == thrd_success;
     if (v->has_lock)
@@ -27,10 +26,8 @@ void tessi_variant_free(Variant *v)
         return;
     if (v->has_lock)
         mtx_destroy(&v->lock);
-    tessi_general_forget(v);
-    tessi_gpu_general_forget(v);
-    tessi_gpu_code_free(v->code);
-    tessi_module_close(&v->module);
+    if (v->backend->drop)
+        v->backend->drop(v);
     tessi_arena_dispose(&v->arena);
     free(v);
 }
@@ -164,7 +161,7 @@ static Variant *take_oldest_beyond_limit(tess_program *p)
 static Variant *list_new(tess_program *p, const tess_args *args, Variant **dropped)
 {
     Guard guard;
-    Variant *v = tessi_variant_new();
+    Variant *v = tessi_variant_new(p->backend);
     if (!v || !GUARDED(&guard, &v->arena)) {
         tessi_variant_free(v);
         return NULL;

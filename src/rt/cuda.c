@@ -450,6 +450,7 @@ static void fill_info(CudaDevice *d)
         info->grid_size[k] = attribute(d, ATTRIBUTE_GRID_X + k);
     }
     info->align_bytes = 1;
+    info->addresses = true;
 }
 
 /* The context that a stream or buffer of the caller belongs to, and its device. */

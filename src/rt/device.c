@@ -6,17 +6,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+static const struct {
+    const char *name;
+    bool (*open)(int number, DeviceStream stream, void *buffer, Device **device, Failure *f);
+} drivers[] = {
+#define DRIVER(id, file, name, isa) { name, tessi_##file##_open },
+#include "rt/drivers.def"
+#undef DRIVER
+};
+
 const char *tessi_device_kind_name(DeviceKind kind)
 {
-    return kind == DEVICE_CUDA ? "CUDA" : "OpenCL";
+    return drivers[kind].name;
 }
 
 bool tessi_device_open(DeviceKind kind, int number, DeviceStream stream, void *buffer,
                        Device **device, Failure *f)
 {
     *device = NULL;
-    return kind == DEVICE_CUDA ? tessi_cuda_open(number, stream, buffer, device, f)
-                               : tessi_opencl_open(number, stream, buffer, device, f);
+    return drivers[kind].open(number, stream, buffer, device, f);
 }
 
 void tessi_device_close(Device *d)

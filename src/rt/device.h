@@ -11,7 +11,11 @@
 #include "base/base.h"
 #include "rt/cache.h"
 
-typedef enum DeviceKind { DEVICE_CUDA, DEVICE_OPENCL } DeviceKind;
+typedef enum DeviceKind {
+#define DRIVER(id, file, name, isa) DEVICE_##id,
+#include "rt/drivers.def"
+#undef DRIVER
+} DeviceKind;
 
 typedef struct DeviceInfo {
     DeviceKind kind;
@@ -20,6 +24,7 @@ typedef struct DeviceInfo {
     char driver[96];    /* name and version, for reports and cache keys */
     char arch[32];      /* CUDA: "sm_90"; OpenCL: the version of its C, "1.2" */
     bool is_cpu;        /* an OpenCL device that is the processor itself */
+    bool addresses;     /* handles of buffers are addresses, which may be any */
     bool has_graphs;    /* several launches can be recorded and replayed as one */
     bool shares_memory; /* with the host */
     bool pair_choices;  /* of two integers of 16 bits minima and maxima are one instruction */

@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 
+static const char *const isa_before[] = {
+#define DRIVER(id, file, name, isa) isa,
+#include "rt/drivers.def"
+#undef DRIVER
+};
+
 static int64_t as_int(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
@@ -16,7 +22,7 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     tessi_machine_text(out, "name", info->name, "a device");
     tessi_text_add(out, "target = gpu\n");
     char isa[sizeof info->arch + 8];
-    snprintf(isa, sizeof isa, "%s%s", info->kind == DEVICE_OPENCL ? "opencl-" : "", info->arch);
+    snprintf(isa, sizeof isa, "%s%s", isa_before[info->kind], info->arch);
     tessi_machine_text(out, "isa", isa, "");
     tessi_machine_int(out, "cores", info->compute_units, 1, 65536);
     tessi_machine_int(out, "l2_bytes", as_int(info->cache_bytes), 1, most_bytes);

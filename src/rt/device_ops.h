@@ -49,7 +49,11 @@ struct DeviceKernel {
     DeviceKernelInfo info;
 };
 
-bool tessi_cuda_open(int number, DeviceStream stream, void *buffer, Device **device, Failure *f);
-bool tessi_opencl_open(int number, DeviceStream stream, void *buffer, Device **device, Failure *f);
+/* How each opens a device. */
+#define DRIVER(id, file, name, isa)                                                          \
+    bool tessi_##file##_open(int number, DeviceStream stream, void *buffer, Device **device, \
+                             Failure *f);
+#include "rt/drivers.def"
+#undef DRIVER
 
 #endif

@@ -364,6 +364,30 @@ static void test_wrong_calls(void **state)
     tess_program_free(p);
 }
 
+/* Each has a name of its own and a number; there is nothing between the last and any other number. */
+static void test_targets(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (const char *name; (name = tess_target_name((tess_target)n)); n++)
+        for (int i = 0; i < n; i++)
+            assert_string_not_equal(name, tess_target_name((tess_target)i));
+    assert_int_equal(n, TESS_TARGET_LOOPS + 1);
+    assert_string_equal(tess_target_name(TESS_TARGET_AUTO), "auto");
+    assert_string_equal(tess_target_name(TESS_TARGET_OPENCL), "opencl");
+    assert_true(tess_target_has_device(TESS_TARGET_CUDA));
+    assert_false(tess_target_has_device(TESS_TARGET_AUTO));
+    assert_false(tess_target_has_device(TESS_TARGET_INTERP));
+    assert_false(tess_target_has_device((tess_target)n));
+    tess_options o;
+    tess_options_init(&o);
+    o.target = (tess_target)n;
+    tess_program *p;
+    assert_int_equal(tess_compile(scale_text, strlen(scale_text), "x", &o, &p, NULL),
+                     TESS_ERROR_ARGUMENT);
+    assert_null(p);
+}
+
 /* ---- Surroundings ---- */
 
 typedef struct Told {
@@ -451,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_constants_compile_again),
         cmocka_unit_test(test_mask_of_open_size),
         cmocka_unit_test(test_wrong_calls),
+        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_auto_says_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,19 @@ def check_opencl():
             problems.append(f"{path.relative_to(ROOT)}: macros with any number of arguments are no OpenCL C")
 
 
+def check_targets():
+    """What the targets are is known by their rows alone: everything else asks a row, and no `if` names a language."""
+    rows = sources("src/emit/target_*.c", "src/api/backend_*.c", "src/rt/cuda*.[ch]", "src/rt/opencl*.[ch]", "src/api/embedded.h")
+    names = re.compile(r"cuda|opencl|TESS_TARGET_(?!AUTO)[A-Z]|tessi_(emit|backend)_(c|interp|loops)\b|kDLCUDA|kDLOpenCL", re.I)
+    comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+    for path in sources("src/*/*.[ch]", "cli/*.[ch]"):
+        code = comment.sub(lambda match: re.sub(r"[^\n]", "", match.group()), path.read_text()).splitlines()
+        named = [number for number, line in enumerate(code, 1) if names.search(re.sub(r"\btess_target_\w+", "", line))]
+        if path in rows and not named:
+            problems.append(f"{path.relative_to(ROOT)}: the row of a target that names none; is it still one?")
+        problems.extend(f"{path.relative_to(ROOT)}:{number}: only rows name a target; ask the row" for number in named if path not in rows)
+
+
 def check_decisions():
     """Each has a number of its own, in its name and its first line."""
     seen = {}
@@ -131,6 +144,7 @@ check_lengths()
 check_headers_alone()
 check_symbols()
 check_opencl()
+check_targets()
 check_decisions()
 check_format()
 print("\n".join(problems) or "the layers, names, headers and formatting are in order")

@@ -1,0 +1,284 @@
+/* The row of C: programs as code that the machine's C compiler makes, on its processors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/embedded.h"
+#include "api/general.h"
+#include "api/host.h"
+#include "api/tune.h"
+#include "rt/clock.h"
+#include "rt/memory.h"
+
+/* ---- Text ------------------------------------------------------------------------------------------------------------------ */
+
+const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
+                         Arena *a)
+{
+    const EmitTarget *t = tessi_backend_c.emit;
+    const EmitOptions options = tessi_backend_options(p, &tessi_backend_c, m);
+    Text text;
+    EmitModule none;
+    tessi_text_init(&text, a);
+    t->print(loops, t, &options, &text, &none);
+    return tessi_text_str(&text);
+}
+
+bool tessi_c_variant_text(const tess_program *p, Variant *v, Failure *f)
+{
+    if (!tessi_backend_fits(&tessi_backend_c, v->plan, f))
+        return false;
+    const double start = tessi_clock_ms();
+    if (v->c_text)
+        return true;
+    v->c_text = tessi_c_text(p, v->machine, v->loops, &v->arena);
+    tessi_pass_note(&v->times, &v->arena, "print", start);
+    return true;
+}
+
+static bool print(const Backend *b, const tess_program *p, Variant *v, Text *out, Failure *f)
+{
+    (void)b;
+    if (!tessi_c_variant_text(p, v, f))
+        return false;
+    tessi_text_add(out, v->c_text);
+    return true;
+}
+
+/* ---- Builds ---------------------------------------------------------------------------------------------------------------- */
+
+static LoopProgram *ahead(const Backend *b, tess_program *p, Variant *v, tess_diags *d,
+                          const Machine **reference, Failure *f)
+{
+    if (!tessi_pass_plan(p, v, d, f) || !tessi_backend_fits(b, v->plan, f)
+        || !tessi_pass_loops(v, f))
+        return NULL;
+    *reference = v->machine;
+    return v->loops;
+}
+
+static bool compile(tess_program *p, const char *text, CcKind kind, const char *path, Failure *f)
+{
+    /* With the flags for this machine: what it lacks is slow here in any case. */
+    static const char *const flags[] = { "-DTESSERA_WITHOUT_FMA", NULL };
+    CcJob job = { .tool = &p->tool, .c_text = text, .kind = kind, .flags = flags, .out = path };
+    return tessi_find_compiler(p, f) && tessi_cc_compile(&job, f);
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------------------------------ */
+
+/* OpenMP's runtime ends the process when it cannot start as many threads as it is told to. */
+enum { MOST_THREADS = 256 };
+enum { ENTRY_NEEDS_MEMORY = 3 }; /* emit/emit.h */
+
+/* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
+static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
+{
+    int64_t unit = tessi_type_info(image->channels.at[0].type)->bytes;
+    VEC_FOREACH (const Channel, c, &image->channels)
+        if (c->type != image->channels.at[0].type)
+            unit = 1;
+    for (int d = 0; d < image->n_dims; d++)
+        strides[d] = (ptrdiff_t)(in->stride_bytes[d] / unit);
+}
+
+/* A workspace of so many bytes; what the old one held does not matter. */
+static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
+{
+    free(a->workspace);
+    a->workspace = bytes < PTRDIFF_MAX ? tessi_memory_new((size_t)bytes) : NULL;
+    a->workspace_bytes = a->workspace ? bytes : 0;
+    return a->workspace != NULL;
+}
+
+/* Points of all results in a run with these size parameters. */
+static double points_of(const Graph *g, const int64_t *params)
+{
+    double points = 0;
+    VEC_FOREACH (const Image, image, &g->outputs) {
+        double n = 1;
+        int64_t size;
+        for (int d = 0; d < image->n_dims; d++)
+            n *= tessi_size_eval(g, image->size[d], params, &size) ? (double)size : 0;
+        points += n;
+    }
+    return points;
+}
+
+/* Asks the model once what a point costs; the variant's lock is held. */
+static void estimate_point(const tess_program *p, Variant *v, const tess_args *a)
+{
+    const Graph *g = v->graph;
+    Failure ignored;
+    Guard guard;
+    if (v->point_seconds > 0 || !GUARDED(&guard, &v->arena))
+        return;
+    int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, g->params.n);
+    if (!tessi_bind_sizes(p, v, a, &v->arena, params, &ignored))
+        return;
+    const double points = points_of(g, params);
+    const PlanEstimate e = tessi_plan_estimate(v->plan, g, v->analysis, v->machine, params);
+    v->point_seconds = points > 0 ? e.seconds * (double)v->machine->cores / points : 0;
+}
+
+/* One thread where it would be done before others have been woken; else what the options say. */
+static int threads_for(const tess_program *p, const Variant *v, const tess_args *a,
+                       const Binding *b)
+{
+    const double STARTS = 3; /* of a parallel loop: what it costs to share little */
+    const double seconds = a->point_seconds * points_of(v->graph, b->params);
+    const bool little = seconds > 0 && seconds < STARTS * v->machine->thread_start_us * 1e-6;
+    return little ? 1 : p->options.threads;
+}
+
+typedef struct EntryCall {
+    ModuleEntry entry;
+    void *const *images;
+    const ptrdiff_t *strides, *params;
+    const void *scalars;
+    int threads;
+    tess_args *a;
+} EntryCall;
+
+/* In a workspace that is large enough; ENTRY_NEEDS_MEMORY when there is none. */
+static int call_entry(void *user)
+{
+    const EntryCall *c = user;
+    tess_args *a = c->a;
+    ptrdiff_t bytes = a->workspace_bytes;
+    int status =
+        c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, &bytes);
+    if (status == ENTRY_NEEDS_MEMORY && grow_workspace(a, bytes))
+        status = c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace,
+                          &bytes);
+    return status;
+}
+
+/* A thread that went through a fork would wait for helpers that OpenMP had given it before: a fresh one gets helpers of its own. */
+static int call_where_it_can(EntryCall *c)
+{
+    RtThread thread;
+    if (c->threads == 1 || !tessi_thread_came_by_fork(&c->a->origin))
+        return call_entry(c);
+    if (tessi_thread_start(&thread, call_entry, c))
+        return tessi_thread_join(&thread);
+    c->threads = 1;
+    return call_entry(c);
+}
+
+bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
+                     tess_args *a)
+{
+    Failure *f = &a->failure;
+    uint32_t n = g->inputs.n + g->outputs.n;
+    void **images = ARENA_NEW_ARRAY(arena, void *, n);
+    ptrdiff_t *strides = ARENA_NEW_ARRAY(arena, ptrdiff_t, (size_t)n * EMIT_STRIDES);
+    ptrdiff_t *params = ARENA_NEW_ARRAY(arena, ptrdiff_t, g->params.n + a->n_more_params);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_input = i < g->inputs.n;
+        const Image *image = is_input ? &g->inputs.at[i] : &g->outputs.at[i - g->inputs.n];
+        const InterpImage *bound = is_input ? &b->inputs[i] : &b->outputs[i - g->inputs.n];
+        images[i] = bound->data;
+        entry_strides(image, bound, strides + (size_t)i * EMIT_STRIDES);
+    }
+    for (uint32_t i = 0; i < g->params.n; i++)
+        params[i] = (ptrdiff_t)b->params[i];
+    for (uint32_t i = 0; i < a->n_more_params; i++)
+        params[g->params.n + i] = (ptrdiff_t)a->more_params[i];
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    EntryCall call = { entry, images, strides, params, b->scalars, threads, a };
+    switch (call_where_it_can(&call)) {
+    case 0: return true;
+    case ENTRY_NEEDS_MEMORY:
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory for the intermediate images");
+    default:
+        return tessi_failf(f, TESS_ERROR_INTERNAL,
+                           "internal error in the generated code: it refused the sizes");
+    }
+}
+
+static bool load(tess_program *p, Variant *v, Failure *f)
+{
+    const bool had_module = v->entry != NULL;
+    const double start = tessi_clock_ms();
+    const bool ok = tessi_c_variant_text(p, v, f) && tessi_general_load(p, v, f);
+    if (ok && !had_module)
+        v->compile_ms = tessi_clock_ms() - start;
+    return ok;
+}
+
+static bool prepare(Run *run)
+{
+    if ((!run->v->entry && !tessi_run_fits(run)) || !tessi_run_on_host(run)
+        || !tessi_run_passes(run, load))
+        return false;
+    tessi_general_take(run->v, run->a);
+    estimate_point(run->p, run->v, run->a);
+    run->a->point_seconds = run->v->point_seconds;
+    return true;
+}
+
+static bool bind(const Run *run, Binding *b)
+{
+    return tessi_bind(run->p, run->v, run->v->loops, run->a, run->arena, b, &run->a->failure);
+}
+
+static bool launch(const Run *run, const Binding *b)
+{
+    const double start = tessi_clock_ms();
+    const bool ok = tessi_run_entry(run->v->graph, run->a->entry, b,
+                                    threads_for(run->p, run->v, run->a, b), run->arena, run->a);
+    run->a->timing.run_ms = tessi_clock_ms() - start;
+    return ok;
+}
+
+/* ---- The row --------------------------------------------------------------------------------------------------------------- */
+
+/* Where there is a compiler that fails, runs fail and say why: an interpreter would take thousands of times as long. */
+static bool can_run(tess_program *p)
+{
+    mtx_lock(&p->lock);
+    tessi_expect_compiler(p);
+    const bool lacks = p->lacks_compiler;
+    mtx_unlock(&p->lock);
+    return !lacks;
+}
+
+static void close_program(tess_program *p)
+{
+    tessi_module_close(&p->general_module);
+    free(p->general_text);
+}
+
+static void drop(Variant *v)
+{
+    tessi_general_forget(v);
+    tessi_module_close(&v->module);
+}
+
+static void forget(tess_args *a)
+{
+    free(a->workspace);
+}
+
+const Backend tessi_backend_c = {
+    .target = TESS_TARGET_C,
+    .name = "c",
+    .emit = &tessi_emit_c,
+    .prelude = tessi_embedded_prelude_c,
+    .vector_prelude = tessi_embedded_prelude_c_vector,
+    .other_plan = "the plan is for a GPU, and C is for CPUs: name a target that is cuda or opencl, "
+                  "or a plan and a machine of a CPU",
+    .can_run = can_run,
+    .close = close_program,
+    .drop = drop,
+    .forget = forget,
+    .describe = tessi_host_describe,
+    .prepare = prepare,
+    .bind = bind,
+    .launch = launch,
+    .time = tessi_host_time,
+    .tune = &tessi_tune_c,
+    .print = print,
+    .ahead = ahead,
+    .compile = compile,
+};

@@ -1,0 +1,28 @@
+/* Programs as code in this process: what the row of C (backend_c.c) is made of. */
+#ifndef TESSERA_API_HOST_H
+#define TESSERA_API_HOST_H
+
+#include "api/backend.h"
+
+/* ---- module.c: C text to a loaded function */
+bool tessi_find_compiler(tess_program *p, Failure *f); /* takes the lock of the program */
+/* Whether there is one that may work, which runs find out; the lock of the program must be held. */
+bool tessi_expect_compiler(tess_program *p);
+bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
+/* The same from the cache alone; false when it is not there. */
+bool tessi_variant_recall(tess_program *p, Variant *v);
+/* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
+bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
+                     RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
+
+/* ---- backend_c.c */
+/* Loops as text; the variant's as its text. */
+const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
+                         Arena *a);
+bool tessi_c_variant_text(const tess_program *p, Variant *v, Failure *f);
+/* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in
+ * the workspace of `a`. */
+bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
+                     tess_args *a);
+
+#endif
