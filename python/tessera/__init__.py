@@ -21,7 +21,7 @@ _HOMES = {
     "_stencil": ["stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil", "Lazy"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = []
+_SUBMODULES = ["ndimage"]
 __all__ = [*_HOME, *_SUBMODULES, "__version__"]
 
 

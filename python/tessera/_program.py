@@ -99,7 +99,7 @@ def _open_nvrtc():
 
 
 def compile(program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None, machine=None,
-            constants=None, cc=None, cache=None, library=None):
+            constants=None, cc=None, cache=None, library=None, quiet=False):
     """Compiles a program.
 
     Parameters
@@ -126,6 +126,8 @@ def compile(program, *, target="auto", border=None, fp="default", plan=None, thr
         A description of the machine, a C compiler, the folder of compiled programs ('' for none), the folder of `use` files.
     constants : dict, optional
         Values of parameters and const inputs that are needed while compiling.
+    quiet : bool
+        Whether not to warn of what the compiler warns of.
 
     Returns
     -------
@@ -158,6 +160,8 @@ def compile(program, *, target="auto", border=None, fp="default", plan=None, thr
                    dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc, cache=cache, library=library)
     made = Program.__new__(Program)
     made._open(text, options)
+    if made.diagnostics and not quiet:
+        warnings.warn(made.diagnostics.rstrip("\n"), _errors.ProgramWarning, stacklevel=_arrays._outside())
     return made
 
 
@@ -187,8 +191,6 @@ class Program:
         self._images = tuple(i[0] for i in inputs if i[1] in ("image", "mask"))
         self._numbers = frozenset(i[0] for i in inputs if i[1] in ("scalar", "parameter"))
         self._n_out = len(self._core.outputs)
-        if self._core.diagnostics_text:
-            warnings.warn(self._core.diagnostics_text.rstrip("\n"), _errors.ProgramWarning, stacklevel=_arrays._outside())
 
     def __reduce__(self):
         return _compile_again, (self._text, self._options)

@@ -1,0 +1,187 @@
+"""tessera.ndimage beside scipy.ndimage: the same results to the last bit, the same types, and the same errors."""
+import inspect
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import ndimage as scipy_ndimage
+
+import tessera
+import tessera.ndimage as ours
+from tessera.ndimage import _engine
+
+MODES = ["reflect", "mirror", "nearest", "wrap", "constant", "grid-wrap"]
+TYPES = ["uint8", "int16", "float32", "float64", "bool"]
+SHAPES = [(7,), (6, 9), (3, 5, 4)]
+
+
+def image_of(rng, dtype, shape):
+    if dtype == "bool":
+        return rng.random(shape) > 0.5
+    return (rng.random(shape) * 250 - (0 if dtype[0] == "u" else 100)).astype(dtype)
+
+
+def same(name, *args, near=0, **named):
+    """Both give the same, or raise the same kind of error."""
+    try:
+        want = getattr(scipy_ndimage, name)(*args, **named)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            getattr(ours, name)(*args, **named)
+        return
+    have = getattr(ours, name)(*args, **named)
+    assert have.dtype == want.dtype and have.shape == want.shape, name
+    if near:
+        assert np.allclose(have, want, rtol=near, atol=near * 250), (name, named)
+    else:
+        assert np.array_equal(have, want, equal_nan=have.dtype.kind in "fc"), (name, named, have, want)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_filters(rng, dtype, mode):
+    for shape in SHAPES:
+        x = image_of(rng, dtype, shape)
+        n = x.ndim
+        weights = rng.random((4,) * n) - 0.3
+        same("gaussian_filter", x, 1.1, mode=mode, cval=3.7)
+        same("gaussian_filter", x, 0.8, order=1, mode=mode)
+        same("gaussian_filter1d", x, 1.5, axis=0, order=2, mode=mode, truncate=2)
+        same("uniform_filter", x, 4, mode=mode, near=1e-6 if dtype[0] == "f" else 0)
+        same("uniform_filter1d", x, 3, axis=0, mode=mode, origin=1, near=1e-6 if dtype[0] == "f" else 0)
+        same("median_filter", x, 3, mode=mode, cval=2.5)
+        same("rank_filter", x, 2, size=(3,) * n, mode=mode, cval=-1)
+        same("rank_filter", x, -2, footprint=rng.random((3,) * n) > 0.2, mode=mode)
+        same("percentile_filter", x, 70, size=4, mode=mode, origin=-1)
+        same("minimum_filter", x, 4, mode=mode, origin=1, cval=-3.5)
+        same("maximum_filter", x, footprint=rng.random((3,) * n) > 0.4, mode=mode, origin=1)
+        same("minimum_filter1d", x, 3, axis=0, mode=mode)
+        same("maximum_filter1d", x, 4, mode=mode, origin=-2)
+        same("correlate", x, weights, mode=mode, origin=1, cval=2.2)
+        same("convolve", x, weights, mode=mode, origin=-1)
+        same("correlate1d", x, [0.1, 0.2, 0.7], axis=0, mode=mode, origin=-1)
+        same("convolve1d", x, [1.5, -2, 0.25, 1], axis=0, mode=mode)
+        same("sobel", x, mode=mode)
+        same("prewitt", x, axis=0, mode=mode)
+        same("laplace", x, mode=mode)
+        same("gaussian_laplace", x, 1.0, mode=mode)
+        same("gaussian_gradient_magnitude", x, 1.0, mode=mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_morphology(rng, dtype, mode):
+    for shape in SHAPES:
+        x = image_of(rng, dtype, shape)
+        n = x.ndim
+        heights = rng.random((3,) * n) * 5
+        same("grey_erosion", x, 3, mode=mode)
+        same("grey_erosion", x, structure=heights, mode=mode, cval=1)
+        same("grey_dilation", x, (4,) * n, mode=mode, cval=1)
+        same("grey_dilation", x, structure=heights, mode=mode, origin=1)
+        for name in ("grey_opening", "grey_closing", "white_tophat", "black_tophat", "morphological_gradient", "morphological_laplace"):
+            same(name, x, 3, mode=mode)
+            same(name, x, footprint=rng.random((3,) * n) > 0.3, mode=mode, output=np.float64)
+
+
+def test_binary(rng):
+    for shape in SHAPES:
+        b, mask = rng.random(shape) > 0.4, rng.random(shape) > 0.3
+        for iterations in (1, 2, 0):
+            for name in ("binary_erosion", "binary_dilation"):
+                same(name, b, iterations=iterations)
+                same(name, b, iterations=iterations, mask=mask)
+                same(name, b.astype(int) * 3, structure=np.ones((2,) * b.ndim), border_value=1, iterations=abs(iterations), origin=-1)
+
+
+def test_axes_modes_outputs(rng):
+    x = rng.random((4, 5, 6)).astype(np.float32)
+    same("gaussian_filter", x, (1, 0.5), axes=(0, 2), mode=("wrap", "nearest"))
+    same("median_filter", x, (3, 2), axes=(2, 0))
+    same("correlate", x, np.ones((3, 2)), axes=(0, 2), origin=(1, 0))
+    same("maximum_filter", x, 3, axes=1, mode="mirror")
+    same("gaussian_filter", x, 1, output=np.float64)
+    same("gaussian_filter", x * 300, 1, output=np.uint8)
+    same("sobel", x, output="int16")
+    same("gaussian_filter", rng.random((2, 3, 2, 3, 4)), 1.0)  # more dimensions than programs have
+    same("gaussian_filter", x + 1j * x[::-1], 1.0, mode="constant", cval=1 + 2j)
+    same("correlate1d", x, [1, 2j, 3])
+    same("uniform_filter", (x * 1e19).astype(np.uint64), 3, near=1e-12)
+    for view in (x[::-1], x[:, ::2, ::-1], x.T, x.astype(">f4")):
+        same("gaussian_filter", view, 1)
+    for empty in (np.zeros((0, 4)), np.zeros((3, 0, 2), np.uint8)):
+        same("gaussian_filter", empty, 1)
+        same("median_filter", empty, 3)
+    out = np.zeros((4, 5, 6), np.float32)
+    assert ours.gaussian_filter(x, 1, output=out) is out and (out == scipy_ndimage.gaussian_filter(x, 1)).all()
+    y = x.copy()
+    assert ours.median_filter(y, 3, output=y) is y and (y == scipy_ndimage.median_filter(x, 3)).all()
+    part = np.zeros((4, 5, 12), np.float32)
+    ours.gaussian_filter(x, 1, output=part[..., ::2])
+    assert (part[..., ::2] == out).all() and not part[..., 1::2].any()
+
+
+def test_compiled_is_what_is_interpreted(rng, monkeypatch):
+    """What is little is interpreted; the bits do not show it."""
+    x = rng.random((30, 41)).astype(np.float32)
+    calls = [lambda: ours.gaussian_filter(x, 1.2, mode="mirror"), lambda: ours.rank_filter(x, 5, size=3),
+             lambda: ours.correlate(x, np.arange(15).reshape(3, 5) / 7), lambda: ours.grey_dilation(x, structure=np.eye(3))]
+    monkeypatch.setattr(_engine, "_LITTLE", 1e12)
+    little = [call() for call in calls]
+    monkeypatch.setattr(_engine, "_LITTLE", 0)
+    assert all((call() == want).all() for call, want in zip(calls, little))
+
+
+def test_wide_masks(rng, monkeypatch):
+    monkeypatch.setattr(_engine, "_LITTLE", 1e12)
+    x = rng.random((40, 30))
+    same("correlate", x, rng.random((25, 21)), near=1e-13)
+    same("gaussian_filter", x, 12.0)
+    same("median_filter", (x * 255).astype(np.uint8), 9)
+
+
+def test_bad_arguments():
+    x = np.ones((4, 5))
+    for name, args, named in (("gaussian_filter", (x, 1), dict(mode="nowhere")), ("gaussian_filter", (x, (1, 2, 3)), {}), ("median_filter", (x,), {}),
+                              ("correlate", (x, [1, 2]), {}), ("correlate1d", (x, []), {}), ("correlate1d", (x, [1, 2], 5), {}),
+                              ("convolve", (x, np.ones((3, 3))), dict(origin=5)), ("rank_filter", (x, 9, 3), {}), ("percentile_filter", (x, 200, 3), {}),
+                              ("minimum_filter", (x,), dict(footprint=np.zeros((3, 3)))), ("minimum_filter", (x * 1j, 3), {}),
+                              ("gaussian_filter", (x, 1), dict(output=np.zeros((2, 2)))), ("gaussian_filter", (x, 1), dict(axes=(0, 0))),
+                              ("grey_erosion", (x,), {}), ("uniform_filter1d", (x, 0), {}), ("gaussian_filter", (x, 1), dict(radius=-1)),
+                              ("binary_erosion", (x,), dict(structure=np.ones(3))), ("gaussian_filter", (x.astype(np.float16), 1), {})):
+        same(name, *args, **named)
+    with pytest.raises(tessera.UnsupportedError):
+        ours.generic_filter(x, np.ptp, 3)
+
+
+@tessera.stencil
+def spread(X, gain):
+    return gain * (tessera.max(lambda i, j: X[i, j], (-1, 1), (-1, 1)) - tessera.min(lambda i, j: X[i, j], (-1, 1), (-1, 1)))
+
+
+def test_generic_filter_of_stencils(rng):
+    x = rng.random((6, 7))
+    assert np.allclose(ours.generic_filter(x, spread, 3, mode="mirror", extra_arguments=(2.0,)),
+                       scipy_ndimage.generic_filter(x, lambda v: 2 * np.ptp(v), 3, mode="mirror"), rtol=1e-15)
+
+
+def test_signatures_are_those_of_scipy():
+    for name in ours.__all__:
+        function, theirs = getattr(ours, name), getattr(scipy_ndimage, name, None)
+        if not inspect.isfunction(function):
+            continue
+        assert theirs and function.__doc__
+        mine = [(p.name, p.default) for p in inspect.signature(function).parameters.values()]
+        assert mine == [(p.name, p.default) for p in inspect.signature(theirs).parameters.values()], name
+
+
+def test_a_part_of_scipys_own_tests():
+    """All of them take minutes: python3 tests/python/scipy_suite.py."""
+    suite = pathlib.Path(__file__).with_name("scipy_suite.py")
+    done = subprocess.run([sys.executable, suite, "-k", "test_gaussian01 or test_rank0 or test_grey_erosion0"],
+                          capture_output=True, text=True)
+    if "skipped" in done.stdout.splitlines()[:1]:
+        pytest.skip(done.stdout)
+    assert done.returncode == 0, done.stdout[-3000:]
