@@ -7,10 +7,16 @@
 
 ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
 {
+    if (!l->reach)
+        l->reach = ARENA_NEW_ARRAY(l->scratch, ExprList, l->g->exprs.n);
+    if (n == 1 && l->reach[roots->v].n)
+        return l->reach[roots->v];
     const ExprList *list = tessi_expr_walk(&l->walk, l->g, roots, n);
     ExprList copy = { ARENA_NEW_ARRAY(l->scratch, ExprId, (size_t)list->n + 1), list->n, list->n };
     if (list->n)
         memcpy(copy.at, list->at, list->n * sizeof *copy.at);
+    if (n == 1)
+        l->reach[roots->v] = copy;
     return copy;
 }
 
@@ -149,7 +155,7 @@ void tessi_eval_is(Lower *l, StageId s, const Coord *at, LExprId value)
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned)
 {
     const Stage *stage = tessi_stage(l->g, s);
-    if (stage->kind != STAGE_COMPUTE || !tessi_plan_is_inline(l->plan, s))
+    if (!tessi_plan_is_inline(l->plan, s))
         return load_stored(l, s, at, pinned);
     InlineUse *use = inline_use(l, s, at);
     if (use->value)

@@ -39,7 +39,7 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
 {
     Lower *l = f->l;
     const Stage *s = tessi_stage(l->g, access->producer);
-    if (s->kind == STAGE_COMPUTE && l->plan->stage[access->producer.v].placement == PLACE_INLINE) {
+    if (tessi_plan_is_inline(l->plan, access->producer)) {
         const Stage *reader = tessi_stage(l->g, part->stage);
         /* Read at the point itself, unless a rule leads from there into a smaller stage, or to the other end of one that does not wrap
          * around. */

@@ -117,7 +117,7 @@ static bool reads_mask(const Lower *l, const Access *a, int64_t size[2])
     const Place *place = &l->place[a->producer.v];
     int64_t taps = 1;
     bool ok = a->n_dims == 2 && tessi_access_is_fixed(a) && !place->scratch.v && !place->copy.v
-              && (mask->kind == STAGE_INPUT || !tessi_plan_is_inline(l->plan, a->producer));
+              && !tessi_plan_is_inline(l->plan, a->producer);
     for (int d = 0; ok && d < 2; d++) {
         ok = a->dim[d].n_terms <= 1 && tessi_size_is_const(l->g, mask->size[d], &size[d]);
         if (!ok || !a->dim[d].n_terms)

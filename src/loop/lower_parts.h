@@ -174,6 +174,7 @@ typedef struct Lower {
     LoopProgram *p;
     ExprWalk walk;
     ExprDeps *deps;         /* by ExprId */
+    ExprList *reach;        /* by ExprId: tessi_reach of it alone; empty: not asked yet */
     LBufferId *buffer;      /* by StageId: where it is stored */
     Place *place;           /* by StageId */
     const PlanFacts *facts; /* tessi_lower_facts */
@@ -260,7 +261,7 @@ void tessi_pin(Lower *l, LExprId id, uint32_t depth);
 void tessi_hint(Lower *l, LExprId id, const char *name);
 
 /* ---- lower_expr.c ---- */
-/* Everything the roots need, ascending; a list of its own. */
+/* Everything the roots need, ascending; to be read only. */
 ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n);
 /* An evaluation of `roots` with coordinates still to be set. */
 Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims);

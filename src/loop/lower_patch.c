@@ -28,14 +28,9 @@ static Patch *patch_of(const PatchList *list, const Access *access)
     return NULL;
 }
 
-static bool is_inlined(const Lower *l, StageId id)
-{
-    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE && tessi_plan_is_inline(l->plan, id);
-}
-
 static bool is_stored(const Lower *l, StageId id)
 {
-    return !is_inlined(l, id) && !l->place[id.v].scratch.v
+    return !tessi_plan_is_inline(l->plan, id) && !l->place[id.v].scratch.v
            && tessi_stage(l->g, id)->type != TYPE_F16;
 }
 
@@ -62,7 +57,7 @@ static bool add_read(const Finder *f, const Access *access, int64_t first_lo, in
     int64_t lo[2], hi[2];
     if (++*f->reads > MOST_READS)
         return false;
-    const bool inlined = is_inlined(l, access->producer);
+    const bool inlined = tessi_plan_is_inline(l->plan, access->producer);
     if (access->n_dims != 2 || (!inlined && !is_stored(l, access->producer)))
         return false;
     for (int d = 0; d < 2; d++)

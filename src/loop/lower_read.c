@@ -163,11 +163,6 @@ static bool is_loose(const Eval *ev)
     return loose;
 }
 
-static bool is_inlined(const Lower *l, StageId id)
-{
-    return tessi_stage(l->g, id)->kind == STAGE_COMPUTE && tessi_plan_is_inline(l->plan, id);
-}
-
 /* A stage of the reader's size is read at the point itself: it is there where its reader is. */
 static bool at_reader(const Lower *l, const Eval *ev, const AccessDim *d, SizeId size)
 {
@@ -224,7 +219,8 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->at[d] = c;
                 continue;
             }
-            if (c.loose && is_inlined(l, access->producer) && at_reader(l, ev, dim, size)) {
+            if (c.loose && tessi_plan_is_inline(l->plan, access->producer)
+                && at_reader(l, ev, dim, size)) {
                 out->at[d] = c;
                 continue;
             }
@@ -300,7 +296,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
         if (!inside)
             add_guard(l, out, &c, producer->size[d], dim->rule);
     }
-    if (tessi_plan_is_inline(l->plan, access->producer) && producer->kind == STAGE_COMPUTE)
+    if (tessi_plan_is_inline(l->plan, access->producer))
         tessi_read_guards(l, &producer->pieces.at[0].body, 1, at, out);
 }
 

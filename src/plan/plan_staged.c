@@ -4,7 +4,7 @@
  *
  * A copy serves the reads of the members at constant distances, those of inlined stages at the very point included; all other reads
  * find the image itself. */
-#include "plan/plan_base.h"
+#include "plan/needs.h"
 
 enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted */
 
@@ -53,7 +53,8 @@ typedef struct Reader {
     bool any;                /* some read moves */
 } Reader;
 
-static void add_read(Reader *r, const PlanRead *read)
+/* A read that so many points of a block make. */
+static void add_read(Reader *r, const PlanRead *read, double points)
 {
     const Graph *g = r->f->g;
     const Access *access = tessi_access(g, read->access);
@@ -73,19 +74,28 @@ static void add_read(Reader *r, const PlanRead *read)
             r->copy->hi[d] = hi[d];
     }
     r->any = true;
-    r->copy->loads += r->points * read->times;
-    r->copy->missed += r->points * read->times * (1 - inside);
+    r->copy->loads += points * read->times;
+    r->copy->missed += points * read->times * (1 - inside);
     tessi_rules_join(&r->copy->rules, access);
 }
 
-static void add_stage(Reader *r, StageId id)
+/* Of the members and of what is inlined into them and read at the very point. */
+static void add_reads(Reader *r)
 {
-    VEC_FOREACH (const PlanRead, read, &r->f->reads[id.v]) {
-        if (read->producer.v == r->image.v && read->access.v)
-            add_read(r, read);
-        else if (read->same_point && r->p->stage[read->producer.v].placement == PLACE_INLINE
-                 && tessi_plan_computes(r->f, read->producer))
-            add_stage(r, read->producer);
+    const StageList *members = &r->group->members;
+    Needs needs = { 0 };
+    tessi_needs(r->f, r->f->arena, r->p, members->at, members->n, &needs);
+    double *points = ARENA_NEW_ARRAY(r->f->arena, double, needs.at.n); /* that evaluate it */
+    for (uint32_t i = 0; i < needs.at.n; i++) {
+        const Need *need = &needs.at.at[i];
+        points[i] += need->root ? r->points : 0;
+        for (uint32_t k = need->first; k < need->first + need->n && points[i] > 0; k++) {
+            const NeedRead *read = &needs.reads.at[k];
+            if (read->read->producer.v == r->image.v && read->read->access.v)
+                add_read(r, read->read, points[i]);
+            else if (read->read->same_point && needs.at.at[read->of].computed)
+                points[read->of] += points[i];
+        }
     }
 }
 
@@ -151,9 +161,8 @@ static const char *read_copy(Reader *r, const PlanStaged *staged)
     Arena *a = r->f->arena;
     const Stage *s = tessi_stage(g, staged->image);
     const int64_t all = elements_of(g, s);
-    VEC_FOREACH (const StageId, id, &r->group->members)
-        if (staged->in != STAGED_CONSTANT)
-            add_stage(r, *id);
+    if (staged->in != STAGED_CONSTANT)
+        add_reads(r);
     if (r->copy->rules.mixed)
         return tessi_sprintf(a, "group '%s' reads '%s' by more than one border rule",
                              r->group->name, s->name);
@@ -200,14 +209,9 @@ const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup
 
 static bool reads_image(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId image)
 {
-    StageList stored = { 0 };
-    VEC_FOREACH (const StageId, id, &group->members) {
-        tessi_plan_stored_reads(f, p, *id, &stored);
-        VEC_FOREACH (const StageId, s, &stored)
-            if (s->v == image.v)
-                return true;
-    }
-    return false;
+    Needs needs = { 0 };
+    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
+    return tessi_need_of(&needs, image) != NULL;
 }
 
 const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group)
