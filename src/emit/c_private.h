@@ -89,6 +89,7 @@ typedef struct CWriter {
     int indent;
     CNames *names;
     const char *public_name;
+    const char *handle; /* the type of buffers, for C_BUFFERS */
     /* Names by number or id, and what the function being printed uses. */
     const char **param, **scalar, **var, **buffer;
     bool *fused; /* by LVarId: the value may be a fused multiply-add */
@@ -259,47 +260,5 @@ bool tessi_c_vector_loop(CWriter *w, const LStmt *loop);
 bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
 /* Writes a body on vectors, stores last. */
 void tessi_c_vector_body(CWriter *w, const LBlock *block);
-
-/* ---- c_params.c ---- */
-/* A writer for p in a language under the public name, which is taken. */
-void tessi_c_writer_init(CWriter *w, const EmitTarget *target, const LoopProgram *p,
-                         const char *public_name, CNames *names, Text *out);
-/* Names parameters, scalars, images and intermediate images. */
-void tessi_c_name_parameters(CWriter *w);
-
-typedef struct CParameter {
-    const char *declaration, *name;
-} CParameter;
-typedef VEC(CParameter) CParameters;
-typedef enum CParameterSet {
-    C_DECLARED, /* all of the public function, as headers show them */
-    C_BUFFERS,  /* the same for OpenCL: images are buffers */
-    C_DEFINED,  /* the same with `restrict` */
-    C_USED      /* those that were used since tessi_c_forget_uses, intermediate images too */
-} CParameterSet;
-CParameters tessi_c_parameters(CWriter *w, CParameterSet set);
-void tessi_c_declare(CWriter *w, const CParameters *list); /* appends the list to w->line */
-void tessi_c_forget_uses(CWriter *w);
-
-/* ---- c_program.c ---- */
-/* Everything a program is made of, up to and including its public function; `is_static` for the reference. */
-void tessi_c_program(CWriter *w, bool is_static);
-/* Writes a check that no size is below 1, and the statement that stands for "one is". */
-void tessi_c_check_sizes(CWriter *w, const char *otherwise);
-/* A table as an array. */
-void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name);
-
-/* ---- target_c.c ---- */
-/* The comment before the public function: what it returns, and its arguments. */
-extern const char tessi_c_returns[];
-void tessi_c_describe(CWriter *w, const char *returns);
-/* A header that declares the public function, behind its comment; `includes` ends with an empty line. */
-void tessi_c_header(CWriter *w, const char *includes, const char *returns, const CParameters *list);
-/* What stands between the prelude and a program in C: headers, pragmas, macros. */
-void tessi_c_frame(Text *out);
-
-/* ---- c_selftest.c ---- */
-/* A main that compares the function `tested`, with the parameters of the program of w, with the program of `reference`. */
-void tessi_c_selftest(CWriter *w, const char *tested, CWriter *reference);
 
 #endif

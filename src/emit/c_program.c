@@ -1,6 +1,6 @@
 /* A whole program in C: tables, one static function for each group, and the public function that checks the sizes, makes the
  * intermediate images and calls the groups in order. */
-#include "emit/c_private.h"
+#include "emit/c_file.h"
 #include "loop/loop_same.h"
 
 /* What the groups of a program need together, and how they are called. */
@@ -92,10 +92,7 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
     CParameters list = tessi_c_parameters(w, C_USED);
     tessi_text_add(out, "\n");
     group_comment(w, f, groups->same.n_same[number]);
-    tessi_text_addf(&w->line, "static void %s(", name);
-    tessi_c_declare(w, &list);
-    tessi_text_add(&w->line, ")");
-    tessi_c_end_line(w);
+    tessi_c_signature(w, "static void ", name, &list, "");
     tessi_text_addf(out, "{\n%s}\n", tessi_text_str(&body));
 
     VEC_PUSH(w->arena, &groups->calls, call_of(w, name, &list));
@@ -465,8 +462,7 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
 
 static const char *file_name(CWriter *w, const char *wanted)
 {
-    return tessi_c_name(w->names,
-                        tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : ""));
+    return tessi_c_file_name(w, wanted ? wanted : "");
 }
 
 void tessi_c_program(CWriter *w, bool is_static)

@@ -1,6 +1,6 @@
 /* The self-test of a generated file: a main that runs the program and its naive reference on small images with a fixed pattern, and
  * compares them bit for bit, padding included. */
-#include "emit/c_private.h"
+#include "emit/c_file.h"
 
 typedef struct SelfTest {
     CWriter *w;
@@ -11,16 +11,6 @@ typedef struct SelfTest {
     const char **total;                    /* by image: elements (bytes when mixed), inputs first */
     const char **expected;                 /* by output */
 } SelfTest;
-
-static CImage *image_at(const CWriter *w, uint32_t k)
-{
-    return k < w->p->inputs.n ? &w->inputs[k] : &w->outputs[k - w->p->inputs.n];
-}
-
-static const char *element_of(const CImage *im)
-{
-    return im->image->uniform ? tessi_c_element(im->image->channel_type[0]) : "unsigned char";
-}
 
 /* Names for the self-test that hide none of the program's. */
 static void choose_names(SelfTest *t)
@@ -39,7 +29,7 @@ static void choose_names(SelfTest *t)
     t->total = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     t->expected = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     for (uint32_t k = 0; k < n; k++) {
-        const char *name = image_at(w, k)->name;
+        const char *name = tessi_c_image(w, k)->name;
         t->total[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_total", name));
         if (k >= w->p->inputs.n)
             t->expected[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_expected", name));
@@ -99,9 +89,9 @@ static const char kernel_strides[] = "\n#ifdef TESS_ALIGNED_ROWS\n"
 static void image_sizes(SelfTest *t, uint32_t k)
 {
     CWriter *w = t->w;
-    const CImage *im = image_at(w, k);
+    const CImage *im = tessi_c_image(w, k);
     const LImage *image = im->image;
-    uint32_t unit = image->uniform ? tessi_type_info(image->channel_type[0])->bytes : 1;
+    const uint32_t unit = tessi_c_unit_bytes(image);
     int last = image->n_dims - 1;
     for (int d = last - 1; d >= 0; d--) {
         tessi_text_addf(&w->line, "const ptrdiff_t %s = %s", im->stride[d],
@@ -125,7 +115,7 @@ static void image_sizes(SelfTest *t, uint32_t k)
 
 static void allocate(SelfTest *t, uint32_t k, const char *name)
 {
-    const char *element = element_of(image_at(t->w, k));
+    const char *element = tessi_c_image_element(tessi_c_image(t->w, k));
     tessi_c_line(t->w, "%s *%s = malloc((size_t)%s * sizeof(%s));", element, name, t->total[k],
                  element);
 }
@@ -133,7 +123,7 @@ static void allocate(SelfTest *t, uint32_t k, const char *name)
 static void fill_input(SelfTest *t, uint32_t k)
 {
     CWriter *w = t->w;
-    const CImage *im = image_at(w, k);
+    const CImage *im = tessi_c_image(w, k);
     ScalarType type = im->image->channel_type[0];
     const char *number = tessi_sprintf(w->arena, "%s(&%s)", t->random, t->seed), *value;
     if (!im->image->uniform)
@@ -159,7 +149,7 @@ static void fill_output(SelfTest *t, uint32_t k, const char *name)
     CWriter *w = t->w;
     tessi_c_line(w, "for (ptrdiff_t %s = 0; %s < %s; %s++)", t->i, t->i, t->total[k], t->i);
     w->indent++;
-    tessi_c_line(w, "%s[%s] = (%s)101;", name, t->i, element_of(image_at(w, k)));
+    tessi_c_line(w, "%s[%s] = (%s)101;", name, t->i, tessi_c_image_element(tessi_c_image(w, k)));
     w->indent--;
 }
 
@@ -181,7 +171,7 @@ static void call(SelfTest *t, const char *function, bool expected)
                 tessi_c_constant(&w->line, type, v);
             }
         }
-        const CImage *im = image_at(w, k);
+        const CImage *im = tessi_c_image(w, k);
         tessi_text_addf(&w->line, "%s%s", first ? "" : ", ",
                         expected && k >= p->inputs.n ? t->expected[k] : im->name);
         first = false;
@@ -194,12 +184,12 @@ static void call(SelfTest *t, const char *function, bool expected)
 static void compare_output(SelfTest *t, uint32_t k)
 {
     CWriter *w = t->w;
-    const CImage *im = image_at(w, k);
+    const CImage *im = tessi_c_image(w, k);
     bool real = im->image->uniform && tessi_is_real(im->image->channel_type[0]);
     tessi_c_line(w, "for (ptrdiff_t %s = 0; %s < %s; %s++)", t->i, t->i, t->total[k], t->i);
     w->indent++;
     tessi_c_line(w, "%s += %s(&%s[%s], &%s[%s], sizeof(%s), %s);", t->wrong, t->differ, im->name,
-                 t->i, t->expected[k], t->i, element_of(im), real ? "true" : "false");
+                 t->i, t->expected[k], t->i, tessi_c_image_element(im), real ? "true" : "false");
     w->indent--;
 }
 
@@ -223,14 +213,14 @@ static void compare_function(SelfTest *t, const char *reference)
     tessi_c_check_sizes(w, "return 0;");
     for (uint32_t k = 0; k < n; k++) {
         image_sizes(t, k);
-        allocate(t, k, image_at(w, k)->name);
+        allocate(t, k, tessi_c_image(w, k)->name);
         if (t->expected[k])
             allocate(t, k, t->expected[k]);
     }
     tessi_c_line(w, "long %s = -1;", t->wrong);
     tessi_text_add(&w->line, "if (");
     for (uint32_t k = 0; k < n; k++) {
-        tessi_text_addf(&w->line, "%s%s", k ? " && " : "", image_at(w, k)->name);
+        tessi_text_addf(&w->line, "%s%s", k ? " && " : "", tessi_c_image(w, k)->name);
         if (t->expected[k])
             tessi_text_addf(&w->line, " && %s", t->expected[k]);
     }
@@ -244,7 +234,7 @@ static void compare_function(SelfTest *t, const char *reference)
             fill_input(t, k);
             continue;
         }
-        fill_output(t, k, image_at(w, k)->name);
+        fill_output(t, k, tessi_c_image(w, k)->name);
         fill_output(t, k, t->expected[k]);
     }
     tessi_text_addf(&w->line, "const int %s = ", t->result);
@@ -260,7 +250,7 @@ static void compare_function(SelfTest *t, const char *reference)
     w->indent--;
     tessi_c_line(w, "}");
     for (uint32_t k = 0; k < n; k++) {
-        tessi_c_line(w, "free(%s);", image_at(w, k)->name);
+        tessi_c_line(w, "free(%s);", tessi_c_image(w, k)->name);
         if (t->expected[k])
             tessi_c_line(w, "free(%s);", t->expected[k]);
     }

@@ -215,22 +215,24 @@ static void plan_store(CWriter *w, const LStmt *s)
     tessi_c_prepare(w, roots, s->n_index + 1u);
 }
 
+/* A store as far as its value; what ends the statement behind that. */
+static const char *begin_store(CWriter *w, const LStmt *s)
+{
+    const ScalarType t = w->p->buffers.at[s->buffer.v].type;
+    const bool mixed = tessi_c_is_mixed(w, s->buffer), f16 = t == TYPE_F16;
+    if (mixed)
+        tessi_text_addf(&w->line, "tess_store_%s(", tessi_type_info(t)->brief);
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, mixed ? ", " : f16 ? " = tess_f16bits_from_f32(" : " = ");
+    return mixed || f16 ? ");" : ";";
+}
+
 static void store(CWriter *w, const LStmt *s)
 {
-    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
     plan_store(w, s);
-    if (tessi_c_is_mixed(w, s->buffer)) {
-        tessi_text_addf(&w->line, "tess_store_%s(", tessi_type_info(b->type)->brief);
-        tessi_c_place(w, s->buffer, s->index);
-        tessi_text_add(&w->line, ", ");
-        tessi_c_expr(w, s->a, C_LOOSE);
-        tessi_text_add(&w->line, ");");
-    } else {
-        tessi_c_place(w, s->buffer, s->index);
-        tessi_text_add(&w->line, b->type == TYPE_F16 ? " = tess_f16bits_from_f32(" : " = ");
-        tessi_c_expr(w, s->a, C_LOOSE);
-        tessi_text_add(&w->line, b->type == TYPE_F16 ? ");" : ";");
-    }
+    const char *end = begin_store(w, s);
+    tessi_c_expr(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, end);
     tessi_c_end_line(w);
 }
 
@@ -268,10 +270,7 @@ static void add_by_calls(CWriter *w, const LStmt *s, ScalarType t)
 {
     bool mixed = tessi_c_is_mixed(w, s->buffer), f16 = t == TYPE_F16;
     const char *brief = tessi_type_info(t)->brief;
-    if (mixed)
-        tessi_text_addf(&w->line, "tess_store_%s(", brief);
-    tessi_c_place(w, s->buffer, s->index);
-    tessi_text_add(&w->line, mixed ? ", " : f16 ? " = tess_f16bits_from_f32(" : " = ");
+    const char *end = begin_store(w, s);
     bool infix = tessi_is_real(t);
     if (!infix)
         tessi_text_addf(&w->line, "tess_add_%s(", brief);
@@ -282,7 +281,7 @@ static void add_by_calls(CWriter *w, const LStmt *s, ScalarType t)
     tessi_c_place(w, s->buffer, s->index);
     tessi_text_addf(&w->line, "%s%s", mixed || f16 ? ")" : "", infix ? " + " : ", ");
     tessi_c_expr(w, s->a, infix ? C_PRODUCT : C_LOOSE);
-    tessi_text_addf(&w->line, "%s%s;", infix ? "" : ")", mixed || f16 ? ")" : "");
+    tessi_text_addf(&w->line, "%s%s", infix ? "" : ")", end);
     tessi_c_end_line(w);
 }
 

@@ -20,19 +20,9 @@ bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t
 
 static void head(CWriter *w, const EmitOptions *o, const char *usage, const char *before)
 {
-    Text text;
-    tessi_text_init(&text, w->arena);
-    tessi_text_addf(&text, "%s", w->p->name);
-    if (o->source_name)
-        tessi_text_addf(&text, ", compiled from %s", o->source_name);
-    tessi_text_addf(&text, " by Tessera, in %s.\n", w->target->language);
-    if (usage)
-        tessi_text_add(&text, usage);
-    else
-        tessi_text_addf(&text, "Compile with %s.", w->target->flags);
-    if (w->p->comment && *w->p->comment)
-        tessi_text_addf(&text, "\n\n%s", w->p->comment);
-    tessi_c_comment(w, tessi_text_str(&text));
+    const char *said =
+        usage ? usage : tessi_sprintf(w->arena, "Compile with %s.", w->target->flags);
+    tessi_c_head(w, o, tessi_sprintf(w->arena, ", in %s.\n%s", w->target->language, said));
     if (before)
         tessi_text_addf(w->out, "\n%s", before);
     if (o->wide_index)
@@ -71,19 +61,17 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
         out->grid[axis] = f->grid[axis];
         out->block[axis] = f->block[axis];
     }
-    CParameters list = tessi_gpu_parameters(w, &out->args);
+    const CParameters list = tessi_c_parameters(w, C_USED);
+    VEC_FOREACH (const CParameter, parameter, &list)
+        VEC_PUSH(w->arena, &out->args, parameter->arg);
     tessi_text_add(all, "\n");
     if (f->comment && *f->comment)
         tessi_c_comment(w, f->comment);
-    if (f->resident)
-        tessi_text_addf(&w->line, "TESS_KERNEL_RESIDENT(%u, %u, %u, %u) %s(", f->block[0],
-                        f->block[1], f->block[2], f->resident, name);
-    else
-        tessi_text_addf(&w->line, "TESS_KERNEL(%u, %u, %u) %s(", f->block[0], f->block[1],
-                        f->block[2], name);
-    tessi_c_declare(w, &list);
-    tessi_text_add(&w->line, ")");
-    tessi_c_end_line(w);
+    const char *resident = f->resident ? tessi_sprintf(w->arena, ", %u", f->resident) : "";
+    const char *before =
+        tessi_sprintf(w->arena, "TESS_KERNEL%s(%u, %u, %u%s) ", f->resident ? "_RESIDENT" : "",
+                      f->block[0], f->block[1], f->block[2], resident);
+    tessi_c_signature(w, before, name, &list, "");
     tessi_text_addf(all, "{\n%s}\n", tessi_text_str(&body));
     return true;
 }
@@ -125,10 +113,10 @@ static void all_kernels(CWriter *w, const char **name, EmitModule *module, bool 
     }
 }
 
+/* Something may have no name. */
 static const char *file_name(CWriter *w, const char *wanted)
 {
-    return tessi_c_name(
-        w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted ? wanted : "kernel"));
+    return tessi_c_file_name(w, wanted ? wanted : "kernel");
 }
 
 /* A table, or a variable in constant memory; kernels that fill it are given its address. */
@@ -136,7 +124,7 @@ static void define(CWriter *w, LBufferId id)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
     const EmitTarget *t = w->target;
-    if (b->kind == LBUF_TABLE && !tessi_gpu_is_given(t, b))
+    if (b->kind == LBUF_TABLE && !tessi_c_is_given(t, b))
         tessi_c_table(w, b, b->in_memory ? t->memory_table : t->table, w->buffer[id.v]);
     if (!b->in_constant || !t->constant_buffer)
         return;
@@ -153,9 +141,7 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
     CNames names;
     CWriter w;
     GpuWriter gpu = { 0 };
-    tessi_c_names_init(&names, t->texts, a);
-    const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
-    tessi_c_writer_init(&w, t, p, name, &names, out);
+    tessi_c_begin(&w, t, p, &names, out);
     w.gpu = &gpu;
     *module = (EmitModule){ 0 };
     head(&w, o, usage, before);
@@ -179,7 +165,7 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
                 define(&w, (LBufferId){ i });
     tessi_text_add(out, tessi_text_str(&kernels));
     for (uint32_t i = 1; i < p->buffers.n; i++)
-        if (used[i] && tessi_gpu_is_given(t, &p->buffers.at[i])) {
+        if (used[i] && tessi_c_is_given(t, &p->buffers.at[i])) {
             const bool symbol = p->buffers.at[i].in_constant && t->constant_buffer;
             VEC_PUSH(a, &module->temps, (LBufferId){ i });
             VEC_PUSH(a, &module->symbols, symbol ? w.buffer[i] : NULL);

@@ -6,16 +6,11 @@
 
 /* ---- Names ------------------------------------------------------------------------------------------------------------------ */
 
-static const char *file_name(const GpuHost *h, const char *wanted)
-{
-    CWriter *w = h->w;
-    return tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_%s", w->public_name, wanted));
-}
-
 void tessi_gpu_host_begin(GpuHost *h)
 {
     CWriter *w = h->w;
-    h->options = file_name(h, "options"); /* first: the header has it too, without the kernels */
+    h->options =
+        tessi_c_file_name(w, "options"); /* first: the header has it too, without the kernels */
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
         tessi_c_name(w->names, k->name);
     static const struct {
@@ -27,18 +22,19 @@ void tessi_gpu_host_begin(GpuHost *h)
                       { OP_FLOORMOD, "rest" },
                       { OP_SELECT, "select" } };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        h->functions.name[functions[i].op] = file_name(h, functions[i].name);
+        h->functions.name[functions[i].op] = tessi_c_file_name(w, functions[i].name);
     w->functions = &h->functions;
     h->api = h->target->api;
-    h->index = h->api->index ? h->api->index : file_name(h, "index");
-    h->end = file_name(h, "end");
-    h->launch = file_name(h, h->api->launch);
-    h->on_host = file_name(h, "on_host");
-    h->open = file_name(h, "open");
+    w->handle = h->api->handle;
+    h->index = h->api->index ? h->api->index : tessi_c_file_name(w, "index");
+    h->end = tessi_c_file_name(w, "end");
+    h->launch = tessi_c_file_name(w, h->api->launch);
+    h->on_host = tessi_c_file_name(w, "on_host");
+    h->open = tessi_c_file_name(w, "open");
     h->table = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
     VEC_FOREACH (const LBufferId, id, &h->module->temps)
         if (w->p->buffers.at[id->v].kind == LBUF_TABLE)
-            h->table[id->v] = file_name(h, w->p->buffers.at[id->v].name);
+            h->table[id->v] = tessi_c_file_name(w, w->p->buffers.at[id->v].name);
     w->mark = tessi_c_names_mark(w->names);
 }
 
@@ -57,43 +53,45 @@ void tessi_gpu_host_function(GpuHost *h)
 
 static void add(GpuHost *h, CParameters *list, const char *type, const char *name)
 {
-    CParameter parameter = { tessi_sprintf(h->w->arena, "%s %s", type, name), name };
+    CParameter parameter = { tessi_sprintf(h->w->arena, "%s %s", type, name), name, { 0 } };
     VEC_PUSH(h->w->arena, list, parameter);
 }
 
 CParameters tessi_gpu_host_parameters(GpuHost *h)
 {
-    CParameters list = tessi_c_parameters(h->w, h->api->images);
+    CParameters list = tessi_c_parameters(h->w, h->w->handle ? C_BUFFERS : C_DECLARED);
     add(h, &list, h->api->queue_type, h->queue);
     if (h->api->program_type)
         add(h, &list, h->api->program_type, h->program);
     return list;
 }
 
-const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k)
+static bool is_same(const GpuArg *a, const GpuArg *b)
 {
-    const CWriter *w = h->w;
-    return k < w->p->inputs.n ? &w->inputs[k] : &w->outputs[k - w->p->inputs.n];
+    return a->kind == b->kind && a->index == b->index && a->dim == b->dim;
 }
 
-static uint32_t unit_bytes(const LImage *im)
+CParameter *tessi_gpu_host_given(const GpuHost *h, const GpuArg *arg)
 {
-    return im->uniform ? tessi_type_info(im->channel_type[0])->bytes : 1;
+    VEC_FOREACH (CParameter, parameter, &h->given)
+        if (parameter->name != h->queue && is_same(&parameter->arg, arg))
+            return parameter;
+    return NULL;
 }
 
-const char *tessi_gpu_host_element(const GpuHost *h, uint32_t k)
+const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg)
 {
-    const LImage *im = tessi_gpu_host_image(h, k)->image;
-    return im->uniform ? tessi_c_element(im->channel_type[0]) : "unsigned char";
+    return arg->kind == GPU_ARG_TEMP ? h->w->buffer[arg->index]
+                                     : tessi_gpu_host_given(h, arg)->name;
 }
 
 const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k)
 {
-    const CImage *im = tessi_gpu_host_image(h, k);
-    const char *row =
-        im->image->n_dims > 1
-            ? im->stride[0]
-            : tessi_sprintf(h->w->arena, "%u", im->image->pixel_bytes / unit_bytes(im->image));
+    const CImage *im = tessi_c_image(h->w, k);
+    const char *row = im->image->n_dims > 1
+                          ? im->stride[0]
+                          : tessi_sprintf(h->w->arena, "%u",
+                                          im->image->pixel_bytes / tessi_c_unit_bytes(im->image));
     return tessi_c_join(h->w, tessi_c_printed(h->w, im->image->size[0]), "*", tessi_c_word(row))
         .text;
 }
@@ -159,14 +157,14 @@ static void check_rows(GpuHost *h)
     for (uint32_t k = 0; k < n; k++) {
         if (!moved[k])
             continue;
-        const CImage *im = tessi_gpu_host_image(h, k);
-        if (h->api->addresses) {
+        const CImage *im = tessi_c_image(h->w, k);
+        if (!w->handle) {
             tessi_text_addf(&w->line, "%s(uintptr_t)%s %% 16 != 0", first ? "" : " || ", im->name);
             first = false;
         }
         for (int d = 0; d + 1 < im->image->n_dims; d++, first = false)
             tessi_text_addf(&w->line, "%s%s * %u %% 16 != 0", first ? "" : " || ", im->stride[d],
-                            unit_bytes(im->image));
+                            tessi_c_unit_bytes(im->image));
     }
     tessi_text_add(&w->line, first ? "false)" : ")");
     tessi_c_end_line(w);
@@ -174,41 +172,30 @@ static void check_rows(GpuHost *h)
     tessi_text_add(w->out, "#endif\n");
 }
 
-static bool passes(const GpuHost *h, GpuArgKind kind, uint32_t index, uint8_t dim)
+static bool passes(const GpuHost *h, const GpuArg *passed)
 {
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
         VEC_FOREACH (const GpuArg, arg, &k->args)
-            if (arg->kind == kind && arg->index == index && arg->dim == dim)
+            if (is_same(arg, passed))
                 return true;
     return false;
 }
 
-static void mention(GpuHost *h, bool used, const char *name)
+static bool is_value(GpuArgKind kind)
 {
-    if (!used)
-        tessi_c_line(h->w, "(void)%s;", name);
+    return kind == GPU_ARG_PARAM || kind == GPU_ARG_SCALAR;
 }
 
-/* Parameters that no kernel takes, so that compilers do not warn about them. */
+/* Parameters that no kernel takes, so that compilers do not warn about them: images, then values, then those of the API. */
 static void mention_unused(GpuHost *h)
 {
-    const CWriter *w = h->w;
-    for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++) {
-        const bool input = k < w->p->inputs.n;
-        const uint32_t index = input ? k : k - w->p->inputs.n;
-        const GpuArgKind stride = input ? GPU_ARG_INPUT_STRIDE : GPU_ARG_OUTPUT_STRIDE;
-        const CImage *im = tessi_gpu_host_image(h, k);
-        mention(h, passes(h, input ? GPU_ARG_INPUT : GPU_ARG_OUTPUT, index, 0), im->name);
-        for (uint8_t d = 0; d + 1 < im->image->n_dims; d++)
-            mention(h, passes(h, stride, index, d), im->stride[d]);
-    }
-    for (uint32_t i = 0; i < w->p->params.n; i++)
-        mention(h, passes(h, GPU_ARG_PARAM, i, 0), w->param[i]);
-    for (uint32_t i = 0; i < w->p->scalars.n; i++)
-        mention(h, passes(h, GPU_ARG_SCALAR, i, 0), w->scalar[i]);
-    mention(h, h->module->kernels.n, h->queue);
-    if (h->api->program_type)
-        mention(h, h->module->kernels.n, h->program);
+    const uint32_t n = h->given.n - (h->api->program_type ? 2 : 1);
+    for (int values = 0; values < 2; values++)
+        for (uint32_t i = 0; i < n; i++)
+            if (is_value(h->given.at[i].arg.kind) == values && !passes(h, &h->given.at[i].arg))
+                tessi_c_line(h->w, "(void)%s;", h->given.at[i].name);
+    for (uint32_t i = n; i < h->given.n && !h->module->kernels.n; i++)
+        tessi_c_line(h->w, "(void)%s;", h->given.at[i].name);
 }
 
 static void checks(GpuHost *h)
@@ -344,24 +331,6 @@ const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name)
     return tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "%s_bytes", name));
 }
 
-const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg)
-{
-    const CWriter *w = h->w;
-    const uint32_t i = arg->index, output = w->p->inputs.n + i;
-    switch (arg->kind) {
-    case GPU_ARG_INPUT: return w->inputs[i].name;
-    case GPU_ARG_OUTPUT: return w->outputs[i].name;
-    case GPU_ARG_TEMP: return w->buffer[i];
-    case GPU_ARG_INPUT_STRIDE:
-        return h->stride ? h->stride[i][arg->dim] : w->inputs[i].stride[arg->dim];
-    case GPU_ARG_OUTPUT_STRIDE:
-        return h->stride ? h->stride[output][arg->dim] : w->outputs[i].stride[arg->dim];
-    case GPU_ARG_PARAM: return h->param ? h->param[i] : w->param[i];
-    case GPU_ARG_SCALAR: break;
-    }
-    return h->scalar ? h->scalar[i] : w->scalar[i];
-}
-
 static void launch(GpuHost *h, const GpuKernel *k)
 {
     CWriter *w = h->w;
@@ -374,16 +343,6 @@ static void launch(GpuHost *h, const GpuKernel *k)
     tessi_c_names_leave(w->names, mark);
 }
 
-static void head(GpuHost *h, const char *before, const char *name, const CParameters *list)
-{
-    CWriter *w = h->w;
-    tessi_text_addf(&w->line, "%sint %s(", before, name);
-    tessi_c_declare(w, list);
-    tessi_text_add(&w->line, ")");
-    tessi_c_end_line(w);
-    tessi_text_add(w->out, "{\n");
-}
-
 void tessi_gpu_host_launcher(GpuHost *h)
 {
     CWriter *w = h->w;
@@ -391,6 +350,7 @@ void tessi_gpu_host_launcher(GpuHost *h)
     tessi_text_init(&body, w->arena);
     w->out = &body; /* first: it says which functions it needs */
     tessi_gpu_host_function(h);
+    h->given = tessi_gpu_host_parameters(h);
     w->indent++;
     checks(h);
     h->api->begin(h);
@@ -403,8 +363,8 @@ void tessi_gpu_host_launcher(GpuHost *h)
     tessi_text_add(out, "\n");
     tessi_c_describe(w, h->api->returns);
     const CParameters list = tessi_gpu_host_parameters(h);
-    head(h, h->api->linkage, w->public_name, &list);
-    tessi_text_addf(out, "%s}\n", tessi_text_str(&body));
+    tessi_c_signature(w, h->api->linkage, w->public_name, &list, "");
+    tessi_text_addf(out, "{\n%s}\n", tessi_text_str(&body));
 }
 
 /* ---- For the self-test ---------------------------------------------------------------------------------------------------------- */
@@ -419,7 +379,7 @@ static void call_launcher(GpuHost *h, const char *const *copy, const char *statu
     for (uint32_t i = 0; i < list.n; i++) {
         const char *name = list.at[i].name;
         for (uint32_t k = 0; k < w->p->inputs.n + w->p->outputs.n; k++)
-            if (tessi_streq(tessi_gpu_host_image(h, k)->name, name))
+            if (tessi_streq(tessi_c_image(h->w, k)->name, name))
                 name = copy[k];
         if (name == h->queue && !h->api->program_type)
             name = "NULL";
@@ -437,7 +397,7 @@ static void on_host_body(GpuHost *h)
     const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     h->api->begin_on_host(h, status);
     for (uint32_t k = 0; k < n; k++) {
-        const char *name = tessi_gpu_host_image(h, k)->name;
+        const char *name = tessi_c_image(h->w, k)->name;
         copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", name));
         bytes[k] = tessi_gpu_host_bytes_of(h, copy[k]);
         h->api->upload(h, k, copy[k], bytes[k]);
@@ -458,7 +418,8 @@ void tessi_gpu_host_on_host(GpuHost *h)
     h->api->before_on_host(h);
     tessi_text_add(w->out, "\n/* The same for images in memory of the host. */\n");
     const CParameters list = tessi_c_parameters(w, C_DECLARED);
-    head(h, h->api->linkage_on_host, h->on_host, &list);
+    tessi_c_signature(w, h->api->linkage_on_host, h->on_host, &list, "");
+    tessi_text_add(w->out, "{\n");
     w->indent++;
     on_host_body(h);
     w->indent--;

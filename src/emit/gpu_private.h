@@ -2,6 +2,7 @@
 #ifndef TESSERA_EMIT_GPU_PRIVATE_H
 #define TESSERA_EMIT_GPU_PRIVATE_H
 
+#include "emit/c_file.h"
 #include "emit/gpu_stmt.h"
 
 /* Of a row: what all languages of kernels have in common, and the words that all their preludes define. */
@@ -11,7 +12,10 @@
     .no_unroll = "TESS_NO_UNROLL", .likely = "TESS_LIKELY", .here = "TESS_HERE",                 \
     .after = "TESS_AFTER", .keep = "TESS_KEEP", .atomic_add = "TESS_ATOMIC_ADD_",                \
     .take = "TESS_TAKE", .give = "TESS_GIVE", .pitch = "TESS_PITCH_", .barrier = "TESS_BARRIER", \
-    .whole_roots = true, .table = "TESS_CONSTANT"
+    .whole_roots = true, .table = "TESS_CONSTANT", .flag = "uint8_t", .byte = "uint8_t",         \
+    .stride = "int64_t", .value = "const ", .global = "TESS_GLOBAL ",                            \
+    .const_global = "TESS_CONST_GLOBAL ", .constant = "TESS_CONSTANT ",                          \
+    .restricted = "TESS_RESTRICT "
 
 /* The kernel being printed. */
 typedef struct GpuWriter {
@@ -45,12 +49,6 @@ void tessi_gpu_print_file(const LoopProgram *p, const EmitTarget *t, const EmitO
 void tessi_gpu_print_header(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
                             Text *out);
 
-/* ---- gpu_params.c ---- */
-/* What the kernel that was just printed needs: its parameters as declared, and the same for launchers. */
-CParameters tessi_gpu_parameters(CWriter *w, GpuArgs *args);
-/* Launchers make the buffer: intermediate images, and tables that the text cannot have. */
-bool tessi_gpu_is_given(const EmitTarget *t, const LBuffer *b);
-
 /* ---- gpu_host.c: what launchers have in common, and what they ask of the API of a language ---------------------------------- */
 typedef struct GpuHost GpuHost;
 typedef struct GpuApi {
@@ -70,9 +68,8 @@ typedef struct GpuApi {
     const char *launch, *queue, *memory;   /* wanted names: a function, a parameter, a variable */
     const char *queue_type, *program_type; /* NULL: no program is handed over */
     const char *ok;                        /* the error that is none */
-    const char *linkage, *linkage_on_host; /* before functions */
-    CParameterSet images;                  /* how the launcher takes images */
-    bool addresses; /* images are addresses, which may be any; else handles of buffers */
+    const char *linkage, *linkage_on_host; /* before the names of functions */
+    const char *handle; /* the type of buffers, which launchers take for images; NULL: addresses */
 
     /* ---- Parts of functions ---- */
     void (*options)(const GpuHost *h, Text *out); /* a macro of the header; NULL: none */
@@ -103,8 +100,7 @@ struct GpuHost {
     const char *options;                          /* a macro */
     const char *queue, *program, *error, *memory; /* parameters and variables of the launcher */
     const char **table; /* by LBufferId: what such a table is called on the host */
-    /* What kernels are handed in the place of what the launcher is given; NULL: the same. Strides by image, inputs first. */
-    const char **param, **scalar, *(*stride)[LOOP_MAX_DIMS];
+    CParameters given;  /* what the launcher is given, under the names that kernels are handed */
 };
 /* Names the functions of the file; the names of the kernels are taken first. */
 void tessi_gpu_host_begin(GpuHost *h);
@@ -125,15 +121,14 @@ void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin);
 const LBufferId *tessi_gpu_host_temps(const GpuHost *h);
 /* The numbers of blocks along three axes, separated by commas; what they share is written before the statement in hand. */
 const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k);
-/* What a kernel is handed. */
+/* The parameter of the launcher that is handed to a kernel, and what is: NULL where that is an intermediate image. */
+CParameter *tessi_gpu_host_given(const GpuHost *h, const GpuArg *arg);
 const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg);
 /* The functions that the launcher needs; it is printed already. */
 void tessi_gpu_host_functions(GpuHost *h);
 /* A name for the number of bytes of what is called `name`. */
 const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name);
-/* Image k of inputs and outputs, its elements (bytes of mixed ones), and the number of these up to the end of its last row. */
-const CImage *tessi_gpu_host_image(const GpuHost *h, uint32_t k);
-const char *tessi_gpu_host_element(const GpuHost *h, uint32_t k);
+/* The number of elements of image k (bytes of mixed ones) up to the end of its last row. */
 const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k);
 
 #endif

@@ -40,8 +40,7 @@ static void selftest(GpuHost *h, const EmitOptions *o)
     CWriter *w = h->w, reference;
     Text *out = w->out;
     tessi_c_names_leave(w->names, w->mark);
-    const char *name =
-        tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_reference", w->public_name));
+    const char *name = tessi_c_file_name(w, "reference");
     tessi_c_writer_init(&reference, h->api->host, o->reference, name, w->names, out);
     tessi_text_addf(out, "\n%s", o->reference_prelude);
     tessi_c_frame(out);
@@ -55,11 +54,8 @@ static void declare_on_host(GpuHost *h)
     CWriter *w = h->w;
     tessi_text_add(w->out, "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
                            "/* The program on the device, for images in memory of the host. */\n");
-    tessi_text_addf(&w->line, "int %s(", h->on_host);
     const CParameters list = tessi_c_parameters(w, C_DECLARED);
-    tessi_c_declare(w, &list);
-    tessi_text_add(&w->line, ");");
-    tessi_c_end_line(w);
+    tessi_c_signature(w, "int ", h->on_host, &list, ";");
 }
 
 static void host(GpuHost *h, const EmitOptions *o)
@@ -89,14 +85,13 @@ void tessi_gpu_print_file(const LoopProgram *p, const EmitTarget *t, const EmitO
     CNames names;
     CWriter w;
     EmitModule module;
-    tessi_c_names_init(&names, t->texts, a);
-    const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
+    tessi_c_begin(&w, t, p, &names, out);
+    w.target = t->api->host;
     LoopBound bound;
     const bool wide = !tessi_loop_index_bound(p, a, &bound);
-    tessi_gpu_kernels(p, t, o, usage(t, o, name, a),
+    tessi_gpu_kernels(p, t, o, usage(t, o, w.public_name, a),
                       tessi_sprintf(a, "%s%s", t->api->before_kernels, wide ? wide_always : ""),
                       out, &module);
-    tessi_c_writer_init(&w, t->api->host, p, name, &names, out);
     GpuHost h = { .w = &w, .target = t, .module = &module, .bound = wide ? NULL : &bound };
     tessi_gpu_host_begin(&h);
     host(&h, o);
@@ -110,14 +105,13 @@ void tessi_gpu_print_header(const LoopProgram *p, const EmitTarget *t, const Emi
     CNames names;
     CWriter w;
     const EmitModule none = { 0 };
-    tessi_c_names_init(&names, t->texts, a);
-    const char *name = tessi_c_name(&names, tessi_emit_c_name(p, a));
-    tessi_c_writer_init(&w, t->api->host, p, name, &names, out);
+    tessi_c_begin(&w, t, p, &names, out);
+    w.target = t->api->host;
     GpuHost h = { .w = &w, .target = t, .module = &none };
     tessi_gpu_host_begin(&h);
     tessi_gpu_host_function(&h);
     w.functions = NULL;
-    tessi_c_comment(&w, tessi_sprintf(a, "%s%s%s by Tessera.", name,
+    tessi_c_comment(&w, tessi_sprintf(a, "%s%s%s by Tessera.", w.public_name,
                                       o->source_name ? ", compiled from " : "",
                                       o->source_name ? o->source_name : ""));
     const CParameters list = tessi_gpu_host_parameters(&h);

@@ -48,6 +48,11 @@ struct EmitTarget {
     /* ---- Names and types ---- */
     CTexts texts;      /* where its names stand */
     const char *index; /* the type of coordinates */
+    /* Types of parameters: of truth values, of bytes, of strides. */
+    const char *flag, *byte, *stride;
+    /* Before the type of a parameter that is a value, and of what one points to: changed, only read, in constant memory; and before the
+     * name of such a pointer. */
+    const char *value, *global, *const_global, *constant, *restricted;
 
     /* ---- Words; NULL: there is none, and what asks for it is printed without ---- */
     /* Before loops: on all cores (with _LONG or _SIMD behind it), in vectors, written out, not to be written out. */

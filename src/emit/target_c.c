@@ -1,7 +1,7 @@
 /* C: the frame of a file (head, prelude, switches, the entry for launchers), its header, and the row of the language. */
 #include <string.h>
 
-#include "emit/c_private.h"
+#include "emit/c_file.h"
 
 /* ---- Public names ------------------------------------------------------------------------------------------------------- */
 
@@ -66,30 +66,33 @@ void tessi_c_header(CWriter *w, const char *includes, const char *returns, const
                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                     w->public_name, w->public_name, includes);
     tessi_c_describe(w, returns);
-    tessi_text_addf(&w->line, "int %s(", w->public_name);
-    tessi_c_declare(w, list);
-    tessi_text_add(&w->line, ");");
-    tessi_c_end_line(w);
+    tessi_c_signature(w, "int ", w->public_name, list, ";");
     tessi_text_add(w->out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static void head_comment(CWriter *w, const EmitOptions *o)
+void tessi_c_head(CWriter *w, const EmitOptions *o, const char *usage)
 {
     Text text;
     tessi_text_init(&text, w->arena);
     tessi_text_addf(&text, "%s", w->p->name);
     if (o->source_name)
         tessi_text_addf(&text, ", compiled from %s", o->source_name);
-    tessi_text_addf(&text,
-                    " by Tessera. Compile with\n"
-                    "    cc %s -fopenmp -c %s.c\n"
-                    "and link with -fopenmp -lm; without -fopenmp it runs on one core.",
-                    w->target->flags, w->public_name);
-    tessi_text_add(
-        &text, o->reference ? " With -DTESSERA_SELFTEST it is a program that tests itself." : "");
+    tessi_text_addf(&text, " by Tessera%s", usage);
     if (w->p->comment && *w->p->comment)
         tessi_text_addf(&text, "\n\n%s", w->p->comment);
     tessi_c_comment(w, tessi_text_str(&text));
+}
+
+static void head_comment(CWriter *w, const EmitOptions *o)
+{
+    const char *usage = tessi_sprintf(
+        w->arena,
+        ". Compile with\n"
+        "    cc %s -fopenmp -c %s.c\n"
+        "and link with -fopenmp -lm; without -fopenmp it runs on one core.%s",
+        w->target->flags, w->public_name,
+        o->reference ? " With -DTESSERA_SELFTEST it is a program that tests itself." : "");
+    tessi_c_head(w, o, usage);
 }
 
 /* ---- Switches ----------------------------------------------------------------------------------------------------------------- */
@@ -273,14 +276,10 @@ static void entry(CWriter *w)
 
 /* ---- Files ---------------------------------------------------------------------------------------------------------------------- */
 
-/* A writer with the public name taken. */
 static void begin(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames *names, Text *out)
 {
-    const char *name = tessi_emit_c_name(p, out->arena);
-    tessi_c_names_init(names, t->texts, out->arena);
-    name = tessi_c_name(names, name);
-    tessi_c_name(names, tessi_sprintf(out->arena, "%s_entry", name));
-    tessi_c_writer_init(w, t, p, name, names, out);
+    tessi_c_begin(w, t, p, names, out);
+    tessi_c_file_name(w, "entry"); /* taken */
 }
 
 /* The widest vectors of the prelude that fit; 0 = none. */
@@ -325,8 +324,7 @@ static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o
     tessi_text_add(out, tessi_text_str(&program));
     if (!options->reference)
         return;
-    const char *name =
-        tessi_c_name(&names, tessi_sprintf(out->arena, "%s_reference", w.public_name));
+    const char *name = tessi_c_file_name(&w, "reference");
     tessi_c_writer_init(&reference, t, options->reference, name, &names, out);
     tessi_text_add(out, "\n#ifdef TESSERA_SELFTEST\n");
     tessi_c_program(&reference, true);
@@ -375,6 +373,14 @@ const EmitTarget tessi_emit_c = {
     .print_header = print_header,
     .texts = C_IN_C,
     .index = "ptrdiff_t",
+    .flag = "bool",
+    .byte = "unsigned char",
+    .stride = "ptrdiff_t",
+    .value = "",
+    .global = "",
+    .const_global = "const ",
+    .constant = "const ",
+    .restricted = "restrict ",
     .parallel = "TESS_PARALLEL",
     .simd = "TESS_SIMD",
     .unroll = "TESS_UNROLL",

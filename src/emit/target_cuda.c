@@ -126,19 +126,19 @@ static void begin_on_host(GpuHost *h, const char *status)
 
 static void upload(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
 {
-    const char *element = tessi_gpu_host_element(h, image);
+    const char *element = tessi_c_image_element(tessi_c_image(h->w, image));
     tessi_c_line(h->w, "const size_t %s = (size_t)(%s) * sizeof(%s);", bytes,
                  tessi_gpu_host_extent(h, image), element);
     tessi_c_line(h->w, "%s *%s = NULL;", element, copy);
     tessi_gpu_host_if_well(h, "%s = cudaMalloc((void **)&%s, %s);", h->error, copy, bytes);
     tessi_gpu_host_if_well(h, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyHostToDevice);", h->error,
-                           copy, tessi_gpu_host_image(h, image)->name, bytes);
+                           copy, tessi_c_image(h->w, image)->name, bytes);
 }
 
 static void download(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
 {
     tessi_gpu_host_if_well(h, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyDeviceToHost);", h->error,
-                           tessi_gpu_host_image(h, image)->name, copy, bytes);
+                           tessi_c_image(h->w, image)->name, copy, bytes);
 }
 
 static void release(GpuHost *h, const char *copy)
@@ -180,10 +180,8 @@ static const GpuApi api = {
     .memory = "workspace",
     .queue_type = "cudaStream_t",
     .ok = "cudaSuccess",
-    .linkage = "extern \"C\" ",
-    .linkage_on_host = "extern \"C\" ",
-    .images = C_DECLARED,
-    .addresses = true,
+    .linkage = "extern \"C\" int ",
+    .linkage_on_host = "extern \"C\" int ",
     .functions = functions,
     .begin = begin,
     .launch_kernel = launch_kernel,

@@ -57,53 +57,40 @@ static void define_temps(GpuHost *h)
     }
 }
 
-static const char *convert(GpuHost *h, const char *type, const char *name)
+/* The type that kernels take where the launcher's is another; NULL: it is the same. */
+static const char *other_type(const GpuHost *h, const GpuArg *arg)
 {
-    const char *value = tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "arg_%s", name));
-    tessi_c_line(h->w, "const %s %s = (%s)%s;", type, value, type, name);
-    return value;
-}
-
-/* Constants of the kernels' types where those of the launcher are others. */
-static void convert_value(GpuHost *h, const GpuArg *arg)
-{
-    CWriter *w = h->w;
-    const uint32_t image = arg->index + (arg->kind == GPU_ARG_OUTPUT_STRIDE ? w->p->inputs.n : 0);
     switch (arg->kind) {
     case GPU_ARG_INPUT_STRIDE:
-    case GPU_ARG_OUTPUT_STRIDE:
-        if (!h->stride[image][arg->dim])
-            h->stride[image][arg->dim] =
-                convert(h, "cl_long", tessi_gpu_host_image(h, image)->stride[arg->dim]);
-        break;
-    case GPU_ARG_PARAM:
-        if (!h->param[arg->index])
-            h->param[arg->index] = convert(h, h->index, w->param[arg->index]);
-        break;
-    case GPU_ARG_SCALAR:
-        if (!h->scalar[arg->index])
-            h->scalar[arg->index] = arg->type == TYPE_BOOL
-                                        ? convert(h, "cl_uchar", w->scalar[arg->index])
-                                        : w->scalar[arg->index];
-        break;
+    case GPU_ARG_OUTPUT_STRIDE: return "cl_long";
+    case GPU_ARG_PARAM: return h->index;
+    case GPU_ARG_SCALAR: return arg->type == TYPE_BOOL ? "cl_uchar" : NULL;
     case GPU_ARG_INPUT:
     case GPU_ARG_OUTPUT:
     case GPU_ARG_TEMP: break;
     }
+    return NULL;
+}
+
+/* Constants of the kernels' types; those have no declaration any more. */
+static void convert(GpuHost *h, const GpuArg *arg)
+{
+    CWriter *w = h->w;
+    const char *type = other_type(h, arg);
+    CParameter *given = type ? tessi_gpu_host_given(h, arg) : NULL;
+    if (!given || !given->declaration)
+        return;
+    const char *value = tessi_c_name(w->names, tessi_sprintf(w->arena, "arg_%s", given->name));
+    tessi_c_line(w, "const %s %s = (%s)%s;", type, value, type, given->name);
+    *given = (CParameter){ NULL, value, *arg };
 }
 
 static void begin(GpuHost *h)
 {
-    const CWriter *w = h->w;
-    const size_t n_images = w->p->inputs.n + w->p->outputs.n;
     define_temps(h);
-    h->param = ARENA_NEW_ARRAY(w->arena, const char *, w->p->params.n + 1);
-    h->scalar = ARENA_NEW_ARRAY(w->arena, const char *, w->p->scalars.n + 1);
-    h->stride = (const char *(*)[LOOP_MAX_DIMS])(void *)ARENA_NEW_ARRAY(
-        w->arena, const char *, (n_images + 1) * LOOP_MAX_DIMS);
     VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
         VEC_FOREACH (const GpuArg, arg, &k->args)
-            convert_value(h, arg);
+            convert(h, arg);
 }
 
 static void launch_kernel(GpuHost *h, const GpuKernel *k)
@@ -263,10 +250,9 @@ static void begin_on_host(GpuHost *h, const char *status)
 
 static void upload(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
 {
-    const CImage *im = tessi_gpu_host_image(h, image);
+    const CImage *im = tessi_c_image(h->w, image);
     tessi_c_line(h->w, "const size_t %s = (size_t)(%s) * %u;", bytes,
-                 tessi_gpu_host_extent(h, image),
-                 im->image->uniform ? tessi_type_info(im->image->channel_type[0])->bytes : 1);
+                 tessi_gpu_host_extent(h, image), tessi_c_unit_bytes(im->image));
     tessi_c_line(h->w, "cl_mem %s = NULL;", copy);
     tessi_gpu_host_if_well(h, "%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);", copy,
                            h->memory, bytes, h->error);
@@ -279,7 +265,7 @@ static void download(GpuHost *h, uint32_t image, const char *copy, const char *b
 {
     tessi_gpu_host_if_well(h,
                            "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
-                           h->error, h->queue, copy, bytes, tessi_gpu_host_image(h, image)->name);
+                           h->error, h->queue, copy, bytes, tessi_c_image(h->w, image)->name);
 }
 
 static void release(GpuHost *h, const char *copy)
@@ -329,9 +315,9 @@ static const GpuApi api = {
     .queue_type = "cl_command_queue",
     .program_type = "cl_program",
     .ok = "CL_SUCCESS",
-    .linkage = "",
-    .linkage_on_host = "static ",
-    .images = C_BUFFERS,
+    .linkage = "int ",
+    .linkage_on_host = "static int ",
+    .handle = "cl_mem",
     .options = options,
     .functions = functions,
     .begin = begin,
