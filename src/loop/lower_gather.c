@@ -1,11 +1,6 @@
 /* Copies of part of an image, answered by border rules: each row is a run of vectors between two short ends. */
 #include "loop/lower_gather.h"
 
-static Border answering(Border rule)
-{
-    return rule == BORDER_INSIDE ? BORDER_CLAMP : rule; /* more may be copied than is used */
-}
-
 Gather tessi_gather_new(Lower *l, const Access *read, ScalarType type)
 {
     Gather g = { .l = l, .read = read, .type = type };
@@ -33,7 +28,7 @@ void tessi_gather_at(Gather *g, WindowId window, LExprId y, LExprId x)
 LExprId tessi_gather_row(const Gather *g, LExprId k)
 {
     LExprId row = tessi_l_op(g->l, OP_ADD, g->first[0], k);
-    return tessi_border_expr(g->l, answering(g->read->dim[0].rule), row, g->size[0]);
+    return tessi_border_expr(g->l, g->read->dim[0].rule, row, g->size[0]);
 }
 
 static LExprId copied(const Gather *g, LExprId value)
@@ -53,7 +48,7 @@ LExprId tessi_gather_answered(const Gather *g, LExprId k, LExprId x)
 {
     Lower *l = g->l;
     const LExprId row = tessi_gather_row(g, k), col = tessi_l_op(l, OP_ADD, g->first[1], x);
-    const LExprId at = tessi_border_expr(l, answering(g->read->dim[1].rule), col, g->size[1]);
+    const LExprId at = tessi_border_expr(l, g->read->dim[1].rule, col, g->size[1]);
     LExprId value = tessi_gather_value(g, row, at);
     const LExprId found[2] = { row, at },
                   wanted[2] = { tessi_l_op(l, OP_ADD, g->first[0], k), col };
@@ -73,7 +68,7 @@ static void gather_columns(const Gather *g, LBufferId to, LExprId k, LExprId row
     LExprId x = tessi_lexpr_var(
         l->p, tessi_scope_for(l, "x", from, end, 1, inside ? LFOR_SIMD : LFOR_ROLLED));
     LExprId col = tessi_l_op(l, OP_ADD, g->first[1], x);
-    LExprId at = inside ? col : tessi_border_expr(l, answering(rule), col, g->size[1]);
+    LExprId at = inside ? col : tessi_border_expr(l, rule, col, g->size[1]);
     LExprId value = tessi_gather_value(g, row, at);
     if (in_rows.v)
         value = tessi_l_select(l, in_rows, value, copied(g, g->outside));

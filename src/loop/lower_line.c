@@ -4,17 +4,6 @@
 
 enum { VECTOR_BYTES = 16 };
 
-static LExprId is_inside(Lower *l, LExprId i, LExprId n)
-{
-    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), i),
-                      tessi_l_op(l, OP_LT, i, n));
-}
-
-static LExprId answered(Lower *l, Border rule, LExprId i, LExprId n)
-{
-    return tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, i, n);
-}
-
 /* How far apart the rows of pixels of a window are: as the plan has made sure, of all that are read as far. */
 static int64_t step_of(Lower *l, const ExprId *roots, uint32_t n)
 {
@@ -88,10 +77,11 @@ static LExprId element_of(Lower *l, const Row *row, LExprId x, bool inside)
 {
     const Patch *p = row->patch;
     LExprId n = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[1]);
-    LExprId at[2] = { row->y, inside ? x : answered(l, p->rule[1], x, n) }, in = row->inside;
+    LExprId at[2] = { row->y, inside ? x : tessi_border_expr(l, p->rule[1], x, n) },
+            in = row->inside;
     LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
     if (!inside && p->rule[1] == BORDER_CONSTANT)
-        in = in.v ? tessi_l_op(l, OP_AND, in, is_inside(l, x, n)) : is_inside(l, x, n);
+        in = tessi_and_also(l, in, tessi_in_range(l, x, tessi_l_int(l, 0), n));
     if (!inside && in.v)
         value = tessi_l_select(l, in, value, row->outside);
     tessi_pin(l, value, tessi_scope_depth(l));
@@ -172,9 +162,10 @@ void tessi_lines_read(Lower *l, Lines *lines, LExprId row)
         LExprId height = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[0]);
         LExprId y = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, p->lo[0])), in = line->inside;
         Row r = { .patch = p };
-        r.y = tessi_scope_let(l, "y_at", answered(l, p->rule[0], y, height));
+        r.y = tessi_scope_let(l, "y_at", tessi_border_expr(l, p->rule[0], y, height));
         if (p->rule[0] == BORDER_CONSTANT) {
-            r.inside = tessi_scope_let(l, "row_inside", is_inside(l, y, height));
+            r.inside =
+                tessi_scope_let(l, "row_inside", tessi_in_range(l, y, tessi_l_int(l, 0), height));
             in = tessi_l_op(l, OP_AND, in, r.inside);
         }
         if (p->outside.v) {

@@ -292,8 +292,11 @@ typedef struct Read {
     bool guarded; /* inside only because of a guard */
 } Read;
 void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out);
-/* Index i of a line of n points answered by the rule; for CONSTANT some point inside. */
+/* Index i of a line of n points answered by the rule; for CONSTANT some point inside, for INSIDE the nearest. */
 LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n);
+/* from <= i < end; and both conditions, of which the first may be none. */
+LExprId tessi_in_range(Lower *l, LExprId i, LExprId from, LExprId end);
+LExprId tessi_and_also(Lower *l, LExprId a, LExprId b);
 /* What is read is evaluated where the read points to, beyond its edges too; `beyond`: the reader is. */
 bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool beyond);
 /* The index of a read, as if there were no border. */

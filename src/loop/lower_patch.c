@@ -148,18 +148,12 @@ typedef struct Fill {
     LExprId outside;
 } Fill;
 
-static LExprId is_inside(Lower *l, LExprId i, LExprId n)
-{
-    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), i),
-                      tessi_l_op(l, OP_LT, i, n));
-}
-
 /* The index in dimension `d` that answers i; more may be copied than is used. */
 static LExprId answered(const Fill *f, uint8_t d, LExprId i, LExprId n)
 {
     const Border rule = f->p->rule[d];
-    const Border otherwise = f->beyond[d] ? BORDER_WRAP : BORDER_CLAMP;
-    return tessi_border_expr(f->l, rule == BORDER_INSIDE ? otherwise : rule, i, n);
+    return tessi_border_expr(f->l, rule == BORDER_INSIDE && f->beyond[d] ? BORDER_WRAP : rule, i,
+                             n);
 }
 
 /* One element of a row of the patch; `inside` where its column is certainly inside the image. */
@@ -173,7 +167,7 @@ static void fill_element(const Fill *f, LExprId column, bool inside)
     LExprId at[2] = { f->y, inside ? x : answered(f, 1, x, n) };
     LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
     if (!inside && p->rule[1] == BORDER_CONSTANT)
-        in = in.v ? tessi_l_op(l, OP_AND, in, is_inside(l, x, n)) : is_inside(l, x, n);
+        in = tessi_and_also(l, in, tessi_in_range(l, x, tessi_l_int(l, 0), n));
     if (in.v)
         value = tessi_l_select(l, in, value, f->outside);
     LExprId placed[2] = { value, column };
@@ -203,7 +197,7 @@ static void fill_row(Fill *f, LExprId height)
     LExprId y = tessi_l_op(l, OP_ADD, p->origin[0], f->row);
     f->y = tessi_scope_let(l, "y_at", answered(f, 0, y, height));
     if (p->rule[0] == BORDER_CONSTANT)
-        f->row_inside = is_inside(l, y, height);
+        f->row_inside = tessi_in_range(l, y, tessi_l_int(l, 0), height);
     if (p->outside.v) {
         Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
         f->outside = tessi_eval_expr(l, ev, p->outside);

@@ -143,6 +143,16 @@ LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n)
     return clamp_expr(l, i, last);
 }
 
+LExprId tessi_in_range(Lower *l, LExprId i, LExprId from, LExprId end)
+{
+    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, i), tessi_l_op(l, OP_LT, i, end));
+}
+
+LExprId tessi_and_also(Lower *l, LExprId a, LExprId b)
+{
+    return a.v ? tessi_l_op(l, OP_AND, a, b) : b;
+}
+
 /* "y_m1": the wanted name of an answered index. */
 static const char *index_name(Lower *l, const Coord *c)
 {
@@ -233,13 +243,9 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 c.e = affine_from_nearest(l, ev, dim);
         }
         LExprId n = tessi_lower_size(l, size);
-        if (dim->rule == BORDER_CONSTANT && !c.beyond) {
-            LExprId above = tessi_l_op(l, OP_LE, tessi_l_int(l, 0), c.e);
-            LExprId in = tessi_l_op(l, OP_AND, above, tessi_l_op(l, OP_LT, c.e, n));
-            out->in = out->in.v ? tessi_l_op(l, OP_AND, out->in, in) : in;
-        }
-        const Border rule = c.beyond ? BORDER_WRAP : dim->rule;
-        LExprId e = tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, c.e, n);
+        if (dim->rule == BORDER_CONSTANT && !c.beyond)
+            out->in = tessi_and_also(l, out->in, tessi_in_range(l, c.e, tessi_l_int(l, 0), n));
+        LExprId e = tessi_border_expr(l, c.beyond ? BORDER_WRAP : dim->rule, c.e, n);
         tessi_hint(l, e, index_name(l, &c));
         if (out->in.v)
             tessi_hint(l, out->in, "in");

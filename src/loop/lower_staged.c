@@ -92,16 +92,6 @@ StagedList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *n
     return list;
 }
 
-static LExprId in_range(Lower *l, LExprId i, LExprId from, LExprId end)
-{
-    return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, i), tessi_l_op(l, OP_LT, i, end));
-}
-
-static LExprId and_also(Lower *l, LExprId a, LExprId b)
-{
-    return a.v ? tessi_l_op(l, OP_AND, a, b) : b;
-}
-
 /* The element of the image for the point `at` of the copy; answered by rules unless it is `inside`. */
 static LExprId element(Lower *l, const Staged *c, const LExprId *at, bool inside)
 {
@@ -110,11 +100,9 @@ static LExprId element(Lower *l, const Staged *c, const LExprId *at, bool inside
     for (uint8_t d = 0; d < s->n_dims; d++) {
         LExprId n = tessi_lower_size(l, s->size[d]);
         const Border rule = c->copy.rules.rule[d];
-        index[d] =
-            inside ? at[d]
-                   : tessi_border_expr(l, rule == BORDER_INSIDE ? BORDER_CLAMP : rule, at[d], n);
+        index[d] = inside ? at[d] : tessi_border_expr(l, rule, at[d], n);
         if (!inside && rule == BORDER_CONSTANT)
-            in = and_also(l, in, in_range(l, at[d], tessi_l_int(l, 0), n));
+            in = tessi_and_also(l, in, tessi_in_range(l, at[d], tessi_l_int(l, 0), n));
     }
     LExprId value = tessi_lexpr_load(l->p, l->buffer[c->plan->image.v], index, s->n_dims);
     tessi_pin(l, value, tessi_scope_depth(l));
@@ -147,7 +135,8 @@ static void fill(Lower *l, const Staged *c, uint8_t n_axes, bool inside)
     for (uint8_t d = 0; d < s->n_dims; d++) {
         at[d] = tessi_l_op(l, OP_ADD, c->first[d], k[d]);
         if (centre && !(inside && c->same[d]))
-            there = and_also(l, there, in_range(l, at[d], tessi_l_int(l, 0), c->end[d]));
+            there =
+                tessi_and_also(l, there, tessi_in_range(l, at[d], tessi_l_int(l, 0), c->end[d]));
     }
     if (there.v)
         tessi_scope_if(l, there);
@@ -238,7 +227,8 @@ bool tessi_staged_read(Lower *l, const Eval *ev, const Access *access, StagedRea
     for (uint8_t d = 0; d < access->n_dims; d++) {
         at[d] = tessi_read_affine(l, ev, &access->dim[d]);
         if (c->plan->in == STAGED_CENTRE && !(c->same[d] && at[d].v == l->staged->point[d].v))
-            out->if_in = and_also(l, out->if_in, in_range(l, at[d], c->first[d], c->end[d]));
+            out->if_in =
+                tessi_and_also(l, out->if_in, tessi_in_range(l, at[d], c->first[d], c->end[d]));
     }
     out->load = load_copy(l, c, at);
     if (!out->if_in.v)

@@ -164,10 +164,8 @@ NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs)
         const bool whole = tessi_stage_is_plain(f->g, tessi_stage(f->g, need->stage));
         for (uint8_t d = 0; d < MAX_DIMS && !whole; d++) /* its reads are seen from its pieces */
             at.dim[d].dynamic = true;
-        for (uint32_t k = need->first; k < need->first + need->n; k++) {
-            const NeedRead *r = &needs->reads.at[k];
+        NEED_FOREACH (r, needs, need)
             read_from(f, &at, need->stage, r->read, &box[r->of]);
-        }
     }
     return box;
 }

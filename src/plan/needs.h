@@ -25,6 +25,11 @@ typedef struct Needs {
     StageList stored; /* what is found in memory, in the order in which readers name it */
 } Needs;
 
+/* Over the reads of an entry. */
+#define NEED_FOREACH(r, needs, need)                            \
+    for (uint32_t r##_left = (need)->n; r##_left; r##_left = 0) \
+        for (const NeedRead *r = (needs)->reads.at + (need)->first; r##_left; r++, r##_left--)
+
 /* What n stages need. `out` starts as zeros; its memory, of the arena, is used again. */
 void tessi_needs(const PlanFacts *f, Arena *a, const Plan *p, const StageId *stage, uint32_t n,
                  Needs *out);

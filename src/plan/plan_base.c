@@ -332,11 +332,10 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
         return true;
     tessi_needs_of_group(f, f->arena, p, group, &needs);
     VEC_FOREACH (const Need, need, &needs.at)
-        for (uint32_t i = need->first; i < need->first + need->n; i++) {
-            const PlanRead *r = needs.reads.at[i].read;
+        NEED_FOREACH (r, &needs, need) {
             Offset o;
-            if ((!r->same_point && !tessi_plan_read_offset(f->g, r, &o))
-                || !has_planes_of(f->g, need->stage, r))
+            if ((!r->read->same_point && !tessi_plan_read_offset(f->g, r->read, &o))
+                || !has_planes_of(f->g, need->stage, r->read))
                 return false;
         }
     return true;

@@ -48,11 +48,9 @@ static Uses *uses_of(const PlanFacts *f, const Plan *p, const Needs *needs)
         const Need *need = &needs->at.at[i];
         if (need->root)
             add_column(f->arena, &uses[i], (Column){ 0 });
-        for (uint32_t k = need->first; k < need->first + need->n; k++) {
-            const NeedRead *r = &needs->reads.at[k];
+        NEED_FOREACH (r, needs, need)
             if (tessi_plan_is_inline(p, r->read->producer))
                 spread(f, p, need->stage, r->read, &uses[i], &uses[r->of]);
-        }
     }
     return uses;
 }

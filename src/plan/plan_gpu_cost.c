@@ -188,11 +188,10 @@ static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
 /* Some read of the stage is not at the point itself in dimension d. */
 static bool reaches(const Counter *c, const Need *need, int d)
 {
-    for (uint32_t i = need->first; i < need->first + need->n; i++) {
-        const PlanRead *r = c->needs.reads.at[i].read;
+    NEED_FOREACH (r, &c->needs, need) {
         Offset o;
-        if (!tessi_plan_read_offset(c->f->g, r, &o)) {
-            if (!r->same_point && !r->dynamic)
+        if (!tessi_plan_read_offset(c->f->g, r->read, &o)) {
+            if (!r->read->same_point && !r->read->dynamic)
                 return true;
         } else if (d == 0 ? o.dy : o.dx) {
             return true;
@@ -294,9 +293,9 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     c->cost.nodes += n * (double)(c->f->nodes[id.v] + 2 * c->f->window_points[id.v]);
     if (need->root && !is_shared(c, id))
         sum->bytes += tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
-    for (uint32_t k = need->first; k < need->first + need->n; k++) {
-        spread(c, &c->needs.reads.at[k], &c->places[i]);
-        note_rules(c, i, &c->needs.reads.at[k]);
+    NEED_FOREACH (r, &c->needs, need) {
+        spread(c, r, &c->places[i]);
+        note_rules(c, i, r);
     }
 }
 

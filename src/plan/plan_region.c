@@ -52,8 +52,8 @@ static void find_leads(Regions *r)
     for (uint32_t i = r->needs.at.n; i-- > 0;) { /* what is read stands before its readers */
         const Need *need = &r->needs.at.at[i];
         r->leads[i] = r->out->scratch[need->stage.v];
-        for (uint32_t k = need->first; !need->root && k < need->first + need->n; k++)
-            r->leads[i] = r->leads[i] || r->leads[r->needs.reads.at[k].of];
+        NEED_FOREACH (read, &r->needs, need)
+            r->leads[i] = r->leads[i] || (!need->root && r->leads[read->of]);
     }
 }
 
@@ -74,11 +74,10 @@ static bool goes_beyond(const Regions *r, const Need *need, uint8_t d)
     if (!tessi_plan_is_inline(r->p, need->stage) || s->n_dims != r->domain->n_dims
         || s->size[d].v != r->domain->size[d].v)
         return false;
-    for (uint32_t k = need->first; k < need->first + need->n; k++) {
-        const PlanRead *read = r->needs.reads.at[k].read;
-        if (!read->access.v)
+    NEED_FOREACH (read, &r->needs, need) {
+        if (!read->read->access.v)
             return false;
-        const Access *access = tessi_access(r->g, read->access);
+        const Access *access = tessi_access(r->g, read->read->access);
         for (uint8_t e = 0; e < access->n_dims; e++)
             if (!access->dim[e].absolute && access->dim[e].src == (int8_t)d
                 && !wraps_around(r, access, e))
@@ -232,8 +231,8 @@ static const char *find_regions(Regions *r)
         if (!r->reached[i] && !is_beyond(r->out, need->stage))
             continue;
         fault = check_region(r, need->stage);
-        for (uint32_t k = need->first; k < need->first + need->n && !fault; k++)
-            fault = read_stage(r, need->stage, &r->needs.reads.at[k]);
+        NEED_FOREACH (read, &r->needs, need)
+            fault = fault ? fault : read_stage(r, need->stage, read);
     }
     for (uint32_t i = r->needs.at.n; i-- > 0 && !fault;)
         if (r->out->scratch[r->needs.at.at[i].stage.v] && !r->reached[i])

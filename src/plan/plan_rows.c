@@ -153,10 +153,8 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         cost.operations += n * tessi_cost_operations(&an->cost[v]);
         cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];
-        for (uint32_t k = need->first; k < need->first + need->n; k++) {
-            const NeedRead *r = &needs.reads.at[k];
+        NEED_FOREACH (r, &needs, need)
             tessi_plan_spread(a, f->g, r->read, &places[i], &places[r->of]);
-        }
     }
     cost.seconds /= rows;
     cost.operations /= rows;

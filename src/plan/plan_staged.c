@@ -89,8 +89,9 @@ static void add_reads(Reader *r)
     for (uint32_t i = 0; i < needs.at.n; i++) {
         const Need *need = &needs.at.at[i];
         points[i] += need->root ? r->points : 0;
-        for (uint32_t k = need->first; k < need->first + need->n && points[i] > 0; k++) {
-            const NeedRead *read = &needs.reads.at[k];
+        NEED_FOREACH (read, &needs, need) {
+            if (points[i] <= 0)
+                break;
             if (read->read->producer.v == r->image.v && read->read->access.v)
                 add_read(r, read->read, points[i]);
             else if (read->read->same_point && needs.at.at[read->of].computed)

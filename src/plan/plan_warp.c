@@ -79,10 +79,9 @@ static const char *find_needs(const Finder *c)
             tessi_plan_own_members(c->f->arena, c->group, &own);
         tessi_needs(c->f, c->f->arena, c->p, own.at, own.n, needs);
         VEC_FOREACH (const Need, need, &needs->at)
-            for (uint32_t k = need->first; k < need->first + need->n && !fault; k++) {
-                const NeedRead *r = &needs->reads.at[k];
-                fault = check_read(c, need->stage, r->read, needs->at.at[r->of].computed);
-            }
+            NEED_FOREACH (r, needs, need)
+                fault = fault ? fault
+                              : check_read(c, need->stage, r->read, needs->at.at[r->of].computed);
     }
     return fault;
 }
