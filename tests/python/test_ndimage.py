@@ -185,3 +185,39 @@ def test_a_part_of_scipys_own_tests():
     if "skipped" in done.stdout.splitlines()[:1]:
         pytest.skip(done.stdout)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+ALL_MODES = [*MODES, "grid-constant", "grid-mirror"]
+
+
+@pytest.mark.parametrize("mode", ALL_MODES)
+def test_transforms(rng, mode):
+    """Coordinates are SciPy's to the last bit; linear weights may be off by one in it."""
+    for dtype in TYPES:
+        for shape in [*SHAPES, (1, 3)]:
+            x, n = image_of(rng, dtype, shape), len(shape)
+            places = rng.random((n, 4, 5)) * 30 - 12
+            places[:, 0, :3] = np.arange(3)
+            for order in (0, 1):
+                near = 1e-13 if dtype == "float64" and order else 1e-6 if dtype == "float32" and order else 0
+                same("map_coordinates", x, places, order=order, mode=mode, cval=2.5, near=near)
+                same("shift", x, 1.3, order=order, mode=mode, cval=3, near=near)
+                same("shift", x, -2, order=order, mode=mode)
+                same("zoom", x, 1.7, order=order, mode=mode, near=near)
+                same("affine_transform", x, rng.random(n) + 0.1, offset=0.4, order=order, mode=mode, output_shape=(5,) * n, near=near)
+                if dtype != "bool":  # where a sum of weights that is 1 but for its last bit is not true
+                    same("affine_transform", x, rng.random((n, n)), offset=0.4, order=order, mode=mode, near=near)
+                    if n > 1:
+                        same("rotate", x, 33, order=order, mode=mode, near=near)
+                        same("rotate", x, 90, order=order, mode=mode, reshape=False, near=near)
+                    if n > 1 and dtype[0] == "f":
+                        same("rotate", x, -120, order=order, mode=mode, axes=(0, n - 1), near=near)
+
+
+def test_other_orders_are_refused():
+    with pytest.raises(tessera.UnsupportedError, match="order 3"):
+        ours.zoom(np.ones((3, 3)), 2)
+    same("zoom", np.ones((3, 3)), 2, order=9)
+    same("rotate", np.ones(3), 2, order=1)
+    same("map_coordinates", np.ones((3, 3)), np.ones((3, 2)), order=1)
+    same("affine_transform", np.ones((3, 3)), np.ones((4, 4)), order=1)

@@ -7,6 +7,7 @@ sum in float64.
 from ._filters import (convolve, convolve1d, correlate, correlate1d, gaussian_filter, gaussian_filter1d, gaussian_gradient_magnitude, gaussian_laplace,
                        generic_filter, generic_gradient_magnitude, generic_laplace, laplace, maximum_filter, maximum_filter1d, median_filter,
                        minimum_filter, minimum_filter1d, percentile_filter, prewitt, rank_filter, sobel, uniform_filter, uniform_filter1d)
+from ._interpolation import affine_transform, map_coordinates, rotate, shift, zoom
 from ._morphology import (binary_dilation, binary_erosion, black_tophat, generate_binary_structure, grey_closing, grey_dilation, grey_erosion,
                           grey_opening, morphological_gradient, morphological_laplace, white_tophat)
 

@@ -397,6 +397,10 @@ def _sum_of_axes(image, stages_of, modes, axes, place, magnitude):
     """The sum over axes of what their stages make, or the root of the sum of squares, in the type of the output."""
     if not axes or image.size == 0:
         return place.copy_of(image.astype(place.dtype))
+    if place.dtype == np.uint64:  # which programs do not have between stages
+        parts = [_passes(image, Output(np.uint64, image), stages_of(axis, modes[n])) for n, axis in enumerate(axes)]
+        total = sum(p * p for p in parts) if magnitude else sum(parts)
+        return place.finish(np.sqrt(total).astype(np.uint64) if magnitude else total)
     pipe = _pipe_of(image)
     start, names = pipe.branch(), []
     for n, axis in enumerate(axes):

@@ -45,18 +45,25 @@ def _warn_of_size(size, footprint):
     return size
 
 
+def _two_steps(first, second, input, size, footprint, structure, output, mode, cval, origin, axes):
+    """One after the other. SciPy keeps what a structure makes of bools in their bytes, which need not be 0 or 1 in between."""
+    image = np.asarray(input)
+    if image.dtype == np.bool_ and structure is not None:
+        image, output = image.view(np.uint8), np.bool_ if output is None else output
+    made = first(image, size, footprint, structure, None, mode, cval, origin, axes=axes)
+    return second(made, size, footprint, structure, output, mode, cval, origin, axes=axes)
+
+
 def grey_opening(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """Erosion, then dilation, as `scipy.ndimage.grey_opening`."""
     size = _warn_of_size(size, footprint)
-    eroded = grey_erosion(input, size, footprint, structure, None, mode, cval, origin, axes=axes)
-    return grey_dilation(eroded, size, footprint, structure, output, mode, cval, origin, axes=axes)
+    return _two_steps(grey_erosion, grey_dilation, input, size, footprint, structure, output, mode, cval, origin, axes)
 
 
 def grey_closing(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """Dilation, then erosion, as `scipy.ndimage.grey_closing`."""
     size = _warn_of_size(size, footprint)
-    dilated = grey_dilation(input, size, footprint, structure, None, mode, cval, origin, axes=axes)
-    return grey_erosion(dilated, size, footprint, structure, output, mode, cval, origin, axes=axes)
+    return _two_steps(grey_dilation, grey_erosion, input, size, footprint, structure, output, mode, cval, origin, axes)
 
 
 def _given(output):
@@ -136,7 +143,7 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
         raise TypeError("iterations parameter should be an integer") from error
     image = _real(np.asarray(input))
     if image.ndim == 0:  # a point, as a line of one
-        made = _binary(image[None], None if structure is None else np.reshape(structure, 1), iterations, None if mask is None else np.reshape(mask, 1),
+        made = _binary(image[None], [True] if structure is None else np.reshape(structure, 1), iterations, None if mask is None else np.reshape(mask, 1),
                        bool, border, origin, axes, which)
         return Output(output if isinstance(output, np.ndarray) else bool, image).finish(made[0])
     axes = all_axes(axes, image.ndim)

@@ -1,0 +1,278 @@
+"""Geometric transforms with SciPy's names, of orders 0 and 1: each point of the result is found in the image by its coordinates, by SciPy's rules of what
+lies beyond the edges, and its neighbours are weighed in SciPy's order."""
+import functools
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from .. import _errors
+from .._translate import TYPES
+from ._engine import Output, as_image, execute, literal, plain, rule_of, sequence
+
+# How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and images of one point have 0.
+_MAPS = {
+    "mirror": ("(m <= 1.0d - n ? m + 2.0d * l : -m)", "2.0d * l * trunc(-x / (2.0d * l)) + x", "(m >= n ? 2.0d * l - m : m)", "x - 2.0d * l * trunc(x / (2.0d * l))"),
+    "reflect": ("(m < -n ? m + 2.0d * n : (m > -1e-15d ? 1e-15d : -m) - 1.0d)", "(x < -2.0d * n ? 2.0d * n * trunc(-x / (2.0d * n)) + x : x)",
+                "(m >= n ? 2.0d * n - m - 1.0d : m)", "x - 2.0d * n * trunc(x / (2.0d * n))"),
+    "wrap": ("m", "x + l * (trunc(-x / l) + 1.0d)", "m", "x - l * trunc(x / l)"),
+    "grid-wrap": ("m", "x + n * (trunc((-1.0d - x) / n) + 1.0d)", "m", "x - n * trunc(x / n)"),
+}
+_MAPS["grid-mirror"] = _MAPS["reflect"]
+# The rule for neighbours of a coordinate that lies inside.
+_RULES = {"mirror": "mirror", "reflect": "reflect", "grid-mirror": "reflect", "wrap": "mirror", "grid-wrap": "wrap", "nearest": "clamp", "constant": "mirror",
+          "grid-constant": "constant(cval)"}
+
+
+def _check_order(order):
+    if not 0 <= order <= 5:
+        raise RuntimeError("spline order not supported")
+    if order > 1:
+        raise _errors.UnsupportedError(f"splines of order {order} are not compiled; orders 0 (nearest) and 1 (linear) are")
+
+
+def _named(text, d):
+    return re.sub(r"\b([mnlx])\b", rf"\g<1>{d}", text)
+
+
+def _coordinate(d, expression, mode):
+    """Locals that make of a coordinate where it is read: m, the coordinate brought inside."""
+    lines = [f"n{d} = cast<double>(size(X, {d}));", f"l{d} = n{d} - 1.0d;", f"x{d} = {expression};"]
+    if mode in ("constant", "grid-constant", "nearest"):  # neighbours outside are answered one by one
+        return lines + [f"c{d} = x{d};"]
+    below, below_m, above, above_m = (_named(t, d) for t in _MAPS[mode])
+    lines += [f"a{d} = {below_m};", f"b{d} = {above_m};"]
+    low, high = below.replace(f"m{d}", f"a{d}"), above.replace(f"m{d}", f"b{d}")
+    return lines + [f"c{d} = x{d} >= 0.0d && x{d} <= l{d} ? x{d} : n{d} <= 1.0d ? 0.0d : x{d} < 0.0d ? {low} : {high};"]
+
+
+def _text(source, n_out, coordinates, order, mode, made, declarations, arguments):
+    """A program that reads image `a` at coordinates: `coordinates` has an expression for each of its dimensions."""
+    ndim = source.ndim
+    lines = [line for d, c in enumerate(coordinates) for line in _coordinate(d, c, mode)]
+    for d in range(ndim):
+        lines.append(f"f{d} = floor(c{d}{' + 0.5d' if order == 0 else ''});")
+        lines.append(f"i{d} = cast<int>(f{d});")
+        lines.append(f"t{d} = c{d} - f{d};")
+    terms = []
+    for corner in itertools.product(range(order + 1), repeat=ndim):
+        value = f"cast<double>(X[{', '.join(f'i{d} + {k}' if k else f'i{d}' for d, k in enumerate(corner))}])"
+        weights = "".join(f" * {f't{d}' if k else f'(1.0d - t{d})'}" for d, k in enumerate(corner)) if order else ""
+        terms.append(f"{value}{weights}")
+    lines.append(f"v = {' + '.join(terms)};")
+    if mode == "constant":
+        outside = " || ".join(f"x{d} < 0.0d || x{d} > l{d}" for d in range(ndim))
+        lines.append(f"r = {outside} ? cval : v;")
+    else:
+        lines.append("r = v;")
+    limits = np.iinfo(made) if made[0] in "iu" else None
+    if made == "bool":
+        result = "cast<uint8>(cast<int64>(r))"
+    elif limits is None:
+        result = f"cast<{TYPES[made]}>(r)"
+    elif limits.min == 0:
+        result = f"cast<{made}>(r > 0.0d ? r + 0.5d : 0.0d)"
+    else:
+        result = f"cast<{made}>(r > 0.0d ? r + 0.5d : r - 0.5d)"
+    sizes = ", ".join(f"N{d}" for d in range(ndim))
+    inner = "\n    ".join([*lines, f"return {result};"])
+    image = "a"
+    widen = ""
+    if mode == "grid-constant":  # whose constant need not be a value of the image's type
+        image, widen = "wide", "wide = cast<double>(a);\n"
+    return (f"stencil f({', '.join(a[0] for a in arguments)}, vector#{ndim} any X, double cval) {{\n    {inner}\n}}\n"
+            f"parameter {sizes};\nvector#{ndim} {TYPES[source.dtype.name]} a[{sizes}];\n{declarations}double cval;\n{widen}"
+            f"r = f({', '.join(a[1] for a in arguments)}, {image}:{_RULES[mode]}, cval);\nreturn r;\n")
+
+
+def _stored_type(place):
+    return "bool" if place.dtype == np.bool_ else place.stage_type
+
+
+def _run(image, place, text, others, cval, order):
+    operations = math.prod(place.shape) * (20 + 8 * (order + 1)**image.ndim)
+    result = execute(text, [image, *others], {"cval": float(cval)}, operations)
+    if place.dtype == np.uint64:
+        result = result.view(np.uint64)
+    return place.finish(result.reshape(place.shape))
+
+
+def _check_mode(mode):
+    rule_of(mode)
+    return mode
+
+
+def _transform(image, place, coordinates, order, mode, cval):
+    """A result whose coordinates are expressions of its own indices."""
+    _check_mode(mode)
+    image = plain(image)
+    if 0 in place.shape:
+        return place.finish(np.zeros(place.shape, place.dtype))
+    if image.size == 0:
+        return place.finish(np.full(place.shape, cval, place.dtype))
+    n_out = len(place.shape)
+    if image.ndim > 4 or n_out > 4:
+        raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {max(image.ndim, n_out)}")
+    sizes = ", ".join(f"P{d}" for d in range(n_out))
+    declarations = f"parameter {sizes};\nvector#{n_out} uint8 p[{sizes}];\n"  # says how large the result is
+    text = _text(image, n_out, coordinates, order, mode, _stored_type(place), declarations, [(f"vector#{n_out} uint8 P", "p")])
+    return _run(image, place, text, [np.zeros(place.shape, np.uint8)], cval, order)
+
+
+def _complex_parts(function):
+    """Transforms of complex images: real and imaginary part apart."""
+    @functools.wraps(function)
+    def transform(input, *args, output=None, cval=0.0, **named):
+        image = as_image(input)
+        if image.dtype.kind != "c":
+            return function(image, *args, output=output, cval=cval, **named)
+        real = function(image.real, *args, output=np.float64, cval=np.real(cval), **named)
+        imaginary = function(image.imag, *args, output=np.float64, cval=np.imag(cval), **named)
+        return Output(output, image, real.shape, complex_output=True).finish(real + 1j * imaginary)
+    return transform
+
+
+@_complex_parts
+def _map_coordinates(image, coordinates, order, mode, *, output, cval):
+    place = Output(output, image, coordinates.shape[1:])
+    _check_mode(mode)
+    image, points = plain(image), int(np.prod(place.shape))
+    if points == 0 or image.size == 0:
+        return place.finish(np.full(place.shape, cval, place.dtype))
+    if image.ndim > 4:
+        raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {image.ndim}")
+    others = [np.ascontiguousarray(c, np.float64).reshape(-1) for c in coordinates]
+    declarations = "parameter P;\n" + "".join(f"vector#1 double q{d}[P];\n" for d in range(image.ndim))
+    arguments = [(f"vector#1 double Q{d}", f"q{d}") for d in range(image.ndim)]
+    text = _text(image, 1, [f"Q{d}" for d in range(image.ndim)], order, mode, _stored_type(place), declarations, arguments)
+    return _run(image, place, text, others, cval, order)
+
+
+def map_coordinates(input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+    """The image at given coordinates, as `scipy.ndimage.map_coordinates`, of orders 0 and 1."""
+    _check_order(order)
+    coordinates = np.asarray(coordinates)
+    if np.iscomplexobj(coordinates):
+        raise TypeError("Complex type not supported")
+    if np.ndim(input) < 1 or coordinates.ndim < 2:
+        raise RuntimeError("input and output rank must be > 0")
+    if coordinates.shape[0] != np.ndim(input):
+        raise RuntimeError("invalid shape for coordinate array")
+    return _map_coordinates(input, coordinates, order, mode, output=output, cval=cval)
+
+
+def _row(offset, factors):
+    """A coordinate that is a sum of multiples of the indices, added in SciPy's order."""
+    return literal(offset) + "".join(f" + cast<double>(index({d})) * {literal(f)}" for d, f in enumerate(factors))
+
+
+@_complex_parts
+def _affine(image, rows, shape, order, mode, *, output, cval):
+    return _transform(image, Output(output, image, shape), rows, order, mode, cval)
+
+
+def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+    """An affine transform, as `scipy.ndimage.affine_transform`, of orders 0 and 1."""
+    _check_order(order)
+    image = as_image(input)
+    if output_shape is None:
+        output_shape = output.shape if isinstance(output, np.ndarray) else image.shape
+    if image.ndim < 1 or len(output_shape) < 1:
+        raise RuntimeError("input and output rank must be > 0")
+    matrix = np.asarray(matrix, dtype=np.float64)
+    n = image.ndim
+    if matrix.ndim not in (1, 2) or matrix.shape[0] < 1:
+        raise RuntimeError("no proper affine matrix provided")
+    if matrix.ndim == 2 and matrix.shape[1] == n + 1 and matrix.shape[0] in (n, n + 1):
+        if matrix.shape[0] == n + 1 and not np.array_equal(matrix[n], [0] * n + [1]):
+            raise ValueError(f"Expected homogeneous transformation matrix with shape {matrix.shape} for image shape {image.shape}, "
+                             f"but its last row is {matrix[n].tolist()}")
+        offset, matrix = matrix[:n, n], matrix[:n, :n]
+    if matrix.shape[0] != n:
+        raise RuntimeError("affine matrix has wrong number of rows")
+    if matrix.ndim == 2 and matrix.shape[1] != len(output_shape):
+        raise RuntimeError("affine matrix has wrong number of columns")
+    offset = np.asarray(sequence(offset, n), dtype=np.float64)
+    if offset.ndim != 1 or offset.shape[0] < 1:
+        raise RuntimeError("no proper offset provided")
+    if matrix.ndim == 2:
+        rows = [_row(o, m) for o, m in zip(offset, matrix)]
+    else:
+        with np.errstate(all="ignore"):
+            rows = [f"(cast<double>(index({d})) + {literal(o / m)}) * {literal(m)}" for d, (o, m) in enumerate(zip(offset, matrix))]
+    return _affine(image, rows, tuple(output_shape), order, mode, output=output, cval=cval)
+
+
+def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+    """The image moved, as `scipy.ndimage.shift`, of orders 0 and 1."""
+    _check_order(order)
+    image = as_image(input)
+    if image.ndim < 1:
+        raise RuntimeError("input and output rank must be > 0")
+    rows = [f"cast<double>(index({d})) + {literal(-float(s))}" for d, s in enumerate(sequence(shift, image.ndim))]
+    return _affine(image, rows, image.shape, order, mode, output=output, cval=cval)
+
+
+def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *, grid_mode=False):
+    """The image at another size, as `scipy.ndimage.zoom`, of orders 0 and 1."""
+    _check_order(order)
+    image = as_image(input)
+    if image.ndim < 1:
+        raise RuntimeError("input and output rank must be > 0")
+    factors = sequence(zoom, image.ndim)
+    shape = tuple(int(round(n * z)) for n, z in zip(image.shape, factors))
+    if prefilter and all(z == 1 for z in factors):
+        return Output(output, image, shape).finish(image)
+    if grid_mode and mode in ("constant", "wrap"):
+        warnings.warn(f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2)
+    rows = []
+    for d, (n, m) in enumerate(zip(image.shape, shape)):
+        n, m = (n, m) if grid_mode else (n - 1, m - 1)
+        step = literal(n / m if m else 1.0)
+        at = f"cast<double>(index({d}))"
+        rows.append(f"({at} + 0.5d) * {step} - 0.5d" if grid_mode else f"{at} * {step}")
+    return _affine(image, rows, shape, order, mode, output=output, cval=cval)
+
+
+def _of_degrees(angle):
+    """(cosine, sine) of degrees, from the nearest quarter turn, where they are exact."""
+    eighths = int(abs(angle) // 45)
+    eighths += eighths % 2
+    rest = math.radians(abs(angle) - 45.0 * eighths)
+    c, s = math.cos(rest), math.sin(rest)
+    c, s = [(c, s), (-s, c), (-c, -s), (s, -c)][eighths // 2 % 4]
+    return c, math.copysign(1.0, angle) * s
+
+
+def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+    """The image turned in a plane, as `scipy.ndimage.rotate`, of orders 0 and 1."""
+    _check_order(order)
+    image = as_image(input)
+    n = image.ndim
+    if n < 2:
+        raise ValueError("input array should be at least 2D")
+    axes = list(axes) if isinstance(axes, Iterable) else [axes]
+    if len(axes) != 2:
+        raise ValueError("axes should contain exactly two values")
+    if not all(float(a).is_integer() for a in axes):
+        raise ValueError("axes should contain only integer values")
+    axes = sorted(int(a) + (n if a < 0 else 0) for a in axes)
+    if axes[0] < 0 or axes[1] >= n:
+        raise ValueError("invalid rotation plane specified")
+    c, s = _of_degrees(angle)
+    turn = np.array([[c, s], [-s, c]])
+    plane = np.array([image.shape[a] for a in axes])
+    made = plane
+    if reshape:
+        made = (np.ptp(turn @ [[0, 0, plane[0], plane[0]], [0, plane[1], 0, plane[1]]], axis=1) + 0.5).astype(int)
+    offset = (plane - 1) / 2 - turn @ ((made - 1) / 2)
+    shape, rows = list(image.shape), [_row(0.0, [float(e == d) for e in range(n)]) for d in range(n)]
+    for k, axis in enumerate(axes):
+        shape[axis] = int(made[k])
+        factors = [0.0] * n
+        factors[axes[0]], factors[axes[1]] = turn[k]
+        rows[axis] = literal(offset[k]) + "".join(f" + cast<double>(index({d})) * {literal(f)}" for d, f in enumerate(factors) if d in axes)
+    return _affine(image, rows, tuple(shape), order, mode, output=output, cval=cval)
