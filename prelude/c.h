@@ -32,9 +32,12 @@
 #if defined(__GNUC__)
 #define TESS_FN     static inline __attribute__((always_inline, unused))
 #define TESS_BIG_FN static inline __attribute__((unused))
+/* What several places of a function share, so that compilers work on it once. */
+#define TESS_PART static __attribute__((noinline))
 #else
 #define TESS_FN     static inline
 #define TESS_BIG_FN static inline
+#define TESS_PART   static
 #endif
 #define TESS_TABLE static const
 /* A value of structure T. */

@@ -3,6 +3,7 @@
 #define TESSERA_EMIT_C_FILE_H
 
 #include "emit/c_private.h"
+#include "loop/loop_same.h"
 
 /* ---- c_params.c ---- */
 /* A writer for p in a language under the public name, which is taken. */
@@ -38,6 +39,26 @@ void tessi_c_signature(CWriter *w, const char *before, const char *name, const C
 /* Launchers hand the buffer over: intermediate images, and tables that the text cannot have. */
 bool tessi_c_is_given(const EmitTarget *t, const LBuffer *b);
 void tessi_c_forget_uses(CWriter *w);
+
+/* ---- c_parts.c ---- */
+typedef struct CUses CUses;
+/* A statement that is a function of its own. */
+typedef struct CPart {
+    const char *name; /* NULL: it is written where it stands */
+    CParameters list;
+    bool is_open, is_defined; /* being written; written */
+    bool streams;             /* it stores past the caches */
+    const CUses *uses;        /* what its body uses */
+} CPart;
+typedef struct CSplit {
+    const LoopParts *parts;
+    CPart *part; /* by number */
+    Text text;   /* their definitions */
+    IdMap calls; /* by statement */
+    const LStmt *wanted;
+} CSplit;
+/* Names the parts of a function, for the whole file. */
+CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function);
 
 /* ---- c_program.c ---- */
 /* Everything a program is made of, up to and including its public function; `is_static` for the reference. */

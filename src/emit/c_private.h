@@ -115,6 +115,8 @@ typedef struct CWriter {
     LVarId
         stream_if; /* the condition of the function's stores past the caches; none when it has none */
     bool streamed; /* stores past the caches are not ended yet */
+    struct CSplit
+        *split; /* what of the function is written once for several (c_parts.c); NULL = nothing */
 } CWriter;
 
 /* ---- c_text.c ---- */
@@ -260,5 +262,9 @@ bool tessi_c_vector_loop(CWriter *w, const LStmt *loop);
 bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
 /* Writes a body on vectors, stores last. */
 void tessi_c_vector_body(CWriter *w, const LBlock *block);
+
+/* ---- c_parts.c ---- */
+/* Writes a statement as a call, and before its first call the part; false: it is none. */
+bool tessi_c_part_call(CWriter *w, const LStmt *s);
 
 #endif

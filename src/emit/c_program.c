@@ -1,12 +1,12 @@
 /* A whole program in C: tables, one static function for each group, and the public function that checks the sizes, makes the
  * intermediate images and calls the groups in order. */
 #include "emit/c_file.h"
-#include "loop/loop_same.h"
 
 /* What the groups of a program need together, and how they are called. */
 typedef struct Groups {
     VEC(const char *) calls;
     LoopSame same;
+    CSplit **split;         /* of the functions that are written, by number */
     CParameters *list;      /* of the functions that are written, by number */
     CParameters parameters; /* of all of them, with repetitions */
     bool *buffer_used;      /* by LBufferId */
@@ -82,6 +82,7 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
     w->out = &body; /* the body first: it says which parameters the function needs */
     w->indent++;
     w->stream_if = stream_condition(w, &f->body);
+    w->split = groups->split[number];
     tessi_c_block(w, &f->body);
     if (w->streamed)
         tessi_c_line(w, "TESS_STREAM_END();");
@@ -90,7 +91,8 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
     w->out = out;
 
     CParameters list = tessi_c_parameters(w, C_USED);
-    tessi_text_add(out, "\n");
+    tessi_text_addf(out, "%s\n", tessi_text_str(&w->split->text));
+    w->split = NULL;
     group_comment(w, f, groups->same.n_same[number]);
     tessi_c_signature(w, "static void ", name, &list, "");
     tessi_text_addf(out, "{\n%s}\n", tessi_text_str(&body));
@@ -473,9 +475,14 @@ void tessi_c_program(CWriter *w, bool is_static)
     /* Names of the file come first; they stay taken when the next program of the file is written. */
     groups.same = tessi_loop_same(p, w->arena);
     groups.list = ARENA_NEW_ARRAY(w->arena, CParameters, p->functions.n);
-    for (uint32_t i = 0; i < p->functions.n; i++)
-        if (groups.same.first[i] == i)
-            function[i] = file_name(w, p->functions.at[i].name);
+    groups.split = ARENA_NEW_ARRAY(w->arena, CSplit *, p->functions.n);
+    const LoopParts *parts = tessi_loop_parts(p, &groups.same, w->arena);
+    for (uint32_t i = 0; i < p->functions.n; i++) {
+        if (groups.same.first[i] != i)
+            continue;
+        function[i] = file_name(w, p->functions.at[i].name);
+        groups.split[i] = tessi_c_split(w, &parts[i], function[i]);
+    }
     for (uint32_t i = 1; i < p->buffers.n; i++)
         if (p->buffers.at[i].kind == LBUF_TABLE)
             w->buffer[i] = file_name(w, p->buffers.at[i].name);

@@ -386,7 +386,8 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
         w->fused[s->var.v] = tessi_c_may_be_fused(w, s->a);
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
-    else if (!has_effect(w, s) || (w->vector.loop && tessi_c_vector_statement(w, s)))
+    else if (!has_effect(w, s) || tessi_c_part_call(w, s)
+             || (w->vector.loop && tessi_c_vector_statement(w, s)))
         return;
     switch (s->kind) {
     case LSTMT_FOR: loop(w, s, is_last); break;

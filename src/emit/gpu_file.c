@@ -1,6 +1,5 @@
 /* A program of kernels as one text: the plan as a comment, the prelude, tables, kernels. */
 #include "emit/gpu_private.h"
-#include "loop/loop_same.h"
 
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes)

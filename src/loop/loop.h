@@ -239,6 +239,9 @@ const char *tessi_loop_verify(const LoopProgram *p); /* NULL when sound, else on
 void tessi_loop_simplify(LoopProgram *p);            /* dead LETs, empty loops, IFs of constants */
 /* Vector loops of functions that compute several rows a step go down the rows that they read, all results side by side. */
 void tessi_loop_interleave(LoopProgram *p);
+/* Statements that differ in values which do not change while they run get these by LETs before them: then they differ in their surroundings
+ * alone, and are printed once (loop_same.h). */
+void tessi_loop_share(LoopProgram *p);
 
 /* A pass: loops in, loops out, the same pixels. passes.def lists them in order; the end of the list has no name. */
 typedef struct LoopPass {
