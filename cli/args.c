@@ -150,11 +150,17 @@ static const char *const *target_words(const char *words[MOST_TARGETS])
     return words;
 }
 
+/* The words of an option; NULL: it takes something else. */
+static const char *const *words_of(OptionId k, const char *targets[MOST_TARGETS])
+{
+    return k == OPT_TARGET ? target_words(targets) : option_words[k];
+}
+
 /* What can stand behind an option: "a, b or c", or of numbers their range. */
 static const char *possible(OptionId k, char *text, size_t size)
 {
     const char *targets[MOST_TARGETS];
-    const char *const *words = k == OPT_TARGET ? target_words(targets) : option_words[k];
+    const char *const *words = words_of(k, targets);
     size_t used = 0;
     text[0] = '\0';
     if (!words) {
@@ -185,72 +191,73 @@ static const char *targets_with_device(char *text, size_t size)
     return text;
 }
 
+/* An option that takes one of some words, of which this is number n. */
+static void apply_choice(CommandLine *line, OptionId k, int n)
+{
+    switch (k) {
+    case OPT_TARGET: line->options.target = (tess_target)n; break;
+    case OPT_FP: line->options.fp = (tess_fp)n; break;
+    case OPT_GENERAL: line->options.general = (tess_general)n; break;
+    case OPT_COLOR: line->color = (Switch)n; break;
+    case OPT_DIAGNOSTICS:
+        line->json_diagnostics = n == 1;
+        cli_say_json(n == 1);
+        break;
+    case OPT_DIALECT: line->options.forma = n == 1; break;
+    case OPT_DEPTH: line->depth = n == 1 ? 16 : 8; break;
+    default: break;
+    }
+}
+
 /* Puts one option into the line; false when its argument makes no sense. */
 static bool apply(CommandLine *line, OptionId k, const char *word)
 {
-    int n;
     const char *targets[MOST_TARGETS];
+    const char *const *words = words_of(k, targets);
+    int n = words ? choice(word, words) : 0;
+    if (words && n >= 0)
+        apply_choice(line, k, n);
+    if (words)
+        return n >= 0;
     switch (k) {
-    case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; return true;
-    case OPT_TARGET:
-        n = choice(word, target_words(targets));
-        line->options.target = (tess_target)n;
-        return n >= 0;
-    case OPT_FP:
-        n = choice(word, modes);
-        line->options.fp = (tess_fp)n;
-        return n >= 0;
-    case OPT_GENERAL:
-        n = choice(word, generals);
-        line->options.general = (tess_general)n;
-        return n >= 0;
-    case OPT_COLOR:
-        n = choice(word, whens);
-        line->color = (Switch)n;
-        return n >= 0;
-    case OPT_DIAGNOSTICS:
-        n = choice(word, forms);
-        line->json_diagnostics = n == 1;
-        cli_say_json(n == 1);
-        return n >= 0;
-    case OPT_DIALECT:
-        n = choice(word, dialects);
-        line->options.forma = n == 1;
-        return n >= 0;
-    case OPT_DEPTH:
-        n = choice(word, depths);
-        line->depth = n == 1 ? 16 : 8;
-        return n >= 0;
+    case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; break;
     case OPT_PAGE: return whole_number(word, 1, &line->page);
-    case OPT_SCALE: line->scale = true; return true;
-    case OPT_STRICT: line->strict = true; return true;
+    case OPT_SCALE: line->scale = true; break;
+    case OPT_STRICT: line->strict = true; break;
     case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
     case OPT_DEVICE_MEMORY:
         if (!whole_number(word, 1, &n))
             return false;
         line->options.device_bytes = (uint64_t)n << 20;
-        return true;
+        break;
     case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
     case OPT_SECONDS:
         if (!whole_number(word, 1, &n))
             return false;
         line->seconds = n;
-        return true;
+        break;
     case OPT_RUNS: return whole_number(word, 1, &line->runs);
-    case OPT_BORDER: line->options.border = word; return true;
-    case OPT_PLAN: line->plan_path = word; return true;
-    case OPT_MACHINE: line->machine_path = word; return true;
-    case OPT_DUMP: line->dump = word; return true;
-    case OPT_TIME_PASSES: line->dump = "times"; return true;
-    case OPT_REGRET: line->regret = true; return true;
-    case OPT_GRAY: line->gray = true; return true;
-    case OPT_EACH_CHANNEL: line->each_channel = true; return true;
-    case OPT_DROP_ALPHA: line->drop_alpha = true; return true;
-    case OPT_VERIFY: line->verify = true; return true;
-    case OPT_TIME: line->time = true; return true;
-    case OPT_JSON: line->json = true; return true;
-    case OPT_VERBOSE: line->verbose = true; return true;
-    case OPT_QUIET: line->quiet = true; return true;
+    case OPT_BORDER: line->options.border = word; break;
+    case OPT_PLAN: line->plan_path = word; break;
+    case OPT_MACHINE: line->machine_path = word; break;
+    case OPT_DUMP: line->dump = word; break;
+    case OPT_TIME_PASSES: line->dump = "times"; break;
+    case OPT_REGRET: line->regret = true; break;
+    case OPT_GRAY: line->gray = true; break;
+    case OPT_EACH_CHANNEL: line->each_channel = true; break;
+    case OPT_DROP_ALPHA: line->drop_alpha = true; break;
+    case OPT_VERIFY: line->verify = true; break;
+    case OPT_TIME: line->time = true; break;
+    case OPT_JSON: line->json = true; break;
+    case OPT_VERBOSE: line->verbose = true; break;
+    case OPT_QUIET: line->quiet = true; break;
+    case OPT_TARGET:
+    case OPT_FP:
+    case OPT_GENERAL:
+    case OPT_COLOR:
+    case OPT_DIAGNOSTICS:
+    case OPT_DIALECT:
+    case OPT_DEPTH:
     case OPT_HELP:
     case OPT_VERSION:
     case N_OPTIONS: break;

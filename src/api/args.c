@@ -95,37 +95,51 @@ static void note_change(tess_args *a)
         a->gpu->fresh = false;
 }
 
-/* Whether the memory layout of a tensor is one that a program can read: compact pixels, any stride between rows. */
-static bool check_layout(Failure *f, const Backend *b, const tess_info *info, const DLTensor *t)
+/* What a program wants of a tensor: its elements, and the length of the channel dimension, 0 where there is none. */
+typedef struct Wanted {
+    DLDataType element;
+    bool mixed;
+    int pixel;
+} Wanted;
+
+static Wanted wanted_of(const tess_info *info)
 {
-    bool mixed = false;
+    Wanted want = { .element = info->channel_types[0],
+                    .pixel = info->is_struct ? info->n_channels : 0 };
     for (int c = 1; c < info->n_channels; c++)
-        mixed =
-            mixed
+        want.mixed =
+            want.mixed
             || memcmp(&info->channel_types[c], &info->channel_types[0], sizeof(DLDataType)) != 0;
-    int pixel = 0; /* length of the channel dimension, 0 = none */
-    DLDataType want = info->channel_types[0];
-    if (mixed) {
-        for (int c = 0; c < info->n_channels; c++)
-            pixel += info->channel_types[c].bits / 8;
-        want = (DLDataType){ kDLUInt, 8, 1 };
-    } else if (info->is_struct) {
-        pixel = info->n_channels;
-    }
+    if (!want.mixed)
+        return want;
+    want.element = (DLDataType){ kDLUInt, 8, 1 };
+    want.pixel = 0;
+    for (int c = 0; c < info->n_channels; c++)
+        want.pixel += info->channel_types[c].bits / 8;
+    return want;
+}
+
+static bool check_elements(Failure *f, const Backend *b, const tess_info *info, const DLTensor *t,
+                           DLDataType want)
+{
     char have_text[32], want_text[32];
     if (!reachable(b, t->device.device_type))
         return tessi_failf(f, TESS_ERROR_DEVICE,
                            "image '%s' is in device memory that this program's target cannot use",
                            info->name);
     ScalarType have_type, want_type;
-    bool same = tessi_scalar_type(t->dtype, &have_type) && tessi_scalar_type(want, &want_type)
-                && have_type == want_type;
-    if (!same)
-        return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "image '%s' has elements of type %s, but the program declares %s",
-                           info->name, tessi_dl_type_text(t->dtype, have_text),
-                           tessi_dl_type_text(want, want_text));
-    int n_dims = info->ndim + (pixel ? 1 : 0);
+    const bool same = tessi_scalar_type(t->dtype, &have_type) && tessi_scalar_type(want, &want_type)
+                      && have_type == want_type;
+    return same
+           || tessi_failf(f, TESS_ERROR_ARGUMENT,
+                          "image '%s' has elements of type %s, but the program declares %s",
+                          info->name, tessi_dl_type_text(t->dtype, have_text),
+                          tessi_dl_type_text(want, want_text));
+}
+
+static bool check_shape(Failure *f, const tess_info *info, const DLTensor *t, const Wanted *want)
+{
+    const int pixel = want->pixel, n_dims = info->ndim + (pixel ? 1 : 0);
     if (t->ndim != n_dims)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "image '%s' has %d dimension%s, but the program needs %d%s", info->name,
@@ -140,24 +154,37 @@ static bool check_layout(Failure *f, const Backend *b, const tess_info *info, co
                                info->name, (long long)t->shape[d], d);
     if (pixel && t->shape[info->ndim] != pixel)
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           mixed ? "image '%s' has pixels of %lld bytes, but those of the program, "
-                                   "with fields of several types, have %d"
-                                 : "image '%s' has %lld channels, but the program needs %d",
+                           want->mixed
+                               ? "image '%s' has pixels of %lld bytes, but those of the program, "
+                                 "with fields of several types, have %d"
+                               : "image '%s' has %lld channels, but the program needs %d",
                            info->name, (long long)t->shape[info->ndim], pixel);
+    return true;
+}
+
+static bool check_data(Failure *f, const tess_info *info, const DLTensor *t, DLDataType want)
+{
     if (!t->data)
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "image '%s' has no data", info->name);
     const Backend *there = tessi_backend_of_memory(t->device.device_type);
     const bool handle = there && !there->device->addresses;
     const uint64_t first = t->byte_offset + (handle ? 0 : (uintptr_t)t->data);
-    if (first % (want.bits / 8u))
-        return tessi_failf(f, TESS_ERROR_ARGUMENT,
-                           "image '%s' does not begin at a multiple of the %d bytes of its "
-                           "elements",
-                           info->name, want.bits / 8);
-    if (!t->strides)
-        return true;
+    return first % (want.bits / 8u) == 0
+           || tessi_failf(f, TESS_ERROR_ARGUMENT,
+                          "image '%s' does not begin at a multiple of the %d bytes of its "
+                          "elements",
+                          info->name, want.bits / 8);
+}
+
+/* Whether the memory layout of a tensor is one that a program can read: compact pixels, any stride between rows. */
+static bool check_layout(Failure *f, const Backend *b, const tess_info *info, const DLTensor *t)
+{
+    const Wanted want = wanted_of(info);
+    if (!check_elements(f, b, info, t, want.element) || !check_shape(f, info, t, &want)
+        || !check_data(f, info, t, want.element))
+        return false;
     int64_t compact = 1;
-    for (int d = n_dims - 1; d >= info->ndim - 1; d--) {
+    for (int d = t->ndim - 1; t->strides && d >= info->ndim - 1; d--) {
         if (t->strides[d] != compact && t->shape[d] > 1)
             return tessi_failf(
                 f, TESS_ERROR_ARGUMENT,

@@ -193,6 +193,52 @@ static void compare_output(SelfTest *t, uint32_t k)
     w->indent--;
 }
 
+/* Memory for every image, and whether there is all of it. */
+static void allocate_all(SelfTest *t, uint32_t n)
+{
+    CWriter *w = t->w;
+    for (uint32_t k = 0; k < n; k++) {
+        image_sizes(t, k);
+        allocate(t, k, tessi_c_image(w, k)->name);
+        if (t->expected[k])
+            allocate(t, k, t->expected[k]);
+    }
+    tessi_c_line(w, "long %s = -1;", t->wrong);
+    tessi_text_add(&w->line, "if (");
+    for (uint32_t k = 0; k < n; k++) {
+        tessi_text_addf(&w->line, "%s%s", k ? " && " : "", tessi_c_image(w, k)->name);
+        if (t->expected[k])
+            tessi_text_addf(&w->line, " && %s", t->expected[k]);
+    }
+    tessi_text_add(&w->line, n ? ") {" : "true) {");
+    tessi_c_end_line(w);
+}
+
+static void run_both(SelfTest *t, const char *reference, uint32_t n)
+{
+    CWriter *w = t->w;
+    tessi_c_line(w, "uint32_t %s = 1;", t->seed);
+    tessi_c_line(w, "(void)%s;", t->seed);
+    for (uint32_t k = 0; k < n; k++) {
+        if (k < w->p->inputs.n) {
+            fill_input(t, k);
+            continue;
+        }
+        fill_output(t, k, tessi_c_image(w, k)->name);
+        fill_output(t, k, t->expected[k]);
+    }
+    tessi_text_addf(&w->line, "const int %s = ", t->result);
+    call(t, t->tested, false);
+    tessi_text_add(&w->line, ";");
+    tessi_c_end_line(w);
+    tessi_text_addf(&w->line, "%s = %s != ", t->wrong, t->result);
+    call(t, reference, true);
+    tessi_text_add(&w->line, ";");
+    tessi_c_end_line(w);
+    for (uint32_t k = w->p->inputs.n; k < n; k++)
+        compare_output(t, k);
+}
+
 /* compare(sizes): the number of elements that differ; -1 when the test could not run. */
 static void compare_function(SelfTest *t, const char *reference)
 {
@@ -211,42 +257,9 @@ static void compare_function(SelfTest *t, const char *reference)
     for (uint32_t i = 0; i < p->params.n; i++)
         tessi_c_line(w, "(void)%s;", w->param[i]);
     tessi_c_check_sizes(w, "return 0;");
-    for (uint32_t k = 0; k < n; k++) {
-        image_sizes(t, k);
-        allocate(t, k, tessi_c_image(w, k)->name);
-        if (t->expected[k])
-            allocate(t, k, t->expected[k]);
-    }
-    tessi_c_line(w, "long %s = -1;", t->wrong);
-    tessi_text_add(&w->line, "if (");
-    for (uint32_t k = 0; k < n; k++) {
-        tessi_text_addf(&w->line, "%s%s", k ? " && " : "", tessi_c_image(w, k)->name);
-        if (t->expected[k])
-            tessi_text_addf(&w->line, " && %s", t->expected[k]);
-    }
-    tessi_text_add(&w->line, n ? ") {" : "true) {");
-    tessi_c_end_line(w);
+    allocate_all(t, n);
     w->indent++;
-    tessi_c_line(w, "uint32_t %s = 1;", t->seed);
-    tessi_c_line(w, "(void)%s;", t->seed);
-    for (uint32_t k = 0; k < n; k++) {
-        if (k < p->inputs.n) {
-            fill_input(t, k);
-            continue;
-        }
-        fill_output(t, k, tessi_c_image(w, k)->name);
-        fill_output(t, k, t->expected[k]);
-    }
-    tessi_text_addf(&w->line, "const int %s = ", t->result);
-    call(t, t->tested, false);
-    tessi_text_add(&w->line, ";");
-    tessi_c_end_line(w);
-    tessi_text_addf(&w->line, "%s = %s != ", t->wrong, t->result);
-    call(t, reference, true);
-    tessi_text_add(&w->line, ";");
-    tessi_c_end_line(w);
-    for (uint32_t k = p->inputs.n; k < n; k++)
-        compare_output(t, k);
+    run_both(t, reference, n);
     w->indent--;
     tessi_c_line(w, "}");
     for (uint32_t k = 0; k < n; k++) {

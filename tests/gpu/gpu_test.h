@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/backend.h"
 #include "rt/device.h"
 #include "tessera.h"
 
@@ -29,13 +30,17 @@ enum { SKIPPED = 77 };
 
 static inline tess_target gpu_target(void)
 {
-    const char *name = getenv("TESSERA_TARGET");
-    return name && strcmp(name, "cuda") == 0 ? TESS_TARGET_CUDA : TESS_TARGET_OPENCL;
+    const char *wanted = getenv("TESSERA_TARGET");
+    for (int t = 0; wanted && tess_target_name((tess_target)t); t++)
+        if (tess_target_has_device((tess_target)t)
+            && strcmp(tess_target_name((tess_target)t), wanted) == 0)
+            return (tess_target)t;
+    return TESS_TARGET_OPENCL;
 }
 
-static inline DeviceKind gpu_kind(void)
+static inline const BackendDevice *gpu_device(void)
 {
-    return gpu_target() == TESS_TARGET_CUDA ? DEVICE_CUDA : DEVICE_OPENCL;
+    return tessi_backend_of(gpu_target())->device;
 }
 
 /* Ends the test as skipped where there is no device. While the device stays open its context need not be made again for each program. */
@@ -43,7 +48,7 @@ static inline Device *need_gpu(void)
 {
     Device *d;
     Failure f;
-    if (tessi_device_open(gpu_kind(), 0, NULL, NULL, &d, &f))
+    if (tessi_device_open(gpu_device()->kind, 0, NULL, NULL, &d, &f))
         return d;
     printf("skipped: %s\n", f.text);
     exit(SKIPPED);

@@ -6,7 +6,7 @@
 
 static int device_type(void)
 {
-    return gpu_target() == TESS_TARGET_CUDA ? kDLCUDA : kDLOpenCL;
+    return gpu_device()->memory;
 }
 
 static tess_program *compile_as(tess_fp fp, const char *text, uint64_t device_bytes)
@@ -90,7 +90,7 @@ static void test_device_images(void)
     verify(p, a);
     tess_timing t = { .struct_size = sizeof t };
     EXPECT(tess_args_timing(a, &t) == TESS_OK);
-    EXPECT(strcmp(t.target, gpu_target() == TESS_TARGET_CUDA ? "cuda" : "opencl") == 0);
+    EXPECT(strcmp(t.target, tess_target_name(gpu_target())) == 0);
     EXPECT(t.run_ms > 0 && t.strips == 0);
     tess_args_free(a);
     tess_program_free(p);
@@ -139,7 +139,7 @@ static void test_foreign_stream(void)
     DeviceStream stream = NULL;
     DeviceBuffer in, out;
     enum { BYTES = 40 * 60 * 4 };
-    EXPECT(tessi_device_open(gpu_kind(), 0, NULL, NULL, &d, &f));
+    EXPECT(tessi_device_open(gpu_device()->kind, 0, NULL, NULL, &d, &f));
     EXPECT(tessi_device_stream_new(d, &stream, &f));
     EXPECT(tessi_device_alloc(d, BYTES, &in, &f) && tessi_device_alloc(d, BYTES, &out, &f));
     EXPECT(tessi_device_fill(d, in.handle, 0, BYTES, 0x40, stream, &f));
@@ -161,10 +161,10 @@ static void test_foreign_stream(void)
     run(p, a, NULL); /* the tensors say where */
     verify(p, a);
 
-    DLTensor *own = NULL; /* of another context than the stream; CUDA has one for all */
+    DLTensor *own = NULL; /* of another context than the stream; unless one is for all */
     EXPECT(tess_device_image(p, t.dtype, 2, shape, &own) == TESS_OK);
     EXPECT(tess_args_output(a, 0, own) == TESS_OK);
-    if (gpu_target() == TESS_TARGET_CUDA) {
+    if (gpu_device()->usual_context) {
         run(p, a, stream);
     } else {
         EXPECT(tess_run(p, a, stream) == TESS_ERROR_DEVICE);
@@ -405,7 +405,7 @@ static void test_refusals(void)
     tess_program *p = compile(blur_text, 0);
     tess_args *a = args_of(p);
     DLTensor *in = image("random:1:8x8"), *out = NULL;
-    in->device.device_type = gpu_target() == TESS_TARGET_CUDA ? kDLOpenCL : kDLCUDA;
+    in->device.device_type = gpu_device()->memory == kDLCUDA ? kDLOpenCL : kDLCUDA;
     EXPECT(tess_args_image(a, "a", in) == TESS_ERROR_DEVICE);
     in->device.device_type = kDLCPU;
     EXPECT(tess_image_copy(p, in, in) == TESS_ERROR_ARGUMENT);
