@@ -96,14 +96,15 @@ StageList *tessi_plan_readers(const PlanFacts *f, const Plan *p)
     return readers;
 }
 
-bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b)
+bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b, bool pixels)
 {
     StageList x = { 0 }, y = { 0 };
     tessi_plan_stored_reads(f, p, a, &x);
     tessi_plan_stored_reads(f, p, b, &y);
     VEC_FOREACH (const StageId, s, &x)
         VEC_FOREACH (const StageId, t, &y)
-            if (s->v == t->v)
+            if (s->v == t->v
+                || (pixels && tessi_plan_same_pixel(tessi_stage(f->g, *s), tessi_stage(f->g, *t))))
                 return true;
     return false;
 }

@@ -53,7 +53,7 @@ NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs);
 
 /* By StageId: the stages with a memory of their own that read it, themselves or through what is inlined. */
 StageList *tessi_plan_readers(const PlanFacts *f, const Plan *p);
-/* Two stages read one from memory. */
-bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b);
+/* Two stages read one image from memory, or (`pixels`) channels of one. */
+bool tessi_plan_share_reads(const PlanFacts *f, const Plan *p, StageId a, StageId b, bool pixels);
 
 #endif

@@ -1,6 +1,6 @@
 /* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory, and compute
  * together what shares a domain and reads the same images. */
-#include "plan/needs.h"
+#include "plan/plan_groups.h"
 
 /* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
@@ -182,78 +182,14 @@ static void place(Chooser *c, StageId id)
 
 /* ---- Grouping --------------------------------------------------------------------------------------------------------------- */
 
-/* Computing group `target` must wait for one of the stages of `from`. */
-static bool depends_on_group(const Chooser *c, const StageList *from, uint32_t target)
-{
-    Arena *a = c->f->arena;
-    bool *seen = ARENA_NEW_ARRAY(a, bool, c->p->groups.n);
-    StageList stack = { 0 }, stored = { 0 };
-    VEC_FOREACH (const StageId, s, from)
-        VEC_PUSH(a, &stack, *s);
-    while (stack.n) {
-        uint32_t group = c->group_of[stack.at[--stack.n].v];
-        if (!group || seen[group - 1])
-            continue;
-        if (group - 1 == target)
-            return true;
-        seen[group - 1] = true;
-        VEC_FOREACH (const StageId, member, &c->p->groups.at[group - 1].members) {
-            tessi_plan_stored_reads(c->f, c->p, *member, &stored);
-            VEC_FOREACH (const StageId, s, &stored)
-                VEC_PUSH(a, &stack, *s);
-        }
-    }
-    return false;
-}
-
-/* The group that stage `id` had better join; 0 = none, else group + 1. */
-static uint32_t group_to_join(const Chooser *c, StageId id, const StageList *reads)
-{
-    enum { LOOK_BACK = 24 };
-    const Graph *g = c->f->g;
-    const Stage *s = tessi_stage(g, id);
-    if (!tessi_stage_is_plain(c->f->g, s) || s->n_dims == 0)
-        return 0;
-    for (uint32_t i = c->p->groups.n; i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
-        const PlanGroup *group = &c->p->groups.at[i];
-        StageId first = group->members.at[0];
-        const Stage *t = tessi_stage(g, first);
-        if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t))
-            continue;
-        int64_t nodes = c->size.nodes[id.v];
-        VEC_FOREACH (const StageId, member, &group->members)
-            nodes += c->size.nodes[member->v];
-        if (nodes > MAX_SHARED_NODES)
-            continue;
-        if ((tessi_plan_same_pixel(s, t) || tessi_plan_share_reads(c->f, c->p, first, id))
-            && !depends_on_group(c, reads, i))
-            return i + 1;
-    }
-    return 0;
-}
-
 static void add_to_groups(Chooser *c, StageId id)
 {
-    StageList reads = { 0 };
-    tessi_plan_stored_reads(c->f, c->p, id, &reads);
+    enum { LOOK_BACK = 24 };
+    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, MAX_SHARED_NODES };
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median(c->f, c->an, c->m, id, &alone);
-    uint32_t join = alone.strip ? 0 : group_to_join(c, id, &reads);
-    if (join) {
-        PlanGroup *group = &c->p->groups.at[join - 1];
-        VEC_PUSH(c->f->arena, &group->members, id);
-        group->reason = "computed together: same domain, same images read";
-        c->group_of[id.v] = join;
-        return;
-    }
-    PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
-    group->transform = alone.transform;
-    group->median = alone.median;
-    group->counts = alone.counts;
-    group->strip = alone.strip;
-    group->reason = alone.reason;
-    c->group_of[id.v] = c->p->groups.n;
+    tessi_plan_add_stage(&g, id, &alone);
 }
 
 /* Results that no cache can keep had better not pass through one, where the machine is faster so. */

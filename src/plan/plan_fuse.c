@@ -4,6 +4,7 @@
  * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
 #include <string.h>
 
+#include "plan/plan_groups.h"
 #include "plan/plan_passes.h"
 
 enum {
@@ -185,23 +186,6 @@ static void insert(Arena *a, StageList *list, StageId id)
     list->at[at] = id;
 }
 
-/* The group that alone reads what group `h` computes; 0 = none, else group + 1. */
-static uint32_t only_reader(const Fuse *c, uint32_t h)
-{
-    uint32_t reader = 0;
-    VEC_FOREACH (const StageId, id, &c->p->groups.at[h].members) {
-        VEC_FOREACH (const StageId, r, &c->readers[id->v]) {
-            uint32_t group = c->group_of[r->v];
-            if (group == h + 1)
-                continue;
-            if (reader && group != reader)
-                return 0;
-            reader = group;
-        }
-    }
-    return reader;
-}
-
 /* In picoseconds; of GPUs in femtoseconds. */
 static long long amount(const Fuse *c, double seconds)
 {
@@ -375,7 +359,7 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
             }
         }
         done[h] = true;
-        uint32_t into = only_reader(&c, h);
+        uint32_t into = tessi_plan_only_reader(c.readers, c.group_of, p->groups.at, h);
         if (!into || into == h + 1 || !can_be_fused(&c, &p->groups.at[h])
             || !can_be_fused(&c, &p->groups.at[into - 1])
             || p->groups.at[h].n_dims != p->groups.at[into - 1].n_dims)

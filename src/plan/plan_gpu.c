@@ -1,6 +1,6 @@
 /* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory, compute together
  * what shares a domain and reads the same images, and choose for each group the kernel that the cost model likes best. */
-#include "plan/needs.h"
+#include "plan/plan_groups.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
 enum { MOST_PROGRAM = 1 << 17 };
@@ -20,6 +20,7 @@ typedef struct Chooser {
     double *seconds;     /* by StageId: computing one point, inlined stages included */
     double *evaluations; /* by StageId: a point, were it inlined: in tiles that share */
     PlanCodeSize size;   /* of the code of one evaluation */
+    uint32_t *group_of;  /* by StageId: group + 1 */
     const char **why;    /* by StageId: why it must be in memory; NULL = it need not */
     double total;        /* of the kernels chosen so far: a point of each group */
     int64_t most_nodes;  /* of a stencil that is inlined */
@@ -133,67 +134,17 @@ static int64_t nodes_of_all(Chooser *c)
 
 /* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
 
-static bool share_reads(Chooser *c, const PlanGroup *group, StageId id)
-{
-    StageList a = { 0 }, b = { 0 };
-    tessi_plan_stored_reads(c->f, c->p, group->members.at[0], &a);
-    tessi_plan_stored_reads(c->f, c->p, id, &b);
-    for (uint32_t i = 0; i < a.n; i++)
-        for (uint32_t k = 0; k < b.n; k++)
-            if (a.at[i].v == b.at[k].v
-                || tessi_plan_same_pixel(tessi_stage(c->f->g, a.at[i]),
-                                         tessi_stage(c->f->g, b.at[k])))
-                return true;
-    return tessi_plan_same_pixel(tessi_stage(c->f->g, group->members.at[0]),
-                                 tessi_stage(c->f->g, id));
-}
-
-/* Adds the stage to a group when everything can still be computed in some order. */
-static bool join(Chooser *c, uint32_t at, StageId id)
-{
-    PlanGroup *group = &c->p->groups.at[at];
-    const PlanGroup before = *group;
-    group->members.at = NULL;
-    group->members.n = group->members.cap = 0;
-    VEC_FOREACH (const StageId, s, &before.members)
-        VEC_PUSH(c->f->arena, &group->members, *s);
-    VEC_PUSH(c->f->arena, &group->members, id);
-    Plan tried = *c->p;
-    if (tessi_plan_order(&tried, c->f))
-        return true;
-    *group = before;
-    return false;
-}
-
 static void add_to_groups(Chooser *c, StageId id)
 {
     enum { LOOK_BACK = 8 };
-    const Stage *s = tessi_stage(c->f->g, id);
+    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, MAX_SHARED_NODES };
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
-    const bool plain = tessi_stage_is_plain(c->f->g, s) && s->n_dims > 0 && !alone.strip;
-    for (uint32_t i = c->p->groups.n; plain && i-- > 0 && c->p->groups.n - i <= LOOK_BACK;) {
-        const PlanGroup *group = &c->p->groups.at[i];
-        const Stage *t = tessi_stage(c->f->g, group->members.at[0]);
-        int64_t nodes = c->size.nodes[id.v];
-        VEC_FOREACH (const StageId, member, &group->members)
-            nodes += c->size.nodes[member->v];
-        if (group->strip || !tessi_stage_is_plain(c->f->g, t) || !tessi_stage_same_domain(s, t)
-            || nodes > MAX_SHARED_NODES
-            || c->f->has_window[id.v] != c->f->has_window[group->members.at[0].v]
-            || !share_reads(c, group, id))
-            continue;
-        if (join(c, i, id)) {
-            c->p->groups.at[i].reason = "computed together: same domain, same images read";
-            return;
-        }
-    }
-    PlanGroup *group = tessi_plan_add_group(c->p, c->f->g, id);
-    group->transform = alone.transform;
-    tessi_plan_median_kernel(&alone, group);
-    group->strip = alone.strip;
-    group->reason = alone.reason;
+    tessi_plan_add_stage(&g, id, &alone);
+    PlanGroup *group = &c->p->groups.at[c->group_of[id.v] - 1];
+    if (group->members.n == 1)
+        tessi_plan_median_kernel(&alone, group);
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------------------------------------------- */
@@ -505,6 +456,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     c.p->gpu = true;
     c.seconds = ARENA_NEW_ARRAY(a, double, n);
     c.evaluations = ARENA_NEW_ARRAY(a, double, n);
+    c.group_of = ARENA_NEW_ARRAY(a, uint32_t, n);
     tessi_plan_code_size(f, c.p, &c.size);
     c.why = ARENA_NEW_ARRAY(a, const char *, n);
     find_uses(&c);

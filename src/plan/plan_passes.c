@@ -34,7 +34,7 @@ static bool go_together(const PlanFacts *f, const Plan *p, const PlanPass *pass,
     VEC_FOREACH (const StageId, s, &pass->stages)
         nodes += f->nodes[s->v];
     return nodes <= most_nodes && f->has_window[id.v] == f->has_window[first.v]
-           && tessi_plan_share_reads(f, p, id, first);
+           && tessi_plan_share_reads(f, p, id, first, false);
 }
 
 void tessi_plan_make_passes(const PlanFacts *f, const Plan *p, const PlanRegions *regions,

@@ -2,6 +2,7 @@
  * group alone reads. What others are measured against; chosen plans do better. */
 #include <string.h>
 
+#include "plan/plan_groups.h"
 #include "plan/plan_passes.h"
 
 typedef struct Scheme {
@@ -71,23 +72,6 @@ Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
 }
 
 /* ---- Overlapped tiles ---------------------------------------------------------------------------------------------------- */
-
-/* The one group that reads what group `h` computes; 0 = none, else group + 1. */
-static uint32_t only_reader(const Scheme *s, uint32_t h)
-{
-    uint32_t reader = 0;
-    GRAPH_FOREACH_STAGE (s->f->g, id) {
-        VEC_FOREACH (const StageId, by, &s->readers[id.v]) {
-            const uint32_t group = s->group_of[by->v];
-            if (s->group_of[id.v] != h + 1 || group == h + 1)
-                continue;
-            if (reader && reader != group)
-                return 0;
-            reader = group;
-        }
-    }
-    return reader;
-}
 
 /* Tiles of `rows` x `columns`; a few planes where stages are read in other planes. */
 static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t columns)
@@ -290,7 +274,7 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
     for (uint32_t i = 0; i < s.p->groups.n; i++)
         s.group_of[groups[i].members.at[0].v] = i + 1;
     for (uint32_t h = s.p->groups.n; h-- > 0;) { /* readers before what they read */
-        const uint32_t into = only_reader(&s, h);
+        const uint32_t into = tessi_plan_only_reader(s.readers, s.group_of, groups, h);
         const char *fault = into ? absorb(&s, h, into - 1) : NULL;
         if (fault)
             groups[h].reason =

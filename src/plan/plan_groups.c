@@ -1,0 +1,79 @@
+/* Groups: stages of one domain that read the same images are computed together, where that leaves an order to compute everything in. */
+#include "plan/plan_groups.h"
+
+/* Computing group `target` must wait for something that the stage reads. */
+static bool depends_on_group(const Grouping *g, StageId id, uint32_t target)
+{
+    Arena *a = g->f->arena;
+    bool *seen = ARENA_NEW_ARRAY(a, bool, g->p->groups.n);
+    StageList stack = { 0 }, stored = { 0 };
+    tessi_plan_stored_reads(g->f, g->p, id, &stack);
+    while (stack.n) {
+        const uint32_t group = g->group_of[stack.at[--stack.n].v];
+        if (!group || seen[group - 1])
+            continue;
+        if (group - 1 == target)
+            return true;
+        seen[group - 1] = true;
+        VEC_FOREACH (const StageId, member, &g->p->groups.at[group - 1].members) {
+            tessi_plan_stored_reads(g->f, g->p, *member, &stored);
+            VEC_FOREACH (const StageId, s, &stored)
+                VEC_PUSH(a, &stack, *s);
+        }
+    }
+    return false;
+}
+
+static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
+{
+    const PlanFacts *f = g->f;
+    const StageId first = group->members.at[0];
+    const Stage *s = tessi_stage(f->g, id), *t = tessi_stage(f->g, first);
+    int64_t nodes = g->size->nodes[id.v];
+    VEC_FOREACH (const StageId, member, &group->members)
+        nodes += g->size->nodes[member->v];
+    return !group->strip && tessi_stage_is_plain(f->g, t) && tessi_stage_same_domain(s, t)
+           && nodes <= g->most_nodes
+           && (!g->p->gpu || f->has_window[id.v] == f->has_window[first.v])
+           && (tessi_plan_same_pixel(s, t)
+               || tessi_plan_share_reads(f, g->p, first, id, g->p->gpu));
+}
+
+void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
+{
+    const Stage *s = tessi_stage(g->f->g, id);
+    Plan *p = g->p;
+    const bool joins = !alone->strip && s->n_dims > 0 && tessi_stage_is_plain(g->f->g, s);
+    for (uint32_t i = p->groups.n; joins && i-- > 0 && p->groups.n - i <= g->look_back;) {
+        PlanGroup *group = &p->groups.at[i];
+        if (!can_join(g, id, group) || depends_on_group(g, id, i))
+            continue;
+        VEC_PUSH(g->f->arena, &group->members, id);
+        group->reason = "computed together: same domain, same images read";
+        g->group_of[id.v] = i + 1;
+        return;
+    }
+    PlanGroup *group = tessi_plan_add_group(p, g->f->g, id);
+    group->transform = alone->transform;
+    group->median = alone->median;
+    group->counts = alone->counts;
+    group->strip = alone->strip;
+    group->reason = alone->reason;
+    g->group_of[id.v] = p->groups.n;
+}
+
+uint32_t tessi_plan_only_reader(const StageList *readers, const uint32_t *group_of,
+                                const PlanGroup *groups, uint32_t h)
+{
+    uint32_t reader = 0;
+    VEC_FOREACH (const StageId, id, &groups[h].members)
+        VEC_FOREACH (const StageId, r, &readers[id->v]) {
+            const uint32_t group = group_of[r->v];
+            if (group == h + 1)
+                continue;
+            if (reader && group != reader)
+                return 0;
+            reader = group;
+        }
+    return reader;
+}
