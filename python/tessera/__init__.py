@@ -11,6 +11,8 @@ A program says what the pixels of images are; Tessera decides how they are compu
 ... ''', name="blur")
 >>> blur(np.array([[0, 3, 6]], np.float32))
 array([[2., 3., 4.]], dtype=float32)
+
+Submodules are loaded when they are first used: `tessera.ndimage` has the names of `scipy.ndimage`, `tessera.skimage` those of scikit-image.
 """
 import importlib
 
@@ -21,7 +23,7 @@ _HOMES = {
     "_stencil": ["stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil", "Lazy"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = ["ndimage"]
+_SUBMODULES = ["ndimage", "skimage"]
 __all__ = [*_HOME, *_SUBMODULES, "__version__"]
 
 
