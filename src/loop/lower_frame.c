@@ -5,8 +5,6 @@
 typedef struct Finder {
     Lower *l;
     PatchList *list;
-    VEC(bool)
-    far, fits; /* by patch: some read is not at the point itself; all are at a constant distance */
 } Finder;
 
 /* The first patch that can be of the image with these rules: where a read is certainly inside, any rule is its own. */
@@ -23,8 +21,6 @@ static uint32_t patch_of(Finder *f, const Access *access, const Border *rule)
             fresh.hi[d] = INT64_MIN;
         }
         VEC_PUSH(f->l->arena, f->list, fresh);
-        VEC_PUSH(f->l->arena, &f->far, false);
-        VEC_PUSH(f->l->arena, &f->fits, true);
     }
     Patch *p = &f->list->at[at];
     for (int d = 0; d < 2; d++)
@@ -65,15 +61,15 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
     const uint32_t at = patch_of(f, access, rule);
     for (uint32_t i = 0; i < at; i++) /* one that is found instead must not be */
         if (tessi_patch_answers(&f->list->at[i], access, asked))
-            f->fits.at[i] = false;
+            f->list->at[i].loose = true;
     Patch *p = &f->list->at[at];
     for (int d = 0; d < 2; d++) {
         int64_t lo, hi;
         if (part->elsewhere || !tessi_access_reach(l->g, &access->dim[d], d, &lo, &hi)) {
-            f->fits.at[at] = false;
+            p->loose = true;
             return;
         }
-        f->far.at[at] = f->far.at[at] || lo || hi;
+        p->far = p->far || lo || hi;
         lo += part->lo[d];
         hi += part->lo[d] + part->n[d] - 1;
         p->lo[d] = lo < p->lo[d] ? lo : p->lo[d];
@@ -101,7 +97,7 @@ void tessi_frame_patches(Lower *l, const FramePart *part, uint32_t n, int64_t mo
         add_reads(&f, part[i].roots, part[i].n_roots, &part[i]);
     for (uint32_t i = 0; i < list->n; i++) {
         Patch *p = &list->at[i];
-        p->dropped = !f.fits.at[i] || !f.far.at[i];
+        p->dropped = p->loose || !p->far;
         if (p->dropped)
             continue;
         const uint32_t size = tessi_type_info(tessi_stage(l->g, p->producer)->type)->bytes;

@@ -154,9 +154,11 @@ typedef struct Patch {
     ExprId outside;
     int64_t lo[2], hi[2]; /* how far from a point it is read */
     LBufferId buffer;
-    int64_t columns;   /* of a patch of a tile: that hold values */
-    bool merged;       /* of a tile: also for reads that are certainly inside */
-    bool dropped;      /* not made: its reads go to the image */
+    int64_t columns; /* of a patch of a tile: that hold values */
+    bool merged;     /* of a tile: also for reads that are certainly inside */
+    bool dropped;    /* not made: its reads go to the image */
+    bool far,
+        loose; /* of a tile: some read is not at the point itself; some is at no constant distance */
     LExprId origin[2]; /* the coordinates of its first element */
     LExprId *value;    /* by column: of a patch of one row in registers; NULL: it is in `buffer` */
 } Patch;

@@ -169,21 +169,14 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
 
 /* ---- Fusing ------------------------------------------------------------------------------------------------------------------- */
 
-static int by_id(const StageList *list, StageId id)
-{
-    uint32_t at = 0;
-    while (at < list->n && list->at[at].v < id.v)
-        at++;
-    return (int)at;
-}
-
+/* In order of ids: what is read before its readers. */
 static void insert(Arena *a, StageList *list, StageId id)
 {
-    uint32_t at = (uint32_t)by_id(list, id);
     VEC_PUSH(a, list, id);
-    for (uint32_t i = list->n - 1; i > at; i--)
+    for (uint32_t i = list->n - 1; i > 0 && list->at[i - 1].v > id.v; i--) {
         list->at[i] = list->at[i - 1];
-    list->at[at] = id;
+        list->at[i - 1] = id;
+    }
 }
 
 /* In picoseconds; of GPUs in femtoseconds. */
