@@ -3,6 +3,8 @@
 #   ./build.sh                    build; the tool is build/tessera
 #   ./build.sh demo               find the edges of a photograph
 #   ./build.sh test [ctest args]  build everything and run every test
+#   ./build.sh test --all         the same, then all of it with sanitizers, which takes an hour
+#   ./build.sh sanitize           the part of that whose turn it is
 #   ./build.sh install [PREFIX]   install (default /usr/local)
 # What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when this
 # runs as root or with sudo; TESSERA_NO_INSTALL=1 forbids that. Without them the build says what it does without.
@@ -49,6 +51,14 @@ build() {
     cmake --build build >build/build.log 2>&1 || { cat build/build.log >&2; exit 1; }
 }
 
+SANITIZED_PARTS=32 # of the corpus and of the random programs: each commit has its own
+
+build_sanitized() { # targets
+    mkdir -p build-asan
+    cmake --preset asan >build-asan/configure.log 2>&1 || { cat build-asan/configure.log >&2; exit 1; }
+    cmake --build build-asan --target "$@" >build-asan/build.log 2>&1 || { cat build-asan/build.log >&2; exit 1; }
+}
+
 case "${1:-build}" in
 build)
     build -DTESSERA_TESTS=OFF
@@ -61,10 +71,21 @@ demo)
     ;;
 test)
     shift
+    all=0
+    [ "${1:-}" = --all ] && all=1 && shift
     install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format pocl-opencl-icd ocl-icd-libopencl1 \
         ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     build -DTESSERA_TESTS=ON
-    cd build && ctest --output-on-failure -j "$(nproc)" "$@"
+    (cd build && ctest --output-on-failure -j "$(nproc)" "$@")
+    [ "$all" = 0 ] && exit 0
+    build_sanitized all
+    (cd build-asan && ctest --output-on-failure -j "$(nproc)" "$@")
+    tests/sanitized.sh build-asan
+    ;;
+sanitize)
+    build_sanitized tessera test_corpus test_random replays
+    commit=$(git rev-parse HEAD 2>/dev/null || echo 0)
+    tests/sanitized.sh build-asan $((16#${commit:0:7} % SANITIZED_PARTS)) $SANITIZED_PARTS
     ;;
 install)
     build
@@ -72,7 +93,7 @@ install)
     say "installed under ${2:-/usr/local}"
     ;;
 *)
-    say "usage: ./build.sh [demo | test [CTEST ARGUMENTS] | install [PREFIX]]"
+    say "usage: ./build.sh [demo | test [--all] [CTEST ARGUMENTS] | sanitize | install [PREFIX]]"
     exit 2
     ;;
 esac
