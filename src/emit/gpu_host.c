@@ -1,6 +1,7 @@
 /* The launchers in files of kernels, and for the self-test functions that do the same for images of the host: names, checks, sizes of
  * intermediate images, numbers of blocks, and the order of it all. The API of the language says the rest. */
 #include <math.h>
+#include <string.h>
 
 #include "emit/gpu_private.h"
 
@@ -47,6 +48,11 @@ void tessi_gpu_host_function(GpuHost *h)
     h->program = tessi_c_name(w->names, "program");
     h->error = tessi_c_name(w->names, "error");
     h->memory = tessi_c_name(w->names, h->api->memory);
+    h->word['e'] = h->error;
+    h->word['q'] = h->queue;
+    h->word['m'] = h->memory;
+    h->word['p'] = h->program;
+    h->word['o'] = h->open;
 }
 
 /* ---- Parameters --------------------------------------------------------------------------------------------------------------- */
@@ -85,7 +91,7 @@ const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg)
                                      : tessi_gpu_host_given(h, arg)->name;
 }
 
-const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k)
+static const char *extent(GpuHost *h, uint32_t k)
 {
     const CImage *im = tessi_c_image(h->w, k);
     const char *row = im->image->n_dims > 1
@@ -313,22 +319,27 @@ void tessi_gpu_host_functions(GpuHost *h)
 
 /* ---- The launcher ------------------------------------------------------------------------------------------------------------- */
 
-void tessi_gpu_host_if_well(GpuHost *h, const char *fmt, ...)
+static void line(GpuHost *h, const char *text, size_t n)
 {
-    va_list args;
-    CWriter *w = h->w;
-    tessi_c_line(w, "if (%s == %s)", h->error, h->api->ok);
-    w->indent++;
-    va_start(args, fmt);
-    tessi_text_vaddf(&w->line, fmt, args);
-    va_end(args);
-    tessi_c_end_line(w);
-    w->indent--;
+    const bool conditional = n && *text == '?';
+    if (conditional)
+        tessi_c_line(h->w, "if (%s == %s)", h->error, h->api->ok);
+    h->w->indent += conditional;
+    for (size_t i = conditional; i < n; i++)
+        if (text[i] == '$')
+            tessi_text_add(&h->w->line, h->word[(unsigned char)text[++i]]);
+        else
+            tessi_text_addn(&h->w->line, text + i, 1);
+    tessi_c_end_line(h->w);
+    h->w->indent -= conditional;
 }
 
-const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name)
+void tessi_gpu_host_lines(GpuHost *h, const char *lines)
 {
-    return tessi_c_name(h->w->names, tessi_sprintf(h->w->arena, "%s_bytes", name));
+    for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+        n = strcspn(lines, "\n");
+        line(h, lines, n);
+    }
 }
 
 static void launch(GpuHost *h, const GpuKernel *k)
@@ -370,7 +381,7 @@ void tessi_gpu_host_launcher(GpuHost *h)
 /* ---- For the self-test ---------------------------------------------------------------------------------------------------------- */
 
 /* Copies take the places of the images, and the default queue that of a queue that nobody made. */
-static void call_launcher(GpuHost *h, const char *const *copy, const char *status)
+static void call_launcher(GpuHost *h, const char *const *copy)
 {
     CWriter *w = h->w;
     const CParameters list = tessi_gpu_host_parameters(h);
@@ -385,30 +396,45 @@ static void call_launcher(GpuHost *h, const char *const *copy, const char *statu
             name = "NULL";
         tessi_text_addf(&call, "%s%s", i ? ", " : "", name);
     }
-    tessi_gpu_host_if_well(h, "%s = %s(%s);", status, w->public_name, tessi_text_str(&call));
+    tessi_gpu_host_lines(
+        h, tessi_sprintf(w->arena, "?$s = %s(%s);", w->public_name, tessi_text_str(&call)));
+}
+
+/* What is written next is about image k. */
+static void about_image(GpuHost *h, uint32_t k, const char *copy, const char *bytes)
+{
+    const CImage *im = tessi_c_image(h->w, k);
+    h->word['i'] = im->name;
+    h->word['c'] = copy;
+    h->word['b'] = bytes;
+    h->word['n'] = extent(h, k);
+    h->word['t'] = tessi_c_image_element(im);
+    h->word['u'] = tessi_sprintf(h->w->arena, "%u", tessi_c_unit_bytes(im->image));
 }
 
 static void on_host_body(GpuHost *h)
 {
     CWriter *w = h->w;
     const uint32_t n = w->p->inputs.n + w->p->outputs.n;
-    const char *status = tessi_c_name(w->names, "status");
     const char **copy = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
     const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, n + 1);
-    h->api->begin_on_host(h, status);
+    h->word['s'] = tessi_c_name(w->names, "status");
+    tessi_gpu_host_lines(h, h->api->begin_on_host);
     for (uint32_t k = 0; k < n; k++) {
-        const char *name = tessi_c_image(h->w, k)->name;
+        const char *name = tessi_c_image(w, k)->name;
         copy[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_copy", name));
-        bytes[k] = tessi_gpu_host_bytes_of(h, copy[k]);
-        h->api->upload(h, k, copy[k], bytes[k]);
+        bytes[k] = tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_bytes", copy[k]));
+        about_image(h, k, copy[k], bytes[k]);
+        tessi_gpu_host_lines(h, h->api->upload);
     }
-    call_launcher(h, copy, status);
+    call_launcher(h, copy);
     for (uint32_t k = 0; k < n; k++) {
+        about_image(h, k, copy[k], bytes[k]);
         if (k >= w->p->inputs.n)
-            h->api->download(h, k, copy[k], bytes[k]);
-        h->api->release(h, copy[k]);
+            tessi_gpu_host_lines(h, h->api->download);
+        tessi_gpu_host_lines(h, h->api->release);
     }
-    h->api->end_on_host(h, status);
+    tessi_gpu_host_lines(h, h->api->end_on_host);
 }
 
 void tessi_gpu_host_on_host(GpuHost *h)

@@ -78,13 +78,9 @@ typedef struct GpuApi {
     void (*launch_kernel)(GpuHost *h, const GpuKernel *k);
     void (*end)(GpuHost *h); /* frees these and returns */
 
-    /* ---- Parts of the function of the self-test, which takes images of the host ---- */
+    /* ---- Lines of the function of the self-test, which takes images of the host (tessi_gpu_host_lines) ---- */
     void (*before_on_host)(GpuHost *h); /* functions that it calls */
-    void (*begin_on_host)(GpuHost *h, const char *status);
-    void (*upload)(GpuHost *h, uint32_t image, const char *copy, const char *bytes);
-    void (*download)(GpuHost *h, uint32_t image, const char *copy, const char *bytes);
-    void (*release)(GpuHost *h, const char *copy);
-    void (*end_on_host)(GpuHost *h, const char *status);
+    const char *begin_on_host, *upload, *download, *release, *end_on_host;
 } GpuApi;
 
 /* The text for the host in a file of kernels. */
@@ -99,8 +95,9 @@ struct GpuHost {
     const char *end, *launch, *on_host, *open;    /* functions of the file */
     const char *options;                          /* a macro */
     const char *queue, *program, *error, *memory; /* parameters and variables of the launcher */
-    const char **table; /* by LBufferId: what such a table is called on the host */
-    CParameters given;  /* what the launcher is given, under the names that kernels are handed */
+    const char **table;    /* by LBufferId: what such a table is called on the host */
+    const char *word[128]; /* by the letter behind $ (tessi_gpu_host_lines) */
+    CParameters given;     /* what the launcher is given, under the names that kernels are handed */
 };
 /* Names the functions of the file; the names of the kernels are taken first. */
 void tessi_gpu_host_begin(GpuHost *h);
@@ -113,8 +110,10 @@ void tessi_gpu_host_launcher(GpuHost *h);
 void tessi_gpu_host_on_host(GpuHost *h);
 
 /* ---- For the functions of an API ---- */
-/* `if (error == ok) statement` */
-void tessi_gpu_host_if_well(GpuHost *h, const char *fmt, ...) TESS_PRINTF(2, 3);
+/* Writes lines of a function. A line behind ? stands under `if (error == ok)`. What stands for names:
+ *   $e error, $q queue, $m memory, $p program, $o the function `open`, $s the status of the launcher;
+ *   of an image $i its name, $c that of its copy, $b of their bytes; $n its extent in elements, $t the type of one, $u the bytes of one. */
+void tessi_gpu_host_lines(GpuHost *h, const char *lines);
 /* Appends the call that says where an intermediate image ends which begins at `begin`. */
 void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin);
 /* The intermediate images that the launcher makes, then none: all but variables of the file. */
@@ -126,9 +125,5 @@ CParameter *tessi_gpu_host_given(const GpuHost *h, const GpuArg *arg);
 const char *tessi_gpu_host_value(const GpuHost *h, const GpuArg *arg);
 /* The functions that the launcher needs; it is printed already. */
 void tessi_gpu_host_functions(GpuHost *h);
-/* A name for the number of bytes of what is called `name`. */
-const char *tessi_gpu_host_bytes_of(const GpuHost *h, const char *name);
-/* The number of elements of image k (bytes of mixed ones) up to the end of its last row. */
-const char *tessi_gpu_host_extent(GpuHost *h, uint32_t k);
 
 #endif

@@ -82,12 +82,9 @@ static void begin(GpuHost *h)
 
 static void end(GpuHost *h)
 {
-    CWriter *w = h->w;
-    if (tessi_gpu_host_temps(h)->v) {
-        tessi_c_line(w, "if (%s)", h->memory);
-        tessi_c_line(w, "%*scudaFreeAsync(%s, %s);", C_INDENT, "", h->memory, h->queue);
-    }
-    tessi_c_line(w, "return %s == cudaErrorMemoryAllocation ? 1 : -(int)%s;", h->error, h->error);
+    if (tessi_gpu_host_temps(h)->v)
+        tessi_gpu_host_lines(h, "if ($m)\n    cudaFreeAsync($m, $q);");
+    tessi_gpu_host_lines(h, "return $e == cudaErrorMemoryAllocation ? 1 : -(int)$e;");
 }
 
 static void functions(GpuHost *h)
@@ -116,41 +113,6 @@ static void functions(GpuHost *h)
 static void before_on_host(GpuHost *h)
 {
     tessi_text_add(h->w->out, "\n#include <stdio.h>\n");
-}
-
-static void begin_on_host(GpuHost *h, const char *status)
-{
-    tessi_c_line(h->w, "cudaError_t %s = cudaSuccess;", h->error);
-    tessi_c_line(h->w, "int %s = -1;", status);
-}
-
-static void upload(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
-{
-    const char *element = tessi_c_image_element(tessi_c_image(h->w, image));
-    tessi_c_line(h->w, "const size_t %s = (size_t)(%s) * sizeof(%s);", bytes,
-                 tessi_gpu_host_extent(h, image), element);
-    tessi_c_line(h->w, "%s *%s = NULL;", element, copy);
-    tessi_gpu_host_if_well(h, "%s = cudaMalloc((void **)&%s, %s);", h->error, copy, bytes);
-    tessi_gpu_host_if_well(h, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyHostToDevice);", h->error,
-                           copy, tessi_c_image(h->w, image)->name, bytes);
-}
-
-static void download(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
-{
-    tessi_gpu_host_if_well(h, "%s = cudaMemcpy(%s, %s, %s, cudaMemcpyDeviceToHost);", h->error,
-                           tessi_c_image(h->w, image)->name, copy, bytes);
-}
-
-static void release(GpuHost *h, const char *copy)
-{
-    tessi_c_line(h->w, "cudaFree(%s);", copy);
-}
-
-static void end_on_host(GpuHost *h, const char *status)
-{
-    tessi_gpu_host_if_well(h, "return %s;", status);
-    tessi_c_line(h->w, "fprintf(stderr, \"CUDA: %%s\\n\", cudaGetErrorString(%s));", h->error);
-    tessi_c_line(h->w, "return -(int)%s;", h->error);
 }
 
 /* ---- The row ---------------------------------------------------------------------------------------------------------------------- */
@@ -187,11 +149,17 @@ static const GpuApi api = {
     .launch_kernel = launch_kernel,
     .end = end,
     .before_on_host = before_on_host,
-    .begin_on_host = begin_on_host,
-    .upload = upload,
-    .download = download,
-    .release = release,
-    .end_on_host = end_on_host,
+    .begin_on_host = "cudaError_t $e = cudaSuccess;\n"
+                     "int $s = -1;",
+    .upload = "const size_t $b = (size_t)($n) * sizeof($t);\n"
+              "$t *$c = NULL;\n"
+              "?$e = cudaMalloc((void **)&$c, $b);\n"
+              "?$e = cudaMemcpy($c, $i, $b, cudaMemcpyHostToDevice);",
+    .download = "?$e = cudaMemcpy($i, $c, $b, cudaMemcpyDeviceToHost);",
+    .release = "cudaFree($c);",
+    .end_on_host = "?return $s;\n"
+                   "fprintf(stderr, \"CUDA: %s\\n\", cudaGetErrorString($e));\n"
+                   "return -(int)$e;",
 };
 
 const EmitTarget tessi_emit_cuda = {

@@ -24,36 +24,39 @@ static void options(const GpuHost *h, Text *out)
 
 /* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
 
+#define CONTEXT "$e = clGetCommandQueueInfo($q, CL_QUEUE_CONTEXT, sizeof(cl_context), &$m, NULL);"
+#define RELEASE "if ($c)\n    clReleaseMemObject($c);"
+
 static void define_temps(GpuHost *h)
 {
     CWriter *w = h->w;
-    tessi_c_line(w, "cl_int %s = CL_SUCCESS;", h->error);
+    tessi_gpu_host_lines(h, "cl_int $e = CL_SUCCESS;");
     if (!h->module->temps.n)
         return;
-    const char **bytes_name = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
+    const char **bytes = ARENA_NEW_ARRAY(w->arena, const char *, w->p->buffers.n);
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
         if (w->p->buffers.at[id->v].in_constant || h->table[id->v])
             w->buffer[id->v] = tessi_c_name(w->names, w->p->buffers.at[id->v].name);
-        const char *bytes = bytes_name[id->v] = tessi_gpu_host_bytes_of(h, w->buffer[id->v]);
-        tessi_text_addf(&w->line, "const size_t %s = ", bytes);
+        h->word['c'] = w->buffer[id->v];
+        h->word['b'] = bytes[id->v] =
+            tessi_c_name(w->names, tessi_sprintf(w->arena, "%s_bytes", w->buffer[id->v]));
+        tessi_text_addf(&w->line, "const size_t %s = ", bytes[id->v]);
         tessi_gpu_host_end_of(h, *id, "0");
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
-        tessi_c_line(w, "if (%s == SIZE_MAX)", bytes);
-        tessi_c_line(w, "%*sreturn 1;", C_INDENT, "");
-        tessi_c_line(w, "cl_mem %s = NULL;", w->buffer[id->v]);
+        tessi_gpu_host_lines(h, "if ($b == SIZE_MAX)\n    return 1;\ncl_mem $c = NULL;");
     }
-    tessi_c_line(w, "cl_context %s = NULL;", h->memory);
-    tessi_c_line(w,
-                 "%s = clGetCommandQueueInfo(%s, CL_QUEUE_CONTEXT, sizeof(cl_context), &%s, NULL);",
-                 h->error, h->queue, h->memory);
+    tessi_gpu_host_lines(h, "cl_context $m = NULL;\n" CONTEXT);
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
-        const char *table = h->table[id->v];
-        tessi_c_line(w, "if (%s == CL_SUCCESS)", h->error);
-        tessi_c_line(w, "%*s%s = clCreateBuffer(%s, %s, %s, %s, &%s);", C_INDENT, "",
-                     w->buffer[id->v], h->memory,
-                     table ? "CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR" : "CL_MEM_READ_WRITE",
-                     bytes_name[id->v], table ? table : "NULL", h->error);
+        h->word['c'] = w->buffer[id->v];
+        h->word['b'] = bytes[id->v];
+        h->word['i'] = h->table[id->v];
+        tessi_gpu_host_lines(
+            h, h->table[id->v]
+                   ? "if ($e == CL_SUCCESS)\n    $c = clCreateBuffer($m, CL_MEM_READ_ONLY | "
+                     "CL_MEM_COPY_HOST_PTR, $b, $i, &$e);"
+                   : "if ($e == CL_SUCCESS)\n    $c = clCreateBuffer($m, CL_MEM_READ_WRITE, $b, "
+                     "NULL, &$e);");
     }
 }
 
@@ -113,15 +116,12 @@ static void launch_kernel(GpuHost *h, const GpuKernel *k)
 
 static void end(GpuHost *h)
 {
-    CWriter *w = h->w;
     VEC_FOREACH (const LBufferId, id, &h->module->temps) {
-        tessi_c_line(w, "if (%s)", w->buffer[id->v]);
-        tessi_c_line(w, "%*sclReleaseMemObject(%s);", C_INDENT, "", w->buffer[id->v]);
+        h->word['c'] = h->w->buffer[id->v];
+        tessi_gpu_host_lines(h, RELEASE);
     }
-    tessi_c_line(w,
-                 "return %s == CL_MEM_OBJECT_ALLOCATION_FAILURE || %s == CL_OUT_OF_HOST_MEMORY ? 1 "
-                 ": %s;",
-                 h->error, h->error, h->error);
+    tessi_gpu_host_lines(h, "return $e == CL_MEM_OBJECT_ALLOCATION_FAILURE || "
+                            "$e == CL_OUT_OF_HOST_MEMORY ? 1 : $e;");
 }
 
 static void launch_function(GpuHost *h)
@@ -234,51 +234,6 @@ static void before_on_host(GpuHost *h)
     open_function(h);
 }
 
-static void begin_on_host(GpuHost *h, const char *status)
-{
-    CWriter *w = h->w;
-    tessi_c_line(w, "static cl_command_queue %s;", h->queue);
-    tessi_c_line(w, "static cl_program %s;", h->program);
-    tessi_c_line(w, "cl_context %s = NULL;", h->memory);
-    tessi_c_line(w, "int %s = -1;", status);
-    tessi_c_line(w, "cl_int %s = %s ? CL_SUCCESS : %s(&%s, &%s);", h->error, h->program, h->open,
-                 h->queue, h->program);
-    tessi_gpu_host_if_well(
-        h, "%s = clGetCommandQueueInfo(%s, CL_QUEUE_CONTEXT, sizeof(cl_context), &%s, NULL);",
-        h->error, h->queue, h->memory);
-}
-
-static void upload(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
-{
-    const CImage *im = tessi_c_image(h->w, image);
-    tessi_c_line(h->w, "const size_t %s = (size_t)(%s) * %u;", bytes,
-                 tessi_gpu_host_extent(h, image), tessi_c_unit_bytes(im->image));
-    tessi_c_line(h->w, "cl_mem %s = NULL;", copy);
-    tessi_gpu_host_if_well(h, "%s = clCreateBuffer(%s, CL_MEM_READ_WRITE, %s, NULL, &%s);", copy,
-                           h->memory, bytes, h->error);
-    tessi_gpu_host_if_well(h,
-                           "%s = clEnqueueWriteBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
-                           h->error, h->queue, copy, bytes, im->name);
-}
-
-static void download(GpuHost *h, uint32_t image, const char *copy, const char *bytes)
-{
-    tessi_gpu_host_if_well(h,
-                           "%s = clEnqueueReadBuffer(%s, %s, CL_TRUE, 0, %s, %s, 0, NULL, NULL);",
-                           h->error, h->queue, copy, bytes, tessi_c_image(h->w, image)->name);
-}
-
-static void release(GpuHost *h, const char *copy)
-{
-    tessi_c_line(h->w, "if (%s)", copy);
-    tessi_c_line(h->w, "%*sclReleaseMemObject(%s);", C_INDENT, "", copy);
-}
-
-static void end_on_host(GpuHost *h, const char *status)
-{
-    tessi_c_line(h->w, "return %s == CL_SUCCESS ? %s : %s;", h->error, status, h->error);
-}
-
 /* ---- The row ---------------------------------------------------------------------------------------------------------------------- */
 
 #define HEADER                               \
@@ -324,11 +279,19 @@ static const GpuApi api = {
     .launch_kernel = launch_kernel,
     .end = end,
     .before_on_host = before_on_host,
-    .begin_on_host = begin_on_host,
-    .upload = upload,
-    .download = download,
-    .release = release,
-    .end_on_host = end_on_host,
+    .begin_on_host = "static cl_command_queue $q;\n"
+                     "static cl_program $p;\n"
+                     "cl_context $m = NULL;\n"
+                     "int $s = -1;\n"
+                     "cl_int $e = $p ? CL_SUCCESS : $o(&$q, &$p);\n"
+                     "?" CONTEXT,
+    .upload = "const size_t $b = (size_t)($n) * $u;\n"
+              "cl_mem $c = NULL;\n"
+              "?$c = clCreateBuffer($m, CL_MEM_READ_WRITE, $b, NULL, &$e);\n"
+              "?$e = clEnqueueWriteBuffer($q, $c, CL_TRUE, 0, $b, $i, 0, NULL, NULL);",
+    .download = "?$e = clEnqueueReadBuffer($q, $c, CL_TRUE, 0, $b, $i, 0, NULL, NULL);",
+    .release = RELEASE,
+    .end_on_host = "return $e == CL_SUCCESS ? $s : $e;",
 };
 
 /* Outside of kernels only constant memory can be declared. */
