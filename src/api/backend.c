@@ -61,7 +61,7 @@ bool tessi_backend_fits(const Backend *b, const Plan *plan, Failure *f)
     return plan->gpu == b->emit->kernels || tessi_failf(f, TESS_ERROR_PROGRAM, "%s", b->other_plan);
 }
 
-/* ---- Of the processor ------------------------------------------------------------------------------------------------------ */
+/* ---- Of the processor -------------------------------------------------------------------------------------------- */
 
 bool tessi_host_describe(tess_program *p, Text *out, Failure *f)
 {
@@ -83,7 +83,7 @@ bool tessi_host_time(tess_program *p, bool (*work)(void *user, Failure *f), void
     return ok;
 }
 
-/* ---- For people ------------------------------------------------------------------------------------------------------------ */
+/* ---- For people -------------------------------------------------------------------------------------------------- */
 
 const char *tess_target_name(tess_target t)
 {

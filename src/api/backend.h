@@ -1,5 +1,5 @@
-/* api: what a target is to the library. Each is a row: a struct that a file backend_*.c fills. Whoever runs, times, tunes, prints or builds a
- * program asks the row, and never which target it is. */
+/* api: what a target is to the library. Each is a row: a struct that a file backend_*.c fills. Whoever runs, times,
+ * tunes, prints or builds a program asks the row, and never which target it is. */
 #ifndef TESSERA_API_BACKEND_H
 #define TESSERA_API_BACKEND_H
 
@@ -88,7 +88,8 @@ struct Backend {
 #include "api/backends.def"
 #undef BACKEND
 
-/* All rows, NULL at the end. The first is that of the processor: it prints the references of builds, and headers that dumps show. */
+/* All rows, NULL at the end. The first is that of the processor: it prints the references of builds, and headers
+ * that dumps show. */
 extern const Backend *const tessi_backends[];
 /* The row of a target, of `auto` the first; NULL: there is no such target. */
 const Backend *tessi_backend_of(tess_target t);

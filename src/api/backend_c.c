@@ -9,7 +9,7 @@
 #include "rt/clock.h"
 #include "rt/memory.h"
 
-/* ---- Text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
 
 const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
                          Arena *a)
@@ -44,7 +44,7 @@ static bool print(const Backend *b, const tess_program *p, Variant *v, Text *out
     return true;
 }
 
-/* ---- Builds ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Builds ------------------------------------------------------------------------------------------------------ */
 
 static LoopProgram *ahead(const Backend *b, tess_program *p, Variant *v, tess_diags *d,
                           const Machine **reference, Failure *f)
@@ -64,13 +64,14 @@ static bool compile(tess_program *p, const char *text, CcKind kind, const char *
     return tessi_find_compiler(p, f) && tessi_cc_compile(&job, f);
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 /* OpenMP's runtime ends the process when it cannot start as many threads as it is told to. */
 enum { MOST_THREADS = 256 };
 enum { ENTRY_NEEDS_MEMORY = 3 }; /* emit/emit.h */
 
-/* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed structs. */
+/* Image number i among inputs and outputs as the generated entry wants it: strides in elements, or bytes for mixed
+ * structs. */
 static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *strides)
 {
     int64_t unit = tessi_type_info(image->channels.at[0].type)->bytes;
@@ -153,7 +154,8 @@ static int call_entry(void *user)
     return status;
 }
 
-/* A thread that went through a fork would wait for helpers that OpenMP had given it before: a fresh one gets helpers of its own. */
+/* A thread that went through a fork would wait for helpers that OpenMP had given it before: a fresh one gets helpers
+ * of its own. */
 static int call_where_it_can(EntryCall *c)
 {
     RtThread thread;
@@ -231,7 +233,7 @@ static bool launch(const Run *run, const Binding *b)
     return ok;
 }
 
-/* ---- The row --------------------------------------------------------------------------------------------------------------- */
+/* ---- The row ----------------------------------------------------------------------------------------------------- */
 
 /* Where there is a compiler that fails, runs fail and say why: an interpreter would take thousands of times as long. */
 static bool can_run(tess_program *p)

@@ -1,4 +1,5 @@
-/* The rows of the interpreters: of the graph, which is what programs mean, and of the loop language, which checks bounds and races. */
+/* The rows of the interpreters: of the graph, which is what programs mean, and of the loop language, which checks
+ * bounds and races. */
 #include "api/backend.h"
 #include "api/host.h"
 #include "interp/graph_interp.h"

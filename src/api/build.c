@@ -1,4 +1,5 @@
-/* tess_build: ahead of time, to the text of a target with its header and self-test, or on to an object, a shared library or an archive. */
+/* tess_build: ahead of time, to the text of a target with its header and self-test, or on to an object, a shared
+ * library or an archive. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static const char *base_name(Arena *a, const char *path, const char *suffix)
     return tessi_strndup(a, name, strlen(name) - strlen(suffix));
 }
 
-/* Headers of builds differ by language: one must not take the place of another, which would no longer compile. This is the row that printed
- * the header with this text. */
+/* Headers of builds differ by language: one must not take the place of another, which would no longer compile. This
+ * is the row that printed the header with this text. */
 static const Backend *printer_of(const char *text)
 {
     const Backend *other = tessi_backends[0];

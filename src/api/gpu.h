@@ -1,5 +1,5 @@
-/* The device side of programs and runs: contexts, compiled kernels, images on the device. Runs on a device are put together here
- * from what emit/ says of the kernels and what rt/device.h can do. */
+/* The device side of programs and runs: contexts, compiled kernels, images on the device. Runs on a device are put
+ * together here from what emit/ says of the kernels and what rt/device.h can do. */
 #ifndef TESSERA_API_GPU_H
 #define TESSERA_API_GPU_H
 
@@ -40,8 +40,8 @@ struct GpuContext {
     Device *device;
     atomic_int holders;
 };
-/* The context of the program's own device. It is opened by a thread of its own, which tess_compile starts, so that a driver's
- * start-up, the slowest part of a first run, runs beside the compiler. */
+/* The context of the program's own device. It is opened by a thread of its own, which tess_compile starts, so that a
+ * driver's start-up, the slowest part of a first run, runs beside the compiler. */
 struct GpuOpener {
     DeviceKind kind;
     int number;
@@ -54,8 +54,8 @@ void tessi_gpu_open_early(tess_program *p);
 void tessi_gpu_close_all(tess_program *p);
 /* The program's own device; NULL with the sentence. The lock must be held. */
 GpuContext *tessi_gpu_default_context(tess_program *p, Failure *f);
-/* The context to run in: that of the stream, else that of the first tensor in device memory, else the program's own. The lock must
- * be held. */
+/* The context to run in: that of the stream, else that of the first tensor in device memory, else the program's own.
+ * The lock must be held. */
 GpuContext *tessi_gpu_context(tess_program *p, const tess_args *a, void *stream, Failure *f);
 /* That of one tensor in device memory. The lock must be held. */
 GpuContext *tessi_gpu_context_of(tess_program *p, const DLTensor *t, Failure *f);
@@ -93,8 +93,8 @@ bool tessi_gpu_end_turn(const GpuCode *code, DeviceStream stream, Failure *f);
 /* Made on first use; the variant's lock must be held. */
 const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                               Failure *f);
-/* The same in steps: what there is, or NULL; printed; compiled, or from the cache alone (false without a failure when it is not there),
- * which needs no lock; the variant's from then on. */
+/* The same in steps: what there is, or NULL; printed; compiled, or from the cache alone (false without a failure
+ * when it is not there), which needs no lock; the variant's from then on. */
 const GpuCode *tessi_gpu_code_find(const Variant *v, const GpuContext *c, unsigned form);
 GpuCode *tessi_gpu_code_print(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                               Failure *f);
@@ -105,8 +105,8 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form);
 void tessi_gpu_code_free(GpuCode *code);
 
 /* ---- gpu_general.c ---- */
-/* The kernels of this form; or general ones, as long as a thread compiles these, where the options say so. The variant's
- * lock must be held. */
+/* The kernels of this form; or general ones, as long as a thread compiles these, where the options say so. The
+ * variant's lock must be held. */
 const GpuCode *tessi_gpu_code_now(tess_program *p, Variant *v, GpuContext *c, unsigned form,
                                   const int64_t *params, Failure *f);
 /* The parameters of such kernels: those of the program, and what general ones take behind them. */
@@ -165,8 +165,8 @@ bool tessi_gpu_download(GpuSlot *s, DeviceStream stream, Failure *f);
 bool tessi_gpu_touches_host(const GpuSlot *s); /* some image is in memory of the host */
 
 /* ---- gpu_strips.c ---- */
-/* The same call in strips of rows, as few as fit; waits until it is done. *f holds why it could not be done at once, and also
- * says why not in strips when the program cannot be run so. */
+/* The same call in strips of rows, as few as fit; waits until it is done. *f holds why it could not be done at once,
+ * and also says why not in strips when the program cannot be run so. */
 bool tessi_gpu_run_strips(const Variant *v, const GpuCode *code, const GpuCall *call,
                           DeviceStream stream, Arena *arena, int *n_strips, Failure *f);
 
@@ -186,8 +186,8 @@ void tessi_gpu_state_free(GpuState *s);
 /* Whether a run would be the last one again, and that run: nothing is looked up, locked or allocated. */
 bool tessi_gpu_can_repeat(const tess_args *a, const void *stream);
 bool tessi_gpu_repeat(tess_args *a);
-/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The variant's lock must be
- * held. */
+/* Whether a run on images that are bound uses the plan for images of few points, which is made then. The variant's
+ * lock must be held. */
 bool tessi_gpu_is_small_run(const tess_program *p, Variant *v, const tess_args *a,
                             const GpuContext *c, Arena *arena, bool *small, Failure *f);
 /* What a run compiles before it begins. */
@@ -211,7 +211,8 @@ typedef struct OwnedTensor {
 /* Everything but the data; rows without gaps. */
 void tessi_owned_tensor(OwnedTensor *t, DLDataType type, int ndim, const int64_t *shape);
 void tessi_device_image_free(OwnedTensor *t); /* its device memory */
-/* Brings an image in device memory to fresh memory of the host, to be freed by the caller; *im is changed to it. Other images stay. */
+/* Brings an image in device memory to fresh memory of the host, to be freed by the caller; *im is changed to it.
+ * Other images stay. */
 bool tessi_fetch_image(tess_program *p, const Image *image, const BoundImage *b, InterpImage *im,
                        void **memory, Failure *f);
 

@@ -27,7 +27,7 @@ void tessi_gpu_forget(tess_args *a)
     tessi_gpu_state_free(a->gpu);
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 bool tessi_gpu_ready(Run *run)
 {
@@ -53,7 +53,7 @@ bool tessi_gpu_time(tess_program *p, bool (*work)(void *user, Failure *f), void 
     return c && tessi_time_on_device(c->device, work, user, ms, f);
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
 bool tessi_gpu_print_loops(const Backend *b, const tess_program *p, Variant *v, Text *out,
                            Failure *f)

@@ -11,7 +11,8 @@ bool tessi_expect_compiler(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */
 bool tessi_variant_recall(tess_program *p, Variant *v);
-/* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other calls. */
+/* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other
+ * calls. */
 bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,
                      RtModule *module, ModuleEntry *entry, bool *cached, Failure *f);
 
@@ -20,8 +21,8 @@ bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char
 const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
                          Arena *a);
 bool tessi_c_variant_text(const tess_program *p, Variant *v, Failure *f);
-/* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0: OpenMP's default), in
- * the workspace of `a`. */
+/* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0:
+ * OpenMP's default), in the workspace of `a`. */
 bool tessi_run_entry(const Graph *g, ModuleEntry entry, const Binding *b, int threads, Arena *arena,
                      tess_args *a);
 

@@ -80,7 +80,8 @@ void tessi_c_header(CWriter *w, const char *includes, const char *returns, const
 void tessi_c_frame(Text *out);
 
 /* ---- c_selftest.c ---- */
-/* A main that compares the function `tested`, with the parameters of the program of w, with the program of `reference`. */
+/* A main that compares the function `tested`, with the parameters of the program of w, with the program of
+ * `reference`. */
 void tessi_c_selftest(CWriter *w, const char *tested, CWriter *reference);
 
 #endif

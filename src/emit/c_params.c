@@ -3,7 +3,7 @@
 
 #include "emit/c_file.h"
 
-/* ---- Names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 static void name_image(CWriter *w, CImage *im, const LImage *image)
 {
@@ -111,7 +111,7 @@ void tessi_c_name_parameters(CWriter *w)
     }
 }
 
-/* ---- Parameter lists --------------------------------------------------------------------------------------------------------- */
+/* ---- Parameter lists --------------------------------------------------------------------------------------------- */
 
 /* `type` ends where the name begins: "ptrdiff_t ", "float *restrict ". */
 static void parameter(CWriter *w, CParameters *list, const char *type, const char *name, GpuArg arg)

@@ -48,10 +48,11 @@ struct EmitOptions {
 /* The name of the public function: the program's name made legal. Allocated in `a`. */
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
 
-/* ---- GPUs ------------------------------------------------------------------------------------------------------------- */
-/* A program whose functions are kernels becomes one text for NVRTC or for an OpenCL 1.2 compiler, and the list of its kernels in
- * the order of execution. Each kernel must have finished before the next begins. Launchers make the TEMP buffers, of as many bytes as
- * tessi_emit_gpu_temp_bytes says (rows are padded to multiples of 16), at addresses divisible by 256. */
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+/* A program whose functions are kernels becomes one text for NVRTC or for an OpenCL 1.2 compiler, and the list of
+ * its kernels in the order of execution. Each kernel must have finished before the next begins. Launchers make the
+ * TEMP buffers, of as many bytes as tessi_emit_gpu_temp_bytes says (rows are padded to multiples of 16), at
+ * addresses divisible by 256. */
 /* A file for a build ahead of time (print_file) has the kernels and a function in C that launches them,
  *
  *   int NAME(inputs..., sizes..., scalars..., outputs..., cudaStream_t stream);

@@ -1,11 +1,12 @@
-/* The launchers in files of kernels, and for the self-test functions that do the same for images of the host: names, checks, sizes of
- * intermediate images, numbers of blocks, and the order of it all. The API of the language says the rest. */
+/* The launchers in files of kernels, and for the self-test functions that do the same for images of the host: names,
+ * checks, sizes of intermediate images, numbers of blocks, and the order of it all. The API of the language says the
+ * rest. */
 #include <math.h>
 #include <string.h>
 
 #include "emit/gpu_private.h"
 
-/* ---- Names ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 void tessi_gpu_host_begin(GpuHost *h)
 {
@@ -55,7 +56,7 @@ void tessi_gpu_host_function(GpuHost *h)
     h->word['o'] = h->open;
 }
 
-/* ---- Parameters --------------------------------------------------------------------------------------------------------------- */
+/* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 static void add(GpuHost *h, CParameters *list, const char *type, const char *name)
 {
@@ -102,7 +103,7 @@ static const char *extent(GpuHost *h, uint32_t k)
         .text;
 }
 
-/* ---- Checks ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 static bool is_size(const CWriter *w, uint32_t param)
 {
@@ -192,7 +193,8 @@ static bool is_value(GpuArgKind kind)
     return kind == GPU_ARG_PARAM || kind == GPU_ARG_SCALAR;
 }
 
-/* Parameters that no kernel takes, so that compilers do not warn about them: images, then values, then those of the API. */
+/* Parameters that no kernel takes, so that compilers do not warn about them: images, then values, then those of the
+ * API. */
 static void mention_unused(GpuHost *h)
 {
     const uint32_t n = h->given.n - (h->api->program_type ? 2 : 1);
@@ -212,7 +214,7 @@ static void checks(GpuHost *h)
     check_rows(h);
 }
 
-/* ---- Sizes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Sizes ------------------------------------------------------------------------------------------------------- */
 
 void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin)
 {
@@ -257,7 +259,7 @@ const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k)
     return tessi_text_str(&out);
 }
 
-/* ---- Functions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 
 static void index_functions(const GpuHost *h, Text *out)
 {
@@ -317,7 +319,7 @@ void tessi_gpu_host_functions(GpuHost *h)
         end_function(h);
 }
 
-/* ---- The launcher ------------------------------------------------------------------------------------------------------------- */
+/* ---- The launcher ------------------------------------------------------------------------------------------------ */
 
 static void line(GpuHost *h, const char *text, size_t n)
 {
@@ -378,7 +380,7 @@ void tessi_gpu_host_launcher(GpuHost *h)
     tessi_text_addf(out, "{\n%s}\n", tessi_text_str(&body));
 }
 
-/* ---- For the self-test ---------------------------------------------------------------------------------------------------------- */
+/* ---- For the self-test ------------------------------------------------------------------------------------------- */
 
 /* Copies take the places of the images, and the default queue that of a queue that nobody made. */
 static void call_launcher(GpuHost *h, const char *const *copy)

@@ -36,7 +36,8 @@ void tessi_gpu_begin(CWriter *w, const LFunction *kernel);
 void tessi_gpu_declare_shared(CWriter *w);
 
 /* ---- gpu_file.c ---- */
-/* Prints all kernels of a program; the head says `usage` (NULL: the flags), `before` (NULL: nothing) stands between it and the prelude. */
+/* Prints all kernels of a program; the head says `usage` (NULL: the flags), `before` (NULL: nothing) stands between
+ * it and the prelude. */
 void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
                        const char *usage, const char *before, Text *out, EmitModule *module);
 /* The same as a row wants it. */
@@ -49,7 +50,7 @@ void tessi_gpu_print_file(const LoopProgram *p, const EmitTarget *t, const EmitO
 void tessi_gpu_print_header(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o,
                             Text *out);
 
-/* ---- gpu_host.c: what launchers have in common, and what they ask of the API of a language ---------------------------------- */
+/* ---- gpu_host.c: what launchers have in common, and what they ask of the API of a language ----------------------- */
 typedef struct GpuHost GpuHost;
 typedef struct GpuApi {
     const EmitTarget *host; /* the language of launchers */
@@ -112,13 +113,15 @@ void tessi_gpu_host_on_host(GpuHost *h);
 /* ---- For the functions of an API ---- */
 /* Writes lines of a function. A line behind ? stands under `if (error == ok)`. What stands for names:
  *   $e error, $q queue, $m memory, $p program, $o the function `open`, $s the status of the launcher;
- *   of an image $i its name, $c that of its copy, $b of their bytes; $n its extent in elements, $t the type of one, $u the bytes of one. */
+ *   of an image $i its name, $c that of its copy, $b of their bytes; $n its extent in elements, $t the type of one,
+ *   $u the bytes of one. */
 void tessi_gpu_host_lines(GpuHost *h, const char *lines);
 /* Appends the call that says where an intermediate image ends which begins at `begin`. */
 void tessi_gpu_host_end_of(GpuHost *h, LBufferId id, const char *begin);
 /* The intermediate images that the launcher makes, then none: all but variables of the file. */
 const LBufferId *tessi_gpu_host_temps(const GpuHost *h);
-/* The numbers of blocks along three axes, separated by commas; what they share is written before the statement in hand. */
+/* The numbers of blocks along three axes, separated by commas; what they share is written before the statement in
+ * hand. */
 const char *tessi_gpu_host_grid(GpuHost *h, const GpuKernel *k);
 /* The parameter of the launcher that is handed to a kernel, and what is: NULL where that is an intermediate image. */
 CParameter *tessi_gpu_host_given(const GpuHost *h, const GpuArg *arg);

@@ -1,8 +1,8 @@
-/* Files of kernels with their launcher and a self-test, for builds ahead of time. The kernels and the launcher are in one file: compilers
- * for the device and for the host each see their part of it. */
+/* Files of kernels with their launcher and a self-test, for builds ahead of time. The kernels and the launcher are
+ * in one file: compilers for the device and for the host each see their part of it. */
 #include "emit/gpu_private.h"
 
-/* ---- The head ------------------------------------------------------------------------------------------------------------------- */
+/* ---- The head ---------------------------------------------------------------------------------------------------- */
 
 /* The text with the name of the program for $ and the flags for %. */
 static void fill(Text *out, const char *text, const char *name, const char *flags)
@@ -32,7 +32,7 @@ static const char *usage(const EmitTarget *t, const EmitOptions *o, const char *
 
 static const char wide_always[] = "#ifndef TESS_WIDE_INDEX\n#define TESS_WIDE_INDEX\n#endif\n";
 
-/* ---- The program ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The program ------------------------------------------------------------------------------------------------- */
 
 /* The reference and the main of the self-test. */
 static void selftest(GpuHost *h, const EmitOptions *o)

@@ -1,10 +1,10 @@
-/* Statements of kernels: loops of the grid become block numbers, loops of the threads become thread numbers, and barriers stand
- * between nests of thread loops. */
+/* Statements of kernels: loops of the grid become block numbers, loops of the threads become thread numbers, and
+ * barriers stand between nests of thread loops. */
 #include "emit/gpu_private.h"
 
 static const char axis_name[] = "XYZ";
 
-/* ---- Before printing -------------------------------------------------------------------------------------------------------- */
+/* ---- Before printing --------------------------------------------------------------------------------------------- */
 
 static void look_over(CWriter *w, const LBlock *block, bool in_threads)
 {
@@ -89,7 +89,7 @@ const char *tessi_gpu_vector_element(ScalarType t)
     return names[t];
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ------------------------------------------------------------------------------------------------------- */
 
 static bool runs_threads(const LBlock *block)
 {
@@ -213,7 +213,7 @@ void tessi_gpu_loop(CWriter *w, const LStmt *s, bool is_last)
         thread_loop(w, s, is_last);
 }
 
-/* ---- Shifts --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Shifts ------------------------------------------------------------------------------------------------------ */
 
 static void place_from(CWriter *w, const LStmt *s)
 {

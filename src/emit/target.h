@@ -1,5 +1,6 @@
-/* What printers ask of the language that they print. Each language is a row: a struct that its file target_*.c fills. All are dialects of C
- * with one vocabulary, the words tess_ and TESS_ of the preludes; a row says which of them a language has, and what differs besides. */
+/* What printers ask of the language that they print. Each language is a row: a struct that its file target_*.c
+ * fills. All are dialects of C with one vocabulary, the words tess_ and TESS_ of the preludes; a row says which of
+ * them a language has, and what differs besides. */
 #ifndef TESSERA_EMIT_TARGET_H
 #define TESSERA_EMIT_TARGET_H
 
@@ -10,7 +11,8 @@ typedef struct EmitOptions EmitOptions;
 typedef struct EmitModule EmitModule;
 typedef struct EmitTarget EmitTarget;
 
-/* Texts with reserved names of their own, as flags: those of the languages, and C_IN_PUBLIC for what other files see. */
+/* Texts with reserved names of their own, as flags: those of the languages, and C_IN_PUBLIC for what other files
+ * see. */
 enum {
 #define TARGET(id, row) EMIT_TEXT_##id,
 #include "emit/targets.def"
@@ -50,8 +52,8 @@ struct EmitTarget {
     const char *index; /* the type of coordinates */
     /* Types of parameters: of truth values, of bytes, of strides. */
     const char *flag, *byte, *stride;
-    /* Before the type of a parameter that is a value, and of what one points to: changed, only read, in constant memory; and before the
-     * name of such a pointer. */
+    /* Before the type of a parameter that is a value, and of what one points to: changed, only read, in constant
+     * memory; and before the name of such a pointer. */
     const char *value, *global, *const_global, *constant, *restricted;
 
     /* ---- Words; NULL: there is none, and what asks for it is printed without ---- */
@@ -72,8 +74,8 @@ struct EmitTarget {
     bool whole_roots; /* shorter roots of what was a whole number */
     bool workspace;   /* large LOCAL buffers lie in the part of a thread in the workspace */
     bool shuffles;    /* threads of a warp hand values over in registers; else in shared memory */
-    /* How the text declares tables, tables too large for constant memory, and buffers in constant memory; NULL: it cannot, and a
-     * launcher hands them over. */
+    /* How the text declares tables, tables too large for constant memory, and buffers in constant memory; NULL: it
+     * cannot, and a launcher hands them over. */
     const char *table, *memory_table, *constant_buffer;
     const struct GpuApi *api; /* of its launchers (gpu_private.h); NULL: there are no kernels */
 };

@@ -1,9 +1,10 @@
-/* C: the frame of a file (head, prelude, switches, the entry for launchers), its header, and the row of the language. */
+/* C: the frame of a file (head, prelude, switches, the entry for launchers), its header, and the row of the
+ * language. */
 #include <string.h>
 
 #include "emit/c_file.h"
 
-/* ---- Public names ------------------------------------------------------------------------------------------------------- */
+/* ---- Public names ------------------------------------------------------------------------------------------------ */
 
 const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
 {
@@ -13,7 +14,7 @@ const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
     return tessi_c_is_public(name) ? tessi_sprintf(a, "%s_program", name) : name;
 }
 
-/* ---- Documentation ---------------------------------------------------------------------------------------------------------- */
+/* ---- Documentation ----------------------------------------------------------------------------------------------- */
 
 static void describe_image(CWriter *w, Text *out, const LImage *im, const char *name,
                            const char *role)
@@ -95,7 +96,7 @@ static void head_comment(CWriter *w, const EmitOptions *o)
     tessi_c_head(w, o, usage);
 }
 
-/* ---- Switches ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Switches ---------------------------------------------------------------------------------------------------- */
 
 static const char diagnostics[] =
     "\n/* No warnings about conditions that constants decide, nor about loops left unvectorised. "
@@ -175,7 +176,7 @@ static const char needs_fma[] =
     "the program many times slower, which -DTESSERA_WITHOUT_FMA accepts.\"\n"
     "#endif\n";
 
-/* ---- The entry ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The entry --------------------------------------------------------------------------------------------------- */
 
 /* Names in the launcher's entry, which hide nothing that it calls. */
 typedef struct EntryNames {
@@ -274,7 +275,7 @@ static void entry(CWriter *w)
     tessi_c_names_leave(w->names, w->mark);
 }
 
-/* ---- Files ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 static void begin(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames *names, Text *out)
 {

@@ -1,7 +1,7 @@
 /* CUDA C++: the row of the language, and the launcher of a .cu file in C++ with the runtime API. */
 #include "emit/gpu_private.h"
 
-/* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
+/* ---- The launcher ------------------------------------------------------------------------------------------------ */
 
 /* The addresses of variables in constant memory. */
 static void find_symbols(GpuHost *h)
@@ -108,14 +108,14 @@ static void functions(GpuHost *h)
                 "}\n");
 }
 
-/* ---- For the self-test ------------------------------------------------------------------------------------------------------------ */
+/* ---- For the self-test ------------------------------------------------------------------------------------------- */
 
 static void before_on_host(GpuHost *h)
 {
     tessi_text_add(h->w->out, "\n#include <stdio.h>\n");
 }
 
-/* ---- The row ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- The row ----------------------------------------------------------------------------------------------------- */
 
 static const GpuApi api = {
     .host = &tessi_emit_c,

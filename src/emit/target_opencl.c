@@ -22,7 +22,7 @@ static void options(const GpuHost *h, Text *out)
     tessi_text_add(out, "#endif\n");
 }
 
-/* ---- The launcher --------------------------------------------------------------------------------------------------------------- */
+/* ---- The launcher ------------------------------------------------------------------------------------------------ */
 
 #define CONTEXT "$e = clGetCommandQueueInfo($q, CL_QUEUE_CONTEXT, sizeof(cl_context), &$m, NULL);"
 #define RELEASE "if ($c)\n    clReleaseMemObject($c);"
@@ -185,7 +185,7 @@ static void functions(GpuHost *h)
         launch_function(h);
 }
 
-/* ---- For the self-test ------------------------------------------------------------------------------------------------------------ */
+/* ---- For the self-test ------------------------------------------------------------------------------------------- */
 
 static void open_function(const GpuHost *h)
 {
@@ -234,7 +234,7 @@ static void before_on_host(GpuHost *h)
     open_function(h);
 }
 
-/* ---- The row ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- The row ----------------------------------------------------------------------------------------------------- */
 
 #define HEADER                               \
     "#ifndef CL_TARGET_OPENCL_VERSION\n"     \
