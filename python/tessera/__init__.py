@@ -23,7 +23,7 @@ _HOMES = {
     "_stencil": ["stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil", "Lazy"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = ["ndimage", "skimage"]
+_SUBMODULES = ["ndimage", "skimage", "dask"]
 __all__ = [*_HOME, *_SUBMODULES, "__version__"]
 
 

@@ -196,7 +196,7 @@ class Program:
         return _compile_again, (self._text, self._options)
 
     # ---- Running -------------------------------------------------------------------------------------------------------------------------
-    def __call__(self, *images, out=None, stream=None, **named):
+    def __call__(self, *images, out=None, stream=None, offset=None, shape=None, **named):
         """Runs the program.
 
         Parameters
@@ -209,6 +209,9 @@ class Program:
             Memory for the results.
         stream : optional
             Of a device: a stream of PyTorch or CuPy, or its number.
+        offset, shape : tuple of int, optional
+            The images are parts, at `offset`, of images of this shape. Results are then those points that the parts decide: where a part
+            ends inside the image, as many less as `margins` says; where it ends with the image, its border rules answer.
         **named
             Numbers, and images by name.
 
@@ -217,6 +220,8 @@ class Program:
         array or tuple of arrays
             The results, of the kind that went in.
         """
+        if offset is not None or shape is not None:
+            return self._part(images, out, stream, offset, shape, named)
         if not named and out is None and stream is None and len(images) == len(self._images):
             for image in images:
                 if type(image) is not np.ndarray:
@@ -268,6 +273,56 @@ class Program:
         if kind.finish:
             results = tuple(r if outs is not None and outs[i] is r else kind.finish(r) for i, r in enumerate(results))
         return results[0] if self._n_out == 1 else results
+
+    def _part(self, images, out, stream, offset, shape, named):
+        if offset is None or shape is None:
+            raise _errors.ArgumentError("a part needs both: 'offset', where it begins, and 'shape', that of the whole")
+        if out is not None:
+            raise _errors.UnsupportedError("results of parts have no 'out': they are smaller than what is computed")
+        arrays, numbers = self._bind(images, named)
+        margins = self.margins(**numbers)
+        n = len(margins)
+        extents = {tuple(np.shape(a)[:n]) for a in arrays}
+        offset, shape = tuple(int(o) for o in offset), tuple(int(s) for s in shape)
+        if len(extents) != 1 or len(offset) != n or len(shape) != n:
+            raise _errors.ArgumentError(f"parts, their offset and the shape of the whole need the same {n} dimensions, and the parts one shape")
+        keep = []
+        for d, (begin, size, whole, margin) in enumerate(zip(offset, next(iter(extents)), shape, margins)):
+            if begin < 0 or begin + size > whole:
+                raise _errors.ArgumentError(f"a part of {size} at {begin} does not lie in dimension {d} of the whole, of {whole}")
+            keep.append(slice(margin if begin > 0 else 0, size - (margin if begin + size < whole else 0)))
+            if keep[-1].start >= keep[-1].stop:
+                raise _errors.ArgumentError(f"a part of {size} points decides none in dimension {d}: each depends on {margin} before and behind it")
+        results = self._run(arrays, None, stream, numbers, False)
+        parts = []
+        for result in results if isinstance(results, tuple) else (results,):
+            if tuple(np.shape(result)[:n]) not in extents:
+                raise _errors.UnsupportedError("parts can be computed where results have the shape of the images")
+            parts.append(result[tuple(keep)])
+        return parts[0] if self._n_out == 1 else tuple(parts)
+
+    def margins(self, **numbers):
+        """How many points at each edge of a part of an image are not decided by the part.
+
+        Returns
+        -------
+        tuple of int
+            One for each dimension.
+
+        Raises
+        ------
+        UnsupportedError
+            Points depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on where they are.
+        """
+        found = {name: dims for name, dims in self.reach(**numbers).items() if dict((i.name, i.kind) for i in self.inputs)[name] == "image"}
+        if len({len(dims) for dims in found.values()}) != 1:
+            raise _errors.UnsupportedError("parts can be computed of programs whose images have the same number of dimensions")
+        for name, dims in found.items():
+            if None in dims:
+                raise _errors.UnsupportedError(f"parts cannot be computed apart: a point depends on far points of '{name}' (dimension {dims.index(None)})")
+        if self.placed:
+            raise _errors.UnsupportedError("parts cannot be computed apart: points depend on where in the image they are")
+        return tuple(max(max(dims[d]) for dims in found.values()) for d in range(len(next(iter(found.values())))))
 
     # ---- Facts ---------------------------------------------------------------------------------------------------------------------------
     @property
