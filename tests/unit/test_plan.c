@@ -242,6 +242,31 @@ static void groups_say_what_they_cost(void **state)
     }
 }
 
+/* `a`, whose windows are too wide to be written out for the columns of a thread, cannot be a pass of the tiles of `b` and `c`. */
+static void passes_without_a_kernel_are_not_fused(void **state)
+{
+    static const char text[] =
+        "graph t param M, N image X[M, N] float stage X[M, N] float = image X "
+        "stage a[M, N] uint8 = "
+        "cast<uint8>(sum($i = -11..11, $j = -11..11 : min(abs(X@[$i,$j]:clamp - X), 200.0f))) "
+        "stage b[M, N] float = exp(sin(cast<float>(a@[-1,0]:mirror))) "
+        "+ log(2.0f + cos(cast<float>(a@[1,0]:mirror))) "
+        "stage c[M, N] float = b@[-1,-1]:clamp + b@[1,1]:clamp + b@[0,1]:clamp + b@[-2,0]:clamp "
+        "output r[M, N] float = c";
+    Graph *g = testing_read(*state, text, NULL);
+    Machine *m = tessi_machine_default(*state);
+    m->target = "gpu";
+    m->cores = 132;
+    m->vector_bytes = 512;
+    m->memory_gbs = m->memory_stream_gbs = 4170;
+    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
+    m->math_per_cycle = 0.04; /* dear, so that `b` is not computed again */
+    Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
+    assert_int_equal(placed(g, p, "a")->placement, PLACE_MEMORY);
+    assert_int_equal(placed(g, p, "b")->placement, PLACE_TILE);
+    assert_null(tessi_plan_verify(*state, p, g));
+}
+
 static void estimates_add_up(void **state)
 {
     Graph *g = testing_read(*state, blur_text, NULL);
@@ -482,6 +507,7 @@ int main(void)
                                         GRAPH_TEST(printed_plans_read_back),
                                         GRAPH_TEST(vectors_are_as_wide_as_plan_and_machine_allow),
                                         GRAPH_TEST(groups_say_what_they_cost),
+                                        GRAPH_TEST(passes_without_a_kernel_are_not_fused),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused),
                                         GRAPH_TEST(fields_hold_their_numbers) };
