@@ -44,11 +44,10 @@ typedef struct NeedBox {
     bool reached; /* it is read at all */
     AccessRange dim[MAX_DIMS];
     AccessRules rules;
-    StageId
-        loose; /* a stage that reads it elsewhere than at constant distances from that point; none = all do */
+    /* A stage that reads it elsewhere than at constant distances from that point; none = all do. */
+    StageId loose;
 } NeedBox;
-/* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far from all
- * edges. */
+/* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far from all edges. */
 NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs);
 
 /* By StageId: the stages with a memory of their own that read it, themselves or through what is inlined. */

@@ -228,6 +228,16 @@ static bool fits(Chooser *c, const Loops *loops)
     return values && values * REGISTERS_A_CARRY <= c->m->vector_registers;
 }
 
+/* The inlined stages that the loops evaluate, what is read before its readers. */
+static void find_inlined(const Chooser *c, const StageList *stages, StageList *out)
+{
+    Needs needs = { 0 };
+    tessi_needs(c->f, c->f->arena, c->p, stages->at, stages->n, &needs);
+    for (uint32_t i = needs.at.n; i-- > 0;)
+        if (tessi_plan_is_inline(c->p, needs.at.at[i].stage))
+            VEC_PUSH(c->f->arena, out, needs.at.at[i].stage);
+}
+
 /* The best number of rows of a step for the stages in registers as they are, and what a point costs. */
 static double best_step(const Chooser *c, const Loops *loops, uint8_t *rows)
 {
@@ -266,11 +276,7 @@ static void choose_for(Chooser *c, const Loops *loops)
     double best = again + loops->walk;
     uint8_t rows = *loops->rows;
     StageList inlined = { 0 }, carried = { 0 };
-    Needs needs = { 0 };
-    tessi_needs(c->f, c->f->arena, c->p, loops->stages.at, loops->stages.n, &needs);
-    for (uint32_t i = needs.at.n; i-- > 0;) /* what is read before its readers */
-        if (tessi_plan_is_inline(c->p, needs.at.at[i].stage))
-            VEC_PUSH(a, &inlined, needs.at.at[i].stage);
+    find_inlined(c, &loops->stages, &inlined);
     bool any = inlined.n && fits(c, loops); /* other loops carry what these read */
     if (any) {
         const double seconds = best_step(c, loops, &rows);

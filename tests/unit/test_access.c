@@ -96,12 +96,64 @@ static void what_moves_a_read(void **state)
     }
 }
 
+static void ranges_are_composed(void **state)
+{
+    (void)state;
+    const SizeId rows = { 7 };
+    const AccessRange reader[2] = { { .src = 1, .scale = -2, .lo = -1, .hi = 3 },
+                                    { .src = 0, .scale = 1, .base = rows, .lo = 4, .hi = 4 } };
+    const AccessRange down = { .src = 0, .scale = -3, .lo = 10, .hi = 11 };
+    AccessRange r = tessi_range_compose(reader, &down); /* -3 * (-2 x1 + -1..3) + 10..11 */
+    assert_false(r.dynamic);
+    assert_int_equal(r.src, 1);
+    assert_int_equal(r.scale, 6);
+    assert_int_equal(r.lo, 1);
+    assert_int_equal(r.hi, 14);
+    const AccessRange next = { .src = 1, .scale = 1, .lo = -1, .hi = 0 };
+    r = tessi_range_compose(reader, &next);
+    assert_int_equal(r.base.v, rows.v);
+    assert_int_equal(r.lo, 3);
+    assert_false(tessi_range_follows(&r, 0)); /* at no constant distance */
+    const AccessRange twice = { .src = 1, .scale = 2 };
+    assert_true(tessi_range_compose(reader, &twice).dynamic); /* 2 * rows is no base */
+    const AccessRange far = { .src = 0, .scale = INT32_MAX };
+    assert_true(tessi_range_compose(reader, &far).dynamic); /* the scale overflows */
+    const AccessRange fixed = { .src = -1, .lo = 5, .hi = 6 };
+    r = tessi_range_compose(reader, &fixed);
+    assert_int_equal(r.src, -1);
+    assert_int_equal(r.hi, 6);
+    AccessRange joined = tessi_range_of_point(0);
+    assert_true(tessi_range_follows(&joined, 0));
+    tessi_range_join(&joined, &(AccessRange){ .src = 0, .scale = 1, .lo = -3, .hi = 2 });
+    assert_int_equal(joined.lo, -3);
+    tessi_range_join(&joined, &fixed);
+    assert_true(joined.dynamic);
+}
+
+static void rules_are_joined(void **state)
+{
+    const Access *read[N_READS];
+    reads(*state, read);
+    AccessRules rules = tessi_rules_none();
+    tessi_rules_join(&rules, read[OWN_READ]);
+    assert_int_equal(rules.rule[0], BORDER_INSIDE);
+    tessi_rules_join(&rules, read[FAR_READ]);
+    assert_int_equal(rules.rule[0], BORDER_CLAMP);
+    assert_true(tessi_rules_answer(&rules, read[OWN_READ]));
+    assert_false(tessi_rules_answer(&rules, read[WINDOW_READ]));
+    assert_false(rules.mixed);
+    tessi_rules_join(&rules, read[WINDOW_READ]);
+    assert_true(rules.mixed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         GRAPH_TEST(reach_is_the_hull_of_distances),
         GRAPH_TEST(distances_are_those_at_a_point_of_the_window),
         GRAPH_TEST(what_moves_a_read),
+        GRAPH_TEST(ranges_are_composed),
+        GRAPH_TEST(rules_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,34 @@ static void parts_and_reductions_are_read_anywhere(void **state)
     assert_int_equal(box_of(&sum, "r")->loose.v, 0); /* a number is read at every point alike */
 }
 
+static void readers_are_those_with_memory_of_their_own(void **state)
+{
+    static const char text[] = "stage a[M, N] float = X stage b[M, N] float = a@[0,1]:clamp "
+                               "stage c[M, N] float = a@[1,0]:clamp + b "
+                               "stage d[M, N] float = c output d[M, N] float = d";
+    const Case c = needs_of(*state, text, "a c", "d");
+    StageList *readers = tessi_plan_readers(c.f, c.p);
+    const StageId b = named(c.g, "b"), d = named(c.g, "d"), x = named(c.g, "X");
+    assert_int_equal(readers[x.v].n, 2); /* b and d, through a, and d through c */
+    assert_int_equal(readers[x.v].at[0].v, b.v);
+    assert_int_equal(readers[x.v].at[1].v, d.v);
+    assert_int_equal(readers[b.v].n, 1);
+    assert_int_equal(readers[named(c.g, "a").v].n, 0); /* it is found nowhere */
+    assert_true(tessi_plan_share_reads(c.f, c.p, b, d, false));
+    assert_false(tessi_plan_share_reads(c.f, c.p, x, d, false));
+    PlanGroup group = { .n_dims = 2 };
+    PlanPass pass = { .rows = 1 };
+    VEC_PUSH((Arena *)*state, &pass.stages, b);
+    VEC_PUSH((Arena *)*state, &group.passes, pass);
+    VEC_PUSH((Arena *)*state, &group.members, d);
+    Needs needs = { 0 };
+    tessi_needs_of_group(c.f, *state, c.p, &group, &needs);
+    assert_int_equal(needs.at.n, 5); /* d, c, b, a, X */
+    assert_int_equal(needs.stored.n, 1);
+    assert_true(tessi_need_of(&needs, b)->root);
+    assert_false(tessi_need_of(&needs, named(c.g, "a"))->root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +255,7 @@ int main(void)
         GRAPH_TEST(other_dimensions_and_fixed_places),
         GRAPH_TEST(computed_places_are_anywhere),
         GRAPH_TEST(parts_and_reductions_are_read_anywhere),
+        GRAPH_TEST(readers_are_those_with_memory_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
