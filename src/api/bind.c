@@ -205,12 +205,14 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     return true;
 }
 
+enum { ALWAYS_THERE = 1 << 24 }; /* bytes that any machine has left */
+
 /* Systems promise more memory than they have and end the process that believes them, so what a run will fill is compared with what the
  * machine has before anything is allocated. */
 static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
                          Arena *arena, Failure *f)
 {
-    double bytes = 0, available = 0.8 * (double)tessi_memory_bytes(); /* others need some too */
+    double bytes = 0;
     bool *returned = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
     for (uint32_t i = 0; i < g->outputs.n; i++)
         VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
@@ -228,6 +230,10 @@ static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t
         const LoopLayout layout = tessi_loop_layout(loops, arena);
         bytes += (double)tessi_loop_workspace_bytes(loops, &layout, params);
     }
+    /* Asking takes longer than runs on small images. */
+    if (bytes <= ALWAYS_THERE)
+        return true;
+    const double available = 0.8 * (double)tessi_memory_bytes(); /* others need some too */
     if (bytes <= available)
         return true;
     const double giga = 1024.0 * 1024 * 1024;
