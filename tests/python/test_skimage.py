@@ -79,9 +79,9 @@ def test_restoration(rng):
         same(ours.richardson_lucy, restoration.richardson_lucy, x, psf, num_iter=8, near=near)
         same(ours.richardson_lucy, restoration.richardson_lucy, x, psf, num_iter=3, clip=False, filter_epsilon=0.3, near=near)
     x = rng.random((16, 17))
-    same(ours.denoise_bilateral, restoration.denoise_bilateral, x, near=1e-3)
-    same(ours.denoise_bilateral, restoration.denoise_bilateral, x, sigma_color=0.1, sigma_spatial=2, mode="edge", near=1e-3)
-    same(ours.denoise_bilateral, restoration.denoise_bilateral, rng.random((9, 10, 3)), channel_axis=-1, mode="symmetric", near=1e-3)
+    same(ours.denoise_bilateral, restoration.denoise_bilateral, x, win_size=5, near=1e-3)
+    same(ours.denoise_bilateral, restoration.denoise_bilateral, x, win_size=5, sigma_color=0.1, sigma_spatial=2, mode="edge", near=1e-3)
+    same(ours.denoise_bilateral, restoration.denoise_bilateral, rng.random((9, 10, 3)), win_size=5, channel_axis=-1, mode="symmetric", near=1e-3)
     with pytest.raises(tessera.UnsupportedError):
         ours.richardson_lucy(x, np.ones((2, 2)) / 4)
 
