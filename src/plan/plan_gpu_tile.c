@@ -145,15 +145,16 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
     return cost;
 }
 
-static KernelCost cost_of_tile(Search *s, double bytes_seconds)
+/* Rows of a thread of each pass so that they cost least, whatever the members are computed by; false where a pass can have none. */
+static bool choose_pass_rows(Search *s, uint8_t *rows)
 {
     for (uint32_t i = s->group->passes.n; i-- > 0;) {
-        s->group->passes.at[i].outputs[1] = best_rows(s, i);
-        if (!s->group->passes.at[i].outputs[1])
-            return (KernelCost){ .registers = 1 };
+        s->group->passes.at[i].outputs[1] = rows[i] = best_rows(s, i);
+        if (!rows[i])
+            return false;
         tessi_plan_extent(s->group, s->regions, i, s->extent);
     }
-    return cost_as_is(s, bytes_seconds);
+    return true;
 }
 
 /* Images are read once, whichever part reads them. */
@@ -202,14 +203,17 @@ static void note_next(Choice *best, double seconds, int64_t rows, int64_t column
 }
 
 /* Weighs the tile of the group as it is, with so many rows of a thread after its passes and as many in them as cost least. */
-static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best)
+static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_t *in_passes,
+                     Choice *best)
 {
     enum { MOST_RESIDENT = 16, ENOUGH = 1024 }; /* threads that keep the memory busy */
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
     group->outputs[1] = rows;
-    const KernelCost cost = cost_of_tile(s, bytes_seconds);
+    for (uint32_t i = 0; i < members; i++)
+        group->passes.at[i].outputs[1] = in_passes[i];
+    const KernelCost cost = cost_as_is(s, bytes_seconds);
     if (!cost.feasible)
         return;
     const bool same = best->tile[0] == group->tile[y] && best->tile[1] == group->tile[x];
@@ -231,7 +235,7 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best
                       .threads = group->block[0],
                       .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
     for (uint32_t i = 0; i < members; i++)
-        best->rows[i] = group->passes.at[i].outputs[1];
+        best->rows[i] = in_passes[i];
     best->rows[members] = rows;
 }
 
@@ -239,15 +243,19 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, Choice *best
 static void try_tile(Search *s, double bytes_seconds, Choice *best)
 {
     const PlanGroup *group = s->group;
+    uint8_t in_passes[2][MOST_PARTS];
+    bool can[2];
+    s->many = false;
+    s->most_rows = MOST_ROWS;
+    can[0] = choose_pass_rows(s, in_passes[0]);
+    s->most_rows = FEWER_ROWS;
+    can[1] = s->many && choose_pass_rows(s, in_passes[1]); /* else it is the same again */
     for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
         if (!s->cost[group->passes.n][rows].feasible || group->tile[group->n_dims - 2] % rows)
             continue;
-        s->most_rows = MOST_ROWS;
-        s->many = false;
-        try_rows(s, bytes_seconds, rows, best);
-        s->most_rows = FEWER_ROWS;
-        if (s->many) /* else it is the same again */
-            try_rows(s, bytes_seconds, rows, best);
+        for (int k = 0; k < 2; k++)
+            if (can[k])
+                try_rows(s, bytes_seconds, rows, in_passes[k], best);
     }
 }
 
