@@ -151,20 +151,9 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
         const tess_##t##V x = (tess_##t##V) * (const tess_##s##V##_any_pairs *)p;               \
         return TESS_ODD_BYTES(x, s##V);                                                         \
     }                                                                                           \
-    TESS_FN tess_##s##V##_pairs tess_pairs_##s##V(tess_##t##V evens, tess_##t##V odds)          \
+    TESS_FN tess_##s##v8 tess_pairs_##s##V(tess_##t##V evens, tess_##t##V odds)                 \
     {                                                                                           \
-        return TESS_BYTE_PAIRS(tess_##s##V##_pairs, evens, odds);                               \
-    }                                                                                           \
-    TESS_FN void tess_store_pairs_##s##V(T *p, tess_##s##V##_pairs x)                           \
-    {                                                                                           \
-        *(tess_##s##V##_any_pairs *)p = x;                                                      \
-    }                                                                                           \
-    TESS_FN void tess_stream_pairs_##s##V(T *p, tess_##s##V##_pairs x, bool stream)             \
-    {                                                                                           \
-        if (stream && (uintptr_t)p % sizeof x == 0)                                             \
-            TESS_PAST_CACHES(tess_##s##V##_pairs, p, x);                                        \
-        else                                                                                    \
-            *(tess_##s##V##_any_pairs *)p = x;                                                  \
+        return (tess_##s##v8)TESS_BYTE_PAIRS(tess_##s##V##_pairs, evens, odds);                 \
     }
 /* The same for a factor: GCC takes sums of shifts for quicker than a multiplication of 16 bits, which processors do at once. */
 #if TESS_GCC_X86

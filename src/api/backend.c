@@ -47,11 +47,10 @@ const Backend *tessi_backend(tess_program *p)
     return p->backend;
 }
 
-EmitOptions tessi_backend_options(const tess_program *p, const Backend *b, const Machine *m)
+EmitOptions tessi_backend_options(const tess_program *p, const Backend *b)
 {
     return (EmitOptions){ .prelude = b->prelude,
                           .vector_prelude = b->vector_prelude,
-                          .vector_bytes = m ? (uint32_t)m->vector_bytes : 0,
                           .reference_prelude = b->reference_prelude,
                           .source_name = p->name };
 }

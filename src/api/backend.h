@@ -100,8 +100,8 @@ bool tessi_is_host_memory(int32_t memory);
 /* What the program runs on: what its options say, and what `auto` means here. */
 const Backend *tessi_backend(tess_program *p);
 
-/* How a program is printed; m: the machine it is for, where that matters. */
-EmitOptions tessi_backend_options(const tess_program *p, const Backend *b, const Machine *m);
+/* How a program is printed. */
+EmitOptions tessi_backend_options(const tess_program *p, const Backend *b);
 /* False with the sentence when the plan is not for such a target. */
 bool tessi_backend_fits(const Backend *b, const Plan *plan, Failure *f);
 

@@ -11,11 +11,10 @@
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
-                         Arena *a)
+const char *tessi_c_text(const tess_program *p, const LoopProgram *loops, Arena *a)
 {
     const EmitTarget *t = tessi_backend_c.emit;
-    const EmitOptions options = tessi_backend_options(p, &tessi_backend_c, m);
+    const EmitOptions options = tessi_backend_options(p, &tessi_backend_c);
     Text text;
     EmitModule none;
     tessi_text_init(&text, a);
@@ -30,7 +29,7 @@ bool tessi_c_variant_text(const tess_program *p, Variant *v, Failure *f)
     const double start = tessi_clock_ms();
     if (v->c_text)
         return true;
-    v->c_text = tessi_c_text(p, v->machine, v->loops, &v->arena);
+    v->c_text = tessi_c_text(p, v->loops, &v->arena);
     tessi_pass_note(&v->times, &v->arena, "print", start);
     return true;
 }

@@ -116,7 +116,7 @@ static bool emit(tess_program *p, Variant *v, const Backend *b, const char *name
         return false;
     LoopProgram named = *loops;
     named.name = name;
-    EmitOptions options = tessi_backend_options(p, b, m);
+    EmitOptions options = tessi_backend_options(p, b);
     options.reference = reference;
     b->emit->print_file(&named, b->emit, &options, text);
     b->emit->print_header(&named, b->emit, &options, header);

@@ -129,7 +129,7 @@ LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **pa
 static bool load_general(tess_program *p, Variant *v, const LoopProgram *loops, General *general,
                          Failure *f)
 {
-    const char *text = tessi_c_text(p, v->machine, loops, &v->arena);
+    const char *text = tessi_c_text(p, loops, &v->arena);
     mtx_lock(&p->general_lock);
     if (!p->general_text
         && tessi_load_text(p, loops, text, &p->general_module, &p->general_entry, NULL, f)) {

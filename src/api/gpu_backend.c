@@ -58,7 +58,7 @@ bool tessi_gpu_time(tess_program *p, bool (*work)(void *user, Failure *f), void 
 bool tessi_gpu_print_loops(const Backend *b, const tess_program *p, Variant *v, Text *out,
                            Failure *f)
 {
-    const EmitOptions options = tessi_backend_options(p, b, NULL);
+    const EmitOptions options = tessi_backend_options(p, b);
     EmitModule module;
     if (!tessi_backend_fits(b, v->plan, f))
         return false;

@@ -12,7 +12,7 @@ const char *tessi_gpu_text(const tess_program *p, Variant *v, unsigned form)
     if (made->text)
         return made->text;
     const EmitTarget *t = p->backend->emit;
-    EmitOptions options = tessi_backend_options(p, p->backend, NULL);
+    EmitOptions options = tessi_backend_options(p, p->backend);
     options.wide_index = (form & GPU_WIDE) != 0;
     options.aligned_rows = (form & GPU_ALIGNED) != 0;
     Text text;

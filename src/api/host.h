@@ -18,8 +18,7 @@ bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char
 
 /* ---- backend_c.c */
 /* Loops as text; the variant's as its text. */
-const char *tessi_c_text(const tess_program *p, const Machine *m, const LoopProgram *loops,
-                         Arena *a);
+const char *tessi_c_text(const tess_program *p, const LoopProgram *loops, Arena *a);
 bool tessi_c_variant_text(const tess_program *p, Variant *v, Failure *f);
 /* Calls the entry of a module, with the parameters of the arguments behind the program's, with so many threads (0:
  * OpenMP's default), in the workspace of `a`. */

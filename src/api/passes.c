@@ -221,7 +221,9 @@ LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, 
     Plan *plan = tessi_plan_naive(a, v->graph, m);
     if (v->plan)
         tessi_plan_take_transforms(plan, v->plan);
-    return tessi_pass_lower(a, v->graph, plan, m, f);
+    LoopProgram *loops = tessi_lower_loops(a, v->graph, plan, m);
+    loops->vector_bytes = 0; /* computed point by point, whatever the plan says of its loops */
+    return tessi_pass_check_loops(loops, f);
 }
 
 LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tess_diags *d,

@@ -37,7 +37,7 @@ static bool make(Tuner *t, Candidate *c)
     if ((double)tessi_loop_workspace_bytes(c->loops, &layout, t->binding.params)
         > 0.5 * (double)tessi_memory_bytes())
         return tessi_failf(&c->failure, TESS_ERROR_MEMORY, "it needs too much memory");
-    c->c_text = tessi_c_text(t->p, t->v->machine, c->loops, &c->arena);
+    c->c_text = tessi_c_text(t->p, c->loops, &c->arena);
     return true;
 }
 

@@ -253,6 +253,17 @@ const char *tessi_c_function(const CWriter *w, const LExpr *e)
     return tessi_op_info(e->op)->name;
 }
 
+/* A choice between two numbers that compilers know: made by bits, it would hide them. */
+static int choice(CWriter *w, const LExpr *e)
+{
+    tessi_c_expr(w, e->arg[0], C_BITS);
+    tessi_text_add(&w->line, " ? ");
+    tessi_c_expr(w, e->arg[1], C_BITS);
+    tessi_text_add(&w->line, " : ");
+    tessi_c_expr(w, e->arg[2], C_BITS);
+    return C_LOOSE;
+}
+
 static int operation(CWriter *w, const LExpr *e)
 {
     const OpInfo *info = tessi_op_info(e->op);
@@ -264,6 +275,8 @@ static int operation(CWriter *w, const LExpr *e)
         tessi_text_add(&w->line, ")");
         return C_PRIMARY;
     }
+    if (e->op == OP_SELECT && tessi_lexpr(w->p, e->arg[1])->kind == LEXPR_LANES)
+        return choice(w, e);
     if (!tessi_op_is_infix(e->op, operands)) {
         if (w->functions) {
             w->functions->used[e->op] = true;
@@ -328,11 +341,13 @@ static int constant(CWriter *w, const LExpr *e)
     return negative || cast ? C_UNARY : C_PRIMARY;
 }
 
-const char *tessi_c_var(const CWriter *w, LVarId v)
+/* As many vectors as have a lane for each value: a constant of C. */
+static int vectors(CWriter *w, const LExpr *e)
 {
-    const CVector *in = &w->vector;
-    return in->loop && in->var_shape[v.v] != C_UNIFORM ? in->name[in->copy * w->p->vars.n + v.v]
-                                                       : w->var[v.v];
+    const char *lanes = tessi_c_lanes_of(e->ref);
+    tessi_text_addf(&w->line, "(%lld + TESS_LANES_%s - 1) / TESS_LANES_%s",
+                    (long long)tessi_loop_local_size(w->p, e->arg[0]), lanes, lanes);
+    return C_PRODUCT;
 }
 
 int tessi_c_append(CWriter *w, LExprId id)
@@ -342,9 +357,11 @@ int tessi_c_append(CWriter *w, LExprId id)
         return C_PRIMARY;
     }
     const LExpr *e = tessi_lexpr(w->p, id);
+    if (e->lanes)
+        return tessi_c_vector_append(w, id);
     switch (e->kind) {
     case LEXPR_CONST: return constant(w, e);
-    case LEXPR_VAR: tessi_text_add(&w->line, tessi_c_var(w, e->var)); break;
+    case LEXPR_VAR: tessi_text_add(&w->line, w->var[e->var.v]); break;
     case LEXPR_PARAM:
         w->param_used[e->ref] = true;
         tessi_text_add(&w->line, w->param[e->ref]);
@@ -357,6 +374,12 @@ int tessi_c_append(CWriter *w, LExprId id)
     case LEXPR_OP: return operation(w, e);
     case LEXPR_CAST:
     case LEXPR_SAT: return conversion(w, e);
+    case LEXPR_LANES: tessi_text_addf(&w->line, "TESS_LANES_%s", tessi_c_lanes_of(e->ref)); break;
+    case LEXPR_VECTORS: return vectors(w, e);
+    case LEXPR_SPLAT:
+    case LEXPR_RAMP:
+    case LEXPR_AT:
+    case LEXPR_PAIRS: break; /* vectors */
     }
     return C_PRIMARY;
 }

@@ -9,7 +9,7 @@ enum { MOST_DEPTH = 6 };
 /* A constant that makes the result of the operator something else than its other operand, or the negation of that. */
 static bool is_change(const CWriter *w, Op op, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(w->p, id);
+    const LExpr *e = tessi_lexpr(w->p, tessi_c_through(w, id));
     const bool sum = op == OP_ADD || op == OP_SUB, product = op == OP_MUL || op == OP_DIV;
     return e->kind == LEXPR_CONST
            && ((sum && e->value.f != 0) || (product && fabs(e->value.f) != 1));
@@ -25,10 +25,16 @@ static bool may_be_fused(const CWriter *w, LExprId id, int depth)
     switch (e->kind) {
     case LEXPR_CONST:
     case LEXPR_PARAM:
+    case LEXPR_LANES:
+    case LEXPR_VECTORS:
+    case LEXPR_RAMP:
+    case LEXPR_PAIRS:
     case LEXPR_SCALAR: return false;
     case LEXPR_VAR: return w->p->vars.at[e->var.v].is_mutable || w->fused[e->var.v];
     case LEXPR_LOAD: /* compilers see through memory */
         return w->needs.stored && w->needs.stored[e->buffer.v];
+    case LEXPR_SPLAT: return may_be_fused(w, e->arg[0], depth);
+    case LEXPR_AT: return may_be_fused(w, e->arg[0], depth - 1); /* as the row is */
     case LEXPR_CAST:
     case LEXPR_SAT: return may_be_fused(w, e->arg[0], depth - 1);
     case LEXPR_OP: break;
@@ -66,7 +72,7 @@ bool tessi_c_may_be_fused(const CWriter *w, LExprId id)
 
 static bool is_real(const CWriter *w, LExprId id, double value)
 {
-    const LExpr *e = tessi_lexpr(w->p, id);
+    const LExpr *e = tessi_lexpr(w->p, tessi_c_through(w, id));
     return e->kind == LEXPR_CONST && e->value.f == value
            && (signbit(e->value.f) != 0) == (signbit(value) != 0);
 }

@@ -22,7 +22,7 @@ static void reach(CWriter *w, LExprId id)
     w->temporary[id.v] = NULL;
     const LExpr *e = tessi_lexpr(w->p, id);
     for (int i = 0; i < e->n_args; i++)
-        reach(w, e->arg[i]);
+        reach(w, tessi_c_through(w, e->arg[i]));
     VEC_PUSH(w->arena, &w->reached, id.v);
 }
 
@@ -50,7 +50,8 @@ static void weigh(CWriter *w, const LExpr *e, uint32_t id)
     uint32_t weight = 1, level = 0;
     bool chain = is_chain(w->p, e);
     for (int i = 0; i < e->n_args; i++) {
-        uint32_t arg = e->arg[i].v, in_arg = w->temporary[arg] ? 0 : w->level[arg];
+        uint32_t arg = tessi_c_through(w, e->arg[i]).v,
+                 in_arg = w->temporary[arg] ? 0 : w->level[arg];
         uint32_t terms = in_arg % LEVEL_UNIT, levels = in_arg / LEVEL_UNIT;
         bool too_long = chain && i == 0 && terms + 1 >= LONGEST_CHAIN;
         if (levels >= DEEPEST_LEVEL || too_long) {
@@ -75,7 +76,7 @@ uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n)
     w->stamp++;
     w->reached.n = 0;
     for (uint32_t i = 0; i < n; i++)
-        reach(w, roots[i]);
+        reach(w, tessi_c_through(w, roots[i]));
     qsort(w->reached.at, w->reached.n, sizeof *w->reached.at, compare_ids);
     for (uint32_t i = 0; i < w->reached.n; i++) {
         uint32_t id = w->reached.at[i];
@@ -95,15 +96,9 @@ void tessi_c_temporaries(CWriter *w)
             continue;
         w->temporary[id] = NULL; /* written in full here, by name afterwards */
         const char *name = tessi_c_name(w->names, "t");
-        ScalarType t = tessi_lexpr(w->p, (LExprId){ id })->type;
-        bool lanes = w->vector.loop && tessi_c_shape(w, (LExprId){ id }) == C_LANES;
-        tessi_text_addf(&w->line,
-                        "const %s %s = ", lanes ? tessi_c_vector_type(w, t) : tessi_c_type(w, t),
-                        name);
-        if (lanes)
-            tessi_c_vector_value(w, (LExprId){ id }, C_LOOSE);
-        else
-            tessi_c_expr(w, (LExprId){ id }, C_LOOSE);
+        const LExpr *e = tessi_lexpr(w->p, (LExprId){ id });
+        tessi_text_addf(&w->line, "const %s %s = ", tessi_c_value_type(w, e), name);
+        tessi_c_expr(w, (LExprId){ id }, C_LOOSE);
         tessi_text_add(&w->line, ";");
         tessi_c_end_line(w);
         w->temporary[id] = name;

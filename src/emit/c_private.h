@@ -4,6 +4,7 @@
 
 #include "emit/c_names.h"
 #include "emit/emit.h"
+#include "loop/loop_lanes.h"
 #include "loop/loop_layout.h"
 
 /* ---- The writer ------------------------------------------------------------------------------------------------------------ */
@@ -24,55 +25,7 @@ typedef struct CPitch {
     const char *name;
     bool used;
 } CPitch;
-/* What a value is to the lanes of a vector loop. */
-typedef enum CShape {
-    C_UNIFORM, /* the same for all: a scalar */
-    C_RAMP,    /* an index that grows by one from lane to lane: kept as that of the first lane */
-    C_LANES    /* a vector */
-} CShape;
-
-enum { C_MOST_COPIES = 8 };
-/* A loop that is executed in vectors (c_vector_check.c), while it is printed. */
 typedef VEC(const char *) CLines;
-
-/* A row of a buffer that a vector loop reads at places between min and max from `base`, the last index; `load` tells the others. */
-typedef struct CRow {
-    const LExpr *load;
-    LExprId base;
-    int64_t min, max;
-} CRow;
-/* Its name where that is in scope, by the vector of a step that it serves. */
-typedef struct CNamedRow {
-    const LExpr *load;
-    LExprId base;
-    uint32_t copy;
-    const char *name;
-} CNamedRow;
-
-typedef struct CVector {
-    const LStmt *loop;   /* NULL = none */
-    uint32_t lane_bytes; /* of the widest value */
-    uint8_t *var_shape;  /* CShape by LVarId */
-    uint8_t *shape;      /* CShape by LExprId, valid where shape_stamp says so */
-    uint32_t *shape_stamp, *noted, *checked, stamp;
-    uint32_t copies, copy; /* vectors that a step computes side by side, and the one in hand */
-    const char **name;     /* of variables that are not uniform, by copy and LVarId */
-    bool repeatable;       /* a point may be computed twice */
-    bool pairs;      /* the copies are the even and the odd ones of bytes (c_vector_pairs.c) */
-    CLines *late;    /* stores put off to the end of the step; NULL = none are */
-    int late_indent; /* of statements whose stores are */
-    const char *
-        *shared; /* names of values that several parts of a window take, by LExprId; NULL = none */
-    VEC(CRow) rows;
-    VEC(CNamedRow) named_rows;
-    /* Tables for one loop after the other, whose entries are 0 but while a loop is looked at. */
-    bool *loaded, *stored;     /* by LBufferId */
-    bool *declared, *changed;  /* by LVarId: in the body; by a SET in it */
-    struct CMoving *moving;    /* by LVarId (c_vector_slide.c) */
-    const char **shared_names; /* by LExprId */
-    VEC(uint32_t) vars;        /* of the loop and of its body */
-    VEC(uint32_t) touched;     /* buffers that the loop loads or stores */
-} CVector;
 
 /* Operators on indices in text that has no prelude: functions of the file's own. */
 typedef struct CIndexFunctions {
@@ -107,11 +60,10 @@ typedef struct CWriter {
     const char **temporary;
     uint32_t *uses, *weight, *level, *stamp_of, stamp;
     VEC(uint32_t) reached;
-    struct GpuWriter *gpu;      /* gpu_private.h; NULL: no kernel is being printed */
-    CIndexFunctions *functions; /* NULL: those of the prelude */
-    uint32_t vector_bytes;      /* 0 = no explicit vectors */
-    CVector vector;
-    CLines vector_types, vector_operators; /* what vector loops used so far */
+    struct GpuWriter *gpu;                 /* gpu_private.h; NULL: no kernel is being printed */
+    CIndexFunctions *functions;            /* NULL: those of the prelude */
+    uint32_t lane_bytes;                   /* of the vector that is being printed */
+    CLines vector_types, vector_operators; /* what was used so far */
     LVarId
         stream_if; /* the condition of the function's stores past the caches; none when it has none */
     bool streamed; /* stores past the caches are not ended yet */
@@ -187,9 +139,6 @@ bool tessi_c_may_be_fused(const CWriter *w, LExprId id);
 /* What `e` is the negation of, if it has to be written as tess_neg_<type>; else none. */
 LExprId tessi_c_turned(const CWriter *w, const LExpr *e);
 
-/* The name of a variable, in a vector loop that of the copy in hand. */
-const char *tessi_c_var(const CWriter *w, LVarId v);
-
 /* ---- c_stmt.c ---- */
 void tessi_c_block(CWriter *w, const LBlock *block);
 /* One statement, which others follow; its name stays in scope. */
@@ -202,18 +151,9 @@ void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);
 /* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better not. */
 CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name);
 
-/* ---- c_vector_check.c ---- */
-/* Whether the loop can be printed in vectors; then w->vector describes it. */
-bool tessi_c_vector_begin(CWriter *w, const LStmt *loop);
-void tessi_c_vector_end(CWriter *w);
-/* Empties the entries of a table by LVarId that belong to the loop in hand. */
-void tessi_c_vector_clear(const CWriter *w, void *table, size_t size);
-CShape tessi_c_shape(CWriter *w, LExprId id);
-/* A cast or saturation for which there is a vector form. */
-bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates);
-
-/* ---- c_vector_uses.c: vector types and operators, which a file declares before it uses them ---- */
-const char *tessi_c_lanes(const CWriter *w); /* "v8", "v16", "v", "v64" */
+/* ---- c_vector_uses.c: vector types and operators, which a file declares before it uses them; of vectors with lanes of w->lane_bytes ---- */
+const char *tessi_c_lanes_of(uint32_t bytes); /* "v8", "v16", "v", "v64" */
+const char *tessi_c_lanes(const CWriter *w);
 void tessi_c_use_type(CWriter *w, ScalarType t);
 void tessi_c_use_ramp(CWriter *w, ScalarType t);
 void tessi_c_use_row(CWriter *w, ScalarType t);
@@ -226,42 +166,17 @@ void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by);
 void tessi_c_use_conversion(CWriter *w, ScalarType to, ScalarType from, bool saturates);
 
 /* ---- c_vector_expr.c ---- */
-/* The type of a vector of values; bool: of truth values. */
-const char *tessi_c_vector_type(CWriter *w, ScalarType t);
-/* Appends the value of all lanes, whatever its shape. */
-void tessi_c_vector_value(CWriter *w, LExprId id, int around);
-
-/* ---- c_vector_rows.c ---- */
-/* Finds the rows that the loop reads at several places. */
-void tessi_c_vector_find_rows(CWriter *w, const LStmt *loop);
-bool tessi_c_vector_has_rows(const CWriter *w);
-/* Appends what is loaded when it is read from such a row, which is named first; false: it is not. */
-bool tessi_c_vector_row(CWriter *w, const LExpr *load);
-
-/* ---- c_vector_slide.c ---- */
-/* Whether the loop, which may compute points twice, has windows along the row that neighbouring vectors share the pixels of. */
-bool tessi_c_vector_slides(CWriter *w, const LStmt *loop);
-/* Writes such a loop over points, of which there are as many as a vector has lanes, or more. */
-void tessi_c_vector_slide(CWriter *w, const LStmt *loop, CText begin, CText end);
-
-/* ---- c_vector_pairs.c ---- */
-/* Whether two copies of the loop can be the even and the odd ones of bytes. */
-bool tessi_c_vector_can_pair(CWriter *w, const LStmt *loop);
-/* The type that values of type t have lanes of: bytes of pairs are kept in 16 bits. */
-ScalarType tessi_c_vector_lane_type(const CWriter *w, ScalarType t);
-/* Appends a load or a conversion of pairs. */
-void tessi_c_pairs_load(CWriter *w, const LExpr *load);
-/* The same from a row, `name` points to the place that it is named by. */
-void tessi_c_pairs_at(CWriter *w, const CRow *row, int64_t offset, const char *name);
-bool tessi_c_pairs_conversion(CWriter *w, const LExpr *e);
-
-/* ---- c_vector.c ---- */
-/* Writes a loop in vectors; false: it does not qualify. */
-bool tessi_c_vector_loop(CWriter *w, const LStmt *loop);
-/* Writes a statement of its body that is not the same for all lanes; false: it is. */
-bool tessi_c_vector_statement(CWriter *w, const LStmt *s);
-/* Writes a body on vectors, stores last. */
-void tessi_c_vector_body(CWriter *w, const LBlock *block);
+/* The type of a vector of values, with lanes of so many bytes; bool: of truth values. */
+const char *tessi_c_vector_type(CWriter *w, ScalarType t, uint8_t lanes);
+/* The type of a variable, and of what has the value of an expression. */
+const char *tessi_c_var_type(CWriter *w, LVarId v);
+const char *tessi_c_value_type(CWriter *w, const LExpr *e);
+/* Appends the value of all lanes, and says how strongly it binds. */
+int tessi_c_vector_append(CWriter *w, LExprId id);
+/* Appends a store of a vector, as a call. */
+void tessi_c_vector_store(CWriter *w, const LStmt *s);
+/* What stands for the expression where temporaries are counted: of what is spread when it is used, the scalar. */
+LExprId tessi_c_through(const CWriter *w, LExprId id);
 
 /* ---- c_parts.c ---- */
 /* Writes a statement as a call, and before its first call the part; false: it is none. */

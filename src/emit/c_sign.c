@@ -14,6 +14,10 @@ static unsigned signs(const LoopProgram *p, LExprId id, int depth);
 static void add_factor(Factors *f, const LoopProgram *p, LExprId id, int depth)
 {
     const LExpr *e = tessi_lexpr(p, id);
+    if (e->kind == LEXPR_SPLAT) {
+        add_factor(f, p, e->arg[0], depth);
+        return;
+    }
     if (e->kind == LEXPR_OP && e->op == OP_MUL && depth) {
         add_factor(f, p, e->arg[0], depth - 1);
         add_factor(f, p, e->arg[1], depth - 1);
@@ -89,6 +93,8 @@ static unsigned operation_signs(const LoopProgram *p, const LExpr *e, int depth)
 static unsigned signs(const LoopProgram *p, LExprId id, int depth)
 {
     const LExpr *e = tessi_lexpr(p, id);
+    if (e->kind == LEXPR_SPLAT)
+        return signs(p, e->arg[0], depth);
     const bool unsigned_type = tessi_is_integer(e->type) && tessi_type_range(e->type).lo == 0;
     if (e->kind == LEXPR_CONST)
         return constant_signs(e);

@@ -23,6 +23,7 @@ static bool has_effect(const CWriter *w, const LStmt *s)
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
     case LSTMT_SORT: return w->needs.stored[s->buffer.v];
+    case LSTMT_PREFETCH:
     case LSTMT_LOCAL: return w->needs.buffer[s->buffer.v];
     case LSTMT_COMMENT: return false;
     }
@@ -32,7 +33,8 @@ static bool has_effect(const CWriter *w, const LStmt *s)
 static bool block_has_effect(const CWriter *w, const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++)
-        if (block->at[i]->kind != LSTMT_LOCAL && has_effect(w, block->at[i]))
+        if (block->at[i]->kind != LSTMT_LOCAL && block->at[i]->kind != LSTMT_PREFETCH
+            && has_effect(w, block->at[i]))
             return true;
     return false;
 }
@@ -68,11 +70,9 @@ CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *na
 
 static void inner_block(CWriter *w, const LBlock *block)
 {
-    const uint32_t named_rows = w->vector.named_rows.n;
     w->indent++;
-    (w->vector.loop ? tessi_c_vector_body : tessi_c_block)(w, block);
+    tessi_c_block(w, block);
     w->indent--;
-    w->vector.named_rows.n = named_rows;
 }
 
 /* Loops inside vector loops: so much work for each iteration of the outermost that threads had better fetch them one by one, which
@@ -83,11 +83,21 @@ static bool has_windows(const LBlock *block, bool in_vectors)
         const LStmt *s = block->at[i];
         if (s->kind == LSTMT_FOR && in_vectors)
             return true;
-        const bool vectors = in_vectors || (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD);
+        const bool vectors = in_vectors || (s->kind == LSTMT_FOR && s->lanes);
         if (has_windows(&s->body, vectors) || has_windows(&s->orelse, vectors))
             return true;
     }
     return false;
+}
+
+static const char *step_of(const CWriter *w, const LStmt *s)
+{
+    const long long n = (long long)s->step;
+    if (s->lanes && n == 1)
+        return tessi_sprintf(w->arena, " += TESS_LANES_%s", tessi_c_lanes_of(s->lanes));
+    if (s->lanes)
+        return tessi_sprintf(w->arena, " += %lld * TESS_LANES_%s", n, tessi_c_lanes_of(s->lanes));
+    return n == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", n);
 }
 
 static void loop(CWriter *w, const LStmt *s, bool is_last)
@@ -101,8 +111,6 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     }
     tessi_gpu_enter_loop(w, s);
     tessi_c_prepare(w, (LExprId[]){ s->a, s->b }, 2);
-    if (simd && !parallel && tessi_c_vector_loop(w, s))
-        return;
     const CText begin = tessi_c_printed(w, s->a), end = tessi_c_bound(w, s, s->b, "end");
     if (parallel)
         tessi_c_line(w, "%s%s", t->parallel,
@@ -117,10 +125,8 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
         tessi_c_line(w, "%s", t->no_unroll);
     uint32_t mark = tessi_c_names_mark(w->names);
     const char *v = w->var[s->var.v] = tessi_c_name(w->names, w->p->vars.at[s->var.v].name);
-    const char *step =
-        s->step == 1 ? "++" : tessi_sprintf(w->arena, " += %lld", (long long)s->step);
     tessi_c_line(w, "for (%s %s = %s; %s < %s; %s%s) {", tessi_c_type(w, TYPE_INDEX), v, begin.text,
-                 v, tessi_c_inside(w, end, C_SUM), v, step);
+                 v, tessi_c_inside(w, end, C_SUM), v, step_of(w, s));
     const bool streamed = w->streamed, in_parallel = w->in_parallel;
     w->streamed = false;
     w->in_parallel = parallel || in_parallel;
@@ -196,7 +202,8 @@ static void definition(CWriter *w, const LStmt *s)
     }
     if (s->kind != LSTMT_SET) {
         w->var[s->var.v] = tessi_c_name(w->names, x->name);
-        tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ", tessi_c_type(w, x->type));
+        tessi_text_addf(&w->line, "%s%s ", x->is_mutable ? "" : "const ",
+                        tessi_c_var_type(w, s->var));
     }
     if (t->here && s->kind == LSTMT_LET && s->flags & LLET_HERE)
         value = tessi_sprintf(w->arena, "%s(%s)", t->here, value);
@@ -230,9 +237,13 @@ static const char *begin_store(CWriter *w, const LStmt *s)
 static void store(CWriter *w, const LStmt *s)
 {
     plan_store(w, s);
-    const char *end = begin_store(w, s);
-    tessi_c_expr(w, s->a, C_LOOSE);
-    tessi_text_add(&w->line, end);
+    if (tessi_lexpr(w->p, s->a)->lanes && !w->p->buffers.at[s->buffer.v].lanes) {
+        tessi_c_vector_store(w, s);
+    } else {
+        const char *end = begin_store(w, s);
+        tessi_c_expr(w, s->a, C_LOOSE);
+        tessi_text_add(&w->line, end);
+    }
     tessi_c_end_line(w);
 }
 
@@ -299,9 +310,14 @@ static void add(CWriter *w, const LStmt *s)
 void tessi_c_local(CWriter *w, LBufferId id, const char *before)
 {
     const LBuffer *b = &w->p->buffers.at[id.v];
-    tessi_text_addf(&w->line, "%s%s %s", before, tessi_c_element(b->type), w->buffer[id.v]);
-    for (int d = 0; d < b->n_dims; d++)
-        tessi_text_addf(&w->line, "[%lld]", (long long)tessi_lexpr(w->p, b->size[d])->value.i);
+    tessi_text_addf(&w->line, "%s%s %s", before,
+                    b->lanes ? tessi_c_vector_type(w, b->type, b->lanes) : tessi_c_element(b->type),
+                    w->buffer[id.v]);
+    for (int d = 0; d < b->n_dims; d++) {
+        tessi_text_add(&w->line, "[");
+        tessi_c_expr(w, b->size[d], C_LOOSE);
+        tessi_text_add(&w->line, "]");
+    }
     tessi_text_add(&w->line, b->n_dims ? ";" : "[1];");
     tessi_c_end_line(w);
 }
@@ -379,6 +395,15 @@ static void sort(CWriter *w, const LStmt *s)
     tessi_c_end_line(w);
 }
 
+static void prefetch(CWriter *w, const LStmt *s)
+{
+    tessi_c_prepare(w, s->index, s->n_index);
+    tessi_text_add(&w->line, "TESS_PREFETCH(&");
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, ");");
+    tessi_c_end_line(w);
+}
+
 /* `is_last`: nothing follows it in its block. */
 static void statement(CWriter *w, const LStmt *s, bool is_last)
 {
@@ -386,8 +411,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
         w->fused[s->var.v] = tessi_c_may_be_fused(w, s->a);
     if (s->kind == LSTMT_COMMENT)
         tessi_c_comment(w, s->text ? s->text : "");
-    else if (!has_effect(w, s) || tessi_c_part_call(w, s)
-             || (w->vector.loop && tessi_c_vector_statement(w, s)))
+    else if (!has_effect(w, s) || tessi_c_part_call(w, s))
         return;
     switch (s->kind) {
     case LSTMT_FOR: loop(w, s, is_last); break;
@@ -401,6 +425,7 @@ static void statement(CWriter *w, const LStmt *s, bool is_last)
     case LSTMT_MOVE: move(w, s); break;
     case LSTMT_SHIFT: break; /* in blocks, several together */
     case LSTMT_SORT: sort(w, s); break;
+    case LSTMT_PREFETCH: prefetch(w, s); break;
     case LSTMT_COMMENT: break;
     }
 }

@@ -1,5 +1,4 @@
-/* Expressions on vectors. What is the same for all lanes is computed as a scalar, as anywhere, and spread where a vector is wanted;
- * a coordinate is kept as that of the first lane and counted up where its value is wanted. */
+/* Vectors in C: each operation is one of C on vector types, or a call of prelude/c_vector.h. */
 #include "emit/c_private.h"
 
 static const char *brief(ScalarType t)
@@ -7,11 +6,36 @@ static const char *brief(ScalarType t)
     return t == TYPE_F16 ? "f32" : tessi_type_info(t)->brief;
 }
 
-const char *tessi_c_vector_type(CWriter *w, ScalarType t)
+/* ---- Types -------------------------------------------------------------------------------------------------------------- */
+
+const char *tessi_c_vector_type(CWriter *w, ScalarType t, uint8_t lanes)
 {
-    t = tessi_c_vector_lane_type(w, t);
+    w->lane_bytes = lanes;
     tessi_c_use_type(w, t);
     return tessi_sprintf(w->arena, "tess_%s%s", brief(t), tessi_c_lanes(w));
+}
+
+const char *tessi_c_value_type(CWriter *w, const LExpr *e)
+{
+    return e->lanes ? tessi_c_vector_type(w, e->type, e->lanes) : tessi_c_type(w, e->type);
+}
+
+const char *tessi_c_var_type(CWriter *w, LVarId v)
+{
+    const LVar *x = &w->p->vars.at[v.v];
+    if (!x->lanes)
+        return tessi_c_type(w, x->type);
+    const char *type = tessi_c_vector_type(w, x->type, x->lanes);
+    return x->is_row ? tessi_sprintf(w->arena, "%s_row", type) : type;
+}
+
+/* ---- Values ------------------------------------------------------------------------------------------------------------- */
+
+LExprId tessi_c_through(const CWriter *w, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(w->p, id);
+    const bool spreads = e->kind == LEXPR_SPLAT || (e->kind == LEXPR_RAMP && e->type == TYPE_INDEX);
+    return spreads ? e->arg[0] : id;
 }
 
 /* tess_NAME_TYPE( */
@@ -20,34 +44,67 @@ static void call(CWriter *w, const char *name, ScalarType t)
     tessi_text_addf(&w->line, "tess_%s_%s%s(", name, brief(t), tessi_c_lanes(w));
 }
 
+static void place(CWriter *w, const LExpr *load)
+{
+    tessi_text_add(&w->line, "&");
+    tessi_c_place(w, load->buffer, load->arg);
+}
+
+/* Around a place of a row: where in the row it is, and how long that is. */
+static void row(CWriter *w, const LExpr *e)
+{
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    tessi_c_use_row(w, b->type);
+    call(w, "row", b->type);
+    place(w, e);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, e->arg[e->n_args - 1], C_LOOSE);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, b->size[b->n_dims - 1], C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
+static void near_row(CWriter *w, const LExpr *e)
+{
+    call(w, "at", e->type);
+    tessi_c_expr(w, e->arg[0], C_LOOSE);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, e->arg[1], C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
 static void load(CWriter *w, const LExpr *e)
 {
-    ScalarType t = w->p->buffers.at[e->buffer.v].type;
-    if (tessi_c_vector_row(w, e))
-        return;
-    if (w->vector.pairs) {
-        tessi_c_pairs_load(w, e);
+    const LBuffer *b = &w->p->buffers.at[e->buffer.v];
+    if (b->lanes) {
+        tessi_c_place(w, e->buffer, e->arg);
         return;
     }
-    if (t == TYPE_BOOL) { /* programs write 0 and 1 only; whoever fills an input may not */
+    if (e->ref == LLOAD_ROW) {
+        row(w, e);
+        return;
+    }
+    const bool truth =
+        b->type == TYPE_BOOL; /* programs write 0 and 1 only; whoever fills an input may not */
+    const ScalarType element = truth ? TYPE_U8 : b->type;
+    if (truth) {
         tessi_c_use_conversion(w, TYPE_BOOL, TYPE_U8, false);
         tessi_text_addf(&w->line, "tess_b%s_from_u8(", tessi_c_lanes(w));
     }
-    ScalarType element = t == TYPE_BOOL ? TYPE_U8 : t;
-    tessi_c_use_type(w, element);
-    call(w, "load", element);
-    tessi_text_add(&w->line, "&");
-    tessi_c_place(w, e->buffer, e->arg);
-    tessi_text_add(&w->line, t == TYPE_BOOL ? "))" : ")");
+    if (e->ref)
+        tessi_c_use_pairs(w, element);
+    else
+        tessi_c_use_type(w, element);
+    call(w, e->ref == LLOAD_EVENS ? "evens" : e->ref == LLOAD_ODDS ? "odds" : "load", element);
+    place(w, e);
+    tessi_text_add(&w->line, truth ? "))" : ")");
 }
 
 /* An operand of an operator written as in C: scalars of real type spread by themselves. */
 static void operand(CWriter *w, LExprId id, int around)
 {
-    if (tessi_c_shape(w, id) == C_UNIFORM && tessi_is_real(tessi_lexpr(w->p, id)->type))
-        tessi_c_expr(w, id, around);
-    else
-        tessi_c_vector_value(w, id, around);
+    const LExpr *e = tessi_lexpr(w->p, id);
+    tessi_c_expr(w, e->kind == LEXPR_SPLAT && tessi_is_real(e->type) ? e->arg[0] : id, around);
 }
 
 static int plain(CWriter *w, const LExpr *e)
@@ -68,7 +125,7 @@ static int plain(CWriter *w, const LExpr *e)
 /* A constant factor of 16 bits other than a power of two. */
 static bool is_factor(const CWriter *w, Op op, LExprId id)
 {
-    const LExpr *e = tessi_lexpr(w->p, id);
+    const LExpr *e = tessi_lexpr(w->p, tessi_c_through(w, id));
     if (op != OP_MUL || e->kind != LEXPR_CONST || !tessi_is_integer(e->type)
         || tessi_type_info(e->type)->bytes != 2)
         return false;
@@ -81,7 +138,7 @@ static void factor(CWriter *w, LExprId id)
     const LExpr *e = tessi_lexpr(w->p, id);
     tessi_c_use_factor(w, e->type);
     call(w, "factor", e->type);
-    tessi_c_expr(w, id, C_LOOSE);
+    tessi_c_expr(w, tessi_c_through(w, id), C_LOOSE);
     tessi_text_add(&w->line, ")");
 }
 
@@ -89,13 +146,13 @@ static int operation(CWriter *w, const LExpr *e)
 {
     ScalarType t = tessi_lexpr(w->p, e->arg[e->op == OP_SELECT ? 1 : 0])->type;
     bool comparison = tessi_op_info(e->op)->result == 'B';
-    bool by =
-        e->n_args == 2 && tessi_c_shape(w, e->arg[1]) == C_UNIFORM && tessi_c_vector_by(e->op, t);
+    const bool by = e->n_args == 2 && tessi_lexpr(w->p, e->arg[1])->kind == LEXPR_SPLAT
+                    && tessi_c_vector_by(e->op, t);
     const LExprId turned = tessi_c_turned(w, e);
     if (turned.v) {
         tessi_c_use_negation(w, t);
         call(w, "neg", t);
-        tessi_c_vector_value(w, turned, C_LOOSE);
+        tessi_c_expr(w, turned, C_LOOSE);
         tessi_text_add(&w->line, ")");
         return C_PRIMARY;
     }
@@ -107,11 +164,11 @@ static int operation(CWriter *w, const LExpr *e)
     for (int i = 0; i < e->n_args; i++) {
         tessi_text_add(&w->line, i ? ", " : "");
         if (by && i == 1)
-            tessi_c_expr(w, e->arg[i], C_LOOSE);
+            tessi_c_expr(w, tessi_c_through(w, e->arg[i]), C_LOOSE);
         else if (is_factor(w, e->op, e->arg[i]))
             factor(w, e->arg[i]);
         else
-            tessi_c_vector_value(w, e->arg[i], C_LOOSE);
+            tessi_c_expr(w, e->arg[i], C_LOOSE);
     }
     tessi_text_add(&w->line, ")");
     return C_PRIMARY;
@@ -120,59 +177,91 @@ static int operation(CWriter *w, const LExpr *e)
 static void conversion(CWriter *w, const LExpr *e)
 {
     const LExpr *x = tessi_lexpr(w->p, e->arg[0]);
-    bool saturates = e->kind == LEXPR_SAT;
-    if (w->vector.pairs && tessi_c_pairs_conversion(w, e))
-        return;
-    if (!saturates && tessi_c_shape(w, e->arg[0]) == C_RAMP && tessi_is_integer(e->type)) {
-        tessi_c_use_ramp(w, e->type);
-        call(w, "ramp", e->type);
-        tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, e->type));
-        tessi_c_expr(w, e->arg[0], C_UNARY);
+    const bool saturates = e->kind == LEXPR_SAT;
+    if (!saturates && e->ref == LCAST_LOW_BYTE) {
+        const ScalarType byte = tessi_is_unsigned(e->type) ? TYPE_U8 : TYPE_I8;
+        tessi_c_use_pairs(w, byte);
+        call(w, "low", byte);
     } else {
         tessi_c_use_conversion(w, e->type, x->type, saturates);
         tessi_text_addf(&w->line, "tess_%s%s%s_from_%s(", saturates ? "sat_" : "", brief(e->type),
                         tessi_c_lanes(w), brief(x->type));
-        tessi_c_vector_value(w, e->arg[0], C_LOOSE);
     }
+    tessi_c_expr(w, e->arg[0], C_LOOSE);
     tessi_text_add(&w->line, ")");
 }
 
-/* Appends the value of all lanes, and says how strongly it binds. */
-static int append(CWriter *w, LExprId id)
+/* A scalar in every lane, or counted up from lane to lane. */
+static void spread(CWriter *w, const LExpr *e)
+{
+    const bool ramp = e->kind == LEXPR_RAMP, converts = ramp && e->type != TYPE_INDEX;
+    if (ramp)
+        tessi_c_use_ramp(w, e->type);
+    else
+        tessi_c_use_type(w, e->type);
+    call(w, ramp ? "ramp" : "splat", e->type);
+    if (converts)
+        tessi_text_addf(&w->line, "(%s)", tessi_c_type(w, e->type));
+    tessi_c_expr(w, e->arg[0], converts ? C_UNARY : C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
+static void pairs(CWriter *w, const LExpr *e)
+{
+    w->lane_bytes = tessi_lexpr(w->p, e->arg[0])->lanes;
+    tessi_c_use_pairs(w, e->type);
+    call(w, "pairs", e->type);
+    tessi_c_expr(w, e->arg[0], C_LOOSE);
+    tessi_text_add(&w->line, ", ");
+    tessi_c_expr(w, e->arg[1], C_LOOSE);
+    tessi_text_add(&w->line, ")");
+}
+
+int tessi_c_vector_append(CWriter *w, LExprId id)
 {
     const LExpr *e = tessi_lexpr(w->p, id);
-    CShape shape = tessi_c_shape(w, id);
-    if (shape != C_LANES) {
-        if (shape == C_RAMP)
-            tessi_c_use_ramp(w, e->type);
-        else
-            tessi_c_use_type(w, e->type);
-        call(w, shape == C_RAMP ? "ramp" : "splat", e->type);
-        tessi_c_expr(w, id, C_LOOSE);
-        tessi_text_add(&w->line, ")");
-        return C_PRIMARY;
-    }
-    if (w->vector.shared && w->vector.shared[id.v]) {
-        tessi_text_add(&w->line, w->vector.shared[id.v]);
-        return C_PRIMARY;
-    }
-    if (w->stamp_of[id.v] == w->stamp && w->temporary[id.v]) {
-        tessi_text_add(&w->line, w->temporary[id.v]);
-        return C_PRIMARY;
-    }
+    w->lane_bytes = e->lanes;
     switch (e->kind) {
-    case LEXPR_VAR: tessi_text_add(&w->line, tessi_c_var(w, e->var)); break;
+    case LEXPR_VAR: tessi_text_add(&w->line, w->var[e->var.v]); break;
     case LEXPR_LOAD: load(w, e); break;
     case LEXPR_OP: return operation(w, e);
     case LEXPR_CAST:
     case LEXPR_SAT: conversion(w, e); break;
-    default: break; /* the others are uniform */
+    case LEXPR_SPLAT:
+    case LEXPR_RAMP: spread(w, e); break;
+    case LEXPR_AT: near_row(w, e); break;
+    case LEXPR_PAIRS: pairs(w, e); break;
+    case LEXPR_CONST:
+    case LEXPR_PARAM:
+    case LEXPR_SCALAR:
+    case LEXPR_LANES:
+    case LEXPR_VECTORS: break; /* scalars */
     }
     return C_PRIMARY;
 }
 
-void tessi_c_vector_value(CWriter *w, LExprId id, int around)
+/* ---- Stores ------------------------------------------------------------------------------------------------------------- */
+
+void tessi_c_vector_store(CWriter *w, const LStmt *s)
 {
-    const size_t from = w->line.n;
-    tessi_c_enclose(w, from, append(w, id), around);
+    const LBuffer *b = &w->p->buffers.at[s->buffer.v];
+    const ScalarType element = b->type == TYPE_BOOL ? TYPE_U8 : b->type;
+    w->lane_bytes = tessi_lexpr(w->p, s->a)->lanes;
+    tessi_c_use_type(w, element);
+    w->streamed = w->streamed || s->b.v;
+    call(w, s->b.v ? "stream" : "store", element);
+    tessi_text_add(&w->line, "&");
+    tessi_c_place(w, s->buffer, s->index);
+    tessi_text_add(&w->line, ", ");
+    if (b->type == TYPE_BOOL) {
+        tessi_c_use_conversion(w, TYPE_U8, TYPE_BOOL, false);
+        tessi_text_addf(&w->line, "tess_u8%s_from_b(", tessi_c_lanes(w));
+    }
+    tessi_c_expr(w, s->a, C_LOOSE);
+    tessi_text_add(&w->line, b->type == TYPE_BOOL ? ")" : "");
+    if (s->b.v) {
+        tessi_text_add(&w->line, ", ");
+        tessi_c_expr(w, s->b, C_LOOSE);
+    }
+    tessi_text_add(&w->line, ");");
 }

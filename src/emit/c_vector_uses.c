@@ -12,14 +12,14 @@ static void use(CWriter *w, CLines *lines, const char *line)
     VEC_PUSH(w->arena, lines, line);
 }
 
-static const char *lanes_of(uint32_t bytes)
+const char *tessi_c_lanes_of(uint32_t bytes)
 {
     return bytes == 1 ? "v8" : bytes == 2 ? "v16" : bytes == 4 ? "v" : "v64";
 }
 
 const char *tessi_c_lanes(const CWriter *w)
 {
-    return lanes_of(w->vector.lane_bytes);
+    return tessi_c_lanes_of(w->lane_bytes);
 }
 
 /* The integer type of this many bytes. */
@@ -46,8 +46,7 @@ void tessi_c_use_type(CWriter *w, ScalarType t)
     const char *v = tessi_c_lanes(w);
     if (t == TYPE_BOOL)
         use(w, &w->vector_types,
-            tessi_sprintf(w->arena, "TESS_VECTOR_TRUTH(%s, %s)", v,
-                          integer(w->vector.lane_bytes, false)));
+            tessi_sprintf(w->arena, "TESS_VECTOR_TRUTH(%s, %s)", v, integer(w->lane_bytes, false)));
     else
         use(w, &w->vector_types,
             tessi_sprintf(w->arena, "TESS_VECTOR(%s, %s, %s)", v, tessi_c_element(t), brief(t)));
@@ -80,6 +79,8 @@ void tessi_c_use_pairs(CWriter *w, ScalarType t)
 {
     const ScalarType wide = tessi_is_unsigned(t) ? TYPE_U16 : TYPE_I16;
     tessi_c_use_type(w, wide);
+    use(w, &w->vector_types,
+        tessi_sprintf(w->arena, "TESS_VECTOR(v8, %s, %s)", tessi_c_element(t), brief(t)));
     use(w, &w->vector_operators,
         tessi_sprintf(w->arena, "TESS_VECTOR_PAIRS(%s, %s, %s, %s)", tessi_c_lanes(w),
                       tessi_c_element(t), brief(t), brief(wide)));
@@ -100,11 +101,11 @@ static const char *resized(const CWriter *w, const char *x, uint32_t from, uint3
                            bool is_unsigned)
 {
     const char *lanes = tessi_c_lanes(w);
-    if (w->vector.lane_bytes == 4 && from < to && to == 4)
+    if (w->lane_bytes == 4 && from < to && to == 4)
         return tessi_sprintf(w->arena, "TESS_WIDEN(%s, %s)", integer(from, is_unsigned), x);
-    if (w->vector.lane_bytes == 4 && from > to && from == 4)
+    if (w->lane_bytes == 4 && from > to && from == 4)
         return tessi_sprintf(w->arena, "TESS_NARROW(%s, %s)", integer(to, false), x);
-    bool known = w->vector.lane_bytes == 2 || w->vector.lane_bytes == 4;
+    bool known = w->lane_bytes == 2 || w->lane_bytes == 4;
     if (known && from == 1 && to == 2)
         return tessi_sprintf(w->arena, "TESS_HALVES(%s, %s, %s)", lanes, integer(1, is_unsigned),
                              x);
@@ -170,7 +171,7 @@ static const char *operator_line(CWriter *w, Op op, ScalarType t, bool by)
 {
     const OpInfo *info = tessi_op_info(op);
     const char *v = tessi_c_lanes(w), *s = brief(t), *name = info->name;
-    uint32_t bytes = bytes_of(t), lane = w->vector.lane_bytes;
+    uint32_t bytes = bytes_of(t), lane = w->lane_bytes;
     if (t == TYPE_BOOL)
         return truth_operator_line(w, op);
     if (by)
@@ -231,15 +232,6 @@ void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
 
 /* ---- Conversions ---------------------------------------------------------------------------------------------------------------- */
 
-bool tessi_c_vector_converts(ScalarType to, ScalarType from, bool saturates)
-{
-    if (to == TYPE_F16 || from == TYPE_F16)
-        return false;
-    if (!tessi_is_real(from) || tessi_is_real(to) || to == TYPE_BOOL)
-        return !saturates || (to != TYPE_INDEX && from != TYPE_INDEX);
-    return from == TYPE_F32 ? bytes_of(to) <= 4 : to == TYPE_I64;
-}
-
 /* Truth values of any type. */
 static const char *truth_line(CWriter *w, ScalarType from, bool saturates)
 {
@@ -251,7 +243,7 @@ static const char *truth_line(CWriter *w, ScalarType from, bool saturates)
     uint32_t bytes = bytes_of(from);
     return tessi_sprintf(w->arena, "TESS_VECTOR_IS(%s, %s, %s, %s, %s, %s)", tessi_c_lanes(w),
                          saturates ? "sat_" : "", brief(from), limit, integer(bytes, false),
-                         resized(w, "x", bytes, w->vector.lane_bytes, false));
+                         resized(w, "x", bytes, w->lane_bytes, false));
 }
 
 /* Reals or wider integers that end where the type wanted does. */
@@ -271,7 +263,7 @@ static const char *limited_line(CWriter *w, ScalarType to, ScalarType from, bool
     tessi_c_constant(&lo, real ? TYPE_I32 : from, tessi_value_int(range.lo));
     tessi_c_constant(&hi, real ? TYPE_I32 : from, tessi_value_int(range.hi));
     bool rounds = real && saturates,
-         small = rounds && from == TYPE_F32 && bytes_of(to) <= 2 && w->vector.lane_bytes == 4;
+         small = rounds && from == TYPE_F32 && bytes_of(to) <= 2 && w->lane_bytes == 4;
     if (small)
         steps = from_integers(w, to, "TESS_ROUNDED_v(x)", 4, false);
     else if (real)
@@ -294,7 +286,7 @@ static const char *cast_line(CWriter *w, ScalarType to, ScalarType from, bool sa
 {
     const char *steps;
     if (from == TYPE_BOOL)
-        steps = from_integers(w, to, "(x & 1)", w->vector.lane_bytes, false);
+        steps = from_integers(w, to, "(x & 1)", w->lane_bytes, false);
     else if (tessi_is_real(from))
         steps = as(w, to, "x");
     else

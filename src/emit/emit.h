@@ -32,9 +32,8 @@ enum { EMIT_STRIDES = LOOP_MAX_DIMS };
 
 struct EmitOptions {
     const char *prelude; /* text of the target's prelude, copied in front; NULL = none */
-    /* Of C: text of prelude/c_vector.h; NULL = vectors are left to the C compiler. */
-    const char *vector_prelude;
-    uint32_t vector_bytes;   /* of the machine's vectors; below 16 likewise */
+    const char *
+        vector_prelude; /* of C: text of prelude/c_vector.h, for programs with vectors; NULL = none */
     const char *source_name; /* shown in the head of the file; NULL = not shown */
     /* The same program by its naive plan for a CPU, for the self-test; NULL = no self-test. */
     const LoopProgram *reference;

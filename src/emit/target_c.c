@@ -283,15 +283,9 @@ static void begin(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames 
     tessi_c_file_name(w, "entry"); /* taken */
 }
 
-/* The widest vectors of the prelude that fit; 0 = none. */
-static uint32_t vector_width(uint32_t bytes)
-{
-    return bytes >= 64 ? 64 : bytes >= 32 ? 32 : bytes >= 16 ? 16 : 0;
-}
-
 static void vector_prelude(CWriter *w, const EmitOptions *options)
 {
-    tessi_text_addf(w->out, "\n#define TESS_VECTOR_MOST %u\n%s", w->vector_bytes,
+    tessi_text_addf(w->out, "\n#define TESS_VECTOR_MOST %u\n%s", w->p->vector_bytes,
                     options->vector_prelude);
     tessi_text_add(w->out, "\n/* The vectors of this program. */\n");
     VEC_FOREACH (const char *, line, &w->vector_types)
@@ -305,9 +299,6 @@ static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o
     CNames names;
     CWriter w, reference;
     begin(&w, t, p, &names, out);
-    const uint32_t most =
-        p->width && p->width < options->vector_bytes ? p->width : options->vector_bytes;
-    w.vector_bytes = options->vector_prelude ? vector_width(most) : 0;
     Text program;
     tessi_text_init(&program, out->arena);
     w.out = &program; /* first: it says which vector types it needs */
@@ -319,7 +310,7 @@ static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *o
         tessi_text_add(out, needs_fma);
     if (options->prelude)
         tessi_text_addf(out, "\n%s", options->prelude);
-    if (w.vector_types.n)
+    if (w.vector_types.n && options->vector_prelude)
         vector_prelude(&w, options);
     tessi_c_frame(out);
     tessi_text_add(out, tessi_text_str(&program));

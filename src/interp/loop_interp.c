@@ -7,6 +7,7 @@
 #include "tessera.h"
 
 #include "interp/loop_memory.h"
+#include "loop/loop_lanes.h"
 
 typedef struct Run {
     const LoopProgram *p;
@@ -16,6 +17,8 @@ typedef struct Run {
     const LFunction *function;
     LoopBuffer *buffers; /* by LBufferId */
     Value *var;          /* by LVarId */
+    Value **vector;      /* by LVarId, of vectors: by lane; of rows: the index of the place */
+    int64_t lane;        /* of the vector that is computed */
     Value *value;        /* by LExprId, of the current evaluation */
     uint64_t *stamp_of, stamp;
     ActiveLoop loops[LOOP_MAX_NESTING];
@@ -98,13 +101,10 @@ static bool read_index(Run *r, const LExprId *ids, int n, int64_t *index)
     return true;
 }
 
-static bool load(Run *r, const LExpr *e, Value *out)
+/* The element at the index. */
+static bool load_at(Run *r, LBufferId id, const int64_t *index, Value *out)
 {
-    LoopBuffer *b = &r->buffers[e->buffer.v];
-    int64_t index[LOOP_MAX_DIMS];
-    if (!read_index(r, e->arg, e->n_args, index))
-        return false;
-    b = buffer_of(r, e->buffer);
+    LoopBuffer *b = buffer_of(r, id);
     int64_t element = tessi_loop_buffer_element(b, index);
     if (element < 0)
         return fail_outside(r, b, index, "the load of");
@@ -116,6 +116,41 @@ static bool load(Run *r, const LExpr *e, Value *out)
     }
     *out = tessi_load_element(b->buffer->type, tessi_loop_buffer_address(b, index));
     return true;
+}
+
+/* That of the lane in hand, of a vector. */
+static bool load(Run *r, const LExpr *e, Value *out)
+{
+    const LBuffer *b = r->buffers[e->buffer.v].buffer;
+    int64_t index[LOOP_MAX_DIMS + 1];
+    Value other;
+    if (!read_index(r, e->arg, e->n_args, index))
+        return false;
+    if (b->lanes)
+        index[b->n_dims] = r->lane;
+    else if (e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS)
+        index[e->n_args - 1] += e->lanes ? r->lane : 0;
+    else { /* both are fetched */
+        index[e->n_args - 1] += 2 * r->lane + (e->ref == LLOAD_EVENS);
+        if (!load_at(r, e->buffer, index, &other))
+            return false;
+        index[e->n_args - 1] += e->ref == LLOAD_EVENS ? -1 : 1;
+    }
+    return load_at(r, e->buffer, index, out);
+}
+
+/* The lane in hand of a vector near a row. */
+static bool load_near(Run *r, const LExpr *e, Value *out)
+{
+    const LExpr *row = tessi_lexpr(r->p, e->arg[0]);
+    const Value *place = r->vector[row->var.v];
+    const LBufferId b = { (uint32_t)place[LOOP_MAX_DIMS].i };
+    const int n = r->buffers[b.v].buffer->n_dims;
+    int64_t index[LOOP_MAX_DIMS];
+    for (int d = 0; d < n; d++)
+        index[d] = place[d].i;
+    index[n - 1] += tessi_lexpr(r->p, e->arg[1])->value.i + r->lane;
+    return load_at(r, b, index, out);
 }
 
 /* INDEX never overflows, or generated C would be undefined. */
@@ -140,6 +175,35 @@ static bool index_arithmetic(Run *r, const LExpr *e, const Value *args, Value *o
                           shown(r->function ? r->function->name : NULL));
 }
 
+/* A byte by wrapping, as a value of the type it was. */
+static Value low_byte(ScalarType byte, ScalarType t, Value v)
+{
+    return tessi_eval_cast(t, byte, tessi_eval_cast(byte, t, v));
+}
+
+/* A lane of bytes is one of two lanes of 16 bits. */
+static bool pair(Run *r, const LExpr *e, Value *out)
+{
+    const int64_t lane = r->lane;
+    const LExprId half = e->arg[lane % 2];
+    r->lane = lane / 2;
+    const bool good = evaluate(r, half, out);
+    r->lane = lane;
+    if (good)
+        *out = tessi_eval_cast(e->type, tessi_lexpr(r->p, half)->type, *out);
+    return good;
+}
+
+static bool ramp(Run *r, const LExpr *e, Value *out)
+{
+    if (!evaluate(r, e->arg[0], out))
+        return false;
+    *out = tessi_value_int(out->i + r->lane);
+    if (e->type != TYPE_INDEX)
+        *out = tessi_eval_cast(e->type, TYPE_INDEX, *out);
+    return true;
+}
+
 static bool operation(Run *r, const LExpr *e, Value *out)
 {
     Value args[LOOP_MAX_DIMS];
@@ -149,6 +213,8 @@ static bool operation(Run *r, const LExpr *e, Value *out)
     ScalarType first = tessi_lexpr(r->p, e->arg[0])->type;
     if (e->kind == LEXPR_SAT)
         *out = tessi_eval_sat(e->type, first, args[0]);
+    else if (e->kind == LEXPR_CAST && e->ref == LCAST_LOW_BYTE)
+        *out = low_byte(tessi_is_unsigned(e->type) ? TYPE_U8 : TYPE_I8, e->type, args[0]);
     else if (e->kind == LEXPR_CAST)
         *out = tessi_eval_cast(e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, first, args[0]);
     else if (first == TYPE_INDEX)
@@ -168,7 +234,22 @@ static bool evaluate(Run *r, LExprId id, Value *out)
     const LExpr *e = tessi_lexpr(r->p, id);
     switch (e->kind) {
     case LEXPR_CONST: *out = e->value; return true;
-    case LEXPR_VAR: *out = r->var[e->var.v]; return true;
+    case LEXPR_VAR: *out = e->lanes ? r->vector[e->var.v][r->lane] : r->var[e->var.v]; return true;
+    case LEXPR_LANES:
+        *out = tessi_value_int(tessi_loop_lane_count(r->p, (uint8_t)e->ref));
+        return true;
+    case LEXPR_VECTORS: {
+        const int64_t n = tessi_loop_lane_count(r->p, (uint8_t)e->ref);
+        *out = tessi_value_int((tessi_lexpr(r->p, e->arg[0])->value.i + n - 1) / n);
+        return true;
+    }
+    case LEXPR_SPLAT: return evaluate(r, e->arg[0], out);
+    case LEXPR_RAMP: return ramp(r, e, out);
+    case LEXPR_PAIRS: return pair(r, e, out);
+    case LEXPR_AT:
+        if (!load_near(r, e, out))
+            return false;
+        break;
     case LEXPR_PARAM: *out = tessi_value_int(r->args->params[e->ref]); return true;
     case LEXPR_SCALAR: *out = r->args->scalars[e->ref]; return true;
     case LEXPR_LOAD:
@@ -193,6 +274,48 @@ static bool evaluate_now(Run *r, LExprId id, Value *out)
     return evaluate(r, id, out);
 }
 
+/* A value of each lane, or one; their number, 0 on failure. All are known before any is used. */
+static int64_t evaluate_all(Run *r, LExprId id, Value *out)
+{
+    const uint8_t lanes = tessi_lexpr(r->p, id)->lanes;
+    const int64_t n = lanes ? tessi_loop_lane_count(r->p, lanes) : 1;
+    bool good = true;
+    for (r->lane = 0; good && r->lane < n; r->lane++)
+        good = evaluate_now(r, id, &out[r->lane]);
+    r->lane = 0;
+    return good ? n : 0;
+}
+
+/* Where a row is; the vector there is fetched. */
+static bool define_row(Run *r, const LStmt *s)
+{
+    const LExpr *e = tessi_lexpr(r->p, s->a);
+    Value here[LOOP_MOST_VECTOR], *place = r->vector[s->var.v];
+    int64_t index[LOOP_MAX_DIMS];
+    r->stamp++;
+    if (!evaluate_all(r, s->a, here) || !read_index(r, e->arg, e->n_args, index))
+        return false;
+    for (int d = 0; d < e->n_args; d++)
+        place[d] = tessi_value_int(index[d]);
+    place[LOOP_MAX_DIMS] = tessi_value_int(e->buffer.v);
+    return true;
+}
+
+static bool define(Run *r, const LStmt *s)
+{
+    const LVar *x = &r->p->vars.at[s->var.v];
+    Value value[LOOP_MOST_VECTOR];
+    if (!x->lanes)
+        return evaluate_now(r, s->a, &r->var[s->var.v]);
+    if (!r->vector[s->var.v])
+        r->vector[s->var.v] = ARENA_NEW_ARRAY(r->arena, Value, LOOP_MOST_VECTOR);
+    if (x->is_row)
+        return define_row(r, s);
+    const int64_t n = evaluate_all(r, s->a, value);
+    memcpy(r->vector[s->var.v], value, (size_t)n * sizeof *value);
+    return n > 0;
+}
+
 /* ---- Statements ------------------------------------------------------------------------------------------------------------------- */
 
 static bool run_block(Run *r, const LBlock *block);
@@ -214,26 +337,31 @@ static bool run_for(Run *r, const LStmt *s)
         r->loop_stmt[r->n_loops++] = s;
     }
     bool good = true;
+    const int64_t step = s->lanes ? s->step * tessi_loop_lane_count(r->p, s->lanes) : s->step;
     for (int64_t i = from.i; good && i < to.i;) {
         loop->iteration += checked;
         r->var[s->var.v].i = i;
         if (s->flags & LFOR_THREAD && s->axis == 0)
             r->thread = i;
         good = run_block(r, &s->body);
-        if (!tessi_add_i64(i, s->step, &i))
+        if (!tessi_add_i64(i, step, &i))
             break;
     }
     r->n_loops -= checked;
     return good;
 }
 
-/* The place a statement stores to; notes the touch. NULL on failure. */
+/* The place a statement stores to, for a vector that of the lane in hand; notes the touch. NULL on failure. */
 static void *place(Run *r, const LStmt *s, TouchKind kind, int64_t *element)
 {
-    int64_t index[LOOP_MAX_DIMS];
+    int64_t index[LOOP_MAX_DIMS + 1];
     r->stamp++;
     if (!read_index(r, s->index, s->n_index, index))
         return NULL;
+    if (r->buffers[s->buffer.v].buffer->lanes)
+        index[s->n_index] = r->lane;
+    else if (s->n_index)
+        index[s->n_index - 1] += r->lane;
     LoopBuffer *b = buffer_of(r, s->buffer);
     *element = tessi_loop_buffer_element(b, index);
     if (*element < 0) {
@@ -253,20 +381,22 @@ static bool run_store(Run *r, const LStmt *s)
 {
     LoopBuffer *b = &r->buffers[s->buffer.v];
     ScalarType t = b->buffer->type;
-    Value v;
+    Value v[LOOP_MOST_VECTOR];
     int64_t element;
-    if (!evaluate_now(r, s->a, &v))
-        return false;
-    void *at = place(r, s, s->atomic ? TOUCH_ADD : TOUCH_WRITE, &element);
-    if (!at)
-        return false;
-    if (s->kind == LSTMT_ADD) {
-        Value args[2] = { tessi_load_element(t, at), v };
-        v = tessi_eval(OP_ADD, tessi_value_type(t), args);
+    const int64_t n = evaluate_all(r, s->a, v);
+    for (r->lane = 0; r->lane < n; r->lane++) {
+        void *at = place(r, s, s->atomic ? TOUCH_ADD : TOUCH_WRITE, &element);
+        if (!at)
+            return false;
+        if (s->kind == LSTMT_ADD) {
+            Value args[2] = { tessi_load_element(t, at), v[0] };
+            v[0] = tessi_eval(OP_ADD, tessi_value_type(t), args);
+        }
+        tessi_store_element(t, at, v[r->lane]);
+        b->stored[element] = b->life;
     }
-    tessi_store_element(t, at, v);
-    b->stored[element] = b->life;
-    return true;
+    r->lane = 0;
+    return n > 0;
 }
 
 /* Elements from `from` on into `to`, one after another; one of them is a line. */
@@ -386,13 +516,14 @@ static bool run_stmt(Run *r, const LStmt *s)
     case LSTMT_IF: return evaluate_now(r, s->a, &v) && run_block(r, v.i ? &s->body : &s->orelse);
     case LSTMT_LET:
     case LSTMT_VAR:
-    case LSTMT_SET: return evaluate_now(r, s->a, &r->var[s->var.v]);
+    case LSTMT_SET: return define(r, s);
     case LSTMT_STORE:
     case LSTMT_ADD: return run_store(r, s);
     case LSTMT_LOCAL: r->buffers[s->buffer.v].life++; return true;
     case LSTMT_MOVE: return run_move(r, s);
     case LSTMT_SHIFT: return run_shift(r, s);
     case LSTMT_SORT: return run_sort(r, s);
+    case LSTMT_PREFETCH:
     case LSTMT_COMMENT: return true;
     }
     return false;
@@ -458,6 +589,7 @@ static bool make_buffers(Run *r)
         LoopBuffer *b = &r->buffers[i];
         uint64_t bytes = tessi_type_info(lb->type)->bytes;
         b->buffer = lb;
+        b->lanes = lb->lanes ? tessi_loop_lane_count(r->p, lb->lanes) : 1;
         b->copies = lb->held ? threads : 1;
         for (int d = 0; d < lb->n_dims; d++) {
             if (!size_of(r, lb->size[d], lb->name, &b->size[d]))
@@ -510,6 +642,7 @@ bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure
               .arena = a,
               .buffers = ARENA_NEW_ARRAY(a, LoopBuffer, p->buffers.n),
               .var = ARENA_NEW_ARRAY(a, Value, p->vars.n),
+              .vector = ARENA_NEW_ARRAY(a, Value *, p->vars.n),
               .value = ARENA_NEW_ARRAY(a, Value, p->exprs.n),
               .stamp_of = ARENA_NEW_ARRAY(a, uint64_t, p->exprs.n) };
     bool good = run_program(&r);

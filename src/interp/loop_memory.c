@@ -13,7 +13,7 @@ bool tessi_loop_buffer_make(LoopBuffer *b)
     for (int d = 0; d < lb->n_dims; d++)
         if (!tessi_mul_size(n, (size_t)b->size[d], &n))
             return false;
-    if (!tessi_mul_size(n, (size_t)b->copies, &n))
+    if (!tessi_mul_size(n, (size_t)b->copies, &n) || !tessi_mul_size(n, (size_t)b->lanes, &n))
         return false;
     b->n = n;
     b->life = 1;
@@ -21,7 +21,7 @@ bool tessi_loop_buffer_make(LoopBuffer *b)
         b->data = b->owned = calloc(n, bytes);
         if (!b->data)
             return false;
-        int64_t stride = (int64_t)bytes;
+        int64_t stride = (int64_t)bytes * b->lanes;
         for (int d = lb->n_dims; d-- > 0; stride *= b->size[d])
             b->stride[d] = stride;
     }
@@ -49,6 +49,8 @@ int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index)
             return -1;
         element = element * b->size[d] + index[d];
     }
+    if (b->lanes > 1)
+        element = element * b->lanes + index[b->buffer->n_dims];
     return element + (int64_t)(b->copy * (b->n / b->copies));
 }
 
@@ -57,6 +59,8 @@ void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index)
     int64_t offset = 0;
     for (int d = 0; d < b->buffer->n_dims; d++)
         offset += index[d] * b->stride[d];
+    if (b->lanes > 1)
+        offset += index[b->buffer->n_dims] * (int64_t)tessi_type_info(b->buffer->type)->bytes;
     if (b->copy)
         offset += (int64_t)(b->copy * (b->n / b->copies) * tessi_type_info(b->buffer->type)->bytes);
     return b->data + offset;

@@ -21,6 +21,7 @@ typedef struct TouchLevel {
 typedef struct LoopBuffer {
     const LBuffer *buffer;
     int64_t size[LOOP_MAX_DIMS], stride[LOOP_MAX_DIMS]; /* bytes */
+    int64_t lanes; /* of an element; an index of elements that are vectors has the lane behind it */
     uint64_t n;
     uint64_t copies,
         copy; /* HELD: one for each thread of a block, and whose is meant; else 1 and 0 */

@@ -36,14 +36,30 @@ typedef enum LExprKind {
     LEXPR_SCALAR, /* input scalar number ref */
     LEXPR_LOAD,   /* buffer[index...]: type of the buffer (F32 for F16) */
     LEXPR_OP,
-    LEXPR_CAST, /* to `type`; when ref is LCAST_ROUNDS_TO_F16, to float16 (a value of type F32) */
-    LEXPR_SAT
+    LEXPR_CAST, /* to `type`; ref: an LCAST */
+    LEXPR_SAT,
+    LEXPR_LANES, /* INDEX: the lanes of a vector that has lanes of `ref` bytes */
+    LEXPR_VECTORS, /* INDEX: as many such vectors as have a lane for each of arg[0] values, a constant */
+    LEXPR_SPLAT, /* arg[0], a scalar, in every lane */
+    LEXPR_RAMP,  /* arg[0], an INDEX, arg[0] + 1, ... from lane to lane, each cast to `type` */
+    LEXPR_AT,    /* the vector arg[1] (a constant) elements behind the place of the row arg[0] */
+    LEXPR_PAIRS /* bytes: the low ones of the lanes of arg[0] and arg[1], which have 16 bits, in turn */
 } LExprKind;
-enum { LCAST_ROUNDS_TO_F16 = 1 };
+enum {                          /* CAST: */
+       LCAST_ROUNDS_TO_F16 = 1, /* to float16 (a value of type F32) */
+       LCAST_LOW_BYTE = 2       /* of 16 bits in lanes: what a cast to 8 bits and back gives */
+};
+enum {                  /* LOAD of a vector, from the index on: */
+       LLOAD_EVENS = 1, /* each other byte as 16 bits, the first */
+       LLOAD_ODDS = 2,  /* the second */
+       LLOAD_ROW = 3    /* a row, for a variable of its kind */
+};
 typedef struct LExpr {
     LExprKind kind;
     ScalarType
         type; /* of the value; for OP also of the arguments, except comparisons and SELECT's condition */
+    uint8_t
+        lanes; /* of a vector: bytes of a lane; 0 = a scalar. The arguments of operations agree */
     Op op;
     uint32_t ref;
     LVarId var;
@@ -71,6 +87,7 @@ typedef struct LBuffer {
         held; /* LOCAL of kernels, outside of thread loops: each thread has its own, which lives on from one thread loop to the next.
                 * Thread loops that use it give each thread of the block, which is one line, one iteration */
     ScalarType type; /* stored elements */
+    uint8_t lanes;   /* LOCAL: elements are vectors with lanes of so many bytes; 0 = scalars */
     uint8_t n_dims;
     LExprId size[LOOP_MAX_DIMS]; /* INDEX, over constants and parameters */
     uint32_t image, channel;
@@ -82,6 +99,9 @@ typedef struct LVar {
     const char *name; /* wanted name; printers make it unique and legal */
     ScalarType type;
     bool is_mutable;
+    uint8_t lanes; /* as of expressions */
+    bool
+        is_row; /* a place in a row of a buffer, near which vectors are read (LEXPR_AT). The buffer is not stored to meanwhile */
 } LVar;
 
 typedef enum LStmtKind {
@@ -100,7 +120,8 @@ typedef enum LStmtKind {
     LSTMT_SHIFT, /* of thread loops: buffer[index] = `a`, a load of a buffer of the same type, both of them held, by the thread `step` farther
                   * on in the warp; where there is none, by this thread itself. All threads of the block execute it */
     LSTMT_SORT,  /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
-    LSTMT_COMMENT /* text */
+    LSTMT_PREFETCH, /* buffer[index] will be read soon; it may be outside */
+    LSTMT_COMMENT   /* text */
 } LStmtKind;
 enum {
     LFOR_PARALLEL = 1, /* iterations touch no common element (the interpreter checks) */
@@ -134,6 +155,7 @@ struct LStmt {
     LExprId index[LOOP_MAX_DIMS];
     LExprId a, b;
     int64_t step;   /* FOR: > 0; SHIFT: not 0 */
+    uint8_t lanes;  /* FOR: the step is so many vectors with lanes of so many bytes; 0 = scalars */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
     uint8_t
         vectors; /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
@@ -188,6 +210,8 @@ typedef struct LoopProgram {
     const char *name;
     const char *comment; /* the plan with its reasons, for the head of the file */
     uint32_t width;      /* bytes of a vector, at most; 0: any */
+    uint32_t
+        vector_bytes; /* for which vector loops are made, at most; 0: none are. Compilers choose what the processor has */
     VEC(const char *) params;
     VEC(LScalar) scalars;
     VEC(LImage) inputs, outputs;
@@ -242,6 +266,13 @@ void tessi_loop_interleave(LoopProgram *p);
 /* Statements that differ in values which do not change while they run get these by LETs before them: then they differ in their surroundings
  * alone, and are printed once (loop_same.h). */
 void tessi_loop_share(LoopProgram *p);
+
+/* Vector loops of CPUs (loop/vector.h). */
+void tessi_loop_slide(LoopProgram *p);
+void tessi_loop_pairs(LoopProgram *p);
+void tessi_loop_lanes(LoopProgram *p);
+void tessi_loop_rows(LoopProgram *p);
+void tessi_loop_late(LoopProgram *p);
 
 /* A pass: loops in, loops out, the same pixels. passes.def lists them in order; the end of the list has no name. */
 typedef struct LoopPass {

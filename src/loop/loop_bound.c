@@ -195,6 +195,16 @@ static Reach reach_of(Bounds *b, LExprId id)
         case LEXPR_OP: out = op_reach(b, e, arg); break;
         case LEXPR_CAST:
         case LEXPR_SAT: out = type_reach(b, tessi_lexpr(b->p, e->arg[0])->type); break;
+        case LEXPR_LANES: out.hi = constant(b, LOOP_MOST_VECTOR / (double)e->ref); break;
+        case LEXPR_VECTORS:
+        case LEXPR_SPLAT: out = arg[0]; break;
+        case LEXPR_RAMP: {
+            const Bound lanes = constant(b, LOOP_MOST_VECTOR);
+            out = noted(b, arg[0].lo, sum(b, &arg[0].hi, &lanes));
+            break;
+        }
+        case LEXPR_AT:
+        case LEXPR_PAIRS:
         case LEXPR_SCALAR:
         case LEXPR_LOAD: break;
         }
@@ -221,7 +231,8 @@ static void define(Bounds *b, LVarId var, const Reach *s)
 
 static void define_loop(Bounds *b, const LStmt *s, const Reach *from, const Reach *to)
 {
-    const Bound step = constant(b, (double)s->step);
+    const double lanes = s->lanes ? (double)LOOP_MOST_VECTOR / s->lanes : 1;
+    const Bound step = constant(b, (double)s->step * lanes);
     const Reach var = { from->lo, cover(b, &from->hi, &to->hi) };
     const Reach behind = { from->lo, sum(b, &to->hi, &step) }; /* where the loop ends */
     note(b, &behind);

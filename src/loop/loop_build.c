@@ -50,11 +50,24 @@ uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other)
 
 LExprId tessi_lexpr_with_args(LoopProgram *p, const LExpr *e, const LExprId *arg)
 {
+    LExpr copy = *e;
     switch (e->kind) {
-    case LEXPR_LOAD: return tessi_lexpr_load(p, e->buffer, arg, e->n_args);
+    case LEXPR_LOAD:
+        return e->lanes ? tessi_lexpr_load_lanes(p, e->lanes, e->ref, e->buffer, arg)
+                        : tessi_lexpr_load(p, e->buffer, arg, e->n_args);
+    case LEXPR_SPLAT: return tessi_lexpr_splat(p, e->lanes, arg[0]);
+    case LEXPR_VECTORS:
+    case LEXPR_RAMP:
+    case LEXPR_AT:
+    case LEXPR_PAIRS:
+        for (int i = 0; i < e->n_args; i++)
+            copy.arg[i] = arg[i];
+        return tessi_lexpr_intern(p, &copy);
     case LEXPR_OP: return tessi_lexpr_op(p, e->op, arg[0], arg[1], arg[2]);
     case LEXPR_SAT: return tessi_lexpr_sat(p, e->type, arg[0]);
     default: /* CAST: leaves have no arguments */
+        if (e->ref == LCAST_LOW_BYTE)
+            return tessi_lexpr_low_byte(p, arg[0]);
         return tessi_lexpr_cast(p, e->ref == LCAST_ROUNDS_TO_F16 ? TYPE_F16 : e->type, arg[0]);
     }
 }
@@ -89,9 +102,9 @@ static bool same_expr(void *user, uint32_t id)
 {
     const Candidate *c = user;
     const LExpr *a = c->e, *b = &c->p->exprs.at[id];
-    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->ref != b->ref
-        || a->var.v != b->var.v || a->buffer.v != b->buffer.v || a->n_args != b->n_args
-        || value_bits(a) != value_bits(b))
+    if (a->kind != b->kind || a->type != b->type || a->lanes != b->lanes || a->op != b->op
+        || a->ref != b->ref || a->var.v != b->var.v || a->buffer.v != b->buffer.v
+        || a->n_args != b->n_args || value_bits(a) != value_bits(b))
         return false;
     for (int i = 0; i < a->n_args; i++)
         if (a->arg[i].v != b->arg[i].v)
@@ -99,9 +112,10 @@ static bool same_expr(void *user, uint32_t id)
     return true;
 }
 
-static LExprId intern(LoopProgram *p, const LExpr *e)
+LExprId tessi_lexpr_intern(LoopProgram *p, const LExpr *e)
 {
-    uint64_t h = tessi_hash_u64(0, (uint64_t)e->kind << 32 | (uint64_t)e->type << 16 | e->op);
+    uint64_t h =
+        tessi_hash_u64(e->lanes, (uint64_t)e->kind << 32 | (uint64_t)e->type << 16 | e->op);
     h = tessi_hash_u64(h, (uint64_t)e->ref << 32 | e->var.v);
     h = tessi_hash_u64(h, (uint64_t)e->buffer.v << 32 | e->n_args);
     h = tessi_hash_u64(h, value_bits(e));
@@ -125,7 +139,7 @@ LExprId tessi_lexpr_const(LoopProgram *p, ScalarType t, Value v)
         t = TYPE_F32; /* a storage type: values of it are floats */
     if (tessi_is_real(t) && isnan(v.f))
         v.f = (double)NAN;
-    return intern(p, &(LExpr){ .kind = LEXPR_CONST, .type = t, .value = v });
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_CONST, .type = t, .value = v });
 }
 
 LExprId tessi_lexpr_index(LoopProgram *p, int64_t i)
@@ -135,29 +149,33 @@ LExprId tessi_lexpr_index(LoopProgram *p, int64_t i)
 
 LExprId tessi_lexpr_var(LoopProgram *p, LVarId v)
 {
-    return intern(p, &(LExpr){ .kind = LEXPR_VAR, .type = p->vars.at[v.v].type, .var = v });
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_VAR,
+                                           .type = p->vars.at[v.v].type,
+                                           .lanes = p->vars.at[v.v].lanes,
+                                           .var = v });
 }
 
 LExprId tessi_lexpr_param(LoopProgram *p, uint32_t param)
 {
-    return intern(p, &(LExpr){ .kind = LEXPR_PARAM, .type = TYPE_INDEX, .ref = param });
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_PARAM, .type = TYPE_INDEX, .ref = param });
 }
 
 LExprId tessi_lexpr_scalar(LoopProgram *p, uint32_t scalar)
 {
     ScalarType t = tessi_value_type(p->scalars.at[scalar].type);
-    return intern(p, &(LExpr){ .kind = LEXPR_SCALAR, .type = t, .ref = scalar });
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_SCALAR, .type = t, .ref = scalar });
 }
 
 LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint8_t n)
 {
     LExpr e = { .kind = LEXPR_LOAD,
                 .type = tessi_value_type(p->buffers.at[b.v].type),
+                .lanes = p->buffers.at[b.v].lanes,
                 .buffer = b,
                 .n_args = n };
     for (int i = 0; i < n; i++)
         e.arg[i] = index[i];
-    return intern(p, &e);
+    return tessi_lexpr_intern(p, &e);
 }
 
 /* ---- Operators ----------------------------------------------------------------------------------------------------- */
@@ -165,9 +183,12 @@ LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint
 LExprId tessi_lexpr_raw_op(LoopProgram *p, Op op, ScalarType type, const LExprId *args)
 {
     LExpr e = { .kind = LEXPR_OP, .type = type, .op = op, .n_args = tessi_op_info(op)->n_args };
-    for (int i = 0; i < e.n_args; i++)
+    for (int i = 0; i < e.n_args; i++) {
         e.arg[i] = args[i];
-    return intern(p, &e);
+        if (tessi_lexpr(p, args[i])->lanes > e.lanes)
+            e.lanes = tessi_lexpr(p, args[i])->lanes;
+    }
+    return tessi_lexpr_intern(p, &e);
 }
 
 static bool is_const(const LoopProgram *p, LExprId id)
@@ -228,6 +249,9 @@ LExprId tessi_lexpr_op(LoopProgram *p, Op op, LExprId a, LExprId b, LExprId c)
     ScalarType operands = tessi_lexpr(p, op == OP_SELECT ? b : a)->type;
     ScalarType type = tessi_op_result(op, operands);
 
+    for (int i = 0; i < n; i++) /* vectors are as they are written */
+        if (tessi_lexpr(p, args[i])->lanes)
+            return tessi_lexpr_raw_op(p, op, type, args);
     if (op == OP_SELECT) {
         bool taken;
         if (b.v == c.v)
@@ -268,17 +292,20 @@ LExprId tessi_lexpr_cast(LoopProgram *p, ScalarType to, LExprId a)
             return tessi_lexpr_op(p, OP_ROUND16, a, none, none);
         if (e->kind == LEXPR_CONST)
             return tessi_lexpr_const(p, TYPE_F32, tessi_eval_cast(to, e->type, e->value));
-        return intern(p, &(LExpr){ .kind = LEXPR_CAST,
-                                   .type = TYPE_F32,
-                                   .ref = LCAST_ROUNDS_TO_F16,
-                                   .n_args = 1,
-                                   .arg = { a } });
+        return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_CAST,
+                                               .type = TYPE_F32,
+                                               .lanes = e->lanes,
+                                               .ref = LCAST_ROUNDS_TO_F16,
+                                               .n_args = 1,
+                                               .arg = { a } });
     }
     if (e->type == to)
         return a;
     if (e->kind == LEXPR_CONST)
         return tessi_lexpr_const(p, to, tessi_eval_cast(to, e->type, e->value));
-    return intern(p, &(LExpr){ .kind = LEXPR_CAST, .type = to, .n_args = 1, .arg = { a } });
+    return tessi_lexpr_intern(
+        p,
+        &(LExpr){ .kind = LEXPR_CAST, .type = to, .lanes = e->lanes, .n_args = 1, .arg = { a } });
 }
 
 LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a)
@@ -288,5 +315,6 @@ LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a)
         return tessi_lexpr_cast(p, to, a);
     if (e->kind == LEXPR_CONST)
         return tessi_lexpr_const(p, to, tessi_eval_sat(to, e->type, e->value));
-    return intern(p, &(LExpr){ .kind = LEXPR_SAT, .type = to, .n_args = 1, .arg = { a } });
+    return tessi_lexpr_intern(
+        p, &(LExpr){ .kind = LEXPR_SAT, .type = to, .lanes = e->lanes, .n_args = 1, .arg = { a } });
 }

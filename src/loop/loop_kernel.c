@@ -208,6 +208,7 @@ static const char *check_kernel_stmt(KernelCheck *c, const LStmt *s)
     case LSTMT_ADD:
     case LSTMT_MOVE:
     case LSTMT_SHIFT:
+    case LSTMT_PREFETCH:
     case LSTMT_SORT: return covers_block(c) ? NULL : fault(c, "several threads execute one store");
     case LSTMT_LOCAL:
         return is_held(c, s->buffer) && c->threads_around

@@ -1,6 +1,7 @@
 /* Lives of intermediate images and the slots they share: one pass over the functions in their order, as a register allocator does
  * for straight-line code. */
 #include "loop/loop_layout.h"
+#include "loop/loop_lanes.h"
 
 /* ---- Lives ----------------------------------------------------------------------------------------------------------- */
 
@@ -169,7 +170,7 @@ static int64_t local_bytes(const LoopProgram *p, LBufferId id)
     const LBuffer *b = &p->buffers.at[id.v];
     int64_t bytes = tessi_type_info(b->type)->bytes;
     for (int d = 0; d < b->n_dims; d++)
-        bytes *= tessi_lexpr(p, b->size[d])->value.i;
+        bytes *= tessi_loop_local_size(p, b->size[d]);
     return bytes;
 }
 
@@ -195,7 +196,9 @@ static int64_t place_locals(const LoopProgram *p, LoopLayout *layout, const LBlo
     for (uint32_t i = 0; i < block->n; i++) {
         const LStmt *s = block->at[i];
         const int64_t bytes = s->kind == LSTMT_LOCAL ? local_bytes(p, s->buffer) : 0;
-        if (bytes && bytes <= SMALL && *stack + bytes <= MOST_ON_STACK) {
+        if (bytes
+            && (p->buffers.at[s->buffer.v].lanes
+                || (bytes <= SMALL && *stack + bytes <= MOST_ON_STACK))) {
             *stack += bytes;
         } else if (bytes) {
             layout->local_at[s->buffer.v] = at;

@@ -85,6 +85,10 @@ static bool mark_stmt(Marker *m, const LStmt *s)
         for (int i = 0; i < s->n_index; i++)
             mark_expr(m, s->index[i]);
         return true;
+    case LSTMT_PREFETCH: /* where it stands its place is known, but it is no reason for a loop */
+        for (int i = 0; i < s->n_index; i++)
+            mark_expr(m, s->index[i]);
+        return false;
     case LSTMT_LOCAL:
     case LSTMT_COMMENT: return false;
     }

@@ -223,6 +223,23 @@ static bool is_subtraction(Printer *pr, const LExpr *e, int64_t *positive)
     return true;
 }
 
+static const char *lanes_name(uint8_t lanes)
+{
+    const char *name = tessi_loop_lanes_name(lanes);
+    return name ? name : "v0"; /* unsound, but still worth a look */
+}
+
+static void print_load(Printer *pr, const LExpr *e)
+{
+    static const char *const how[] = { "load", "evens", "odds", "row" };
+    const bool of_lanes = e->lanes && !pr->p->buffers.at[e->buffer.v].lanes;
+    if (of_lanes)
+        tessi_text_addf(pr->out, "%s_%s(", how[e->ref % 4], lanes_name(e->lanes));
+    tessi_text_addf(pr->out, "%s[", pr->buffer[e->buffer.v]);
+    print_list(pr, e->arg, e->n_args);
+    tessi_text_add(pr->out, of_lanes ? "])" : "]");
+}
+
 static void print_op(Printer *pr, const LExpr *e, int around)
 {
     const OpInfo *op = tessi_op_info(e->op);
@@ -256,16 +273,24 @@ static void print_expr(Printer *pr, LExprId id, int around)
     case LEXPR_VAR: tessi_text_add(pr->out, var_key(pr, e->var)); break;
     case LEXPR_PARAM: tessi_text_add(pr->out, pr->param[e->ref]); break;
     case LEXPR_SCALAR: tessi_text_add(pr->out, pr->scalar[e->ref]); break;
-    case LEXPR_LOAD:
-        tessi_text_addf(pr->out, "%s[", pr->buffer[e->buffer.v]);
-        print_list(pr, e->arg, e->n_args);
-        tessi_text_add(pr->out, "]");
-        break;
+    case LEXPR_LOAD: print_load(pr, e); break;
     case LEXPR_OP: print_op(pr, e, around); break;
     case LEXPR_CAST:
-        print_call(pr, "", e->ref == LCAST_ROUNDS_TO_F16 ? "f16" : tessi_type_info(e->type)->brief,
+        print_call(pr, "",
+                   e->ref == LCAST_ROUNDS_TO_F16 ? "f16"
+                   : e->ref == LCAST_LOW_BYTE    ? "low"
+                                                 : tessi_type_info(e->type)->brief,
                    e);
         break;
+    case LEXPR_LANES: print_call(pr, "lanes_", lanes_name((uint8_t)e->ref), e); break;
+    case LEXPR_VECTORS: print_call(pr, "vectors_", lanes_name((uint8_t)e->ref), e); break;
+    case LEXPR_SPLAT: print_call(pr, "splat_", lanes_name(e->lanes), e); break;
+    case LEXPR_RAMP:
+        tessi_text_addf(pr->out, "ramp_%s_", lanes_name(e->lanes));
+        print_call(pr, "", tessi_type_info(e->type)->brief, e);
+        break;
+    case LEXPR_AT: print_call(pr, "", "at", e); break;
+    case LEXPR_PAIRS: print_call(pr, "", "pairs", e); break;
     case LEXPR_SAT: print_call(pr, "sat_", tessi_type_info(e->type)->brief, e); break;
     }
 }
@@ -304,8 +329,10 @@ static void print_for(Printer *pr, const LStmt *s)
     print_expr(pr, s->a, 0);
     tessi_text_add(pr->out, " .. ");
     print_expr(pr, s->b, 0);
-    if (s->step != 1)
+    if (s->step != 1 || s->lanes)
         tessi_text_addf(pr->out, " step %lld", (long long)s->step);
+    if (s->lanes)
+        tessi_text_addf(pr->out, " %s", lanes_name(s->lanes));
     if (s->least)
         tessi_text_addf(pr->out, " least %u", s->least);
     print_block(pr, &s->body);
@@ -332,10 +359,36 @@ static void print_moved(Printer *pr, const LStmt *s, LBufferId b, bool with_inde
 static void print_definition(Printer *pr, const char *word, const LStmt *s)
 {
     tessi_text_addf(pr->out, "%s %s", word, var_key(pr, s->var));
+    const LVar *x = &pr->p->vars.at[s->var.v];
     if (s->kind != LSTMT_SET)
-        tessi_text_addf(pr->out, ": %s", tessi_type_info(pr->p->vars.at[s->var.v].type)->name);
+        tessi_text_addf(pr->out, ": %s", tessi_type_info(x->type)->name);
+    if (s->kind != LSTMT_SET && x->lanes)
+        tessi_text_addf(pr->out, "%s %s", x->is_row ? " row" : "", lanes_name(x->lanes));
     tessi_text_add(pr->out, " = ");
     print_expr(pr, s->a, 0);
+}
+
+static void print_let(Printer *pr, const LStmt *s)
+{
+    print_definition(pr,
+                     s->flags & LLET_HERE    ? "here"
+                     : s->flags & LLET_KEPT  ? "keep"
+                     : s->flags & LLET_AFTER ? "after"
+                                             : "let",
+                     s);
+    if (s->b.v) {
+        tessi_text_add(pr->out, " after ");
+        print_expr(pr, s->b, 0);
+    }
+}
+
+static void print_move(Printer *pr, const LStmt *s)
+{
+    const bool takes = tessi_loop_is_line(pr->p, s->buffer);
+    tessi_text_add(pr->out, "move ");
+    print_moved(pr, s, s->buffer, !takes);
+    tessi_text_add(pr->out, " = ");
+    print_moved(pr, s, s->other, takes);
 }
 
 static void print_stmt(Printer *pr, const LStmt *s)
@@ -356,18 +409,7 @@ static void print_stmt(Printer *pr, const LStmt *s)
             print_block(pr, &s->orelse);
         }
         break;
-    case LSTMT_LET:
-        print_definition(pr,
-                         s->flags & LLET_HERE    ? "here"
-                         : s->flags & LLET_KEPT  ? "keep"
-                         : s->flags & LLET_AFTER ? "after"
-                                                 : "let",
-                         s);
-        if (s->b.v) {
-            tessi_text_add(pr->out, " after ");
-            print_expr(pr, s->b, 0);
-        }
-        break;
+    case LSTMT_LET: print_let(pr, s); break;
     case LSTMT_VAR: print_definition(pr, "var", s); break;
     case LSTMT_SET: print_definition(pr, "set", s); break;
     case LSTMT_STORE:
@@ -387,14 +429,7 @@ static void print_stmt(Printer *pr, const LStmt *s)
         print_expr(pr, s->a, 0);
         break;
     case LSTMT_LOCAL: tessi_text_addf(pr->out, "local %s", pr->buffer[s->buffer.v]); break;
-    case LSTMT_MOVE: {
-        bool takes = tessi_loop_is_line(pr->p, s->buffer);
-        tessi_text_add(pr->out, "move ");
-        print_moved(pr, s, s->buffer, !takes);
-        tessi_text_add(pr->out, " = ");
-        print_moved(pr, s, s->other, takes);
-        break;
-    }
+    case LSTMT_MOVE: print_move(pr, s); break;
     case LSTMT_SHIFT:
         tessi_text_add(pr->out, "shift ");
         print_place(pr, s);
@@ -405,6 +440,10 @@ static void print_stmt(Printer *pr, const LStmt *s)
     case LSTMT_SORT:
         tessi_text_addf(pr->out, "sort %s, ", pr->buffer[s->buffer.v]);
         print_expr(pr, s->a, 0);
+        break;
+    case LSTMT_PREFETCH:
+        tessi_text_add(pr->out, "prefetch ");
+        print_place(pr, s);
         break;
     case LSTMT_COMMENT: break;
     }
@@ -459,6 +498,8 @@ static void print_buffer(Printer *pr, uint32_t id)
     if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT)
         tessi_text_addf(pr->out, "%u/%u ", b->image, b->channel);
     tessi_text_add(pr->out, tessi_type_info(b->type)->name);
+    if (b->lanes)
+        tessi_text_addf(pr->out, " %s", lanes_name(b->lanes));
     print_sizes(pr, b->size, b->n_dims);
     if (b->kind == LBUF_TABLE) {
         tessi_text_add(pr->out, " = {");
@@ -476,6 +517,8 @@ static void print_declarations(Printer *pr)
     const LoopProgram *p = pr->p;
     if (p->width)
         tessi_text_addf(pr->out, "width %u\n", p->width);
+    if (p->vector_bytes)
+        tessi_text_addf(pr->out, "vectors %u\n", p->vector_bytes);
     for (uint32_t i = 0; i < p->params.n; i++)
         tessi_text_addf(pr->out, "param %s\n", pr->param[i]);
     for (uint32_t i = 0; i < p->scalars.n; i++)

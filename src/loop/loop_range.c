@@ -93,6 +93,12 @@ static Range range_of(Ranges *r, LExprId id)
         case LEXPR_OP: out = op_range(r, e->op, &arg[0], &arg[1], &arg[2]); break;
         case LEXPR_CAST:
         case LEXPR_SAT: out = type_range(r, tessi_lexpr(r->p, e->arg[0])->type); break;
+        case LEXPR_LANES: out = (Range){ 1, LOOP_MOST_VECTOR / e->ref }; break;
+        case LEXPR_VECTORS: out = (Range){ 0, arg[0].hi }; break;
+        case LEXPR_SPLAT: out = arg[0]; break;
+        case LEXPR_RAMP: out = checked(r, arg[0].lo, arg[0].hi + LOOP_MOST_VECTOR); break;
+        case LEXPR_AT:
+        case LEXPR_PAIRS:
         case LEXPR_SCALAR:
         case LEXPR_LOAD: break;
         }
@@ -122,7 +128,11 @@ static void block_ranges(Ranges *r, const LBlock *block)
         for (int k = 0; k < s->n_index; k++)
             range_now(r, s->index[k]);
         if (s->kind == LSTMT_FOR) {
-            checked(r, a.lo, b.hi + s->step); /* the loop ends behind its bound */
+            checked(r, a.lo,
+                    b.hi
+                        + s->step
+                              * (s->lanes ? LOOP_MOST_VECTOR / s->lanes
+                                          : 1)); /* the loop ends behind its bound */
             define(r, s->var, a.lo, most(a.lo, b.hi - 1));
         }
         bool is_index = s->var.v && r->p->vars.at[s->var.v].type == TYPE_INDEX;

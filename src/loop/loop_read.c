@@ -57,6 +57,16 @@ static bool accept_word(LoopReader *r, const char *word)
     return true;
 }
 
+/* The bytes of lanes that a word like `v32` names, 0 when none stands here. */
+static uint8_t accept_lanes(LoopReader *r)
+{
+    const bool word = !r->fault && r->token.kind == LTOK_NAME && !r->token.quoted;
+    const uint8_t lanes = word ? tessi_loop_lanes_by_name(r->token.name) : 0;
+    if (lanes)
+        tessi_loop_advance(r);
+    return lanes;
+}
+
 static bool expect_name(LoopReader *r, LoopToken *t)
 {
     *t = r->token;
@@ -117,18 +127,20 @@ static bool declare(LoopReader *r, const LoopToken *t, LoopNameKind kind, uint32
 }
 
 /* A variable of a statement. The same one may be declared in several blocks, of which none holds another. */
-static bool declare_var(LoopReader *r, const LoopToken *t, ScalarType type, bool is_mutable,
-                        LVarId *v)
+static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
 {
     const LoopName *known = tessi_loop_find_name(r, t->text);
     if (known && known->kind == LNAME_VAR) {
         const LVar *var = &r->p->vars.at[known->id];
-        if (var->type != type || var->is_mutable != is_mutable)
+        if (var->type != like.type || var->is_mutable != like.is_mutable || var->lanes != like.lanes
+            || var->is_row != like.is_row)
             return tessi_loop_fault(r, "'%s' is declared in two ways", t->text);
         *v = (LVarId){ known->id };
         return true;
     }
-    *v = tessi_loop_var(r->p, t->name, type, is_mutable);
+    *v = tessi_loop_var(r->p, t->name, like.type, like.is_mutable);
+    r->p->vars.at[v->v].lanes = like.lanes;
+    r->p->vars.at[v->v].is_row = like.is_row;
     return declare(r, t, LNAME_VAR, v->v);
 }
 
@@ -151,7 +163,7 @@ static bool read_block(LoopReader *r, LBlock *block);
 static bool read_for(LoopReader *r, LStmt *s)
 {
     LoopToken name;
-    if (!expect_name(r, &name) || !declare_var(r, &name, TYPE_INDEX, false, &s->var))
+    if (!expect_name(r, &name) || !declare_var(r, &name, (LVar){ .type = TYPE_INDEX }, &s->var))
         return false;
     if (!accept_word(r, "in"))
         return tessi_loop_fault(r, "expected 'in'");
@@ -163,6 +175,7 @@ static bool read_for(LoopReader *r, LStmt *s)
     if (!s->b.v || (accept_word(r, "step") && !read_natural(r, &step)))
         return false;
     s->step = step;
+    s->lanes = accept_lanes(r);
     if (accept_word(r, "least") && !read_natural(r, &s->least))
         return false;
     return read_block(r, &s->body);
@@ -177,16 +190,19 @@ static bool read_if(LoopReader *r, LStmt *s)
     return !accept_word(r, "else") || read_block(r, &s->orelse);
 }
 
-/* name `:` type `=` expression */
+/* name `:` type [`row`] [lanes] `=` expression */
 static bool read_definition(LoopReader *r, LStmt *s, bool is_mutable)
 {
     LoopToken name;
-    ScalarType type;
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &type)
-        || !tessi_loop_expect(r, "="))
+    LVar like = { .is_mutable = is_mutable };
+    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &like.type))
         return false;
-    s->a = tessi_loop_read_typed(r, type);
-    return s->a.v && declare_var(r, &name, type, is_mutable, &s->var);
+    like.is_row = accept_word(r, "row");
+    like.lanes = accept_lanes(r);
+    if (!tessi_loop_expect(r, "="))
+        return false;
+    s->a = tessi_loop_read_typed(r, like.type);
+    return s->a.v && declare_var(r, &name, like, &s->var);
 }
 
 static bool read_after(LoopReader *r, LStmt *s)
@@ -263,6 +279,15 @@ static bool read_moved(LoopReader *r, LStmt *s, LBufferId *b)
 static bool read_move(LoopReader *r, LStmt *s)
 {
     return read_moved(r, s, &s->buffer) && tessi_loop_expect(r, "=") && read_moved(r, s, &s->other);
+}
+
+static bool read_prefetch(LoopReader *r, LStmt *s)
+{
+    if (!read_buffer_name(r, &s->buffer))
+        return false;
+    const int n = tessi_loop_read_indices(r, s->index);
+    s->n_index = n < 0 ? 0 : (uint8_t)n;
+    return n >= 0;
 }
 
 static bool read_sort(LoopReader *r, LStmt *s)
@@ -361,6 +386,8 @@ static bool read_stmt(LoopReader *r, LBlock *block)
         return read_buffer_name(r, &tessi_lstmt(r->p, block, LSTMT_LOCAL)->buffer);
     if (accept_word(r, "move"))
         return read_move(r, tessi_lstmt(r->p, block, LSTMT_MOVE));
+    if (accept_word(r, "prefetch"))
+        return read_prefetch(r, tessi_lstmt(r->p, block, LSTMT_PREFETCH));
     if (accept_word(r, "shift"))
         return read_shift(r, tessi_lstmt(r->p, block, LSTMT_SHIFT));
     if (accept_word(r, "sort"))
@@ -465,7 +492,10 @@ static bool read_buffer(LoopReader *r)
         if (!read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
             || !read_natural(r, &b.channel))
             return false;
-    if (!read_type(r, &b.type) || !read_sizes(r, b.size, &b.n_dims))
+    if (!read_type(r, &b.type))
+        return false;
+    b.lanes = accept_lanes(r);
+    if (!read_sizes(r, b.size, &b.n_dims))
         return false;
     if (b.kind == LBUF_TABLE && !read_table(r, &b))
         return false;
@@ -560,6 +590,14 @@ static const char *read_head_comment(LoopReader *r)
     return tessi_text_str(&text);
 }
 
+static bool read_vectors(LoopReader *r)
+{
+    uint32_t *bytes = &r->p->vector_bytes;
+    return read_natural(r, bytes)
+           && (*bytes == 16 || *bytes == 32 || *bytes == 64
+               || tessi_loop_fault(r, "vectors have 16, 32 or 64 bytes"));
+}
+
 static bool read_declaration(LoopReader *r)
 {
     const char *comment = read_head_comment(r);
@@ -573,6 +611,8 @@ static bool read_declaration(LoopReader *r)
                                 r->token.text);
     if (accept_word(r, "width"))
         return read_natural(r, &r->p->width);
+    if (accept_word(r, "vectors"))
+        return read_vectors(r);
     if (accept_word(r, "param"))
         return read_param(r);
     if (accept_word(r, "scalar"))

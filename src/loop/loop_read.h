@@ -34,6 +34,11 @@ const LoopName *tessi_loop_find_name(const LoopReader *r, const char *key);
 /* An expression of any type; none on a fault. */
 LExprId tessi_loop_read_expr(LoopReader *r);
 LExprId tessi_loop_read_typed(LoopReader *r, ScalarType t);
+/* A call that makes a vector, or counts its lanes, of what is named before `(`; none on a fault. loop_read_lanes.c */
+bool tessi_loop_is_lanes_call(const char *name);
+LExprId tessi_loop_read_lanes_call(LoopReader *r, const char *name);
+/* `(` up to `most` expressions `)`; their number, -1 on a fault. */
+int tessi_loop_read_list(LoopReader *r, LExprId *args, int most);
 /* `[` indices `]`; the number of indices, or -1 on a fault. */
 int tessi_loop_read_indices(LoopReader *r, LExprId *index);
 /* A constant of a stored type. */

@@ -122,12 +122,13 @@ static LExprId apply(LoopReader *r, Op op, const LExprId *args)
     return tessi_lexpr_op(r->p, op, args[0], args[1], args[2]);
 }
 
-/* `(` up to `most` expressions `)`; their number or -1. */
-static int read_arguments(LoopReader *r, LExprId *args, int most)
+int tessi_loop_read_list(LoopReader *r, LExprId *args, int most)
 {
     int n = 0;
     if (!tessi_loop_expect(r, "("))
         return -1;
+    if (tessi_loop_accept(r, ")"))
+        return 0;
     do {
         if (n == most) {
             tessi_loop_fault(r, "too many arguments");
@@ -145,7 +146,9 @@ static LExprId read_call(LoopReader *r)
     const char *name = r->token.name;
     LExprId args[3] = { { 0 } };
     tessi_loop_advance(r);
-    int n = read_arguments(r, args, 3);
+    if (tessi_loop_is_lanes_call(name))
+        return tessi_loop_read_lanes_call(r, name);
+    int n = tessi_loop_read_list(r, args, 3);
     if (n < 0)
         return none;
     Op op;

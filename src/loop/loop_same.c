@@ -53,6 +53,8 @@ static SameKind kind_of(const Same *s, const LExpr *e)
     SameKind kind = SAME_FIXED;
     if (e->kind == LEXPR_LOAD)
         return SAME_INNER;
+    if (e->lanes)
+        return SAME_INNER; /* no function is handed a vector */
     if (e->kind == LEXPR_VAR) {
         const bool inner = s->var_stamp[e->var.v] == s->stamp || s->p->vars.at[e->var.v].is_mutable;
         return inner ? SAME_INNER : SAME_HANDED;
@@ -77,7 +79,7 @@ static uint64_t hash_expr(Same *s, LExprId id)
         return s->hash[id.v];
     const LExpr *e = tessi_lexpr(s->p, id);
     uint64_t h = tessi_hash_u64(3, (uint64_t)e->kind * N_TYPES + e->type);
-    h = tessi_hash_u64(h, (uint64_t)e->op);
+    h = tessi_hash_u64(h, (uint64_t)e->op << 8 | e->lanes);
     h = tessi_hash_u64(h, e->ref);
     if (e->kind == LEXPR_CONST)
         h = tessi_hash_bytes(h, &e->value, sizeof e->value);
@@ -192,8 +194,10 @@ static bool same_buffer(Same *s, LBufferId x, LBufferId y, bool declared)
         return s->buffer_stamp[x.v] == s->stamp && s->of_buffer_stamp[y.v] == s->stamp
                && s->buffer[x.v] == y.v && s->of_buffer[y.v] == x.v;
     if (a->kind != b->kind || a->type != b->type || a->n_dims != b->n_dims || b->in_constant
-        || a->held != b->held)
+        || a->held != b->held || a->lanes != b->lanes)
         return false;
+    if (s->parts && a->lanes && !declared)
+        return false; /* registers, as long as they are not handed over */
     if (!same_size(a, b, declared || !s->parts || a->kind != LBUF_LOCAL))
         return false;
     s->buffer_stamp[x.v] = s->of_buffer_stamp[y.v] = s->stamp;
@@ -212,7 +216,8 @@ static bool same_definition(Same *s, LVarId x, LVarId y)
         return x.v == y.v;
     s->var_stamp[x.v] = s->own_stamp[y.v] = s->stamp;
     s->var[x.v] = y.v;
-    return a->type == b->type && a->is_mutable == b->is_mutable;
+    return a->type == b->type && a->is_mutable == b->is_mutable && a->lanes == b->lanes
+           && a->is_row == b->is_row;
 }
 
 static bool same_var(Same *s, LVarId x, LVarId y)
@@ -221,7 +226,7 @@ static bool same_var(Same *s, LVarId x, LVarId y)
     if (s->var_stamp[x.v] == s->stamp)
         return s->var[x.v] == y.v;
     if (!s->parts || s->own_stamp[y.v] == s->stamp || a->is_mutable || b->is_mutable
-        || a->type != b->type)
+        || a->type != b->type || a->lanes || b->lanes)
         return false;
     s->var_stamp[x.v] = s->stamp;
     s->var[x.v] = y.v;
@@ -247,7 +252,8 @@ static bool is_handed(const Same *s, LExprId id)
 static bool may_differ(Same *s, LExprId x, LExprId y)
 {
     if (!s->differs || s->hash_stamp[x.v] != s->hashed || s->kind[x.v] != SAME_HANDED
-        || tessi_lexpr(s->p, x)->type != tessi_lexpr(s->p, y)->type || !is_handed(s, y))
+        || tessi_lexpr(s->p, x)->type != tessi_lexpr(s->p, y)->type || tessi_lexpr(s->p, y)->lanes
+        || !is_handed(s, y))
         return false;
     s->differs[x.v] = true;
     VEC_PUSH(s->scratch, &s->differing, x);
@@ -260,7 +266,7 @@ static bool same_node(Same *s, LExprId x, LExprId y)
 {
     const LExpr *a = tessi_lexpr(s->p, x), *b = tessi_lexpr(s->p, y);
     if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->ref != b->ref
-        || a->n_args != b->n_args)
+        || a->lanes != b->lanes || a->n_args != b->n_args)
         return false;
     if ((a->kind == LEXPR_CONST && x.v != y.v)
         || (a->kind == LEXPR_VAR && !same_var(s, a->var, b->var))
@@ -292,7 +298,7 @@ static bool same_stmt(Same *s, const LStmt *a, const LStmt *b)
 {
     if (a->kind != b->kind || a->flags != b->flags || a->atomic != b->atomic
         || a->n_index != b->n_index || a->step != b->step || a->least != b->least
-        || a->vectors != b->vectors || a->axis != b->axis)
+        || a->vectors != b->vectors || a->axis != b->axis || a->lanes != b->lanes)
         return false;
     const bool declared = a->kind == LSTMT_LOCAL;
     if (!same_expr(s, a->a, b->a) || !same_expr(s, a->b, b->b)

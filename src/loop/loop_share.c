@@ -48,7 +48,7 @@ static void walk(Same *same, const LBlock *block, uint32_t depth, bool in_parall
             if (same->n_exprs < LEAST_EXPRS || !visit(user, &c))
                 continue;
         }
-        if (s->kind == LSTMT_FOR && s->flags & LFOR_SIMD)
+        if (s->kind == LSTMT_FOR && (s->flags & LFOR_SIMD || s->lanes))
             continue;
         const bool parallel = s->kind == LSTMT_FOR && s->flags & LFOR_PARALLEL;
         walk(same, &s->body, depth + 1, in_parallel || parallel, visit, user);

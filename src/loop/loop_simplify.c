@@ -114,7 +114,7 @@ static int iterations(LoopProgram *p, const LStmt *s)
     const LExpr *n = tessi_lexpr(p, tessi_lexpr_op(p, OP_SUB, s->b, s->a, (LExprId){ 0 }));
     if (n->kind != LEXPR_CONST)
         return 2;
-    return n->value.i <= 0 ? 0 : n->value.i <= s->step ? 1 : 2;
+    return n->value.i <= 0 ? 0 : n->value.i <= s->step && !s->lanes ? 1 : 2;
 }
 
 static void simplify_block(Simplifier *s, LBlock *block);
@@ -174,6 +174,7 @@ static bool is_needed(const Simplifier *s, const LStmt *stmt)
     case LSTMT_LET: return s->needs.var[stmt->var.v] || stmt->flags & LLET_KEPT;
     case LSTMT_VAR:
     case LSTMT_SET: return s->needs.var[stmt->var.v];
+    case LSTMT_PREFETCH:
     case LSTMT_LOCAL: return s->needs.buffer[stmt->buffer.v];
     case LSTMT_STORE:
     case LSTMT_ADD:

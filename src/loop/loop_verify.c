@@ -11,6 +11,7 @@ typedef struct Verifier {
     int *
         var_level; /* by LVarId: 1 + parallel loops around the declaration in scope, 0 = out of scope */
     bool *local_alive; /* by LBufferId: LOCAL buffers in scope */
+    uint32_t *rows;    /* by LBufferId: rows of it in scope, as long as which it is not stored to */
     int level;         /* parallel and SIMD loops around us */
     bool in_simd;
     int nesting;
@@ -58,9 +59,11 @@ static bool check_load(Verifier *v, const LExpr *e)
         return fault(v, "'%s' has %d dimensions and is read with %d indices", shown(b->name),
                      b->n_dims, e->n_args);
     for (int i = 0; i < e->n_args; i++)
-        if (tessi_lexpr(v->p, e->arg[i])->type != TYPE_INDEX)
+        if (tessi_lexpr(v->p, e->arg[i])->type != TYPE_INDEX || tessi_lexpr(v->p, e->arg[i])->lanes)
             return fault(v, "'%s' is read with an index that is not of type index", shown(b->name));
-    return e->type == tessi_value_type(b->type)
+    const bool halves = e->ref == LLOAD_EVENS || e->ref == LLOAD_ODDS;
+    const ScalarType half = tessi_is_unsigned(b->type) ? TYPE_U16 : TYPE_I16;
+    return e->type == (halves ? half : tessi_value_type(b->type))
            || fault(v, "a load of '%s' has the wrong type", shown(b->name));
 }
 
@@ -93,6 +96,12 @@ static bool check_node(Verifier *v, const LExpr *e)
     case LEXPR_OP: return check_op(v, e);
     case LEXPR_CAST:
     case LEXPR_SAT: return e->n_args == 1 || fault(v, "a conversion needs one argument");
+    case LEXPR_LANES:
+    case LEXPR_VECTORS:
+    case LEXPR_SPLAT:
+    case LEXPR_RAMP:
+    case LEXPR_AT:
+    case LEXPR_PAIRS: return true;
     }
     return fault(v, "an expression is of no kind");
 }
@@ -116,8 +125,15 @@ static bool check_exprs(Verifier *v)
         }
         v->nodes[id] = nodes > UINT32_MAX ? UINT32_MAX : (uint32_t)nodes;
         v->depth[id] = depth + 1;
+        if (e->kind == LEXPR_SPLAT && e->n_args == 1) { /* scalars are spread as they are read */
+            v->nodes[id]--;
+            v->depth[id]--;
+        }
         if (!check_node(v, e))
             return false;
+        const char *wrong = tessi_loop_lanes_fault(p, e);
+        if (wrong)
+            return fault(v, "%s", wrong);
     }
     return true;
 }
@@ -136,13 +152,15 @@ static bool check_scope(Verifier *v, LExprId id)
         && !v->local_alive[e->buffer.v])
         return fault(v, "'%s' is read where it does not exist",
                      shown(v->p->buffers.at[e->buffer.v].name));
+    if (v->f && v->f->is_kernel && (e->lanes || e->kind >= LEXPR_LANES))
+        return fault(v, "a kernel computes in vectors");
     for (int i = 0; i < e->n_args; i++)
         if (!check_scope(v, e->arg[i]))
             return false;
     return true;
 }
 
-static bool check_expr(Verifier *v, LExprId id, ScalarType t)
+static bool check_value_of(Verifier *v, LExprId id, ScalarType t, uint8_t lanes)
 {
     if (!id.v || id.v >= v->p->exprs.n)
         return fault(v, "an expression is missing");
@@ -152,8 +170,17 @@ static bool check_expr(Verifier *v, LExprId id, ScalarType t)
     if (found != t)
         return fault(v, "an expression of type %s stands where one of type %s is needed",
                      tessi_type_info(found)->name, tessi_type_info(t)->name);
+    if (tessi_lexpr(v->p, id)->lanes != lanes)
+        return fault(v, "a value has not as many lanes as it should");
+    if (tessi_loop_is_row(v->p, id))
+        return fault(v, "a row is no value");
     v->stamp++;
     return check_scope(v, id);
+}
+
+static bool check_expr(Verifier *v, LExprId id, ScalarType t)
+{
+    return check_value_of(v, id, t, 0);
 }
 
 /* ---- Declarations ------------------------------------------------------------------------------------------------------------ */
@@ -166,7 +193,7 @@ static bool is_size(Verifier *v, LExprId id)
     v->seen[id.v] = v->stamp;
     const bool condition = e->type == TYPE_BOOL && e->kind != LEXPR_SCALAR;
     if ((e->type != TYPE_INDEX && !condition) || e->kind == LEXPR_VAR || e->kind == LEXPR_LOAD
-        || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT)
+        || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT || e->kind >= LEXPR_LANES)
         return false;
     for (int i = 0; i < e->n_args; i++)
         if (!is_size(v, e->arg[i]))
@@ -230,10 +257,10 @@ static int64_t constant_elements(Verifier *v, const LBuffer *b)
 {
     int64_t n = 1;
     for (int d = 0; d < b->n_dims; d++) {
-        const LExpr *e = tessi_lexpr(v->p, b->size[d]);
-        if (e->kind != LEXPR_CONST || e->value.i < 1 || e->value.i > LOOP_MAX_LOCAL_BYTES)
+        const int64_t size = tessi_loop_local_size(v->p, b->size[d]);
+        if (size < 1 || size > LOOP_MAX_LOCAL_BYTES)
             return 0;
-        n *= e->value.i;
+        n *= size;
         if (n > LOOP_MAX_LOCAL_BYTES)
             return 0;
     }
@@ -255,9 +282,16 @@ static bool check_buffer(Verifier *v, const LBuffer *b)
 {
     if ((unsigned)b->type >= N_TYPES || b->type == TYPE_INDEX || b->n_dims > LOOP_MAX_DIMS)
         return fault(v, "buffer '%s' has no type that can be stored", shown(b->name));
-    for (int d = 0; d < b->n_dims; d++)
-        if (!check_size(v, b->size[d], b->name))
+    if (b->lanes
+        && (b->kind != LBUF_LOCAL || b->held || b->type == TYPE_F16
+            || !tessi_loop_lanes_name(b->lanes) || tessi_type_info(b->type)->bytes > b->lanes))
+        return fault(v, "buffer '%s' cannot hold vectors", shown(b->name));
+    for (int d = 0; d < b->n_dims; d++) {
+        const bool vectors =
+            b->kind == LBUF_LOCAL && tessi_lexpr(v->p, b->size[d])->kind == LEXPR_VECTORS;
+        if (!vectors && !check_size(v, b->size[d], b->name))
             return false;
+    }
     switch (b->kind) {
     case LBUF_INPUT:
     case LBUF_OUTPUT: return check_channel(v, b);
@@ -329,6 +363,8 @@ static bool check_for(Verifier *v, const LStmt *s)
         return false;
     if (s->step < 1)
         return fault(v, "a loop has the step %lld", (long long)s->step);
+    if (s->lanes && (!tessi_loop_lanes_name(s->lanes) || s->flags || s->step > LOOP_MOST_VECTOR))
+        return fault(v, "a loop over vectors has other lanes, or is more than that");
     if (parallel && v->in_simd)
         return fault(v, "a parallel loop stands inside a SIMD loop");
     bool was_simd = v->in_simd;
@@ -346,15 +382,32 @@ static bool check_for(Verifier *v, const LStmt *s)
     return sound;
 }
 
+/* A place in a row, which is known by name. */
+static bool check_row(Verifier *v, const LStmt *s)
+{
+    const LExpr *e = s->a.v && s->a.v < v->p->exprs.n ? tessi_lexpr(v->p, s->a) : NULL;
+    const LVar *x = &v->p->vars.at[s->var.v];
+    if (!e || s->kind != LSTMT_LET || e->kind != LEXPR_LOAD || e->ref != LLOAD_ROW
+        || e->lanes != x->lanes || e->type != x->type)
+        return fault(v, "'%s' is no row", shown(x->name));
+    v->stamp++;
+    return check_scope(v, s->a);
+}
+
 static bool check_let(Verifier *v, const LStmt *s)
 {
     if (!s->var.v || s->var.v >= v->p->vars.n)
         return fault(v, "a statement names no variable");
     if (!s->b.v != !(s->flags & LLET_AFTER))
         return fault(v, "a statement is after nothing");
-    return check_expr(v, s->a, v->p->vars.at[s->var.v].type)
-           && (!s->b.v || check_expr(v, s->b, tessi_lexpr(v->p, s->b)->type))
-           && define(v, s->var, s->kind == LSTMT_VAR);
+    const LVar *x = &v->p->vars.at[s->var.v];
+    if (!(x->is_row ? check_row(v, s) : check_value_of(v, s->a, x->type, x->lanes))
+        || (s->b.v && !check_expr(v, s->b, tessi_lexpr(v->p, s->b)->type))
+        || !define(v, s->var, s->kind == LSTMT_VAR))
+        return false;
+    if (x->is_row)
+        v->rows[tessi_lexpr(v->p, s->a)->buffer.v]++;
+    return true;
 }
 
 static bool check_set(Verifier *v, const LStmt *s)
@@ -367,7 +420,7 @@ static bool check_set(Verifier *v, const LStmt *s)
     if (v->var_level[s->var.v] != 1 + v->level)
         return fault(v, "'%s' belongs to all iterations of a parallel loop and is set in one",
                      shown(x->name));
-    return check_expr(v, s->a, x->type);
+    return check_value_of(v, s->a, x->type, x->lanes);
 }
 
 static bool check_target(Verifier *v, const LStmt *s)
@@ -379,6 +432,8 @@ static bool check_target(Verifier *v, const LStmt *s)
         return fault(v, "'%s' is stored to, but only to be read", shown(b->name));
     if (b->kind == LBUF_LOCAL && !v->local_alive[s->buffer.v])
         return fault(v, "'%s' is stored to where it does not exist", shown(b->name));
+    if (v->rows[s->buffer.v])
+        return fault(v, "'%s' is stored to while a row of it is in use", shown(b->name));
     return true;
 }
 
@@ -404,7 +459,23 @@ static bool check_store(Verifier *v, const LStmt *s)
         return fault(v, "'%s' is added to atomically but need not be aligned", shown(b->name));
     if (s->b.v && (s->kind != LSTMT_STORE || !check_expr(v, s->b, TYPE_BOOL)))
         return v->fault || fault(v, "'%s' is added to past the caches", shown(b->name));
-    return check_expr(v, s->a, tessi_value_type(b->type));
+    const uint8_t lanes = s->a.v && s->a.v < v->p->exprs.n ? tessi_lexpr(v->p, s->a)->lanes : 0;
+    if (b->lanes ? lanes != b->lanes
+                 : lanes && (!tessi_loop_is_dense(v->p, s->buffer) || s->kind != LSTMT_STORE))
+        return fault(v, "a vector is stored to '%s', which has no room for it side by side",
+                     shown(b->name));
+    return check_value_of(v, s->a, tessi_value_type(b->type), lanes);
+}
+
+static bool check_prefetch(Verifier *v, const LStmt *s)
+{
+    if (!s->buffer.v || s->buffer.v >= v->p->buffers.n
+        || s->n_index != v->p->buffers.at[s->buffer.v].n_dims || (v->f && v->f->is_kernel))
+        return fault(v, "a statement fetches from no buffer");
+    for (int i = 0; i < s->n_index; i++)
+        if (!check_expr(v, s->index[i], TYPE_INDEX))
+            return false;
+    return true;
 }
 
 static bool check_local(Verifier *v, const LStmt *s)
@@ -480,6 +551,7 @@ static bool check_stmt(Verifier *v, const LStmt *s)
     case LSTMT_MOVE: return check_move(v, s);
     case LSTMT_SHIFT: return check_shift(v, s);
     case LSTMT_SORT: return check_sort(v, s);
+    case LSTMT_PREFETCH: return check_prefetch(v, s);
     case LSTMT_COMMENT: return true;
     }
     return fault(v, "a statement is of no kind");
@@ -494,8 +566,11 @@ static bool check_block(Verifier *v, const LBlock *block)
             return false;
     for (uint32_t i = 0; i < block->n; i++) { /* leaves the scope */
         const LStmt *s = block->at[i];
-        if (s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
+        if (s->kind == LSTMT_LET || s->kind == LSTMT_VAR) {
             v->var_level[s->var.v] = 0;
+            if (v->p->vars.at[s->var.v].is_row)
+                v->rows[tessi_lexpr(v->p, s->a)->buffer.v]--;
+        }
         if (s->kind == LSTMT_LOCAL)
             v->local_alive[s->buffer.v] = false;
     }
@@ -510,7 +585,8 @@ static const char *verify(const LoopProgram *p, Arena *a)
                    .depth = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
                    .seen = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n),
                    .var_level = ARENA_NEW_ARRAY(a, int, p->vars.n),
-                   .local_alive = ARENA_NEW_ARRAY(a, bool, p->buffers.n) };
+                   .local_alive = ARENA_NEW_ARRAY(a, bool, p->buffers.n),
+                   .rows = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n) };
     if (!check_exprs(&v) || !check_declarations(&v))
         return v.fault;
     VEC_FOREACH (LFunction, f, &p->functions) {

@@ -252,6 +252,13 @@ static void place_tables(Lower *l)
         }
 }
 
+/* The widest vectors of generated C that the machine and the plan have; 0: none. */
+static uint32_t vector_bytes(const Plan *plan, const Machine *m)
+{
+    const uint32_t most = tessi_plan_vector_bytes(plan, m);
+    return most >= 64 ? 64 : most >= 32 ? 32 : most >= 16 ? 16 : 0;
+}
+
 static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Machine *m,
                           GeneralSums *general)
 {
@@ -264,6 +271,8 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     l->general = general;
     l->p = tessi_loop_new(a, g->name);
     l->p->width = plan->width;
+    if (!plan->gpu)
+        l->p->vector_bytes = vector_bytes(plan, m);
     l->walk.arena = l->scratch;
     l->deps = tessi_expr_deps(g, l->scratch);
     l->buffer = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);

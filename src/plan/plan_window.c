@@ -3,7 +3,7 @@
  * column and a weight for each row, so least for its points when it is as high as wide; and the first and the last rows of pixels, which
  * concern few of its rows, are few.
  *
- * Windows along the row that are wider than a vector share pixels in another way (emit/c_vector_slide.c): each vector loaded is one of
+ * Windows along the row that are wider than a vector share pixels in another way (loop/pass_slide.c): each vector loaded is one of
  * as many windows as cover it, whose accumulators are open at the same time. Rows then only hide that operations wait for one another. */
 #include "plan/plan_base.h"
 

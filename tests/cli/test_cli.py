@@ -478,7 +478,7 @@ def test_explain(folder):
         code, out, err = run("explain", folder / "blur.tess", f"--dump={stop}")
         check(f"dump {stop}", code == 0 and all(word in out for word in words), out[:300] + err)
         check(f"dump {stop} is deterministic", out == run("explain", folder / "blur.tess", f"--dump={stop}")[1])
-    last = run("explain", folder / "blur.tess", "--dump=loops:interleave")[1]
+    last = run("explain", folder / "blur.tess", "--dump=loops:late")[1]
     check("the last pass leaves the loops", last and last == run("explain", folder / "blur.tess", "--dump=loops")[1])
     code, out, err = run("explain", folder / "blur.tess", "--time-passes")
     check("passes are timed", code == 0 and all(f"ms  {name}\n" in out for name in ("parse", "plan", "lower", "loops:simplify", "print", "all")), out + err)

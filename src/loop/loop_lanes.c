@@ -1,0 +1,122 @@
+/* Constructors of vectors, their names in the text, and what holds of all of them. */
+#include "loop/loop_private.h"
+
+static const char *const names[] = { [1] = "v8", [2] = "v16", [4] = "v32", [8] = "v64" };
+enum { N_NAMES = sizeof names / sizeof *names };
+
+const char *tessi_loop_lanes_name(uint8_t lanes)
+{
+    return lanes < N_NAMES ? names[lanes] : NULL;
+}
+
+uint8_t tessi_loop_lanes_by_name(const char *name)
+{
+    for (uint8_t lanes = 0; lanes < N_NAMES; lanes++)
+        if (names[lanes] && tessi_streq(names[lanes], name))
+            return lanes;
+    return 0;
+}
+
+/* ---- Constructors --------------------------------------------------------------------------------------------------------- */
+
+LExprId tessi_lexpr_lanes(LoopProgram *p, uint8_t lanes)
+{
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_LANES, .type = TYPE_INDEX, .ref = lanes });
+}
+
+LExprId tessi_lexpr_vectors(LoopProgram *p, uint8_t lanes, int64_t values)
+{
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_VECTORS,
+                                           .type = TYPE_INDEX,
+                                           .ref = lanes,
+                                           .n_args = 1,
+                                           .arg = { tessi_lexpr_index(p, values) } });
+}
+
+LExprId tessi_lexpr_splat(LoopProgram *p, uint8_t lanes, LExprId a)
+{
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_SPLAT,
+                                           .type = tessi_lexpr(p, a)->type,
+                                           .lanes = lanes,
+                                           .n_args = 1,
+                                           .arg = { a } });
+}
+
+LExprId tessi_lexpr_ramp(LoopProgram *p, uint8_t lanes, ScalarType t, LExprId from)
+{
+    return tessi_lexpr_intern(
+        p, &(LExpr){ .kind = LEXPR_RAMP, .type = t, .lanes = lanes, .n_args = 1, .arg = { from } });
+}
+
+LExprId tessi_lexpr_load_lanes(LoopProgram *p, uint8_t lanes, uint32_t how, LBufferId b,
+                               const LExprId *index)
+{
+    const LBuffer *buffer = &p->buffers.at[b.v];
+    ScalarType t = tessi_value_type(buffer->type);
+    if (how == LLOAD_EVENS || how == LLOAD_ODDS)
+        t = tessi_is_unsigned(t) ? TYPE_U16 : TYPE_I16;
+    LExpr e = { .kind = LEXPR_LOAD,
+                .type = t,
+                .lanes = lanes,
+                .ref = how,
+                .buffer = b,
+                .n_args = buffer->n_dims };
+    for (int d = 0; d < e.n_args; d++)
+        e.arg[d] = index[d];
+    return tessi_lexpr_intern(p, &e);
+}
+
+LExprId tessi_lexpr_at(LoopProgram *p, LExprId row, int64_t offset)
+{
+    const LExpr *e = tessi_lexpr(p, row);
+    LExpr at = {
+        .kind = LEXPR_AT, .type = e->type, .lanes = e->lanes, .n_args = 2, .arg = { row }
+    };
+    at.arg[1] = tessi_lexpr_index(p, offset);
+    return tessi_lexpr_intern(p, &at);
+}
+
+LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds)
+{
+    const bool is_unsigned = tessi_is_unsigned(tessi_lexpr(p, evens)->type);
+    return tessi_lexpr_intern(p, &(LExpr){ .kind = LEXPR_PAIRS,
+                                           .type = is_unsigned ? TYPE_U8 : TYPE_I8,
+                                           .lanes = 1,
+                                           .n_args = 2,
+                                           .arg = { evens, odds } });
+}
+
+LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a)
+{
+    const LExpr *e = tessi_lexpr(p, a);
+    LExpr low = { .kind = LEXPR_CAST, .lanes = e->lanes, .ref = LCAST_LOW_BYTE, .n_args = 1 };
+    low.type = e->type;
+    low.arg[0] = a;
+    return tessi_lexpr_intern(p, &low);
+}
+
+/* ---- What holds of them --------------------------------------------------------------------------------------------------- */
+
+bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
+{
+    const LBuffer *b = &p->buffers.at[id.v];
+    if (b->type == TYPE_F16 || b->n_dims == 0 || b->lanes)
+        return false;
+    if (b->kind != LBUF_INPUT && b->kind != LBUF_OUTPUT)
+        return true;
+    const LImage *im = b->kind == LBUF_INPUT ? &p->inputs.at[b->image] : &p->outputs.at[b->image];
+    return im->uniform && im->pixel_bytes == tessi_type_info(b->type)->bytes;
+}
+
+int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes)
+{
+    return (p->vector_bytes ? p->vector_bytes : LOOP_LEAST_VECTOR) / lanes;
+}
+
+int64_t tessi_loop_local_size(const LoopProgram *p, LExprId size)
+{
+    const LExpr *e = tessi_lexpr(p, size);
+    if (e->kind == LEXPR_VECTORS)
+        e = tessi_lexpr(p, e->arg[0]);
+    return e->kind == LEXPR_CONST ? e->value.i : 0;
+}

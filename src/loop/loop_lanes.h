@@ -1,0 +1,26 @@
+/* Vectors in the loop language: their constructors, and what holds of all of them. Values of a loop have as many lanes as one vector holds of
+ * the widest of them, and all the same number; how many that are the C compiler decides, which knows the processor. */
+#ifndef TESSERA_LOOP_LOOP_LANES_H
+#define TESSERA_LOOP_LOOP_LANES_H
+
+#include "loop/loop.h"
+
+enum { LOOP_LEAST_VECTOR = 16, LOOP_MOST_VECTOR = 64 }; /* bytes */
+LExprId tessi_lexpr_lanes(LoopProgram *p, uint8_t lanes);
+LExprId tessi_lexpr_vectors(LoopProgram *p, uint8_t lanes, int64_t values);
+LExprId tessi_lexpr_splat(LoopProgram *p, uint8_t lanes, LExprId a);
+LExprId tessi_lexpr_ramp(LoopProgram *p, uint8_t lanes, ScalarType t, LExprId from);
+/* The elements from the place on that `load` names; how: 0 or an LLOAD. */
+LExprId tessi_lexpr_load_lanes(LoopProgram *p, uint8_t lanes, uint32_t how, LBufferId b,
+                               const LExprId *index);
+LExprId tessi_lexpr_at(LoopProgram *p, LExprId row, int64_t offset);
+LExprId tessi_lexpr_pairs(LoopProgram *p, LExprId evens, LExprId odds);
+LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
+/* Elements of neighbouring points are neighbours in memory, and have a type that vectors have. */
+bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
+/* The lanes of a vector when vectors have the most bytes that they may. */
+int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes);
+/* The constant elements along a dimension of a LOCAL buffer, or scalars that vectors have lanes for; 0: not constant. */
+int64_t tessi_loop_local_size(const LoopProgram *p, LExprId size);
+
+#endif

@@ -1,0 +1,141 @@
+/* The pass `late`: where a step over vectors stores several rows, the stores come last. Processors hold back loads from places that agree in the
+ * low 12 bits with a store still on its way, and rows of images are often a multiple of 4096 bytes apart. */
+#include "loop/vector.h"
+
+typedef struct Late {
+    LoopProgram *p;
+    uint32_t *loaded, *stored; /* by LBufferId: the stamp of the loop that does it */
+    uint32_t *seen, stamp;     /* by LExprId */
+    bool meets;                /* the loop in hand loads what it stores */
+} Late;
+
+/* Arrays of vectors are registers. */
+static void touch(Late *l, uint32_t *table, LBufferId b)
+{
+    table[b.v] = l->stamp;
+    l->meets = l->meets
+               || (l->loaded[b.v] == l->stamp && l->stored[b.v] == l->stamp
+                   && !l->p->buffers.at[b.v].lanes);
+}
+
+static void note_loads(Late *l, LExprId id)
+{
+    if (!id.v || l->seen[id.v] == l->stamp)
+        return;
+    l->seen[id.v] = l->stamp;
+    const LExpr *e = tessi_lexpr(l->p, id);
+    if (e->kind == LEXPR_LOAD)
+        touch(l, l->loaded, e->buffer);
+    for (int i = 0; i < e->n_args; i++)
+        note_loads(l, e->arg[i]);
+}
+
+static void note(Late *l, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        note_loads(l, s->a);
+        note_loads(l, s->b);
+        for (int d = 0; d < s->n_index; d++)
+            note_loads(l, s->index[d]);
+        if (s->kind == LSTMT_STORE)
+            touch(l, l->stored, s->buffer);
+        note(l, &s->body);
+        note(l, &s->orelse);
+    }
+}
+
+/* Nothing that the loop stores is loaded in it. */
+static bool can_wait(Late *l, const LBlock *block)
+{
+    l->stamp++;
+    l->meets = false;
+    note(l, block);
+    return !l->meets;
+}
+
+static bool is_store_of_row(const Late *l, const LStmt *s)
+{
+    return s->kind == LSTMT_STORE && !l->p->buffers.at[s->buffer.v].lanes;
+}
+
+/* Stores of one row stand side by side, those of several copies of it. */
+static bool stores_rows(const Late *l, const LBlock *block)
+{
+    const LStmt *first = NULL;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (!is_store_of_row(l, s))
+            continue;
+        bool same = !first || first->buffer.v == s->buffer.v;
+        for (int d = 0; first && same && d < s->n_index - 1; d++)
+            same = first->index[d].v == s->index[d].v;
+        if (!same)
+            return true;
+        first = s;
+    }
+    return false;
+}
+
+/* Nothing that stands behind the stores changes what they would store, nor where, nor stores itself. */
+static bool is_calm(const Late *l, const LBlock *block, bool inside)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        const bool defines = s->kind == LSTMT_LET || s->kind == LSTMT_VAR
+                             || (s->kind == LSTMT_SET && l->p->vars.at[s->var.v].lanes);
+        const bool good = defines || s->kind == LSTMT_FOR || s->kind == LSTMT_IF
+                          || s->kind == LSTMT_COMMENT || s->kind == LSTMT_PREFETCH
+                          || (s->kind == LSTMT_STORE && !inside);
+        if (!good || !is_calm(l, &s->body, true) || !is_calm(l, &s->orelse, true))
+            return false;
+    }
+    return true;
+}
+
+static void put_off(Late *l, LBlock *block)
+{
+    LBlock out = { 0 }, late = { 0 };
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *s = block->at[i];
+        if (!is_store_of_row(l, s)) {
+            VEC_PUSH(l->p->arena, &out, s);
+            continue;
+        }
+        const LExpr e = *tessi_lexpr(l->p, s->a);
+        LStmt *let = tessi_lstmt(l->p, &out, LSTMT_LET);
+        let->var = tessi_loop_var(l->p, l->p->buffers.at[s->buffer.v].name, e.type, false);
+        l->p->vars.at[let->var.v].lanes = e.lanes;
+        let->a = s->a;
+        s->a = tessi_lexpr_var(l->p, let->var);
+        VEC_PUSH(l->p->arena, &late, s);
+    }
+    for (uint32_t i = 0; i < late.n; i++)
+        VEC_PUSH(l->p->arena, &out, late.at[i]);
+    *block = out;
+}
+
+static void visit(Late *l, LBlock *block, bool in_vectors)
+{
+    if (in_vectors && stores_rows(l, block) && is_calm(l, block, false))
+        put_off(l, block);
+    for (uint32_t i = 0; i < block->n; i++) {
+        LStmt *s = block->at[i];
+        const bool vectors = s->kind == LSTMT_FOR && s->lanes && can_wait(l, &s->body);
+        visit(l, &s->body, in_vectors || vectors);
+        visit(l, &s->orelse, in_vectors);
+    }
+}
+
+void tessi_loop_late(LoopProgram *p)
+{
+    Arena *a = tessi_scratch_open(p->arena);
+    Late l = { .p = p,
+               .loaded = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n),
+               .stored = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n),
+               .seen = ARENA_NEW_ARRAY(a, uint32_t, p->exprs.n) };
+    VEC_FOREACH (LFunction, f, &p->functions)
+        if (!f->is_kernel)
+            visit(&l, &f->body, false);
+    tessi_scratch_close(a);
+}

@@ -1,0 +1,131 @@
+/* How a range becomes steps of whole vectors. A row ends with a vector that overlaps the one before it where points may be computed twice,
+ * else point by point; ranges shorter than a vector run point by point. */
+#include "loop/vector.h"
+
+static bool is_short(const LoopProgram *p, LExprId id, int *room)
+{
+    const LExpr *e = tessi_lexpr(p, id);
+    if (--*room < 0 || e->kind == LEXPR_LOAD || e->kind == LEXPR_CAST || e->kind == LEXPR_SAT
+        || (e->kind == LEXPR_VAR && p->vars.at[e->var.v].is_mutable))
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_short(p, e->arg[i], room))
+            return false;
+    return true;
+}
+
+/* A bound that is used again and again has a name unless it is short. */
+static LExprId bound(Vectors *v, const LStmt *loop, LExprId id, const char *name, LBlock *out)
+{
+    enum { LONGEST = 3 }; /* nodes */
+    int room = LONGEST;
+    if (is_short(v->p, id, &room))
+        return id;
+    const char *var = v->p->vars.at[loop->var.v].name;
+    name = tessi_sprintf(v->p->arena, "%s_%s", var ? var : "", name);
+    return tessi_lexpr_var(v->p, tessi_vector_let(v, out, name, id)->var);
+}
+
+/* The loop over the points from `begin` to `end`, one after the other. */
+static void points(Vectors *v, LStmt *loop, LExprId begin, LExprId end, LBlock *out)
+{
+    loop->flags = 0;
+    loop->vectors = 0;
+    loop->least = 0;
+    loop->a = begin;
+    loop->b = end;
+    VEC_PUSH(v->p->arena, out, loop);
+}
+
+/* The body on vectors, which begin where the loop's variable says. */
+static void vectors(Vectors *v, const LStmt *loop, LBlock *out)
+{
+    const LExprId x = tessi_lexpr_var(v->p, loop->var);
+    v->var_as[0][loop->var.v] = x;
+    for (uint32_t c = 1; c < v->copies; c++) {
+        v->var_as[c][loop->var.v] = x;
+        if (v->form != &tessi_vector_plain)
+            continue;
+        const LStmt *let =
+            tessi_vector_let(v, out, v->p->vars.at[loop->var.v].name,
+                             tessi_vector_index_op(v, OP_ADD, x, tessi_vector_points(v, c)));
+        v->var_as[c][loop->var.v] = tessi_lexpr_var(v->p, let->var);
+    }
+    tessi_vector_body(v, &loop->body, out);
+}
+
+static bool streams(const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if ((s->kind == LSTMT_STORE && s->b.v) || streams(&s->body) || streams(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+LExprId tessi_vector_before(LoopProgram *p, uint8_t lanes, LExprId x)
+{
+    const LExprId none = { 0 };
+    const LExpr *e = tessi_lexpr(p, x);
+    if (e->kind == LEXPR_CONST && e->value.i == 0)
+        return x;
+    const LExprId rest = tessi_lexpr_op(p, OP_FLOORMOD, x, tessi_lexpr_lanes(p, lanes), none);
+    return tessi_lexpr_op(p, OP_SUB, x, rest, none);
+}
+
+void tessi_vector_steps(Vectors *v, const LStmt *loop, uint32_t n, LExprId begin, LExprId end,
+                        LBlock *out)
+{
+    const bool aligned = streams(&loop->body); /* whole vectors of a row go past the caches */
+    const LExprId at = tessi_vector_new_var(v, "at");
+    const LExprId last = tessi_vector_index_op(v, OP_SUB, end, tessi_vector_points(v, n));
+    LStmt *steps =
+        tessi_vector_for(v, out, tessi_lexpr(v->p, at)->var,
+                         aligned ? tessi_vector_before(v->p, v->lane_bytes, begin) : begin, end);
+    steps->step = n;
+    steps->lanes = v->lane_bytes;
+    LStmt *x = tessi_lstmt(v->p, &steps->body, LSTMT_LET);
+    x->var = loop->var;
+    x->a = tessi_vector_index_op(v, OP_MIN, at, last);
+    if (aligned)
+        x->a = tessi_vector_index_op(v, OP_MAX, x->a, begin);
+    vectors(v, loop, &steps->body);
+}
+
+void tessi_vector_overlapping(Vectors *v, LStmt *loop, uint32_t n, VectorFill fill, LBlock *out)
+{
+    const bool wide = loop->least * v->lane_bytes >= n * LOOP_MOST_VECTOR;
+    const LExprId begin = bound(v, loop, loop->a, "begin", out);
+    const LExprId end = bound(v, loop, loop->b, "end", out);
+    if (wide) {
+        fill(v, loop, n, begin, end, out);
+        loop->body.n = 0; /* no points are left */
+        return;
+    }
+    LStmt *branch = tessi_lstmt(v->p, out, LSTMT_IF);
+    branch->a = tessi_vector_index_op(v, OP_LE, tessi_vector_points(v, n),
+                                      tessi_vector_index_op(v, OP_SUB, end, begin));
+    fill(v, loop, n, begin, end, &branch->body);
+    points(v, loop, begin, end, &branch->orelse);
+}
+
+void tessi_vector_with_rest(Vectors *v, LStmt *loop, LBlock *out)
+{
+    const LExprId begin = bound(v, loop, loop->a, "begin", out);
+    const LExprId end = bound(v, loop, loop->b, "end", out);
+    const char *name = v->p->vars.at[loop->var.v].name;
+    const LExprId all = tessi_vector_index_op(
+        v, OP_MAX, tessi_vector_index_op(v, OP_SUB, end, begin), tessi_lexpr_index(v->p, 0));
+    const LExprId left =
+        tessi_vector_index_op(v, OP_FLOORMOD, all, tessi_vector_points(v, v->copies));
+    const LStmt *rest =
+        tessi_vector_let(v, out, tessi_sprintf(v->p->arena, "%s_rest", name ? name : ""),
+                         tessi_vector_index_op(v, OP_SUB, end, left));
+    const LExprId from = tessi_lexpr_var(v->p, rest->var);
+    LStmt *steps = tessi_vector_for(v, out, loop->var, begin, from);
+    steps->step = v->copies;
+    steps->lanes = v->lane_bytes;
+    vectors(v, loop, &steps->body);
+    points(v, loop, from, end, out);
+}
