@@ -2,6 +2,7 @@
 # Builds Tessera and runs it:
 #   ./build.sh                    build; the tool is build/tessera
 #   ./build.sh demo               find the edges of a photograph
+#   ./build.sh quick              build everything and run the tests that take no time, and a tenth of the corpus
 #   ./build.sh test [ctest args]  build everything and run every test
 #   ./build.sh test --all         the same, then all of it with sanitizers, which takes an hour
 #   ./build.sh sanitize           the part of that whose turn it is
@@ -69,6 +70,14 @@ demo)
     build/tessera run examples/edges.tess examples/images/camera.png -o build/edges.png
     say "the edges of examples/images/camera.png are in build/edges.png"
     ;;
+quick)
+    build -DTESSERA_TESTS=ON
+    cd build
+    tests/test_corpus --tenth >corpus.log 2>&1 &
+    ctest --output-on-failure -j "$(nproc)" -LE slow
+    wait $! || { cat corpus.log >&2; exit 1; }
+    tail -3 corpus.log
+    ;;
 test)
     shift
     all=0
@@ -93,7 +102,7 @@ install)
     say "installed under ${2:-/usr/local}"
     ;;
 *)
-    say "usage: ./build.sh [demo | test [--all] [CTEST ARGUMENTS] | sanitize | install [PREFIX]]"
+    say "usage: ./build.sh [demo | quick | test [--all] [CTEST ARGUMENTS] | sanitize | install [PREFIX]]"
     exit 2
     ;;
 esac
