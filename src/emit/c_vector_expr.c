@@ -6,7 +6,7 @@ static const char *brief(ScalarType t)
     return t == TYPE_F16 ? "f32" : tessi_type_info(t)->brief;
 }
 
-/* ---- Types -------------------------------------------------------------------------------------------------------------- */
+/* ---- Types ------------------------------------------------------------------------------------------------------- */
 
 const char *tessi_c_vector_type(CWriter *w, ScalarType t, uint8_t lanes)
 {
@@ -29,7 +29,7 @@ const char *tessi_c_var_type(CWriter *w, LVarId v)
     return x->is_row ? tessi_sprintf(w->arena, "%s_row", type) : type;
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 LExprId tessi_c_through(const CWriter *w, LExprId id)
 {
@@ -240,7 +240,7 @@ int tessi_c_vector_append(CWriter *w, LExprId id)
     return C_PRIMARY;
 }
 
-/* ---- Stores ------------------------------------------------------------------------------------------------------------- */
+/* ---- Stores ------------------------------------------------------------------------------------------------------ */
 
 void tessi_c_vector_store(CWriter *w, const LStmt *s)
 {

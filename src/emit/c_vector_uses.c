@@ -1,5 +1,5 @@
-/* The vector types and operators of a file, each named once by a macro of prelude/c_vector.h; and how lanes of one type become lanes
- * of another. */
+/* The vector types and operators of a file, each named once by a macro of prelude/c_vector.h; and how lanes of one
+ * type become lanes of another. */
 #include <inttypes.h>
 
 #include "emit/c_private.h"
@@ -94,7 +94,7 @@ void tessi_c_use_row(CWriter *w, ScalarType t)
                       brief(t)));
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
 /* `x`, elements of `from` bytes, as ones of `to` bytes: a wrapping conversion between integers. */
 static const char *resized(const CWriter *w, const char *x, uint32_t from, uint32_t to,
@@ -136,7 +136,7 @@ static const char *from_integers(const CWriter *w, ScalarType t, const char *x, 
     return as(w, t, x);
 }
 
-/* ---- Operators ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Operators --------------------------------------------------------------------------------------------------- */
 
 /* Written as in C. */
 static bool is_plain(Op op, ScalarType t)
@@ -230,7 +230,7 @@ void tessi_c_use_operator(CWriter *w, Op op, ScalarType t, bool by)
         use(w, &w->vector_operators, line);
 }
 
-/* ---- Conversions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Conversions ------------------------------------------------------------------------------------------------- */
 
 /* Truth values of any type. */
 static const char *truth_line(CWriter *w, ScalarType from, bool saturates)

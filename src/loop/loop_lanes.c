@@ -17,7 +17,7 @@ uint8_t tessi_loop_lanes_by_name(const char *name)
     return 0;
 }
 
-/* ---- Constructors --------------------------------------------------------------------------------------------------------- */
+/* ---- Constructors ------------------------------------------------------------------------------------------------ */
 
 LExprId tessi_lexpr_lanes(LoopProgram *p, uint8_t lanes)
 {
@@ -95,7 +95,7 @@ LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a)
     return tessi_lexpr_intern(p, &low);
 }
 
-/* ---- What holds of them --------------------------------------------------------------------------------------------------- */
+/* ---- What holds of them ------------------------------------------------------------------------------------------ */
 
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId id)
 {

@@ -1,5 +1,6 @@
-/* Vectors in the loop language: their constructors, and what holds of all of them. Values of a loop have as many lanes as one vector holds of
- * the widest of them, and all the same number; how many that are the C compiler decides, which knows the processor. */
+/* Vectors in the loop language: their constructors, and what holds of all of them. Values of a loop have as many
+ * lanes as one vector holds of the widest of them, and all the same number; how many that are the C compiler
+ * decides, which knows the processor. */
 #ifndef TESSERA_LOOP_LOOP_LANES_H
 #define TESSERA_LOOP_LOOP_LANES_H
 
@@ -20,7 +21,8 @@ LExprId tessi_lexpr_low_byte(LoopProgram *p, LExprId a);
 bool tessi_loop_is_dense(const LoopProgram *p, LBufferId b);
 /* The lanes of a vector when vectors have the most bytes that they may. */
 int64_t tessi_loop_lane_count(const LoopProgram *p, uint8_t lanes);
-/* The constant elements along a dimension of a LOCAL buffer, or scalars that vectors have lanes for; 0: not constant. */
+/* The constant elements along a dimension of a LOCAL buffer, or scalars that vectors have lanes for; 0: not
+ * constant. */
 int64_t tessi_loop_local_size(const LoopProgram *p, LExprId size);
 
 #endif

@@ -1,6 +1,7 @@
-/* The pass `pairs`: bytes computed in 16 bits, two vectors of a step side by side. One takes the even and the other the odd ones of the bytes
- * that a whole vector holds: to take them apart and to put them together are shifts, where widening and narrowing move every byte to
- * another lane. Values of 8 bits are kept in lanes of 16; they are loaded, converted to and from 16 bits, and stored, and nothing else. */
+/* The pass `pairs`: bytes computed in 16 bits, two vectors of a step side by side. One takes the even and the other
+ * the odd ones of the bytes that a whole vector holds: to take them apart and to put them together are shifts, where
+ * widening and narrowing move every byte to another lane. Values of 8 bits are kept in lanes of 16; they are loaded,
+ * converted to and from 16 bits, and stored, and nothing else. */
 #include "loop/vector.h"
 
 static bool is_byte(ScalarType t)
@@ -19,7 +20,7 @@ static ScalarType lane_type(ScalarType t)
     return t == TYPE_U8 ? TYPE_U16 : t == TYPE_I8 ? TYPE_I16 : t;
 }
 
-/* ---- Can it be ------------------------------------------------------------------------------------------------------------- */
+/* ---- Can it be --------------------------------------------------------------------------------------------------- */
 
 static bool converts(ScalarType to, ScalarType from, bool saturates)
 {
@@ -90,7 +91,7 @@ static bool can_pair(Vectors *v, const LStmt *loop)
     return v->copies == 2 && v->lane_bytes == 2 && can_be_block(v, &loop->body, &stores) && stores;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static LExprId value(Vectors *v, LExprId id);
 
@@ -170,7 +171,7 @@ static void store(Vectors *v, const LStmt *s, LBlock *out)
 
 static const VectorForm form = { value, lane_type, store };
 
-/* ---- The pass -------------------------------------------------------------------------------------------------------------- */
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
 
 static bool rewrite(Vectors *v, LStmt *loop, LBlock *out)
 {

@@ -1,12 +1,14 @@
-/* The pass `rows`: rows that a step over vectors reads at several places less than a vector apart, as stencils do. They are named once, and
- * prelude/c_vector.h decides by the processor how to read from them; and the steps then stand at whole vectors of a row. Of bytes in
- * pairs an odd one is the even one of a place further on, so that every other place of the row need not be loaded. */
+/* The pass `rows`: rows that a step over vectors reads at several places less than a vector apart, as stencils do.
+ * They are named once, and prelude/c_vector.h decides by the processor how to read from them; and the steps then
+ * stand at whole vectors of a row. Of bytes in pairs an odd one is the even one of a place further on, so that every
+ * other place of the row need not be loaded. */
 #include "loop/vector.h"
 
 enum { HIDES_A_LOAD = 3 }; /* operations on values from caches */
 enum { ROW_BYTES = 64 };   /* the widest vector, and so how far from its middle a row is read */
 
-/* A row of a buffer that a loop reads at places between min and max from `base`, the last index; `load` tells the others. */
+/* A row of a buffer that a loop reads at places between min and max from `base`, the last index; `load` tells the
+ * others. */
 typedef struct Row {
     LExpr load;
     LExprId base;
@@ -66,7 +68,7 @@ static bool is_window(const Row *row)
     return row->min < row->max && row->min <= 0 && row->max >= 0;
 }
 
-/* ---- Finding ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 static bool is_constant(const Rows *r, LExprId id)
 {
@@ -168,7 +170,7 @@ static bool find_rows(Rows *r, const LStmt *loop)
     return any;
 }
 
-/* ---- Rewriting -------------------------------------------------------------------------------------------------------------- */
+/* ---- Rewriting --------------------------------------------------------------------------------------------------- */
 
 /* The row by name, which it has from here on to the end of the block. */
 static LExprId name_of(Rows *r, Row *row, LBlock *out)
@@ -262,7 +264,8 @@ static void change_block(Rows *r, LBlock *block)
     *block = out;
 }
 
-/* All but the first and the last step stand at whole vectors of a row: what is behind the step's variable is not before the range. */
+/* All but the first and the last step stand at whole vectors of a row: what is behind the step's variable is not
+ * before the range. */
 static void align(Rows *r, LStmt *loop)
 {
     const LExprId none = { 0 }, begin = loop->a;

@@ -1,14 +1,12 @@
-/* The pass `slide`: windows along a row that are wider than a vector. A vector of pixels that begins at x + i is what the point x takes at its
- * step i, and what the point one vector further left takes as many steps later. So the loop goes along the row a vector's width at a
- * time, keeps the sums of all vectors of results whose windows are open there ("parts" of a window, the oldest first), loads each vector
- * once and gives it to all of them:
+/* The pass `slide`: windows along a row that are wider than a vector. A vector of pixels that begins at x + i is
+ * what the point x takes at its step i, and what the point one vector further left takes as many steps later. So the
+ * loop goes along the row a vector's width at a time, keeps the sums of all vectors of results whose windows are
+ * open there ("parts" of a window, the oldest first), loads each vector once and gives it to all of them:
  *
  *   for at:  for k of a vector's width:  v = X[at + k];  sum[0] += w[k + width] * v;  sum[1] += w[k] * v
  *            sum[0] is complete;  sum[0] = sum[1];  sum[1] = start
  *
  * For each point the steps come in the order they always had, so the bits stay. */
-#include <string.h>
-
 #include "loop/vector.h"
 
 enum {
@@ -17,7 +15,7 @@ enum {
     AHEAD = 3 /* vectors; rows of tiles are too short for processors to foresee what is read next */
 };
 
-/* ---- What moves with what ----------------------------------------------------------------------------------------------------- */
+/* ---- What moves with what ---------------------------------------------------------------------------------------- */
 
 /* What a value depends on; bits. */
 enum {
@@ -112,7 +110,7 @@ static bool find_pixel(const Slide *s, LExprId id, LExprId *pixel)
     return true;
 }
 
-/* ---- Which loops slide ---------------------------------------------------------------------------------------------------------- */
+/* ---- Which loops slide ------------------------------------------------------------------------------------------- */
 
 static bool take_step(Slide *s, LStmt *at)
 {
@@ -195,7 +193,7 @@ static bool find_slide(Vectors *v, const LStmt *loop, Slide *s)
     return parts > 1 && parts * s->n_sums <= MOST_SUMS;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Rewriting --------------------------------------------------------------------------------------------------- */
 
 static LExprId op(const Slide *s, Op what, LExprId a, LExprId b)
 {
@@ -457,7 +455,7 @@ static void fill(Vectors *v, const LStmt *loop, uint32_t n, LExprId begin, LExpr
     run(&s, &turns->body);
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------------------------------------- */
+/* ---- The pass ---------------------------------------------------------------------------------------------------- */
 
 static bool rewrite(Vectors *v, LStmt *loop, LBlock *out)
 {

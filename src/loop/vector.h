@@ -1,8 +1,9 @@
-/* Vector loops of CPUs, for the passes that make them: which loops can be executed in vectors, and their statements and values on vectors.
+/* Vector loops of CPUs, for the passes that make them: which loops can be executed in vectors, and their statements
+ * and values on vectors.
  *
- * A loop marked SIMD becomes steps of whole vectors when all control in its body is the same for all lanes, and what the lanes read and
- * write lies side by side. The passes `slide` and `pairs` take the loops for which they know a better form, `lanes` all others; `rows`
- * and `late` change the loops over vectors that these leave. */
+ * A loop marked SIMD becomes steps of whole vectors when all control in its body is the same for all lanes, and what
+ * the lanes read and write lies side by side. The passes `slide` and `pairs` take the loops for which they know a
+ * better form, `lanes` all others; `rows` and `late` change the loops over vectors that these leave. */
 #ifndef TESSERA_LOOP_VECTOR_H
 #define TESSERA_LOOP_VECTOR_H
 
@@ -55,8 +56,8 @@ struct Vectors {
 
 /* ---- vector_check.c ---- */
 LShape tessi_vector_shape(Vectors *v, LExprId id);
-/* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends what takes the loop's place
- * and returns true, or returns false. Programs without vectors are left alone. */
+/* Offers each SIMD loop that can be executed in vectors to `rewrite`, in functions that are no kernels. It appends
+ * what takes the loop's place and returns true, or returns false. Programs without vectors are left alone. */
 typedef bool (*VectorRewrite)(Vectors *v, LStmt *loop, LBlock *out);
 void tessi_vector_visit(LoopProgram *p, VectorRewrite rewrite);
 

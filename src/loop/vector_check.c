@@ -1,10 +1,11 @@
-/* Which loops can be executed in vectors. All control in the body must be the same for all lanes, and what the lanes read and write must
- * lie side by side; then each statement becomes one on vectors. Any other loop is left to the C compiler. */
+/* Which loops can be executed in vectors. All control in the body must be the same for all lanes, and what the lanes
+ * read and write must lie side by side; then each statement becomes one on vectors. Any other loop is left to the C
+ * compiler. */
 #include <string.h>
 
 #include "loop/vector.h"
 
-/* ---- Shapes ------------------------------------------------------------------------------------------------------------- */
+/* ---- Shapes ------------------------------------------------------------------------------------------------------ */
 
 static LShape shape_of_op(Vectors *v, const LExpr *e)
 {
@@ -62,7 +63,7 @@ static bool shape_variables(Vectors *v, const LBlock *block)
     return changed;
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static void touch(Vectors *v, bool *table, LBufferId b)
 {
@@ -192,7 +193,7 @@ static bool check_value(Vectors *v, LExprId id)
     return true;
 }
 
-/* ---- Statements ------------------------------------------------------------------------------------------------------------ */
+/* ---- Statements -------------------------------------------------------------------------------------------------- */
 
 static bool check_uniform(Vectors *v, LExprId id)
 {
@@ -254,7 +255,7 @@ static bool check_block(Vectors *v, const LBlock *block)
     return true;
 }
 
-/* ---- Loops -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ------------------------------------------------------------------------------------------------------- */
 
 static void find_vars(Vectors *v, const LBlock *block)
 {

@@ -1,5 +1,5 @@
-/* How a range becomes steps of whole vectors. A row ends with a vector that overlaps the one before it where points may be computed twice,
- * else point by point; ranges shorter than a vector run point by point. */
+/* How a range becomes steps of whole vectors. A row ends with a vector that overlaps the one before it where points
+ * may be computed twice, else point by point; ranges shorter than a vector run point by point. */
 #include "loop/vector.h"
 
 static bool is_short(const LoopProgram *p, LExprId id, int *room)

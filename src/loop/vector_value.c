@@ -1,8 +1,8 @@
-/* Values and statements of a loop, on vectors. What is the same for all lanes stays a scalar and is spread where a vector is wanted; a
- * coordinate is kept as that of the first lane and counted up where its value is wanted. */
+/* Values and statements of a loop, on vectors. What is the same for all lanes stays a scalar and is spread where a
+ * vector is wanted; a coordinate is kept as that of the first lane and counted up where its value is wanted. */
 #include "loop/vector.h"
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 void tessi_vector_use_copy(Vectors *v, uint32_t copy)
 {
@@ -76,7 +76,7 @@ LExprId tessi_vector_value(Vectors *v, LExprId id)
     return result;
 }
 
-/* ---- Statements --------------------------------------------------------------------------------------------------------- */
+/* ---- Statements -------------------------------------------------------------------------------------------------- */
 
 /* Appends a statement like s but for its blocks and what it computes. */
 static LStmt *like(Vectors *v, const LStmt *s, LBlock *out)

@@ -1,11 +1,11 @@
-/* Vectors in the loop language: what is printed reads back, rules that are broken are named, the interpreter computes lanes and finds what is
- * wrong with them, and the passes that make vectors keep what a program computes. */
+/* Vectors in the loop language: what is printed reads back, rules that are broken are named, the interpreter
+ * computes lanes and finds what is wrong with them, and the passes that make vectors keep what a program computes. */
 #include "interp/loop_interp.h"
 #include "unit/loop_testing.h"
 
 enum { ROWS = 3, COLUMNS = 150 };
 
-/* ---- Text and rules ----------------------------------------------------------------------------------------------------- */
+/* ---- Text and rules ---------------------------------------------------------------------------------------------- */
 
 static void everything_reads_back(void **state)
 {
@@ -102,7 +102,7 @@ static void kernels_have_no_vectors(void **state)
     assert_non_null(strstr(fault, "a kernel computes in vectors"));
 }
 
-/* ---- Execution ---------------------------------------------------------------------------------------------------------- */
+/* ---- Execution --------------------------------------------------------------------------------------------------- */
 
 typedef struct World {
     float in[ROWS * COLUMNS], out[ROWS * COLUMNS];
@@ -184,7 +184,7 @@ static void faults_of_lanes_are_found(void **state)
     }
 }
 
-/* ---- Passes ------------------------------------------------------------------------------------------------------------- */
+/* ---- Passes ------------------------------------------------------------------------------------------------------ */
 
 static const char sums[] = "  parallel for y in 0 .. M {\n"
                            "    simd for x in 5 .. N {\n"
