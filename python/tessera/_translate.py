@@ -111,7 +111,7 @@ def _constants(tree):
     while changed:
         before = len(wanted)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in wanted for t in node.targets):
+            if isinstance(node, ast.Assign) and any(_names(t) & wanted for t in node.targets):
                 wanted |= _names(node.value)
         changed = len(wanted) > before
     return wanted
@@ -155,13 +155,21 @@ class Translation:
 
     def _assign(self, node):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or node.value is None:
-            raise self.source.error(node, "a stencil assigns to one name at a time")
-        name = targets[0].id
-        value = node.value
+        names, values = targets[0], node.value
+        if len(targets) == 1 and isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple) and len(names.elts) == len(values.elts):
+            names, values = names.elts, values.elts
+        else:
+            names, values = [names], [values]
+        if len(targets) != 1 or values[0] is None or not all(isinstance(n, ast.Name) for n in names):
+            raise self.source.error(node, "a stencil assigns values to names")
         if isinstance(node, ast.AugAssign):
-            value = ast.copy_location(ast.BinOp(ast.copy_location(ast.Name(name, ast.Load()), node), node.op, node.value), node)
-        text = self.expression(value)
+            old = ast.copy_location(ast.Name(names[0].id, ast.Load()), node)
+            values = [ast.copy_location(ast.BinOp(old, node.op, node.value), node)]
+        texts = [self.expression(v) for v in values]  # all of them before any name means something else
+        for name, text in zip(names, texts):
+            self._bind(node, name.id, text)
+
+    def _bind(self, node, name, text):
         made, n = safe(name), 1
         while made in self.used:
             n += 1

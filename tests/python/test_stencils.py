@@ -87,7 +87,9 @@ def test_out_and_laziness(image):
 
 @tessera.stencil
 def many(X, Y, flag):
-    a = X[0, 1] if X > 0.5 and not (Y >= 0.2) else Y[1, 0]
+    a, b = Y[1, 0], X[0, 1]
+    a, b = b, a
+    a = a if X > 0.5 and not (Y >= 0.2) else b
     b = min(abs(a), X, 0.75) + max(np.sqrt(Y), np.hypot(X, Y))
     b += GAIN * math.pi
     c = np.where(flag > 0, np.clip(b, 0.1, 10.0), -b)
