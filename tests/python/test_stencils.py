@@ -6,6 +6,7 @@ import pytest
 
 import tessera
 
+# Most are interpreted: the bits are the same, and no compiler has to start.
 WEIGHTS = np.array([[1, 2, 1], [2, -4, 2], [1, 2, 1]]) / 16
 GAIN = 3
 
@@ -16,7 +17,7 @@ def sharpen(X, amount):
     return X + amount * (X - (X[-1, 0] + X[1, 0] + X[0, -1] + X[0, 1]) / 4)
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def weighted(X):
     return tessera.sum(lambda i, j: WEIGHTS[i, j] * X[i, j], (-1, 1), (-1, 1))
 
@@ -85,7 +86,7 @@ def test_out_and_laziness(image):
     assert np.from_dlpack(y).sum() == out.sum()
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def many(X, Y, flag):
     a, b = Y[1, 0], X[0, 1]
     a, b = b, a
@@ -104,12 +105,12 @@ def test_expressions(rng):
     assert np.allclose(many(x, y, 1), want, rtol=1e-5) and np.allclose(many(x, y, -1), b**2 + np.arange(5)[:, None] + 6, rtol=1e-5)
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def whole(X):
     return X % 7 + X // 4 - (X & 3) + (X << 1)
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def halves(X):
     return X / 2
 
@@ -120,12 +121,12 @@ def test_integers():
     assert (np.asarray(halves(x)) == x / 2).all()
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def looked_up(X, table):
     return table.at[X]
 
 
-@tessera.stencil
+@tessera.stencil(target="interp")
 def along(X):
     return tessera.max(lambda k: X[k], (-1, 1)) - tessera.median(lambda k: X[k], (-1, 1), where=lambda k: k <= 0)
 
