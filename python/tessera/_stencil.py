@@ -1,7 +1,9 @@
 """Stencils as Python functions. Calling one computes nothing yet: results that are asked for become one program, with all that they are made of."""
+import ast
 import builtins
 import collections
 import functools
+import inspect
 import threading
 
 import numpy as np
@@ -90,7 +92,7 @@ class Stencil:
     def __init__(self, function, border, options):
         functools.update_wrapper(self, function)
         self._source, self._border, self._options = Source(function), border, options
-        self._signature = __import__("inspect").signature(function)
+        self._signature = inspect.signature(function)
 
     def __call__(self, *args, border=None, **named):
         """Builds the result, which is computed when it is asked for.
@@ -113,9 +115,8 @@ class Stencil:
         bound.apply_defaults()
         return Lazy(self, [bound.arguments[p] for p in self._source.parameters], self._border if border is None else border, self._options)
 
-    def dimensions(self, parameter, value):
+    def dimensions(self, parameter):
         """How many dimensions a parameter's image has for this stencil: as many as its indices; else as many as the image."""
-        import ast
         for node in ast.walk(self._source.tree):
             if isinstance(node, ast.Subscript):
                 of = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
@@ -359,10 +360,10 @@ class _Building:
                 whole = isinstance(value.item() if hasattr(value, "item") else value, (bool, int))
                 kinds[parameter] = "number", "int" if whole else "double" if self.wide or const else "float"
                 continue
-            name, n = self._operand(value, parameter, maker.dimensions(parameter, value))
+            name, n = self._operand(value, parameter, maker.dimensions(parameter))
             rule = lazy._border.get(parameter) if isinstance(lazy._border, dict) else lazy._border
             terms.append(f"{name}:{rule}" if rule else name)
-            kinds[parameter] = "image", maker.dimensions(parameter, value) or n
+            kinds[parameter] = "image", maker.dimensions(parameter) or n
             dims = dims or kinds[parameter][1]
         function = self._function(maker, kinds)
         name = self._name(f"{maker.__name__}_of")

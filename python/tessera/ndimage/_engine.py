@@ -2,6 +2,7 @@
 types: sums are of doubles, in the order in which SciPy adds, and each stage is stored as the type of the output. Programs are strict (`fp='strict'`), so
 that results are SciPy's to the last bit, but for means over sliding windows, which SciPy sums up along the way."""
 import operator
+import warnings
 
 import numpy as np
 
@@ -31,13 +32,9 @@ def plain(array):
         array = array.astype(array.dtype.newbyteorder("="))
     if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
         array = np.ascontiguousarray(array)
-    if array.ndim and some(s % array.itemsize for s in array.strides):
+    if array.ndim and any(s % array.itemsize for s in array.strides):
         array = np.ascontiguousarray(array)
     return array
-
-
-def some(values):
-    return bool(next((True for v in values if v), False))
 
 
 def sequence(value, n):
@@ -90,7 +87,6 @@ class Output:
         elif isinstance(output, (type, np.dtype)):
             dtype = np.dtype(output)
             if complex_output and dtype.kind != "c":
-                import warnings
                 warnings.warn("promoting specified output dtype to complex", stacklevel=3)
                 dtype = np.promote_types(dtype, np.complex64)
         elif isinstance(output, str):
@@ -131,7 +127,7 @@ class Output:
         a = self.array
         if not self.given or a.dtype.name != self.stage_type or not a.dtype.isnative or not a.flags.writeable or not a.flags.c_contiguous or not a.flags.aligned:
             return None
-        return None if some(np.may_share_memory(a, i) for i in inputs) else a
+        return None if any(np.may_share_memory(a, i) for i in inputs) else a
 
 
 # ---- Programs -----------------------------------------------------------------------------------------------------------------------------

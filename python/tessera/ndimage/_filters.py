@@ -1,5 +1,6 @@
 """Linear and rank filters with SciPy's names, signatures and rules."""
 import functools
+import operator
 import warnings
 from collections.abc import Iterable
 
@@ -650,7 +651,6 @@ def _rank_filter(input, rank_of, size, footprint, output, mode, cval, origin, ax
 
 def rank_filter(input, rank, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The values of a rank in windows, as `scipy.ndimage.rank_filter`."""
-    import operator
     rank = operator.index(rank)
     return _rank_filter(input, lambda n: rank, size, footprint, output, mode, cval, origin, axes)
 
