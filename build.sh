@@ -7,8 +7,8 @@
 #   ./build.sh test --all         the same, then all of it with sanitizers, which takes an hour
 #   ./build.sh sanitize           the part of that whose turn it is
 #   ./build.sh install [PREFIX]   install (default /usr/local)
-# What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when this
-# runs as root or with sudo; TESSERA_NO_INSTALL=1 forbids that. Without them the build says what it does without.
+# What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when
+# this runs as root or with sudo; TESSERA_NO_INSTALL=1 forbids that. Without them the build says what it does without.
 set -eu
 cd "$(dirname "$0")"
 
@@ -82,7 +82,8 @@ test)
     shift
     all=0
     [ "${1:-}" = --all ] && all=1 && shift
-    install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format pocl-opencl-icd ocl-icd-libopencl1 \
+    install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format \
+        pocl-opencl-icd ocl-icd-libopencl1 \
         ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     build -DTESSERA_TESTS=ON
     (cd build && ctest --output-on-failure -j "$(nproc)" "$@")

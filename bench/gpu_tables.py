@@ -32,7 +32,11 @@ class GpuBook:
         return 1e5 * self.tflops(row) / self.peak
 
     def jobs(self, size):
-        return [job for (job, s, plan, border, target) in self.rows if (s, plan, border, target) == (size, "chosen", "", "cuda")]
+        return [
+            job
+            for (job, s, plan, border, target) in self.rows
+            if (s, plan, border, target) == (size, "chosen", "", "cuda")
+        ]
 
 
 def number(x):
@@ -73,10 +77,17 @@ def masks(g, size):
         known, given = g.mask("known", k, k, size), g.mask("given", k, k, size)
         ratio = per_tap(g, "known", size, k)
         rivals = [g.mask(rival, k, k, size) for rival in RIVALS]
-        rows.append((str(k), number(known["median_ms"]), share(known), f"{g.tflops(known):.1f}", f"{g.of_peak(known):.0f}",
-                     f"{ratio:.2f}" if ratio else "-", number(given["median_ms"]) if given else "-",
-                     f"{g.of_peak(given):.0f}" if given else "-", *(number(r["median_ms"]) if r else "-" for r in rivals)))
-    return ("K", "ms", "of copy %", "TFLOP/s", "of peak %", "a tap, of neighbours", "given, ms", "of peak %", "cuDNN ms", "CuPy ms", "FFT ms"), rows
+        rows.append(
+            (
+                str(k), number(known["median_ms"]), share(known), f"{g.tflops(known):.1f}", f"{g.of_peak(known):.0f}",
+                f"{ratio:.2f}" if ratio else "-", number(given["median_ms"]) if given else "-",
+                f"{g.of_peak(given):.0f}" if given else "-", *(number(r["median_ms"]) if r else "-" for r in rivals),
+            )
+        )
+    return (
+        "K", "ms", "of copy %", "TFLOP/s", "of peak %", "a tap, of neighbours", "given, ms", "of peak %", "cuDNN ms",
+        "CuPy ms", "FFT ms",
+    ), rows
 
 
 def forms(g, size):
@@ -90,14 +101,19 @@ def forms(g, size):
 
 
 def pairs(g, size, kind):
-    """TFLOP/s of masks of K rows and L columns; * where that is less than 0.85 of the slowest neighbour, and not for the memory."""
+    """TFLOP/s of masks of K rows and L columns; * where that is less than 0.85 of the slowest neighbour, and not for
+    the memory."""
     rows = []
     for i, k in enumerate(PAIR_SIDES):
         cells = []
         for j, l in enumerate(PAIR_SIDES):
             row = g.mask(kind, k, l, size)
             beside = [(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)]
-            near = [g.mask(kind, PAIR_SIDES[y], PAIR_SIDES[x], size) for y, x in beside if 0 <= min(y, x) and max(y, x) < len(PAIR_SIDES)]
+            near = [
+                g.mask(kind, PAIR_SIDES[y], PAIR_SIDES[x], size)
+                for y, x in beside
+                if 0 <= min(y, x) and max(y, x) < len(PAIR_SIDES)
+            ]
             slow = min((g.tflops(r) for r in near if r), default=0)
             cliff = row and g.tflops(row) < 0.85 * slow and row["copy_ms"] < 0.85 * row["median_ms"]
             cells.append(f"{g.tflops(row):.1f}" + (" *" if cliff else "") if row else "-")
@@ -108,11 +124,20 @@ def pairs(g, size, kind):
 def fusion(g, size):
     rows = []
     for job, paper in PAPER_FUSED.items():
-        fused, unfused, naive, overlapped = (g.find(job, size, plan) for plan in ("chosen", "unfused", "naive", "overlapped"))
+        fused, unfused, naive, overlapped = (
+            g.find(job, size, plan) for plan in ("chosen", "unfused", "naive", "overlapped")
+        )
         if fused and unfused and naive:
             gain = 100 * (unfused["median_ms"] / fused["median_ms"] - 1)
-            rows.append((job, *(number(row["median_ms"]) if row else "-" for row in (fused, unfused, naive, overlapped)), f"{gain:+.0f}", f"{paper:+d}"))
-    return ("job", "fused ms", "a kernel a stage ms", "naive ms", "the paper's overlapped tiles ms", "gain %", "paper %"), rows
+            rows.append(
+                (
+                    job, *(number(row["median_ms"]) if row else "-" for row in (fused, unfused, naive, overlapped)),
+                    f"{gain:+.0f}", f"{paper:+d}",
+                )
+            )
+    return (
+        "job", "fused ms", "a kernel a stage ms", "naive ms", "the paper's overlapped tiles ms", "gain %", "paper %",
+    ), rows
 
 
 def gain(g, job, size, rule):
@@ -128,7 +153,12 @@ def partitioned(g, sizes):
         every = [x for xs in gains.values() for x in xs]
         if every:
             mean = math.exp(sum(map(math.log, every)) / len(every))
-            rows.append((job, *(f"{min(xs):.2f} .. {max(xs):.2f}" if xs else "-" for xs in gains.values()), f"{mean:.3f}", f"{paper:.3f}"))
+            rows.append(
+                (
+                    job, *(f"{min(xs):.2f} .. {max(xs):.2f}" if xs else "-" for xs in gains.values()), f"{mean:.3f}",
+                    f"{paper:.3f}",
+                )
+            )
     return ("job", *map(str, sizes), "geometric mean", "paper"), rows
 
 
@@ -143,7 +173,9 @@ def rules(g, size):
 
 def staged(g, job, family):
     """What copies of masks and images do, a thread a point; the plan chosen is beside them."""
-    plans = [plan for plan in dict.fromkeys(plan for (j, _, plan, _, _) in g.rows if j == job) if plan.startswith(family)]
+    plans = [
+        plan for plan in dict.fromkeys(plan for (j, _, plan, _, _) in g.rows if j == job) if plan.startswith(family)
+    ]
     rows = []
     for size in dict.fromkeys(s for (j, s, _, _, _) in g.rows if j == job):
         times = [g.find(job, size, plan) for plan in (*plans, "chosen")]

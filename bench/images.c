@@ -1,6 +1,6 @@
-/* Images for the bench: `images make DTYPE PLANES HEIGHT WIDTH FILE` writes one, `images compare DTYPE PLANES HEIGHT WIDTH MARGIN
- * TOLERANCE A B` says as JSON how far two lie apart: the largest difference and how many pixels differ by more than TOLERANCE, leaving
- * out MARGIN pixels along the edges. */
+/* Images for the bench: `images make DTYPE PLANES HEIGHT WIDTH FILE` writes one, `images compare DTYPE PLANES HEIGHT
+ * WIDTH MARGIN TOLERANCE A B` says as JSON how far two lie apart: the largest difference and how many pixels differ
+ * by more than TOLERANCE, leaving out MARGIN pixels along the edges. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -61,5 +61,7 @@ def weights_of(job, k):
     if job.name.startswith("conv2d"):
         return normalized([1 + 0.5 * math.sin(3 * i + i * j + 5 * j) for i in span for j in span])
     if job.name == "separable":
-        return normalized([1 + 0.5 * math.sin(1 + 2 * i) for i in span]) + normalized([1 + 0.5 * math.cos(3 * i) for i in span])
+        return normalized([1 + 0.5 * math.sin(1 + 2 * i) for i in span]) + normalized(
+            [1 + 0.5 * math.cos(3 * i) for i in span]
+        )
     return None

@@ -1,5 +1,5 @@
-/* The copy: the least that any program takes that reads its input once and writes a result of the same size once. `stores=plain` or
- * `stores=streaming`, which pass the caches by and win when the images do not fit them. */
+/* The copy: the least that any program takes that reads its input once and writes a result of the same size once.
+ * `stores=plain` or `stores=streaming`, which pass the caches by and win when the images do not fit them. */
 #include <stdint.h>
 #include <string.h>
 #ifdef __AVX512F__

@@ -1,9 +1,11 @@
-"""Functions of tessera.ndimage and tessera.skimage beside SciPy, scikit-image and OpenCV: the best time of each, in one run, as a table.
+"""Functions of tessera.ndimage and tessera.skimage beside SciPy, scikit-image and OpenCV: the best time of each, in one
+run, as a table.
 
     python3 bench/python_functions.py [--size=2048] [--runs=7] [--threads=2] [--calls]
 
-It needs the package with numpy, scipy, scikit-image and opencv-python-headless; what is missing leaves its column empty. Run it on a machine that does
-nothing else. --calls measures what a call costs beside the library's own time, and what importing costs."""
+It needs the package with numpy, scipy, scikit-image and opencv-python-headless; what is missing leaves its column
+empty. Run it on a machine that does nothing else. --calls measures what a call costs beside the library's own time, and
+what importing costs."""
 import argparse
 import os
 import subprocess
@@ -48,9 +50,18 @@ def table(size, runs, threads):
     border = cv2.BORDER_REFLECT if cv2 else None
     s = lambda name, *a, **k: (lambda m: getattr(m, name)(*a, **k))
     rows = [
-        ("gaussian_filter 2, float", s("gaussian_filter", real, 2), lambda: cv2.GaussianBlur(real, (17, 17), 2, borderType=border)),
-        ("gaussian_filter 5, float", s("gaussian_filter", real, 5), lambda: cv2.GaussianBlur(real, (41, 41), 5, borderType=border)),
-        ("gaussian_filter 2, uint8", s("gaussian_filter", byte, 2), lambda: cv2.GaussianBlur(byte, (17, 17), 2, borderType=border)),
+        (
+            "gaussian_filter 2, float", s("gaussian_filter", real, 2),
+            lambda: cv2.GaussianBlur(real, (17, 17), 2, borderType=border),
+        ),
+        (
+            "gaussian_filter 5, float", s("gaussian_filter", real, 5),
+            lambda: cv2.GaussianBlur(real, (41, 41), 5, borderType=border),
+        ),
+        (
+            "gaussian_filter 2, uint8", s("gaussian_filter", byte, 2),
+            lambda: cv2.GaussianBlur(byte, (17, 17), 2, borderType=border),
+        ),
         ("gaussian_filter1d 2", s("gaussian_filter1d", real, 2), None),
         ("uniform_filter 7, float", s("uniform_filter", real, 7), lambda: cv2.blur(real, (7, 7), borderType=border)),
         ("uniform_filter 7, uint8", s("uniform_filter", byte, 7), lambda: cv2.blur(byte, (7, 7), borderType=border)),
@@ -60,12 +71,27 @@ def table(size, runs, threads):
         ("rank_filter 2 of 3x3", s("rank_filter", byte, 2, size=3), None),
         ("percentile_filter 25, 5x5", s("percentile_filter", byte, 25, size=5), None),
         ("minimum_filter 7", s("minimum_filter", byte, 7), lambda: cv2.erode(byte, np.ones((7, 7), np.uint8))),
-        ("maximum_filter 15, float", s("maximum_filter", real, 15), lambda: cv2.dilate(real, np.ones((15, 15), np.uint8))),
-        ("maximum_filter, disc", s("maximum_filter", byte, footprint=disc), lambda: cv2.dilate(byte, disc.astype(np.uint8))),
+        (
+            "maximum_filter 15, float", s("maximum_filter", real, 15),
+            lambda: cv2.dilate(real, np.ones((15, 15), np.uint8)),
+        ),
+        (
+            "maximum_filter, disc", s("maximum_filter", byte, footprint=disc),
+            lambda: cv2.dilate(byte, disc.astype(np.uint8)),
+        ),
         ("grey_erosion 3", s("grey_erosion", byte, 3), lambda: cv2.erode(byte, square)),
-        ("grey_opening 5", s("grey_opening", byte, 5), lambda: cv2.morphologyEx(byte, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))),
-        ("white_tophat 5", s("white_tophat", byte, 5), lambda: cv2.morphologyEx(byte, cv2.MORPH_TOPHAT, np.ones((5, 5), np.uint8))),
-        ("morphological_gradient 3", s("morphological_gradient", byte, 3), lambda: cv2.morphologyEx(byte, cv2.MORPH_GRADIENT, square)),
+        (
+            "grey_opening 5", s("grey_opening", byte, 5),
+            lambda: cv2.morphologyEx(byte, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)),
+        ),
+        (
+            "white_tophat 5", s("white_tophat", byte, 5),
+            lambda: cv2.morphologyEx(byte, cv2.MORPH_TOPHAT, np.ones((5, 5), np.uint8)),
+        ),
+        (
+            "morphological_gradient 3", s("morphological_gradient", byte, 3),
+            lambda: cv2.morphologyEx(byte, cv2.MORPH_GRADIENT, square),
+        ),
         ("binary_erosion", s("binary_erosion", flag), None),
         ("binary_dilation, 3 times", s("binary_dilation", flag, iterations=3), None),
         ("convolve 7x7, float", s("convolve", real, mask), lambda: cv2.filter2D(real, -1, mask, borderType=border)),
@@ -76,13 +102,20 @@ def table(size, runs, threads):
         ("gaussian_laplace 2", s("gaussian_laplace", real, 2), None),
         ("gaussian_gradient_magnitude 2", s("gaussian_gradient_magnitude", real, 2), None),
         ("map_coordinates, linear", s("map_coordinates", real, places, order=1), None),
-        ("affine_transform, linear", s("affine_transform", real, turn, order=1), lambda: cv2.warpAffine(real, np.float32([[.9, .1, 0], [-.1, .9, 0]]), real.shape)),
+        (
+            "affine_transform, linear", s("affine_transform", real, turn, order=1),
+            lambda: cv2.warpAffine(real, np.float32([[0.9, 0.1, 0], [-0.1, 0.9, 0]]), real.shape),
+        ),
         ("zoom 0.5, linear", s("zoom", real, 0.5, order=1), lambda: cv2.resize(real, None, fx=0.5, fy=0.5)),
     ]
-    skimage_rows = [("skimage sobel", "sobel", filters, real, ()), ("skimage unsharp_mask", "unsharp_mask", filters, real, (2,)),
-                    ("skimage opening, 3x3", "opening", morphology, byte, (square,))]
+    skimage_rows = [
+        ("skimage sobel", "sobel", filters, real, ()), ("skimage unsharp_mask", "unsharp_mask", filters, real, (2,)),
+        ("skimage opening, 3x3", "opening", morphology, byte, (square,)),
+    ]
     print(f"{size}x{size}, milliseconds, best of {runs}\n")
-    print("| function | Tessera | SciPy | scikit-image | OpenCV | of SciPy |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| function | Tessera | SciPy | scikit-image | OpenCV | of SciPy |\n| --- | ---: | ---: | ---: | ---: | ---: |"
+    )
     for name, call, opencv in rows:
         mine, theirs = best(lambda: call(ours), runs), best(lambda: call(scipy), 2)
         other = f"{best(opencv, runs):.2f}" if cv2 and opencv else ""
@@ -96,7 +129,10 @@ def table(size, runs, threads):
 def calls():
     import numpy as np
     import tessera
-    p = tessera.compile("stencil f(vector#2 float X) { return X@[0, -1] + X@[0, 1]; }\nparameter M, N;\nvector#2 float a[M, N];\nreturn f(a);\n")
+    p = tessera.compile(
+        "stencil f(vector#2 float X) { return X@[0, -1] + X@[0, 1]; }\nparameter M, N;\nvector#2 float a[M, N];\n"
+        "return f(a);\n"
+    )
     for n in (1, 64):
         a = np.ones((n, n), np.float32)
         out = np.empty_like(a)
@@ -108,7 +144,13 @@ def calls():
             spent = (time.perf_counter() - start) / 20000 * 1e6
             print(f"{name}, {n}x{n}: {spent:.1f} us, of which the library's run takes {p.time.run_ms * 1e3:.1f}")
     code = "import time; t = time.perf_counter(); import tessera; print((time.perf_counter() - t) * 1e3)"
-    print("import tessera:", min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(5)), "ms")
+    print(
+        "import tessera:",
+        min(
+            float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(5)
+        ),
+        "ms",
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md from a results file: what stands between `<!-- bench NAME -->` and `<!-- end -->` is made anew.
-The page names its results files: one of a CPU and, for blocks `gpu ...`, one of a GPU, of which there are plots too. --check: only says whether
-page and plots are what it would write.
+"""Writes the tables of docs/performance.md from a results file: what stands between `<!-- bench NAME -->` and `<!-- end
+-->` is made anew. The page names its results files: one of a CPU and, for blocks `gpu ...`, one of a GPU, of which
+there are plots too. --check: only says whether page and plots are what it would write.
 
     bench/report.py [--check] [--results bench/results/FILE.json]"""
 import argparse
@@ -31,9 +31,15 @@ def machine_lines(book, source):
     m = book["machine"]
     d = m["description"]
     commits = sorted({row["commit"] for row in book["rows"]})
-    rivals = ", ".join({"halide": "Halide", "opencv": "OpenCV", "scipy": "SciPy"}[name] + f" {version}" for name, version in book["rivals"].items())
-    return (f"[{source.name}](../{source.relative_to(ROOT)}): {m['model']}, {m['cores']} cores, {d['isa']}; {book['compiler']}; "
-            f"{rivals}; Tessera at {', '.join(commits)}.\n")
+    rivals = ", ".join(
+        {"halide": "Halide", "opencv": "OpenCV", "scipy": "SciPy"}[name] + f" {version}"
+        for name, version in book["rivals"].items()
+    )
+    return (
+        f"[{source.name}](../{source.relative_to(ROOT)}): {m['model']}, {m['cores']} cores, {d['isa']}; "
+        f"{book['compiler']}; "
+        f"{rivals}; Tessera at {', '.join(commits)}.\n"
+    )
 
 
 def label(row):
@@ -48,7 +54,9 @@ def table(book, words):
         size, threads = map(int, rest)
         rows = [row for row in rows if (row["width"], row["threads"]) == (size, threads)]
         return markdown(("job", *results.COLUMNS[kind]), [(label(row), *results.cells(row)) for row in rows])
-    return markdown(("job", "size", *results.COLUMNS[kind]), [(label(row), str(row["width"]), *results.cells(row)) for row in rows])
+    return markdown(
+        ("job", "size", *results.COLUMNS[kind]), [(label(row), str(row["width"]), *results.cells(row)) for row in rows]
+    )
 
 
 def gpu_book(text):
@@ -64,7 +72,11 @@ def gpu_block(text, words):
     found = gpu_book(text)
     if found:
         name, g = found
-        return f"[{name.split('/')[-1]}](../{name}): {gpu_tables.machine(g)}.\n" if words == ["machine"] else markdown(*gpu_tables.table(g, words))
+        return (
+            f"[{name.split('/')[-1]}](../{name}): {gpu_tables.machine(g)}.\n"
+            if words == ["machine"]
+            else markdown(*gpu_tables.table(g, words))
+        )
     sys.exit("report.py: the page names no results file of a GPU")
 
 

@@ -21,7 +21,12 @@ def output_of(*command):
 def commit():
     """The last commit that changed what is measured; + when there are changes since."""
     text = output_of("git", "log", "-1", "--format=%h", "--", "../src", "../prelude", "../lib")
-    return text + ("+" if text and output_of("git", "status", "--porcelain", "--untracked-files=no", "--", "../src", "../prelude", "../lib") else "")
+    return text + (
+        "+"
+        if text
+        and output_of("git", "status", "--porcelain", "--untracked-files=no", "--", "../src", "../prelude", "../lib")
+        else ""
+    )
 
 
 def machine(tool):
@@ -38,7 +43,9 @@ class Book:
         self.path = path
         self.commit = commit()
         compiler = output_of(os.environ.get("TESSERA_CC", "cc"), "--version").splitlines()
-        self.head = {"machine": bench.machine, "compiler": compiler[0] if compiler else "", "rivals": bench.rivals.versions()}
+        self.head = {
+            "machine": bench.machine, "compiler": compiler[0] if compiler else "", "rivals": bench.rivals.versions(),
+        }
         self.rows = []
         if path and append and path.exists():
             self.rows = json.loads(path.read_text())["rows"]
@@ -65,7 +72,8 @@ def rounded(value):
 
 
 def rounds(row, lane):
-    """The times of a lane, round by round; the copy's are the better of its two kinds, the kind chosen for the whole row."""
+    """The times of a lane, round by round; the copy's are the better of its two kinds, the kind chosen for the whole
+    row."""
     if lane == "copy":
         kinds = [row["lanes"][name] for name in ("copy", "copy-streaming") if name in row["lanes"]]
         return min(kinds, key=lambda kind: kind["median_ms"])["rounds_ms"]
@@ -104,7 +112,9 @@ def disturbed(row):
 
 
 COLUMNS = {
-    "rivals": ("tessera ms", "copy ms", "halide ms", "opencv ms", "strips ms", "scipy ms", "of copy %", "/halide", "/opencv"),
+    "rivals": (
+        "tessera ms", "copy ms", "halide ms", "opencv ms", "strips ms", "scipy ms", "of copy %", "/halide", "/opencv",
+    ),
     "fusion": ("chosen ms", "unfused ms", "tiles ms", "copy ms", "chosen %", "tiles %"),
     "borders": ("none ms", *(f"{rule} %" for rule in BORDERS[1:]), "copy ms"),
 }
@@ -114,14 +124,24 @@ def cells(row):
     """The figures of a row, as text, in the order of COLUMNS."""
     if row["table"] == "rivals":
         share = ratio(row, "copy", "tessera")
-        return [*(time_text(median(row, lane)) for lane in ("tessera", "copy", "halide", "opencv", "opencv-strips", "scipy")),
-                number(share and 100 * share, "{:.0f}"), number(ratio(row, "tessera", "halide")), number(ratio(row, "tessera", "opencv-best"))]
+        return [
+            *(
+                time_text(median(row, lane))
+                for lane in ("tessera", "copy", "halide", "opencv", "opencv-strips", "scipy")
+            ),
+            number(share and 100 * share, "{:.0f}"),
+            number(ratio(row, "tessera", "halide")),
+            number(ratio(row, "tessera", "opencv-best")),
+        ]
     if row["table"] == "fusion":
         gains = [ratio(row, "unfused", lane) for lane in ("tessera", "overlapped")]
         return [*(time_text(median(row, lane)) for lane in ("tessera", "unfused", "overlapped", "copy")),
                 *(number(g and 100 * (g - 1), "{:+.0f}") for g in gains)]
     changes = [ratio(row, rule, "none") for rule in BORDERS[1:]]
-    return [time_text(median(row, "none")), *(number(c and 100 * (c - 1), "{:+.1f}") for c in changes), time_text(median(row, "copy"))]
+    return [
+        time_text(median(row, "none")), *(number(c and 100 * (c - 1), "{:+.1f}") for c in changes),
+        time_text(median(row, "copy")),
+    ]
 
 
 def heading(table):
@@ -130,4 +150,8 @@ def heading(table):
 
 def line(row):
     """A row as text; '*' when other processes disturbed a part of it."""
-    return f"{name_of(row):<16}{row['width']:>6}{row['threads']:>4} " + "".join(f"{text:>12}" for text in cells(row)) + (" *" if disturbed(row) else "")
+    return (
+        f"{name_of(row):<16}{row['width']:>6}{row['threads']:>4} "
+        + "".join(f"{text:>12}" for text in cells(row))
+        + (" *" if disturbed(row) else "")
+    )

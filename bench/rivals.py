@@ -53,22 +53,32 @@ class Rivals:
         if "lane" in target.name:
             parts = [self.folder / "lane.o"]
             subprocess.run(["cc", "-O2", "-c", lane, "-o", parts[0]], check=True, capture_output=True, text=True)
-        subprocess.run(["c++", "-O2", "-std=c++17", *sources, *parts, "-o", target, *flags], check=True, capture_output=True, text=True)
+        subprocess.run(
+            ["c++", "-O2", "-std=c++17", *sources, *parts, "-o", target, *flags], check=True, capture_output=True,
+            text=True,
+        )
 
     def prepare_halide(self):
         header = pathlib.Path("/usr/include/halide14/Halide.h")
         if not header.exists():
             return self.missing("halide")
         include = f"-I{header.parent}"
-        self.compile(self.folder / "halide_jobs", [HERE / "halide_jobs.cpp"], include, "-l:libHalide14.so", "-lpthread", "-ldl")
+        self.compile(
+            self.folder / "halide_jobs", [HERE / "halide_jobs.cpp"], include, "-l:libHalide14.so", "-lpthread", "-ldl"
+        )
         self.compile(self.folder / "halide_lane", [HERE / "halide_lane.cpp"], include, "-ldl")
         return True
 
     def prepare_opencv(self):
-        found = shutil.which("pkg-config") and subprocess.run(["pkg-config", "--cflags", "opencv4"], capture_output=True, text=True)
+        found = shutil.which("pkg-config") and subprocess.run(
+            ["pkg-config", "--cflags", "opencv4"], capture_output=True, text=True
+        )
         if not found or found.returncode:
             return self.missing("opencv")
-        self.compile(self.folder / "opencv_lane", [HERE / "opencv_lane.cpp"], *found.stdout.split(), "-lopencv_core", "-lopencv_imgproc")
+        self.compile(
+            self.folder / "opencv_lane", [HERE / "opencv_lane.cpp"], *found.stdout.split(), "-lopencv_core",
+            "-lopencv_imgproc",
+        )
         return True
 
     def prepare_scipy(self):
@@ -81,10 +91,13 @@ class Rivals:
         if "halide" in self.names:
             versions["halide"] = "14"
         if "opencv" in self.names:
-            versions["opencv"] = subprocess.run(["pkg-config", "--modversion", "opencv4"], capture_output=True, text=True).stdout.strip()
+            versions["opencv"] = subprocess.run(
+                ["pkg-config", "--modversion", "opencv4"], capture_output=True, text=True
+            ).stdout.strip()
         if "scipy" in self.names:
-            versions["scipy"] = subprocess.run([self.python, "-c", "import scipy; print(scipy.__version__)"], capture_output=True,
-                                               text=True).stdout.strip()
+            versions["scipy"] = subprocess.run(
+                [self.python, "-c", "import scipy; print(scipy.__version__)"], capture_output=True, text=True
+            ).stdout.strip()
         return versions
 
     def halide_code(self, job, k, size, threads):
@@ -92,12 +105,19 @@ class Rivals:
         schedule = schedule_of(job, k, size)
         if schedule is None:
             return None
-        key = re.sub(r"[^\w=,.-]", "_", "-".join([job, str(k), *schedule])) + (f"-{size}-{threads}" if "strip=share" in schedule else "")
+        key = re.sub(r"[^\w=,.-]", "_", "-".join([job, str(k), *schedule])) + (
+            f"-{size}-{threads}" if "strip=share" in schedule else ""
+        )
         code = self.folder / f"{key}.so"
         if not newer(code, self.folder / "halide_jobs"):
             made = code.with_suffix(".o")
-            subprocess.run([self.folder / "halide_jobs", job, str(k), str(size), str(threads), made, *schedule], check=True, capture_output=True, text=True)
-            subprocess.run(["cc", "-shared", "-o", code, made, "-lpthread", "-ldl"], check=True, capture_output=True, text=True)
+            subprocess.run(
+                [self.folder / "halide_jobs", job, str(k), str(size), str(threads), made, *schedule], check=True,
+                capture_output=True, text=True,
+            )
+            subprocess.run(
+                ["cc", "-shared", "-o", code, made, "-lpthread", "-ldl"], check=True, capture_output=True, text=True
+            )
             made.unlink()
         return code
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures Tessera beside its rivals and beside the plain copy: all contestants ("lanes") of a job are started together, their results
-are compared, and then they run in turn, a batch of about 20 ms each after as long a warm-up, round after round, because the memory's speed swings by the
-minute. A ratio is the median of the ratios of the rounds.
+"""Measures Tessera beside its rivals and beside the plain copy: all contestants ("lanes") of a job are started
+together, their results are compared, and then they run in turn, a batch of about 20 ms each after as long a warm-up,
+round after round, because the memory's speed swings by the minute. A ratio is the median of the ratios of the rounds.
 
     bench/run.py --build build                  everything: some ten minutes
     bench/run.py --build build --fast           a choice of jobs, under a minute
     bench/run.py --build build --only harris --only conv2d:17 --size 4096 --threads 2
     bench/run.py --build build --only canny --append     renews these rows of the results file
 
-Results go to bench/results/YYYY-MM-DD-cpu.json (--results FILE: elsewhere; --results -: nowhere). Rivals that are not installed are left
-out with a message."""
+Results go to bench/results/YYYY-MM-DD-cpu.json (--results FILE: elsewhere; --results -: nowhere). Rivals that are not
+installed are left out with a message."""
 import argparse
 import array
 import datetime
@@ -26,7 +26,10 @@ import rivals
 from jobs import BASELINES, BORDERS, BY_NAME, JOBS, WITH_BASELINES, WITH_BORDERS, weights_of
 
 HERE = pathlib.Path(__file__).resolve().parent
-FAST = (("blur", 0), ("sobel", 0), ("harris", 0), ("canny", 0), ("conv2d", 5), ("conv2d", 17), ("separable", 9), ("blur_u8", 0))
+FAST = (
+    ("blur", 0), ("sobel", 0), ("harris", 0), ("canny", 0), ("conv2d", 5), ("conv2d", 17), ("separable", 9),
+    ("blur_u8", 0),
+)
 PATIENCE = 8
 REST_S = 0.01  # so that threads which wait by spinning are asleep when the next lane runs
 
@@ -35,8 +38,9 @@ class Lane:
     """One contestant: a process that runs the job when told."""
 
     def __init__(self, command, environment=None):
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+        self.process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self.state = self.answer()
         self.batches = []
         self.disturbed = 0
@@ -81,12 +85,17 @@ class Bench:
     def image(self, job, size):
         path = self.work / f"{job.dtype}-{job.planes}-{size}.raw"
         if not path.exists():
-            subprocess.run([self.build / "bench" / "bench_images", "make", job.dtype, str(job.planes), str(size), str(size), path], check=True)
+            subprocess.run(
+                [self.build / "bench" / "bench_images", "make", job.dtype, str(job.planes), str(size), str(size), path],
+                check=True,
+            )
         return path
 
     def common(self, job, k, size, threads, lane):
-        words = [f"dtype={job.dtype}", f"width={size}", f"height={size}", f"planes={job.planes}", f"k={k}", f"threads={threads}",
-                 f"input={self.image(job, size)}", f"output={self.work / lane}.out", f"rival={lane}"]
+        words = [
+            f"dtype={job.dtype}", f"width={size}", f"height={size}", f"planes={job.planes}", f"k={k}",
+            f"threads={threads}", f"input={self.image(job, size)}", f"output={self.work / lane}.out", f"rival={lane}",
+        ]
         weights = weights_of(job, k)
         if weights:
             path = self.work / f"{job.name}-{k}.weights"
@@ -95,7 +104,10 @@ class Bench:
         return words
 
     def tessera(self, job, k, extra=()):
-        words = [self.build / "bench" / "bench_tessera", f"job={job.name}", f"program={HERE / 'programs' / job.program}.tess", *extra]
+        words = [
+            self.build / "bench" / "bench_tessera", f"job={job.name}",
+            f"program={HERE / 'programs' / job.program}.tess", *extra,
+        ]
         if job.name == "conv2d_given":
             words.append(f"mask=w:{k}")
         elif k:
@@ -135,8 +147,10 @@ class Bench:
         files = [self.work / f"{name}.out" for name in (reference, lane)]
         shape = [job.dtype, str(job.planes), str(size), str(size)]
         scale = 255.0 if job.dtype == "uint8" else self.largest(shape, files[0])
-        done = subprocess.run([self.build / "bench" / "bench_images", "compare", *shape, str(margin), repr(tolerance * scale), *files],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [self.build / "bench" / "bench_images", "compare", *shape, str(margin), repr(tolerance * scale), *files],
+            capture_output=True, text=True, check=True,
+        )
         found = json.loads(done.stdout.replace("nan", "NaN"))
         found["margin"] = margin
         if found["beyond"] > deviating * found["compared"]:
@@ -144,7 +158,10 @@ class Bench:
         return found
 
     def largest(self, shape, path):
-        done = subprocess.run([self.build / "bench" / "bench_images", "compare", *shape, "0", "0", path, path], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [self.build / "bench" / "bench_images", "compare", *shape, "0", "0", path, path], capture_output=True,
+            text=True, check=True,
+        )
         return json.loads(done.stdout)["largest"]
 
     def prepare(self, table, job, k, size, threads):
@@ -158,8 +175,10 @@ class Bench:
 
     def measure(self, table, job, k, size, threads):
         """One row of a table."""
-        row = {"table": table, "job": job.name, "k": k, "dtype": job.dtype, "width": size, "height": size, "planes": job.planes, "threads": threads,
-               "lanes": {}, "agreement": {}}
+        row = {
+            "table": table, "job": job.name, "k": k, "dtype": job.dtype, "width": size, "height": size,
+            "planes": job.planes, "threads": threads, "lanes": {}, "agreement": {},
+        }
         lanes, times, states = {}, {}, {}
         commands = self.commands(table, job, k, size, threads)
         try:
@@ -173,7 +192,11 @@ class Bench:
                     lane.close()
                     continue
                 lanes[name] = lane
-                found = self.agreement(table, job, size, "clamp" if table == "borders" else "tessera", name) if "clamp" in lanes or table != "borders" else None
+                found = (
+                    self.agreement(table, job, size, "clamp" if table == "borders" else "tessera", name)
+                    if "clamp" in lanes or table != "borders"
+                    else None
+                )
                 if found:
                     row["agreement"][name] = found
             states = {name: lane.state for name, lane in lanes.items()}
@@ -200,7 +223,10 @@ class Bench:
 
     def rounds(self, lanes):
         names = list(lanes)
-        runs = {name: max(1, min(400, int(self.options.batch_ms / max(lane.state["run_ms"], 1e-3)))) for name, lane in lanes.items()}
+        runs = {
+            name: max(1, min(400, int(self.options.batch_ms / max(lane.state["run_ms"], 1e-3))))
+            for name, lane in lanes.items()
+        }
         begun, n = time.monotonic(), 0
         while n < self.options.rounds and (n < 3 or time.monotonic() - begun < self.options.row_s):
             for i in range(len(names)):
@@ -218,7 +244,9 @@ def wanted_rows(options):
         sizes, threads, tables = options.size or (2048,), options.threads or (2,), options.table or ("rivals",)
     for table in tables:
         for job in JOBS:
-            if job.name not in (WITH_BORDERS if table == "borders" else WITH_BASELINES if table == "fusion" else BY_NAME):
+            if job.name not in (
+                WITH_BORDERS if table == "borders" else WITH_BASELINES if table == "fusion" else BY_NAME
+            ):
                 continue
             for k in job.sizes_of_mask:
                 if options.only and not any(name in (job.name, f"{job.name}:{k}") for name in options.only):
@@ -243,7 +271,9 @@ def main():
     parser.add_argument("--fp", choices=("fast",), help="Tessera with --fp=fast")
     parser.add_argument("--fast", action="store_true", help="a few jobs, fewer rounds")
     parser.add_argument("--rounds", type=int, help="rounds of a row (11; 5 with --fast)")
-    parser.add_argument("--processes", type=int, default=1, help="how often each lane is started anew and measured again (1)")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="how often each lane is started anew and measured again (1)"
+    )
     parser.add_argument("--batch-ms", type=float, default=20.0, help="length of one lane's turn")
     parser.add_argument("--row-s", type=float, default=2.5, help="no further round of a row after so many seconds")
     parser.add_argument("--prepare", action="store_true", help="compile everything, measure nothing")

@@ -1,5 +1,5 @@
-/* tessera bench on a device: images stay there, several sets of them when they would fit the last cache; times from event to event over
- * many runs, beside the plain copy of the same bytes. */
+/* tessera bench on a device: images stay there, several sets of them when they would fit the last cache; times from
+ * event to event over many runs, beside the plain copy of the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 

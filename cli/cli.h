@@ -56,8 +56,8 @@ __attribute__((format(printf, 1, 2)))
 void cli_warn(const char *fmt, ...);
 void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
-/* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done about it ("" or
- * "; --gray makes it grey") behind. */
+/* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done
+ * about it ("" or "; --gray makes it grey") behind. */
 int cli_fail_about(const char *path, const char *sentence, const char *remedy);
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
 /* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */
@@ -65,7 +65,8 @@ typedef struct Progress Progress;
 Progress *cli_progress_begin(const CommandLine *line, const char *what);
 void cli_progress_end(Progress *p);
 
-/* ending.c: signals that end the tool. Between cli_hold(NULL, 1) and cli_hold(NULL, -1) they wait (tess_options.hold). */
+/* ending.c: signals that end the tool. Between cli_hold(NULL, 1) and cli_hold(NULL, -1) they wait
+ * (tess_options.hold). */
 void cli_catch_signals(void);
 int cli_hold(void *user, int change);
 bool cli_is_ending(void);

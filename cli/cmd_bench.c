@@ -114,8 +114,8 @@ static DLTensor *copy_of(const DLTensor *t)
     return copy;
 }
 
-/* Copies of inputs and results until together they are twice the last cache, so that every run starts cold as it does on
- * images that come from elsewhere. */
+/* Copies of inputs and results until together they are twice the last cache, so that every run starts cold as it
+ * does on images that come from elsewhere. */
 static bool make_rotation(Rotation *r, const Session *s)
 {
     for (size_t i = 0; i < s->n_images; i++) {

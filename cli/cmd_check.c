@@ -1,5 +1,5 @@
-/* tessera check: diagnostics only. Also of files that others `use`: those hold definitions only, return nothing, and are checked as part of
- * a program that uses them. */
+/* tessera check: diagnostics only. Also of files that others `use`: those hold definitions only, return nothing, and
+ * are checked as part of a program that uses them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* tessera tune: measures plans and keeps the best. tessera explain --regret: how far the chosen plan is from the best of a sweep. */
+/* tessera tune: measures plans and keeps the best. tessera explain --regret: how far the chosen plan is from the
+ * best of a sweep. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ int cmd_tune(const CommandLine *line)
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }
 
-/* ---- Regret -------------------------------------------------------------------------------------------------------------- */
+/* ---- Regret ---------------------------------------------------------------------------------- */
 
 /* The next line of a plan that is no reason; NULL at the end. */
 static const char *next_line(const char **at, size_t *n)
@@ -85,7 +86,8 @@ static const char *next_line(const char **at, size_t *n)
     return NULL;
 }
 
-/* Lines of `a` up to the end of the block ("group ..." or "stage ...") that it begins with, as one text for comparing. */
+/* Lines of `a` up to the end of the block ("group ..." or "stage ...") that it begins with, as one text for
+ * comparing. */
 typedef struct Block {
     char *text;
 } Block;

@@ -23,7 +23,8 @@ static void end(int sig)
     _exit(128 + sig);
 }
 
-/* Asked again a while later, nothing is waited for. Two at once are one: `timeout` sends to its child and to its group. */
+/* Asked again a while later, nothing is waited for. Two at once are one: `timeout` sends to its child and to its
+ * group. */
 static void on_signal(int sig)
 {
     enum { PATIENCE = 2 };

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
-/* A standard stream that was closed must not become the first file opened here: it stands open, but for the wrong direction, so
- * that using it fails. */
+/* A standard stream that was closed must not become the first file opened here: it stands open, but for the wrong
+ * direction, so that using it fails. */
 static void hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

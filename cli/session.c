@@ -355,7 +355,7 @@ static bool bind_words(const CommandLine *line, Session *s)
     return true;
 }
 
-/* ---- Outputs ------------------------------------------------------------------------------------------------------------- */
+/* ---- Outputs --------------------------------------------------------------------------------- */
 
 bool cli_can_write(const CommandLine *line)
 {
@@ -381,7 +381,7 @@ bool cli_can_write(const CommandLine *line)
     return true;
 }
 
-/* ---- The program --------------------------------------------------------------------------------------------------------- */
+/* ---- The program ----------------------------------------------------------------------------- */
 
 /* `use "mine";` finds mine.tess beside the program. */
 char *cli_folder_of(const char *path)

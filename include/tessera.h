@@ -1,9 +1,10 @@
 /* Tessera: image pipelines of stencils and convolutions, compiled. The whole public interface.
  *
- * The library prints nothing, never exits and keeps no global state. Functions that can fail return a tess_status; a sentence
- * about the failure is in the tess_diags or in tess_error_text(). Pointers returned as `const T *` are borrowed from the object
- * they were asked of; objects received through an out parameter (T **) are owned by the caller and freed with tess_*_free
- * (which accept NULL). A program may be run from several threads at once, each with its own tess_args. */
+ * The library prints nothing, never exits and keeps no global state. Functions that can fail return a tess_status; a
+ * sentence about the failure is in the tess_diags or in tess_error_text(). Pointers returned as `const T *` are
+ * borrowed from the object they were asked of; objects received through an out parameter (T **) are owned by the
+ * caller and freed with tess_*_free (which accept NULL). A program may be run from several threads at once, each
+ * with its own tess_args. */
 #ifndef TESSERA_H
 #define TESSERA_H
 
@@ -57,14 +58,14 @@ typedef struct tess_program tess_program;
 typedef struct tess_diags tess_diags;
 typedef struct tess_args tess_args;
 
-/* ---- Options ------------------------------------------------------------------------------------------------------ */
+/* ---- Options --------------------------------------------------------------------------------- */
 typedef struct tess_constant { /* a parameter or const input set when compiling */
     const char *name;
     double value;
 } tess_constant;
 
-/* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the same pixels, can stand in
- * meanwhile (where all windows of a program are sums over such masks). */
+/* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the
+ * same pixels, can stand in meanwhile (where all windows of a program are sums over such masks). */
 typedef enum tess_general {
     TESS_GENERAL_NEVER,     /* runs wait for the compiler */
     TESS_GENERAL_MEANWHILE, /* a thread waits for it */
@@ -82,33 +83,37 @@ typedef struct tess_options {
     const char *plan;    /* text of a plan, or "preset NAME" (tess_preset); NULL = choose */
     const char *machine; /* text of a machine description; NULL = detect this machine */
     const char *library; /* folder of the `use` files; NULL = the installed one */
-    const char *
-        cache; /* folder of the compile cache; NULL = TESSERA_CACHE, XDG_CACHE_HOME/tessera or ~/.cache/tessera; "" = none */
+    /* folder of the compile cache; NULL = TESSERA_CACHE, XDG_CACHE_HOME/tessera or ~/.cache/tessera; "" = none */
+    const char *cache;
     const char *cc; /* C compiler; NULL = TESSERA_CC, else cc, gcc or clang */
     const tess_constant *constants;
     size_t n_constants;
     uint64_t device_bytes; /* most memory of the device to use at a time; 0 = all that is free */
     tess_general general;
-    /* Told, once a program or convolver, what the surroundings lack and how it does without: a sentence, for instance that `auto` interprets since there
-     * is no C compiler, or that nothing is cached since others could write to the cache. NULL: nobody is told. */
+    /* Told, once a program or convolver, what the surroundings lack and how it does without: a sentence, for
+     * instance that `auto` interprets since there is no C compiler, or that nothing is cached since others could
+     * write to the cache. NULL: nobody is told. */
     void (*note)(void *user, const char *sentence);
-    /* Lets a program that a signal ends leave nothing behind. Called with change = 1 when work begins that must not be cut off (a compiler
-     * runs, and its files lie in TMPDIR; files of tess_build are being written), with -1 when such work has ended, several times a second
-     * with 0 in between. What is not 0 ends the compiler, removes its files, and the call fails. NULL: nobody is asked. */
+    /* Lets a program that a signal ends leave nothing behind. Called with change = 1 when work begins that must not
+     * be cut off (a compiler runs, and its files lie in TMPDIR; files of tess_build are being written), with -1 when
+     * such work has ended, several times a second with 0 in between. What is not 0 ends the compiler, removes its
+     * files, and the call fails. NULL: nobody is asked. */
     int (*hold)(void *user, int change);
-    void *
-        user; /* for both, which may be called from any thread and must not call functions with the same program */
+    /* for both, which may be called from any thread and must not call functions with the same program */
+    void *user;
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
-/* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL after the last. */
+/* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL
+ * after the last. */
 TESS_API const char *tess_preset(size_t i);
 TESS_API const char *tess_version(void);
 TESS_API const char *tess_status_text(tess_status s);
 
-/* ---- Programs ------------------------------------------------------------------------------------------------------ */
-/* Compiles `text` (n bytes; need not end in NUL). `name` is used in diagnostics; a name ending in ".idsl" selects the original
- * dialect. *program is NULL on failure. *diags (may be NULL if not wanted) is always made when memory allows: it holds warnings
- * after success too. Parameters that only a size can give (mask sizes, `for` bounds) may be left open until the run. */
+/* ---- Programs -------------------------------------------------------------------------------- */
+/* Compiles `text` (n bytes; need not end in NUL). `name` is used in diagnostics; a name ending in ".idsl" selects
+ * the original dialect. *program is NULL on failure. *diags (may be NULL if not wanted) is always made when memory
+ * allows: it holds warnings after success too. Parameters that only a size can give (mask sizes, `for` bounds) may
+ * be left open until the run. */
 TESS_API tess_status tess_compile(const char *text, size_t n, const char *name,
                                   const tess_options *options, tess_program **program,
                                   tess_diags **diags);
@@ -116,7 +121,8 @@ TESS_API void tess_program_free(tess_program *p);
 
 TESS_API size_t tess_diags_count(const tess_diags *d);
 TESS_API size_t tess_diags_errors(const tess_diags *d);
-/* All diagnostics as text with source lines and carets, or as JSON, one object a line. Borrowed; valid until d is freed. */
+/* All diagnostics as text with source lines and carets, or as JSON, one object a line. Borrowed; valid until d is
+ * freed. */
 TESS_API const char *tess_diags_text(tess_diags *d, int color);
 TESS_API const char *tess_diags_json(tess_diags *d);
 TESS_API void tess_diags_free(tess_diags *d);
@@ -141,38 +147,40 @@ TESS_API size_t tess_program_outputs(const tess_program *p);
 TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info);
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
 
-/* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of few points),
- * "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all), "c", "header", "cuda", "opencl", "times"
- * (milliseconds of each pass). *text is owned by the caller;
- * free with tess_text_free. With args (may be NULL) the sizes are known. */
+/* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of
+ * few points), "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all), "c",
+ * "header", "cuda", "opencl", "times" (milliseconds of each pass). *text is owned by the caller; free with
+ * tess_text_free. With args (may be NULL) the sizes are known. */
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
                                char **text, tess_diags **diags);
 TESS_API void tess_text_free(char *text);
 
-/* ---- Runs ------------------------------------------------------------------------------------------------------------ */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 TESS_API tess_status tess_args_new(const tess_program *p, tess_args **args);
 TESS_API void tess_args_free(tess_args *a);
 /* New arguments with the same images and numbers bound, and no results. */
 TESS_API tess_status tess_args_copy(const tess_args *from, tess_args **args);
-/* Binds input `name` to a tensor: shape = the image's sizes, plus a last dimension of n_channels for images of structs whose fields
- * have one type (structs of mixed types: uint8 tensor with a last dimension of the pixel's bytes). The last dimension(s) must be
- * compact, row dimensions may have any stride, also 0 and negative ones. The first element (data + byte_offset) begins at a multiple of the
- * size of an element. The data is borrowed until the run has ended and is never written. Programs for CUDA take kDLCUDA tensors, those
- * for OpenCL kDLOpenCL ones (data = cl_mem), without copying; host memory is taken by all. */
+/* Binds input `name` to a tensor: shape = the image's sizes, plus a last dimension of n_channels for images of
+ * structs whose fields have one type (structs of mixed types: uint8 tensor with a last dimension of the pixel's
+ * bytes). The last dimension(s) must be compact, row dimensions may have any stride, also 0 and negative ones. The
+ * first element (data + byte_offset) begins at a multiple of the size of an element. The data is borrowed until the
+ * run has ended and is never written. Programs for CUDA take kDLCUDA tensors, those for OpenCL kDLOpenCL ones (data
+ * = cl_mem), without copying; host memory is taken by all. */
 TESS_API tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor);
 TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
                                       double value); /* scalars, const inputs and parameters */
-/* The caller's memory for a result (NULL: the library's), as for tess_args_image; its elements, also the rows among each other, must not
- * overlap. */
+/* The caller's memory for a result (NULL: the library's), as for tess_args_image; its elements, also the rows among
+ * each other, must not overlap. */
 TESS_API tess_status tess_args_output(tess_args *a, size_t output, const DLTensor *tensor);
-/* The shape that the tensor of a result will have, with the images and numbers bound so far, which must give all its sizes: *ndim extents, those
- * of tess_args_result. For callers who allocate results themselves. */
+/* The shape that the tensor of a result will have, with the images and numbers bound so far, which must give all its
+ * sizes: *ndim extents, those of tess_args_result. For callers who allocate results themselves. */
 enum { TESS_MAX_SHAPE = 5 }; /* four dimensions and the channels */
 TESS_API tess_status tess_result_shape(tess_program *p, tess_args *a, size_t output, int *ndim,
                                        int64_t shape[TESS_MAX_SHAPE]);
-/* How much of an image a point of the results depends on, for those who cut images into parts: in dimension d, points up to before[d] before it
- * and after[d] behind it matter to it, or any[d]: there is no such bound (indices that are computed or scaled, reads that wrap around, numbers of whole
- * images). At the edges of an image, border rules may turn one direction into the other. With args (may be NULL) the constants are known. */
+/* How much of an image a point of the results depends on, for those who cut images into parts: in dimension d,
+ * points up to before[d] before it and after[d] behind it matter to it, or any[d]: there is no such bound (indices
+ * that are computed or scaled, reads that wrap around, numbers of whole images). At the edges of an image, border
+ * rules may turn one direction into the other. With args (may be NULL) the constants are known. */
 typedef struct tess_reach {
     size_t struct_size;
     int ndim;
@@ -182,22 +190,23 @@ typedef struct tess_reach {
 } tess_reach;
 TESS_API tess_status tess_program_reach(tess_program *p, const tess_args *args, const char *name,
                                         tess_reach *reach);
-/* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with tess_args_result, valid until the
- * next run or tess_args_free. `stream` is for devices (CUstream or cl_command_queue; NULL = the default one) and ignored on the CPU. When
- * every image is in device memory the call returns when the work is on the stream, else when the results are there. Runs with the same
- * args follow each other on one stream; run elsewhere at the same time with other args. */
+/* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with
+ * tess_args_result, valid until the next run or tess_args_free. `stream` is for devices (CUstream or
+ * cl_command_queue; NULL = the default one) and ignored on the CPU. When every image is in device memory the call
+ * returns when the work is on the stream, else when the results are there. Runs with the same args follow each other
+ * on one stream; run elsewhere at the same time with other args. */
 TESS_API tess_status tess_run(tess_program *p, tess_args *a, void *stream);
 TESS_API tess_status tess_args_result(const tess_args *a, size_t output, const DLTensor **tensor);
-/* The sentence about the last call on this object (of programs: tess_dump, tess_build and those that measure); "" when it did not fail.
- * Borrowed. */
+/* The sentence about the last call on this object (of programs: tess_dump, tess_build and those that measure); ""
+ * when it did not fail. Borrowed. */
 TESS_API const char *tess_args_error(const tess_args *a);
 TESS_API const char *tess_program_error(const tess_program *p);
 
 typedef struct tess_timing { /* of the last tess_run with these args, in milliseconds */
     size_t struct_size;
     double front_ms, compile_ms;
-    double
-        run_ms; /* on devices that of the kernels alone, and 0 for runs that were not waited for */
+    /* on devices that of the kernels alone, and 0 for runs that were not waited for */
+    double run_ms;
     int compile_cached;
     const char *target; /* "c", "interp", ... */
     double copy_ms;     /* devices: spent on copies between host and device */
@@ -213,51 +222,55 @@ typedef struct tess_estimate { /* what the plan expects of a run with these args
 } tess_estimate;
 TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e);
 
-/* Compares the results of the last run with the graph interpreter, pixel by pixel, bit by bit (any NaN equals any NaN). Returns
- * TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
+/* Compares the results of the last run with the graph interpreter, pixel by pixel, bit by bit (any NaN equals any
+ * NaN). Returns TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
 TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
 
-/* ---- Convolutions without a program ------------------------------------------------------------------------------------- */
-/* A convolver turns each kind of convolution into a program when it is first asked for, compiles it, and keeps it: what was asked before
- * runs at once. It may be used from several threads at once. `options` are those of tess_compile (NULL: the defaults); `border`, `plan` and
- * `constants` are not used. */
+/* ---- Convolutions without a program ---------------------------------------------------------- */
+/* A convolver turns each kind of convolution into a program when it is first asked for, compiles it, and keeps it:
+ * what was asked before runs at once. It may be used from several threads at once. `options` are those of
+ * tess_compile (NULL: the defaults); `border`, `plan` and `constants` are not used. */
 typedef struct tess_convolver tess_convolver;
 TESS_API tess_status tess_convolver_new(const tess_options *options, tess_convolver **c);
 TESS_API void tess_convolver_free(tess_convolver *c);
-/* By default a program is made for the coefficients of a mask, which then are constants of its code: zeros cost nothing, and masks that are
- * products of a column and a row are applied as such. With varying != 0 calls from now on use programs that take coefficients as they
- * come, one for each extent of a mask: for masks that change from call to call. */
+/* By default a program is made for the coefficients of a mask, which then are constants of its code: zeros cost
+ * nothing, and masks that are products of a column and a row are applied as such. With varying != 0 calls from now
+ * on use programs that take coefficients as they come, one for each extent of a mask: for masks that change from
+ * call to call. */
 TESS_API void tess_convolver_vary(tess_convolver *c, int varying);
 /* The sentence about the last call that failed; "" when none did. Borrowed. */
 TESS_API const char *tess_convolver_error(const tess_convolver *c);
-/* out(x) = sum over i of mask(i) * image(x + i - n/2), n the extents of the mask: correlation, not flipped. The mask has 1 to 4 dimensions
- * and lies in host memory; the image has as many, or one more for its channels (at most 16), each of which is convolved. `border` is a rule
- * or a list of rules as in programs: "clamp" (also for NULL), "[wrap, mirror]", "constant(7)" ...; under "none" `out` is smaller.
+/* out(x) = sum over i of mask(i) * image(x + i - n/2), n the extents of the mask: correlation, not flipped. The mask
+ * has 1 to 4 dimensions and lies in host memory; the image has as many, or one more for its channels (at most 16),
+ * each of which is convolved. `border` is a rule or a list of rules as in programs: "clamp" (also for NULL), "[wrap,
+ * mirror]", "constant(7)" ...; under "none" `out` is smaller.
  *
- * All element types can be mixed. Integers are added up exactly, in 32 bits or in 64 where 32 could overflow; with reals the sum is
- * a float, or a double where the image has integers of 32 bits or doubles, `out` has doubles, or a coefficient is beyond floats. The
- * constant of a border has the type of the sums. Storing into integers rounds to nearest even and saturates. Memory and `stream` are as for tess_args_image and tess_run. */
+ * All element types can be mixed. Integers are added up exactly, in 32 bits or in 64 where 32 could overflow; with
+ * reals the sum is a float, or a double where the image has integers of 32 bits or doubles, `out` has doubles, or a
+ * coefficient is beyond floats. The constant of a border has the type of the sums. Storing into integers rounds to
+ * nearest even and saturates. Memory and `stream` are as for tess_args_image and tess_run. */
 TESS_API tess_status tess_convolve(tess_convolver *c, const DLTensor *image, const DLTensor *mask,
                                    const char *border, const DLTensor *out, void *stream);
-/* The same with a mask that is the product of one-dimensional masks: masks[d] goes along dimension d (NULL: nothing does). Sums along
- * the last dimension come first. */
+/* The same with a mask that is the product of one-dimensional masks: masks[d] goes along dimension d (NULL: nothing
+ * does). Sums along the last dimension come first. */
 TESS_API tess_status tess_separable(tess_convolver *c, const DLTensor *image,
                                     const DLTensor *const *masks, size_t n_masks,
                                     const char *border, const DLTensor *out, void *stream);
 
-/* ---- Devices ------------------------------------------------------------------------------------------------------------ */
-/* An uninitialised image in the memory of the program's device, rows without gaps; freed with tess_image_free, also after the program. */
+/* ---- Devices --------------------------------------------------------------------------------- */
+/* An uninitialised image in the memory of the program's device, rows without gaps; freed with tess_image_free, also
+ * after the program. */
 TESS_API tess_status tess_device_image(tess_program *p, DLDataType type, int ndim,
                                        const int64_t *shape, DLTensor **tensor);
 /* Copies between images of one shape and type, at least one of them in device memory; waits until it is done. */
 TESS_API tess_status tess_image_copy(tess_program *p, const DLTensor *from, const DLTensor *to);
 
-/* Mean milliseconds of a run, of `runs` runs with args[0], args[1], ... args[n-1], args[0] ... On devices from event to event on the
- * default stream. Every args should have run before. */
+/* Mean milliseconds of a run, of `runs` runs with args[0], args[1], ... args[n-1], args[0] ... On devices from event
+ * to event on the default stream. Every args should have run before. */
 TESS_API tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, int runs,
                                     double *ms);
-/* Milliseconds of the best plain copy on the program's device that reads and writes `bytes` bytes together, of copies in turn between
- * n_pairs pairs of buffers (at most 64). */
+/* Milliseconds of the best plain copy on the program's device that reads and writes `bytes` bytes together, of
+ * copies in turn between n_pairs pairs of buffers (at most 64). */
 TESS_API tess_status tess_time_copy(tess_program *p, size_t bytes, size_t n_pairs, int runs,
                                     double *ms);
 /* Tuning: measures the plan that a run would use, and plans that differ from it, on the images bound to `a`. */
@@ -278,18 +291,20 @@ struct tess_tuning {
 TESS_API void tess_tuning_init(tess_tuning *t);
 TESS_API tess_status tess_tune(tess_program *p, tess_args *a, tess_tuning *t);
 
-/* ---- Ahead of time --------------------------------------------------------------------------------------------------- */
-/* Writes path (.c, .cu, .cl, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. Kernels (.cu, .cl) are planned
- * for options.machine, for the device when the target is one, else for a GPU as there are many. */
+/* ---- Ahead of time --------------------------------------------------------------------------- */
+/* Writes path (.c, .cu, .cl, .o, .so, .a by suffix) and a header beside it; nothing is left half-written. Kernels
+ * (.cu, .cl) are planned for options.machine, for the device when the target is one, else for a GPU as there are
+ * many. */
 TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **diags);
 
-/* ---- Images in files --------------------------------------------------------------------------------------------------- */
+/* ---- Images in files ------------------------------------------------------------------------- */
 /* docs/files.md says what each format holds. */
-/* Reads an image file (format by content; "-" is standard input) as it is stored, or makes a pseudo-input ("zero:4x5",
- * "constant:7:4x5", "random:7:64x64", "ramp:4x5") of the element type and channels of `want` (NULL: float, one channel). *tensor is owned by the
- * caller and freed with tess_image_free. Colour images have a last dimension of 2 to 4 channels, stacks of pages a first one of pages. NPY files
- * of a structured type give the fields of `want`, found by name and converted as by tess_image_convert, as tess_args_image takes them. On failure
- * `error` (may be NULL) receives one sentence. */
+/* Reads an image file (format by content; "-" is standard input) as it is stored, or makes a pseudo-input
+ * ("zero:4x5", "constant:7:4x5", "random:7:64x64", "ramp:4x5") of the element type and channels of `want` (NULL:
+ * float, one channel). *tensor is owned by the caller and freed with tess_image_free. Colour images have a last
+ * dimension of 2 to 4 channels, stacks of pages a first one of pages. NPY files of a structured type give the fields
+ * of `want`, found by name and converted as by tess_image_convert, as tess_args_image takes them. On failure `error`
+ * (may be NULL) receives one sentence. */
 TESS_API tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor,
                                      char *error, size_t error_size);
 /* How a file is read for an image of a program. */
@@ -304,9 +319,10 @@ typedef struct tess_image_request {
     int channels;
 } tess_image_request;
 TESS_API void tess_image_request_init(tess_image_request *request);
-/* Reads a file for the input that `want` describes: with its dimensions, channels and element type, values as tess_image_convert keeps
- * them. Rows are converted as they are decoded, so that nothing is in memory twice. A stack of pages is refused for an image of two
- * dimensions, unless a page is chosen. Pixels with fields of several types are read as their bytes. */
+/* Reads a file for the input that `want` describes: with its dimensions, channels and element type, values as
+ * tess_image_convert keeps them. Rows are converted as they are decoded, so that nothing is in memory twice. A stack
+ * of pages is refused for an image of two dimensions, unless a page is chosen. Pixels with fields of several types
+ * are read as their bytes. */
 TESS_API tess_status tess_image_load(const char *path, const tess_info *want,
                                      tess_image_request *request, DLTensor **tensor, char *error,
                                      size_t error_size);
@@ -316,13 +332,13 @@ TESS_API tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLT
 /* Rec. 709 luma of a picture whose last dimension is 3 or 4 channels (alpha is left out); the element type stays. */
 TESS_API tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, char *error,
                                      size_t error_size);
-/* Writes by suffix; reals and wide integers are rounded to nearest even and saturated where the format has integers, and
- * *n_saturated (may be NULL) counts the values that did not fit. To a temporary name first: a failure leaves nothing behind. `picture_dims` is the
- * number of dimensions without channels (2 for an H x W x 3 picture). */
+/* Writes by suffix; reals and wide integers are rounded to nearest even and saturated where the format has integers,
+ * and *n_saturated (may be NULL) counts the values that did not fit. To a temporary name first: a failure leaves
+ * nothing behind. `picture_dims` is the number of dimensions without channels (2 for an H x W x 3 picture). */
 TESS_API tess_status tess_image_write(const char *path, const DLTensor *tensor, int picture_dims,
                                       int64_t *n_saturated, char *error, size_t error_size);
-/* The same for a result of a program, which `result` speaks of (from tess_program_output). Pixels whose fields have several types are
- * written to NPY as a structured type; pictures do not hold them. */
+/* The same for a result of a program, which `result` speaks of (from tess_program_output). Pixels whose fields have
+ * several types are written to NPY as a structured type; pictures do not hold them. */
 TESS_API tess_status tess_image_write_result(const char *path, const DLTensor *tensor,
                                              const tess_info *result, int64_t *n_saturated,
                                              char *error, size_t error_size);
@@ -349,18 +365,21 @@ typedef struct tess_image_store {
     double lo, hi;       /* least and largest finite value; lo > hi: there is none */
 } tess_image_store;
 TESS_API void tess_image_store_init(tess_image_store *store);
-/* Writes as tess_image_write does, row by row. When it went well, `error` receives the doubt as a sentence, or is empty. */
+/* Writes as tess_image_write does, row by row. When it went well, `error` receives the doubt as a sentence, or is
+ * empty. */
 TESS_API tess_status tess_image_save(const char *path, const DLTensor *tensor,
                                      tess_image_store *store, char *error, size_t error_size);
 /* Whether this build can write a file of that name in that way, for asking before a long run. */
 TESS_API tess_status tess_image_can_store(const char *path, const tess_image_store *store,
                                           char *error, size_t error_size);
-/* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no memory. */
+/* An uninitialised image of the given shape (1 to 5 dimensions), freed with tess_image_free; NULL when there is no
+ * memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);
 /* The machine this runs on, as a machine description: what planning for it uses. Freed with tess_text_free. */
 TESS_API tess_status tess_machine_text(char **text);
-/* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one sentence. */
+/* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one
+ * sentence. */
 TESS_API tess_status tess_device_text(tess_target target, int device, char **text, char *error,
                                       size_t error_size);
 /* Name, driver, and the size of the last cache of the program's device. Borrowed. */
@@ -370,12 +389,14 @@ typedef struct tess_device_info {
     uint64_t cache_bytes, memory_bytes;
 } tess_device_info;
 TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info);
-/* The same with bandwidths, arithmetic and clock measured now, which takes about a second and wants the machine for itself. They are
- * remembered in the cache folder (as in tess_options), and planning uses them from then on. Where others are at work meanwhile they would
- * be too low: it is tried five times, then the figures of before stay. That, or that there is no cache, stands in a comment ("# ...") at
- * the head of the text, which always is what planning uses now. */
+/* The same with bandwidths, arithmetic and clock measured now, which takes about a second and wants the machine for
+ * itself. They are remembered in the cache folder (as in tess_options), and planning uses them from then on. Where
+ * others are at work meanwhile they would be too low: it is tried five times, then the figures of before stay. That,
+ * or that there is no cache, stands in a comment ("# ...") at the head of the text, which always is what planning
+ * uses now. */
 TESS_API tess_status tess_machine_measure(const char *cache, char **text);
-/* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the end. */
+/* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the
+ * end. */
 TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);
 
 #ifdef __cplusplus

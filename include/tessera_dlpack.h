@@ -1,6 +1,6 @@
 /* The part of DLPack's C interface that Tessera uses: a description of a strided array in host or device memory. The
- * layout follows the DLPack specification (version 0.8), so a DLTensor made by NumPy, PyTorch, CuPy or JAX passes as it is.
- * When the real dlpack.h is included first, its definitions are used. */
+ * layout follows the DLPack specification (version 0.8), so a DLTensor made by NumPy, PyTorch, CuPy or JAX passes as
+ * it is. When the real dlpack.h is included first, its definitions are used. */
 #ifndef TESSERA_DLPACK_H
 #define TESSERA_DLPACK_H
 #ifndef DLPACK_DLPACK_H_

@@ -1,23 +1,25 @@
-/* The scalar operators of generated C, and of the interpreters: both run these very functions, so both give the same bits.
- * Copied in front of every generated file, with the transcendentals (c_math.h) behind it; needs C11 and the C
+/* The scalar operators of generated C, and of the interpreters: both run these very functions, so both give the same
+ * bits. Copied in front of every generated file, with the transcendentals (c_math.h) behind it; needs C11 and the C
  * library's exact functions only (fma, sqrt, floor, ...). Compile with -ffp-contract=off (GCC contracts otherwise);
  * -fno-math-errno -fno-trapping-math let GCC vectorise more and change no bits. Never -ffast-math.
  *
- * How an operator of ops.def is spelled on a type of types.def (tessi_op_is_infix says the same as data). Short type names:
- * b i8 u8 i16 u16 i32 u32 i64 f32 f64 idx; values of b are `bool`, of idx `ptrdiff_t`, of float16 are `float` and spelled f32.
+ * How an operator of ops.def is spelled on a type of types.def (tessi_op_is_infix says the same as data). Short type
+ * names: b i8 u8 i16 u16 i32 u32 i64 f32 f64 idx; values of b are `bool`, of idx `ptrdiff_t`, of float16 are `float`
+ * and spelled f32.
  *   infix:   f32 f64   neg add sub mul div eq ne lt le
  *            integers  and or xor eq ne lt le          (i8..u16: the C result is an int that fits the type)
  *            b         and or xor eq ne lt le
  *            idx       neg add sub mul and or xor eq ne lt le   (never overflows)
- *            GCC takes the sign of a fused multiply-add into its operation, which changes that of zero: such a one is turned by
+ *            GCC takes the sign of a fused multiply-add into its operation, which changes that of zero: such a one is
+ *              turned by
  *            tess_neg_f32, tess_neg_f64.
  *   else:    tess_<op>_<type>(arguments), e.g. tess_add_i32(a, b), tess_select_f32(condition, a, b), tess_isnan_f64(x).
  * cast<to>(x): plain `(T)x` when `to` is b, f32 or f64, or when both are integers (b and idx included), which wraps;
  *            else tess_<to>_from_<from>(x): real to integer and anything to f16 (tessi_cast_is_plain).
- * sat<to>(x): always tess_sat_<to>_from_<from>(x).
- * Elements:  tess_load_<type>(const void *), tess_store_<type>(void *, value), also f16; any alignment.
- * Rounding:  tess_round_to_nearest() sets what all of the above relies on, tess_round_as(before) what it was.
- * Borders:   tess_border_clamp|mirror|reflect|wrap(i, n).   Medians: tess_sort_<type>(elements, n), also f16 and b. */
+ * sat<to>(x): always tess_sat_<to>_from_<from>(x). Elements:  tess_load_<type>(const void *), tess_store_<type>(void
+ * *, value), also f16; any alignment. Rounding:  tess_round_to_nearest() sets what all of the above relies on,
+ * tess_round_as(before) what it was. Borders:   tess_border_clamp|mirror|reflect|wrap(i, n).   Medians:
+ * tess_sort_<type>(elements, n), also f16 and b. */
 #ifndef TESSERA_PRELUDE_C_H
 #define TESSERA_PRELUDE_C_H
 
@@ -75,8 +77,8 @@ TESS_FN double tess_real_f64(uint64_t u)
 }
 
 /* ---- How reals are rounded --------------------------------------------------------------------- */
-/* To nearest, with subnormal numbers and without traps, whatever callers have set, each thread for itself. Their setting, and the flags
- * that were raised before, are theirs again behind it. */
+/* To nearest, with subnormal numbers and without traps, whatever callers have set, each thread for itself. Their
+ * setting, and the flags that were raised before, are theirs again behind it. */
 #if defined(__GNUC__) && defined(__SSE__)
 typedef unsigned int tess_rounding;
 TESS_FN tess_rounding tess_round_to_nearest(void)
@@ -107,7 +109,8 @@ TESS_FN void tess_round_as(tess_rounding before)
 #endif
 
 /* ---- Operators on integers: T the type, W an unsigned type that holds its products ----------- */
-/* Selection is by masks: compilers move what stands behind `?` into a branch, which then keeps a loop from becoming vector code. */
+/* Selection is by masks: compilers move what stands behind `?` into a branch, which then keeps a loop from becoming
+ * vector code. */
 #define TESS_INTEGER(T, W, s, bits)                 \
     TESS_FN T tess_neg_##s(T a)                     \
     {                                               \

@@ -1,9 +1,10 @@
-/* The transcendental operators of generated C, and of the interpreters. Copied behind prelude/c.h, and compiled as it says.
+/* The transcendental operators of generated C, and of the interpreters. Copied behind prelude/c.h, and compiled as
+ * it says.
  *
- * Ours, so that every target computes the same bits: built from + - * / fma sqrt, integers and selections
- * alone. Errors stay below 1.6 units in the last place for float and 1.5 for double over the whole range
- * (tests/unit/test_prelude.c measures each function). Zeros, infinities and NaN are as in C's Annex F. Odd functions work
- * on |x| and put the sign back. The float functions are free of branches, so that loops over them become vector
+ * Ours, so that every target computes the same bits: built from + - * / fma sqrt, integers and selections alone.
+ * Errors stay below 1.6 units in the last place for float and 1.5 for double over the whole range
+ * (tests/unit/test_prelude.c measures each function). Zeros, infinities and NaN are as in C's Annex F. Odd functions
+ * work on |x| and put the sign back. The float functions are free of branches, so that loops over them become vector
  * code; of the double ones only sin, cos and tan branch, for arguments beyond 2^30. */
 #ifndef TESSERA_PRELUDE_C_MATH_H
 #define TESSERA_PRELUDE_C_MATH_H
@@ -40,15 +41,16 @@ TESS_FN double tess_scale_f64(double x, int64_t k)
 /* Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits: total, also for NaN. */
 #define TESS_ROUNDER_F32 0x1.8p23f
 #define TESS_ROUNDER_F64 0x1.8p52
-/* 2^n * x for the n that stands in the low bits of u, |n| < 2 * 126; in two steps, so that subnormal results are rounded once. */
+/* 2^n * x for the n that stands in the low bits of u, |n| < 2 * 126; in two steps, so that subnormal results are
+ * rounded once. */
 TESS_FN float tess_scale_f32(float x, uint32_t u)
 {
     uint32_t first = u << 22 & 0xff800000u;
     return x * tess_real_f32(first + 0x3f800000u) * tess_real_f32((u << 23) - first + 0x3f800000u);
 }
 
-/* e^r for the x = n * log(2) + r, n integer and |r| small, as p; t has n in its low bits. `fma` and `same` (a number in all lanes)
- * are those of T. */
+/* e^r for the x = n * log(2) + r, n integer and |r| small, as p; t has n in its low bits. `fma` and `same` (a number
+ * in all lanes) are those of T. */
 #define TESS_EXP_STEPS_F32(T, fma, same, x)                                               \
     T t = fma(x, same(0x1.715476p+0f), same(TESS_ROUNDER_F32)), n = t - TESS_ROUNDER_F32; \
     T r = fma(n, same(0x1.05c61p-29f), fma(n, same(-0x1.62e43p-1f), x));                  \
@@ -74,8 +76,8 @@ TESS_FN float tess_exp_f32(float x)
 {
     return tess_scaled_exp_f32(x, 0);
 }
-/* e^x where the printer knows that x is not above 0, or NaN: 2^(n + 64) is a normal number for all n there are, so that the last step alone
- * rounds. */
+/* e^x where the printer knows that x is not above 0, or NaN: 2^(n + 64) is a normal number for all n there are, so
+ * that the last step alone rounds. */
 TESS_FN float tess_exp_low_f32(float x)
 {
     x = x < TESS_EXP_LEAST_F32 ? TESS_EXP_LEAST_F32 : x;
@@ -101,14 +103,16 @@ TESS_FN float tess_exp2_f32(float x)
     TESS_EXP2_STEPS_F32(float, fmaf, TESS_SAME_F32, x);
     return tess_scale_f32(p, tess_bits_f32(t));
 }
-#ifndef TESS_EXP2_NEAR /* GPUs have an instruction: off by at most 2^-21 of its value, and 0 may stand for less than 2^-126 */
+/* GPUs have an instruction: off by at most 2^-21 of its value, and 0 may stand for less than 2^-126 */
+#ifndef TESS_EXP2_NEAR
 TESS_FN float tess_exp2_near_f32(float x)
 {
     return tess_exp2_f32(x);
 }
 #endif
 
-/* x = 2^e * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f + g. Any value for x that is not positive and finite. */
+/* x = 2^e * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f + g. Any value for x that is not positive and
+ * finite. */
 typedef struct tess_log_parts_f32 {
     float e, f, g;
 } tess_log_parts_f32;
@@ -199,7 +203,8 @@ typedef struct tess_angle_f32 {
     double angle;
     uint32_t quadrant;
 } tess_angle_f32;
-/* For 2^15 <= a < inf, else anything: multiplies a's 24 bits with those 128 bits of 2/pi that do not give whole turns. */
+/* For 2^15 <= a < inf, else anything: multiplies a's 24 bits with those 128 bits of 2/pi that do not give whole
+ * turns. */
 TESS_FN tess_angle_f32 tess_reduce_huge_f32(float a)
 {
     uint32_t u = tess_bits_f32(a), shift = ((u >> 23) - 142u) & 127u, by = shift & 63u;
@@ -454,7 +459,8 @@ TESS_FN tess_pair tess_expm1_pair(double x)
     return tess_pair_sum(m.hi, fma(scale, p.lo, m.lo));
 }
 
-/* x = 2^e * m, sqrt(1/2) <= m < sqrt(2); log(m) = hi + lo to about 2^-65. Any value for x that is not positive and finite. */
+/* x = 2^e * m, sqrt(1/2) <= m < sqrt(2); log(m) = hi + lo to about 2^-65. Any value for x that is not positive and
+ * finite. */
 typedef struct tess_log_parts_f64 {
     double e;
     tess_pair log;

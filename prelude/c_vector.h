@@ -1,8 +1,10 @@
-/* Vectors of generated C: short arrays that GCC and Clang keep in vector registers, of the width the processor compiled for has,
- * at most that of the machine planned for (TESS_VECTOR_MOST bytes). Copied behind prelude/c.h where a program has loops
- * over vectors; such a program names each type and operator it uses by one of the macros below.
+/* Vectors of generated C: short arrays that GCC and Clang keep in vector registers, of the width the processor
+ * compiled for has, at most that of the machine planned for (TESS_VECTOR_MOST bytes). Copied behind prelude/c.h
+ * where a program has loops over vectors; such a program names each type and operator it uses by one of the macros
+ * below.
  *
- * All values of a loop have the same number of lanes: as many as its widest value allows in one vector. V says how wide that is:
+ * All values of a loop have the same number of lanes: as many as its widest value allows in one vector. V says how
+ * wide that is:
  *   v8 v16 v v64    lanes of 8, 16, 32 and 64 bits; TESS_LANES_<V> is their number
  *   tess_<type><V>  a value of each lane, e.g. tess_f32v, or tess_u8v (a quarter of a vector: 8 bits in a lane of 32)
  *   tess_b<V>       a truth value of each lane: all its bits, or none
@@ -31,8 +33,8 @@
 #define TESS_LANES_v   (TESS_VECTOR_BYTES / 4)
 #define TESS_LANES_v64 (TESS_VECTOR_BYTES / 8)
 
-/* GCC's own names of instructions that its vector types alone do not reach; the headers with the official ones take it longer to
- * read than most programs to compile. */
+/* GCC's own names of instructions that its vector types alone do not reach; the headers with the official ones take
+ * it longer to read than most programs to compile. */
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
 #define TESS_GCC_X86 TESS_VECTOR_BYTES
 #else
@@ -52,10 +54,12 @@
 
 /* Asks for what is read soon; beyond the end of a row nothing comes of it. */
 #define TESS_PREFETCH(p) __builtin_prefetch(p)
-/* Bytes: how far ahead rows side by side are asked for. Processors foresee few rows at a time, and none beyond the end of a page. */
+/* Bytes: how far ahead rows side by side are asked for. Processors foresee few rows at a time, and none beyond the
+ * end of a page. */
 #define TESS_ROW_AHEAD 1024
 
-/* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after TESS_STREAM_END. */
+/* Stores of whole aligned vectors that do not fetch what they overwrite; other cores may see them only after
+ * TESS_STREAM_END. */
 #if defined(__clang__)
 #define TESS_PAST_CACHES(V, p, x) __builtin_nontemporal_store(x, (V *)(p))
 #elif TESS_GCC_X86
@@ -121,9 +125,9 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
     {                                                                                            \
         return x - (tess_##s##V){ 0 };                                                           \
     }
-/* Bytes computed in 16 bits, two vectors side by side: one has the even ones of as many bytes as a whole vector holds, the other the odd
- * ones. To take them apart and to put them together are shifts, where widening and narrowing move every byte to another lane.
- * T, s: of bytes; t: of values. */
+/* Bytes computed in 16 bits, two vectors side by side: one has the even ones of as many bytes as a whole vector
+ * holds, the other the odd ones. To take them apart and to put them together are shifts, where widening and
+ * narrowing move every byte to another lane. T, s: of bytes; t: of values. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define TESS_EVEN_BYTES(x, V)           ((x) >> 8)
 #define TESS_ODD_BYTES(x, V)            tess_low_##V(x)
@@ -155,7 +159,8 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
     {                                                                                           \
         return (tess_##s##v8)TESS_BYTE_PAIRS(tess_##s##V##_pairs, evens, odds);                 \
     }
-/* The same for a factor: GCC takes sums of shifts for quicker than a multiplication of 16 bits, which processors do at once. */
+/* The same for a factor: GCC takes sums of shifts for quicker than a multiplication of 16 bits, which processors do
+ * at once. */
 #if TESS_GCC_X86
 #define TESS_VECTOR_FACTOR(V, T, s)                  \
     TESS_FN tess_##s##V tess_factor_##s##V(T x)      \
@@ -172,9 +177,10 @@ TESS_FN void tess_past_caches(void *p, const void *x, size_t bytes)
     }
 #endif
 /* ---- Rows ----------------------------------------------------------------------------------------- */
-/* A row read at several places that lie less than a vector apart. Where vectors are as wide as cache lines nearly every unaligned one
- * lies in two lines and takes twice the time, so there the vectors before, at and behind x are read, which are aligned when x is, and
- * the others are put together from those. Elements outside of the row, which has n, are left alone. */
+/* A row read at several places that lie less than a vector apart. Where vectors are as wide as cache lines nearly
+ * every unaligned one lies in two lines and takes twice the time, so there the vectors before, at and behind x are
+ * read, which are aligned when x is, and the others are put together from those. Elements outside of the row, which
+ * has n, are left alone. */
 #if TESS_VECTOR_BYTES >= 64 && (defined(__x86_64__) || defined(__i386__))
 typedef int tess_line __attribute__((vector_size(64)));
 typedef int tess_line_any __attribute__((vector_size(64), aligned(1), may_alias));
@@ -386,7 +392,8 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_FMA_##V##_##s(a, b, c);                                                 \
     }
 
-/* The same with the other sign: GCC leaves the former alone, but takes the sign into what it finds in the lanes (prelude/c.h). */
+/* The same with the other sign: GCC leaves the former alone, but takes the sign into what it finds in the lanes
+ * (prelude/c.h). */
 #if TESS_GCC_X86 == 64 || (TESS_GCC_X86 && defined(__FMA__))
 #define TESS_NEG_v_f32(a)   return -a
 #define TESS_NEG_v64_f64(a) return -a
@@ -404,8 +411,8 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
         TESS_NEG_##V##_##s(a);                         \
     }
 
-/* Minima and maxima of reals, r = a < b ? a : b and r = b < a ? a : b: one instruction, which compilers find in the lanes only as long as
- * neither operand is a constant. */
+/* Minima and maxima of reals, r = a < b ? a : b and r = b < a ? a : b: one instruction, which compilers find in the
+ * lanes only as long as neither operand is a constant. */
 #if TESS_GCC_X86 == 64
 #define TESS_MIN_v_f32(r, a, b)   r = __builtin_ia32_minps512_mask(a, b, a, -1, 4)
 #define TESS_MAX_v_f32(r, a, b)   r = __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
@@ -493,7 +500,8 @@ TESS_FN tess_line tess_lines_from(tess_lines lines, int k)
     }
 
 /* ---- Conversions ------------------------------------------------------------------------------------- */
-/* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go step by step. */
+/* x with elements of type T. GCC 12 has instructions for steps to the double and to half the size only; programs go
+ * step by step. */
 #define TESS_AS(V, T, x) \
     __builtin_convertvector(x, T __attribute__((vector_size(TESS_LANES_##V * sizeof(T)))))
 /* Between 8 or 16 bits and lanes of 32, and between 8 bits and lanes of 16, as integers of C's type T. */

@@ -1,5 +1,6 @@
-/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of CUDA C++. Self-contained under NVRTC;
- * with nvcc it includes C's headers. Compile with --fmad=false and without --use_fast_math: the graph decides about rounding. */
+/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of CUDA C++.
+ * Self-contained under NVRTC; with nvcc it includes C's headers. Compile with --fmad=false and without
+ * --use_fast_math: the graph decides about rounding. */
 #ifndef TESSERA_PRELUDE_GPU
 #define TESSERA_PRELUDE_GPU
 
@@ -154,7 +155,8 @@ TESS_FN double tess_real_f64(uint64_t u)
 #define TESS_ROUND_TO_I32(x) __float2int_rn(x)
 
 #ifdef __CUDACC__
-/* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of floats. */
+/* Roots of whole numbers: the sequence of sqrtf without the question whether x is near the ends of the range of
+ * floats. */
 #define TESS_SQRT_WHOLE
 TESS_FN float tess_sqrt_whole_f32(float x)
 {
@@ -194,7 +196,8 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 #define TESS_MAX_HALVES(a, b) __vmaxu2(a, b)
 #endif
 
-/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */
+/* ---- Several elements at once ---------------------------------------------------------------- */
+/* n of them between a line and memory, as vectors where rows are aligned; those of shared memory are */
 template <typename V, typename T> __device__ __forceinline__ void tess_take_as(T *line, const T *at)
 {
     const V v = *(const V *)at;

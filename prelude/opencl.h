@@ -1,5 +1,6 @@
-/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of OpenCL C 1.2. Compile with
- * -cl-fp32-correctly-rounded-divide-sqrt and without relaxed mathematics: the graph decides about rounding. */
+/* What the operators of generated code (c.h and c_math.h, which stand behind this text) need of OpenCL C 1.2.
+ * Compile with -cl-fp32-correctly-rounded-divide-sqrt and without relaxed mathematics: the graph decides about
+ * rounding. */
 #ifndef TESSERA_PRELUDE_GPU
 #define TESSERA_PRELUDE_GPU
 
@@ -57,8 +58,8 @@ typedef int tess_idx;
 #define TESS_IDX_END 0x1p31
 #endif
 
-/* The threads of a block. PoCL makes loops of them, one from barrier to barrier, and vectors of these loops, with wrong values in some
- * kernels (version 3.1). It makes none of a loop with assembly in it, be that empty. */
+/* The threads of a block. PoCL makes loops of them, one from barrier to barrier, and vectors of these loops, with
+ * wrong values in some kernels (version 3.1). It makes none of a loop with assembly in it, be that empty. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 TESS_FN tess_idx tess_thread(uint dim)
 {
@@ -184,7 +185,8 @@ TESS_FN uint32_t tess_dot4(uint32_t a, uint32_t b, uint32_t c)
 #define TESS_DOT(a, b, c) tess_dot4(a, b, c)
 #endif
 
-/* Of two halves at once: NVIDIA has instructions from sm_90 on, which those who compile for it ask for; others know of them by themselves. */
+/* Of two halves at once: NVIDIA has instructions from sm_90 on, which those who compile for it ask for; others know
+ * of them by themselves. */
 #ifdef TESS_NV_HALVES
 TESS_FN uint32_t tess_min_two(uint32_t a, uint32_t b)
 {
@@ -205,8 +207,9 @@ TESS_FN uint32_t tess_max_two(uint32_t a, uint32_t b)
 #define TESS_MAX_HALVES(a, b) as_uint(max(as_ushort2(a), as_ushort2(b)))
 #endif
 
-/* ---- Several elements at once: n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put
- * together by element: what a compiler knows of their type stays true. */
+/* ---- Several elements at once ---------------------------------------------------------------- */
+/* n of them between a line and memory, as vectors where rows are aligned. Lines are taken apart and put together by
+ * element: what a compiler knows of their type stays true. */
 #define TESS_SPREAD_2(line, v) (line)[0] = (v).s0, (line)[1] = (v).s1
 #define TESS_JOIN_2(line)      (line)[0], (line)[1]
 #define TESS_SPREAD_4(line, v) \

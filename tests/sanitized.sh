@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every layer under AddressSanitizer and UBSan, generated C too: sanitized.sh BUILD [PART PARTS] runs the corpora of the fuzzers, programs of
-# tests/corpus, random programs and the tool, from a build with sanitizers. Of PARTS parts only PART (from 0) of corpus and random programs.
+# Every layer under AddressSanitizer and UBSan, generated C too: sanitized.sh BUILD [PART PARTS] runs the corpora of the
+# fuzzers, programs of tests/corpus, random programs and the tool, from a build with sanitizers. Of PARTS parts only
+# PART (from 0) of corpus and random programs.
 set -eu
 build=$(realpath "$1") part=${2:-0} parts=${3:-1}
 cd "$(dirname "$0")/.."

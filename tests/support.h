@@ -5,7 +5,8 @@
 #include "base/base.h"
 
 void support_arena_init(Arena *a);
-/* Text of a file below the source tree (or an absolute path), NUL-terminated; aborts the test when it cannot be read. */
+/* Text of a file below the source tree (or an absolute path), NUL-terminated; aborts the test when it cannot be
+ * read. */
 char *support_read_file(Arena *a, const char *path, size_t *n);
 
 #endif

@@ -15,10 +15,14 @@ failures = []
 
 
 def others_write(path):
-    """Whether the tool would keep no cache there (docs/internals/rt.md), and say so, which tests of what it says do not expect."""
+    """Whether the tool would keep no cache there (docs/internals/rt.md), and say so, which tests of what it says do not
+    expect."""
     path = pathlib.Path(path).resolve()
     found = [(p, p.stat()) for p in (path, *path.parents) if p.exists()]
-    return any(s.st_uid not in (0, os.geteuid()) or (s.st_mode & 0o022 and (p == path or not s.st_mode & 0o1000)) for p, s in found)
+    return any(
+        s.st_uid not in (0, os.geteuid()) or (s.st_mode & 0o022 and (p == path or not s.st_mode & 0o1000))
+        for p, s in found
+    )
 
 
 if others_write(os.environ.get("TESSERA_CACHE", BUILD)): # a checkout that a group shares
@@ -28,8 +32,10 @@ if others_write(os.environ.get("TESSERA_CACHE", BUILD)): # a checkout that a gro
 def run(*arguments, tool=TOOL, stdin=None, env=None, cwd=None, timeout=120):
     """Runs the tool; returns (exit code, standard output, standard error) with the outputs as text."""
     environment = dict(os.environ, **(env or {}))
-    done = subprocess.run([tool, *map(str, arguments)], input=stdin, capture_output=True, env=environment, cwd=cwd or ROOT,
-                          timeout=timeout)
+    done = subprocess.run(
+        [tool, *map(str, arguments)], input=stdin, capture_output=True, env=environment, cwd=cwd or ROOT,
+        timeout=timeout,
+    )
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
@@ -48,8 +54,10 @@ def workspace():
     return tempfile.TemporaryDirectory(prefix="tessera-test-")
 
 
-NPY_KINDS = {"<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q",
-             "|b1": "B", "<f2": "H"}  # array's codes for NumPy's
+NPY_KINDS = {
+    "<f4": "f", "<f8": "d", "|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "<i4": "i", "<u4": "I", "<i8": "q",
+    "<u8": "Q", "|b1": "B", "<f2": "H",
+}  # array's codes for NumPy's
 
 
 def write_npy_bytes(path, shape, descr, data):

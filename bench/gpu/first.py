@@ -1,10 +1,11 @@
-"""How long the first result of a mask takes whose extent is known only when it comes, with an empty cache and nothing loaded.
+"""How long the first result of a mask takes whose extent is known only when it comes, with an empty cache and nothing
+loaded.
 
     python3 bench/gpu/first.py [--size=2048] [--target=cuda]
 
-For each extent a process of its own compiles the program and runs it on images in memory of the host, with a mask of K x K and then, in the
-same process, of K x (K + 2): once waiting for the compiler, once with general code meanwhile. Expects the library in TESSERA_BUILD, as
-bench/gpu/run.py builds it; needs nothing else."""
+For each extent a process of its own compiles the program and runs it on images in memory of the host, with a mask of K
+x K and then, in the same process, of K x (K + 2): once waiting for the compiler, once with general code meanwhile.
+Expects the library in TESSERA_BUILD, as bench/gpu/run.py builds it; needs nothing else."""
 import argparse
 import ctypes
 import hashlib
@@ -43,11 +44,15 @@ def tensor(data, rows, columns):
 
 
 class Timing(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("front_ms", ctypes.c_double), ("compile_ms", ctypes.c_double), ("run_ms", ctypes.c_double)]
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t), ("front_ms", ctypes.c_double), ("compile_ms", ctypes.c_double),
+        ("run_ms", ctypes.c_double),
+    ]
 
 
 def first_runs(program, waits, photo, mask, out):
-    """Of the first run, and of the first by code for the extent: milliseconds until it was done, of its kernels, of planning and printing."""
+    """Of the first run, and of the first by code for the extent: milliseconds until it was done, of its kernels, of
+    planning and printing."""
     for name, t in (("photo", photo), ("w", mask)):
         program.check(program.c.tess_args_image(program.args, name.encode(), ctypes.byref(t)))
     program.check(program.c.tess_args_output(program.args, 0, ctypes.byref(out)))
@@ -70,7 +75,9 @@ def measure(way, k, size, target):
     program = library.program(PROGRAM, target=target, general=WAYS.index(way))
     made = {}
     for columns in (k, k + 2):
-        made[f"{k}x{columns}"] = first_runs(program, way == "never", photo, tensor(image(k, columns, 2), k, columns), out)
+        made[f"{k}x{columns}"] = first_runs(
+            program, way == "never", photo, tensor(image(k, columns, 2), k, columns), out
+        )
     program.free()
     return made
 
@@ -85,21 +92,36 @@ def main():
     if asked.one:
         print(json.dumps(measure(asked.one[0], int(asked.one[1]), asked.size, asked.target)))
         return 0
-    print(f"milliseconds to the first result at {asked.size}x{asked.size} (of these, kernels); to the first by code for the extent (kernels)")
+    print(
+        f"milliseconds to the first result at {asked.size}x{asked.size} (of these, kernels); to the first by code for "
+        f"the extent (kernels)"
+    )
     wrong = 0
     for k in map(int, asked.extents.split(",")):
         digests = {}
         for way in WAYS:
             with tempfile.TemporaryDirectory() as cache:
-                done = subprocess.run([sys.executable, __file__, f"--size={asked.size}", f"--target={asked.target}", "--one", way, str(k)],
-                                      env=os.environ | {"TESSERA_CACHE": cache}, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    [
+                        sys.executable, __file__, f"--size={asked.size}", f"--target={asked.target}", "--one", way,
+                        str(k),
+                    ],
+                    env=os.environ | {"TESSERA_CACHE": cache},
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
             if done.returncode:
                 sys.exit(done.stderr)
             made = json.loads(done.stdout)
             for mask, r in made.items():
                 digests.setdefault(mask, set()).add(r["digest"])
-                print(f"{way:10} {mask:7} {r['first'][0]:8.1f} ({r['first'][1]:7.3f}) {r['last'][0]:8.1f} ({r['last'][1]:7.3f})"
-                      f"   planning and printing {r['first'][2]:.1f}", flush=True)
+                print(
+                    f"{way:10} {mask:7} {r['first'][0]:8.1f} ({r['first'][1]:7.3f}) {r['last'][0]:8.1f} "
+                    f"({r['last'][1]:7.3f})"
+                    f"   planning and printing {r['first'][2]:.1f}",
+                    flush=True,
+                )
         wrong += sum(len(d) != 1 for d in digests.values())
     print("the bits are the same" if not wrong else f"{wrong} masks with other bits")
     return 1 if wrong else 0

@@ -1,11 +1,12 @@
-"""What the goals for masks on a GPU ask and the results do not show: what was not measured, and what was and falls short.
+"""What the goals for masks on a GPU ask and the results do not show: what was not measured, and what was and falls
+short.
 
     python3 bench/gpu/goals.py [RESULTS.json]
 
-RESULTS.json is a file of bench/results (default: the newest of a GPU). The goals, at 8192 x 8192 and 4096 x 4096: masks known when compiling take
-97, 93 and 80 % of the copy at K = 3, 5 and 7, 80 % of the multipliers' peak at 11 and 85 % from 15 on; given with the run, 75 % from 11 on; no
-pair takes longer a tap than the mean of its neighbours over 0.85, unless the copy takes 0.85 of its time; none takes longer than the best of
-cuDNN, CuPy and a transform."""
+RESULTS.json is a file of bench/results (default: the newest of a GPU). The goals, at 8192 x 8192 and 4096 x 4096: masks
+known when compiling take 97, 93 and 80 % of the copy at K = 3, 5 and 7, 80 % of the multipliers' peak at 11 and 85 %
+from 15 on; given with the run, 75 % from 11 on; no pair takes longer a tap than the mean of its neighbours over 0.85,
+unless the copy takes 0.85 of its time; none takes longer than the best of cuDNN, CuPy and a transform."""
 import json
 import pathlib
 import sys
@@ -48,14 +49,25 @@ def pairs(g):
             for i, k in enumerate(PAIR_SIDES):
                 for j, l in enumerate(PAIR_SIDES):
                     row = g.mask(kind, k, l, size)
-                    beside = [(y, x) for y, x in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)) if 0 <= min(y, x) and max(y, x) < len(PAIR_SIDES)]
-                    near = [1 / g.tflops(r) for r in (g.mask(kind, PAIR_SIDES[y], PAIR_SIDES[x], size) for y, x in beside) if r]
+                    beside = [
+                        (y, x)
+                        for y, x in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1))
+                        if 0 <= min(y, x) and max(y, x) < len(PAIR_SIDES)
+                    ]
+                    near = [
+                        1 / g.tflops(r)
+                        for r in (g.mask(kind, PAIR_SIDES[y], PAIR_SIDES[x], size) for y, x in beside)
+                        if r
+                    ]
                     if not row:
                         yield kind, k, l, size, "not measured"
                     elif near and row["copy_ms"] < NEAR * row["median_ms"]:
                         share = sum(near) / len(near) * g.tflops(row)
                         if share < NEAR:
-                            yield kind, k, l, size, f"{share:.2f} of its neighbours' speed a tap, goal {NEAR}; the copy takes {row['copy_ms'] / row['median_ms']:.2f} of its time"
+                            yield kind, k, l, size, (
+                                f"{share:.2f} of its neighbours' speed a tap, goal {NEAR}; "
+                                f"the copy takes {row['copy_ms'] / row['median_ms']:.2f} of its time"
+                            )
 
 
 def rivals(g):

@@ -2,9 +2,9 @@
 
     python3 bench/gpu/masks.py FOLDER [--seconds=150] [--commit=ID] [--only=KIND,KIND]
 
-What is measured goes line by line to FOLDER/masks.jsonl, and a later call goes on from there. A result that does not agree with a
-convolution in double precision is reported instead of its time. Expects the tool and the library in TESSERA_BUILD, as bench/gpu/run.py
-builds them, and needs PyTorch; without CuPy its times are left out."""
+What is measured goes line by line to FOLDER/masks.jsonl, and a later call goes on from there. A result that does not
+agree with a convolution in double precision is reported instead of its time. Expects the tool and the library in
+TESSERA_BUILD, as bench/gpu/run.py builds them, and needs PyTorch; without CuPy its times are left out."""
 import argparse
 import concurrent.futures
 import json
@@ -58,24 +58,34 @@ def points(only):
     return [p for p in made if not only or p[0] in only.split(",")]
 
 
-# ---- Compiling, which is most of the time of a first run, side by side -----------------------------------------------------------------
+# ---- Compiling, which is most of the time of a first run, side by side
+# -----------------------------------------------------------------
 def compile_all(todo, seconds):
     programs = {p[:3] for p in todo if p[0] not in RIVALS}
 
     def one(p):
         kind, k, l = p
-        words = ([PROGRAMS / "conv2d_given.tess", "random:1:1024x1024", f"random:2:{k}x{l}", f"K={k}", f"L={l}"] if kind == "given" else
-                 [PROGRAMS / PROGRAM[kind], "random:1:1024x1024", f"R={k // 2}", f"S={l // 2}"] + ["--fp=fast"] * (kind == "fast"))
+        words = (
+            [PROGRAMS / "conv2d_given.tess", "random:1:1024x1024", f"random:2:{k}x{l}", f"K={k}", f"L={l}"]
+            if kind == "given"
+            else [PROGRAMS / PROGRAM[kind], "random:1:1024x1024", f"R={k // 2}", f"S={l // 2}"]
+            + ["--fp=fast"] * (kind == "fast")
+        )
         if time.monotonic() < end:
-            subprocess.run([BUILD / "tessera", "bench", *words, "--target=cuda", "--runs=1"], capture_output=True, timeout=120, check=False)
+            subprocess.run(
+                [BUILD / "tessera", "bench", *words, "--target=cuda", "--runs=1"], capture_output=True, timeout=120,
+                check=False,
+            )
     end = time.monotonic() + seconds
     with concurrent.futures.ThreadPoolExecutor(min(14, os.cpu_count() or 1)) as pool:
         list(pool.map(one, sorted(programs, key=lambda p: -p[1] * p[2])))
 
 
-# ---- Images and what is right --------------------------------------------------------------------------------------------------------
+# ---- Images and what is right
+# --------------------------------------------------------------------------------------------------------
 class Images:
-    """Of one size: a photograph with its spectrum in double precision, extended by its edge so that all masks find their pixels."""
+    """Of one size: a photograph with its spectrum in double precision, extended by its edge so that all masks find
+    their pixels."""
 
     def __init__(self, torch, size):
         self.torch, self.size, self.reach = torch, size, max(ODD) // 2
@@ -112,7 +122,11 @@ def fast_size(n):
 def mask_of(torch, kind, k, l):
     """That of conv2d_pair.tess or conv2d_mirrored.tess."""
     def weight(i, j):
-        return 1 / (1 + i * i + abs(i * j) + 2 * j * j) if kind == "mirrored" else 1 + 0.5 * math.sin(3.0 * i + i * j + 5.0 * j)
+        return (
+            1 / (1 + i * i + abs(i * j) + 2 * j * j)
+            if kind == "mirrored"
+            else 1 + 0.5 * math.sin(3.0 * i + i * j + 5.0 * j)
+        )
     values = [[weight(i, j) for j in range(-(l // 2), l // 2 + 1)] for i in range(-(k // 2), k // 2 + 1)]
     made = torch.tensor(values, dtype=torch.float64)
     return (made / made.sum()).float().cuda()
@@ -131,7 +145,8 @@ def limit(kind):
     return AGREES * (20 if kind in ("fft", "fast") else 1)
 
 
-# ---- Runs ------------------------------------------------------------------------------------------------------------------------------
+# ---- Runs
+# --------------------------------------------------------------------------------------------------
 def time_torch(torch, work):
     """A function that gives the mean milliseconds of some calls of `work`."""
     def measure(runs):
@@ -166,7 +181,8 @@ def run_tessera(library, images, kind, mask):
 
 
 def rival_work(torch, images, kind, mask):
-    """A function that computes the result and returns it. Edges of pixels are there beforehand, unless the rival makes them itself."""
+    """A function that computes the result and returns it. Edges of pixels are there beforehand, unless the rival makes
+    them itself."""
     k, l = mask.shape
     n = images.size
     if kind == "cudnn":
@@ -178,7 +194,9 @@ def rival_work(torch, images, kind, mask):
         return lambda: torch.fft.irfft2(torch.fft.rfft2(photo, s=(side, side)).mul_(spectrum), s=(side, side))[:n, :n]
     import cupy
     from cupyx.scipy import ndimage
-    photo, weights, result = cupy.from_dlpack(images.photo), cupy.from_dlpack(mask)[::-1, ::-1].copy(), cupy.from_dlpack(images.result)
+    photo, weights, result = (
+        cupy.from_dlpack(images.photo), cupy.from_dlpack(mask)[::-1, ::-1].copy(), cupy.from_dlpack(images.result),
+    )
 
     def work():
         ndimage.convolve(photo, weights, output=result, mode="nearest")
@@ -219,7 +237,9 @@ def main():
     todo = [p for p in points(asked.only) if p not in done]
     os.environ.setdefault("TESSERA_CACHE", str(BUILD / "cache"))
     compile_all(todo, asked.seconds / 2)
-    print(f"{len(todo)} masks to measure, {len(done)} there; compiled after {time.monotonic() - start:.0f} s", flush=True)
+    print(
+        f"{len(todo)} masks to measure, {len(done)} there; compiled after {time.monotonic() - start:.0f} s", flush=True
+    )
     library, images, copy_ms, wrong = Library(BUILD / "libtessera.so"), {}, {}, 0
     with open(lines, "a") as f:
         for kind, k, l, size in todo:
@@ -234,13 +254,19 @@ def main():
             error, ms = run(torch if kind in RIVALS else library, images[size], kind, mask)
             if error is None: # not installed
                 continue
-            record = {"kind": kind, "k": k, "l": l, "size": size, "commit": asked.commit, "copy_ms": copy_ms[size], "difference": error}
+            record = {
+                "kind": kind, "k": k, "l": l, "size": size, "commit": asked.commit, "copy_ms": copy_ms[size],
+                "difference": error,
+            }
             if ms is None:
                 wrong += 1
                 print(f"{kind} {k}x{l} at {size}: differs by {error:.1e}")
             else:
                 record["median_ms"] = ms
-                print(f"{kind:8} {k:2}x{l:<2} {size} {ms:9.4f} ms {2e-9 * k * l * size * size / ms:6.1f} TFLOP/s", flush=True)
+                print(
+                    f"{kind:8} {k:2}x{l:<2} {size} {ms:9.4f} ms {2e-9 * k * l * size * size / ms:6.1f} TFLOP/s",
+                    flush=True,
+                )
             f.write(json.dumps(record) + "\n")
             f.flush()
     return 1 if wrong else 0

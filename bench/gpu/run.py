@@ -1,12 +1,14 @@
-"""Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs beside the plain copy of the same
-run, under the plans chosen and under the baselines of the papers, and writes a results file for bench/report.py.
+"""Everything about a GPU in one go: builds the tree, runs the tests on the device, then times the jobs beside the plain
+copy of the same run, under the plans chosen and under the baselines of the papers, and writes a results file for
+bench/report.py.
 
-    python3 bench/gpu/run.py FOLDER [--seconds=520] [--masks=110] [--target=cuda] [--only=JOB,JOB] [--commit=ID] [--no-tests]
+    python3 bench/gpu/run.py FOLDER [--seconds=520] [--masks=110] [--target=cuda] [--only=JOB,JOB] [--commit=ID]
+    [--no-tests]
 
-Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short goes on where the
-last one stopped, also on another machine when these files are put there first. The tree is built in TESSERA_BUILD, or in
-tessera-gpu-build among the temporary files. Needs cc, cmake and ninja, and the standard library of Python. The last --masks seconds are those of masks.py, which
-needs PyTorch; 0 leaves it out."""
+Each step is bounded in time and leaves its lines in FOLDER (gpu.jsonl, tests.txt), so that a call that was cut short
+goes on where the last one stopped, also on another machine when these files are put there first. The tree is built in
+TESSERA_BUILD, or in tessera-gpu-build among the temporary files. Needs cc, cmake and ninja, and the standard library of
+Python. The last --masks seconds are those of masks.py, which needs PyTorch; 0 leaves it out."""
 import argparse
 import concurrent.futures
 import json
@@ -29,10 +31,16 @@ MEDIANS = (5, 9, 31)
 PARTITIONED = ("gauss3", "laplace5", "bilateral", "sobel", "night") # as in the paper on borders
 FUSED = ("blur", "canny", "harris")                                 # as in the paper on fusion
 BORDERS = ("none", "clamp", "mirror", "wrap", "constant")
-# The lecture on convolution and the report on staging, whose images are doubled three times; plans are presets of the tool.
-STAGED = {"lecture_1d": (["random:1:@", "random:2:5"], ("16777216",), "lecture", ("basic", "constant", "tiled", "cached")),
-          "lecture_2d": (["random:1:@", "random:2:5x5"], ("4096x4096",), "lecture", ("basic", "constant", "tiled", "cached")),
-          "gauss7_given": (["random:1:@", "random:2:7"], ("321x481", "642x962", "1284x1924", "2568x3848"), "staged", ("none", "mask", "image", "both"))}
+# The lecture on convolution and the report on staging, whose images are doubled three times; plans are presets of the
+# tool.
+STAGED = {
+    "lecture_1d": (["random:1:@", "random:2:5"], ("16777216",), "lecture", ("basic", "constant", "tiled", "cached")),
+    "lecture_2d": (["random:1:@", "random:2:5x5"], ("4096x4096",), "lecture", ("basic", "constant", "tiled", "cached")),
+    "gauss7_given": (
+        ["random:1:@", "random:2:7"], ("321x481", "642x962", "1284x1924", "2568x3848"), "staged",
+        ("none", "mask", "image", "both"),
+    ),
+}
 TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
 RUNS = 40
 GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split|resident|tile|pass|rows|    stage|        rows) ?.*\n", re.M)
@@ -72,7 +80,9 @@ def run(command, seconds):
     if min(seconds, left()) <= 0:
         return 124, ""
     try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=min(seconds, left()), cwd=ROOT)
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, timeout=min(seconds, left()), cwd=ROOT
+        )
         return done.returncode, done.stdout + done.stderr
     except subprocess.TimeoutExpired as late:
         return 124, str(late.stdout or "")
@@ -80,14 +90,21 @@ def run(command, seconds):
 
 def build():
     BUILD.mkdir(parents=True, exist_ok=True)
-    for command in (["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"], ["ninja", "-C", BUILD, "tessera", "tessera_shared", *([] if OPTIONS.no_tests else ["test_gpu_api", "test_gpu_corpus"])]):
+    for command in (
+        ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"],
+        [
+            "ninja", "-C", BUILD, "tessera", "tessera_shared",
+            *([] if OPTIONS.no_tests else ["test_gpu_api", "test_gpu_corpus"]),
+        ],
+    ):
         code, output = run(command, 150)
         if code:
             sys.exit(f"{command[0]} failed:\n{output[-3000:]}")
     say("built")
 
 
-# ---- Tests ---------------------------------------------------------------------------------------------------------------------------
+# ---- Tests
+# --------------------------------------------------------------------------------------------------
 def note(name, code, output):
     if code == 124: # again next time
         return
@@ -105,7 +122,12 @@ def tests():
     for name, program, inputs in programs():
         for size in ((61, 83), (1, 7), (300, 517)):
             files = [text.replace("@", f"{size[0]}x{size[1]}") for text in inputs]
-            jobs.append((f"verify {name} {size[0]}x{size[1]}", [TOOL, "run", program, *files, "-o", "RESULTS", f"--target={OPTIONS.target}", "--verify"]))
+            jobs.append(
+                (
+                    f"verify {name} {size[0]}x{size[1]}",
+                    [TOOL, "run", program, *files, "-o", "RESULTS", f"--target={OPTIONS.target}", "--verify"],
+                )
+            )
     jobs += [(f"corpus part {i}", [BUILD / "tests" / "test_gpu_corpus", *part]) for i, part in enumerate(parts)]
     jobs = [job for job in jobs if f"{job[0]}: " not in done]
 
@@ -139,7 +161,8 @@ def count_results(program):
     return n
 
 
-# ---- Jobs ----------------------------------------------------------------------------------------------------------------------------
+# ---- Jobs
+# --------------------------------------------------------------------------------------------------
 def programs():
     """(name, program, inputs): the sizes stand for @."""
     for name in (*STENCILS, *HEAVY, *BYTES):
@@ -150,7 +173,9 @@ def programs():
     for k in K:
         yield f"conv2d_{k}", PROGRAMS / "conv2d.tess", ["random:1:@", f"R={k // 2}"]
     for k in K:
-        yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", ["random:1:@", f"random:2:{k}x{k}", f"K={k}", f"L={k}"]
+        yield f"conv2d_given_{k}", PROGRAMS / "conv2d_given.tess", [
+            "random:1:@", f"random:2:{k}x{k}", f"K={k}", f"L={k}",
+        ]
 
 
 def plan_of(program, numbers, *preset):
@@ -161,7 +186,9 @@ def plan_of(program, numbers, *preset):
 def by_points(chosen, split):
     """What the plan chosen computes together, a thread a point."""
     plan = GROUP_LINE.sub("", chosen)
-    return re.sub(r"^(    vector [^\n]*\n)", rf"\1    kernel point\n    block 32 8\n    split {split}\n", plan, flags=re.M)
+    return re.sub(
+        r"^(    vector [^\n]*\n)", rf"\1    kernel point\n    block 32 8\n    split {split}\n", plan, flags=re.M
+    )
 
 
 def plans(name, program, inputs):
@@ -172,7 +199,10 @@ def plans(name, program, inputs):
     chosen = plan_of(program, numbers)
     if not chosen:
         return
-    made = {"naive": plan_of(program, numbers, "--plan=lecture-basic"), "unfused": plan_of(program, numbers, "--plan=unfused")}
+    made = {
+        "naive": plan_of(program, numbers, "--plan=lecture-basic"),
+        "unfused": plan_of(program, numbers, "--plan=unfused"),
+    }
     if name in FUSED:
         made["overlapped"] = plan_of(program, numbers, "--plan=overlapped")
     for split in ("none", "interior", "warp"):
@@ -248,7 +278,13 @@ def measure():
             seen.add(once)
             warm.append((p, size))
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(lambda w: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL) and run(command(w[0], "bench", w[1]) + ["--runs=1"], 60), warm))
+        list(
+            pool.map(
+                lambda w: left() > OPTIONS.seconds * (1 - COMPILED_UNTIL)
+                and run(command(w[0], "bench", w[1]) + ["--runs=1"], 60),
+                warm,
+            )
+        )
     say("compiled")
     with open(lines, "a") as f:
         for p in todo:
@@ -274,7 +310,11 @@ def table(results):
     print(f"{'job':14} {'size':>5} {'chosen ms':>10} {'copy':>6} {'GFLOP/s':>9}  best plan")
     for name, _, _ in programs():
         for size in (8192, 4096, 2048, 512):
-            same = [r for r in good if r["key"][0] == name and r["key"][1] == size and not r["key"][3] and r["key"][4] == OPTIONS.target]
+            same = [
+                r
+                for r in good
+                if r["key"][0] == name and r["key"][1] == size and not r["key"][3] and r["key"][4] == OPTIONS.target
+            ]
             chosen = [r for r in same if r["key"][2] == "chosen"]
             if not chosen:
                 continue
@@ -301,18 +341,30 @@ def masks():
 def mask_rows():
     lines = FOLDER / "masks.jsonl"
     rows = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
-    return [{k: r[k] for k in ("kind", "k", "l", "size", "median_ms", "copy_ms", "commit")} for r in rows if "median_ms" in r]
+    return [
+        {k: r[k] for k in ("kind", "k", "l", "size", "median_ms", "copy_ms", "commit")}
+        for r in rows
+        if "median_ms" in r
+    ]
 
 
 def write_results(results, machine):
     """For bench/report.py: one row a line."""
     kept = ("median_ms", "copy_ms", "gflops")
-    rows = [dict(zip(("job", "size", "plan", "border", "target"), r["key"]), **{k: r[k] for k in kept}, commit=r.get("commit", ""))
-            for r in results if "median_ms" in r]
+    rows = [
+        dict(
+            zip(("job", "size", "plan", "border", "target"), r["key"]), **{k: r[k] for k in kept},
+            commit=r.get("commit", ""),
+        )
+        for r in results
+        if "median_ms" in r
+    ]
     facts = next(({"device": r["device"], "driver": r["driver"]} for r in results if "device" in r), {})
     head = {**facts, "machine": dict(line.split(" = ", 1) for line in machine.splitlines() if " = " in line)}
     lists = {"rows": rows, "masks": mask_rows()}
-    parts = [f' "{name}": [\n' + ",\n".join("  " + json.dumps(row) for row in part) + "\n ]" for name, part in lists.items()]
+    parts = [
+        f' "{name}": [\n' + ",\n".join("  " + json.dumps(row) for row in part) + "\n ]" for name, part in lists.items()
+    ]
     text = json.dumps(head, indent=1)[:-2] + ",\n" + ",\n".join(parts) + "\n}\n"
     (FOLDER / "results.json").write_text(text)
 

@@ -14,7 +14,9 @@ except ImportError as missing:
 
 options = dict(argument.split("=", 1) for argument in sys.argv[1:])
 height, width, planes, k = (int(options.get(name, 0)) for name in ("height", "width", "planes", "k"))
-image = np.fromfile(options["input"], np.dtype(options["dtype"])).reshape((planes, height, width) if planes > 1 else (height, width))
+image = np.fromfile(options["input"], np.dtype(options["dtype"])).reshape(
+    (planes, height, width) if planes > 1 else (height, width)
+)
 weights = np.fromfile(options["weights"], np.float32) if "weights" in options else None
 result = np.empty_like(image)
 EDGE = "nearest"
@@ -40,7 +42,9 @@ def unsharp():
 
 
 def laplace5():
-    mask = np.array([[0, 0, -1, 0, 0], [0, -1, -2, -1, 0], [-1, -2, 16, -2, -1], [0, -1, -2, -1, 0], [0, 0, -1, 0, 0]], np.float32)
+    mask = np.array(
+        [[0, 0, -1, 0, 0], [0, -1, -2, -1, 0], [-1, -2, 16, -2, -1], [0, -1, -2, -1, 0], [0, 0, -1, 0, 0]], np.float32
+    )
     ndimage.correlate(image, mask, output=result, mode=EDGE)
 
 
@@ -52,8 +56,10 @@ def blur():
     ndimage.uniform_filter(image, 3, output=result, mode=EDGE)
 
 
-JOBS = {"blur": blur, "sobel": gradient, "laplace5": laplace5, "gauss3": gauss3, "unsharp": unsharp, "conv2d": conv2d, "conv2d_given": conv2d,
-        "separable": separable}
+JOBS = {
+    "blur": blur, "sobel": gradient, "laplace5": laplace5, "gauss3": gauss3, "unsharp": unsharp, "conv2d": conv2d,
+    "conv2d_given": conv2d, "separable": separable,
+}
 run = JOBS.get(options["job"])
 if run is None or int(options["threads"]) != 1:
     print(json.dumps({"error": "SciPy has no call with this result, or no threads"}))
@@ -76,5 +82,11 @@ for line in sys.stdin:
     times += batch
     print(json.dumps({"preempted": 0, "ms": batch}), flush=True)
 if times:
-    print(json.dumps({"rival": "scipy", "job": options["job"], "dtype": options["dtype"], "width": width, "height": height, "k": k, "threads": 1,
-                      "median_ms": statistics.median(times), "min_ms": min(times), "runs": len(times)}))
+    print(
+        json.dumps(
+            {
+                "rival": "scipy", "job": options["job"], "dtype": options["dtype"], "width": width, "height": height,
+                "k": k, "threads": 1, "median_ms": statistics.median(times), "min_ms": min(times), "runs": len(times),
+            }
+        )
+    )

@@ -1,4 +1,5 @@
-"""Training data for PyTorch: a tensor goes in, tensors come out, sharper or softer and brighter or darker by chance. Without PyTorch, arrays do."""
+"""Training data for PyTorch: a tensor goes in, tensors come out, sharper or softer and brighter or darker by chance.
+Without PyTorch, arrays do."""
 import numpy as np
 from pictures import photo, show
 

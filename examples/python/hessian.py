@@ -18,5 +18,7 @@ def strongest(A, B, C):
 
 
 image = photo()
-scales = [ridge(*(ndimage.gaussian_filter(image, s, order) for order in ((0, 2), (1, 1), (2, 0))), s) for s in (1.0, 2.0, 4.0)]
+scales = [
+    ridge(*(ndimage.gaussian_filter(image, s, order) for order in ((0, 2), (1, 1), (2, 0))), s) for s in (1.0, 2.0, 4.0)
+]
 show(image, stretched(strongest(*scales)))

@@ -20,7 +20,9 @@ def show(*panels):
     """Writes the panels side by side to the file that the command line names."""
     panels = [np.repeat(p[..., None], 3, -1) if p.ndim == 2 else p for p in map(np.asarray, panels)]
     row = np.clip(np.concatenate(panels, 1), 0, 1)
-    Image.fromarray((row * 255 + 0.5).astype(np.uint8)).save(sys.argv[1] if len(sys.argv) > 1 else "gallery.jpg", quality=85)
+    Image.fromarray((row * 255 + 0.5).astype(np.uint8)).save(
+        sys.argv[1] if len(sys.argv) > 1 else "gallery.jpg", quality=85
+    )
 
 
 def stretched(a):

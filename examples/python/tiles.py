@@ -5,7 +5,9 @@ from pictures import photo, show
 
 import tessera
 
-p = tessera.compile('use "filters";\nborder mirror;\nparameter M, N;\nvector#2 float image[M, N];\nreturn unsharp(image, 2.0, 1.5);\n')
+p = tessera.compile(
+    'use "filters";\nborder mirror;\nparameter M, N;\nvector#2 float image[M, N];\nreturn unsharp(image, 2.0, 1.5);\n'
+)
 image = photo()
 chunks = dask.array.from_array(image, chunks=(100, 70))
 sharp = tessera.dask.map(p, chunks).compute()

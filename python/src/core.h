@@ -1,5 +1,6 @@
-/* tessera._core: what Python needs of the library, in C against Python's stable interface. Python code beside it (../tessera) decides what arguments
- * mean; this turns arrays into tensors, runs without the interpreter's lock, and turns failures into exceptions.
+/* tessera._core: what Python needs of the library, in C against Python's stable interface. Python code beside it
+ * (../tessera) decides what arguments mean; this turns arrays into tensors, runs without the interpreter's lock, and
+ * turns failures into exceptions.
  *
  *   module.c   the module: functions, setting up
  *   tensor.c   objects of Python as tensors
@@ -18,10 +19,10 @@
 /* What Python code hands over once, since it is easier said there (tessera/_runtime.py). */
 typedef struct Core {
     PyObject *make_error; /* (status, sentence, diagnostics as JSON or None) -> exception */
-    PyObject
-        *convert;    /* (object, its description, writable, stream) -> ndarray, capsule or tuple */
-    PyObject *warn;  /* (sentence) */
-    PyObject *empty; /* numpy.empty */
+    /* (object, its description, writable, stream) -> ndarray, capsule or tuple */
+    PyObject *convert;
+    PyObject *warn;         /* (sentence) */
+    PyObject *empty;        /* numpy.empty */
     PyObject *ndarray;      /* numpy.ndarray */
     PyObject *array_struct; /* the name of the attribute */
 } Core;
@@ -45,8 +46,8 @@ typedef struct Tensor {
     void *managed;  /* of a DLPack capsule, to be given back */
     bool versioned; /* its form */
 } Tensor;
-/* Fills *out from any array that `convert` knows, for the image that `info` describes; `said` describes it to Python. False with an
- * exception. */
+/* Fills *out from any array that `convert` knows, for the image that `info` describes; `said` describes it to
+ * Python. False with an exception. */
 bool tesspy_tensor(const Core *core, PyObject *array, const tess_info *info, PyObject *said,
                    bool writable, PyObject *stream, Tensor *out);
 void tesspy_tensor_clear(Tensor *t);

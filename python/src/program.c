@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-/* ---- What the library tells while it works, from any thread -------------------------------------------------------- */
+/* ---- What the library tells while it works, from any thread ---------------------------------- */
 static void on_note(void *user, const char *sentence)
 {
     ProgramObject *p = user;
@@ -30,7 +30,8 @@ static int on_hold(void *user, int change)
     return atomic_load(&p->interrupted);
 }
 
-/* ---- Descriptions: (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct) --- */
+/* ---- Descriptions ---------------------------------------------------------------------------- */
+/* (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct) */
 static PyObject *number(int has, double value)
 {
     if (has)
@@ -89,7 +90,8 @@ static bool is_array(const tess_info *info)
 }
 
 /* ---- Compiling --------------------------------------------------------------------------------------------------- */
-/* The constants of a dict, in memory of the caller's (names are borrowed from the dict); NULL with an exception, or where there are none. */
+/* The constants of a dict, in memory of the caller's (names are borrowed from the dict); NULL with an exception, or
+ * where there are none. */
 static tess_constant *take_constants(PyObject *dict, size_t *n)
 {
     *n = 0;
@@ -226,7 +228,7 @@ static void dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* ---- Facts --------------------------------------------------------------------------------------------------------- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 static PyObject *borrow(PyObject *fact)
 {
     PyObject *said = fact ? fact : Py_None;
@@ -258,7 +260,8 @@ static PyObject *get_json(PyObject *self, void *unused)
     return borrow(((ProgramObject *)self)->json);
 }
 
-/* (target, milliseconds of the front, of the compiler, of the run, of copies, compiled before, strips) of the last run. */
+/* (target, milliseconds of the front, of the compiler, of the run, of copies, compiled before, strips) of the last
+ * run. */
 static PyObject *get_time(PyObject *object, void *unused)
 {
     (void)unused;

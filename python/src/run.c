@@ -1,5 +1,5 @@
-/* Runs of programs, and what else needs their arguments. Everything of the library that may take long or wait runs without the
- * interpreter's lock. */
+/* Runs of programs, and what else needs their arguments. Everything of the library that may take long or wait runs
+ * without the interpreter's lock. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ static bool fail(Call *c, tess_status status)
     return false;
 }
 
-/* ---- Numbers --------------------------------------------------------------------------------------------------------- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 /* False with an exception, also for whole numbers that a double does not have. */
 static bool number_of(const Call *c, const char *name, PyObject *value, double *out)
 {
@@ -86,7 +86,8 @@ static bool number_of(const Call *c, const char *name, PyObject *value, double *
     return equal == 1;
 }
 
-/* Every number that has a value gets it, since the arguments may have served before; `named` is a dict or None, all of whose names are known. */
+/* Every number that has a value gets it, since the arguments may have served before; `named` is a dict or None, all
+ * of whose names are known. */
 static bool bind_numbers(Call *c, PyObject *named)
 {
     ProgramObject *p = c->p;
@@ -113,7 +114,7 @@ static bool bind_numbers(Call *c, PyObject *named)
     return true;
 }
 
-/* ---- Images ------------------------------------------------------------------------------------------------------------ */
+/* ---- Images ---------------------------------------------------------------------------------- */
 /* `images` is a tuple with one array for each image and mask, in their order. */
 static bool bind_images(Call *c, PyObject *images, PyObject *stream)
 {
@@ -209,7 +210,7 @@ static PyObject *bind_results(Call *c, PyObject *outs, PyObject *stream, PyObjec
     return results;
 }
 
-/* ---- Running ------------------------------------------------------------------------------------------------------------ */
+/* ---- Running --------------------------------------------------------------------------------- */
 /* Says what was noted since the last time; false when a filter of warnings makes errors of them. */
 static bool say_notes(ProgramObject *p)
 {
@@ -279,7 +280,7 @@ PyObject *tesspy_shapes(PyObject *self, PyObject *args)
     return shapes;
 }
 
-/* ---- Texts and facts ------------------------------------------------------------------------------------------------------ */
+/* ---- Texts and facts ------------------------------------------------------------------------- */
 static PyObject *dump(Call *c, const char *stop, bool with_args)
 {
     ProgramObject *p = c->p;

@@ -1,5 +1,6 @@
-/* Objects of Python as tensors. NumPy's arrays are read by their __array_struct__, which is one look-up; what that does not fit is first
- * made into an array or a DLPack capsule by `convert` (tessera/_arrays.py). Nothing is copied here. */
+/* Objects of Python as tensors. NumPy's arrays are read by their __array_struct__, which is one look-up; what that
+ * does not fit is first made into an array or a DLPack capsule by `convert` (tessera/_arrays.py). Nothing is copied
+ * here. */
 #include <string.h>
 
 #include "core.h"
@@ -77,7 +78,8 @@ static bool take_shape(const ArrayInterface *a, Tensor *out)
     return true;
 }
 
-/* Whether the library reads the rows as they are: the last dimension is compact, and the one before too where the last holds the channels. */
+/* Whether the library reads the rows as they are: the last dimension is compact, and the one before too where the
+ * last holds the channels. */
 static bool is_compact(const ArrayInterface *a, const tess_info *info)
 {
     Py_ssize_t compact = a->item_bytes;

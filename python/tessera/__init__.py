@@ -12,15 +12,20 @@ A program says what the pixels of images are; Tessera decides how they are compu
 >>> blur(np.array([[0, 3, 6]], np.float32))
 array([[2., 3., 4.]], dtype=float32)
 
-Submodules are loaded when they are first used: `tessera.ndimage` has the names of `scipy.ndimage`, `tessera.skimage` those of scikit-image.
-"""
+Submodules are loaded when they are first used: `tessera.ndimage` has the names of `scipy.ndimage`, `tessera.skimage`
+those of scikit-image. """
 import importlib
 
 _HOMES = {
     "_program": ["compile", "Program", "Input", "Output", "Timing", "machine", "presets"],
-    "_errors": ["Error", "CompileError", "ArgumentError", "ArgumentTypeError", "CompilerError", "DeviceError", "OutOfMemory", "FileError",
-                "UnsupportedError", "InternalError", "TesseraWarning", "CopyWarning", "ProgramWarning"],
-    "_stencil": ["stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil", "Lazy"],
+    "_errors": [
+        "Error", "CompileError", "ArgumentError", "ArgumentTypeError", "CompilerError", "DeviceError", "OutOfMemory",
+        "FileError", "UnsupportedError", "InternalError", "TesseraWarning", "CopyWarning", "ProgramWarning",
+    ],
+    "_stencil": [
+        "stencil", "sum", "prod", "min", "max", "mean", "median", "any", "all", "index", "const", "compute", "Stencil",
+        "Lazy",
+    ],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _SUBMODULES = ["ndimage", "skimage", "dask"]

@@ -1,5 +1,6 @@
-"""Arrays of all kinds on their way into the library and back: NumPy's as they are, others by DLPack, `__cuda_array_interface__` or the buffer
-protocol. Nothing is copied but rows that programs cannot read as they lie, which is warned of."""
+"""Arrays of all kinds on their way into the library and back: NumPy's as they are, others by DLPack,
+`__cuda_array_interface__` or the buffer protocol. Nothing is copied but rows that programs cannot read as they lie,
+which is warned of."""
 import sys
 import warnings
 
@@ -41,7 +42,11 @@ def _numpy(array, description, writable):
         if flat.strides[-1] == flat.itemsize and flat.strides[-2:-1] in ((), (flat.itemsize * flat.shape[-1],)):
             return flat
         array = flat
-    if array.dtype.kind not in "iufb" or array.dtype.itemsize * 8 not in (8, 16, 32, 64) or array.dtype.name == "uint64":
+    if (
+        array.dtype.kind not in "iufb"
+        or array.dtype.itemsize * 8 not in (8, 16, 32, 64)
+        or array.dtype.name == "uint64"
+    ):
         raise said(_errors.ArgumentTypeError, name, f"has elements of type {array.dtype.name}; images have {_KNOWN}")
     if array.ndim > 5:
         raise said(_errors.ArgumentError, name, f"has {array.ndim} dimensions, more than any program takes")
@@ -102,7 +107,9 @@ def _capsule(thing, name, stream):
 def _described(interface, name, owner):
     kind, size = interface["typestr"][1], int(interface["typestr"][2:])
     if kind not in _CODES or interface["typestr"][0] == ">":
-        raise said(_errors.ArgumentTypeError, name, f"has elements of type {interface['typestr']}; images have {_KNOWN}")
+        raise said(
+            _errors.ArgumentTypeError, name, f"has elements of type {interface['typestr']}; images have {_KNOWN}"
+        )
     strides = interface.get("strides")
     if strides is not None:
         strides = tuple(s // size for s in strides)
@@ -146,7 +153,13 @@ def _checked(array, description, writable=False):
     """The array, or a copy where the core could not read it as it is."""
     tail = 2 if description[10] else 1
     compact = array.itemsize
-    good = array.dtype.isnative and array.flags.aligned and not array.dtype.names and array.dtype.kind in "iufb" and array.ndim <= 5
+    good = (
+        array.dtype.isnative
+        and array.flags.aligned
+        and not array.dtype.names
+        and array.dtype.kind in "iufb"
+        and array.ndim <= 5
+    )
     for size, stride in list(zip(array.shape, array.strides))[: -tail - 1 : -1]:
         good = good and (size <= 1 or stride == compact)
         compact *= size
@@ -155,9 +168,11 @@ def _checked(array, description, writable=False):
     return _numpy(array, description, writable)
 
 
-# ---- Results of the kind that went in --------------------------------------------------------------------------------------------------
+# ---- Results of the kind that went in
+# --------------------------------------------------------------------------------------------------
 class Kind:
-    """How results are made: `allocate(shape, type)` for the core, or None; `finish(array)` makes of that what is returned."""
+    """How results are made: `allocate(shape, type)` for the core, or None; `finish(array)` makes of that what is
+    returned."""
 
     def __init__(self, allocate=None, finish=None, stream=None):
         self.allocate, self.finish, self.stream = allocate, finish, stream

@@ -68,8 +68,10 @@ class ProgramWarning(TesseraWarning):
 
 
 # As tess_status in tessera.h.
-_OF_STATUS = {1: CompileError, 2: ArgumentError, 3: FileError, 4: CompilerError, 5: DeviceError, 6: OutOfMemory, 7: UnsupportedError,
-              8: InternalError}
+_OF_STATUS = {
+    1: CompileError, 2: ArgumentError, 3: FileError, 4: CompilerError, 5: DeviceError, 6: OutOfMemory,
+    7: UnsupportedError, 8: InternalError,
+}
 
 
 def make(status, text, diagnostics):

@@ -65,7 +65,9 @@ def _read(path, what):
 
 
 def _is_path(text):
-    return isinstance(text, os.PathLike) or (isinstance(text, str) and "\n" not in text and text.endswith((".tess", ".idsl")))
+    return isinstance(text, os.PathLike) or (
+        isinstance(text, str) and "\n" not in text and text.endswith((".tess", ".idsl"))
+    )
 
 
 def _plan_text(plan):
@@ -86,7 +88,8 @@ def _compiler():
 
 
 def _open_nvrtc():
-    """The compiler of kernels from PyPI, where there is one: `pip install tessera[cuda]`. What is open already is found by its name."""
+    """The compiler of kernels from PyPI, where there is one: `pip install tessera[cuda]`. What is open already is found
+    by its name."""
     import ctypes
     import glob
     for folder in sys.path:
@@ -98,8 +101,10 @@ def _open_nvrtc():
                 continue
 
 
-def compile(program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None, machine=None,
-            constants=None, cc=None, cache=None, library=None, quiet=False):
+def compile(
+    program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None,
+    machine=None, constants=None, cc=None, cache=None, library=None, quiet=False,
+):
     """Compiles a program.
 
     Parameters
@@ -123,7 +128,8 @@ def compile(program, *, target="auto", border=None, fp="default", plan=None, thr
     dialect : {'forma'}, optional
         Reads the original dialect.
     machine, cc, cache, library : str, optional
-        A description of the machine, a C compiler, the folder of compiled programs ('' for none), the folder of `use` files.
+        A description of the machine, a C compiler, the folder of compiled programs ('' for none), the folder of `use`
+        files.
     constants : dict, optional
         Values of parameters and const inputs that are needed while compiling.
     quiet : bool
@@ -156,8 +162,11 @@ def compile(program, *, target="auto", border=None, fp="default", plan=None, thr
         raise _errors.ArgumentError(f"dialect is {dialect!r}, but it can be 'forma'")
     if machine is not None and "\n" not in machine:
         machine = _read(machine, "the machine").decode("utf-8", "replace")
-    options = dict(target=target, border=border, fp=fp, plan=_plan_text(plan), threads=threads, device=device, name=name or "program.tess",
-                   dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc, cache=cache, library=library)
+    options = dict(
+        target=target, border=border, fp=fp, plan=_plan_text(plan), threads=threads, device=device,
+        name=name or "program.tess", dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc,
+        cache=cache, library=library,
+    )
     made = Program.__new__(Program)
     made._open(text, options)
     if made.diagnostics and not quiet:
@@ -184,9 +193,11 @@ class Program:
         target = _choice("target", options["target"], _TARGETS)
         if options["target"] == "cuda":
             _open_nvrtc()
-        self._core = _core.Program(text, options["name"], target, _choice("fp", options["fp"], _FPS), options["threads"], options["device"],
-                                   int(options["dialect"] == "forma"), options["border"], options["plan"], options["machine"],
-                                   options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None)
+        self._core = _core.Program(
+            text, options["name"], target, _choice("fp", options["fp"], _FPS), options["threads"], options["device"],
+            int(options["dialect"] == "forma"), options["border"], options["plan"], options["machine"],
+            options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None,
+        )
         inputs = self._core.inputs
         self._images = tuple(i[0] for i in inputs if i[1] in ("image", "mask"))
         self._numbers = frozenset(i[0] for i in inputs if i[1] in ("scalar", "parameter"))
@@ -195,23 +206,25 @@ class Program:
     def __reduce__(self):
         return _compile_again, (self._text, self._options)
 
-    # ---- Running -------------------------------------------------------------------------------------------------------------------------
+    # ---- Running
+    # ----------------------------------------------------------------------------------------------
     def __call__(self, *images, out=None, stream=None, offset=None, shape=None, **named):
         """Runs the program.
 
         Parameters
         ----------
         *images : array
-            Arrays for the images and masks, in the order declared: of NumPy, PyTorch, CuPy or JAX, or with DLPack, the buffer protocol or
-            `__cuda_array_interface__`. They are read as they lie where the elements of rows follow each other; else a copy is made, with a
-            `CopyWarning`.
+            Arrays for the images and masks, in the order declared: of NumPy, PyTorch, CuPy or JAX, or with DLPack, the
+            buffer protocol or `__cuda_array_interface__`. They are read as they lie where the elements of rows follow
+            each other; else a copy is made, with a `CopyWarning`.
         out : array or tuple of arrays, optional
             Memory for the results.
         stream : optional
             Of a device: a stream of PyTorch or CuPy, or its number.
         offset, shape : tuple of int, optional
-            The images are parts, at `offset`, of images of this shape. Results are then those points that the parts decide: where a part
-            ends inside the image, as many less as `margins` says; where it ends with the image, its border rules answer.
+            The images are parts, at `offset`, of images of this shape. Results are then those points that the parts
+            decide: where a part ends inside the image, as many less as `margins` says; where it ends with the image,
+            its border rules answer.
         **named
             Numbers, and images by name.
 
@@ -232,13 +245,16 @@ class Program:
         return self._run(images, out, stream, named, False)
 
     def verify(self, *images, **named):
-        """Runs the program and compares each pixel, bit by bit, with the graph interpreter; an `InternalError` names the first that differs."""
+        """Runs the program and compares each pixel, bit by bit, with the graph interpreter; an `InternalError` names
+        the first that differs."""
         return self._run(images, None, None, named, True)
 
     def _bind(self, images, named):
         """(arrays in the order declared, numbers), with what does not fit refused."""
         if len(images) > len(self._images):
-            raise _errors.ArgumentError(f"the program takes {_count(len(self._images), 'image')}, not {len(images)}; numbers are given by name")
+            raise _errors.ArgumentError(
+                f"the program takes {_count(len(self._images), 'image')}, not {len(images)}; numbers are given by name"
+            )
         arrays = list(images)
         for name in self._images[len(images):]:
             if name not in named:
@@ -260,7 +276,9 @@ class Program:
             return None
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if len(outs) != self._n_out:
-            raise _errors.ArgumentError(f"the program returns {_count(self._n_out, 'image')}, but 'out' has {len(outs)}")
+            raise _errors.ArgumentError(
+                f"the program returns {_count(self._n_out, 'image')}, but 'out' has {len(outs)}"
+            )
         return tuple(outs)
 
     def _run(self, images, out, stream, named, verify):
@@ -285,14 +303,21 @@ class Program:
         extents = {tuple(np.shape(a)[:n]) for a in arrays}
         offset, shape = tuple(int(o) for o in offset), tuple(int(s) for s in shape)
         if len(extents) != 1 or len(offset) != n or len(shape) != n:
-            raise _errors.ArgumentError(f"parts, their offset and the shape of the whole need the same {n} dimensions, and the parts one shape")
+            raise _errors.ArgumentError(
+                f"parts, their offset and the shape of the whole need the same {n} dimensions, and the parts one shape"
+            )
         keep = []
         for d, (begin, size, whole, margin) in enumerate(zip(offset, next(iter(extents)), shape, margins)):
             if begin < 0 or begin + size > whole:
-                raise _errors.ArgumentError(f"a part of {size} at {begin} does not lie in dimension {d} of the whole, of {whole}")
+                raise _errors.ArgumentError(
+                    f"a part of {size} at {begin} does not lie in dimension {d} of the whole, of {whole}"
+                )
             keep.append(slice(margin if begin > 0 else 0, size - (margin if begin + size < whole else 0)))
             if keep[-1].start >= keep[-1].stop:
-                raise _errors.ArgumentError(f"a part of {size} points decides none in dimension {d}: each depends on {margin} before and behind it")
+                raise _errors.ArgumentError(
+                    f"a part of {size} points decides none in dimension {d}: each depends on {margin} before and "
+                    f"behind it"
+                )
         results = self._run(arrays, None, stream, numbers, False)
         parts = []
         for result in results if isinstance(results, tuple) else (results,):
@@ -312,19 +337,32 @@ class Program:
         Raises
         ------
         UnsupportedError
-            Points depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on where they are.
+            Points depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on where they
+            are.
         """
-        found = {name: dims for name, dims in self.reach(**numbers).items() if dict((i.name, i.kind) for i in self.inputs)[name] == "image"}
+        found = {
+            name: dims
+            for name, dims in self.reach(**numbers).items()
+            if dict((i.name, i.kind) for i in self.inputs)[name] == "image"
+        }
         if len({len(dims) for dims in found.values()}) != 1:
-            raise _errors.UnsupportedError("parts can be computed of programs whose images have the same number of dimensions")
+            raise _errors.UnsupportedError(
+                "parts can be computed of programs whose images have the same number of dimensions"
+            )
         for name, dims in found.items():
             if None in dims:
-                raise _errors.UnsupportedError(f"parts cannot be computed apart: a point depends on far points of '{name}' (dimension {dims.index(None)})")
+                raise _errors.UnsupportedError(
+                    f"parts cannot be computed apart: a point depends on far points of '{name}' (dimension "
+                    f"{dims.index(None)})"
+                )
         if self.placed:
-            raise _errors.UnsupportedError("parts cannot be computed apart: points depend on where in the image they are")
+            raise _errors.UnsupportedError(
+                "parts cannot be computed apart: points depend on where in the image they are"
+            )
         return tuple(max(max(dims[d]) for dims in found.values()) for d in range(len(next(iter(found.values())))))
 
-    # ---- Facts ---------------------------------------------------------------------------------------------------------------------------
+    # ---- Facts
+    # ----------------------------------------------------------------------------------------------
     @property
     def name(self):
         """The name in diagnostics."""
@@ -338,8 +376,10 @@ class Program:
     @property
     def inputs(self):
         """tuple of Input: what the program takes, in the order declared."""
-        return tuple(Input(i[0], i[1], i[2], i[3], i[4] if i[10] else (), i[7], None if i[8] is None else (i[8], i[9]), i[6])
-                     for i in self._core.inputs)
+        return tuple(
+            Input(i[0], i[1], i[2], i[3], i[4] if i[10] else (), i[7], None if i[8] is None else (i[8], i[9]), i[6])
+            for i in self._core.inputs
+        )
 
     @property
     def outputs(self):
@@ -384,7 +424,8 @@ class Program:
         return self._core.dump("plan", None, None)
 
     def explain(self, *images, stop="plan", **named):
-        """Any stop of the compiler as text: 'plan' (with its reasons), 'graph', 'analysis', 'loops', 'c', 'cuda', 'opencl', ...
+        """Any stop of the compiler as text: 'plan' (with its reasons), 'graph', 'analysis', 'loops', 'c', 'cuda',
+        'opencl', ...
 
         With images and numbers the sizes and constants are those of a run with them.
         """
@@ -408,7 +449,11 @@ class Program:
 
     def _signature(self):
         def one(i):
-            kind = i.dtype + ("[" + ", ".join("?" * i.ndim) + "]" if i.ndim else "") + (f" of {', '.join(i.channels)}" if i.channels else "")
+            kind = (
+                i.dtype
+                + ("[" + ", ".join("?" * i.ndim) + "]" if i.ndim else "")
+                + (f" of {', '.join(i.channels)}" if i.channels else "")
+            )
             return f"{i.name}: {kind}" + (f" = {i.default:g}" if getattr(i, "default", None) is not None else "")
         takes = ", ".join(one(i) for i in self.inputs if i.kind != "parameter")
         gives = ", ".join(one(o) for o in self.outputs)
@@ -420,9 +465,12 @@ class Program:
 
     def _repr_html_(self):
         takes, gives = self._signature()
-        return (f"<div><b>{html.escape(self.name)}</b> ({html.escape(takes)}) &rarr; ({html.escape(gives)})<br>{self._picture()}"
-                f"<details><summary>program</summary><pre>{html.escape(self.text)}</pre></details>"
-                f"<details><summary>plan</summary><pre>{html.escape(self.plan)}</pre></details></div>")
+        return (
+            f"<div><b>{html.escape(self.name)}</b> ({html.escape(takes)}) &rarr; "
+            f"({html.escape(gives)})<br>{self._picture()}"
+            f"<details><summary>program</summary><pre>{html.escape(self.text)}</pre></details>"
+            f"<details><summary>plan</summary><pre>{html.escape(self.plan)}</pre></details></div>"
+        )
 
     def _picture(self):
         """What a point of the result depends on, as a drawing: the last two dimensions of each image."""
@@ -438,8 +486,11 @@ class Program:
             squares = "".join(f'<rect x="{x * cell}" y="{y * cell}" width="{cell - 1}" height="{cell - 1}" '
                               f'fill="{"#c33" if (x, y) == (left, up) else "#9bd"}"/>'
                               for y in range(up + down + 1) for x in range(left + right + 1))
-            drawn.append(f'<figure style="display:inline-block;margin:4px"><svg width="{width}" height="{height}">{squares}</svg>'
-                         f"<figcaption>{html.escape(name)}</figcaption></figure>")
+            drawn.append(
+                f'<figure style="display:inline-block;margin:4px"><svg width="{width}" '
+                f'height="{height}">{squares}</svg>'
+                f"<figcaption>{html.escape(name)}</figcaption></figure>"
+            )
         return "".join(drawn)
 
 

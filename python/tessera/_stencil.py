@@ -1,4 +1,5 @@
-"""Stencils as Python functions. Calling one computes nothing yet: results that are asked for become one program, with all that they are made of."""
+"""Stencils as Python functions. Calling one computes nothing yet: results that are asked for become one program, with
+all that they are made of."""
 import ast
 import builtins
 import collections
@@ -33,11 +34,17 @@ def compiled(text, **options):
 
 def _window(name):
     def window(function, *ranges, where=None):
-        raise _errors.ArgumentTypeError(f"tessera.{name} stands in functions that tessera.stencil translates; NumPy has it for arrays")
+        raise _errors.ArgumentTypeError(
+            f"tessera.{name} stands in functions that tessera.stencil translates; NumPy has it for arrays"
+        )
     window.__name__ = window.__qualname__ = name
-    window.__doc__ = (f"`{name}` of a function over a window, in a stencil: ``tessera.{name}(lambda i, j: X[i, j], (-1, 1), (-1, 1))``.\n\n"
-                      "Parameters\n----------\nfunction : lambda\n    Of one to four window variables.\n*ranges : (int, int)\n"
-                      "    Lowest and highest value of each, both included.\nwhere : lambda, optional\n    Of the same variables: the points that count.\n")
+    window.__doc__ = (
+        f"`{name}` of a function over a window, in a stencil: ``tessera.{name}(lambda i, j: X[i, j], (-1, 1), (-1, "
+        f"1))``.\n\n"
+        "Parameters\n----------\nfunction : lambda\n    Of one to four window variables.\n*ranges : (int, int)\n"
+        "    Lowest and highest value of each, both included.\nwhere : lambda, optional\n    Of the same variables: "
+        "the points that count.\n"
+    )
     return window
 
 
@@ -50,23 +57,23 @@ def index(dimension):
 
 
 class const:
-    """Annotates a number of a stencil whose value is to be compiled in, as those are anyway that stand in offsets and ranges: ``def blur(X, sigma:
-    tessera.const)``. Another value compiles again."""
+    """Annotates a number of a stencil whose value is to be compiled in, as those are anyway that stand in offsets and
+    ranges: ``def blur(X, sigma: tessera.const)``. Another value compiles again."""
 
 
 def stencil(function=None, *, border=None, **options):
     """Makes a stencil of a Python function.
 
-    The function's syntax tree is translated; the function itself never runs. Its parameters are images, read at the point itself (``X``), at a
-    distance (``X[-1, 0]``) or at an index (``X.at[i, j]``), and numbers.
+    The function's syntax tree is translated; the function itself never runs. Its parameters are images, read at the
+    point itself (``X``), at a distance (``X[-1, 0]``) or at an index (``X.at[i, j]``), and numbers.
 
     Parameters
     ----------
     function : function
         Of images and numbers, in assignments and one ``return``.
     border : str or dict, optional
-        What reads beyond the edges give: 'clamp' (the default), 'mirror', 'reflect', 'wrap', 'constant(v)', 'none', or a list of rules, one a
-        dimension. A dict gives them by parameter.
+        What reads beyond the edges give: 'clamp' (the default), 'mirror', 'reflect', 'wrap', 'constant(v)', 'none', or
+        a list of rules, one a dimension. A dict gives them by parameter.
     **options
         Of `tessera.compile`, for programs of which this is the last stencil.
 
@@ -113,13 +120,21 @@ class Stencil:
         except TypeError as error:
             raise _errors.ArgumentTypeError(f"{self.__name__}: {error}") from None
         bound.apply_defaults()
-        return Lazy(self, [bound.arguments[p] for p in self._source.parameters], self._border if border is None else border, self._options)
+        return Lazy(
+            self, [bound.arguments[p] for p in self._source.parameters], self._border if border is None else border,
+            self._options,
+        )
 
     def dimensions(self, parameter):
-        """How many dimensions a parameter's image has for this stencil: as many as its indices; else as many as the image."""
+        """How many dimensions a parameter's image has for this stencil: as many as its indices; else as many as the
+        image."""
         for node in ast.walk(self._source.tree):
             if isinstance(node, ast.Subscript):
-                of = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
+                of = (
+                    node.value.value
+                    if isinstance(node.value, ast.Attribute) and node.value.attr == "at"
+                    else node.value
+                )
                 if isinstance(of, ast.Name) and of.id == parameter:
                     return len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
         return None
@@ -133,7 +148,8 @@ def _is_number(value):
 
 
 class Lazy:
-    """An image that is computed when it is asked for: by `compute`, `np.asarray`, indexing, or any attribute of an array."""
+    """An image that is computed when it is asked for: by `compute`, `np.asarray`, indexing, or any attribute of an
+    array."""
 
     __array_priority__ = 100
 
@@ -248,8 +264,11 @@ class _Building:
         self.text, self.lines = self._text(made)
         options = {k: v for r in results for k, v in r._options.items()}
         try:
-            self.program = compiled(self.text, name=results[-1]._maker if isinstance(results[-1]._maker, str) else results[-1]._maker.__name__,
-                                    **options)
+            self.program = compiled(
+                self.text,
+                name=results[-1]._maker if isinstance(results[-1]._maker, str) else results[-1]._maker.__name__,
+                **options,
+            )
         except _errors.CompileError as error:
             raise self._at_python(error) from None
 
@@ -288,7 +307,9 @@ class _Building:
                 raise _errors.ArgumentTypeError(f"'{wanted}' is {_arrays._kind(array)}, not an array or a number")
         element = _type_name(array)
         if element not in TYPES:
-            raise _errors.ArgumentTypeError(f"image '{wanted}' has elements of type {element}; images have {_arrays._KNOWN}")
+            raise _errors.ArgumentTypeError(
+                f"image '{wanted}' has elements of type {element}; images have {_arrays._KNOWN}"
+            )
         n = len(shape) if n_dims is None else n_dims
         pixel = TYPES[element]
         if len(shape) == n + 1 and 1 <= shape[-1] <= 16:
@@ -305,7 +326,9 @@ class _Building:
     def _struct(self, element, channels):
         if (element, channels) not in self.structs:
             fields = "rgba"[:channels] if 3 <= channels <= 4 else [f"c{i}" for i in range(channels)]
-            self.structs[element, channels] = self._name(f"{element}{channels}"), "".join(f" {element} {f};" for f in fields)
+            self.structs[element, channels] = self._name(f"{element}{channels}"), "".join(
+                f" {element} {f};" for f in fields
+            )
         return self.structs[element, channels][0]
 
     def _number(self, value, wanted, const=False):
@@ -346,7 +369,11 @@ class _Building:
         sides = [self._operand(a, "x", dims) for a in lazy._arguments]
         name, op = self._name("t"), lazy._maker
         terms = [s[0] for s in sides]
-        body = f"{op}({terms[0]})" if len(terms) == 1 else f"1.0 * {terms[0]} / {terms[1]}" if op == "/" else f"{terms[0]} {op} {terms[1]}"
+        body = (
+            f"{op}({terms[0]})"
+            if len(terms) == 1
+            else f"1.0 * {terms[0]} / {terms[1]}" if op == "/" else f"{terms[0]} {op} {terms[1]}"
+        )
         self.statements.append(f"{name} = {body};")
         return name, builtins.max(s[1] for s in sides)
 

@@ -1,7 +1,8 @@
-"""Python functions as stencils of the language: their syntax trees are translated, statement by statement, and nothing of them is run.
+"""Python functions as stencils of the language: their syntax trees are translated, statement by statement, and nothing
+of them is run.
 
-What a name means is decided when the function is called: a parameter is an image or a number, another name is a number, an array (a mask) or a
-function of the module or closure that the stencil stands in."""
+What a name means is decided when the function is called: a parameter is an image or a number, another name is a number,
+an array (a mask) or a function of the module or closure that the stencil stands in."""
 import ast
 import inspect
 import math
@@ -9,20 +10,36 @@ import textwrap
 
 from . import _errors
 
-TYPES = {"float32": "float", "float64": "double", "float16": "float16", "bool": "bool", "int8": "int8", "int16": "int16", "int32": "int32",
-         "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32"}
+TYPES = {
+    "float32": "float", "float64": "double", "float16": "float16", "bool": "bool", "int8": "int8", "int16": "int16",
+    "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
+}
 WINDOWS = ("sum", "prod", "min", "max", "mean", "median", "any", "all")
 # Functions of math, numpy and Python, by their names there.
-_SAME = "sqrt cbrt exp exp2 log log2 log10 sin cos tan sinh cosh tanh hypot floor ceil round trunc fmod isnan pow atan2 asin acos atan abs".split()
-FUNCTIONS = dict({name: name for name in _SAME}, fabs="abs", absolute="abs", arcsin="asin", arccos="acos", arctan="atan", arctan2="atan2",
-                 minimum="min", maximum="max", power="pow", clip="clamp", where="select", rint="round", mix="mix")
+_SAME = (
+    "sqrt cbrt exp exp2 log log2 log10 sin cos tan sinh cosh tanh hypot "
+    "floor ceil round trunc fmod isnan pow atan2 asin acos atan abs"
+).split()
+FUNCTIONS = dict(
+    {name: name for name in _SAME}, fabs="abs", absolute="abs", arcsin="asin", arccos="acos", arctan="atan",
+    arctan2="atan2", minimum="min", maximum="max", power="pow", clip="clamp", where="select", rint="round", mix="mix",
+)
 _FOLDED = {"min": "min", "max": "max", "minimum": "min", "maximum": "max"}
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Pow: "^", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "xor", ast.LShift: "<<", ast.RShift: ">>"}
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Pow: "^", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "xor",
+    ast.LShift: "<<", ast.RShift: ">>",
+}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _UNARY = {ast.USub: "-", ast.UAdd: "", ast.Not: "!", ast.Invert: "~"}
-RESERVED = set("""stencil vector mask parameter return const struct border use for endfor where normalized in true false any index size convolve flip
-    sum prod min max mean median all cast sat select clamp mix isnan int void xor none mirror reflect wrap constant minimum maximum total count
-    histogram""".split()) | set(TYPES.values()) | set(FUNCTIONS.values())
+RESERVED = (
+    set(
+        """stencil vector mask parameter return const struct border use for endfor where normalized in true false any
+    index size convolve flip sum prod min max mean median all cast sat select clamp mix isnan int void
+    xor none mirror reflect wrap constant minimum maximum total count histogram""".split()
+    )
+    | set(TYPES.values())
+    | set(FUNCTIONS.values())
+)
 
 
 def safe(name):
@@ -51,8 +68,10 @@ class Source:
         try:
             lines, self.first = inspect.getsourcelines(function)
         except (OSError, TypeError):
-            raise _errors.CompileError(f"the text of '{function.__name__}' cannot be found, which a stencil is translated from: "
-                                       "define it in a file or a notebook") from None
+            raise _errors.CompileError(
+                f"the text of '{function.__name__}' cannot be found, which a stencil is translated from: "
+                "define it in a file or a notebook"
+            ) from None
         self.indent = len(lines[0]) - len(lines[0].lstrip())
         self.lines = [line.rstrip("\n") for line in lines]
         try:
@@ -99,9 +118,12 @@ def _names(node):
 
 
 def _constants(tree):
-    """Names whose values stand in offsets and ranges, or make up such values, or that are annotated as tessera.const: they must be known when compiling."""
+    """Names whose values stand in offsets and ranges, or make up such values, or that are annotated as tessera.const:
+    they must be known when compiling."""
     annotated = [a for a in ast.walk(tree) if isinstance(a, ast.arg) and a.annotation]
-    wanted, changed = {a.arg for a in annotated if ast.unparse(a.annotation).strip("'\"").split(".")[-1] == "const"}, True
+    wanted, changed = {
+        a.arg for a in annotated if ast.unparse(a.annotation).strip("'\"").split(".")[-1] == "const"
+    }, True
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and not (isinstance(node.value, ast.Attribute) and node.value.attr == "at"):
             wanted |= _names(node.slice)
@@ -127,11 +149,16 @@ class Translation:
         self.used = {safe(p) for p in source.parameters}
         self._body()
 
-    # ---- Statements ----------------------------------------------------------------------------------------------------------------------
+    # ---- Statements
+    # ----------------------------------------------------------------------------------------------
     def _body(self):
         source, done = self.source, False
         for node in source.tree.body:
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
                 continue  # its docstring
             if done:
                 raise source.error(node, "nothing follows the 'return' of a stencil")
@@ -143,8 +170,10 @@ class Translation:
             elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                 self._assign(node)
             else:
-                what = {"If": "'if' statement: write 'a if c else b'", "For": "'for' loop: write tessera.sum(lambda i: ..., (lo, hi))",
-                        "While": "'while' loop"}.get(type(node).__name__, f"statement like this ({type(node).__name__})")
+                what = {
+                    "If": "'if' statement: write 'a if c else b'",
+                    "For": "'for' loop: write tessera.sum(lambda i: ..., (lo, hi))", "While": "'while' loop",
+                }.get(type(node).__name__, f"statement like this ({type(node).__name__})")
                 raise source.error(node, f"a stencil has no {what}")
         if not done:
             raise source.error(source.tree, f"the stencil '{source.tree.name}' returns nothing")
@@ -156,7 +185,12 @@ class Translation:
     def _assign(self, node):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         names, values = targets[0], node.value
-        if len(targets) == 1 and isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple) and len(names.elts) == len(values.elts):
+        if (
+            len(targets) == 1
+            and isinstance(names, ast.Tuple)
+            and isinstance(values, ast.Tuple)
+            and len(names.elts) == len(values.elts)
+        ):
             names, values = names.elts, values.elts
         else:
             names, values = [names], [values]
@@ -178,7 +212,8 @@ class Translation:
         self.locals[name] = made
         self._line(node, f"{'const int ' if name in self.source.needs_const else ''}{made} = {text};")
 
-    # ---- Expressions ---------------------------------------------------------------------------------------------------------------------
+    # ---- Expressions
+    # ----------------------------------------------------------------------------------------------
     def expression(self, node):
         method = getattr(self, "_" + type(node).__name__, None)
         if not method:
@@ -203,7 +238,9 @@ class Translation:
         known, value = self.source.outside(name)
         text = number(value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value)
         if text is None:
-            raise self.source.error(node, f"'{name}' is not defined" if not known else f"'{name}' is {type(value).__name__}, not a number")
+            raise self.source.error(
+                node, f"'{name}' is not defined" if not known else f"'{name}' is {type(value).__name__}, not a number"
+            )
         return text
 
     def _BinOp(self, node):
@@ -211,7 +248,9 @@ class Translation:
         if isinstance(node.op, ast.Div):  # a true division, also of integers
             if isinstance(node.right, ast.Constant) and isinstance(node.right.value, int):
                 return f"({a} / {b}.0)"
-            real = any(isinstance(side, ast.Constant) and isinstance(side.value, float) for side in (node.left, node.right))
+            real = any(
+                isinstance(side, ast.Constant) and isinstance(side.value, float) for side in (node.left, node.right)
+            )
             return f"({a} / {b})" if real else f"(1.0 * {a} / {b})"
         if isinstance(node.op, ast.Mod):  # with the sign of the divisor
             return f"(({a} % {b} + {b}) % {b})"
@@ -225,7 +264,11 @@ class Translation:
         return f"({_UNARY[type(node.op)]}{self.expression(node.operand)})"
 
     def _BoolOp(self, node):
-        return "(" + (" && " if isinstance(node.op, ast.And) else " || ").join(self.expression(v) for v in node.values) + ")"
+        return (
+            "("
+            + (" && " if isinstance(node.op, ast.And) else " || ").join(self.expression(v) for v in node.values)
+            + ")"
+        )
 
     def _Compare(self, node):
         sides, parts = [node.left, *node.comparators], []
@@ -260,21 +303,40 @@ class Translation:
         if any(isinstance(i, (ast.Slice, ast.Starred)) for i in indices):
             raise self.source.error(node, "a stencil reads single points: indices are distances like X[-1, 0]")
         if len(indices) != n_dims:
-            raise self.source.error(node, f"'{image.id}' has {n_dims} dimension{'s' if n_dims > 1 else ''}, but {len(indices)} indices stand here")
+            raise self.source.error(
+                node,
+                f"'{image.id}' has {n_dims} dimension{'s' if n_dims > 1 else ''}, but {len(indices)} indices stand "
+                f"here",
+            )
         return f"{safe(image.id)}{'' if absolute else '@'}[{', '.join(self.expression(i) for i in indices)}]"
 
     def _mask(self, node, indices):
         if not isinstance(node.value, ast.Name):
             raise self.source.error(node, "only images and arrays of coefficients have elements here")
         if node.value.id in self.locals:
-            raise self.source.error(node, f"'{node.value.id}' is a value at one point: images alone have neighbours, so make a stencil of its own of it")
+            raise self.source.error(
+                node,
+                f"'{node.value.id}' is a value at one point: images alone have neighbours, so make a stencil of its "
+                f"own of it",
+            )
         import numpy as np
         known, value = self.source.outside(node.value.id)
         if node.value.id in self.kinds or not isinstance(value, (np.ndarray, list, tuple)):
-            raise self.source.error(node, f"'{node.value.id}' is {'a number' if known or node.value.id in self.kinds else 'not defined'}, which has no elements")
+            raise self.source.error(
+                node,
+                f"'{node.value.id}' is {'a number' if known or node.value.id in self.kinds else 'not defined'}, which "
+                f"has no elements",
+            )
         table = np.asarray(value)
-        if table.dtype.kind not in "iufb" or not 1 <= table.ndim <= 4 or table.ndim != len(indices) or not np.isfinite(table).all():
-            raise self.source.error(node, f"'{node.value.id}' is no array of finite numbers of {len(indices)} dimensions")
+        if (
+            table.dtype.kind not in "iufb"
+            or not 1 <= table.ndim <= 4
+            or table.ndim != len(indices)
+            or not np.isfinite(table).all()
+        ):
+            raise self.source.error(
+                node, f"'{node.value.id}' is no array of finite numbers of {len(indices)} dimensions"
+            )
         self.masks[safe(node.value.id)] = table
         return f"{safe(node.value.id)}[{', '.join(self.expression(i) for i in indices)}]"
 
@@ -291,7 +353,8 @@ class Translation:
                 return text
         raise self.source.error(node, f"'{ast.unparse(node)}' is no number")
 
-    # ---- Calls -----------------------------------------------------------------------------------------------------------------------------
+    # ---- Calls
+    # ----------------------------------------------------------------------------------------------
     def _callee(self, node):
         """(name, the module that it is of) of what is called."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -327,11 +390,19 @@ class Translation:
 
     def _window(self, node, name):
         if not node.args or not isinstance(node.args[0], ast.Lambda):
-            raise self.source.error(node, f"tessera.{name} takes a function of the window's variables: tessera.{name}(lambda i, j: ..., (-1, 1), (-1, 1))")
+            raise self.source.error(
+                node,
+                f"tessera.{name} takes a function of the window's variables: tessera.{name}(lambda i, j: ..., (-1, "
+                f"1), (-1, 1))",
+            )
         function, ranges = node.args[0], node.args[1:]
         names = [a.arg for a in function.args.args]
         if len(names) != len(ranges) or not 1 <= len(names) <= 4:
-            raise self.source.error(node, f"a window has a range (lo, hi) for each of its variables; here are {len(names)} variables and {len(ranges)} ranges")
+            raise self.source.error(
+                node,
+                f"a window has a range (lo, hi) for each of its variables; here are {len(names)} variables and "
+                f"{len(ranges)} ranges",
+            )
         bounds = []
         for bound in ranges:
             if not isinstance(bound, ast.Tuple) or len(bound.elts) != 2:
@@ -348,15 +419,22 @@ class Translation:
         body = self.expression(function.body)
         where = ""
         for keyword in node.keywords:
-            if keyword.arg != "where" or not isinstance(keyword.value, ast.Lambda) or [a.arg for a in keyword.value.args.args] != names:
-                raise self.source.error(node, "the only named argument of a window is where=lambda ...: ..., of the same variables")
+            if (
+                keyword.arg != "where"
+                or not isinstance(keyword.value, ast.Lambda)
+                or [a.arg for a in keyword.value.args.args] != names
+            ):
+                raise self.source.error(
+                    node, "the only named argument of a window is where=lambda ...: ..., of the same variables"
+                )
             where = f" where {self.expression(keyword.value.body)}"
         self.variables.pop()
         self.used -= set(variables.values())
         heads = ", ".join(f"{variables[n]} = {lo}..{hi}" for n, (lo, hi) in zip(names, bounds))
         return f"{name}({heads}{where} : {body})"
 
-    # ---- The whole -------------------------------------------------------------------------------------------------------------------------
+    # ---- The whole
+    # ----------------------------------------------------------------------------------------------
     def text(self):
         """The definition, line by line, and for each of its lines (line, column) of the function, or None."""
         def argument(name):
@@ -366,7 +444,10 @@ class Translation:
             return f"{'const ' if name in self.source.needs_const else ''}{kind[1]} {safe(name)}"
 
         head = f"stencil {self.name}({', '.join(argument(p) for p in self.source.parameters)}) {{"
-        masks = [f"    mask {name}[{', '.join(map(str, table.shape))}] = {{ {', '.join(number(v) or '0' for v in table.ravel().tolist())} }};"
-                 for name, table in self.masks.items()]
+        masks = [
+            f"    mask {name}[{', '.join(map(str, table.shape))}] = {{ "
+            f"{', '.join(number(v) or '0' for v in table.ravel().tolist())} }};"
+            for name, table in self.masks.items()
+        ]
         lines = [head, *masks, *("    " + line for line in self.lines), "}"]
         return lines, [None] * (1 + len(masks)) + self.places + [None]

@@ -25,7 +25,8 @@ def map(program, *arrays, **numbers):
     Raises
     ------
     UnsupportedError
-        Points of the result depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on where they are.
+        Points of the result depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on
+        where they are.
     """
     import dask.array
     reach = program.margins(**numbers)
@@ -35,11 +36,16 @@ def map(program, *arrays, **numbers):
         raise _errors.UnsupportedError("tessera.dask.map takes programs whose pixels have one field")
     shapes = {a.shape for a in arrays}
     if len(shapes) != 1 or len(next(iter(shapes))) != len(reach):
-        raise _errors.ArgumentError(f"the arrays should have one shape of {len(reach)} dimensions, not {', '.join(str(a.shape) for a in arrays)}")
+        raise _errors.ArgumentError(
+            f"the arrays should have one shape of {len(reach)} dimensions, not "
+            f"{', '.join(str(a.shape) for a in arrays)}"
+        )
 
     def part(*blocks):
         return program(*(np.ascontiguousarray(b) for b in blocks), **numbers)
 
     kind = np.dtype(program.outputs[0].dtype)
-    return dask.array.map_overlap(part, *arrays, depth=dict(enumerate(reach)), boundary="none", trim=True, allow_rechunk=True, dtype=kind,
-                                  meta=np.empty((0,) * len(reach), kind))
+    return dask.array.map_overlap(
+        part, *arrays, depth=dict(enumerate(reach)), boundary="none", trim=True, allow_rechunk=True, dtype=kind,
+        meta=np.empty((0,) * len(reach), kind),
+    )

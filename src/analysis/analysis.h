@@ -1,4 +1,5 @@
-/* analysis: what can be known about a graph without deciding anything, as side tables indexed by id. Pure functions of the graph.
+/* analysis: what can be known about a graph without deciding anything, as side tables indexed by id. Pure functions
+ * of the graph.
  *
  *   analysis_footprint.c  which points of a producer one point of a consumer reads
  *   analysis_range.c      which values an expression or a stage can have
@@ -11,7 +12,7 @@
 #include "base/diag.h"
 #include "graph/access.h"
 
-/* ---- Footprints ---------------------------------------------------------------------------------------------------- */
+/* ---- Footprints ------------------------------------------------------------------------------ */
 /* All reads of `producer` by `consumer`, windows included: the hull over its accesses. */
 typedef struct Footprint {
     StageId consumer, producer;
@@ -20,7 +21,7 @@ typedef struct Footprint {
     AccessRange dim[MAX_DIMS];
 } Footprint;
 
-/* ---- Values ---------------------------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 /* Every value lies in it: integers and bool in `i`; reals in [lo, hi], or NaN when `maybe_nan`. */
 typedef struct ValueRange {
     Interval i;
@@ -28,7 +29,7 @@ typedef struct ValueRange {
     bool maybe_nan;
 } ValueRange;
 
-/* ---- Masks ------------------------------------------------------------------------------------------------------------- */
+/* ---- Masks ----------------------------------------------------------------------------------- */
 /* A piece that is a sum of constant * read of one producer at constant distances. */
 typedef struct MaskInfo {
     StageId stage, producer;
@@ -40,7 +41,7 @@ typedef struct MaskInfo {
     double *column, *row; /* rank 1: coef = column * row up to rounding; else NULL */
 } MaskInfo;
 
-/* ---- Cost ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Cost ------------------------------------------------------------------------------------ */
 typedef enum OpClass {
     OPC_SIMPLE, /* add, compare, select, conversions, bits */
     OPC_MUL,

@@ -140,7 +140,8 @@ static double piece_share(const Stage *s, const Piece *piece)
     return share;
 }
 
-/* Bytes of the producer that come newly into view from one point to the next: a read at scale s passes over s elements. */
+/* Bytes of the producer that come newly into view from one point to the next: a read at scale s passes over s
+ * elements. */
 static double fresh_bytes(const Graph *g, const Footprint *f)
 {
     const Stage *producer = tessi_stage(g, f->producer);

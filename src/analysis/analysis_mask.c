@@ -1,6 +1,6 @@
-/* Masks: pieces that are a sum of constant * read of one producer at constant distances, seen as a matrix of coefficients. The matrix
- * says whether the convolution is separable (rank 1) or a sum of few separable ones. Rounding is ignored: this is about what the
- * mask is, not about which bits a rewritten sum would give. */
+/* Masks: pieces that are a sum of constant * read of one producer at constant distances, seen as a matrix of
+ * coefficients. The matrix says whether the convolution is separable (rank 1) or a sum of few separable ones.
+ * Rounding is ignored: this is about what the mask is, not about which bits a rewritten sum would give. */
 #include <math.h>
 
 #include "analysis/analysis.h"
@@ -165,7 +165,7 @@ static bool recognise(Recogniser *r, ExprId body)
     return r->taps.n > 1;
 }
 
-/* ---- The matrix ----------------------------------------------------------------------------------------------------------- */
+/* ---- The matrix ------------------------------------------------------------------------------ */
 
 /* Elimination with full pivoting; the number of pivots above rounding. */
 static uint32_t rank_of(Arena *a, const double *coef, uint32_t rows, uint32_t cols)

@@ -1,6 +1,6 @@
-/* Value ranges: an interval for every expression and stage, from the types of the inputs on. Sound and simple: what is monotone in each
- * argument is evaluated at the ends of the intervals by the operator itself, so rounding is part of the answer; anything else
- * gets the range of its type. */
+/* Value ranges: an interval for every expression and stage, from the types of the inputs on. Sound and simple: what
+ * is monotone in each argument is evaluated at the ends of the intervals by the operator itself, so rounding is part
+ * of the answer; anything else gets the range of its type. */
 #include <math.h>
 
 #include "analysis/analysis.h"
@@ -35,7 +35,7 @@ static ValueRange joined(ValueRange a, ValueRange b)
                          .maybe_nan = a.maybe_nan || b.maybe_nan };
 }
 
-/* ---- Integers ---------------------------------------------------------------------------------------------------------- */
+/* ---- Integers -------------------------------------------------------------------------------- */
 
 static ValueRange fit(ScalarType t, Interval i)
 {
@@ -132,7 +132,7 @@ static ValueRange int_op(Op op, ScalarType t, Interval a, Interval b)
     }
 }
 
-/* ---- Reals ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Reals ----------------------------------------------------------------------------------- */
 
 static ValueRange real_corners(Op op, ScalarType t, const ValueRange *a, int n)
 {
@@ -193,7 +193,7 @@ static ValueRange real_op(Op op, ScalarType t, const ValueRange *a)
     }
 }
 
-/* ---- Conversions ------------------------------------------------------------------------------------------------------------ */
+/* ---- Conversions ----------------------------------------------------------------------------- */
 
 static ValueRange converted(const Expr *e, ScalarType from, const ValueRange *a)
 {
@@ -223,7 +223,7 @@ static ValueRange converted(const Expr *e, ScalarType from, const ValueRange *a)
     return r;
 }
 
-/* ---- Windows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
 /* A sum is monotone in each of its values, so n times the least and the greatest bound it, added in the same way. */
 static ValueRange window_sum(const Graph *g, const Expr *e, const ValueRange *range)
@@ -265,7 +265,7 @@ static ValueRange window_range(const Graph *g, const Expr *e, const ValueRange *
     }
 }
 
-/* ---- Expressions and stages ------------------------------------------------------------------------------------------------------ */
+/* ---- Expressions and stages ------------------------------------------------------------------ */
 
 static ValueRange table_range(const Table *t)
 {
@@ -363,7 +363,8 @@ static ValueRange stage_range(const Analysis *an, const Stage *s)
     return s->type == TYPE_F16 ? real_op(OP_ROUND16, TYPE_F32, &r) : r;
 }
 
-/* Expressions up to the largest one that stage `s` needs; all of them read only stages before it or are of no interest to it. */
+/* Expressions up to the largest one that stage `s` needs; all of them read only stages before it or are of no
+ * interest to it. */
 static void ranges_up_to(Analysis *an, ExprWalk *walk, const Stage *s, bool *done,
                          const ValueRange *table)
 {
@@ -400,7 +401,7 @@ void tessi_analyse_ranges(Analysis *an, Arena *a)
     tessi_scratch_close(scratch);
 }
 
-/* ---- Warnings ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Warnings -------------------------------------------------------------------------------- */
 
 void tessi_warn_narrowing(const Analysis *an, const Graph *g, Diags *d)
 {

@@ -1,11 +1,12 @@
-/* Common windows: what a piece computes at several places becomes a stage of its own, NAME.common, and is read there. In
+/* Common windows: what a piece computes at several places becomes a stage of its own, NAME.common, and is read
+ * there. In
  *
  *   d = X@[0,1] - X;  e = X - X@[0,-1];  y = d * abs(d) - e * abs(e)
  *
- * the product occurs at (0,0) and at (0,-1). Its stage begins at the first of these places and ends at the last: it is as much larger
- * than the piece as they are apart, and is never read beyond its edges. So each read of an image has the coordinates it always had and is answered by
- * its own rule; any border, any size, the same bits. Whether the stage is kept anywhere is the planner's to say: recomputed at
- * its uses it is the expression there was.
+ * the product occurs at (0,0) and at (0,-1). Its stage begins at the first of these places and ends at the last: it
+ * is as much larger than the piece as they are apart, and is never read beyond its edges. So each read of an image
+ * has the coordinates it always had and is answered by its own rule; any border, any size, the same bits. Whether
+ * the stage is kept anywhere is the planner's to say: recomputed at its uses it is the expression there was.
  *
  * The largest shapes are taken out first; what is left of smaller ones inside and outside of them then. */
 #include <stdlib.h>
@@ -66,7 +67,7 @@ typedef struct Common {
     const Hoist *making;
 } Common;
 
-/* ---- Domains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Domains --------------------------------------------------------------------------------- */
 
 typedef struct DomainKey {
     const Common *c;
@@ -119,7 +120,7 @@ static void find_domains(Common *c)
     }
 }
 
-/* ---- What is computed at several places ------------------------------------------------------------------------------------------ */
+/* ---- What is computed at several places ------------------------------------------------------ */
 
 /* Notes that `id` is evaluated at the points of a piece moved by lo .. hi. */
 static void see(Common *c, ExprId id, const int64_t *lo, const int64_t *hi)
@@ -185,7 +186,8 @@ static bool can_stand_alone(const Common *c, ExprId id)
     return e->n_args && deps->data && deps->point && deps->level < 0 && !deps->clash;
 }
 
-/* Makes a hoist of the visible ones among n expressions of one shape where they lie at several places and repeating them would be work. */
+/* Makes a hoist of the visible ones among n expressions of one shape where they lie at several places and repeating
+ * them would be work. */
 static bool take_out(Common *c, uint32_t number, const Ranked *r, uint32_t n)
 {
     Hoist h = { .shape = r->i.shape, .domain = number };
@@ -258,7 +260,7 @@ static void find_hoists(Common *c, uint32_t number, ExprWalk *walk)
         c->use[e->v] = (Use){ .visible = false };
 }
 
-/* ---- Copying with the stages made ------------------------------------------------------------------------------------------------- */
+/* ---- Copying with the stages made ------------------------------------------------------------ */
 
 static Hoist *hoist_of(Common *c, ExprId id)
 {

@@ -1,10 +1,10 @@
-/* Medians of few values become minima and maxima: no sorting in memory, no branches, so vectors execute them. Reals take part as
- * their places in order, integers that compare as the reals do, NaN and -0 included.
+/* Medians of few values become minima and maxima: no sorting in memory, no branches, so vectors execute them. Reals
+ * take part as their places in order, integers that compare as the reals do, NaN and -0 included.
  *
- * The values of each row of the window are sorted, then rows merged two by two, pairs of rows again, and so on: all this is shared by
- * the windows above and below, where several rows of results are computed together. The last merge is not carried out; the middle of two
- * sorted lists needs a maximum and a minimum for each value of the shorter one. What the middle does not need of the merges before is never asked
- * for and so never made. */
+ * The values of each row of the window are sorted, then rows merged two by two, pairs of rows again, and so on: all
+ * this is shared by the windows above and below, where several rows of results are computed together. The last merge
+ * is not carried out; the middle of two sorted lists needs a maximum and a minimum for each value of the shorter
+ * one. What the middle does not need of the merges before is never asked for and so never made. */
 #include "analysis/passes.h"
 #include "graph/graph_fold.h"
 #include "graph/graph_passes.h"
@@ -26,7 +26,7 @@ typedef struct Values {
     Run run[MAX_VALUES];
 } Values;
 
-/* ---- Sorting -------------------------------------------------------------------------------------------------------------- */
+/* ---- Sorting --------------------------------------------------------------------------------- */
 
 static ExprId least(Graph *g, ExprId a, ExprId b)
 {
@@ -74,7 +74,8 @@ static Run merged(Graph *g, Run a, Run b)
     return out;
 }
 
-/* The largest power of two less than n: whatever stands at the front of a list is grouped as windows above and below group it. */
+/* The largest power of two less than n: whatever stands at the front of a list is grouped as windows above and below
+ * group it. */
 static uint32_t front(uint32_t n)
 {
     uint32_t p = 1;
@@ -136,7 +137,7 @@ typedef struct Medians {
     ExprWalk walk;
 } Medians;
 
-/* ---- Windows -------------------------------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
 /* The number of the row that a point of the window lies in. */
 static int64_t row_of(const Window *w, const int32_t *point)
@@ -192,7 +193,8 @@ static uint32_t count_comparisons(ExprWalk *walk, const Graph *g, const ExprId *
     return count;
 }
 
-/* What explain says of the stage at hand; without `v` the window stays, to be sorted unless the planner finds a better way. */
+/* What explain says of the stage at hand; without `v` the window stays, to be sorted unless the planner finds a
+ * better way. */
 static void note(Medians *m, Graph *g, const Values *v, ExprId result, const Window *w)
 {
     MaskForm form = { .stage = m->stage,

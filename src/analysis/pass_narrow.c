@@ -1,11 +1,12 @@
-/* Narrow integers. The language computes with int32 where a picture has 8 bits; a vector holds four times as many lanes of 8 bits, twice as
- * many of 16. Value ranges say which type is enough:
+/* Narrow integers. The language computes with int32 where a picture has 8 bits; a vector holds four times as many
+ * lanes of 8 bits, twice as many of 16. Value ranges say which type is enough:
  *
- *   - sums, differences, products, left shifts and bitwise operators are right modulo 2^k, so only their result must fit;
+ *   - sums, differences, products, left shifts and bitwise operators are right modulo 2^k, so only their result must
+ *     fit;
  *   - quotients, comparisons, minima, selections and right shifts need their operands in the type too.
  *
- * Each integer expression is thereby given a type of its own, with the same value; conversions stand where types meet. Stages that
- * nobody outside sees are stored in the type that their values need. */
+ * Each integer expression is thereby given a type of its own, with the same value; conversions stand where types
+ * meet. Stages that nobody outside sees are stored in the type that their values need. */
 #include "analysis/analysis.h"
 #include "analysis/passes.h"
 #include "graph/graph_rewrite.h"
@@ -17,7 +18,7 @@ typedef struct Narrow {
     const ExprDeps *deps;
 } Narrow;
 
-/* ---- Types ------------------------------------------------------------------------------------------------------------ */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static int bytes_of(ScalarType t)
 {
@@ -30,8 +31,8 @@ static bool holds(ScalarType t, Interval i)
     return room.lo <= i.lo && i.hi <= room.hi;
 }
 
-/* The narrowest type of at least `least` bytes that holds the interval, unsigned where nothing is negative; `otherwise` when no type
- * narrower than it does. */
+/* The narrowest type of at least `least` bytes that holds the interval, unsigned where nothing is negative;
+ * `otherwise` when no type narrower than it does. */
 static ScalarType narrowest(Interval i, int least, ScalarType otherwise)
 {
     static const ScalarType types[] = { TYPE_U8, TYPE_I8, TYPE_U16, TYPE_I16, TYPE_I32, TYPE_U32 };
@@ -42,7 +43,7 @@ static ScalarType narrowest(Interval i, int least, ScalarType otherwise)
     return otherwise;
 }
 
-/* ---- Expressions -------------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 /* What `id` has become, as a value of type t: exactly when t holds it, else modulo 2^bits. */
 static ExprId as(Rewrite *r, ScalarType t, ExprId id)
@@ -100,8 +101,8 @@ static Demand demand_of(Op op, int *least)
     }
 }
 
-/* The type to compute `e` in; t is the type of its operands. Never narrower than an operand has become: converting that would cost what
- * the narrower operation saves. */
+/* The type to compute `e` in; t is the type of its operands. Never narrower than an operand has become: converting
+ * that would cost what the narrower operation saves. */
 static ScalarType type_for(const Rewrite *r, const Expr *e, Interval result, ScalarType t)
 {
     int least, first = e->op == OP_SELECT;
@@ -212,7 +213,7 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
     }
 }
 
-/* ---- Stages ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 
 static bool *seen_outside(const Graph *g, Arena *a)
 {

@@ -1,5 +1,5 @@
-/* Passes over the graph that need its analyses. They change no bit: the graph before them is what the program means, and what the graph
- * interpreter runs; the graph after them is what is planned and lowered. */
+/* Passes over the graph that need its analyses. They change no bit: the graph before them is what the program means,
+ * and what the graph interpreter runs; the graph after them is what is planned and lowered. */
 #ifndef TESSERA_ANALYSIS_PASSES_H
 #define TESSERA_ANALYSIS_PASSES_H
 
@@ -12,7 +12,8 @@ Graph *tessi_graph_exact_passes(const Graph *g, Arena *a);
 Graph *tessi_graph_common_windows(Graph *g, Arena *a);
 /* Medians of few values become networks of minima and maxima. In place. */
 void tessi_pass_median(Graph *g, Arena *scratch);
-/* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In place. */
+/* Integers are computed, and intermediate stages stored, in the narrowest type that value ranges prove enough. In
+ * place. */
 void tessi_pass_narrow(Graph *g, Arena *scratch);
 
 #endif

@@ -1,9 +1,10 @@
-/* Finding shapes: each expression is described by its operator, the shapes of its parts, and where these lie relative to the first. */
+/* Finding shapes: each expression is described by its operator, the shapes of its parts, and where these lie
+ * relative to the first. */
 #include "analysis/shape.h"
 
 #include "analysis/analysis.h"
 
-/* ---- Border rules ------------------------------------------------------------------------------------------------------------ */
+/* ---- Border rules ---------------------------------------------------------------------------- */
 
 static const AccessRules *common_rules(const Graph *g, Arena *a)
 {
@@ -30,7 +31,7 @@ void tessi_shape_rules(const AccessRules *common, Access *a)
     }
 }
 
-/* ---- Places ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 static void set_place(Instance *i, uint8_t d, int64_t at)
 {
@@ -40,8 +41,8 @@ static void set_place(Instance *i, uint8_t d, int64_t at)
     i->at[d] = at;
 }
 
-/* The place of a read: the distance in the first of the producer's dimensions that follows a coordinate. The read that is left when all
- * are moved there by is the shape. A computed index lies where it is. */
+/* The place of a read: the distance in the first of the producer's dimensions that follows a coordinate. The read
+ * that is left when all are moved there by is the shape. A computed index lies where it is. */
 static ExprId move_to_origin(Shapes *s, const Expr *e, Instance *i)
 {
     Graph *g = s->g;
@@ -66,7 +67,7 @@ static ExprId move_to_origin(Shapes *s, const Expr *e, Instance *i)
     return tessi_expr_load(g, tessi_graph_access(g, &a));
 }
 
-/* ---- Shapes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 /* An operator on shapes; of a leaf: the expression at the origin. */
 typedef struct ShapeKey {

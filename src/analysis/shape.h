@@ -1,5 +1,6 @@
-/* Shapes: expressions up to a shift. X@[0,1] - X and X@[0,2] - X@[0,1] have one shape, at places (0,0) and (0,1): what one of them gives at
- * a point the other gives at the point before. Two expressions of a piece that have a shape in common can share one stage. */
+/* Shapes: expressions up to a shift. X@[0,1] - X and X@[0,2] - X@[0,1] have one shape, at places (0,0) and (0,1):
+ * what one of them gives at a point the other gives at the point before. Two expressions of a piece that have a
+ * shape in common can share one stage. */
 #ifndef TESSERA_ANALYSIS_SHAPE_H
 #define TESSERA_ANALYSIS_SHAPE_H
 
@@ -18,7 +19,8 @@ typedef struct Instance {
 
 typedef struct Shapes {
     Graph *g;
-    /* By StageId: how a producer is answered beyond its edges. A read known to be inside may as well have that rule, if all agree. */
+    /* By StageId: how a producer is answered beyond its edges. A read known to be inside may as well have that rule,
+     * if all agree. */
     const AccessRules *rule;
     Instance *of;    /* by ExprId */
     uint32_t n;      /* greatest ShapeId */

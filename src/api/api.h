@@ -1,5 +1,6 @@
-/* api: what the public objects are made of. A program is text plus options; a variant is that program compiled for one set of
- * compile-time constants (const inputs, and parameters that stand where a constant must), down to a loaded module. */
+/* api: what the public objects are made of. A program is text plus options; a variant is that program compiled for
+ * one set of compile-time constants (const inputs, and parameters that stand where a constant must), down to a
+ * loaded module. */
 #ifndef TESSERA_API_API_H
 #define TESSERA_API_API_H
 
@@ -21,7 +22,7 @@
 
 /* Memory shortage anywhere below jumps back to the public function that was called. The only setjmp of the library.
  *     Guard guard;
- *     if (GUARDED(&guard, &arena)) { ... } else { out of memory }                                                       */
+ *     if (GUARDED(&guard, &arena)) { ... } else { out of memory } */
 typedef struct Guard {
     jmp_buf out;
 } Guard;
@@ -51,8 +52,9 @@ typedef struct GpuText {
 typedef struct GpuGeneral GpuGeneral; /* api/gpu_general.c */
 typedef struct Backend Backend;       /* api/backend.h */
 
-/* One compilation of a program for one set of constants; the later stops are made when first wanted. Its lock is held meanwhile, and
- * not that of the program, so that no run waits while another variant is compiled. Who needs both locks takes the program's last. */
+/* One compilation of a program for one set of constants; the later stops are made when first wanted. Its lock is
+ * held meanwhile, and not that of the program, so that no run waits while another variant is compiled. Who needs
+ * both locks takes the program's last. */
 /* How long passes took, for people. */
 typedef struct PassTime {
     const char *name;
@@ -70,8 +72,8 @@ struct Variant {
     VEC(FrontConstant) constants; /* its identity, set before it is listed */
     mtx_t lock;                   /* guards all that follows until it is made */
     bool has_lock;
-    Failure
-        broken; /* why there is no graph, of a variant whose text is at fault for its constants */
+    /* why there is no graph, of a variant whose text is at fault for its constants */
+    Failure broken;
     Arena arena;
     Ast *ast;
     Typed *typed;
@@ -97,8 +99,8 @@ struct Variant {
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
     double front_ms, compile_ms;
     PassTimes times;
-    double
-        point_seconds; /* of C: what the model expects of a point of the results on one core; 0 = not known */
+    /* of C: what the model expects of a point of the results on one core; 0 = not known */
+    double point_seconds;
 };
 
 /* An input in the signature, in the order of declaration. */
@@ -113,8 +115,8 @@ typedef struct Input {
 typedef struct ProgramConstant {
     const char *name;
     int64_t input; /* number in the signature */
-    int64_t
-        image; /* input image (number in the signature) whose size in dimension `dim` it is, or -1 */
+    /* input image (number in the signature) whose size in dimension `dim` it is, or -1 */
+    int64_t image;
     uint32_t dim;
 } ProgramConstant;
 
@@ -127,10 +129,10 @@ struct tess_program {
     VEC(Input) inputs, outputs;
     IdMap input_map; /* name to number in `inputs` plus one */
     VEC(ProgramConstant) constants;
-    mtx_t
-        lock; /* guards what follows: the list of variants, tools, contexts. Nothing is compiled while it is held */
-    mtx_t
-        general_lock; /* guards general code for the CPU, also while it is compiled; before `lock` */
+    /* guards what follows: the list of variants, tools, contexts. Nothing is compiled while it is held */
+    mtx_t lock;
+    /* guards general code for the CPU, also while it is compiled; before `lock` */
+    mtx_t general_lock;
     bool has_lock;
     Variant *variants;
     RtHost host;         /* as in the options */
@@ -202,8 +204,9 @@ bool tessi_pass_loops(Variant *v, Failure *f);
 bool tessi_pass_small_loops(Variant *v, Failure *f);
 /* The naive plan, lowered. */
 LoopProgram *tessi_pass_reference(const Variant *v, const Machine *m, Arena *a, Failure *f);
-/* The same for a build ahead of time by a row: for the machine described in the options, for the program's own when that is of the same kind,
- * else for a GPU as there are many. The variant's own plan may be another. NULL with one sentence. */
+/* The same for a build ahead of time by a row: for the machine described in the options, for the program's own when
+ * that is of the same kind, else for a GPU as there are many. The variant's own plan may be another. NULL with one
+ * sentence. */
 LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
                               Failure *f);
 
@@ -222,9 +225,9 @@ LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
 /* An empty one; NULL when there is no memory. */
 Variant *tessi_variant_new(const Backend *b);
 void tessi_variant_free(Variant *v);
-/* The variant for the constants of `args` (NULL: those of the options), made if there is none yet. It is held against being dropped,
- * until it is released, and its lock is held. NULL with f filled, and the diagnostics (may be NULL) when the program text is at
- * fault. */
+/* The variant for the constants of `args` (NULL: those of the options), made if there is none yet. It is held
+ * against being dropped, until it is released, and its lock is held. NULL with f filled, and the diagnostics (may be
+ * NULL) when the program text is at fault. */
 Variant *tessi_variant_enter(tess_program *p, const tess_args *args, tess_diags **diags,
                              Failure *f);
 /* The same, with diagnostics for the passes that follow: *diags is made in any case but shortage of memory. */
@@ -241,12 +244,13 @@ typedef struct Binding {
     Value *scalars;
     InterpImage *inputs, *outputs; /* as the graph numbers them */
 } Binding;
-/* Checks sizes against each other, gives every parameter and scalar its value, and allocates results where the caller gave no
- * memory, once it is known that the run fits this machine: with the workspace of `loops`, or with every stage stored when it is NULL
- * (the interpreter). Everything in `arena`, except the results. */
+/* Checks sizes against each other, gives every parameter and scalar its value, and allocates results where the
+ * caller gave no memory, once it is known that the run fits this machine: with the workspace of `loops`, or with
+ * every stage stored when it is NULL (the interpreter). Everything in `arena`, except the results. */
 bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loops, tess_args *a,
                 Arena *arena, Binding *out, Failure *f);
-/* The same without regard to the memory of this machine, for runs on a device; Binding.inputs and .outputs mean nothing. */
+/* The same without regard to the memory of this machine, for runs on a device; Binding.inputs and .outputs mean
+ * nothing. */
 bool tessi_bind_for_device(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
                            Binding *out, Failure *f);
 /* The tensor bound to an input image of that name. */
@@ -266,8 +270,8 @@ void tessi_open_cache(tess_program *p);
 void tessi_forget_tools(tess_program *p);
 
 /* ---- run.c: for those who run otherwise than by tess_run */
-/* Compares pixels bit by bit (any NaN equals any NaN), or within a tolerance relative to the largest of them, integers within one; false
- * with a sentence about the first difference. */
+/* Compares pixels bit by bit (any NaN equals any NaN), or within a tolerance relative to the largest of them,
+ * integers within one; false with a sentence about the first difference. */
 bool tessi_same_image(const Image *image, const InterpImage *have, const InterpImage *want,
                       double tolerance, Failure *f);
 /* Compact, zeroed memory for every result in again[]; memory[o] is the caller's to free, also after a failure. */

@@ -195,7 +195,8 @@ static bool check_layout(Failure *f, const Backend *b, const tess_info *info, co
     return true;
 }
 
-/* The dimension of more than one point with the shortest stride of those not passed yet, the last of equals; -1 when there is none. */
+/* The dimension of more than one point with the shortest stride of those not passed yet, the last of equals; -1 when
+ * there is none. */
 static int nearest_dim(const DLTensor *t, const bool *passed)
 {
     int nearest = -1;
@@ -211,8 +212,9 @@ static int nearest_dim(const DLTensor *t, const bool *passed)
     return nearest;
 }
 
-/* Whether every row, plane and volume of a result begins where the one before has ended: elements that are one would be written by
- * several threads in any order. Rows that lie between others' elements are refused too, which nobody needs. */
+/* Whether every row, plane and volume of a result begins where the one before has ended: elements that are one would
+ * be written by several threads in any order. Rows that lie between others' elements are refused too, which nobody
+ * needs. */
 static bool check_apart(Failure *f, const tess_info *info, const DLTensor *t)
 {
     bool passed[MAX_DIMS + 1] = { false };
@@ -235,7 +237,8 @@ static bool check_apart(Failure *f, const tess_info *info, const DLTensor *t)
     return true;
 }
 
-/* Copies shape and strides, so that the caller's arrays need not live on; fills compact strides where none were given. */
+/* Copies shape and strides, so that the caller's arrays need not live on; fills compact strides where none were
+ * given. */
 static void copy_tensor(BoundImage *b, const DLTensor *t)
 {
     memset(b, 0, sizeof *b);

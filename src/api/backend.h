@@ -40,8 +40,8 @@ struct Backend {
     /* ---- What is compiled; NULL where nothing is ---- */
     const EmitTarget *emit;
     const char *prelude, *vector_prelude, *reference_prelude; /* as in EmitOptions */
-    const char *
-        other_plan; /* the sentence when a plan is for processors and not devices, or the other way round */
+    /* the sentence when a plan is for processors and not devices, or the other way round */
+    const char *other_plan;
 
     /* ---- Programs ---- */
     bool (*can_run)(tess_program *p); /* auto is the first that can; NULL: it never is this */

@@ -207,8 +207,8 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
 
 enum { ALWAYS_THERE = 1 << 24 }; /* bytes that any machine has left */
 
-/* Systems promise more memory than they have and end the process that believes them, so what a run will fill is compared with what the
- * machine has before anything is allocated. */
+/* Systems promise more memory than they have and end the process that believes them, so what a run will fill is
+ * compared with what the machine has before anything is allocated. */
 static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
                          Arena *arena, Failure *f)
 {

@@ -1,5 +1,5 @@
-/* tess_compile: from text to a program with its signature. The graph for the constants known now is made at once, so that every
- * mistake in the text is found here. */
+/* tess_compile: from text to a program with its signature. The graph for the constants known now is made at once, so
+ * that every mistake in the text is found here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +159,7 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
     return true;
 }
 
-/* ---- The signature ------------------------------------------------------------------------------------------------ */
+/* ---- The signature --------------------------------------------------------------------------- */
 static void fill_channels(tess_program *p, const Image *image, Input *in)
 {
     uint32_t n = image->channels.n;
@@ -292,7 +292,7 @@ static void note_constants(tess_program *p, const Variant *v)
     }
 }
 
-/* ---- Options ------------------------------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------- */
 void tess_options_init(tess_options *o)
 {
     memset(o, 0, sizeof *o);
@@ -328,8 +328,9 @@ static bool has_suffix(const char *s, const char *suffix)
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
-/* ---- The entry ----------------------------------------------------------------------------------------------------- */
-/* For the constants found missing; false when there are none, or one that no image gives: nothing but NAME=VALUE can. */
+/* ---- The entry ------------------------------------------------------------------------------- */
+/* For the constants found missing; false when there are none, or one that no image gives: nothing but NAME=VALUE
+ * can. */
 static bool add_placeholders(Variant *v)
 {
     bool any = false;
@@ -345,8 +346,8 @@ static bool add_placeholders(Variant *v)
     return any;
 }
 
-/* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands in, from which the
- * signature is taken and which is thrown away. */
+/* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands
+ * in, from which the signature is taken and which is thrown away. */
 static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess_diags **diags,
                                  bool *keep)
 {

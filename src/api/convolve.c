@@ -1,5 +1,5 @@
-/* tess_convolve and tess_separable: each kind of convolution becomes a program, which is compiled once and kept by its key: element
- * types, border rules, extents and, unless they vary, the coefficients. */
+/* tess_convolve and tess_separable: each kind of convolution becomes a program, which is compiled once and kept by
+ * its key: element types, border rules, extents and, unless they vary, the coefficients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ typedef struct Call {
     Failure failure;
 } Call;
 
-/* ---- Taking the request apart ------------------------------------------------------------------------------------------ */
+/* ---- Taking the request apart ---------------------------------------------------------------- */
 static bool check_tensor(const DLTensor *t, const char *name, ScalarType *type, Failure *f)
 {
     char text[32];
@@ -173,7 +173,7 @@ static void make_key(Call *call)
     }
 }
 
-/* ---- Programs ---------------------------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 static void free_entry(KeptProgram *e)
 {
     if (!e)
@@ -266,7 +266,8 @@ static KeptProgram *new_entry(tess_convolver *c, Call *call, const Text *program
     return e;
 }
 
-/* The entry of this key becomes the call's: the one that is there, else `made`, if any. Returns what is not needed any more. */
+/* The entry of this key becomes the call's: the one that is there, else `made`, if any. Returns what is not needed
+ * any more. */
 static KeptProgram *take_entry(tess_convolver *c, Call *call, uint64_t hash, KeptProgram *made)
 {
     KeptProgram *left = made;
@@ -287,8 +288,8 @@ static KeptProgram *take_entry(tess_convolver *c, Call *call, uint64_t hash, Kep
     return left;
 }
 
-/* The entry for this call, held until given back, and arguments to run it with. Other calls do not wait while it is made; should two
- * make the same, one is left over. */
+/* The entry for this call, held until given back, and arguments to run it with. Other calls do not wait while it is
+ * made; should two make the same, one is left over. */
 static bool take(tess_convolver *c, Call *call)
 {
     Text program;
@@ -323,7 +324,7 @@ static void give_back(tess_convolver *c, Call *call)
     tess_args_free(args);
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 /* The coefficients of mask m as the program takes them. */
 static tess_status bind_mask(Call *call, int m)
 {
@@ -445,7 +446,7 @@ static tess_status answer(tess_convolver *c, const Request *r)
     return status;
 }
 
-/* ---- The entries ------------------------------------------------------------------------------------------------------------- */
+/* ---- The entries ----------------------------------------------------------------------------- */
 tess_status tess_convolve(tess_convolver *c, const DLTensor *image, const DLTensor *mask,
                           const char *border, const DLTensor *out, void *stream)
 {

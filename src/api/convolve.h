@@ -30,7 +30,8 @@ typedef struct Convolution {
 ScalarType tessi_convolution_sum(const Convolution *c);
 /* The program: images "image", masks "m0", "m1", ... and scalars "outside1", ... if they vary; one result. */
 void tessi_convolution_text(const Convolution *c, Text *out);
-/* What lies outside the image that mask `m` is applied to, under rule CONSTANT: a line of what lies outside the image, convolved. */
+/* What lies outside the image that mask `m` is applied to, under rule CONSTANT: a line of what lies outside the
+ * image, convolved. */
 double tessi_convolution_outside(const Convolution *c, int m);
 /* Whether sums of this type can have it: those of integers a whole number. */
 bool tessi_convolution_outside_fits(const Convolution *c, Failure *f);

@@ -6,7 +6,7 @@
 
 #include "api/convolve.h"
 
-/* ---- Border rules ------------------------------------------------------------------------------------------------------ */
+/* ---- Border rules ---------------------------------------------------------------------------- */
 typedef struct RuleReader {
     const char *at;
     Convolution *c;
@@ -102,7 +102,7 @@ bool tessi_convolution_border(Convolution *c, const char *text, Failure *f)
                           r.fault);
 }
 
-/* ---- Types --------------------------------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 static double largest(ScalarType t)
 {
     Interval range = tessi_type_range(t);
@@ -144,7 +144,7 @@ ScalarType tessi_convolution_sum(const Convolution *c)
     return integer_bound(c) <= (double)INT32_MAX ? TYPE_I32 : TYPE_I64;
 }
 
-/* ---- The program ------------------------------------------------------------------------------------------------------------ */
+/* ---- The program ----------------------------------------------------------------------------- */
 static void add_number(Text *out, bool is_real, Value v)
 {
     if (is_real)

@@ -61,7 +61,7 @@ void tessi_device_image_free(OwnedTensor *t)
     tessi_gpu_release(t->context);
 }
 
-/* ---- Copies -------------------------------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 /* A tensor as an image whose pixels are what lies close together. */
 static bool view(const DLTensor *t, GpuImage *im, Failure *f)
 {

@@ -1,6 +1,6 @@
-/* General code in the meantime: a program whose masks have extents that come with the run is compiled for each of them. Until that is done,
- * runs can take code that was compiled once for all extents (loop/lower_general.c); a thread compiles the other meanwhile. The pixels
- * are the same to the bit. */
+/* General code in the meantime: a program whose masks have extents that come with the run is compiled for each of
+ * them. Until that is done, runs can take code that was compiled once for all extents (loop/lower_general.c); a
+ * thread compiles the other meanwhile. The pixels are the same to the bit. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct General {
     Compilation *compilation; /* NULL: none, or it is installed */
 };
 
-/* ---- The thread ----------------------------------------------------------------------------------------------------------- */
+/* ---- The thread ------------------------------------------------------------------------------ */
 
 static int compile(void *user)
 {
@@ -81,7 +81,7 @@ static bool install(Variant *v, Failure *f)
     return ok;
 }
 
-/* ---- The general code ------------------------------------------------------------------------------------------------------- */
+/* ---- The general code ------------------------------------------------------------------------ */
 
 bool tessi_has_transforms(const Plan *plan)
 {

@@ -84,8 +84,8 @@ struct GpuCode {
     const EmitModule *emitted;
     DeviceModule *module;
     DeviceKernel **kernels; /* one for each of emitted->kernels */
-    struct GpuTurns
-        *turns; /* of runs that fill the same variables of the module; NULL: there are none */
+    /* of runs that fill the same variables of the module; NULL: there are none */
+    struct GpuTurns *turns;
 };
 /* Work that one run puts on its stream waits for that of the run before, whatever the stream. */
 bool tessi_gpu_take_turn(const GpuCode *code, DeviceStream stream, Failure *f);

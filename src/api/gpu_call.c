@@ -1,4 +1,5 @@
-/* One sequence of kernels with its buffers: made ready for given images and sizes, then put on a stream as often as wanted. */
+/* One sequence of kernels with its buffers: made ready for given images and sizes, then put on a stream as often as
+ * wanted. */
 #include "api/gpu.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ void tessi_gpu_slot_free(GpuSlot *s)
     free(s);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 /* At least that many bytes; what is there is kept when it is enough and not wasteful. */
 static bool need_buffer(Device *d, DeviceBuffer *b, size_t bytes, Failure *f)
 {
@@ -102,7 +103,8 @@ static bool need_buffer(Device *d, DeviceBuffer *b, size_t bytes, Failure *f)
     return tessi_device_alloc(d, bytes, b, f);
 }
 
-/* Whether kernels can use an image of the caller where it is: buffers that are no addresses start where they start, or at aligned parts. */
+/* Whether kernels can use an image of the caller where it is: buffers that are no addresses start where they start,
+ * or at aligned parts. */
 static bool usable_in_place(const Device *d, const GpuImage *im)
 {
     if (!im->on_device)
@@ -200,7 +202,7 @@ static bool place_temps(GpuSlot *s, const int64_t *params, Failure *f)
     return true;
 }
 
-/* ---- Arguments of kernels ------------------------------------------------------------------------------------------------ */
+/* ---- Arguments of kernels -------------------------------------------------------------------- */
 static void put_integer(int64_t value, size_t size, uint64_t *slot)
 {
     const int32_t i32 = (int32_t)value;
@@ -321,7 +323,7 @@ bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f)
     return place_temps(s, call->params, f) && set_launches(s, call, f);
 }
 
-/* ---- Putting it on a stream ------------------------------------------------------------------------------------------------ */
+/* ---- Putting it on a stream ------------------------------------------------------------------ */
 bool tessi_gpu_touches_host(const GpuSlot *s)
 {
     for (uint32_t i = 0; i < s->n_images; i++)
@@ -423,8 +425,8 @@ static bool record_graph(GpuSlot *s, Failure *f)
     return ok;
 }
 
-/* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less time between
- * them. */
+/* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less
+ * time between them. */
 static bool put_sequence(GpuSlot *s, DeviceStream stream, Failure *f)
 {
     Device *d = s->code->context->device;

@@ -1,6 +1,6 @@
-/* General kernels in the meantime, as api/general.c has it for C: the first run with masks of an extent that is not in the cache takes
- * kernels for masks of any extent, and a thread compiles those for the extent at hand. Kernels for any extent are compiled once a
- * program: they are those of the first variant that wanted them. */
+/* General kernels in the meantime, as api/general.c has it for C: the first run with masks of an extent that is not
+ * in the cache takes kernels for masks of any extent, and a thread compiles those for the extent at hand. Kernels
+ * for any extent are compiled once a program: they are those of the first variant that wanted them. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ const LoopProgram *tessi_gpu_loops(const Variant *v, unsigned form)
                               : v->loops;
 }
 
-/* ---- The thread ------------------------------------------------------------------------------------------------------------ */
+/* ---- The thread ------------------------------------------------------------------------------ */
 
 static int compile(void *user)
 {
@@ -87,7 +87,7 @@ static const GpuCode *install(Variant *v, GpuCompilation **link, Failure *f)
     return code;
 }
 
-/* ---- The general kernels -------------------------------------------------------------------------------------------------- */
+/* ---- The general kernels --------------------------------------------------------------------- */
 
 static bool make_general(const tess_program *p, Variant *v, Failure *f)
 {
@@ -137,7 +137,8 @@ static Variant *first_variant(tess_program *p, Variant *v)
     return first;
 }
 
-/* The variant whose general kernels serve: the text is the same for all extents, but for programs that also count with them. */
+/* The variant whose general kernels serve: the text is the same for all extents, but for programs that also count
+ * with them. */
 static Variant *general_variant(tess_program *p, Variant *v, Variant *first, unsigned form)
 {
     const char *text = tessi_gpu_text(p, v, form);

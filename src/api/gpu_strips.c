@@ -1,11 +1,12 @@
-/* Runs in strips of rows, for images that do not fit the device: the program is run on a band of rows at a time, with as many rows more
- * on both sides as the wanted rows depend on. Where such a band ends inside the image its border rules answer wrongly, but only in
- * rows that nobody wants. So no kernel knows of strips, and the pixels are the same. A sum by Fourier transforms depends, in its last bits,
- * on all rows of the pair of blocks that is transformed together: bands begin where a pair does, and have all that pairs with wanted rows
- * read.
+/* Runs in strips of rows, for images that do not fit the device: the program is run on a band of rows at a time,
+ * with as many rows more on both sides as the wanted rows depend on. Where such a band ends inside the image its
+ * border rules answer wrongly, but only in rows that nobody wants. So no kernel knows of strips, and the pixels are
+ * the same. A sum by Fourier transforms depends, in its last bits, on all rows of the pair of blocks that is
+ * transformed together: bands begin where a pair does, and have all that pairs with wanted rows read.
  *
- * It needs programs whose rows depend on near rows only: every stage has as many rows as the images, give or take a constant; no read
- * wraps around, scales rows, or finds its row by computing; no expression asks for the row or for the height. */
+ * It needs programs whose rows depend on near rows only: every stage has as many rows as the images, give or take a
+ * constant; no read wraps around, scales rows, or finds its row by computing; no expression asks for the row or for
+ * the height. */
 #include "api/gpu.h"
 
 #include <stdlib.h>
@@ -22,19 +23,20 @@ typedef struct Rows {
     bool *has_rows;  /* by StageId: its first dimension counts them */
     int64_t *excess; /* by StageId: its rows less the parameter */
     int64_t *reach;  /* by StageId: how far from an output's row its rows are still needed */
-    int64_t
-        *pair; /* by StageId: rows of it that are transformed together; 0: it takes no transforms */
+    /* by StageId: rows of it that are transformed together; 0: it takes no transforms */
+    int64_t *pair;
     int64_t step; /* bands begin at multiples of so many rows */
     Failure why;  /* why the program cannot be run in strips */
 } Rows;
 
-/* False, with what keeps the program from being run in strips: what stands in the way of stage `id` ("%s" is its name). */
+/* False, with what keeps the program from being run in strips: what stands in the way of stage `id` ("%s" is its
+ * name). */
 static bool no_strips(Rows *r, StageId id, const char *fmt)
 {
     return tessi_failf(&r->why, TESS_ERROR_MEMORY, fmt, tessi_stage(r->g, id)->name);
 }
 
-/* ---- Whether a size is rows + constant, or has nothing to do with rows ------------------------------------------------------ */
+/* ---- Whether a size is rows + constant, or has nothing to do with rows ----------------------- */
 static bool depends(const Graph *g, SizeId id, uint32_t param)
 {
     const Size *s = tessi_size(g, id);
@@ -79,7 +81,7 @@ static bool sort_sizes(const Rows *r, const SizeId *size, uint8_t n_dims, bool *
     return true;
 }
 
-/* ---- The program ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The program ----------------------------------------------------------------------------- */
 static bool sort_stage(Rows *r, StageId id)
 {
     const Stage *s = tessi_stage(r->g, id);
@@ -213,14 +215,15 @@ static bool understand(const Variant *v, const Plan *plan, Arena *arena, Rows *r
     }
     if (!check_bodies(r, arena) || !find_pairs(plan, arena, r))
         return false;
-    /* Footprints are ordered by consumer, and consumers come after what they read: backwards, every reach is known before it is used. */
+    /* Footprints are ordered by consumer, and consumers come after what they read: backwards, every reach is known
+     * before it is used. */
     for (uint32_t i = v->analysis->footprints.n; i-- > 0;)
         if (!follow(r, &v->analysis->footprints.at[i]))
             return false;
     return true;
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 typedef struct Strips {
     const Rows *rows;
     const GpuCall *call;

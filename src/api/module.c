@@ -121,8 +121,8 @@ bool tessi_variant_recall(tess_program *p, Variant *v)
                         NULL);
 }
 
-/* The first code is compiled while it is found out what the compiler takes. The program's lock is held meanwhile: there is no code yet
- * whose runs could wait. */
+/* The first code is compiled while it is found out what the compiler takes. The program's lock is held meanwhile:
+ * there is no code yet whose runs could wait. */
 static bool load_on_trial(tess_program *p, Variant *v)
 {
     bool ok = false;

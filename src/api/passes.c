@@ -1,5 +1,5 @@
-/* From the graph to loops: plan, lowering, passes over loops. Each pass is followed by the verifier of what it made, so that a fault of ours is a
- * sentence that names the pass and never a wrong picture. */
+/* From the graph to loops: plan, lowering, passes over loops. Each pass is followed by the verifier of what it made,
+ * so that a fault of ours is a sentence that names the pass and never a wrong picture. */
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -22,7 +22,8 @@ static bool first_error(const tess_diags *d, Failure *f)
     return tessi_failf(f, TESS_ERROR_INTERNAL, "a reader failed without saying why");
 }
 
-/* The machine to plan for: the one described in the options, else this one. NULL with diagnostics in `d` or the sentence in `f`. */
+/* The machine to plan for: the one described in the options, else this one. NULL with diagnostics in `d` or the
+ * sentence in `f`. */
 static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (p->options.machine) {

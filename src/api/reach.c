@@ -1,11 +1,12 @@
-/* tess_result_shape: how large a result will be; tess_program_reach: how far from a point of the results an input matters. */
+/* tess_result_shape: how large a result will be; tess_program_reach: how far from a point of the results an input
+ * matters. */
 #include <string.h>
 
 #include "api/api.h"
 #include "base/rounding.h"
 #include "graph/graph_walk.h"
 
-/* ---- Shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 static bool shape_of(const tess_program *p, const Variant *v, tess_args *a, size_t output,
                      Arena *arena, int *ndim, int64_t *shape)
 {
@@ -44,7 +45,7 @@ tess_status tess_result_shape(tess_program *p, tess_args *a, size_t output, int 
     return status;
 }
 
-/* ---- Reach --------------------------------------------------------------------------------------------------------- */
+/* ---- Reach ----------------------------------------------------------------------------------- */
 /* Of one dimension of a stage: how far from the point of a result its points still matter to that. */
 typedef struct Far {
     int64_t before, after;
@@ -77,7 +78,8 @@ static bool is_even(const Graph *g, const Stage *s, int d)
     return true;
 }
 
-/* What one consumer reads of one producer. Where rules bounce at an edge, what lies before a point counts as behind it. */
+/* What one consumer reads of one producer. Where rules bounce at an edge, what lies before a point counts as behind
+ * it. */
 static void follow(Reach *r, const Footprint *f)
 {
     const Stage *user = tessi_stage(r->g, f->consumer);

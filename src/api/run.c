@@ -8,7 +8,7 @@
 #include "interp/graph_interp.h"
 #include "rt/clock.h"
 
-/* ---- For the rows ---------------------------------------------------------------------------------------------------- */
+/* ---- For the rows ---------------------------------------------------------------------------- */
 
 bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, Failure *f))
 {
@@ -86,7 +86,7 @@ bool tessi_run_variant(const Run *run)
     return run->backend->bind(run, &binding) && run->backend->launch(run, &binding);
 }
 
-/* ---- tess_run -------------------------------------------------------------------------------------------------------- */
+/* ---- tess_run -------------------------------------------------------------------------------- */
 
 static tess_status begin(const tess_program *p, tess_args *a)
 {
@@ -127,7 +127,7 @@ tess_status tess_run(tess_program *p, tess_args *a, void *stream)
     return status;
 }
 
-/* ---- Verification ---------------------------------------------------------------------------------------------------- */
+/* ---- Verification ---------------------------------------------------------------------------- */
 /* What results may be off by, relative to the largest of them, where devices have operations of their own. */
 static double near_tolerance(const Graph *g)
 {
@@ -237,8 +237,8 @@ bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, v
     return true;
 }
 
-/* The sums that the plan takes by Fourier transforms differ from those as written: the interpreter takes them so too, and holds one
- * against the other. NULL when there are none. */
+/* The sums that the plan takes by Fourier transforms differ from those as written: the interpreter takes them so
+ * too, and holds one against the other. NULL when there are none. */
 static const uint16_t *transforms_of(const Variant *v, Arena *arena)
 {
     uint16_t *rows = ARENA_NEW_ARRAY(arena, uint16_t, v->graph->stages.n);

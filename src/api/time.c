@@ -55,7 +55,7 @@ tess_status tess_time_runs(tess_program *p, tess_args *const *args, size_t n, in
     return ok ? TESS_OK : (tess_status)f.status;
 }
 
-/* ---- The plain copy -------------------------------------------------------------------------------------------------------- */
+/* ---- The plain copy -------------------------------------------------------------------------- */
 /* By a kernel, 16 bytes a thread: what can be reached where the driver's own copy is slower. */
 enum { COPY_THREADS = 256, COPY_BYTES = 16, MOST_PAIRS = 64, REPEATS = 5 };
 

@@ -1,5 +1,6 @@
-/* tess_tune: measures the chosen plan and plans near it, follows the better ones, and writes what was measured into the best one's
- * reasons. Candidates are compiled in small batches, since that is what takes long; each is timed alone. */
+/* tess_tune: measures the chosen plan and plans near it, follows the better ones, and writes what was measured into
+ * the best one's reasons. Candidates are compiled in small batches, since that is what takes long; each is timed
+ * alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const double near = 1.1;         /* this much slower than the best: worth
 static const double clearly = 0.985;    /* of the best's time: what counts as better */
 static const double usual_seconds = 30; /* when the caller sets no limit */
 
-/* ---- Candidates ---------------------------------------------------------------------------------------------------------- */
+/* ---- Candidates ------------------------------------------------------------------------------ */
 
 static uint64_t hash_of(Tuner *t, const Plan *plan)
 {
@@ -89,7 +90,7 @@ static bool enqueue_drawn(Tuner *t, uint64_t *seed)
     return false;
 }
 
-/* ---- Timing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Timing ---------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -97,8 +98,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median times of candidates run in turn, so that a disturbance of the machine meets all of them. The first run of each is not
- * counted. */
+/* Median times of candidates run in turn, so that a disturbance of the machine meets all of them. The first run of
+ * each is not counted. */
 static bool time_in_turn(Tuner *t, Candidate *const *c, uint32_t n, double *median)
 {
     double ms[2][MOST_RUNS], first[2], begin = 0;
@@ -188,7 +189,7 @@ static void compile_all(Tuner *t, Candidate *batch, uint32_t n)
             thrd_join(thread[i], NULL);
 }
 
-/* ---- The search ------------------------------------------------------------------------------------------------------------ */
+/* ---- The search ------------------------------------------------------------------------------ */
 
 static bool start(Tuner *t)
 {
@@ -268,7 +269,8 @@ static int by_ratio(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The chosen plan and the best were measured at different times, between which the machine may have changed: both once more, in turn. */
+/* The chosen plan and the best were measured at different times, between which the machine may have changed: both
+ * once more, in turn. */
 static bool compare_at_the_end(Tuner *t)
 {
     Candidate *const both[2] = { &t->chosen, &t->best };
@@ -291,7 +293,7 @@ static bool compare_at_the_end(Tuner *t)
     return true;
 }
 
-/* ---- What came out ----------------------------------------------------------------------------------------------------------- */
+/* ---- What came out --------------------------------------------------------------------------- */
 
 static void add_ms(Text *out, double ms)
 {

@@ -1,5 +1,5 @@
-/* Inside tuning: the search (tune.c), and how plans become running code: as C on this machine (tune_c.c), as kernels on a device
- * (tune_gpu.c). */
+/* Inside tuning: the search (tune.c), and how plans become running code: as C on this machine (tune_c.c), as kernels
+ * on a device (tune_gpu.c). */
 #ifndef TESSERA_API_TUNE_H
 #define TESSERA_API_TUNE_H
 

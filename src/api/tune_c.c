@@ -21,7 +21,7 @@ static bool open_lane(Tuner *t, Plan **chosen)
     return tessi_bind(t->p, t->v, t->v->loops, t->a, &t->arena, &t->binding, &t->a->failure);
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------------------------------------- */
+/* ---- Compiling ------------------------------------------------------------------------------- */
 
 static bool make(Tuner *t, Candidate *c)
 {
@@ -47,7 +47,7 @@ static void compile(Candidate *c)
         tessi_load_text(c->tuner->p, c->loops, c->c_text, &c->module, &c->entry, NULL, &c->failure);
 }
 
-/* ---- Running --------------------------------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static bool run_once(Tuner *t, const Candidate *c, InterpImage *results)
 {

@@ -1,5 +1,5 @@
-/* Tuning plans of kernels: a candidate is a variant of its own, with buffers of its own that are filled once; what is timed is its kernels
- * alone, one sequence after the other between two events. */
+/* Tuning plans of kernels: a candidate is a variant of its own, with buffers of its own that are filled once; what
+ * is timed is its kernels alone, one sequence after the other between two events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool open_lane(Tuner *t, Plan **chosen)
     return ok;
 }
 
-/* ---- Compiling -------------------------------------------------------------------------------------------------------------- */
+/* ---- Compiling ------------------------------------------------------------------------------- */
 
 static bool make(Tuner *t, Candidate *c)
 {
@@ -57,7 +57,8 @@ static bool make(Tuner *t, Candidate *c)
     return v->loops != NULL;
 }
 
-/* The first run. A plan that this device cannot launch, or has no memory for, fails here before anything is launched. */
+/* The first run. A plan that this device cannot launch, or has no memory for, fails here before anything is
+ * launched. */
 static bool prepare(Tuner *t, Candidate *c)
 {
     Arena arena;
@@ -89,7 +90,7 @@ static void compile(Candidate *c)
         c->failure = c->args->failure;
 }
 
-/* ---- Running --------------------------------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 /* From rows with gaps to rows without. */
 static void copy_rows(const InterpImage *from, const InterpImage *to, int n_dims, size_t row_bytes)

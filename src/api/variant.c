@@ -123,7 +123,7 @@ static bool make(const tess_program *p, const tess_args *args, Variant *v, tess_
     return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", first);
 }
 
-/* ---- The list; its lock is held ------------------------------------------------------------------------------------------- */
+/* ---- The list; its lock is held -------------------------------------------------------------- */
 
 static Variant *find(const tess_program *p, const tess_args *args)
 {
@@ -142,7 +142,8 @@ static void unlist(tess_program *p, Variant *v)
     v->is_listed = false;
 }
 
-/* Makes room for one more: the oldest variant that no run is using, out of the list; NULL when there is room, or none. */
+/* Makes room for one more: the oldest variant that no run is using, out of the list; NULL when there is room, or
+ * none. */
 static Variant *take_oldest_beyond_limit(tess_program *p)
 {
     int n = 0;
@@ -176,7 +177,7 @@ static Variant *list_new(tess_program *p, const tess_args *args, Variant **dropp
     return v;
 }
 
-/* ---- Entering and leaving ------------------------------------------------------------------------------------------------- */
+/* ---- Entering and leaving -------------------------------------------------------------------- */
 
 /* Compiles the new variant. Should that fail, it is no longer listed, and those who wait for it learn why. */
 static bool fill(tess_program *p, const tess_args *args, Variant *v, tess_diags *d, Failure *f)

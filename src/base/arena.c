@@ -56,7 +56,7 @@ void tessi_arena_fail(Arena *a)
     root->fail(root->fail_user);
 }
 
-/* ---- Scratch arenas ---------------------------------------------------------------------------------------------------------- */
+/* ---- Scratch arenas -------------------------------------------------------------------------- */
 
 Arena *tessi_scratch_open(Arena *a)
 {
@@ -78,7 +78,7 @@ void tessi_scratch_close(Arena *s)
     free(s);
 }
 
-/* ---- Allocating --------------------------------------------------------------------------------------------------------------- */
+/* ---- Allocating ------------------------------------------------------------------------------ */
 
 /* Zeros; NULL when there is no memory. */
 static ArenaBlock *block_of_its_own(Arena *a, size_t bytes)

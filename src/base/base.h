@@ -29,8 +29,8 @@ typedef struct Arena {
     void (*fail)(void *user) TESS_NORETURN; /* must not return */
     void *fail_user;
     struct Arena *root; /* of a scratch arena: whose limit and failures are its own; else NULL */
-    struct Arena *
-        scratch; /* of a root: the innermost scratch arena that is open; of a scratch arena: the one around it */
+    /* of a root: the innermost scratch arena that is open; of a scratch arena: the one around it */
+    struct Arena *scratch;
 } Arena;
 
 void tessi_arena_init(Arena *a, void (*fail)(void *user) TESS_NORETURN, void *fail_user);
@@ -38,11 +38,11 @@ void tessi_arena_dispose(Arena *a);
 /* Zeroed memory, aligned for any type. */
 void *tessi_alloc(Arena *a, size_t bytes);
 void *tessi_alloc_array(Arena *a, size_t n, size_t size); /* checks n*size for overflow */
-/* Gives memory that was allocated with `old` bytes `bytes` of them, more than before; its contents are kept, zeros follow. In
- * place where it was the last to be allocated, else it moves, and the old place stays as it is. */
+/* Gives memory that was allocated with `old` bytes `bytes` of them, more than before; its contents are kept, zeros
+ * follow. In place where it was the last to be allocated, else it moves, and the old place stays as it is. */
 void *tessi_alloc_more(Arena *a, void *at, size_t old, size_t bytes);
-/* Memory for as long as one function runs: an arena that ends when it is closed, and counts towards the limit of `a` until then. Those that
- * are open are closed in reverse order; a shortage of memory, and the end of `a`, closes all. */
+/* Memory for as long as one function runs: an arena that ends when it is closed, and counts towards the limit of `a`
+ * until then. Those that are open are closed in reverse order; a shortage of memory, and the end of `a`, closes all. */
 Arena *tessi_scratch_open(Arena *a);
 void tessi_scratch_close(Arena *scratch);
 /* The arena has no more memory: does not return. */
@@ -87,11 +87,12 @@ void tessi_text_add(Text *t, const char *s);
 void tessi_text_addn(Text *t, const char *s, size_t n);
 void tessi_text_addf(Text *t, const char *fmt, ...) TESS_PRINTF(2, 3);
 void tessi_text_vaddf(Text *t, const char *fmt, va_list args);
-/* The shortest decimal that reads back to the same double (float when `single`); always with '.', 'e', "inf" or "nan". */
+/* The shortest decimal that reads back to the same double (float when `single`); always with '.', 'e', "inf" or
+ * "nan". */
 void tessi_text_add_real(Text *t, double x, bool single);
 const char *tessi_text_str(const Text *t); /* "" when empty */
-/* The double (float when `single`) nearest to the decimal number of n <= 255 characters (digits [. digits] [e [+-] digits]), ties to
- * even, whatever the locale; false when it is too large. */
+/* The double (float when `single`) nearest to the decimal number of n <= 255 characters (digits [. digits] [e [+-]
+ * digits]), ties to even, whatever the locale; false when it is too large. */
 bool tessi_read_real(const char *s, size_t n, bool single, double *out);
 
 /* ---- Hashing -------------------------------------------------------------------------------------------------- */

@@ -60,8 +60,8 @@ typedef struct Diags {
 } Diags;
 
 void tessi_diags_init(Diags *d, Arena *a, const SourceMap *sources);
-/* Adds the diagnostic `code` at `span`, its sentence formatted with the arguments that diags.def asks for. Returns a handle for
- * notes (valid until the next call), never NULL. The same code at the same span is reported once. */
+/* Adds the diagnostic `code` at `span`, its sentence formatted with the arguments that diags.def asks for. Returns a
+ * handle for notes (valid until the next call), never NULL. The same code at the same span is reported once. */
 Diag *tessi_diag(Diags *d, DiagCode code, Span span, ...);
 void tessi_diag_note(Diags *d, Diag *diag, Span span, const char *fmt, ...) TESS_PRINTF(4, 5);
 void tessi_diag_help(Diags *d, Diag *diag, const char *fmt, ...) TESS_PRINTF(3, 4);

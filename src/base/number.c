@@ -1,4 +1,5 @@
-/* Checked integers, intervals, hashing, the id map behind every hash-consed table, and failures of the outside world. */
+/* Checked integers, intervals, hashing, the id map behind every hash-consed table, and failures of the outside
+ * world. */
 #include <stdio.h>
 #include <string.h>
 

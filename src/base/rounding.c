@@ -1,4 +1,5 @@
-/* Setting how reals are rounded. On x86 by the two registers: fenv.h takes some hundred nanoseconds, as long as a small image. */
+/* Setting how reals are rounded. On x86 by the two registers: fenv.h takes some hundred nanoseconds, as long as a
+ * small image. */
 #include "base/rounding.h"
 
 #if defined(__GNUC__) && defined(__SSE__)

@@ -1,6 +1,6 @@
-/* How reals are rounded while a public function runs: to nearest, with subnormal numbers and without traps, whatever the caller has
- * set. Compiling needs it as running does: constants are read, folded and printed. Threads take over what the thread has that starts
- * them. */
+/* How reals are rounded while a public function runs: to nearest, with subnormal numbers and without traps, whatever
+ * the caller has set. Compiling needs it as running does: constants are read, folded and printed. Threads take over
+ * what the thread has that starts them. */
 #ifndef TESSERA_BASE_ROUNDING_H
 #define TESSERA_BASE_ROUNDING_H
 

@@ -1,4 +1,5 @@
-/* Expressions in generated C: plain C where C gives the same bits, else calls of the prelude (the rule stands at its head). */
+/* Expressions in generated C: plain C where C gives the same bits, else calls of the prelude (the rule stands at its
+ * head). */
 #include <math.h>
 
 #include "emit/c_private.h"
@@ -47,7 +48,7 @@ void tessi_c_constant(Text *out, ScalarType t, Value v)
         tessi_text_addf(out, "%lld", i);
 }
 
-/* ---- Elements in memory ------------------------------------------------------------------------------------------------- */
+/* ---- Elements in memory ---------------------------------------------------------------------- */
 
 static CImage *image_of(const CWriter *w, const LBuffer *b)
 {
@@ -184,7 +185,7 @@ static int load(CWriter *w, const LExpr *e)
     return any_bool ? C_COMPARE : C_PRIMARY;
 }
 
-/* ---- Operators ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static void arguments(CWriter *w, const LExpr *e)
 {

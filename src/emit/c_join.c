@@ -1,5 +1,5 @@
-/* How expressions of C are put together: who binds how strongly, and so where parentheses stand. Whatever prints an expression beside
- * an operator asks here. */
+/* How expressions of C are put together: who binds how strongly, and so where parentheses stand. Whatever prints an
+ * expression beside an operator asks here. */
 #include <string.h>
 
 #include "emit/c_private.h"

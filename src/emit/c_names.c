@@ -3,7 +3,7 @@
 
 #include "emit/c_private.h"
 
-/* ---- Reserved names ------------------------------------------------------------------------------------------------------ */
+/* ---- Reserved names -------------------------------------------------------------------------- */
 
 typedef enum Kind { EXACTLY, NUMBERED, BEGINNING, ENDING, BEFORE_CAPITAL } Kind;
 typedef struct Reserved {
@@ -80,7 +80,7 @@ bool tessi_c_is_public(const char *name)
     return false;
 }
 
-/* ---- Entries --------------------------------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 typedef struct Query {
     const CNames *names;
@@ -141,7 +141,7 @@ static bool is_taken(const CNames *names, const char *name)
     return taken;
 }
 
-/* ---- Names ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 /* Letters, digits and underscores stay; runs of anything else become one underscore, but not at the ends. */
 static const char *legal(const CNames *names, const char *wanted)

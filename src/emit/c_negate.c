@@ -1,5 +1,6 @@
-/* Negations of reals in C. GCC makes -x * y - z of -(x * y + z) where a fused multiply-add is negated, whatever its flags are; where
- * the sum is zero that is a zero of the other sign. What may be such a sum is turned by its bit, which GCC takes as it is. */
+/* Negations of reals in C. GCC makes -x * y - z of -(x * y + z) where a fused multiply-add is negated, whatever its
+ * flags are; where the sum is zero that is a zero of the other sign. What may be such a sum is turned by its bit,
+ * which GCC takes as it is. */
 #include <math.h>
 
 #include "emit/c_private.h"

@@ -1,12 +1,13 @@
-/* Statements that a function has several times, but for what surrounds them (loop/loop_same.h): one static function for all of them, which
- * takes what differs as arguments. */
+/* Statements that a function has several times, but for what surrounds them (loop/loop_same.h): one static function
+ * for all of them, which takes what differs as arguments. */
 #include <string.h>
 
 #include "emit/c_file.h"
 
-/* ---- What is used ------------------------------------------------------------------------------------------------------------ */
+/* ---- What is used ---------------------------------------------------------------------------- */
 
-/* A statement's own uses are told apart from those of the function around it, and added to those of all that call it. */
+/* A statement's own uses are told apart from those of the function around it, and added to those of all that call
+ * it. */
 struct CUses {
     bool *param, *scalar, *buffer, *pitch, parts;
     CImage *inputs, *outputs;
@@ -72,7 +73,7 @@ static void add_uses_of_call(CWriter *w, const LoopCall *call, const CUses *uses
         w->buffer_used[twin->here.v] = w->buffer_used[twin->here.v] || uses->buffer[twin->first.v];
 }
 
-/* ---- Definitions ------------------------------------------------------------------------------------------------------------- */
+/* ---- Definitions ----------------------------------------------------------------------------- */
 
 /* An array of the function around: a pointer to its rows, or to its elements. */
 static void array_parameter(CWriter *w, CParameters *list, LBufferId id)
@@ -141,7 +142,7 @@ static void define(CWriter *w, const LoopPart *part, CPart *out)
     out->is_defined = true;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* What stands for the image `im` at the call. */
 static const char *shifted(CWriter *w, const LoopCall *call, LBufferKind kind, uint32_t image)
@@ -201,7 +202,7 @@ bool tessi_c_part_call(CWriter *w, const LStmt *s)
     return true;
 }
 
-/* ---- Before a function is written -------------------------------------------------------------------------------------------- */
+/* ---- Before a function is written ------------------------------------------------------------ */
 
 /* The first array or image that the statement stores to, which names it. */
 static LBufferId result_of(const LBlock *block)

@@ -1,5 +1,5 @@
-/* Which parts of an expression get a name of their own in generated C. Expressions are graphs; written out as trees they can
- * be long, deep, and computed twice. */
+/* Which parts of an expression get a name of their own in generated C. Expressions are graphs; written out as trees
+ * they can be long, deep, and computed twice. */
 #include <stdlib.h>
 
 #include "emit/c_private.h"

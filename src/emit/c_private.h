@@ -7,7 +7,7 @@
 #include "loop/loop_lanes.h"
 #include "loop/loop_layout.h"
 
-/* ---- The writer ------------------------------------------------------------------------------------------------------------ */
+/* ---- The writer ------------------------------------------------------------------------------ */
 enum { C_COLUMNS = 100, C_INDENT = 4 };
 
 /* Names of an image in the public function, and whether the function being printed uses them. */
@@ -64,11 +64,11 @@ typedef struct CWriter {
     CIndexFunctions *functions;            /* NULL: those of the prelude */
     uint32_t lane_bytes;                   /* of the vector that is being printed */
     CLines vector_types, vector_operators; /* what was used so far */
-    LVarId
-        stream_if; /* the condition of the function's stores past the caches; none when it has none */
+    /* the condition of the function's stores past the caches; none when it has none */
+    LVarId stream_if;
     bool streamed; /* stores past the caches are not ended yet */
-    struct CSplit
-        *split; /* what of the function is written once for several (c_parts.c); NULL = nothing */
+    /* what of the function is written once for several (c_parts.c); NULL = nothing */
+    struct CSplit *split;
 } CWriter;
 
 /* ---- c_text.c ---- */
@@ -79,8 +79,8 @@ void tessi_c_line(CWriter *w, const char *fmt, ...) TESS_PRINTF(2, 3);
 void tessi_c_comment(CWriter *w, const char *text);
 
 /* ---- c_plan.c ---- */
-/* Decides which parts of the expressions a statement needs get a name of their own, because they are used again or nest too
- * deeply. Returns their number; tessi_c_temporaries writes them, before the statement. */
+/* Decides which parts of the expressions a statement needs get a name of their own, because they are used again or
+ * nest too deeply. Returns their number; tessi_c_temporaries writes them, before the statement. */
 uint32_t tessi_c_plan(CWriter *w, const LExprId *roots, uint32_t n);
 void tessi_c_temporaries(CWriter *w);
 
@@ -148,10 +148,12 @@ void tessi_c_local(CWriter *w, LBufferId id, const char *before);
 
 /* Plans and writes the temporaries of a statement. */
 void tessi_c_prepare(CWriter *w, const LExprId *roots, uint32_t n);
-/* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better not. */
+/* A loop's bound that C may evaluate again and again; written into a constant before the loop when it had better
+ * not. */
 CText tessi_c_bound(CWriter *w, const LStmt *loop, LExprId bound, const char *name);
 
-/* ---- c_vector_uses.c: vector types and operators, which a file declares before it uses them; of vectors with lanes of w->lane_bytes ---- */
+/* ---- c_vector_uses.c ------------------------------------------------------------------------- */
+/* Vector types and operators, which a file declares before it uses them; of vectors with lanes of w->lane_bytes. */
 const char *tessi_c_lanes_of(uint32_t bytes); /* "v8", "v16", "v", "v64" */
 const char *tessi_c_lanes(const CWriter *w);
 void tessi_c_use_type(CWriter *w, ScalarType t);

@@ -1,5 +1,5 @@
-/* A whole program in C: tables, one static function for each group, and the public function that checks the sizes, makes the
- * intermediate images and calls the groups in order. */
+/* A whole program in C: tables, one static function for each group, and the public function that checks the sizes,
+ * makes the intermediate images and calls the groups in order. */
 #include "emit/c_file.h"
 
 /* What the groups of a program need together, and how they are called. */
@@ -13,7 +13,7 @@ typedef struct Groups {
     bool parts_used;
 } Groups;
 
-/* ---- Groups ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------- */
 
 static const char *call_of(CWriter *w, const char *name, const CParameters *list)
 {
@@ -106,7 +106,7 @@ static void group(CWriter *w, uint32_t number, const char *name, Groups *groups)
     groups->parts_used = groups->parts_used || w->parts_used;
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 static void table_value(Text *out, ScalarType t, Value v)
 {
@@ -164,7 +164,7 @@ static void used_tables(CWriter *w, const bool *used)
             tessi_c_table(w, &w->p->buffers.at[i], w->target->table, w->buffer[i]);
 }
 
-/* ---- The public function ---------------------------------------------------------------------------------------------------------- */
+/* ---- The public function --------------------------------------------------------------------- */
 
 /* Adds a size to a list without repetition, unless it is a positive constant. */
 typedef VEC(LExprId) Sizes;
@@ -206,7 +206,7 @@ void tessi_c_check_sizes(CWriter *w, const char *otherwise)
     tessi_text_addf(w->out, "%*s%s\n", (w->indent + 1) * C_INDENT, "", otherwise);
 }
 
-/* ---- The workspace ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The workspace --------------------------------------------------------------------------- */
 
 /* Names of the file's helpers, and variables of the function that lays the workspace out. */
 typedef struct Workspace {
@@ -279,7 +279,8 @@ static void define_pitches(CWriter *w, const Workspace *names)
     }
 }
 
-/* Where the slots begin: place 0 the first, the place behind the last is their end. The end of a slot is that of its largest image. */
+/* Where the slots begin: place 0 the first, the place behind the last is their end. The end of a slot is that of its
+ * largest image. */
 static const char **define_places(CWriter *w, const Workspace *names)
 {
     const LoopLayout *layout = &w->layout;
@@ -396,7 +397,8 @@ static void head(CWriter *w, const char *before, const char *name, const char *a
     tessi_c_end_line(w);
 }
 
-/* A function with all parameters of the program and its groups called in order; in the given workspace, unless it is NULL. */
+/* A function with all parameters of the program and its groups called in order; in the given workspace, unless it is
+ * NULL. */
 static void running_function(CWriter *w, const Groups *groups, bool is_static,
                              const Workspace *names)
 {
@@ -460,7 +462,7 @@ static void allocating_function(CWriter *w, bool is_static, const Workspace *nam
     tessi_text_add(w->out, "}\n");
 }
 
-/* ---- All together ------------------------------------------------------------------------------------------------------------------ */
+/* ---- All together ---------------------------------------------------------------------------- */
 
 static const char *file_name(CWriter *w, const char *wanted)
 {

@@ -1,5 +1,5 @@
-/* The self-test of a generated file: a main that runs the program and its naive reference on small images with a fixed pattern, and
- * compares them bit for bit, padding included. */
+/* The self-test of a generated file: a main that runs the program and its naive reference on small images with a
+ * fixed pattern, and compares them bit for bit, padding included. */
 #include "emit/c_file.h"
 
 typedef struct SelfTest {

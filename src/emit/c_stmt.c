@@ -39,7 +39,7 @@ static bool block_has_effect(const CWriter *w, const LBlock *block)
     return false;
 }
 
-/* ---- Loops ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* C evaluates the bound in every iteration: it must not change, and should be short. */
 static bool is_plain_bound(const CWriter *w, LExprId id, int *room)
@@ -75,8 +75,9 @@ static void inner_block(CWriter *w, const LBlock *block)
     w->indent--;
 }
 
-/* Loops inside vector loops: so much work for each iteration of the outermost that threads had better fetch them one by one, which
- * evens out what else the cores have to do. Of less work each thread takes one range, which is quicker. */
+/* Loops inside vector loops: so much work for each iteration of the outermost that threads had better fetch them one
+ * by one, which evens out what else the cores have to do. Of less work each thread takes one range, which is
+ * quicker. */
 static bool has_windows(const LBlock *block, bool in_vectors)
 {
     for (uint32_t i = 0; i < block->n; i++) {
@@ -143,7 +144,7 @@ static void loop(CWriter *w, const LStmt *s, bool is_last)
     tessi_c_names_leave(w->names, mark);
 }
 
-/* ---- Conditions --------------------------------------------------------------------------------------------------------------- */
+/* ---- Conditions ------------------------------------------------------------------------------ */
 
 static void condition(CWriter *w, const LStmt *s, const char *before)
 {
@@ -184,7 +185,7 @@ static void branch(CWriter *w, const LStmt *s)
     tessi_c_line(w, "}");
 }
 
-/* ---- Simple statements ----------------------------------------------------------------------------------------------------------- */
+/* ---- Simple statements ----------------------------------------------------------------------- */
 
 static void definition(CWriter *w, const LStmt *s)
 {

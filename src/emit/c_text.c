@@ -20,8 +20,8 @@ static int break_cost(const char *s, size_t i, int depth)
     return depth * 4 + kind;
 }
 
-/* The length of the first part of s when it is broken to fit: at the best blank that is not too early, else at the last blank
- * before, else at the first behind. */
+/* The length of the first part of s when it is broken to fit: at the best blank that is not too early, else at the
+ * last blank before, else at the first behind. */
 static size_t fitting(const char *s, size_t n, size_t room)
 {
     if (n <= room)

@@ -4,20 +4,27 @@
  *   the plan with its reasons as a comment; the prelude; constant tables; one static function for each group;
  *
  *   int NAME(inputs..., sizes..., scalars..., outputs...);
- *     Each image is a pointer to its first pixel followed by one stride for each dimension but the last, slowest first. Plain
- *     images and structs of one channel type are `T *` with strides in elements of T (channels interleaved); structs of mixed
- *     types are `unsigned char *` with strides in bytes. bool is uint8_t, float16 its bits in uint16_t (scalars: float).
- *     Returns 0 when done, 1 when memory is short, 2 when a size is not positive; nothing is written unless it returns 0.
+ *     Each image is a pointer to its first pixel followed by one stride for each dimension but the last, slowest first.
+ *       Plain
+ *     images and structs of one channel type are `T *` with strides in elements of T (channels interleaved); structs of
+ *       mixed
+ *     types are `unsigned char *` with strides in bytes. bool is uint8_t, float16 its bits in uint16_t (scalars:
+ *       float).
+ *     Returns 0 when done, 1 when memory is short, 2 when a size is not positive; nothing is written unless it returns
+ *       0.
  *
  *   with TESSERA_ENTRY defined, one more function of the same signature for all programs, for a launcher:
- *   int NAME_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, const void *scalars, int threads,
+ *   int NAME_entry(void *const *images, const ptrdiff_t *strides, const ptrdiff_t *params, const void *scalars, int
+ *     threads,
  *                  void *workspace, ptrdiff_t *bytes);
  *     images:  inputs, then outputs.
- *     strides: EMIT_STRIDES places for each image; place d holds the stride of dimension d (units as above), those of the
+ *     strides: EMIT_STRIDES places for each image; place d holds the stride of dimension d (units as above), those of
+ *       the
  *              last dimension and beyond are ignored.
  *     scalars: 8 bytes each: int64_t for integers and bool, double for reals (the layout of Value).
  *     threads: 0 = OpenMP's default.
- *     workspace, bytes: memory for intermediate images, aligned to 64 bytes, and how much it is. Returns 3, with *bytes set to what
+ *     workspace, bytes: memory for intermediate images, aligned to 64 bytes, and how much it is. Returns 3, with *bytes
+ *       set to what
  *              is needed (PTRDIFF_MAX: more than any machine has), when it is too little. Its contents do not matter.
  *
  *   with TESSERA_SELFTEST defined, the reference program and a main that compares both, bit for bit. */
@@ -32,8 +39,8 @@ enum { EMIT_STRIDES = LOOP_MAX_DIMS };
 
 struct EmitOptions {
     const char *prelude; /* text of the target's prelude, copied in front; NULL = none */
-    const char *
-        vector_prelude; /* of C: text of prelude/c_vector.h, for programs with vectors; NULL = none */
+    /* of C: text of prelude/c_vector.h, for programs with vectors; NULL = none */
+    const char *vector_prelude;
     const char *source_name; /* shown in the head of the file; NULL = not shown */
     /* The same program by its naive plan for a CPU, for the self-test; NULL = no self-test. */
     const LoopProgram *reference;
@@ -57,13 +64,15 @@ const char *tessi_emit_c_name(const LoopProgram *p, Arena *a);
  *   int NAME(inputs..., sizes..., scalars..., outputs..., cudaStream_t stream);
  *   int NAME(inputs..., sizes..., scalars..., outputs..., cl_command_queue queue, cl_program program);
  *
- * with parameters as in C, images in memory of the device (OpenCL: cl_mem). It puts the work on the stream and returns. NAME.cu is C++ for
- * nvcc; NAME.cl is at once the text for clBuildProgram and, for a C compiler, the launcher. Both have a self-test, whose reference is C. */
+ * with parameters as in C, images in memory of the device (OpenCL: cl_mem). It puts the work on the stream and
+ * returns. NAME.cu is C++ for nvcc; NAME.cl is at once the text for clBuildProgram and, for a C compiler, the
+ * launcher. Both have a self-test, whose reference is C. */
 typedef enum GpuArgKind {
-    GPU_ARG_INPUT,        /* address of the first pixel of input image `index` */
-    GPU_ARG_OUTPUT,       /* the same of output image `index` */
-    GPU_ARG_TEMP,         /* address of buffer `index` (an LBufferId), one of `temps` */
-    GPU_ARG_INPUT_STRIDE, /* stride of dimension `dim` of input image `index`; int64_t, in the units of the head of this file */
+    GPU_ARG_INPUT,  /* address of the first pixel of input image `index` */
+    GPU_ARG_OUTPUT, /* the same of output image `index` */
+    GPU_ARG_TEMP,   /* address of buffer `index` (an LBufferId), one of `temps` */
+    /* stride of dimension `dim` of input image `index`; int64_t, in the units of the head of this file */
+    GPU_ARG_INPUT_STRIDE,
     GPU_ARG_OUTPUT_STRIDE, /* the same of output image `index` */
     GPU_ARG_PARAM,         /* size parameter number `index`; int32_t, with wide_index int64_t */
     GPU_ARG_SCALAR         /* scalar number `index`; by `type`: bool as uint8_t, float16 as float */
@@ -79,9 +88,9 @@ typedef VEC(GpuArg) GpuArgs;
 typedef struct GpuKernel {
     const char *name; /* in the text; extern "C" in CUDA */
     GpuArgs args;
-    LExprId grid
-        [LOOP_MAX_AXES]; /* blocks; tessi_loop_eval_size; below 1 = nothing to do. Along y and z kernels
-                                  * loop, so that launchers may cut them to 65535 */
+    /* blocks; tessi_loop_eval_size; below 1 = nothing to do. Along y and z kernels loop, so that launchers may cut
+     * them to 65535 */
+    LExprId grid[LOOP_MAX_AXES];
     uint32_t block[LOOP_MAX_AXES]; /* threads */
     uint32_t shared_bytes;         /* per block, declared in the text */
     bool beside; /* may run at the same time as the kernel before it and those that it is beside */

@@ -61,8 +61,8 @@ typedef struct GpuApi {
         *before_launcher; /* the text for the device begins; that for the host */
     const char *includes; /* of headers */
     const char *returns;  /* what the launcher does and returns */
-    bool
-        reference_apart; /* the reference of the self-test is not for the compiler of the launcher */
+    /* the reference of the self-test is not for the compiler of the launcher */
+    bool reference_apart;
 
     /* ---- Names and types ---- */
     const char *index; /* the type of coordinates in kernels; NULL: the file defines one */

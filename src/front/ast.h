@@ -1,5 +1,6 @@
-/* front/ast: the tree of a program as the user wrote it; every node has a span. Made by parse.c, printed by ast_print.c, read by
- * the checker. Both dialects (LANGUAGE, and FORMA with `forma` set) make the same tree. No meaning is decided here. */
+/* front/ast: the tree of a program as the user wrote it; every node has a span. Made by parse.c, printed by
+ * ast_print.c, read by the checker. Both dialects (LANGUAGE, and FORMA with `forma` set) make the same tree. No
+ * meaning is decided here. */
 #ifndef TESSERA_FRONT_AST_H
 #define TESSERA_FRONT_AST_H
 
@@ -43,9 +44,11 @@ typedef enum AstExprKind {
     AST_FAMILY, /* name<arg[0]>: X<3>, X<i>, X<i-1> */
     AST_INDEX, /* arg[0] [arg[1], ..]: absolute index; ranges may make it a subdomain (see ranges) */
     AST_OFFSET, /* arg[0] @[offset, ..] */
-    AST_CALL, /* name(args), each with optional borders; built-in functions, stencils, vector functions, convolve, casts of names */
-    AST_CAST, /* cast<type>(arg[0]) */
-    AST_SAT,  /* sat<type>(arg[0]) */
+    /* name(args), each with optional borders; built-in functions, stencils, vector functions, convolve, casts of
+     * names */
+    AST_CALL,
+    AST_CAST,    /* cast<type>(arg[0]) */
+    AST_SAT,     /* sat<type>(arg[0]) */
     AST_STRUCT,  /* struct type(arg[0], ..) */
     AST_UNARY,   /* token: '-', '!', '~' */
     AST_BINARY,  /* token of the operator, see AstOperator */
@@ -82,7 +85,8 @@ typedef enum AstOperator {
 } AstOperator;
 const char *tessi_ast_operator_text(AstOperator op);
 
-/* One entry of an @[..] list: a displacement (constant expression), and the scale of `(displacement, scale)` (NULL = not written). */
+/* One entry of an @[..] list: a displacement (constant expression), and the scale of `(displacement, scale)` (NULL =
+ * not written). */
 typedef struct AstOffset {
     Span span;
     AstExpr *displacement, *scale;
@@ -98,7 +102,8 @@ typedef struct AstRange {
 } AstRange;
 typedef VEC(AstRange) AstRanges;
 
-/* One window variable: `i = lo..hi`; or several over a mask's extents: `i, j in m` (mask set, lo and hi NULL, one entry a variable). */
+/* One window variable: `i = lo..hi`; or several over a mask's extents: `i, j in m` (mask set, lo and hi NULL, one
+ * entry a variable). */
 typedef struct AstWindowVar {
     Name name;
     AstExpr *lo, *hi;
@@ -225,15 +230,16 @@ typedef struct Ast {
     Span border_span;
     VEC(AstStructDef *) structs; /* in order; those of used files first */
     VEC(AstFunction *) functions;
-    AstStmts
-        constants; /* masks and const values written among the definitions (files read by `use` have them) */
+    /* masks and const values written among the definitions (files read by `use` have them) */
+    AstStmts constants;
     VEC(AstDecl *) decls;
     AstStmts body;
     AstExprs result; /* the returned images */
     Span result_span;
 } Ast;
 
-/* Reads the text of a file for `use "name";`: NULL when there is none. Supplied by api/, so that the front needs no files. */
+/* Reads the text of a file for `use "name";`: NULL when there is none. Supplied by api/, so that the front needs no
+ * files. */
 typedef const char *(*UseReader)(void *user, const char *name, size_t *n);
 
 /* Parses file `file` of the map into a tree; with errors the tree holds what could be recovered. Never NULL. */

@@ -1,7 +1,8 @@
-/* front/check: what the files check_*.c share. The checker walks the tree once, binds names, gives types, evaluates what must be
- * known when compiling, instantiates functions and writes the typed tree (typed.h).
+/* front/check: what the files check_*.c share. The checker walks the tree once, binds names, gives types, evaluates
+ * what must be known when compiling, instantiates functions and writes the typed tree (typed.h).
  *
- * After an error an expression has kind TE_ERROR and type TT_ERROR; whatever meets it stays silent, so one cause gives one error. */
+ * After an error an expression has kind TE_ERROR and type TT_ERROR; whatever meets it stays silent, so one cause
+ * gives one error. */
 #ifndef TESSERA_FRONT_CHECK_H
 #define TESSERA_FRONT_CHECK_H
 
@@ -78,13 +79,13 @@ typedef struct Context {
     Scope *scope;
     Scope *body;     /* of the function or program: where families live */
     TInstance *inst; /* instance being written, or NULL */
-    TCallArgs
-        *operands; /* an expression on images: its images so far, else NULL (a stencil function) */
+    /* an expression on images: its images so far, else NULL (a stencil function) */
+    TCallArgs *operands;
     TWindow *window; /* innermost */
     BorderInForce border;
     uint32_t const_depth; /* > 0: the value is needed now, so parameters stand for their values */
-    bool
-        in_constant; /* coefficients: typed constants count as untyped, so they are computed in double */
+    /* coefficients: typed constants count as untyped, so they are computed in double */
+    bool in_constant;
     bool in_program; /* the statements of the program, not of a vector function */
     int64_t loop_depth;
 } Context;
@@ -97,8 +98,8 @@ typedef struct Checker {
     const FrontOptions *o;
     bool forma;
     Scope *globals; /* constants and masks among the definitions */
-    Scope *
-        program; /* parameters, inputs and statements: for notes about names that functions cannot see */
+    /* parameters, inputs and statements: for notes about names that functions cannot see */
+    Scope *program;
     Context at;
     CallFrame *frame;
     uint32_t expr_depth, call_depth, call_count, turns;
@@ -199,7 +200,8 @@ bool tessi_static_range(const TExpr *e, Interval *range);
 bool tessi_window_next(WindowPoint *p);
 void tessi_window_first(WindowPoint *p, const TWindow *w, const WindowPoint *outer);
 int64_t tessi_window_count(const TWindow *w);
-/* A static integer expression as constant + sum of coef * window variable, variables in `point` counting as constants. */
+/* A static integer expression as constant + sum of coef * window variable, variables in `point` counting as
+ * constants. */
 typedef struct StaticTerm {
     const TWindow *window;
     uint32_t var;
@@ -222,7 +224,7 @@ TExpr *tessi_check_const_input(Checker *c, uint32_t number, Span span);
 /* The number the user gave for `name`. */
 bool tessi_check_user_value(const Checker *c, const char *name, double *value);
 
-/* ---- check_expr.c, check_read.c, check_call.c, check_window.c, check_mask.c --------------------------------------- */
+/* ---- check_expr.c, check_read.c, check_call.c, check_window.c, check_mask.c ------------------ */
 TExpr *tessi_check_expr(Checker *c, const AstExpr *e);
 TExpr *tessi_check_operand_expr(Checker *c, Operand o,
                                 Span span); /* the operand as part of an expression */
@@ -252,12 +254,13 @@ TMask *tessi_mask_new(Checker *c, const char *name, Span span, uint32_t n_dims);
 /* ---- check_instance.c ------------------------------------------------------------------------------------------- */
 TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span);
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call); /* dimensions of the result */
-/* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a diagnostic. */
+/* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a
+ * diagnostic. */
 TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands,
                                 Span call);
 void tessi_check_const_stmt(Checker *c, const AstStmt *s);
 
-/* ---- check_vector.c, check_apply.c, check_place.c, check_border.c ------------------------------------------------- */
+/* ---- check_vector.c, check_apply.c, check_place.c, check_border.c ---------------------------- */
 Operand tessi_check_vector(Checker *c, const AstExpr *e);
 Operand tessi_operand_error(Span span);
 Operand tessi_operand_image(TValue *v, Span span);
@@ -265,8 +268,8 @@ Operand tessi_operand_scalar(TExpr *e, Span span);
 const char *tessi_operand_text(const Checker *c, Operand o); /* "a float image with 2 dimensions" */
 TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims, Span span);
 Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e);
-/* The argument of the expression on images that stands for image `o` read with these scales (NULL: 1) under this rule (NULL: the one
- * in force). */
+/* The argument of the expression on images that stands for image `o` read with these scales (NULL: 1) under this
+ * rule (NULL: the one in force). */
 uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale,
                                 const TBorder *border);
 Operand tessi_check_call(Checker *c, const AstExpr *e);
@@ -286,7 +289,7 @@ bool tessi_check_border_value(Checker *c, TBorder *b, TType element);
 bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out);
 void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why);
 
-/* ---- check_stmt.c, check_program.c, check_uncalled.c ---------------------------------------------------------------- */
+/* ---- check_stmt.c, check_program.c, check_uncalled.c ----------------------------------------- */
 void tessi_check_statements(Checker *c, const AstStmts *body);
 void tessi_check_define(Checker *c, Name name, TValue *value, TExpr *scalar, const TMask *mask);
 void tessi_check_uncalled(Checker *c);

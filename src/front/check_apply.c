@@ -1,4 +1,5 @@
-/* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined), whole-image reductions. */
+/* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined), whole-image
+ * reductions. */
 #include "front/check.h"
 
 static void unknown_function(Checker *c, const AstExpr *e)
@@ -291,7 +292,7 @@ void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
     }
 }
 
-/* ---- reductions of whole images ------------------------------------------------------------------------------------ */
+/* ---- reductions of whole images -------------------------------------------------------------- */
 typedef struct WholeReduction {
     const char *name;
     Reduction reduction;
@@ -414,7 +415,7 @@ static Operand check_reduction(Checker *c, const AstExpr *e)
     return tessi_operand_image(v, e->span);
 }
 
-/* ---- any call ------------------------------------------------------------------------------------------------------ */
+/* ---- any call -------------------------------------------------------------------------------- */
 Operand tessi_check_call(Checker *c, const AstExpr *e)
 {
     const AstFunction *f = tessi_check_function_named(c, e->name.text);

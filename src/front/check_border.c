@@ -1,4 +1,5 @@
-/* front/check_border: border rules by name, per dimension, with their values; the rule in force where none is written. */
+/* front/check_border: border rules by name, per dimension, with their values; the rule in force where none is
+ * written. */
 #include "front/check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* front/check_const: values that must be known when compiling: offsets, ranges, sizes of masks, const arguments; and where they
- * come from: literals, const inputs, parameters that then become constants of the program. */
+/* front/check_const: values that must be known when compiling: offsets, ranges, sizes of masks, const arguments; and
+ * where they come from: literals, const inputs, parameters that then become constants of the program. */
 #include "front/check.h"
 
 #include <math.h>
@@ -23,7 +23,8 @@ static TExpr *needs_value(Checker *c, Span use, const char *name, Span declared)
     return tessi_te_error(c, use);
 }
 
-/* The first input image of which the parameter is exactly one size: where a value can come from when an image is known. */
+/* The first input image of which the parameter is exactly one size: where a value can come from when an image is
+ * known. */
 static void find_size_use(const Checker *c, TConstant *k)
 {
     VEC_FOREACH (AstDecl *const, decl, &c->ast->decls) {

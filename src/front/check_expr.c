@@ -1,5 +1,6 @@
-/* front/check_expr: expressions that give one value at one point: literals, names, operators, fields. The same walk serves the
- * bodies of stencils, constants, and expressions on whole images (Context.operands), which are pointwise stencils without a name. */
+/* front/check_expr: expressions that give one value at one point: literals, names, operators, fields. The same walk
+ * serves the bodies of stencils, constants, and expressions on whole images (Context.operands), which are pointwise
+ * stencils without a name. */
 #include "front/check.h"
 
 static TExpr *literal(Checker *c, const AstExpr *e)
@@ -26,7 +27,8 @@ static TExpr *literal(Checker *c, const AstExpr *e)
     return n;
 }
 
-/* What is computed when compiling is computed in 64-bit integers and double: a typed constant counts with its value only. */
+/* What is computed when compiling is computed in 64-bit integers and double: a typed constant counts with its value
+ * only. */
 static TExpr *constant_value(Checker *c, TExpr *e, Span span)
 {
     if (!c->at.in_constant || e->kind != TE_CONST || e->type.kind != TT_SCALAR
@@ -285,8 +287,8 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
     return tessi_te_error(c, e->span);
 }
 
-/* Operations of the expression as a tree. Parts are shared (mix uses its first argument twice), so a short program could unfold
- * into an endless one. */
+/* Operations of the expression as a tree. Parts are shared (mix uses its first argument twice), so a short program
+ * could unfold into an endless one. */
 static uint32_t weigh(TExpr *e)
 {
     if (e->weight)

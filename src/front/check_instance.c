@@ -1,5 +1,5 @@
-/* front/check_instance: stencil functions instantiated for the types, constants and masks they are called with. The same call twice
- * gives the same instance; border rules are no part of it. */
+/* front/check_instance: stencil functions instantiated for the types, constants and masks they are called with. The
+ * same call twice gives the same instance; border rules are no part of it. */
 #include "front/check.h"
 
 TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)

@@ -237,7 +237,7 @@ void tessi_check_mask_stmt(Checker *c, const AstStmt *s)
     tessi_check_define(c, s->name, NULL, NULL, m);
 }
 
-/* ---- uses --------------------------------------------------------------------------------------------------------- */
+/* ---- uses ------------------------------------------------------------------------------------ */
 static const AstExpr *flipped(Checker *c, const AstExpr *e)
 {
     bool flip = e->kind == AST_CALL && e->args.n == 1 && tessi_streq(e->name.text, "flip")

@@ -1,5 +1,5 @@
-/* front/check_op: which types an operator works on and what it gives: LANGUAGE section 2 and, for the original dialect, FORMA
- * section 6.5. The rules speak of numbers; structs go field by field. */
+/* front/check_op: which types an operator works on and what it gives: LANGUAGE section 2 and, for the original
+ * dialect, FORMA section 6.5. The rules speak of numbers; structs go field by field. */
 #include "front/check.h"
 
 typedef struct OpTypes {
@@ -28,8 +28,8 @@ static ScalarType real_of(ScalarType t)
     return tessi_type_info(t)->bytes <= 2 ? TYPE_F32 : TYPE_F64;
 }
 
-/* The common type of the operands; `keep`: equal types stay as they are, and literals that fit take them. `real`: as arguments
- * of a real function. All untyped: untyped. */
+/* The common type of the operands; `keep`: equal types stay as they are, and literals that fit take them. `real`: as
+ * arguments of a real function. All untyped: untyped. */
 static TType meet(TExpr *const *e, const TType *t, uint32_t n, bool keep, bool real)
 {
     bool typed = false, reals = false;

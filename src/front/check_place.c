@@ -1,7 +1,7 @@
 /* front/check_place: parts of images: subdomains, compositions and placements; and size expressions. */
 #include "front/check.h"
 
-/* ---- integer expressions over the size parameters ------------------------------------------------------------------ */
+/* ---- integer expressions over the size parameters -------------------------------------------- */
 static bool is_const_int(const TExpr *e)
 {
     return e->kind == TE_CONST && tessi_tt_is_integer(e->type);
@@ -54,7 +54,7 @@ TExpr *tessi_check_size(Checker *c, const AstExpr *ast)
     return e;
 }
 
-/* ---- subdomains ----------------------------------------------------------------------------------------------------- */
+/* ---- subdomains ------------------------------------------------------------------------------ */
 static bool check_range(Checker *c, const AstRange *r, TExpr **lo, TExpr **hi)
 {
     *lo = *hi = NULL;
@@ -103,7 +103,7 @@ Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base)
     return ok ? tessi_operand_image(v, e->span) : tessi_operand_error(e->span);
 }
 
-/* ---- compositions ----------------------------------------------------------------------------------------------------- */
+/* ---- compositions ---------------------------------------------------------------------------- */
 static bool part_offsets(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_dims)
 {
     bool ok = true;
@@ -193,7 +193,8 @@ static bool check_part(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_
     return ast->offsets.n ? part_offsets(c, ast, part, n_dims) : part_ranges(c, ast, part, n_dims);
 }
 
-/* In the original dialect a number that fills has the type of the image: 1, 1.0f and 1.0 are of integers, floats and doubles. */
+/* In the original dialect a number that fills has the type of the image: 1, 1.0f and 1.0 are of integers, floats and
+ * doubles. */
 static bool is_number_of(const TExpr *fill, TType t)
 {
     if (t.kind != TT_SCALAR || fill->type.kind == TT_UNTYPED_INT)

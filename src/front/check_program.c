@@ -1,9 +1,10 @@
-/* front/check_program: the whole program in order: structs, constants, parameters and inputs, statements, returned images. */
+/* front/check_program: the whole program in order: structs, constants, parameters and inputs, statements, returned
+ * images. */
 #include "front/check.h"
 
 enum { MAX_OUTPUTS = 64 };
 
-/* ---- definitions -------------------------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
 {
     if (def->predeclared && def->fields.n == 0) {
@@ -57,7 +58,7 @@ static void check_function_names(Checker *c)
     }
 }
 
-/* ---- parameters and inputs ------------------------------------------------------------------------------------------ */
+/* ---- parameters and inputs ------------------------------------------------------------------- */
 /* Says that the value given for an input is none of its type. */
 static void no_such_value(Checker *c, Span span, double user, ScalarType type)
 {
@@ -258,7 +259,7 @@ static void check_decls(Checker *c)
     }
 }
 
-/* ---- results ---------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 static const char *output_name(Checker *c, const AstExpr *e, uint32_t n, uint32_t of)
 {
     if (of == 1 && (e->kind == AST_NAME || e->kind == AST_MEMBER) && e->name.text)
@@ -310,7 +311,7 @@ static void check_results(Checker *c)
         CHECK_DIAG(c, DIAG_LIMIT, c->ast->result_span, "returned images", (long long)MAX_OUTPUTS);
 }
 
-/* ---- the program -------------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 static void program_border(Checker *c)
 {
     BorderInForce rule = { 0 };

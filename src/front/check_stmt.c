@@ -21,7 +21,8 @@ static void name_value(Checker *c, TValue *v, const char *name)
     v->depth = c->call_depth;
 }
 
-/* A scalar that depends on the data or on inputs is a value of its own; constants and other names stand for themselves. */
+/* A scalar that depends on the data or on inputs is a value of its own; constants and other names stand for
+ * themselves. */
 static Operand scalar_value(Checker *c, TExpr *e, const char *name, Span span)
 {
     e = e->kind == TE_CONST ? e : tessi_check_concrete(c, e);

@@ -186,7 +186,8 @@ TExpr *tessi_te_fold(Checker *c, TExpr *e)
 /* ---- conversions ------------------------------------------------------------------------------------------------ */
 static TExpr *cast_node(Checker *c, TExpr *e, TType to)
 {
-    /* The original dialect truncates reals and keeps the low bits: through int64, whose saturation is out of the way. */
+    /* The original dialect truncates reals and keeps the low bits: through int64, whose saturation is out of the
+     * way. */
     if (c->forma && to.kind == TT_SCALAR && e->type.kind == TT_SCALAR
         && tessi_is_real(e->type.scalar) && tessi_is_integer(to.scalar) && to.scalar != TYPE_I64)
         e = cast_node(c, e, tessi_tt_scalar(TYPE_I64));
@@ -196,8 +197,8 @@ static TExpr *cast_node(Checker *c, TExpr *e, TType to)
     return tessi_te_fold(c, n);
 }
 
-/* An untyped expression that is not static comes from conditions on data: literals chosen by one, or counted in a window. The literals
- * take the type. */
+/* An untyped expression that is not static comes from conditions on data: literals chosen by one, or counted in a
+ * window. The literals take the type. */
 static TExpr *retype(Checker *c, TExpr *e, TType to)
 {
     if (e->is_static || !tessi_tt_is_untyped(e->type))

@@ -1,5 +1,5 @@
-/* front/check_uncalled: functions that the program never calls. With plain argument types they are checked as if called; where types
- * or constants come from the call, at least their names are. */
+/* front/check_uncalled: functions that the program never calls. With plain argument types they are checked as if
+ * called; where types or constants come from the call, at least their names are. */
 #include "front/check.h"
 
 static bool was_called(const Checker *c, const AstFunction *f)
@@ -11,7 +11,7 @@ static bool was_called(const Checker *c, const AstFunction *f)
     return false;
 }
 
-/* ---- functions whose argument types are written ------------------------------------------------------------------- */
+/* ---- functions whose argument types are written ---------------------------------------------- */
 bool tessi_check_depends_on_call(const AstFunction *f)
 {
     VEC_FOREACH (const AstFunctionArg, arg, &f->args) {
@@ -48,7 +48,7 @@ static void check_as_called(Checker *c, const AstFunction *f)
     tessi_check_vector_body(c, f, operands, f->name.span, c->at.border, &results);
 }
 
-/* ---- names in functions whose types are not known -------------------------------------------------------------------- */
+/* ---- names in functions whose types are not known -------------------------------------------- */
 static void names_in(Checker *c, const AstExpr *e);
 
 static void bind_variable(Checker *c, Name name)

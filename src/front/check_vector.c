@@ -1,5 +1,5 @@
-/* front/check_vector: expressions on whole images, in statements: names, families, parts of images, calls; everything else is an
- * expression evaluated point by point, which becomes a stencil without a name. */
+/* front/check_vector: expressions on whole images, in statements: names, families, parts of images, calls;
+ * everything else is an expression evaluated point by point, which becomes a stencil without a name. */
 #include "front/check.h"
 
 Operand tessi_operand_error(Span span)
@@ -123,7 +123,7 @@ Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e)
     return o;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 static Operand name_operand(Checker *c, const AstExpr *e)
 {
     Sym *sym = tessi_scope_find(c->at.scope, e->name.text);

@@ -1,4 +1,5 @@
-/* front/check_window: reductions over a window: sum(i = -1..1, j = -1..1 where .. : body), and over the extents of a mask. */
+/* front/check_window: reductions over a window: sum(i = -1..1, j = -1..1 where .. : body), and over the extents of a
+ * mask. */
 #include "front/check.h"
 
 static bool reduction_named(const char *name, Reduction *r, bool *is_mean)

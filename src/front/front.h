@@ -1,4 +1,5 @@
-/* front: the way from text to graph. parse.c makes the tree (ast.h), check*.c the typed tree (typed.h), lower*.c the graph. */
+/* front: the way from text to graph. parse.c makes the tree (ast.h), check*.c the typed tree (typed.h), lower*.c the
+ * graph. */
 #ifndef TESSERA_FRONT_FRONT_H
 #define TESSERA_FRONT_FRONT_H
 
@@ -6,8 +7,8 @@
 #include "front/typed.h"
 #include "graph/graph.h"
 
-/* A parameter or scalar set by the user. Only those whose value is needed while compiling are used here; sizes and ordinary scalars
- * stay parameters of the graph. */
+/* A parameter or scalar set by the user. Only those whose value is needed while compiling are used here; sizes and
+ * ordinary scalars stay parameters of the graph. */
 typedef struct FrontConstant {
     const char *name;
     double value;
@@ -27,8 +28,9 @@ Typed *tessi_check(Arena *a, Diags *d, const Ast *ast, const FrontOptions *o);
 /* The graph of a typed tree without errors; NULL with a diagnostic when a limit is passed. */
 Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o);
 
-/* Both: NULL when the program has errors. *typed_out (may be NULL) receives the typed tree also then; its `constants` say which
- * parameters and const inputs were needed (`known` false: diagnosed; with d->n_errors == n_missing, values alone would cure it). */
+/* Both: NULL when the program has errors. *typed_out (may be NULL) receives the typed tree also then; its
+ * `constants` say which parameters and const inputs were needed (`known` false: diagnosed; with d->n_errors ==
+ * n_missing, values alone would cure it). */
 Graph *tessi_front(Arena *a, Diags *d, SourceMap *sources, const Ast *ast, const FrontOptions *o,
                    Typed **typed_out);
 

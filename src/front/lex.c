@@ -1,4 +1,5 @@
-/* The lexer. It reports what is no token (stray characters, broken numbers and strings) and hands on TOK_BROKEN for it. */
+/* The lexer. It reports what is no token (stray characters, broken numbers and strings) and hands on TOK_BROKEN for
+ * it. */
 #include <string.h>
 
 #include "front/lex.h"

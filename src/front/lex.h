@@ -40,8 +40,8 @@ const char *tessi_nearest_keyword(const char *word, bool forma);
 
 /* The value of a decimal or 0x integer of n characters; false when it is above INT64_MAX. */
 bool tessi_read_integer(const char *s, size_t n, uint64_t *out);
-/* The double (float when `single`) nearest to the decimal number of n <= LEX_LONGEST_WORD characters, ties to even, whatever the
- * locale; false when it is too large. The text has the form the lexer accepts, without suffix. */
+/* The double (float when `single`) nearest to the decimal number of n <= LEX_LONGEST_WORD characters, ties to even,
+ * whatever the locale; false when it is too large. The text has the form the lexer accepts, without suffix. */
 bool tessi_read_real(const char *s, size_t n, bool single, double *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* The values of numbers as written. The C library's strtod obeys the locale of the host program; this does not, and rounds correctly. */
+/* The values of numbers as written. The C library's strtod obeys the locale of the host program; this does not, and
+ * rounds correctly. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,8 @@ bool tessi_read_integer(const char *s, size_t n, uint64_t *out)
     return true;
 }
 
-/* A natural number, little-endian. The largest that occurs is 10^(LEX_LONGEST_WORD + LOWEST_EXPONENT) shifted by two words. */
+/* A natural number, little-endian. The largest that occurs is 10^(LEX_LONGEST_WORD + LOWEST_EXPONENT) shifted by two
+ * words. */
 enum { N_LIMBS = 96, HIGHEST_EXPONENT = 310, LOWEST_EXPONENT = -345 };
 typedef struct Natural {
     uint32_t limb[N_LIMBS];

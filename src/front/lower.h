@@ -1,5 +1,5 @@
-/* front/lower: what the files lower*.c share: from the typed tree to the graph. Each value becomes the stages of its channels;
- * nothing is decided about execution, and copies are made freely (the planner inlines them). */
+/* front/lower: what the files lower*.c share: from the typed tree to the graph. Each value becomes the stages of its
+ * channels; nothing is decided about execution, and copies are made freely (the planner inlines them). */
 #ifndef TESSERA_FRONT_LOWER_H
 #define TESSERA_FRONT_LOWER_H
 
@@ -15,8 +15,8 @@ typedef struct LValue {
     ExprId *scalar; /* a scalar that needs no stage of its own: its expression, a channel */
 } LValue;
 
-/* Memory of expressions already lowered: valid while `epoch` is the current one. Values of locals do not depend on windows and are
- * kept for a whole body. */
+/* Memory of expressions already lowered: valid while `epoch` is the current one. Values of locals do not depend on
+ * windows and are kept for a whole body. */
 typedef struct LMemo {
     uint32_t epoch;
     ExprId id;
@@ -67,7 +67,8 @@ bool tessi_size_at_most(
     Graph *g, SizeId a,
     SizeId b); /* a <= b whatever the parameters (>= 1) are; false: not proved */
 bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body);
-/* Points a stencil without border rules computes (original dialect): first, and how many fewer than the size at the end. */
+/* Points a stencil without border rules computes (original dialect): first, and how many fewer than the size at the
+ * end. */
 bool tessi_lower_computed(Lower *l, const TValue *v, uint32_t dim, int64_t *first,
                           int64_t *missing);
 

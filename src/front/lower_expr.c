@@ -1,5 +1,5 @@
-/* front/lower_expr: expressions, one channel at a time. Typed trees are DAGs, so results are remembered (LMemo); what depends on an
- * unrolled window is forgotten with its point. */
+/* front/lower_expr: expressions, one channel at a time. Typed trees are DAGs, so results are remembered (LMemo);
+ * what depends on an unrolled window is forgotten with its point. */
 #include "front/lower.h"
 
 static const ExprId NONE = { 0 };
@@ -32,7 +32,8 @@ ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to)
     if (to == TYPE_F16) /* kept as float, rounded */
         return tessi_expr_op(g, OP_ROUND16, tessi_lower_convert(l, e, from, TYPE_F32), NONE, NONE);
     from = tessi_value_type(from);
-    /* The original dialect truncates reals and keeps the low bits: through int64, whose saturation is out of the way. */
+    /* The original dialect truncates reals and keeps the low bits: through int64, whose saturation is out of the
+     * way. */
     if (l->t->forma && tessi_is_real(from) && tessi_is_integer(to) && to != TYPE_I64) {
         e = tessi_expr_cast(g, TYPE_I64, e);
         from = TYPE_I64;

@@ -1,5 +1,5 @@
-/* front/lower_local: the locals of a stencil. A body may have any number of them, each made from those before: what a local needs is lowered
- * first, so that the depth of the calls is that of one statement. */
+/* front/lower_local: the locals of a stencil. A body may have any number of them, each made from those before: what
+ * a local needs is lowered first, so that the depth of the calls is that of one statement. */
 #include "front/lower.h"
 
 typedef struct Need {

@@ -44,7 +44,7 @@ void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
     }
 }
 
-/* ---- compositions --------------------------------------------------------------------------------------------------------- */
+/* ---- compositions ---------------------------------------------------------------------------- */
 typedef struct LPart {
     Piece piece;
     SizeId extent[MAX_DIMS], add[MAX_DIMS]; /* add: of the read, in the image's dimensions */

@@ -1,4 +1,5 @@
-/* front/lower_program: the graph of a whole program: parameters and inputs, the values that the results need, in order, and the results. */
+/* front/lower_program: the graph of a whole program: parameters and inputs, the values that the results need, in
+ * order, and the results. */
 #include "front/lower.h"
 
 void tessi_lower_limit(Lower *l, Span span, const char *what, int64_t most)
@@ -34,7 +35,7 @@ static void set_channels(Lower *l, Image *image, TType t, const StageId *stage)
     }
 }
 
-/* ---- inputs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 static void lower_params(Lower *l)
 {
     l->param = ARENA_NEW_ARRAY(l->a, uint32_t, l->t->params.n + 1);
@@ -79,7 +80,7 @@ static void lower_input(Lower *l, const TInput *in, uint32_t number)
     VEC_PUSH(l->g->arena, &l->g->inputs, image);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM)
@@ -153,7 +154,7 @@ static void lower_value(Lower *l, const TValue *v)
     }
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 static bool already_returned(const Lower *l, StageId s)
 {
     VEC_FOREACH (const Image, image, &l->g->outputs) {
@@ -165,8 +166,8 @@ static bool already_returned(const Lower *l, StageId s)
     return false;
 }
 
-/* A stage of its own for a returned channel: a result is never an input, nor returned twice, and a scalar becomes an image of
- * one point. */
+/* A stage of its own for a returned channel: a result is never an input, nor returned twice, and a scalar becomes an
+ * image of one point. */
 static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t k,
                               const StageId *before)
 {
@@ -211,7 +212,7 @@ static void lower_output(Lower *l, const TOutput *o)
     VEC_PUSH(l->g->arena, &l->g->outputs, image);
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
 {
     Lower lower = { .a = a, .d = d, .t = t, .o = o }, *l = &lower;

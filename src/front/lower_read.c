@@ -47,7 +47,8 @@ static ExprId outside_value(Lower *l, const TCallArg *arg, uint32_t channel)
     return tessi_lower_expr(l, &vector_level, arg->border.outside, channel);
 }
 
-/* The access to channel `channel` of argument `slot`, and its load, converted to the type that the argument declares. */
+/* The access to channel `channel` of argument `slot`, and its load, converted to the type that the argument
+ * declares. */
 static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel)
 {
     const TCallArg *arg = &b->call->args.at[slot];

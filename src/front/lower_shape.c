@@ -1,4 +1,5 @@
-/* front/lower_shape: sizes: expressions over the parameters, what is provably inside, the shape of a stencil's result. */
+/* front/lower_shape: sizes: expressions over the parameters, what is provably inside, the shape of a stencil's
+ * result. */
 #include "front/lower.h"
 
 /* Offsets of the reads of an argument, in one dimension. */
@@ -36,7 +37,7 @@ SizeId tessi_lower_size_expr(Lower *l, const TExpr *e)
     }
 }
 
-/* ---- a <= b for all parameters >= 1 --------------------------------------------------------------------------------- */
+/* ---- a <= b for all parameters >= 1 ---------------------------------------------------------- */
 /* The size with term k replaced by `by` times the term's coefficient divided by `divisor`. */
 static SizeId replace_term(Graph *g, SizeId whole, SizeId atom, int64_t coef, SizeId by,
                            int64_t divisor)
@@ -96,7 +97,7 @@ bool tessi_size_at_most(Graph *g, SizeId a, SizeId b)
     return a.v == b.v || never_negative(g, tessi_size_sub(g, b, a), 5);
 }
 
-/* ---- reach of a stencil -------------------------------------------------------------------------------------------------- */
+/* ---- reach of a stencil ---------------------------------------------------------------------- */
 static void extend(Reach *r, int64_t lo, int64_t hi)
 {
     r->lo = !r->any || lo < r->lo ? lo : r->lo;
@@ -188,7 +189,7 @@ static bool reach_of(Lower *l, const TInstance *inst, uint32_t slot, uint32_t di
     return true;
 }
 
-/* ---- shape of a result ------------------------------------------------------------------------------------------------------ */
+/* ---- shape of a result ----------------------------------------------------------------------- */
 static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId *end,
                    int64_t *first)
 {

@@ -1,5 +1,6 @@
-/* front/lower_static: values that depend on constants and window variables only. With their windows unrolled they are constants; with
- * windows kept as loops, integers are computed from the variables, and reals come from a table made here. */
+/* front/lower_static: values that depend on constants and window variables only. With their windows unrolled they
+ * are constants; with windows kept as loops, integers are computed from the variables, and reals come from a table
+ * made here. */
 #include "front/lower.h"
 
 static const ExprId NONE = { 0 };
@@ -10,7 +11,7 @@ static ScalarType exact_type(TType t)
     return t.kind == TT_UNTYPED_INT ? TYPE_I64 : t.kind == TT_UNTYPED_REAL ? TYPE_F64 : t.scalar;
 }
 
-/* ---- masks --------------------------------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 TableId tessi_lower_mask_table(Lower *l, const TMask *m, ScalarType type)
 {
     ScalarType from = exact_type(m->type);
@@ -58,7 +59,7 @@ ExprId tessi_lower_mask(Lower *l, LBody *b, const TExpr *e, ScalarType type)
     return tessi_expr_table(g, tessi_lower_mask_table(l, m, type), flat);
 }
 
-/* ---- operation by operation ------------------------------------------------------------------------------------------------ */
+/* ---- operation by operation ------------------------------------------------------------------ */
 /* In type t: int32 when everything provably fits, else the exact type. */
 static ExprId step_by_step(Lower *l, LBody *b, const TExpr *e, ScalarType t)
 {
@@ -107,7 +108,7 @@ static bool only_sums_and_products(const TExpr *e)
     return simple;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 typedef struct TableVar {
     const TWindow *window;
     uint32_t var;

@@ -1,5 +1,5 @@
-/* front/lower_window: windows and convolutions. A window stays a loop of the graph unless an offset is not affine in its variables;
- * then it is unrolled here. */
+/* front/lower_window: windows and convolutions. A window stays a loop of the graph unless an offset is not affine in
+ * its variables; then it is unrolled here. */
 #include "front/lower.h"
 #include "graph/graph_fold.h"
 
@@ -101,7 +101,8 @@ static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     return e->is_mean ? mean_of(l, t, u.value, u.points, u.count) : u.value;
 }
 
-/* Points of a window that stays a loop, when its condition does not depend on more than its own and unrolled variables. */
+/* Points of a window that stays a loop, when its condition does not depend on more than its own and unrolled
+ * variables. */
 static bool known_count(Lower *l, const LBody *b, const TWindow *w, int64_t *n)
 {
     WindowPoint p;
@@ -147,7 +148,7 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     return value;
 }
 
-/* ---- convolve ---------------------------------------------------------------------------------------------------------- */
+/* ---- convolve -------------------------------------------------------------------------------- */
 static bool is_zero(const TMask *m, uint32_t i)
 {
     return m->at && (tessi_tt_is_integer(m->type) ? m->at[i].i == 0 : m->at[i].f == 0);

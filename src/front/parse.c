@@ -135,8 +135,8 @@ static bool mentions_names(const Parser *p, uint32_t ahead)
     }
 }
 
-/* A typed name is an input when it has no value or one that mentions no name, else a statement. Among the definitions, `const` is one
- * of them when a function or struct, which may need it, comes later. */
+/* A typed name is an input when it has no value or one that mentions no name, else a statement. Among the
+ * definitions, `const` is one of them when a function or struct, which may need it, comes later. */
 static void typed_item(Parser *p, FileState *f)
 {
     bool is_const = tessi_parse_peek(p) == TOK_CONST;

@@ -1,8 +1,9 @@
 /* front/parse (private to the parser's files): recursive descent over the tokens of one file.
  *
- * Errors: the first one in a statement sets `panic`; from then on the current token reads as TOK_BROKEN, which fits nowhere, so that every
- * function returns soon and silently. The loop over statements skips to the next one (tessi_parse_recover) and goes on. Functions that
- * return expressions never return NULL; a statement with an error is left out of the tree. */
+ * Errors: the first one in a statement sets `panic`; from then on the current token reads as TOK_BROKEN, which fits
+ * nowhere, so that every function returns soon and silently. The loop over statements skips to the next one
+ * (tessi_parse_recover) and goes on. Functions that return expressions never return NULL; a statement with an error
+ * is left out of the tree. */
 #ifndef TESSERA_FRONT_PARSE_H
 #define TESSERA_FRONT_PARSE_H
 

@@ -1,4 +1,5 @@
-/* Expressions: literals, names, operators by precedence climbing, and what may follow a value (fields, offsets, indices). */
+/* Expressions: literals, names, operators by precedence climbing, and what may follow a value (fields, offsets,
+ * indices). */
 #include "front/parse.h"
 
 AstExpr *tessi_parse_new(Parser *p, AstExprKind kind)

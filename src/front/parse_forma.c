@@ -1,5 +1,6 @@
-/* The grammar of the original dialect: what its trees may hold. Both dialects are read by one parser, which makes trees that the original
- * would not have read; each is refused here. What depends on types is refused by the checker. */
+/* The grammar of the original dialect: what its trees may hold. Both dialects are read by one parser, which makes
+ * trees that the original would not have read; each is refused here. What depends on types is refused by the
+ * checker. */
 #include "front/parse.h"
 
 typedef struct Forma {
@@ -52,7 +53,7 @@ static void check_name(Forma *x, Name name)
             refuse(x, name.span, text_of("the name '%s', a word of border rules,", x, name.text));
 }
 
-/* ---- What both kinds of expressions hold ---------------------------------------------------------------------------- */
+/* ---- What both kinds of expressions hold ----------------------------------------------------- */
 static void check_offsets(Forma *x, const AstOffsets *offsets)
 {
     VEC_FOREACH (const AstOffset, o, offsets) {
@@ -108,7 +109,7 @@ static void check_ranges(Forma *x, const AstRanges *ranges)
     }
 }
 
-/* ---- Bodies of stencils --------------------------------------------------------------------------------------------------- */
+/* ---- Bodies of stencils ---------------------------------------------------------------------- */
 static bool is_local(const Forma *x, Name name)
 {
     for (uint32_t i = 0; i < x->n_statements; i++)
@@ -184,7 +185,7 @@ static void check_stencil_result(Forma *x, const AstExpr *e)
         check_point(x, e);
 }
 
-/* ---- Expressions on images ---------------------------------------------------------------------------------------------------- */
+/* ---- Expressions on images ------------------------------------------------------------------- */
 static void check_image(Forma *x, const AstExpr *e);
 
 /* X<3>, X<i>, X<i-1> where i counts up, X<i+1> where it counts down. */
@@ -311,7 +312,7 @@ static void check_image(Forma *x, const AstExpr *e)
     }
 }
 
-/* ---- Statements ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Statements ------------------------------------------------------------------------------ */
 static void check_statements(Forma *x, const AstStmts *body);
 
 static void check_loop(Forma *x, const AstStmt *s)
@@ -348,7 +349,7 @@ static void check_statements(Forma *x, const AstStmts *body)
     }
 }
 
-/* ---- Definitions and declarations ---------------------------------------------------------------------------------------------- */
+/* ---- Definitions and declarations ------------------------------------------------------------ */
 static void check_function(Forma *x, const AstFunction *f)
 {
     x->f = f;

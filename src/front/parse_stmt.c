@@ -129,7 +129,8 @@ static void mask_statement(Parser *p, AstStmt *s)
     tessi_parse_semicolon(p);
 }
 
-/* for i = lo..hi statements endfor. After an error in its head the body is still read, so that `endfor` finds its `for`. */
+/* for i = lo..hi statements endfor. After an error in its head the body is still read, so that `endfor` finds its
+ * `for`. */
 static bool for_loop(Parser *p, AstStmt *s)
 {
     uint32_t first = p->at;

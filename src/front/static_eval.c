@@ -1,6 +1,6 @@
-/* front/static_eval: the value of a static expression (constants, window variables, mask elements) and what is known about it
- * without a value: bounds, affine form. Untyped integers are computed exactly in int64, untyped reals in double; typed
- * expressions by tessi_eval, so that a constant folded here has the bits it would have at run time. */
+/* front/static_eval: the value of a static expression (constants, window variables, mask elements) and what is known
+ * about it without a value: bounds, affine form. Untyped integers are computed exactly in int64, untyped reals in
+ * double; typed expressions by tessi_eval, so that a constant folded here has the bits it would have at run time. */
 #include "front/check.h"
 
 int64_t tessi_window_count(const TWindow *w)

@@ -1,8 +1,9 @@
-/* front/typed: the program after checking: names bound, types given, conversions explicit, functions instantiated for what they
- * meet, loops and vector functions unrolled. Made by check*.c, printed by typed_print.c, turned into a graph by lower*.c.
+/* front/typed: the program after checking: names bound, types given, conversions explicit, functions instantiated
+ * for what they meet, loops and vector functions unrolled. Made by check*.c, printed by typed_print.c, turned into a
+ * graph by lower*.c.
  *
- * Two levels. Expressions (TExpr) compute one value at one point; they form a DAG. Values (TValue) are images, and scalars
- * that are the same for all points; they stand in Typed.values so that a value uses only values before it. */
+ * Two levels. Expressions (TExpr) compute one value at one point; they form a DAG. Values (TValue) are images, and
+ * scalars that are the same for all points; they stand in Typed.values so that a value uses only values before it. */
 #ifndef TESSERA_FRONT_TYPED_H
 #define TESSERA_FRONT_TYPED_H
 
@@ -18,8 +19,8 @@ typedef struct TField {
     ScalarType type;
 } TField;
 
-/* A pixel type. Arithmetic on pixels gives a struct with other field types but the same origin: `rgb` of float from `rgb` of
- * uint8. Interned: equal types are equal pointers. */
+/* A pixel type. Arithmetic on pixels gives a struct with other field types but the same origin: `rgb` of float from
+ * `rgb` of uint8. Interned: equal types are equal pointers. */
 typedef struct TStruct {
     const AstStructDef *origin;
     uint32_t n;
@@ -66,8 +67,8 @@ typedef struct TMask {
     Value *at;     /* NULL for a run-time mask */
     TValue *input; /* a run-time mask's input, or NULL */
     bool flipped;  /* run-time masks: read at -index */
-    const struct TMask
-        *given;      /* a run-time mask in another element type: what it was converted from */
+    /* a run-time mask in another element type: what it was converted from */
+    const struct TMask *given;
     uint32_t number; /* identity for printing and interning */
 } TMask;
 
@@ -87,10 +88,12 @@ typedef enum TExprKind {
     TE_VALUE,  /* the scalar `image` of the vector level */
     TE_WINVAR, /* variable `slot` of `window` */
     TE_WINDOW, /* reduction of arg[0] over `window`; mean when `is_mean` */
-    TE_CONVOLVE, /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that channel */
-    TE_MASK,     /* element of `mask` at the indices arg[..] */
-    TE_FIELD,    /* field `slot` of the struct arg[0] */
-    TE_STRUCT    /* struct of arg[..] */
+    /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that
+     * channel */
+    TE_CONVOLVE,
+    TE_MASK,  /* element of `mask` at the indices arg[..] */
+    TE_FIELD, /* field `slot` of the struct arg[0] */
+    TE_STRUCT /* struct of arg[..] */
 } TExprKind;
 
 /* One read of an image argument. Each dimension: absolute index, or scale * point + offset. */
@@ -147,8 +150,8 @@ typedef struct TLocal {
 } TLocal;
 
 struct TInstance {
-    const char
-        *name; /* function's name; "" for an expression on images written among the statements */
+    /* function's name; "" for an expression on images written among the statements */
+    const char *name;
     const AstFunction *def; /* NULL for those */
     Span span;
     uint32_t number;
@@ -260,8 +263,8 @@ typedef struct TConstant {
     Value value;
     bool has_range;
     Value lo, hi;
-    const char *
-        image; /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
+    /* a parameter that is exactly the size of dimension `dim` of this input, else NULL */
+    const char *image;
     uint32_t dim;
 } TConstant;
 
@@ -294,8 +297,8 @@ typedef struct Typed {
     VEC(TDefinition) definitions;
     VEC(TOutput) outputs;
     uint32_t n_exprs;
-    uint32_t
-        n_missing; /* diagnostics about constants without a value: when these are all the errors, values would cure them */
+    /* diagnostics about constants without a value: when these are all the errors, values would cure them */
+    uint32_t n_missing;
 } Typed;
 
 const char *tessi_typed_type_name(Arena *a, TType t);

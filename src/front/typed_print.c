@@ -1,5 +1,5 @@
-/* front/typed_print: the typed tree as text, for --dump=types: inputs, definitions in order, and the instances that they use, every
- * conversion written as a cast. */
+/* front/typed_print: the typed tree as text, for --dump=types: inputs, definitions in order, and the instances that
+ * they use, every conversion written as a cast. */
 #include "front/check.h"
 
 #include <string.h>
@@ -189,7 +189,7 @@ static void expr(Printer *p, const TExpr *e)
     }
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 static void border(Printer *p, const TBorder *b, uint32_t n_dims)
 {
     bool same = true;
@@ -297,7 +297,7 @@ static void value(Printer *p, const TValue *v)
     }
 }
 
-/* ---- parts of the program ---------------------------------------------------------------------------------------------------- */
+/* ---- parts of the program -------------------------------------------------------------------- */
 static void type_of_value(Printer *p, TType t, uint32_t n_dims)
 {
     if (n_dims)

@@ -81,7 +81,7 @@ bool tessi_access_moves_by_point_only(const Access *a)
     return tessi_access_moves(a);
 }
 
-/* ---- Ranges -------------------------------------------------------------------------------------------------------------- */
+/* ---- Ranges ---------------------------------------------------------------------------------- */
 
 AccessRange tessi_access_range(const Graph *g, const AccessDim *dim)
 {
@@ -136,7 +136,7 @@ bool tessi_range_follows(const AccessRange *r, int d)
     return !r->dynamic && r->src == d && r->scale == 1 && !r->base.v;
 }
 
-/* ---- Rules --------------------------------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 AccessRules tessi_rules_none(void)
 {

@@ -1,6 +1,7 @@
-/* graph: what the program means, without syntax. Stages (finite images of one channel each), accesses (who reads whom,
- * where, under which border rule) and expressions (hash-consed, immutable). Stages stand in topological order: a stage reads only
- * stages before it. Everything else about a graph is computed by analysis/ into side tables indexed by id.
+/* graph: what the program means, without syntax. Stages (finite images of one channel each), accesses (who reads
+ * whom, where, under which border rule) and expressions (hash-consed, immutable). Stages stand in topological order:
+ * a stage reads only stages before it. Everything else about a graph is computed by analysis/ into side tables
+ * indexed by id.
  *
  * Text form: graph_print.c / graph_read.c; checked by graph_verify.c; rewritten by graph_simplify.c. */
 #ifndef TESSERA_GRAPH_GRAPH_H
@@ -34,11 +35,13 @@ typedef struct TableId {
     uint32_t v;
 } TableId;
 
-/* ---- Sizes: integer expressions over the size parameters, hash-consed in a canonical form, so that equal ids mean equal
- * values and (for affine differences) equal values mean equal ids. */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+/* Integer expressions over the size parameters, hash-consed in a canonical form, so that equal ids mean equal values
+ * and (for affine differences) equal values mean equal ids. */
 typedef enum SizeKind {
-    SIZE_OF_AFFINE, /* constant + sum of coef[k] * atom[k]; atoms are PARAM, FLOORDIV, MIN, MAX, PRODUCT in a fixed order */
-    SIZE_OF_PARAM,  /* parameter number `param` */
+    /* constant + sum of coef[k] * atom[k]; atoms are PARAM, FLOORDIV, MIN, MAX, PRODUCT in a fixed order */
+    SIZE_OF_AFFINE,
+    SIZE_OF_PARAM,    /* parameter number `param` */
     SIZE_OF_FLOORDIV, /* floor(a / divisor), divisor > 0 */
     SIZE_OF_MIN,      /* min(a, b) */
     SIZE_OF_MAX,      /* max(a, b) */
@@ -56,8 +59,9 @@ typedef struct Size {
 } Size;
 enum { MAX_SIZE_WEIGHT = 1000 };
 
-/* ---- Windows: the ranges a reduction runs over. Interned by (level, ranges); level = nesting depth, so that the variables
- * of nested windows differ. Variables run from lo to hi, both included, row-major (the last one fastest). */
+/* ---- Windows --------------------------------------------------------------------------------- */
+/* The ranges a reduction runs over. Interned by (level, ranges); level = nesting depth, so that the variables of
+ * nested windows differ. Variables run from lo to hi, both included, row-major (the last one fastest). */
 typedef struct Window {
     uint8_t level, n_vars;
     int32_t lo[MAX_WINDOW_VARS], hi[MAX_WINDOW_VARS];
@@ -91,12 +95,13 @@ typedef enum ExprKind {
     EXPR_SIZE,   /* the value of `size`, I32 */
     EXPR_WINVAR, /* variable `ref` of window `window`, I32 */
     EXPR_TABLE,  /* element arg[0] (I32, flat, inside by construction) of constant table `table` */
-    EXPR_WINDOW /* reduction over `window` of arg[0], for the points where arg[1] (bool; none = everywhere) holds.
-                  * In row-major order from the first value on: SUM 0+v0? no: ((v0 op v1) op v2)...; an empty window gives 0 (SUM, ANY),
-                  * 1 (PROD, ALL), 0 (others). With a condition that is not constant: acc = cond ? acc op v : acc starting from
-                  * the identity: SUM 0, PROD 1, ANY false, ALL true, MIN/MAX the type's largest/smallest (reals: +-inf).
-                  * MEDIAN: element n/2 of the n values sorted by total order (reals: -inf .. -0 < +0 .. inf < every NaN);
-                  * its condition may use window variables and constants only. */
+    /* reduction over `window` of arg[0], for the points where arg[1] (bool; none = everywhere) holds. In row-major
+     * order from the first value on: SUM 0+v0? no: ((v0 op v1) op v2)...; an empty window gives 0 (SUM, ANY), 1
+     * (PROD, ALL), 0 (others). With a condition that is not constant: acc = cond ? acc op v : acc starting from the
+     * identity: SUM 0, PROD 1, ANY false, ALL true, MIN/MAX the type's largest/smallest (reals: +-inf). MEDIAN:
+     * element n/2 of the n values sorted by total order (reals: -inf .. -0 < +0 .. inf < every NaN); its condition
+     * may use window variables and constants only. */
+    EXPR_WINDOW
 } ExprKind;
 
 /* How a sum over a mask is to be computed. */
@@ -121,8 +126,8 @@ typedef struct Expr {
     Op op;               /* EXPR_OP */
     Reduction reduction; /* EXPR_WINDOW */
     bool fused; /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
-    uint32_t
-        ref; /* SCALAR, INDEX, WINVAR; WINDOW (SUM): number of its request plus one, 0 = none */
+    /* SCALAR, INDEX, WINVAR; WINDOW (SUM): number of its request plus one, 0 = none */
+    uint32_t ref;
     uint8_t n_args;
     ExprId arg[3];
     AccessId access;
@@ -166,21 +171,25 @@ typedef struct Access {
     StageId producer;
     uint8_t n_dims; /* of the producer; 0 for the value of a scalar stage */
     AccessDim dim[MAX_DIMS];
-    ExprId
-        outside; /* constant or scalar expression, of the type the LOAD has; none when no dimension has rule CONSTANT */
+    /* constant or scalar expression, of the type the LOAD has; none when no dimension has rule CONSTANT */
+    ExprId outside;
 } Access;
 
 /* ---- Stages ---------------------------------------------------------------------------------------------------- */
 typedef enum StageKind {
     STAGE_INPUT,   /* channel `channel` of input image `image` */
     STAGE_COMPUTE, /* pieces */
-    STAGE_REDUCE, /* scalar (0 dimensions): `reduction` (SUM MIN MAX MEAN COUNT) of all points of `source`. See docs/internals/reductions.md */
-    STAGE_HISTOGRAM /* 1-D U32: number of points of `source` with floor(value) == k, for k in 0..size-1; others are not counted */
+    /* scalar (0 dimensions): `reduction` (SUM MIN MAX MEAN COUNT) of all points of `source`. See
+     * docs/internals/reductions.md */
+    STAGE_REDUCE,
+    /* 1-D U32: number of points of `source` with floor(value) == k, for k in 0..size-1; others are not counted */
+    STAGE_HISTOGRAM
 } StageKind;
 
-/* A piece gives the points offset + step * i, 0 <= i < count, of its stage; `body` is evaluated at the piece coordinates i.
- * Later pieces win; points of no piece are 0; points outside the stage are dropped. A plain stage has one piece with offset 0,
- * step 1, count = size. The body has the type of the stage (F32 for an F16 stage: storing rounds). */
+/* A piece gives the points offset + step * i, 0 <= i < count, of its stage; `body` is evaluated at the piece
+ * coordinates i. Later pieces win; points of no piece are 0; points outside the stage are dropped. A plain stage has
+ * one piece with offset 0, step 1, count = size. The body has the type of the stage (F32 for an F16 stage: storing
+ * rounds). */
 typedef struct Piece {
     int32_t step[MAX_DIMS];
     SizeId offset[MAX_DIMS];
@@ -272,7 +281,7 @@ typedef struct Graph {
 
 #define GRAPH_FOREACH_STAGE(g, id) for (StageId id = { 1 }; id.v < (g)->stages.n; id.v++)
 
-/* ---- graph_build.c: the only constructors; they intern, and fold constants exactly (never changing bits) ------------ */
+/* ---- graph_build.c: the only constructors; they intern, and fold constants exactly (never changing bits)  */
 Graph *tessi_graph_new(Arena *a, const char *name);
 const Size *tessi_size(const Graph *g, SizeId id);
 const Expr *tessi_expr(const Graph *g, ExprId id);
@@ -326,8 +335,8 @@ ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var);
 ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index);
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where);
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where); /* a SUM */
-/* A sum that is to be computed in a certain way. Simplifying does what is asked and forgets it, but for DIRECT and FFT, which are the
- * planner's to see to. */
+/* A sum that is to be computed in a certain way. Simplifying does what is asked and forgets it, but for DIRECT and
+ * FFT, which are the planner's to see to. */
 ExprId tessi_expr_window_by(Graph *g, MethodRequest request, WindowId w, ExprId body, ExprId where);
 /* The same of a window made otherwise; what is no sum over a window is returned as it is. */
 ExprId tessi_expr_asked(Graph *g, ExprId window, MethodRequest request);
@@ -351,14 +360,15 @@ const char *tessi_graph_verify(const Graph *g);
 Graph *tessi_graph_simplify(const Graph *g, Arena *a, FpMode fp);
 /* The same bits, with windows over masks that come with the run as they were, however few points they have. */
 Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp);
-/* Sums over masks tap by tap in the order written, unless the program asks otherwise: as papers apply masks. Where the mask has a cheaper
- * form, reals may round differently. */
+/* Sums over masks tap by tap in the order written, unless the program asks otherwise: as papers apply masks. Where
+ * the mask has a cheaper form, reals may round differently. */
 Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
 
 /* ---- graph_sizes.c: sizes of a run ------------------------------------------------------------------------------ */
-/* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives a value for each
- * parameter; `given[p]` marks parameters the user set by NAME=VALUE (checked too). False with one sentence that names both images
- * on a contradiction, a parameter that nothing determines, or a stage that would be empty or too large. */
+/* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives
+ * a value for each parameter; `given[p]` marks parameters the user set by NAME=VALUE (checked too). False with one
+ * sentence that names both images on a contradiction, a parameter that nothing determines, or a stage that would be
+ * empty or too large. */
 bool tessi_graph_bind_sizes(const Graph *g, Arena *scratch, const int64_t *const *sizes,
                             const bool *given, int64_t *params, Failure *f);
 

@@ -72,7 +72,8 @@ static bool add_linear(Linear *l, ExprId id, int64_t factor, int depth)
     }
 }
 
-/* int32 arithmetic wraps, indices do not: they agree when the result cannot leave the range (what wraps in between wraps back). */
+/* int32 arithmetic wraps, indices do not: they agree when the result cannot leave the range (what wraps in between
+ * wraps back). */
 static bool cannot_wrap(const Linear *l)
 {
     Interval sum = { l->constant, l->constant };

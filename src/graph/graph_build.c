@@ -106,7 +106,7 @@ Op tessi_reduction_op(Reduction r)
     }
 }
 
-/* ---- Windows ---------------------------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 typedef struct WindowKey {
     const Graph *g;
     const Window *w;
@@ -139,7 +139,7 @@ WindowId tessi_graph_window(Graph *g, const Window *w)
     return (WindowId){ id };
 }
 
-/* ---- Tables: equal contents are one table; names are made unique ------------------------------------------------------ */
+/* ---- Tables: equal contents are one table; names are made unique ----------------------------- */
 static bool same_table(const Table *a, const Table *b)
 {
     if (a->type != b->type || a->n != b->n || a->n_dims != b->n_dims)
@@ -178,7 +178,7 @@ TableId tessi_graph_table(Graph *g, const Table *t)
     return (TableId){ g->tables.n - 1 };
 }
 
-/* ---- Accesses --------------------------------------------------------------------------------------------------------- */
+/* ---- Accesses -------------------------------------------------------------------------------- */
 static void drop_term(AccessDim *d, uint32_t k)
 {
     d->n_terms--;
@@ -321,7 +321,7 @@ AccessId tessi_graph_access(Graph *g, const Access *a)
     return (AccessId){ id };
 }
 
-/* ---- Stages ----------------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 typedef struct NameKey {
     const Graph *g;
     const char *name;

@@ -1,5 +1,5 @@
-/* One point: its expressions in order of ids, which computes every shared part once. The expressions that depend on a window's
- * variables are evaluated for each point of that window. */
+/* One point: its expressions in order of ids, which computes every shared part once. The expressions that depend on
+ * a window's variables are evaluated for each point of that window. */
 #include "graph/graph_eval.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "graph/graph_fold.h"
 #include "tessera.h"
 
-/* ---- Regions ---------------------------------------------------------------------------------------------------------- */
+/* ---- Regions --------------------------------------------------------------------------------- */
 static Region copy_region(Arena *a, const ExprList *list)
 {
     ExprId *at = ARENA_NEW_ARRAY(a, ExprId, list->n);
@@ -75,7 +75,7 @@ void tessi_point_init(PointEval *p, const Graph *g, Arena *a)
         p->sorted[level] = ARENA_NEW_ARRAY(a, Value, (size_t)most[level]);
 }
 
-/* ---- Windows ---------------------------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 static Value step(const PointEval *p, const Expr *e, Value acc)
 {
     const Expr *body = tessi_expr(p->g, e->arg[0]);
@@ -133,7 +133,7 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
     return true;
 }
 
-/* ---- Points ----------------------------------------------------------------------------------------------------------- */
+/* ---- Points ---------------------------------------------------------------------------------- */
 static bool eval_table(PointEval *p, const Expr *e, Value *v)
 {
     const Table *t = tessi_table(p->g, e->table);

@@ -1,5 +1,5 @@
-/* What expressions compute at a point, once and for all: the graph interpreter runs whole images with it, the simplifier computes
- * with it what is known before the run. Reads of images go through a callback. */
+/* What expressions compute at a point, once and for all: the graph interpreter runs whole images with it, the
+ * simplifier computes with it what is known before the run. Reads of images go through a callback. */
 #ifndef TESSERA_GRAPH_GRAPH_EVAL_H
 #define TESSERA_GRAPH_GRAPH_EVAL_H
 
@@ -34,7 +34,8 @@ struct PointEval {
 void tessi_point_init(PointEval *p, const Graph *g, Arena *a);
 /* What `root` needs that is not inside windows of its own. */
 Region tessi_point_region(const PointEval *p, Arena *a, ExprWalk *walk, ExprId root);
-/* Evaluates the region at p->x for p->window; false when a promise of the graph is broken (a sentence is in p->failure). */
+/* Evaluates the region at p->x for p->window; false when a promise of the graph is broken (a sentence is in
+ * p->failure). */
 bool tessi_point_eval(PointEval *p, const Region *region);
 
 #endif

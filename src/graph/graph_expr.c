@@ -1,5 +1,5 @@
-/* Constructors of expressions: one id for each meaning-by-structure, constants folded exactly, and those identities that hold for
- * every argument bit by bit. What changes rounding is decided in graph_simplify.c, never here. */
+/* Constructors of expressions: one id for each meaning-by-structure, constants folded exactly, and those identities
+ * that hold for every argument bit by bit. What changes rounding is decided in graph_simplify.c, never here. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ bool tessi_expr_is_near(const Graph *g, ExprId id)
     return e->kind == EXPR_OP && e->op == OP_EXP2_NEAR;
 }
 
-/* ---- Interning ---------------------------------------------------------------------------------------------------- */
+/* ---- Interning ------------------------------------------------------------------------------- */
 typedef struct ExprKey {
     const Graph *g;
     const Expr *e;
@@ -74,7 +74,7 @@ static ExprId intern_expr(Graph *g, const Expr *e)
     return (ExprId){ id };
 }
 
-/* ---- Constants -------------------------------------------------------------------------------------------------------- */
+/* ---- Constants ------------------------------------------------------------------------------- */
 /* The value is brought into its type first: float constants are rounded, integers wrapped; all NaNs are one. */
 ExprId tessi_expr_const(Graph *g, ScalarType t, Value v)
 {
@@ -96,7 +96,7 @@ ExprId tessi_expr_real(Graph *g, ScalarType t, double f)
     return tessi_expr_const(g, t, v);
 }
 
-/* ---- Operators -------------------------------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 static bool op_accepts(Op op, ScalarType t)
 {
     if (op == OP_ROUND16)
@@ -143,7 +143,7 @@ ExprId tessi_expr_op(Graph *g, Op op, ExprId a, ExprId b, ExprId c)
     return folded.v ? folded : intern_expr(g, &e);
 }
 
-/* ---- Conversions ------------------------------------------------------------------------------------------------------ */
+/* ---- Conversions ----------------------------------------------------------------------------- */
 /* Every value of `from` is a value of `to`. */
 static bool holds_exactly(ScalarType to, ScalarType from)
 {
@@ -200,7 +200,7 @@ ExprId tessi_expr_sat(Graph *g, ScalarType to, ExprId a)
     return intern_expr(g, &(Expr){ .kind = EXPR_SAT, .type = to, .n_args = 1, .arg = { a } });
 }
 
-/* ---- Leaves ----------------------------------------------------------------------------------------------------------- */
+/* ---- Leaves ---------------------------------------------------------------------------------- */
 ExprId tessi_expr_load(Graph *g, AccessId access)
 {
     ScalarType t = tessi_stage(g, tessi_access(g, access)->producer)->type;
@@ -250,7 +250,7 @@ ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index)
                                    .arg = { flat_index } });
 }
 
-/* ---- Windows ---------------------------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 Value tessi_reduction_identity(Reduction r, ScalarType t)
 {
     const bool is_min = r == REDUCE_MIN;

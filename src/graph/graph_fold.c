@@ -1,5 +1,5 @@
-/* Exact folding of operators. Every rule here holds for all arguments, bit by bit (any NaN counts as any other): so x * 1 and
- * x + -0.0 fold for reals, x + 0.0 and x * 0.0 do not. */
+/* Exact folding of operators. Every rule here holds for all arguments, bit by bit (any NaN counts as any other): so
+ * x * 1 and x + -0.0 fold for reals, x + 0.0 and x * 0.0 do not. */
 #include "graph/graph_fold.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Folding: what the constructors do to an operator before it is interned; and small facts about types that go with it. */
+/* Folding: what the constructors do to an operator before it is interned; and small facts about types that go with
+ * it. */
 #ifndef TESSERA_GRAPH_GRAPH_FOLD_H
 #define TESSERA_GRAPH_GRAPH_FOLD_H
 

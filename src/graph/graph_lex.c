@@ -19,7 +19,7 @@ void tessi_graph_read_fail(Reader *r, const char *fmt, ...)
     r->token = (Token){ .kind = TOKEN_END, .text = "" };
 }
 
-/* ---- Scanning ---------------------------------------------------------------------------------------------------------- */
+/* ---- Scanning -------------------------------------------------------------------------------- */
 static char peek(const Reader *r, size_t ahead)
 {
     return r->at + ahead < r->n ? r->text[r->at + ahead] : '\0';
@@ -196,7 +196,7 @@ void tessi_graph_read_next(Reader *r)
         r->token = (Token){ .kind = TOKEN_END, .text = "" };
 }
 
-/* ---- What readers ask for ----------------------------------------------------------------------------------------------- */
+/* ---- What readers ask for -------------------------------------------------------------------- */
 bool tessi_graph_read_is(const Reader *r, const char *mark_or_keyword)
 {
     const Token *t = &r->token;

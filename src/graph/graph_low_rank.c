@@ -1,4 +1,5 @@
-/* A matrix of weights as a sum of few products of a column and a row: its singular value decomposition by Jacobi rotations, cut off. */
+/* A matrix of weights as a sum of few products of a column and a row: its singular value decomposition by Jacobi
+ * rotations, cut off. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 
 enum { MAX_SIDE = 128, MAX_SWEEPS = 30 };
 
-/* The vectors b[k] of n elements become orthogonal; turn[k] says what b[k] is a sum of: before = transposed turn * b. */
+/* The vectors b[k] of n elements become orthogonal; turn[k] says what b[k] is a sum of: before = transposed turn *
+ * b. */
 typedef struct Jacobi {
     uint32_t n_vectors, n;
     double *b, *turn;

@@ -27,7 +27,7 @@ bool tessi_matrix_init(Matrix *m, Arena *a, const Window *w)
     return allocate(m, a);
 }
 
-/* ---- Rows and columns -------------------------------------------------------------------------------------------------------- */
+/* ---- Rows and columns ------------------------------------------------------------------------ */
 MatrixView tessi_matrix_view(const Matrix *m, uint32_t d)
 {
     MatrixView v = { .m = m, .rows = m->dim[d], .cols = m->n / m->dim[d], .inner = 1 };
@@ -86,7 +86,7 @@ static bool has_product_shape(const MatrixView *v, bool real, bool always, bool 
     return taps == rows * cols && rows > 1 && cols > 1 && (always || taps > rows + cols);
 }
 
-/* ---- Integers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Integers -------------------------------------------------------------------------------- */
 static bool factor_integers(const MatrixView *v, const bool *row, const bool *col, Matrix *across,
                             Matrix *line)
 {
@@ -116,14 +116,14 @@ static bool factor_integers(const MatrixView *v, const bool *row, const bool *co
     return true;
 }
 
-/* ---- Reals --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Reals ----------------------------------------------------------------------------------- */
 double tessi_matrix_rounded(ScalarType t, double x)
 {
     return tessi_eval_cast(t, TYPE_F64, tessi_value_real(x)).f;
 }
 
-/* Factors with row `pivot` as the line: the largest error of a product, in units of 2^-24 (double: 2^-53) of the weight; infinite when it
- * does not work. */
+/* Factors with row `pivot` as the line: the largest error of a product, in units of 2^-24 (double: 2^-53) of the
+ * weight; infinite when it does not work. */
 static double factor_by(const MatrixView *v, ScalarType t, const bool *row, const bool *col,
                         uint32_t pivot, Matrix *across, Matrix *line)
 {
@@ -162,7 +162,8 @@ static uint32_t products(const Matrix *m)
     return n;
 }
 
-/* Exact factors with few multiplications, else those with the largest line: small numbers might leave the normal range. */
+/* Exact factors with few multiplications, else those with the largest line: small numbers might leave the normal
+ * range. */
 static bool factor_reals(const MatrixView *v, ScalarType t, const bool *row, const bool *col,
                          Matrix *across, Matrix *line)
 {

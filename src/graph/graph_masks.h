@@ -12,8 +12,9 @@ typedef struct Matrix {
 
 /* All weights 0 and unused; false when the window has too many points. */
 bool tessi_matrix_init(Matrix *m, Arena *a, const Window *w);
-/* m = across (along dimension `d`) * line (of the other dimensions), where that needs fewer taps (`always`: or as many, or more). Integers
- * exactly; reals of type t so that each product is within 2 units in the last place of the weight, and exactly where such factors are found. */
+/* m = across (along dimension `d`) * line (of the other dimensions), where that needs fewer taps (`always`: or as
+ * many, or more). Integers exactly; reals of type t so that each product is within 2 units in the last place of the
+ * weight, and exactly where such factors are found. */
 bool tessi_matrix_factor(const Matrix *m, Arena *a, ScalarType t, uint32_t d, bool always,
                          Matrix *across, Matrix *line);
 
@@ -24,8 +25,8 @@ typedef struct LowRank {
     double error;  /* the sum of what the weights are off by, over the sum of their magnitudes */
     double growth; /* the sum of the magnitudes of all products, over the same */
 } LowRank;
-/* As few products as leave at most `error`, but not more than `most`. The weights are real and at least one is not 0; false when the matrix
- * is too large for this. */
+/* As few products as leave at most `error`, but not more than `most`. The weights are real and at least one is not
+ * 0; false when the matrix is too large for this. */
 bool tessi_matrix_low_rank(const Matrix *m, Arena *a, ScalarType t, uint32_t d, double error,
                            uint32_t most, LowRank *out);
 

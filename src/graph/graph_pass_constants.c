@@ -1,5 +1,6 @@
-/* What is known when compiling although it does not fold: weights such as exp(-(i*i + j*j) / 8) inside a window become tables, and
- * reductions over nothing but constants become constants. Computed by the same code that runs programs, so no bit changes. */
+/* What is known when compiling although it does not fold: weights such as exp(-(i*i + j*j) / 8) inside a window
+ * become tables, and reductions over nothing but constants become constants. Computed by the same code that runs
+ * programs, so no bit changes. */
 #include "graph/graph_eval.h"
 #include "graph/graph_passes.h"
 
@@ -63,7 +64,7 @@ static bool may_evaluate(Constants *c, const Region *region, uint64_t times)
     return true;
 }
 
-/* ---- Tables ------------------------------------------------------------------------------------------------------------ */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 /* The window variables that an expression uses, outermost first. */
 typedef struct TableVars {
     uint32_t n;
@@ -160,7 +161,7 @@ static ExprId make_table(Constants *c, ExprId id)
     return tessi_expr_table(g, tessi_graph_table(g, &t), flat_index(g, &vars));
 }
 
-/* ---- The pass ---------------------------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 static ExprId reduce_to_constant(Constants *c, ExprId id)
 {
     Region region = tessi_point_region(&c->eval, c->g->arena, &c->walk, id);

@@ -1,4 +1,5 @@
-/* Reads that cannot leave their image, whatever the sizes, need no border rule: X@[0,1]:clamp is clamped in one dimension only. */
+/* Reads that cannot leave their image, whatever the sizes, need no border rule: X@[0,1]:clamp is clamped in one
+ * dimension only. */
 #include "graph/graph_passes.h"
 
 typedef struct Inside {

@@ -1,11 +1,16 @@
-/* Masks: windows that combine a value at constant distances, the sums with weights known when compiling. What the user wrote as a sum
- * over a mask (not as a chain of +) may be added up in another order (docs/decisions/017-masks.md):
+/* Masks: windows that combine a value at constant distances, the sums with weights known when compiling. What the
+ * user wrote as a sum over a mask (not as a chain of +) may be added up in another order
+ * (docs/decisions/017-masks.md):
  *
- *   - a mask of rank one is split: a stage adds up along the inner variables, the rest adds up values of that stage. The border rules
- *     act in each dimension by themselves, so reading the stage under the rule of the outer dimension gives what reading the image
- *     gave. Under strict rounding only integers are split, which is exact; minima, maxima, any and all lose nothing either;
+ *   - a mask of rank one is split: a stage adds up along the inner variables, the rest adds up values of that stage.
+ *     The border rules
+ *     act in each dimension by themselves, so reading the stage under the rule of the outer dimension gives what
+ *       reading the image
+ *     gave. Under strict rounding only integers are split, which is exact; minima, maxima, any and all lose nothing
+ *       either;
  *   - under fast rounding a mask that is nearly a sum of few such products is split into that many;
- *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights. */
+ *   - what is left is written out tap by tap, skipping those without weight; integers multiply once for equal weights.
+ */
 #include <math.h>
 
 #include "graph/graph_taps.h"
@@ -33,7 +38,7 @@ static uint32_t count_used(const Taps *t)
     return n;
 }
 
-/* ---- Looking at windows ------------------------------------------------------------------------------------------------ */
+/* ---- Looking at windows ---------------------------------------------------------------------- */
 
 /* Known when compiling, once the window's variables are. */
 static bool is_weight(Masks *m, ExprId id)
@@ -135,9 +140,10 @@ static bool find_taps(Masks *m, const Expr *e, Taps *t)
     return find_weights(m, e, weight, t);
 }
 
-/* ---- Splitting ----------------------------------------------------------------------------------------------------------- */
+/* ---- Splitting ------------------------------------------------------------------------------- */
 
-/* The dimension of the access that variable `var` moves; -1 when there is not exactly one, or it moves by others too. */
+/* The dimension of the access that variable `var` moves; -1 when there is not exactly one, or it moves by others
+ * too. */
 static int moved_dim(const Access *a, uint32_t var)
 {
     int found = -1;
@@ -342,8 +348,8 @@ static ExprId split(Masks *m, const Domain *at, const Taps *t, const Axis *axis)
     return done;
 }
 
-/* The largest number of products that is cheaper than so many taps. A tap of a line takes the time of two in a loop over the whole mask, as
- * measured, and of three where the results of more lines are added up than registers hold. */
+/* The largest number of products that is cheaper than so many taps. A tap of a line takes the time of two in a loop
+ * over the whole mask, as measured, and of three where the results of more lines are added up than registers hold. */
 static uint32_t most_products(uint32_t taps, uint32_t taps_of_product)
 {
     uint32_t n = MOST_PRODUCTS;
@@ -411,7 +417,7 @@ static ExprId split_any(Masks *m, const Domain *at, const Taps *t)
     return done.v || exact || m->fp != FP_FAST ? done : split_by(m, at, t, split_low_rank);
 }
 
-/* ---- Writing out --------------------------------------------------------------------------------------------------------- */
+/* ---- Writing out ----------------------------------------------------------------------------- */
 
 static bool is_small(Masks *m, const Taps *t, uint32_t steps)
 {
@@ -426,7 +432,8 @@ static ExprId minus(Graph *g, ExprId sum, ExprId x)
     return sum.v ? tessi_expr_op(g, OP_SUB, sum, x, none) : tessi_expr_op(g, OP_NEG, x, none, none);
 }
 
-/* One row of integer taps: each weight multiplies the sum of what it is the weight of, negative weights what they are positive for. */
+/* One row of integer taps: each weight multiplies the sum of what it is the weight of, negative weights what they
+ * are positive for. */
 static ExprId integer_row(Graph *g, const Taps *t, const ExprId *value, const Value *weight,
                           uint32_t n)
 {
@@ -505,7 +512,7 @@ static ExprId write_out(Masks *m, const Taps *t, const Columns *c)
     return sum.v ? sum : tessi_expr_const(g, t->type, zero);
 }
 
-/* ---- Loops ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 static ExprId flat_index(Graph *g, WindowId id)
 {
@@ -548,7 +555,7 @@ static ExprId as_loop(Masks *m, const Domain *at, const Taps *t)
     return tessi_expr_window(g, t->reduction, t->window, body, where);
 }
 
-/* ---- The cheapest form --------------------------------------------------------------------------------------------------------- */
+/* ---- The cheapest form ----------------------------------------------------------------------- */
 
 /* Whether the weights lie along one variable. */
 static bool is_line(Masks *m, const Taps *t)
@@ -560,8 +567,8 @@ static bool is_line(Masks *m, const Taps *t)
     return wide < 2;
 }
 
-/* The reduction as an expression at the points of `at`: in parts, written out, as it was (`otherwise`, if there is one), or a loop. None when
- * the method asked for does not do. */
+/* The reduction as an expression at the points of `at`: in parts, written out, as it was (`otherwise`, if there is
+ * one), or a loop. None when the method asked for does not do. */
 static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwise)
 {
     ExprId parts = t->method == METHOD_DIRECT ? none : split_any(m, at, t);
@@ -599,7 +606,7 @@ static ExprId combine(Masks *m, const Domain *at, const Taps *t, ExprId otherwis
     return otherwise.v ? otherwise : as_loop(m, at, t);
 }
 
-/* ---- What is asked for --------------------------------------------------------------------------------------------------------- */
+/* ---- What is asked for ----------------------------------------------------------------------- */
 
 /* The values are products with what a mask has that comes with the run. */
 static bool reads_mask(Masks *m, ExprId value)
@@ -678,7 +685,7 @@ static ExprId by_transforms(Masks *m, MethodRequest asked, ExprId now)
     return now;
 }
 
-/* ---- The pass ----------------------------------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 /* What can be taken by transforms, and is worth a stage of its own. */
 static bool is_wide(Masks *m, const Expr *e, ExprId id)
@@ -691,7 +698,8 @@ static bool is_wide(Masks *m, const Expr *e, ExprId id)
            && (asked == METHOD_FFT || sum.rows * sum.cols >= WIDE);
 }
 
-/* A stage is computed by transforms of one sum: where there are several, or the stage is made of pieces, each becomes a stage. */
+/* A stage is computed by transforms of one sum: where there are several, or the stage is made of pieces, each
+ * becomes a stage. */
 static ExprId set_apart(Masks *m, ExprId id)
 {
     const Expr e = *tessi_expr(m->to, id);

@@ -1,6 +1,7 @@
-/* The one place where rounding is decided, for all targets alike. Default: x / c becomes x * (1 / c), and a product that is added or
- * subtracted is added in the same operation. Fast: exponentials of floats become powers of two as targets have them. Strict: only what changes no bit. The right operand is fused first: in a + b * c + d * e, written
- * ((a + b*c) + d*e), every product but none twice. */
+/* The one place where rounding is decided, for all targets alike. Default: x / c becomes x * (1 / c), and a product
+ * that is added or subtracted is added in the same operation. Fast: exponentials of floats become powers of two as
+ * targets have them. Strict: only what changes no bit. The right operand is fused first: in a + b * c + d * e,
+ * written ((a + b*c) + d*e), every product but none twice. */
 #include <math.h>
 
 #include "graph/graph_passes.h"

@@ -1,5 +1,6 @@
-/* Unrolling: sum(i = -1..1 : X@[i]) becomes X@[-1] + X + X@[1], in the order and with the starts that docs/internals/reductions.md
- * fixes, so that no bit changes. Medians stay: they are networks later (analysis/pass_median.c). */
+/* Unrolling: sum(i = -1..1 : X@[i]) becomes X@[-1] + X + X@[1], in the order and with the starts that
+ * docs/internals/reductions.md fixes, so that no bit changes. Medians stay: they are networks later
+ * (analysis/pass_median.c). */
 #include "graph/graph_fold.h"
 #include "graph/graph_passes.h"
 

@@ -1,5 +1,5 @@
-/* The passes of the simplifier. Each rewrites the bodies of all stages of `g` in place: expressions are appended, those no longer
- * needed stay behind until the graph is copied. */
+/* The passes of the simplifier. Each rewrites the bodies of all stages of `g` in place: expressions are appended,
+ * those no longer needed stay behind until the graph is copied. */
 #ifndef TESSERA_GRAPH_GRAPH_PASSES_H
 #define TESSERA_GRAPH_GRAPH_PASSES_H
 
@@ -8,8 +8,8 @@
 
 /* A copy with what the outputs need, and the inputs. */
 Graph *tessi_graph_copy_live(const Graph *g, Arena *a);
-/* The same, with `change` applied to every expression (as in Rewrite) and told by `enter` which stage and piece of the copy it stands in;
- * it may add stages, which come before the one at hand. */
+/* The same, with `change` applied to every expression (as in Rewrite) and told by `enter` which stage and piece of
+ * the copy it stands in; it may add stages, which come before the one at hand. */
 typedef struct GraphChange {
     ExprId (*change)(Rewrite *r, ExprId id, const Expr *e);
     void (*enter)(void *user, const Graph *copy, const Stage *s, const Piece *p);
@@ -20,7 +20,8 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
 void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 
 enum { UNROLL_TAPS = 32, LINE_TAPS = 20, UNROLL_NODES = 2048, TABLE_ELEMENTS = 4096 };
-/* A sum of reals along a line, of more points than are worth writing out: as a loop the sums of several rows stay in registers. */
+/* A sum of reals along a line, of more points than are worth writing out: as a loop the sums of several rows stay in
+ * registers. */
 bool tessi_is_long_line(const Graph *g, WindowId window, Reduction r, ScalarType t, uint32_t taps);
 /* Which windows stay as they are. */
 typedef struct MaskChoice {
@@ -33,11 +34,13 @@ Graph *tessi_graph_copy_with_masks(const Graph *g, Arena *a, FpMode fp, MaskChoi
 bool tessi_is_given_window(const Graph *g, ExprWalk *walk, const Expr *window);
 /* Windows of few points become chains of operators; those over masks that come with the run may be kept. */
 void tessi_pass_unroll(Graph *g, bool keeps_given);
-/* What depends on window variables alone, and costs arithmetic on reals, becomes a table; reductions that depend on nothing, constants. */
+/* What depends on window variables alone, and costs arithmetic on reals, becomes a table; reductions that depend on
+ * nothing, constants. */
 void tessi_pass_constants(Graph *g);
 /* Border rules of reads that cannot leave their image are dropped. */
 void tessi_pass_inside(Graph *g);
-/* Rounding: division by constants becomes multiplication, products are added in one operation. FP_STRICT: only where no bit changes. */
+/* Rounding: division by constants becomes multiplication, products are added in one operation. FP_STRICT: only where
+ * no bit changes. */
 void tessi_pass_rounding(Graph *g, FpMode fp);
 
 #endif

@@ -4,7 +4,7 @@
 #include "graph/graph_text.h"
 #include "graph/graph_walk.h"
 
-/* ---- Names and numbers ------------------------------------------------------------------------------------------------- */
+/* ---- Names and numbers ----------------------------------------------------------------------- */
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -74,8 +74,9 @@ void tessi_graph_print_name(const char *name, Text *out)
     tessi_text_add(out, "\"");
 }
 
-/* ---- Layout ------------------------------------------------------------------------------------------------------------ */
-/* How bad it is to break at blank `k`, of brackets nested `depth` deep: outside of brackets and in front of an operator is best. */
+/* ---- Layout ---------------------------------------------------------------------------------- */
+/* How bad it is to break at blank `k`, of brackets nested `depth` deep: outside of brackets and in front of an
+ * operator is best. */
 static int badness(const char *text, size_t k, int depth)
 {
     bool after_comma = k && strchr(",;:", text[k - 1]);
@@ -83,7 +84,8 @@ static int badness(const char *text, size_t k, int depth)
     return 2 * depth + (after_comma || before_operator ? 0 : 1);
 }
 
-/* The best blank for a break among those that leave a line at least half full, else the first one there is; 0 for none. */
+/* The best blank for a break among those that leave a line at least half full, else the first one there is; 0 for
+ * none. */
 static size_t find_break(const char *text, size_t room)
 {
     int depth = 0, least = 0;
@@ -133,7 +135,7 @@ static void print_list(const Graph *g, const SizeId *size, uint32_t n, Text *out
     tessi_text_add(out, n ? "]" : "");
 }
 
-/* ---- Declarations ------------------------------------------------------------------------------------------------------ */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 static void print_params(const Graph *g, Text *out)
 {
     for (uint32_t k = 0; k < g->params.n; k++) {
@@ -210,7 +212,7 @@ static void print_table(const Table *t, Text *out)
     }
 }
 
-/* ---- Stages ------------------------------------------------------------------------------------------------------------ */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 static void print_piece(const Graph *g, const Stage *s, const Piece *p, Text *out)
 {
     tessi_text_add(out, "  piece");

@@ -1,5 +1,6 @@
-/* Bodies of pieces as text. Expressions are printed infix; those used more than once, and those nested too deep for a reader, get a
- * name (`let %1 = ..`) where they are computed: in front of the body, or in the innermost window that they depend on. */
+/* Bodies of pieces as text. Expressions are printed infix; those used more than once, and those nested too deep for
+ * a reader, get a name (`let %1 = ..`) where they are computed: in front of the body, or in the innermost window
+ * that they depend on. */
 #include <string.h>
 
 #include "graph/graph_text.h"
@@ -67,7 +68,7 @@ void tessi_print_constant(ScalarType t, Value v, Text *out)
     }
 }
 
-/* ---- Reads ------------------------------------------------------------------------------------------------------------- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 static void print_winvar(BodyPrinter *p, WindowId w, uint32_t var)
 {
     uint32_t level = tessi_window(p->g, w)->level;
@@ -182,7 +183,7 @@ static void print_load(BodyPrinter *p, const Access *a)
     print_rules(p, a);
 }
 
-/* ---- Operators --------------------------------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 static void print_call(BodyPrinter *p, const char *name, const Expr *e)
 {
     tessi_text_addf(p->out, "%s(", name);
@@ -266,7 +267,7 @@ static void print_conversion(BodyPrinter *p, const Expr *e)
     tessi_text_add(p->out, ")");
 }
 
-/* ---- Lets and windows -------------------------------------------------------------------------------------------------- */
+/* ---- Lets and windows ------------------------------------------------------------------------ */
 static bool may_be_named(const Graph *g, const Expr *e)
 {
     switch (e->kind) {
@@ -286,7 +287,8 @@ static bool may_be_named(const Graph *g, const Expr *e)
     }
 }
 
-/* Gives numbers to the shared and the deep expressions among those computed once for each point of `window_expr`, and lists them. */
+/* Gives numbers to the shared and the deep expressions among those computed once for each point of `window_expr`,
+ * and lists them. */
 static ExprList name_shared(BodyPrinter *p, const ExprId *roots, uint32_t n_roots,
                             ExprId window_expr)
 {
@@ -391,7 +393,7 @@ static void print_expr(BodyPrinter *p, ExprId id, int precedence)
         print_unnamed(p, id, precedence);
 }
 
-/* ---- Bodies ------------------------------------------------------------------------------------------------------------ */
+/* ---- Bodies ---------------------------------------------------------------------------------- */
 static size_t current_column(const Text *out)
 {
     size_t column = 0;

@@ -38,7 +38,7 @@ static StageId read_stage_name(Reader *r)
     return id;
 }
 
-/* ---- What a program takes ---------------------------------------------------------------------------------------------- */
+/* ---- What a program takes -------------------------------------------------------------------- */
 static void read_params(Reader *r)
 {
     do {
@@ -153,7 +153,7 @@ static void read_table(Reader *r)
     check_count(r, r->tables.n);
 }
 
-/* ---- Stages ------------------------------------------------------------------------------------------------------------ */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 static void read_input(Reader *r, Stage *s)
 {
     const char *name = tessi_graph_read_name(r, "an input image");
@@ -242,7 +242,7 @@ static void read_stage(Reader *r)
     check_count(r, r->g->stages.n);
 }
 
-/* ---- The whole --------------------------------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 static void read_fp(Reader *r)
 {
     if (tessi_graph_read_accept(r, "default"))

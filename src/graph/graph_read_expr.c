@@ -28,7 +28,7 @@ static ExprId make_op(Reader *r, Op op, ExprId a, ExprId b, ExprId c)
     return tessi_expr_op(r->g, op, a, b, c);
 }
 
-/* ---- Numbers ----------------------------------------------------------------------------------------------------------- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 static bool type_of_suffix(const char *suffix, ScalarType *t)
 {
     if (!*suffix)
@@ -98,7 +98,7 @@ Value tessi_graph_read_constant(Reader *r, ScalarType t)
     return v;
 }
 
-/* ---- Reads ------------------------------------------------------------------------------------------------------------- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 static void read_index(Reader *r, AccessDim *d, uint32_t dim)
 {
     if (tessi_graph_read_accept(r, "{")) {
@@ -202,7 +202,7 @@ static ExprId read_table(Reader *r, const char *name)
     return r->failed ? nothing(r) : tessi_expr_table(r->g, table, index);
 }
 
-/* ---- Windows ----------------------------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 static void read_lets(Reader *r)
 {
     while (tessi_graph_read_accept(r, "let")) {
@@ -298,7 +298,7 @@ static ExprId read_window(Reader *r, const char *name)
     return tessi_expr_asked(r->g, window, (MethodRequest){ .method = read_method(name) });
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 static ExprId read_conversion(Reader *r, const char *name)
 {
     bool saturates = tessi_streq(name, "sat");
@@ -368,7 +368,7 @@ static ExprId read_call(Reader *r, const char *name)
     return e;
 }
 
-/* ---- Precedence -------------------------------------------------------------------------------------------------------- */
+/* ---- Precedence ------------------------------------------------------------------------------ */
 /* A function, a conversion, a table or a stage. */
 static ExprId read_word(Reader *r)
 {

@@ -17,7 +17,7 @@ void tessi_rewrite_init(Rewrite *r, const Graph *from, Graph *to, Arena *scratch
     tessi_expr_map_clear(&r->map);
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------------ */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 SizeId tessi_rewrite_size(Rewrite *r, SizeId id)
 {
     Graph *to = r->to;
@@ -122,7 +122,7 @@ ExprId tessi_rewrite_expr(Rewrite *r, ExprId root)
     return tessi_expr_map_get(&r->map, root);
 }
 
-/* ---- Substitution of window variables ----------------------------------------------------------------------------------- */
+/* ---- Substitution of window variables -------------------------------------------------------- */
 static struct GraphScratch *scratch_of(Graph *g)
 {
     if (!g->scratch) {

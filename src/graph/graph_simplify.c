@@ -1,4 +1,5 @@
-/* The simplifier: masks, unrolling, compile-time tables, and the one decision about rounding, between two copies that drop what is dead. */
+/* The simplifier: masks, unrolling, compile-time tables, and the one decision about rounding, between two copies
+ * that drop what is dead. */
 #include "graph/graph_passes.h"
 
 static Graph *simplify(const Graph *g, Arena *a, FpMode fp, MaskChoice choice)
@@ -41,7 +42,7 @@ void tessi_rewrite_bodies(Graph *g, Rewrite *r)
     }
 }
 
-/* ---- Copying ---------------------------------------------------------------------------------------------------------- */
+/* ---- Copying --------------------------------------------------------------------------------- */
 static void mark_body(const Graph *g, ExprWalk *walk, ExprId body, bool *live)
 {
     const ExprList *list = tessi_expr_walk(walk, g, &body, 1);

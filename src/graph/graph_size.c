@@ -1,6 +1,7 @@
-/* Sizes: integer expressions over the size parameters in one canonical form. A sum is kept as constant + sum of coef * atom
- * with the atoms in a fixed order, so that equal affine sizes get equal ids however they were written. The order is
- * structural, not that of ids: the text of a graph must not depend on the order in which its sizes were made. */
+/* Sizes: integer expressions over the size parameters in one canonical form. A sum is kept as constant + sum of coef
+ * * atom with the atoms in a fixed order, so that equal affine sizes get equal ids however they were written. The
+ * order is structural, not that of ids: the text of a graph must not depend on the order in which its sizes were
+ * made. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -37,7 +38,7 @@ bool tessi_size_is_valid(const Graph *g, SizeId id)
            && !(s->kind == SIZE_OF_AFFINE && !s->n_terms && s->constant == INT64_MIN);
 }
 
-/* ---- Interning ---------------------------------------------------------------------------------------------------- */
+/* ---- Interning ------------------------------------------------------------------------------- */
 typedef struct SizeKey {
     const Graph *g;
     const Size *s;
@@ -102,7 +103,7 @@ SizeId tessi_size_param(Graph *g, uint32_t param)
     return intern_size(g, &(Size){ .kind = SIZE_OF_PARAM, .param = param });
 }
 
-/* ---- Order ----------------------------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 static int compare_i64(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
@@ -137,7 +138,7 @@ static SizeId intern_pair(Graph *g, SizeKind kind, SizeId a, SizeId b)
     return intern_size(g, &(Size){ .kind = kind, .a = in_order ? a : b, .b = in_order ? b : a });
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------------------------------ */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 static Affine affine_new(Graph *g, uint32_t room)
 {
     Affine f = { 0 };
@@ -246,7 +247,7 @@ SizeId tessi_size_mul(Graph *g, SizeId a, SizeId b)
     return intern_pair(g, SIZE_OF_PRODUCT, a, b);
 }
 
-/* ---- Division -------------------------------------------------------------------------------------------------------- */
+/* ---- Division -------------------------------------------------------------------------------- */
 static int64_t gcd(int64_t a, int64_t b)
 {
     while (b) {
@@ -312,7 +313,7 @@ SizeId tessi_size_ceildiv(Graph *g, SizeId a, int64_t divisor)
     return tessi_size_floordiv(g, tessi_size_add(g, a, tessi_size_const(g, divisor - 1)), divisor);
 }
 
-/* ---- Extrema --------------------------------------------------------------------------------------------------------- */
+/* ---- Extrema --------------------------------------------------------------------------------- */
 static SizeId extremum(Graph *g, SizeKind kind, SizeId a, SizeId b)
 {
     if (!tessi_size_is_valid(g, a) || !tessi_size_is_valid(g, b))
@@ -341,7 +342,7 @@ SizeId tessi_size_max(Graph *g, SizeId a, SizeId b)
     return extremum(g, SIZE_OF_MAX, a, b);
 }
 
-/* ---- Evaluation: depth and time are bounded by MAX_SIZE_WEIGHT ---------------------------------------------------------- */
+/* ---- Evaluation: depth and time are bounded by MAX_SIZE_WEIGHT ------------------------------- */
 bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *value)
 {
     if (!tessi_size_is_valid(g, id))
@@ -368,7 +369,7 @@ bool tessi_size_eval(const Graph *g, SizeId id, const int64_t *params, int64_t *
     return true;
 }
 
-/* ---- Text ------------------------------------------------------------------------------------------------------------ */
+/* ---- Text ------------------------------------------------------------------------------------ */
 static void print_factor(const Graph *g, SizeId id, Text *out)
 {
     const Size *s = tessi_size(g, id);

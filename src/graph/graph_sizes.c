@@ -10,12 +10,12 @@ typedef struct Binding {
     const int64_t *const *sizes;
     int64_t *params;
     bool *known;
-    const Image *
-        *source; /* the image that determined the parameter; NULL when it was set by hand */
+    /* the image that determined the parameter; NULL when it was set by hand */
+    const Image **source;
     Failure *failure;
 } Binding;
 
-/* ---- Sentences --------------------------------------------------------------------------------------------------------- */
+/* ---- Sentences ------------------------------------------------------------------------------- */
 static const char *shape_text(const Binding *b, const Image *image, const int64_t *size)
 {
     Text t;
@@ -86,7 +86,7 @@ static bool contradiction(Binding *b, const Image *image, const int64_t *size, u
                        declared_text(b, image), tessi_text_str(&why));
 }
 
-/* ---- Parameters -------------------------------------------------------------------------------------------------------- */
+/* ---- Parameters ------------------------------------------------------------------------------ */
 static bool all_known(const Binding *b, SizeId id)
 {
     for (uint32_t p = 0; p < b->g->params.n; p++)
@@ -95,7 +95,8 @@ static bool all_known(const Binding *b, SizeId id)
     return true;
 }
 
-/* Solves rest + coef * p = extent when p is the one unknown parameter; *solved says whether it did. False on a contradiction. */
+/* Solves rest + coef * p = extent when p is the one unknown parameter; *solved says whether it did. False on a
+ * contradiction. */
 static bool solve(Binding *b, const Image *image, const int64_t *size, uint32_t d, bool *solved)
 {
     const Graph *g = b->g;
@@ -168,7 +169,7 @@ static bool solve_all(Binding *b)
     return true;
 }
 
-/* ---- Checks ------------------------------------------------------------------------------------------------------------ */
+/* ---- Checks ---------------------------------------------------------------------------------- */
 static bool check_images(Binding *b)
 {
     for (uint32_t k = 0; k < b->g->inputs.n; k++) {

@@ -57,12 +57,12 @@ typedef struct Columns {
     uint32_t most;  /* columns alike */
 } Columns;
 Columns tessi_taps_columns(Masks *m, const Taps *t);
-/* The same sum over the first half of the columns, of values added to (or subtracted from) those of the opposite half; false where columns
- * are not each like the opposite one, or folding is not allowed. */
+/* The same sum over the first half of the columns, of values added to (or subtracted from) those of the opposite
+ * half; false where columns are not each like the opposite one, or folding is not allowed. */
 bool tessi_taps_fold(Masks *m, const Taps *t, Taps *folded);
 
-/* A line of equal weights (or none: minima, maxima, any, all) by way of stages of partial results, which neighbours share; none where that
- * is not cheaper or the contract about rounding forbids it. */
+/* A line of equal weights (or none: minima, maxima, any, all) by way of stages of partial results, which neighbours
+ * share; none where that is not cheaper or the contract about rounding forbids it. */
 ExprId tessi_taps_in_parts(Masks *m, const Domain *at, const Taps *t);
 
 #endif

@@ -1,6 +1,6 @@
-/* Columns of a mask that are equal, or equal but for their signs: what they weigh is added up first, and each weight applied once. The
- * sum of two columns' values at a row serves every row of the mask, for results below each other, so a column of one weight only
- * gains nothing. */
+/* Columns of a mask that are equal, or equal but for their signs: what they weigh is added up first, and each weight
+ * applied once. The sum of two columns' values at a row serves every row of the mask, for results below each other,
+ * so a column of one weight only gains nothing. */
 #include "graph/graph_rewrite.h"
 #include "graph/graph_taps.h"
 
@@ -27,8 +27,8 @@ static uint32_t taps_of_column(const Taps *t, uint32_t columns, uint32_t column)
     return n;
 }
 
-/* The values under the mask move with each of its variables: that of one point is that of another elsewhere. Products with a mask that
- * comes with the run are not. */
+/* The values under the mask move with each of its variables: that of one point is that of another elsewhere.
+ * Products with a mask that comes with the run are not. */
 static bool serves_other_points(Masks *m, const Taps *t, const Window *w)
 {
     Axis axis;
@@ -75,9 +75,10 @@ Columns tessi_taps_columns(Masks *m, const Taps *t)
     return c;
 }
 
-/* ---- Loops --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
-/* The window whose last variable goes over the first half of the columns, and what is read there or in the column opposite. */
+/* The window whose last variable goes over the first half of the columns, and what is read there or in the column
+ * opposite. */
 typedef struct Half {
     WindowId from, to;
     uint32_t var;

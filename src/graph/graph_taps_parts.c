@@ -1,5 +1,6 @@
-/* Lines in parts: the maximum of 43 neighbours from the maxima of 7, which 43 - 7 points to the left and right share. Parts are stages
- * that reach beyond the image as far as they are read, so they are never read outside, whatever the border rule. */
+/* Lines in parts: the maximum of 43 neighbours from the maxima of 7, which 43 - 7 points to the left and right
+ * share. Parts are stages that reach beyond the image as far as they are read, so they are never read outside,
+ * whatever the border rule. */
 #include "graph/graph_taps.h"
 
 enum { MAX_LINE = 1024 };

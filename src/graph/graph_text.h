@@ -16,14 +16,17 @@
  *       %1 + [%1 * t]                                # + [x * y]: fma, one rounding
  *   output result[M, N] float = both                 # output p[M, N] { r uint8 = a, g uint8 = b }
  *
- * Line ends mean nothing. Names that are not plain words, or would be read otherwise (`min`, `let`), stand in double quotes.
+ * Line ends mean nothing. Names that are not plain words, or would be read otherwise (`min`, `let`), stand in double
+ * quotes.
  *
- * Reads:  name@[dim,..]:rule. A dim is `d` (the reader's coordinate of this dimension + d), `(d,s)` (s * coordinate + d), `(d,s,k)` (the same of
- * dimension k), `=d` (d alone) or `{e}` (a computed index). In d, sizes and window variables may be added. No @[..] is no displacement, no
- * rule means that the read is inside. `:[clamp,wrap]` is a rule a dimension, `:constant(v)` and `:[clamp,constant](v)` give the value outside.
- * A single rule is for the dimensions that are displaced (the others are inside), or for all when none is.
- * Windows: sum($i = -1..1, $j = -1..1 : body where condition), `let %1 = e;` before the body; variables i j k l, of the next level i1 j1 ..
- * Numbers: 1 (int32), 1u8, 1i64, 1.0f, 1.0d, inf_f, nan_d, true. Tables: g[e]. scalar(t), index(0), size(M - 2), cast<T>(e), sat<T>(e). */
+ * Reads:  name@[dim,..]:rule. A dim is `d` (the reader's coordinate of this dimension + d), `(d,s)` (s * coordinate
+ * + d), `(d,s,k)` (the same of dimension k), `=d` (d alone) or `{e}` (a computed index). In d, sizes and window
+ * variables may be added. No @[..] is no displacement, no rule means that the read is inside. `:[clamp,wrap]` is a
+ * rule a dimension, `:constant(v)` and `:[clamp,constant](v)` give the value outside. A single rule is for the
+ * dimensions that are displaced (the others are inside), or for all when none is. Windows: sum($i = -1..1, $j =
+ * -1..1 : body where condition), `let %1 = e;` before the body; variables i j k l, of the next level i1 j1 ..
+ * Numbers: 1 (int32), 1u8, 1i64, 1.0f, 1.0d, inf_f, nan_d, true. Tables: g[e]. scalar(t), index(0), size(M - 2),
+ * cast<T>(e), sat<T>(e). */
 #ifndef TESSERA_GRAPH_GRAPH_TEXT_H
 #define TESSERA_GRAPH_GRAPH_TEXT_H
 
@@ -31,7 +34,8 @@
 
 enum { PRINTED_DEPTH = 60, READ_DEPTH = 800, LINE_WIDTH = 100 };
 
-/* How many bytes at the start of text are a name that needs no quotes: words joined by dots, each perhaps with a number as in X<3>. */
+/* How many bytes at the start of text are a name that needs no quotes: words joined by dots, each perhaps with a
+ * number as in X<3>. */
 size_t tessi_graph_name_length(const char *text, size_t n);
 /* Words that would mean something else where an expression or a size begins. */
 bool tessi_graph_is_keyword(const char *name);
@@ -40,7 +44,8 @@ void tessi_graph_print_name(const char *name, Text *out);
 int tessi_op_precedence(Op op);
 enum { PRECEDENCE_SUM = 7, PRECEDENCE_PRODUCT = 8, PRECEDENCE_UNARY = 9 };
 
-/* Prints the body of a piece: lets on lines of their own, then the expression; `indent` blanks in front of each line. */
+/* Prints the body of a piece: lets on lines of their own, then the expression; `indent` blanks in front of each
+ * line. */
 typedef struct BodyPrinter BodyPrinter;
 BodyPrinter *tessi_body_printer(const Graph *g, Arena *scratch);
 void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out);

@@ -7,7 +7,7 @@
 
 enum { MAX_COUNT = 65535 }; /* values that counters of 16 bits can count */
 
-/* ---- What can be ------------------------------------------------------------------------------------------------------- */
+/* ---- What can be ----------------------------------------------------------------------------- */
 
 /* The same at every point of the stage, and of windows around this one. */
 static bool is_same_everywhere(const Graph *g, ExprWalk *walk, ExprId id, WindowId w)
@@ -130,7 +130,7 @@ bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, Wid
     return true;
 }
 
-/* ---- What is fixed ------------------------------------------------------------------------------------------------------- */
+/* ---- What is fixed --------------------------------------------------------------------------- */
 
 uint32_t tessi_transform_radices(uint32_t n, uint32_t radix[MAX_RADICES])
 {
@@ -171,9 +171,9 @@ double tessi_transform_half(ScalarType t)
     return t == TYPE_F64 ? 0.70710678118654752440 : (double)0.70710678118654752440f;
 }
 
-/* Both transforms are off by 7 units a level of radix 2 in the norm of a column (Higham, Accuracy and Stability of Numerical Algorithms,
- * section 24.1), the sums over L complex products by 3 L, the weights by 2; a column of two blocks has a norm of at most sqrt(2 N) times the
- * greatest value. */
+/* Both transforms are off by 7 units a level of radix 2 in the norm of a column (Higham, Accuracy and Stability of
+ * Numerical Algorithms, section 24.1), the sums over L complex products by 3 L, the weights by 2; a column of two
+ * blocks has a norm of at most sqrt(2 N) times the greatest value. */
 double tessi_transform_error(ScalarType t, uint32_t n, uint32_t cols)
 {
     const double unit = t == TYPE_F64 ? 0x1p-53 : 0x1p-24;

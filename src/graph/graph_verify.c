@@ -1,5 +1,5 @@
-/* The verifier: everything that the other stops rely on without looking again. It runs after every pass and on every graph that was read
- * from text. The checks of expressions are in graph_verify_expr.c. */
+/* The verifier: everything that the other stops rely on without looking again. It runs after every pass and on every
+ * graph that was read from text. The checks of expressions are in graph_verify_expr.c. */
 #include "graph/graph_verify.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ bool tessi_verify_size(Verify *v, SizeId id, const char *of)
     return true;
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------------------------- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 static bool verify_sizes(Verify *v)
 {
     const Graph *g = v->g;
@@ -133,7 +133,7 @@ static bool verify_accesses(Verify *v)
     return true;
 }
 
-/* ---- Stages ----------------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 static bool verify_body(Verify *v, StageId id, const Stage *s, ExprId body)
 {
     const Graph *g = v->g;
@@ -239,7 +239,7 @@ static bool verify_stage(Verify *v, StageId id)
     return tessi_verify_fail(v, "stage '%s' is of no kind", s->name);
 }
 
-/* ---- Images and scalars ------------------------------------------------------------------------------------------------ */
+/* ---- Images and scalars ---------------------------------------------------------------------- */
 static bool verify_image(Verify *v, const Image *image, bool is_output)
 {
     const Graph *g = v->g;

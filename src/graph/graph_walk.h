@@ -6,14 +6,15 @@
 
 enum { MAX_EXPR_CHILDREN = 3 + MAX_DIMS + 1 };
 
-/* The expressions that `e` needs: its arguments, and for a LOAD the computed indices and the outside value. Returns how many;
- * all ids are smaller than that of `e`. */
+/* The expressions that `e` needs: its arguments, and for a LOAD the computed indices and the outside value. Returns
+ * how many; all ids are smaller than that of `e`. */
 uint32_t tessi_expr_children(const Graph *g, const Expr *e, ExprId out[MAX_EXPR_CHILDREN]);
 
 typedef VEC(ExprId) ExprList;
 
-/* Lists every expression that one of `roots` needs, each once, in order of ids: what an expression needs stands before it. The
- * list is good until the next call; a walk is used again and again, so that many small walks in a large graph stay cheap. */
+/* Lists every expression that one of `roots` needs, each once, in order of ids: what an expression needs stands
+ * before it. The list is good until the next call; a walk is used again and again, so that many small walks in a
+ * large graph stay cheap. */
 typedef struct ExprWalk {
     Arena *arena;
     ExprList list;
@@ -35,18 +36,19 @@ ExprId tessi_expr_map_get(const ExprMap *m, ExprId from); /* none when not set *
 
 /* What the value of an expression depends on, besides the input scalars. */
 typedef struct ExprDeps {
-    WindowId window
-        [MAX_WINDOW_LEVELS]; /* the window of this level whose variables stand free in it; none = 0 */
-    bool data;               /* images or input scalars */
-    bool point;              /* the point: index(d), or a read at it */
-    bool
-        clash; /* variables of two windows of one level stand free: no nest of windows can hold it */
+    /* the window of this level whose variables stand free in it; none = 0 */
+    WindowId window[MAX_WINDOW_LEVELS];
+    bool data;  /* images or input scalars */
+    bool point; /* the point: index(d), or a read at it */
+    /* variables of two windows of one level stand free: no nest of windows can hold it */
+    bool clash;
     int8_t level; /* of the innermost free window; -1 = none */
 } ExprDeps;
 /* Of every expression of the graph, indexed by id. */
 ExprDeps *tessi_expr_deps(const Graph *g, Arena *a);
-/* Whether an expression (with dependencies d) is computed once for each point of the WINDOW expression `window_expr` (of which `window` is
- * the dependencies), rather than outside of it or in a window further inside. window_expr NULL: outside of all windows. */
+/* Whether an expression (with dependencies d) is computed once for each point of the WINDOW expression `window_expr`
+ * (of which `window` is the dependencies), rather than outside of it or in a window further inside. window_expr
+ * NULL: outside of all windows. */
 bool tessi_expr_belongs(const Graph *g, const ExprDeps *d, const Expr *window_expr,
                         const ExprDeps *window);
 

@@ -1,5 +1,5 @@
-/* The graph interpreter: stage after stage into whole images. Side tables come from the arena before the first image is allocated,
- * so that every image can be freed on every path. */
+/* The graph interpreter: stage after stage into whole images. Side tables come from the arena before the first image
+ * is allocated, so that every image can be freed on every path. */
 #include "interp/graph_interp.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ bool tessi_next_point(uint32_t n_dims, const int64_t *size, int64_t *index)
     return false;
 }
 
-/* ---- Preparation: arena only ------------------------------------------------------------------------------------------ */
+/* ---- Preparation: arena only ----------------------------------------------------------------- */
 static void note_uses(Run *r, StageId user, ExprWalk *walk, ExprId root)
 {
     const ExprList *list = tessi_expr_walk(walk, r->g, &root, 1);
@@ -87,7 +87,7 @@ static void prepare(Run *r)
     }
 }
 
-/* ---- Images ----------------------------------------------------------------------------------------------------------- */
+/* ---- Images ---------------------------------------------------------------------------------- */
 static bool image_fits(Run *r, const Image *image, const InterpImage *given, const char *what)
 {
     for (uint32_t d = 0; d < image->n_dims; d++) {
@@ -151,7 +151,7 @@ static void free_stage(Run *r, StageImage *image)
     image->at = NULL;
 }
 
-/* ---- Stages ----------------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 static bool run_input(Run *r, const Stage *s, StageImage *image)
 {
     uint64_t bytes;

@@ -1,5 +1,5 @@
-/* Sums over wide masks by Fourier transforms (graph/graph_transform.h), one column after the other: what the loops of such a plan compute,
- * bit for bit. */
+/* Sums over wide masks by Fourier transforms (graph/graph_transform.h), one column after the other: what the loops
+ * of such a plan compute, bit for bit. */
 #include "graph/graph_transform.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ typedef struct Transform {
     double greatest, weights; /* of what was read and is finite; the sum of all magnitudes */
 } Transform;
 
-/* ---- Arithmetic in the type of the sum ------------------------------------------------------------------------------------ */
+/* ---- Arithmetic in the type of the sum ------------------------------------------------------- */
 
 static double op(ScalarType t, Op o, double a, double b, double c)
 {
@@ -92,7 +92,7 @@ static void eight(ScalarType t, Complex *z, bool back)
     }
 }
 
-/* ---- Transforms --------------------------------------------------------------------------------------------------------------- */
+/* ---- Transforms ------------------------------------------------------------------------------ */
 
 static void pass(const Transform *t, Complex *column, uint32_t size, uint32_t radix, bool back)
 {

@@ -29,7 +29,7 @@ typedef struct Run {
     uint32_t next_touch_stamp;
 } Run;
 
-/* ---- Failures -------------------------------------------------------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 static const char *shown(const char *name)
 {
@@ -59,7 +59,7 @@ static bool fail_outside(Run *r, const LoopBuffer *b, const int64_t *index, cons
     return fail_at(r, b, index, what, tessi_text_str(&t));
 }
 
-/* ---- Expressions --------------------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 static bool evaluate(Run *r, LExprId id, Value *out);
 
@@ -316,7 +316,7 @@ static bool define(Run *r, const LStmt *s)
     return n > 0;
 }
 
-/* ---- Statements ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 static bool run_block(Run *r, const LBlock *block);
 
@@ -537,7 +537,7 @@ static bool run_block(Run *r, const LBlock *block)
     return true;
 }
 
-/* ---- Preparation ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Preparation ----------------------------------------------------------------------------- */
 
 static bool size_of(Run *r, LExprId id, const char *of, int64_t *n)
 {

@@ -1,4 +1,5 @@
-/* Buffers of the loop interpreter and their shadows: who stored an element, and which iteration of which loop touched it. */
+/* Buffers of the loop interpreter and their shadows: who stored an element, and which iteration of which loop
+ * touched it. */
 #include <stdlib.h>
 
 #include "interp/loop_memory.h"

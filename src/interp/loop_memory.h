@@ -46,8 +46,8 @@ void tessi_loop_buffer_free(LoopBuffer *b);
 /* The element's number; -1 when an index is outside. */
 int64_t tessi_loop_buffer_element(const LoopBuffer *b, const int64_t *index);
 void *tessi_loop_buffer_address(const LoopBuffer *b, const int64_t *index);
-/* Notes the touch in the loops around it. Returns the depth of a loop of which another iteration touched the element in a way that
- * does not agree, -1 when there is none, -2 when memory is short. */
+/* Notes the touch in the loops around it. Returns the depth of a loop of which another iteration touched the element
+ * in a way that does not agree, -1 when there is none, -2 when memory is short. */
 int tessi_loop_buffer_touch(LoopBuffer *b, int64_t element, TouchKind kind, const ActiveLoop *loops,
                             int n_loops, uint32_t *next_stamp);
 

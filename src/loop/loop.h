@@ -1,7 +1,9 @@
-/* loop: the one loop language of all targets. Functions of nested loops over buffers and scalar variables: no images, no border
- * rules, no decisions left. Printed as C by emit/, executed by interp/ (which checks bounds, uninitialised reads and races).
+/* loop: the one loop language of all targets. Functions of nested loops over buffers and scalar variables: no
+ * images, no border rules, no decisions left. Printed as C by emit/, executed by interp/ (which checks bounds,
+ * uninitialised reads and races).
  *
- * Expressions are hash-consed and pure; LET names one so that it is computed once, at that place. Index arithmetic has type INDEX. */
+ * Expressions are hash-consed and pure; LET names one so that it is computed once, at that place. Index arithmetic
+ * has type INDEX. */
 #ifndef TESSERA_LOOP_LOOP_H
 #define TESSERA_LOOP_LOOP_H
 
@@ -11,8 +13,9 @@
 
 enum { LOOP_MAX_DIMS = 4 };
 
-/* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this depth; larger
- * ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over trees. */
+/* An expression written out at its point of use (shared parts again and again) has at most this many nodes and this
+ * depth; larger ones are broken up with LETs. The verifier checks it, so printers and interpreters may recur over
+ * trees. */
 enum { LOOP_MAX_EXPR_NODES = 1 << 16, LOOP_MAX_EXPR_DEPTH = 1000 };
 enum { LOOP_MAX_CONSTANT_BYTES = 60 << 10 }; /* of all that kernels have in constant memory */
 enum { LOOP_MAX_NESTING = 64 };              /* of blocks */
@@ -56,10 +59,10 @@ enum {                  /* LOAD of a vector, from the index on: */
 };
 typedef struct LExpr {
     LExprKind kind;
-    ScalarType
-        type; /* of the value; for OP also of the arguments, except comparisons and SELECT's condition */
-    uint8_t
-        lanes; /* of a vector: bytes of a lane; 0 = a scalar. The arguments of operations agree */
+    /* of the value; for OP also of the arguments, except comparisons and SELECT's condition */
+    ScalarType type;
+    /* of a vector: bytes of a lane; 0 = a scalar. The arguments of operations agree */
+    uint8_t lanes;
     Op op;
     uint32_t ref;
     LVarId var;
@@ -73,19 +76,20 @@ typedef enum LBufferKind {
     LBUF_INPUT,  /* channel `channel` of input image `image`; rows may be strided */
     LBUF_OUTPUT, /* channel `channel` of output image `image` */
     LBUF_TEMP,   /* whole image in memory, allocated on entry, freed on return */
-    LBUF_LOCAL, /* small array of constant size, private to one iteration of the loop it stands in (LSTMT_LOCAL). In kernels: shared
-                 * by the threads of a block when it stands outside of thread loops, else a thread's own */
-    LBUF_TABLE  /* constants */
+    /* small array of constant size, private to one iteration of the loop it stands in (LSTMT_LOCAL). In kernels:
+     * shared by the threads of a block when it stands outside of thread loops, else a thread's own */
+    LBUF_LOCAL,
+    LBUF_TABLE /* constants */
 } LBufferKind;
 typedef struct LBuffer {
     const char *name;
     LBufferKind kind;
-    bool
-        in_constant; /* TEMP: kernels that do not store to it find it in constant memory; of constant size */
+    /* TEMP: kernels that do not store to it find it in constant memory; of constant size */
+    bool in_constant;
     bool in_memory; /* TABLE of kernels: in ordinary memory, since constant memory has no room */
-    bool
-        held; /* LOCAL of kernels, outside of thread loops: each thread has its own, which lives on from one thread loop to the next.
-                * Thread loops that use it give each thread of the block, which is one line, one iteration */
+    /* LOCAL of kernels, outside of thread loops: each thread has its own, which lives on from one thread loop to the
+     * next. Thread loops that use it give each thread of the block, which is one line, one iteration */
+    bool held;
     ScalarType type; /* stored elements */
     uint8_t lanes;   /* LOCAL: elements are vectors with lanes of so many bytes; 0 = scalars */
     uint8_t n_dims;
@@ -100,8 +104,8 @@ typedef struct LVar {
     ScalarType type;
     bool is_mutable;
     uint8_t lanes; /* as of expressions */
-    bool
-        is_row; /* a place in a row of a buffer, near which vectors are read (LEXPR_AT). The buffer is not stored to meanwhile */
+    /* a place in a row of a buffer, near which vectors are read (LEXPR_AT). The buffer is not stored to meanwhile */
+    bool is_row;
 } LVar;
 
 typedef enum LStmtKind {
@@ -113,13 +117,15 @@ typedef enum LStmtKind {
     LSTMT_STORE, /* buffer[index] = a; past the caches where b holds (none: never) */
     LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
     LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
-    LSTMT_MOVE, /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, of one dimension, the whole of which
-                  * is moved, the other is none and begins at `index`. Bits are moved: types are the same, or the line is of words (U32)
-                  * that hold two or four elements each, the first in the low bits. On GPUs, where rows are
-                  * aligned (those of LOCAL buffers are), so is the first element to the bytes moved, or to 16 */
-    LSTMT_SHIFT, /* of thread loops: buffer[index] = `a`, a load of a buffer of the same type, both of them held, by the thread `step` farther
-                  * on in the warp; where there is none, by this thread itself. All threads of the block execute it */
-    LSTMT_SORT,  /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
+    /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, of one dimension, the whole of
+     * which is moved, the other is none and begins at `index`. Bits are moved: types are the same, or the line is of
+     * words (U32) that hold two or four elements each, the first in the low bits. On GPUs, where rows are aligned
+     * (those of LOCAL buffers are), so is the first element to the bytes moved, or to 16 */
+    LSTMT_MOVE,
+    /* of thread loops: buffer[index] = `a`, a load of a buffer of the same type, both of them held, by the thread
+     * `step` farther on in the warp; where there is none, by this thread itself. All threads of the block execute it */
+    LSTMT_SHIFT,
+    LSTMT_SORT,     /* sorts the first `a` elements of 1-D LOCAL `buffer` by total order */
     LSTMT_PREFETCH, /* buffer[index] will be read soon; it may be outside */
     LSTMT_COMMENT   /* text */
 } LStmtKind;
@@ -138,10 +144,13 @@ enum {
 enum { LIF_LIKELY = 1 /* IF: seldom does not hold */ };
 enum { /* LET: */
        LLET_HERE =
-           1, /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
+           /* what is computed from it is not to be computed before a loop around it, where it would fill registers */
+       1,
        LLET_KEPT = 2, /* the value is to be in a register until here, although nobody uses it */
        LLET_AFTER =
-           4 /* as HERE; and not to be computed from before the value b is known, so that fewer are on their way at once */
+           /* as HERE; and not to be computed from before the value b is known, so that fewer are on their way at
+            * once */
+       4
 };
 typedef struct LStmt LStmt;
 typedef VEC(LStmt *) LBlock;
@@ -157,24 +166,28 @@ struct LStmt {
     int64_t step;   /* FOR: > 0; SHIFT: not 0 */
     uint8_t lanes;  /* FOR: the step is so many vectors with lanes of so many bytes; 0 = scalars */
     uint32_t least; /* FOR: it runs over at least so many values, which printers may rely on */
-    uint8_t
-        vectors; /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
+    /* FOR with SIMD: vectors that a step had better take side by side; 0 and 1 = one */
+    uint8_t vectors;
     uint8_t axis; /* FOR with GRID or THREAD: 0 = x, 1 = y, 2 = z */
     LBlock body, orelse;
     const char *text;
 };
 
-/* Functions a group of the plan; on a CPU one each. In a program for a GPU every function is a kernel, which is the same language with
- * some loops marked:
+/* Functions a group of the plan; on a CPU one each. In a program for a GPU every function is a kernel, which is the
+ * same language with some loops marked:
  *
- *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis], step 1;
- *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of a block share the
- *                   iterations out: thread t of n runs t, t + n, ... All threads have finished one nest, and see what it stored, before
- *                   any begins the next: where that matters printers put a barrier. What stands between nests is executed by every
+ *   grid loops      the outermost loops but for constants before them: nested in each other, from 0 to grid[axis], step
+ *                   1;
+ *   thread loops    inside the grid loops (or anywhere, when there are none), one nest after the other. The threads of
+ *                   a block share the
+ *                   iterations out: thread t of n runs t, t + n, ... All threads have finished one nest, and see what
+ *                     it stored, before
+ *                   any begins the next: where that matters printers put a barrier. What stands between nests is
+ *                     executed by every
  *                   thread and must be the same for all: LETs, loops and conditions; no stores.
  *
- * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the check that no
- * barrier is missing. A kernel without grid and thread loops is executed by one thread. */
+ * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the
+ * check that no barrier is missing. A kernel without grid and thread loops is executed by one thread. */
 enum { LOOP_MAX_AXES = 3 };
 typedef struct LFunction {
     const char *name;
@@ -182,8 +195,8 @@ typedef struct LFunction {
     bool is_kernel;
     LExprId grid[LOOP_MAX_AXES];   /* blocks along each axis, over parameters; none = 1 */
     uint32_t block[LOOP_MAX_AXES]; /* threads along each axis, at least 1 */
-    bool
-        beside; /* does not depend on the function before it nor on those that it is beside, nor they on this one */
+    /* does not depend on the function before it nor on those that it is beside, nor they on this one */
+    bool beside;
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
     LBlock body;
 } LFunction;
@@ -210,8 +223,8 @@ typedef struct LoopProgram {
     const char *name;
     const char *comment; /* the plan with its reasons, for the head of the file */
     uint32_t width;      /* bytes of a vector, at most; 0: any */
-    uint32_t
-        vector_bytes; /* for which vector loops are made, at most; 0: none are. Compilers choose what the processor has */
+    /* for which vector loops are made, at most; 0: none are. Compilers choose what the processor has */
+    uint32_t vector_bytes;
     VEC(const char *) params;
     VEC(LScalar) scalars;
     VEC(LImage) inputs, outputs;
@@ -223,7 +236,7 @@ typedef struct LoopProgram {
     IdMap expr_map;
 } LoopProgram;
 
-/* ---- loop_build.c: constructors; fold constants and simplify index arithmetic exactly ------------------------------ */
+/* ---- loop_build.c: constructors; fold constants and simplify index arithmetic exactly -------- */
 LoopProgram *tessi_loop_new(Arena *a, const char *name);
 const LExpr *tessi_lexpr(const LoopProgram *p, LExprId id);
 LVarId tessi_loop_var(LoopProgram *p, const char *name, ScalarType t, bool is_mutable);
@@ -246,8 +259,9 @@ LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);
 /* Whether all index arithmetic of a run with these parameters stays within 32 bits. */
 bool tessi_loop_fits_32(const LoopProgram *p, const int64_t *params);
-/* The same before the parameters are known: no index of a run that begins (all sizes are positive) is farther from 0 than the sum of
- * these terms, each a factor times the magnitudes of some parameters. False: 32 bits would not do for any sizes. */
+/* The same before the parameters are known: no index of a run that begins (all sizes are positive) is farther from 0
+ * than the sum of these terms, each a factor times the magnitudes of some parameters. False: 32 bits would not do
+ * for any sizes. */
 typedef struct LoopBoundTerm {
     double factor; /* positive */
     uint8_t n_params;
@@ -256,15 +270,16 @@ typedef struct LoopBoundTerm {
 typedef VEC(LoopBoundTerm) LoopBound;
 bool tessi_loop_index_bound(const LoopProgram *p, Arena *a, LoopBound *bound);
 
-/* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c, loop_interleave.c ------------------------------------------------------ */
+/* ---- loop_print.c, loop_read.c, loop_verify.c, loop_simplify.c, loop_interleave.c ------------ */
 void tessi_loop_print(const LoopProgram *p, Text *out);
 LoopProgram *tessi_loop_read(Arena *a, Diags *d, const char *text, size_t n);
 const char *tessi_loop_verify(const LoopProgram *p); /* NULL when sound, else one sentence */
 void tessi_loop_simplify(LoopProgram *p);            /* dead LETs, empty loops, IFs of constants */
-/* Vector loops of functions that compute several rows a step go down the rows that they read, all results side by side. */
+/* Vector loops of functions that compute several rows a step go down the rows that they read, all results side by
+ * side. */
 void tessi_loop_interleave(LoopProgram *p);
-/* Statements that differ in values which do not change while they run get these by LETs before them: then they differ in their surroundings
- * alone, and are printed once (loop_same.h). */
+/* Statements that differ in values which do not change while they run get these by LETs before them: then they
+ * differ in their surroundings alone, and are printed once (loop_same.h). */
 void tessi_loop_share(LoopProgram *p);
 
 /* Vector loops of CPUs (loop/vector.h). */
@@ -281,21 +296,22 @@ typedef struct LoopPass {
 } LoopPass;
 const LoopPass *tessi_loop_passes(void);
 
-/* What a function really needs, by backward propagation from its effects: variables whose value reaches a store to memory, a
- * condition or a bound, and LOCAL buffers that are read by such. Everything else may be left out. */
+/* What a function really needs, by backward propagation from its effects: variables whose value reaches a store to
+ * memory, a condition or a bound, and LOCAL buffers that are read by such. Everything else may be left out. */
 typedef struct LoopNeeds {
     bool *var;    /* by LVarId */
     bool *buffer; /* by LBufferId; TEMP, INPUT, OUTPUT, TABLE: accessed at all */
     bool *stored; /* by LBufferId: stored, added to or sorted */
     bool *loaded; /* by LBufferId: loaded or moved from */
-    /* So that many functions are asked about in turn: what the one before marked, and the expressions that were looked at. */
+    /* So that many functions are asked about in turn: what the one before marked, and the expressions that were
+     * looked at. */
     VEC(bool *) marked;
     uint32_t *seen, stamp, n_vars, n_buffers, n_exprs;
 } LoopNeeds;
 /* `needs` starts as zeros; its memory is used again. */
 void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNeeds *needs);
-/* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be aligned where kernels rely on
- * it, and those of no other image. */
+/* Marks the inputs, then the outputs of which elements are moved together (LSTMT_MOVE): their rows have to be
+ * aligned where kernels rely on it, and those of no other image. */
 void tessi_loop_moved(const LoopProgram *p, bool *moved);
 
 #endif

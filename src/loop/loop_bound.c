@@ -1,5 +1,6 @@
-/* How far index arithmetic goes, before the sizes of a run are known: each value lies between -lo and hi, two polynomials with positive
- * factors in the magnitudes of the parameters. Whether 32 bits hold all of it is then one comparison in a launcher. */
+/* How far index arithmetic goes, before the sizes of a run are known: each value lies between -lo and hi, two
+ * polynomials with positive factors in the magnitudes of the parameters. Whether 32 bits hold all of it is then one
+ * comparison in a launcher. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ typedef struct Bounds {
     Bound all;
 } Bounds;
 
-/* ---- Polynomials ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Polynomials ----------------------------------------------------------------------------- */
 
 static bool same_term(const LoopBoundTerm *a, const LoopBoundTerm *b)
 {
@@ -109,7 +110,7 @@ static Bound smaller(const Bound *x, const Bound *y)
     return at[1] < at[0] ? *y : *x;
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static void note(Bounds *b, const Reach *s)
 {
@@ -220,7 +221,7 @@ static Reach reach_now(Bounds *b, LExprId id)
     return id.v ? reach_of(b, id) : (Reach){ 0 };
 }
 
-/* ---- Statements -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 static void define(Bounds *b, LVarId var, const Reach *s)
 {

@@ -1,5 +1,5 @@
-/* Constructors of loop programs: the only place where loop expressions are made. Expressions are interned, constants are
- * folded by the one definition of the operators (tessi_eval), and index arithmetic goes through loop_index.c. */
+/* Constructors of loop programs: the only place where loop expressions are made. Expressions are interned, constants
+ * are folded by the one definition of the operators (tessi_eval), and index arithmetic goes through loop_index.c. */
 #include <math.h>
 #include <string.h>
 
@@ -178,7 +178,7 @@ LExprId tessi_lexpr_load(LoopProgram *p, LBufferId b, const LExprId *index, uint
     return tessi_lexpr_intern(p, &e);
 }
 
-/* ---- Operators ----------------------------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 LExprId tessi_lexpr_raw_op(LoopProgram *p, Op op, ScalarType type, const LExprId *args)
 {

@@ -1,5 +1,6 @@
-/* Algebra of index arithmetic. INDEX never overflows, so the laws of the integers hold; what keeps generated code readable
- * is a form with the constant last: (x + y) + c, (x - y) + c, x*k + c. A step whose constants would leave 64 bits is not taken. */
+/* Algebra of index arithmetic. INDEX never overflows, so the laws of the integers hold; what keeps generated code
+ * readable is a form with the constant last: (x + y) + c, (x - y) + c, x*k + c. A step whose constants would leave
+ * 64 bits is not taken. */
 #include "loop/loop_private.h"
 
 static const LExprId none = { 0 };

@@ -1,7 +1,8 @@
-/* The order of what a step of a vector loop computes where it computes several rows at once. Written row by row each result is one long
- * chain of operations that wait for one another, and the rows that all results read are held in registers meanwhile. Here the step
- * goes down the rows that it reads instead: of every result comes first what can be had from the first of them, then what the second
- * adds to it, and so on. The chains run side by side, and of a row nothing is kept but what has become of it. */
+/* The order of what a step of a vector loop computes where it computes several rows at once. Written row by row each
+ * result is one long chain of operations that wait for one another, and the rows that all results read are held in
+ * registers meanwhile. Here the step goes down the rows that it reads instead: of every result comes first what can
+ * be had from the first of them, then what the second adds to it, and so on. The chains run side by side, and of a
+ * row nothing is kept but what has become of it. */
 #include <stdlib.h>
 
 #include "loop/loop_private.h"
@@ -34,7 +35,7 @@ typedef struct Interleaver {
     const char *name; /* of the value being taken apart */
 } Interleaver;
 
-/* ---- Rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* The strand that a load reads from, without the constant of its row; that in *constant. False: it reads no row. */
 static bool strand_of(const LoopProgram *p, const LExpr *load, Strand *strand, int64_t *constant)
@@ -118,7 +119,7 @@ static int64_t rank_of(Interleaver *v, LExprId id)
     return rank;
 }
 
-/* ---- Taking values apart ------------------------------------------------------------------------------------------------------ */
+/* ---- Taking values apart --------------------------------------------------------------------- */
 
 static void put(Interleaver *v, LStmt *stmt, int64_t rank)
 {
@@ -166,7 +167,7 @@ static LExprId taken_apart(Interleaver *v, LExprId id)
     return result;
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* Definitions and stores alone, two stores at least; behind them what the next step finds in variables. */
 static bool is_straight(const LBlock *block)

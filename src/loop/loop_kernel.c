@@ -1,7 +1,7 @@
 /* Kernels: the rules that loops of grids and threads obey beyond those of all loops, and the sizes of a launch. */
 #include "loop/loop_private.h"
 
-/* ---- Sizes of a run ---------------------------------------------------------------------------------------------------- */
+/* ---- Sizes of a run -------------------------------------------------------------------------- */
 
 static bool size_op(Op op, int64_t a, int64_t b, int64_t *out)
 {
@@ -42,7 +42,7 @@ bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *param
     }
 }
 
-/* ---- Rules --------------------------------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 enum { MOST_THREADS = 1024 };
 
@@ -50,9 +50,9 @@ typedef struct KernelCheck {
     const LoopProgram *p;
     const LFunction *f;
     bool one_thread; /* blocks are of one thread: it executes everything */
-    bool
-        line_of_threads; /* the thread loop around gives each thread of the block, a line, one iteration */
-    bool branch;         /* an IF or a loop stands between it and the statement */
+    /* the thread loop around gives each thread of the block, a line, one iteration */
+    bool line_of_threads;
+    bool branch;                          /* an IF or a loop stands between it and the statement */
     unsigned threads_around, grid_around; /* axes, as bits */
     bool below_grid;                      /* some statement that is no grid loop stands around */
 } KernelCheck;

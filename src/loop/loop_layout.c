@@ -1,9 +1,9 @@
-/* Lives of intermediate images and the slots they share: one pass over the functions in their order, as a register allocator does
- * for straight-line code. */
+/* Lives of intermediate images and the slots they share: one pass over the functions in their order, as a register
+ * allocator does for straight-line code. */
 #include "loop/loop_layout.h"
 #include "loop/loop_lanes.h"
 
-/* ---- Lives ----------------------------------------------------------------------------------------------------------- */
+/* ---- Lives ----------------------------------------------------------------------------------- */
 
 typedef struct LifeFinder {
     const LoopProgram *p;
@@ -61,7 +61,7 @@ static LoopLife *find_lives(const LoopProgram *p, Arena *a)
     return f.life;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 int64_t tessi_loop_stack_bytes(const LoopProgram *p, LBufferId id)
 {
@@ -92,7 +92,7 @@ int64_t tessi_loop_pitch(int64_t row, ScalarType t)
     return row <= SHORT_ROW * line ? row : ((row + line - 1) / line | 1) * line;
 }
 
-/* ---- Slots ----------------------------------------------------------------------------------------------------------- */
+/* ---- Slots ----------------------------------------------------------------------------------- */
 
 bool tessi_loop_same_shape(const LBuffer *a, const LBuffer *b)
 {
@@ -136,8 +136,8 @@ static void find_stacked(SlotFinder *f)
     }
 }
 
-/* A free slot for b: the latest freed of its own shape, whose bytes may still be in a cache; else the latest freed of any other
- * shape that nobody asks for while b lives; else a new one. */
+/* A free slot for b: the latest freed of its own shape, whose bytes may still be in a cache; else the latest freed
+ * of any other shape that nobody asks for while b lives; else a new one. */
 static uint32_t find_slot(SlotFinder *f, Arena *a, uint32_t b)
 {
     const LoopLife life = f->layout->life[b];
@@ -163,7 +163,7 @@ static uint32_t find_slot(SlotFinder *f, Arena *a, uint32_t b)
     return f->slots.n;
 }
 
-/* ---- The parts of threads ------------------------------------------------------------------------------------------- */
+/* ---- The parts of threads -------------------------------------------------------------------- */
 
 static int64_t local_bytes(const LoopProgram *p, LBufferId id)
 {
@@ -187,7 +187,8 @@ static int64_t stack_of(const LoopProgram *p, const LBlock *block)
     return bytes;
 }
 
-/* Places the LOCAL buffers of a block from byte `begin` on, those of blocks beside each other in one place. Returns the end. */
+/* Places the LOCAL buffers of a block from byte `begin` on, those of blocks beside each other in one place. Returns
+ * the end. */
 static int64_t place_locals(const LoopProgram *p, LoopLayout *layout, const LBlock *block,
                             int64_t begin, int64_t *stack)
 {
@@ -261,7 +262,7 @@ LoopLayout tessi_loop_layout(const LoopProgram *p, Arena *a)
     return layout;
 }
 
-/* ---- Bytes ----------------------------------------------------------------------------------------------------------- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 static int64_t size_value(const LoopProgram *p, LExprId id, const int64_t *params)
 {

@@ -1,5 +1,5 @@
-/* What a function really needs: effects mark the variables and buffers their expressions use, those mark what defines them,
- * until nothing changes. Used to drop dead code and to pass only what is used. */
+/* What a function really needs: effects mark the variables and buffers their expressions use, those mark what
+ * defines them, until nothing changes. Used to drop dead code and to pass only what is used. */
 #include "loop/loop.h"
 
 typedef struct Marker {
@@ -137,7 +137,7 @@ void tessi_loop_needs(const LoopProgram *p, const LFunction *f, Arena *a, LoopNe
     } while (m.changed);
 }
 
-/* ---- Images moved by vectors ------------------------------------------------------------------------------------------------------ */
+/* ---- Images moved by vectors ----------------------------------------------------------------- */
 
 static void note_moved(const LoopProgram *p, LBufferId id, bool *moved)
 {

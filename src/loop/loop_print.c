@@ -1,5 +1,5 @@
-/* The text form of loop programs, which loop_read.c reads back. Names are the wanted names; where one is taken several times,
- * all its owners get a number (`x#2`), counted in the order of the text. */
+/* The text form of loop programs, which loop_read.c reads back. Names are the wanted names; where one is taken
+ * several times, all its owners get a number (`x#2`), counted in the order of the text. */
 #include <string.h>
 
 #include "loop/loop_private.h"
@@ -36,7 +36,7 @@ bool tessi_loop_is_reserved(const char *name, size_t n)
     return false;
 }
 
-/* ---- Names --------------------------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 typedef struct Owners { /* of one wanted name */
     const char *name;
@@ -179,7 +179,7 @@ static void name_all(Printer *pr)
         pr->buffer[i] = key(pr, name[n++]);
 }
 
-/* ---- Expressions ----------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 static void print_value(Text *out, ScalarType t, Value v)
 {
@@ -295,7 +295,7 @@ static void print_expr(Printer *pr, LExprId id, int around)
     }
 }
 
-/* ---- Statements -------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 /* Each line of `text` behind `first`, lines after the first behind `more`. */
 static void print_comment(Printer *pr, const char *text, const char *first, const char *more)
@@ -460,7 +460,7 @@ static void print_block(Printer *pr, const LBlock *block)
     tessi_text_addf(pr->out, "%*s}", pr->indent, "");
 }
 
-/* ---- Declarations -------------------------------------------------------------------------------------------------------- */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 
 static void print_sizes(Printer *pr, const LExprId *size, uint8_t n)
 {

@@ -20,8 +20,8 @@ LExprId tessi_lexpr_index_op(LoopProgram *p, Op op, LExprId a, LExprId b);
 bool tessi_loop_op_fits(Op op, const ScalarType *types);
 
 /* ---- The text form: loop_print.c, loop_read.c ---- */
-/* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary operators associate
- * to the left. */
+/* Binding strength of an operator written infix, 1 (loosest) upwards; 0 when it is written as a call. Binary
+ * operators associate to the left. */
 enum { LOOP_UNARY_PRECEDENCE = 9 };
 int tessi_loop_precedence(Op op);
 /* Words that stand for values and so are never names. */

@@ -1,5 +1,5 @@
-/* The range that index arithmetic covers in a run with given sizes: whether 32 bits hold all of it. Each variable has the range of
- * all its definitions so far; a value that depends on data has that of its type. */
+/* The range that index arithmetic covers in a run with given sizes: whether 32 bits hold all of it. Each variable
+ * has the range of all its definitions so far; a value that depends on data has that of its type. */
 #include "loop/loop_private.h"
 
 typedef struct Range {

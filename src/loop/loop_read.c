@@ -1,10 +1,10 @@
-/* Reads the text form of loop programs back: declarations and statements. Any bytes are harmless: the first fault stops the
- * reader with one sentence, nesting is bounded, and what was read is verified before it is handed out. */
+/* Reads the text form of loop programs back: declarations and statements. Any bytes are harmless: the first fault
+ * stops the reader with one sentence, nesting is bounded, and what was read is verified before it is handed out. */
 #include <string.h>
 
 #include "loop/loop_read.h"
 
-/* ---- Words -------------------------------------------------------------------------------------------------------------- */
+/* ---- Words ----------------------------------------------------------------------------------- */
 
 bool tessi_loop_fault(LoopReader *r, const char *fmt, ...)
 {
@@ -96,7 +96,7 @@ static bool read_natural(LoopReader *r, uint32_t *n)
     return true;
 }
 
-/* ---- Names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 typedef struct NameQuery {
     const LoopReader *r;
@@ -156,7 +156,7 @@ static bool read_buffer_name(LoopReader *r, LBufferId *b)
     return true;
 }
 
-/* ---- Statements ------------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 static bool read_block(LoopReader *r, LBlock *block);
 
@@ -409,7 +409,7 @@ static bool read_block(LoopReader *r, LBlock *block)
     return tessi_loop_expect(r, "}");
 }
 
-/* ---- Declarations --------------------------------------------------------------------------------------------------------------- */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 
 static bool read_sizes(LoopReader *r, LExprId *size, uint8_t *n)
 {

@@ -1,4 +1,5 @@
-/* Inside the reader of the text form: the parser's state, shared by expressions (loop_read_expr.c) and the rest (loop_read.c). */
+/* Inside the reader of the text form: the parser's state, shared by expressions (loop_read_expr.c) and the rest
+ * (loop_read.c). */
 #ifndef TESSERA_LOOP_LOOP_READ_H
 #define TESSERA_LOOP_LOOP_READ_H
 

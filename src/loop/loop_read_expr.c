@@ -12,7 +12,7 @@ static LExprId fault_none(bool ignored)
     return none;
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------------------------- */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 static bool read_digits(const char *s, size_t n, bool negative, ScalarType t, Value *v)
 {
@@ -105,7 +105,7 @@ bool tessi_loop_read_value(LoopReader *r, ScalarType t, Value *v)
     return true;
 }
 
-/* ---- Operators ----------------------------------------------------------------------------------------------------------- */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static LExprId apply(LoopReader *r, Op op, const LExprId *args)
 {

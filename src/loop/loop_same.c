@@ -1,5 +1,6 @@
-/* Which functions are the same. Each is hashed with variables and images numbered as they come; those of one hash are compared statement by
- * statement, by a one-to-one map of their variables and images. Statements of a function are compared in the same way (loop_share.c). */
+/* Which functions are the same. Each is hashed with variables and images numbered as they come; those of one hash
+ * are compared statement by statement, by a one-to-one map of their variables and images. Statements of a function
+ * are compared in the same way (loop_share.c). */
 #include "loop/loop_same_private.h"
 
 /* Given by the caller, or the function's own; what is in constant memory may be a variable of the file. */
@@ -19,7 +20,7 @@ static bool defines(const LStmt *s)
     return s->kind == LSTMT_FOR || s->kind == LSTMT_LET || s->kind == LSTMT_VAR;
 }
 
-/* ---- Hashing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Hashing --------------------------------------------------------------------------------- */
 
 static uint32_t numbered(uint32_t *number, uint32_t *number_stamp, uint32_t stamp, uint32_t id,
                          uint32_t *n)
@@ -154,7 +155,7 @@ void tessi_same_forget_differences(Same *s)
     s->differs = NULL;
 }
 
-/* ---- Comparing -------------------------------------------------------------------------------------------------------------- */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 /* Two channels of an image: all pairs of channels of the image are as far apart. */
 static bool same_channel(Same *s, const LBuffer *a, const LBuffer *b)
@@ -342,7 +343,7 @@ bool tessi_same_statements(Same *s, const LStmt *x, const LStmt *y)
     return same_stmt(s, x, y);
 }
 
-/* ---- Functions -------------------------------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 Same tessi_same_new(const LoopProgram *p, Arena *scratch, bool parts)
 {

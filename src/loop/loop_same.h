@@ -1,6 +1,7 @@
-/* Pieces of a program that differ in nothing but their surroundings: functions that differ in which intermediate images they read and
- * write, the stages of a loop in the text, mostly; and statements of one function that differ in the variables and arrays around them,
- * the passes of a tile, mostly. A printer writes one of them and calls it with what the others have. */
+/* Pieces of a program that differ in nothing but their surroundings: functions that differ in which intermediate
+ * images they read and write, the stages of a loop in the text, mostly; and statements of one function that differ
+ * in the variables and arrays around them, the passes of a tile, mostly. A printer writes one of them and calls it
+ * with what the others have. */
 #ifndef TESSERA_LOOP_LOOP_SAME_H
 #define TESSERA_LOOP_LOOP_SAME_H
 
@@ -12,14 +13,14 @@ typedef struct LoopTwin {
 typedef VEC(LoopTwin) LoopTwins;
 
 typedef struct LoopSame {
-    uint32_t
-        *first; /* by function: the first that is the same; itself, unless there is one before it */
+    /* by function: the first that is the same; itself, unless there is one before it */
+    uint32_t *first;
     uint32_t *n_same; /* by function, of the first ones: how many are the same, itself included */
     LoopTwins *twins; /* by function, but of the first ones: their images */
 } LoopSame;
 LoopSame tessi_loop_same(const LoopProgram *p, Arena *a);
 
-/* ---- Statements -------------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 typedef struct LoopValue {
     LVarId first, here; /* a variable defined outside of the statement */

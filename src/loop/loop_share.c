@@ -1,13 +1,13 @@
-/* Statements of a function that are the same but for their surroundings: which they are, and the pass that makes more of them. The passes of
- * a tile, the planes of a picture and the turns of a family differ in how far they reach and in the arrays they use; what they compute
- * is printed and compiled once. */
+/* Statements of a function that are the same but for their surroundings: which they are, and the pass that makes
+ * more of them. The passes of a tile, the planes of a picture and the turns of a family differ in how far they reach
+ * and in the arrays they use; what they compute is printed and compiled once. */
 #include "loop/loop_private.h"
 #include "loop/loop_same_private.h"
 
 /* Distinct expressions of a statement that is worth a function of its own: about twenty lines. */
 enum { LEAST_EXPRS = 20 };
 
-/* ---- Candidates -------------------------------------------------------------------------------------------------------------- */
+/* ---- Candidates ------------------------------------------------------------------------------ */
 
 typedef struct Candidate {
     LStmt *stmt;
@@ -56,7 +56,7 @@ static void walk(Same *same, const LBlock *block, uint32_t depth, bool in_parall
     }
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 typedef struct Finder {
     Same same;
@@ -147,7 +147,7 @@ LoopParts *tessi_loop_parts(const LoopProgram *p, const LoopSame *same, Arena *a
     return parts;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 typedef struct Member {
     Candidate c;

@@ -1,5 +1,5 @@
-/* Cleans up after lowering: dead definitions, loops without iterations or effects, conditions that are constant, and loops of one
- * iteration, whose variable becomes a constant. */
+/* Cleans up after lowering: dead definitions, loops without iterations or effects, conditions that are constant, and
+ * loops of one iteration, whose variable becomes a constant. */
 #include <string.h>
 
 #include "loop/loop_private.h"
@@ -17,7 +17,7 @@ typedef struct Simplifier {
     bool changed;
 } Simplifier;
 
-/* ---- Substitution ---------------------------------------------------------------------------------------------------------- */
+/* ---- Substitution ---------------------------------------------------------------------------- */
 
 static LExprId substitute(Simplifier *s, LVarId var, LExprId value, LExprId id)
 {
@@ -52,8 +52,8 @@ static void substitute_block(Simplifier *s, LVarId var, LExprId value, LBlock *b
     }
 }
 
-/* `var` is `value`, a constant, everywhere in the block. The expressions that the block holds exist already, so the table is as
- * large as the program is now. */
+/* `var` is `value`, a constant, everywhere in the block. The expressions that the block holds exist already, so the
+ * table is as large as the program is now. */
 static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
 {
     if (s->n_done < s->p->exprs.n) { /* with room for those to come */
@@ -66,7 +66,7 @@ static void replace_var(Simplifier *s, LBlock *block, LVarId var, LExprId value)
     substitute_block(s, var, value, block);
 }
 
-/* ---- Blocks in place of statements --------------------------------------------------------------------------------------------- */
+/* ---- Blocks in place of statements ----------------------------------------------------------- */
 
 static void count(Simplifier *s, uint32_t *number)
 {
@@ -87,8 +87,8 @@ static void count_definitions(Simplifier *s, const LBlock *block)
     }
 }
 
-/* A block may take the place of its statement when what it defines is defined nowhere else: else two definitions could meet in
- * one scope. */
+/* A block may take the place of its statement when what it defines is defined nowhere else: else two definitions
+ * could meet in one scope. */
 static bool can_be_inlined(const Simplifier *s, const LBlock *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {

@@ -1,5 +1,5 @@
-/* The rules every loop program obeys: well-typed expressions, names that are in scope where they are used, buffers that are what
- * they claim. After this, printers and interpreters trust the program. */
+/* The rules every loop program obeys: well-typed expressions, names that are in scope where they are used, buffers
+ * that are what they claim. After this, printers and interpreters trust the program. */
 #include "loop/loop_private.h"
 
 typedef struct Verifier {
@@ -8,8 +8,8 @@ typedef struct Verifier {
     uint32_t *nodes;       /* by LExprId: nodes of the tree, saturating */
     uint32_t *depth;       /* by LExprId */
     uint32_t *seen, stamp; /* by LExprId: last statement that reached it */
-    int *
-        var_level; /* by LVarId: 1 + parallel loops around the declaration in scope, 0 = out of scope */
+    /* by LVarId: 1 + parallel loops around the declaration in scope, 0 = out of scope */
+    int *var_level;
     bool *local_alive; /* by LBufferId: LOCAL buffers in scope */
     uint32_t *rows;    /* by LBufferId: rows of it in scope, as long as which it is not stored to */
     int level;         /* parallel and SIMD loops around us */
@@ -34,7 +34,7 @@ static const char *shown(const char *name)
     return name ? name : "";
 }
 
-/* ---- Expressions -------------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 static bool check_op(Verifier *v, const LExpr *e)
 {
@@ -183,7 +183,7 @@ static bool check_expr(Verifier *v, LExprId id, ScalarType t)
     return check_value_of(v, id, t, 0);
 }
 
-/* ---- Declarations ------------------------------------------------------------------------------------------------------------ */
+/* ---- Declarations ---------------------------------------------------------------------------- */
 
 static bool is_size(Verifier *v, LExprId id)
 {
@@ -338,7 +338,7 @@ static bool check_declarations(Verifier *v)
     return true;
 }
 
-/* ---- Statements ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 static bool check_block(Verifier *v, const LBlock *block);
 

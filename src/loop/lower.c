@@ -43,7 +43,7 @@ static void add_interface(Lower *l)
         add_image(l, image, true);
 }
 
-/* ---- Buffers ------------------------------------------------------------------------------------------------------------ */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 static LBuffer stage_buffer(Lower *l, const Stage *s, LBufferKind kind)
 {
@@ -62,7 +62,8 @@ static LBufferId output_buffer(Lower *l, uint32_t image, uint32_t channel)
     return tessi_loop_buffer(l->p, &b);
 }
 
-/* Whether the stage can be stored as that channel at once: histograms count atomically, which wants elements that are aligned. */
+/* Whether the stage can be stored as that channel at once: histograms count atomically, which wants elements that
+ * are aligned. */
 static bool can_be_stored_in(const Lower *l, const Stage *s, uint32_t output)
 {
     return s->kind != STAGE_INPUT
@@ -112,7 +113,7 @@ LBufferId tessi_lower_table(Lower *l, TableId id)
     return l->table[id.v];
 }
 
-/* ---- Functions ---------------------------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 const char *tessi_group_comment(Lower *l, const PlanGroup *group)
 {

@@ -1,4 +1,5 @@
-/* The blocks of a kernel over the rows and columns of an image: all of them, those that lie inside with all they read, or the others. */
+/* The blocks of a kernel over the rows and columns of an image: all of them, those that lie inside with all they
+ * read, or the others. */
 #include "loop/lower_parts.h"
 
 static LExprId along(const Blocks *b, int k)
@@ -76,7 +77,7 @@ void tessi_blocks_edges(Blocks *b)
     b->first[1] = tessi_scope_let(l, "block_x", start(b, 1, column));
 }
 
-/* ---- Frames ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Frames ---------------------------------------------------------------------------------- */
 
 Frame tessi_blocks_frame(const Blocks *b, const int64_t *step)
 {

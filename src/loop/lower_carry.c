@@ -1,9 +1,11 @@
-/* Stages in registers. The rows of a nest are cut into bands; in the interior of a band a loop over vectors of columns has inside it a loop
- * that goes down the rows in steps. What a step computes of such a stage and the next reads again stays in variables between the two, so
- * the loop begins with the rows above its first and every other row is computed once.
+/* Stages in registers. The rows of a nest are cut into bands; in the interior of a band a loop over vectors of
+ * columns has inside it a loop that goes down the rows in steps. What a step computes of such a stage and the next
+ * reads again stays in variables between the two, so the loop begins with the rows above its first and every other
+ * row is computed once.
  *
- * Rows that are no whole step begin a second such loop at the end of the band, which computes some rows again. Rows whose reads need rules,
- * and the columns beside the interior, are computed as in any other nest, from inlined stages. */
+ * Rows that are no whole step begin a second such loop at the end of the band, which computes some rows again. Rows
+ * whose reads need rules, and the columns beside the interior, are computed as in any other nest, from inlined
+ * stages. */
 #include "loop/lower_nest.h"
 #include "loop/lower_window.h"
 
@@ -15,7 +17,7 @@ typedef struct Band {
     LExprId from, to;      /* its rows */
 } Band;
 
-/* ---- Values carried ------------------------------------------------------------------------------------------------------- */
+/* ---- Values carried -------------------------------------------------------------------------- */
 
 uint32_t tessi_carry_count(const Nest *nest)
 {
@@ -93,7 +95,7 @@ static void take_values(Lower *l, const Nest *nest, const Coord *coord)
     }
 }
 
-/* ---- Loops ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* One step: rows from y on. */
 static void step(const Band *b, LExprId y, LExprId x)

@@ -1,4 +1,5 @@
-/* Sums of products of bytes with constants, four in an instruction: what a point needs of the words that its row stands in. */
+/* Sums of products of bytes with constants, four in an instruction: what a point needs of the words that its row
+ * stands in. */
 #include "loop/lower_pack.h"
 
 bool tessi_is_number(ScalarType t)

@@ -1,5 +1,5 @@
-/* Graph expressions to loop expressions: pure nodes one to one, windows through lower_window.c, reads as loads or, for an inlined
- * producer, as its body evaluated at the point read. */
+/* Graph expressions to loop expressions: pure nodes one to one, windows through lower_window.c, reads as loads or,
+ * for an inlined producer, as its body evaluated at the point read. */
 #include <string.h>
 
 #include "loop/lower_parts.h"
@@ -54,7 +54,7 @@ static LExprId value_of(const Eval *ev, ExprId id)
     return (LExprId){ id.v ? *tessi_eval_cell(ev, id) : 0 };
 }
 
-/* ---- Reads ----------------------------------------------------------------------------------------------------------- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 
 const char *tessi_eval_name(Lower *l, StageId s, const Coord *at)
 {
@@ -221,7 +221,7 @@ static LExprId eval_load(Lower *l, const Eval *ev, const Expr *load)
     return copy.if_in.v ? read_either(l, ev, access, &copy) : copy.load;
 }
 
-/* ---- Expressions ----------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 static LExprId window_var(const Eval *ev, const Expr *e)
 {

@@ -1,7 +1,8 @@
-/* What sums by Fourier transforms are made of: tables, the transform of the mask, butterflies; to the bit as graph_transform.h says. */
+/* What sums by Fourier transforms are made of: tables, the transform of the mask, butterflies; to the bit as
+ * graph_transform.h says. */
 #include "loop/lower_fourier.h"
 
-/* ---- Short forms ----------------------------------------------------------------------------------------------------------- */
+/* ---- Short forms ----------------------------------------------------------------------------- */
 
 LExprId tessi_f_add(const Transform *t, LExprId a, int64_t b)
 {
@@ -45,7 +46,7 @@ void tessi_f_comment(const Transform *t, const char *text)
     tessi_scope_stmt(t->l, LSTMT_COMMENT)->text = text;
 }
 
-/* ---- Buffers ------------------------------------------------------------------------------------------------------------- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 Transform tessi_fourier_new(Lower *l, const PlanGroup *group)
 {
@@ -126,7 +127,7 @@ static Complex wave_at(const Transform *t, LBufferId sine, LExprId at)
     return (Complex){ tessi_lexpr_load(p, sine, &later, 1), tessi_lexpr_load(p, sine, &at, 1) };
 }
 
-/* ---- The mask --------------------------------------------------------------------------------------------------------------- */
+/* ---- The mask -------------------------------------------------------------------------------- */
 
 LExprId tessi_fourier_weight(const Transform *t, LExprId i, LExprId j)
 {
@@ -169,7 +170,7 @@ Complex tessi_fourier_of_mask(const Transform *t, LBufferId weights, LExprId fre
     return (Complex){ value[0], value[1] };
 }
 
-/* ---- Columns that are spoiled ----------------------------------------------------------------------------------------------- */
+/* ---- Columns that are spoiled ---------------------------------------------------------------- */
 
 static LExprId nought(const Transform *t)
 {
@@ -201,7 +202,7 @@ LExprId tessi_fourier_written(const Transform *t, LExprId y, LExprId x)
     return tessi_scope_place1(l, tessi_eval_expr(l, ev, t->sum.window));
 }
 
-/* ---- Butterflies --------------------------------------------------------------------------------------------------------------- */
+/* ---- Butterflies ----------------------------------------------------------------------------- */
 
 static Complex plus(const Transform *t, Complex a, Complex b)
 {
@@ -253,7 +254,8 @@ static void eight(const Transform *t, Complex *z, bool back)
         const LExprId sum = tessi_l_op(l, OP_ADD, odd[k].re, odd[k].im);
         const LExprId difference = back ? tessi_l_op(l, OP_SUB, odd[k].re, odd[k].im)
                                         : tessi_l_op(l, OP_SUB, odd[k].im, odd[k].re);
-        /* 1: forward (sum, difference), back (difference, sum); 3: forward (difference, -sum), back (-sum, difference) */
+        /* 1: forward (sum, difference), back (difference, sum); 3: forward (difference, -sum), back (-sum,
+         * difference) */
         const bool sum_first = (k == 1) != back;
         const LExprId re = sum_first ? sum : difference, im = sum_first ? difference : sum;
         const bool minus_re = k == 3 && sum_first, minus_im = k == 3 && !sum_first;

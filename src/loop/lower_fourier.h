@@ -1,5 +1,5 @@
-/* Inside lowering: what sums by Fourier transforms (graph_transform.h) are made of, on CPUs (lower_transform.c) and on GPUs
- * (lower_spectrum.c). */
+/* Inside lowering: what sums by Fourier transforms (graph_transform.h) are made of, on CPUs (lower_transform.c) and
+ * on GPUs (lower_spectrum.c). */
 #ifndef TESSERA_LOOP_LOWER_FOURIER_H
 #define TESSERA_LOOP_LOWER_FOURIER_H
 
@@ -45,8 +45,8 @@ void tessi_fourier_tables(Transform *t);
 
 /* The weight at row i, column j of the mask as a double; 0 where there is no tap. */
 LExprId tessi_fourier_weight(const Transform *t, LExprId i, LExprId j);
-/* In a scope of its own for (p, j): the transform of column j of the mask at row p of frequencies. `weights`: of the mask, none = they are
- * computed here. */
+/* In a scope of its own for (p, j): the transform of column j of the mask at row p of frequencies. `weights`: of the
+ * mask, none = they are computed here. */
 Complex tessi_fourier_of_mask(const Transform *t, LBufferId weights, LExprId frequency, LExprId j);
 
 /* 0; not for a column with these sums at the first frequency when it is spoiled. */
@@ -55,7 +55,8 @@ LExprId tessi_fourier_is_trace(const Transform *t, LExprId trace);
 /* The sum as written, at a point of the stage. */
 LExprId tessi_fourier_written(const Transform *t, LExprId y, LExprId x);
 
-/* One butterfly of `radix` rows, j of `size` / radix from the first of its block: rows are loaded into v before, stored after. */
+/* One butterfly of `radix` rows, j of `size` / radix from the first of its block: rows are loaded into v before,
+ * stored after. */
 typedef struct Butterfly {
     uint32_t size, radix;
     bool back;

@@ -1,5 +1,5 @@
-/* What blocks inside leave around them: the images that its tiles read, copied into shared memory with every read beyond an edge answered,
- * so that the code that computes from them is that of the blocks inside. */
+/* What blocks inside leave around them: the images that its tiles read, copied into shared memory with every read
+ * beyond an edge answered, so that the code that computes from them is that of the blocks inside. */
 #include "loop/lower_parts.h"
 
 typedef struct Finder {
@@ -37,8 +37,8 @@ static void add_read(Finder *f, const Access *access, const FramePart *part)
     const Stage *s = tessi_stage(l->g, access->producer);
     if (tessi_plan_is_inline(l->plan, access->producer)) {
         const Stage *reader = tessi_stage(l->g, part->stage);
-        /* Read at the point itself, unless a rule leads from there into a smaller stage, or to the other end of one that does not wrap
-         * around. */
+        /* Read at the point itself, unless a rule leads from there into a smaller stage, or to the other end of one
+         * that does not wrap around. */
         FramePart here = *part;
         here.stage = access->producer;
         here.elsewhere = here.elsewhere || s->n_dims != 2 || reader->n_dims != 2;

@@ -26,7 +26,8 @@ LExprId tessi_gather_answered(const Gather *g, LExprId k, LExprId x);
 /* Rows [from, from + rows) from the first into rows 0, 1, .. of a buffer, as many columns. */
 void tessi_gather_rows(const Gather *g, LBufferId to, int64_t from, LExprId rows, LExprId columns);
 
-/* The points [x, x_end) of row y of the only stage of a group: its body, where the window's values are those of row `row` of a buffer. */
+/* The points [x, x_end) of row y of the only stage of a group: its body, where the window's values are those of row
+ * `row` of a buffer. */
 void tessi_give_row(Lower *l, const PlanGroup *group, ExprId window, LBufferId values, LExprId row,
                     LExprId y, LExprId x, LExprId x_end);
 /* One of them, where the window's value is known. */

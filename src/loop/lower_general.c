@@ -1,14 +1,15 @@
-/* General code for sums over masks that come with the run: the extents of the masks are parameters of the loops instead of constants, so
- * that the text is the same for masks of all extents. It is what runs while the code for the extents at hand is being compiled. Sums
- * are taken in the order of the graph, so the bits are the same.
+/* General code for sums over masks that come with the run: the extents of the masks are parameters of the loops
+ * instead of constants, so that the text is the same for masks of all extents. It is what runs while the code for
+ * the extents at hand is being compiled. Sums are taken in the order of the graph, so the bits are the same.
  *
  *   for each row of the result, and strip of it:
- *     for each row of the mask, and each few coefficients of it:  sums of the strip += coefficients x what the strip reads
+ *     for each row of the mask, and each few coefficients of it:  sums of the strip += coefficients x what the strip
+ *                                                                 reads
  *
  * (in kernels a thread has the sums of a few points, lower_general_kernel.c).
  *
- * Four parameters follow those of the program for each sum: rows and columns of the mask, and the least values of the two window
- * variables. */
+ * Four parameters follow those of the program for each sum: rows and columns of the mask, and the least values of
+ * the two window variables. */
 #include "loop/lower_general.h"
 #include "graph/graph_transform.h"
 #include "loop/lower_gather.h"
@@ -20,7 +21,7 @@ struct GeneralSums {
     VEC(GeneralSum) at;
 };
 
-/* ---- What can be ---------------------------------------------------------------------------------------------------------- */
+/* ---- What can be ----------------------------------------------------------------------------- */
 
 /* w[i - lo, j - lo] of an input, all of which the window covers. */
 static bool is_given_mask(const Graph *g, ExprId weight, const Window *w, StageId *mask)
@@ -110,7 +111,7 @@ uint32_t tessi_general_params(const Graph *g, const GeneralSums *sums, int64_t *
     return n;
 }
 
-/* ---- Interface ------------------------------------------------------------------------------------------------------------ */
+/* ---- Interface ------------------------------------------------------------------------------- */
 
 void tessi_general_interface(Lower *l)
 {
@@ -131,7 +132,7 @@ void tessi_general_interface(Lower *l)
     }
 }
 
-/* ---- Sums ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 typedef struct Strips {
     Lower *l;

@@ -1,5 +1,5 @@
-/* The kernel of a sum over a mask of any extent. A thread has the sums of a few points of a row, a line of threads apart, so that what they
- * read together lies side by side; each coefficient serves all of them:
+/* The kernel of a sum over a mask of any extent. A thread has the sums of a few points of a row, a line of threads
+ * apart, so that what they read together lies side by side; each coefficient serves all of them:
  *
  *   for each row of the mask, and coefficient of it:  sum[k] += coefficient x what point k reads
  *

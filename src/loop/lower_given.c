@@ -1,7 +1,8 @@
-/* Coefficients that come with the run have no place in the code. On GPUs a block first copies them into shared memory, and its threads take
- * them from there by whole vectors, all the same ones at a time. On processors loops copy them into an array of their own, whose rows lie at
- * known distances: a step reads as many rows of coefficients as it has rows of results, and where each of them has an address of its own,
- * compilers run out of registers and load addresses again at each step. */
+/* Coefficients that come with the run have no place in the code. On GPUs a block first copies them into shared
+ * memory, and its threads take them from there by whole vectors, all the same ones at a time. On processors loops
+ * copy them into an array of their own, whose rows lie at known distances: a step reads as many rows of coefficients
+ * as it has rows of results, and where each of them has an address of its own, compilers run out of registers and
+ * load addresses again at each step. */
 #include "loop/lower_given.h"
 
 enum { VECTOR_BYTES = 16, MOST_LOCAL_BYTES = 1 << 16 };
@@ -42,7 +43,8 @@ static void copy_mask(Lower *l, const Nest *nest, const Coefficients *c, Given *
     b.size[1] = tessi_l_int(l, pitch);
     g->shared = tessi_loop_buffer(l->p, &b);
     tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = g->shared;
-    /* A name of its own keeps the places here: blocks that take more than one turn would carry them along in registers. */
+    /* A name of its own keeps the places here: blocks that take more than one turn would carry them along in
+     * registers. */
     LExprId number = tessi_kernel_threads(l, 0, "element", c->height * pitch), at[2];
     number = tessi_scope_here(l, "number", number);
     at[0] = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, pitch)));
@@ -108,7 +110,7 @@ void tessi_given_set(Lower *l, const Coefficients *c, Eval *ev, int64_t column)
         tessi_eval_set(l, ev, g->load, g->value[column]);
 }
 
-/* ---- Processors -------------------------------------------------------------------------------------------------------------- */
+/* ---- Processors ------------------------------------------------------------------------------ */
 
 /* The read is of a whole mask of two dimensions, or most of it, and moves with a window alone. */
 static bool reads_mask(const Lower *l, const Access *a, int64_t size[2])

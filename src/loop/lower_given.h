@@ -1,4 +1,5 @@
-/* Inside lowering: coefficients that come with the run, which the threads of a block have in shared memory, and processors on the stack. */
+/* Inside lowering: coefficients that come with the run, which the threads of a block have in shared memory, and
+ * processors on the stack. */
 #ifndef TESSERA_LOOP_LOWER_GIVEN_H
 #define TESSERA_LOOP_LOWER_GIVEN_H
 

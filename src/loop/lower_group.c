@@ -84,8 +84,8 @@ static void store_row(void *user, LExprId *place)
     job_stores(rows->l, rows->nest, place);
 }
 
-/* Several rows: placed together, so that what two rows share is computed once, and one after the other, so that little is waiting in
- * registers. */
+/* Several rows: placed together, so that what two rows share is computed once, and one after the other, so that
+ * little is waiting in registers. */
 static void job_block(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows)
 {
     const Job *job = nest->user;
@@ -143,8 +143,8 @@ static void store_point(void *user, LExprId *place)
     store_columns(user, place, 1);
 }
 
-/* Machine code of this has branches: a division one for operands at the ends of the range, others many. (Square roots have one as well;
- * tiles of nothing else that branches are no faster point by point.) */
+/* Machine code of this has branches: a division one for operands at the ends of the range, others many. (Square
+ * roots have one as well; tiles of nothing else that branches are no faster point by point.) */
 static bool has_branches(Lower *l, const LExprId *root, uint32_t n)
 {
     const LExprList list = tessi_scope_reach(l, root, n);
@@ -157,9 +157,9 @@ static bool has_branches(Lower *l, const LExprId *root, uint32_t n)
     return false;
 }
 
-/* A tile of columns and rows in a kernel, what points share computed once. Compilers put straight-line code in the order that suits
- * registers and what is on its way, but leave on its side of a branch what is written there: such code comes point by
- * point, after what it loads. */
+/* A tile of columns and rows in a kernel, what points share computed once. Compilers put straight-line code in the
+ * order that suits registers and what is on its way, but leave on its side of a branch what is written there: such
+ * code comes point by point, after what it loads. */
 static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint32_t rows,
                      uint32_t columns)
 {
@@ -249,7 +249,8 @@ static void piece_range(Lower *l, const Stage *s, const Piece *piece, Nest *nest
     }
 }
 
-/* The class of points modulo the steps that a piece gives completely, as a number; -1 when it leaves gaps or that is not sure. */
+/* The class of points modulo the steps that a piece gives completely, as a number; -1 when it leaves gaps or that is
+ * not sure. */
 static int residue_of(const Lower *l, const Stage *s, const Piece *piece)
 {
     int number = 0;

@@ -4,7 +4,7 @@
  *   thread y, thread x: the points of a block, those beyond the edge left out. */
 #include "loop/lower_parts.h"
 
-/* ---- Functions ------------------------------------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 LFunction *tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
                              uint32_t block_y)
@@ -37,7 +37,7 @@ LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size)
     return tessi_l_op(l, OP_FLOORDIV, up, tessi_l_int(l, size));
 }
 
-/* ---- Borders by blocks and warps ---------------------------------------------------------------------------------------------- */
+/* ---- Borders by blocks and warps ------------------------------------------------------------- */
 
 void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
                                LExprId *to)
@@ -71,7 +71,7 @@ LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, co
     return in;
 }
 
-/* ---- One point a thread ------------------------------------------------------------------------------------------------------ */
+/* ---- One point a thread ---------------------------------------------------------------------- */
 
 typedef struct Points {
     Lower *l;
@@ -183,7 +183,8 @@ static LExprId all_inside(const Points *p, bool rows)
     return tessi_kernel_inside(p->l, p->nest, first, reach);
 }
 
-/* Where a block (or, with the row of threads open, a warp) lies inside with all it reads, without rules; else with them. */
+/* Where a block (or, with the row of threads open, a warp) lies inside with all it reads, without rules; else with
+ * them. */
 static void split_points(Points *p, bool rows)
 {
     Lower *l = p->l;

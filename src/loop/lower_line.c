@@ -1,5 +1,5 @@
-/* Rows of pixels in registers. A row is read as vectors where all its columns are in the image, else element by element, each answered by
- * its rule; the rule for rows is asked once. */
+/* Rows of pixels in registers. A row is read as vectors where all its columns are in the image, else element by
+ * element, each answered by its rule; the rule for rows is asked once. */
 #include "loop/lower_line.h"
 
 enum { VECTOR_BYTES = 16 };
@@ -130,8 +130,8 @@ static LExprId element_read(Lower *l, const Line *line, uint32_t k)
     return value;
 }
 
-/* Some elements at a time: with all on their way at once their addresses would take registers that are scarce, also where nothing of this
- * is executed, for compilers then save registers everywhere. What nobody reads is any value. */
+/* Some elements at a time: with all on their way at once their addresses would take registers that are scarce, also
+ * where nothing of this is executed, for compilers then save registers everywhere. What nobody reads is any value. */
 static void read_elements(Lower *l, const Lines *lines, uint32_t i, const Row *row)
 {
     const Line *line = &lines->lines.at[i];
@@ -211,8 +211,8 @@ Eval *tessi_lines_eval(Lower *l, const Lines *lines, const Nest *nest, const Exp
     return ev;
 }
 
-/* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their vectors are still on their
- * way from memory, and wait. To stand where threads seldom come. */
+/* Keeps the registers of elements that nobody reads of the row read last: compilers would use them while their
+ * vectors are still on their way from memory, and wait. To stand where threads seldom come. */
 static void keep_lines(Lower *l, const Lines *lines)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {

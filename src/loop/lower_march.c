@@ -1,15 +1,17 @@
-/* Threads in one line that go down strips of rows. Blocks all run at once: how far they go follows from how many there are to be. */
+/* Threads in one line that go down strips of rows. Blocks all run at once: how far they go follows from how many
+ * there are to be. */
 #include "loop/lower_march.h"
 
-/* The blocks of a kernel: `edges` of them side by side (the first and the last) and `inner` ones between, each going down strips of rows
- * of its own height. At the edges threads read elements one by one, and would be the last to finish. */
+/* The blocks of a kernel: `edges` of them side by side (the first and the last) and `inner` ones between, each going
+ * down strips of rows of its own height. At the edges threads read elements one by one, and would be the last to
+ * finish. */
 typedef struct Strips {
     LExprId edges, inner;
     LExprId rows[2], n[2]; /* of inner ones and of those at the edges: height and number */
 } Strips;
 
-/* So few rows that there are enough blocks, within limits: n strips of each inner column, and at the edges what is left of the blocks,
- * which is a part of n more, or better. */
+/* So few rows that there are enough blocks, within limits: n strips of each inner column, and at the edges what is
+ * left of the blocks, which is a part of n more, or better. */
 static Strips strips_of(Lower *l, const PlanMarch *march, int64_t blocks, LExprId height,
                         LExprId across)
 {

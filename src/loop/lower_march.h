@@ -1,5 +1,5 @@
-/* Inside lowering: threads in one line that go down strips of rows, all blocks of the image at once. Rows may be some apart: those in
- * between are of other blocks. */
+/* Inside lowering: threads in one line that go down strips of rows, all blocks of the image at once. Rows may be
+ * some apart: those in between are of other blocks. */
 #ifndef TESSERA_LOOP_LOWER_MARCH_H
 #define TESSERA_LOOP_LOWER_MARCH_H
 
@@ -12,8 +12,8 @@ typedef struct March {
     LExprId column; /* of blocks: where the block stands */
 } March;
 
-/* Blocks in one line, those at the first and the last column before all others: their threads read elements one by one, and would be the
- * last to finish. */
+/* Blocks in one line, those at the first and the last column before all others: their threads read elements one by
+ * one, and would be the last to finish. */
 typedef struct EdgesFirst {
     LExprId across; /* blocks side by side */
     LExprId edge;   /* BOOL: the block stands at the first or the last column */

@@ -1,17 +1,20 @@
-/* Medians of wide rectangles, strip by strip. What is read is copied first, all borders answered; of reals their places in order.
+/* Medians of wide rectangles, strip by strip. What is read is copied first, all borders answered; of reals their
+ * places in order.
  *
- * By counting: bit by bit from the highest the median is found as the greatest number than which no more values are less than its rank, for
- * all points of a row at once, in vectors. The work grows with the area.
+ * By counting: bit by bit from the highest the median is found as the greatest number than which no more values are
+ * less than its rank, for all points of a row at once, in vectors. The work grows with the area.
  *
- * By histograms that slide along the rows, for integers of 8 and 16 bits; bins count from the least value of the type.
+ * By histograms that slide along the rows, for integers of 8 and 16 bits; bins count from the least value of the
+ * type.
  *
- * 8 bits (Perreault and Hebert): each column keeps the histogram of its part of the window, which a step down changes by two values. A step to
- * the right adds one column and takes one away: of the histogram of upper halves of values at once, of those of lower halves when a
- * median has that upper half again. Histograms are kept added up, so that the place of the median is the number of bins that are not
- * above its rank: a comparison of vectors. The work does not depend on the window.
+ * 8 bits (Perreault and Hebert): each column keeps the histogram of its part of the window, which a step down
+ * changes by two values. A step to the right adds one column and takes one away: of the histogram of upper halves of
+ * values at once, of those of lower halves when a median has that upper half again. Histograms are kept added up, so
+ * that the place of the median is the number of bins that are not above its rank: a comparison of vectors. The work
+ * does not depend on the window.
  *
- * 16 bits: histograms of columns would not fit a cache. The window has one, and its sums over 16, 256 and 4096 bins; a step to the right adds
- * a column of values and takes one away. */
+ * 16 bits: histograms of columns would not fit a cache. The window has one, and its sums over 16, 256 and 4096 bins;
+ * a step to the right adds a column of values and takes one away. */
 #include "loop/lower_median.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_window.h"
@@ -35,7 +38,7 @@ typedef struct Median {
     LExprId y, x, columns;        /* first row and column of the strip; columns of it */
 } Median;
 
-/* ---- Short forms --------------------------------------------------------------------------------------------------------- */
+/* ---- Short forms ----------------------------------------------------------------------------- */
 
 static LExprId bins(const Median *m, uint8_t flags)
 {
@@ -72,7 +75,7 @@ static LExprId bin_at(const Median *m, LExprId row, LExprId col)
     return now(l, "bin", op(l, OP_SUB, v, i32(l, least)));
 }
 
-/* ---- 8 bits ----------------------------------------------------------------------------------------------------------------- */
+/* ---- 8 bits ---------------------------------------------------------------------------------- */
 
 /* sums[row][from + k] += by, for all k from `bin` on. */
 static void count_from(const Median *m, LBufferId sums, LExprId row, LExprId from, LExprId bin,
@@ -184,7 +187,7 @@ static LExprId median_of_8(const Median *m, LExprId x)
     return op(l, OP_ADD, i32_of(l, from), lower);
 }
 
-/* ---- 16 bits ---------------------------------------------------------------------------------------------------------------- */
+/* ---- 16 bits --------------------------------------------------------------------------------- */
 
 /* The values of a column come to the histogram, or leave it. */
 static void change_window(const Median *m, LExprId row, LExprId column, int by)
@@ -235,7 +238,7 @@ static LExprId median_of_16(const Median *m)
     return var(l, bin);
 }
 
-/* ---- By counting -------------------------------------------------------------------------------------------------------- */
+/* ---- By counting ----------------------------------------------------------------------------- */
 
 LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
 {
@@ -302,7 +305,7 @@ static void count_row(const Median *m, LExprId row)
     close(l, 1);
 }
 
-/* ---- Strips ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Strips ---------------------------------------------------------------------------------- */
 
 static void give(const Median *m, LExprId x, LExprId bin)
 {

@@ -1,4 +1,5 @@
-/* Inside lowering: what medians of wide windows on CPUs and on GPUs share, with short forms of the constructors for both. */
+/* Inside lowering: what medians of wide windows on CPUs and on GPUs share, with short forms of the constructors for
+ * both. */
 #ifndef TESSERA_LOOP_LOWER_MEDIAN_H
 #define TESSERA_LOOP_LOWER_MEDIAN_H
 

@@ -1,13 +1,14 @@
 /* Medians of wide rectangles on GPUs. What a block reads is copied to shared memory first, all borders answered.
  *
- * By histograms, for integers of 8 bits: each thread has one of its window, in shared memory, and goes down the rows of a strip. A step down
- * adds a row of the window and takes one away, of bins of values and of bins of upper halves; the median is looked for in these first, and
- * then in the 16 bins of one. A value that comes and one that goes are counted together, since of what is stored nobody knows before
- * that it is not loaded next. Warps share words of counters, each with a part of its own, so that no two threads of a warp want the same
- * bank.
+ * By histograms, for integers of 8 bits: each thread has one of its window, in shared memory, and goes down the rows
+ * of a strip. A step down adds a row of the window and takes one away, of bins of values and of bins of upper
+ * halves; the median is looked for in these first, and then in the 16 bins of one. A value that comes and one that
+ * goes are counted together, since of what is stored nobody knows before that it is not loaded next. Warps share
+ * words of counters, each with a part of its own, so that no two threads of a warp want the same bank.
  *
- * By counting: bit by bit from the highest the median is the greatest number than which no more values are less than its rank, of some
- * points above one another in each thread, which share what they load. The work grows with the area. */
+ * By counting: bit by bit from the highest the median is the greatest number than which no more values are less than
+ * its rank, of some points above one another in each thread, which share what they load. The work grows with the
+ * area. */
 #include "loop/lower_gather.h"
 #include "loop/lower_median.h"
 #include "loop/lower_window.h"
@@ -31,7 +32,7 @@ typedef struct Median {
     ScalarType counter;
 } Median;
 
-/* ---- Histograms: rows ------------------------------------------------------------------------------------------------------ */
+/* ---- Histograms: rows ------------------------------------------------------------------------ */
 
 /* The bin of the element in row k and column x from the first. */
 static LExprId bin_of(const Median *m, LExprId k, LExprId x)
@@ -86,7 +87,7 @@ static LExprId open_threads(const Median *m, LExprId *slot)
     return thread;
 }
 
-/* ---- Histograms: counters -------------------------------------------------------------------------------------------------- */
+/* ---- Histograms: counters -------------------------------------------------------------------- */
 
 static LExprId upper_half(const Median *m, LExprId bin)
 {
@@ -208,7 +209,7 @@ static void by_histograms(Median *m)
     slide(m);
 }
 
-/* ---- Counting -------------------------------------------------------------------------------------------------------------- */
+/* ---- Counting -------------------------------------------------------------------------------- */
 
 static void copy_tile(Median *m)
 {
@@ -228,7 +229,8 @@ typedef struct Points {
     int64_t n;
     LExprId row, col;
     LVarId *key,
-        *less; /* the greatest number known to be no more than the median; how many values are less than the one tried */
+        /* the greatest number known to be no more than the median; how many values are less than the one tried */
+        *less;
     LExprId *tried, *least; /* least: the same, as values are compared with it */
 } Points;
 
@@ -325,7 +327,7 @@ static void by_counting(Median *m)
     close(l, 3);
 }
 
-/* ---- Kernel ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Kernel ---------------------------------------------------------------------------------- */
 
 /* So few rows that there are as many blocks as the march says, within its limits. */
 static LExprId rows_of_blocks(const Median *m)

@@ -1,7 +1,7 @@
-/* The loops of a group. Outer dimensions run as rows (one parallel loop, collapsed when there are several); the last dimension
- * runs in vectors. With a split, each row has an interior, where the guards hold and no read is tested, and edges: what is left
- * of it on both sides, in one loop over two ranges so that the general code stands there once. In rows where a guard of an
- * outer dimension fails the interior is empty and the first edge is the whole row. */
+/* The loops of a group. Outer dimensions run as rows (one parallel loop, collapsed when there are several); the last
+ * dimension runs in vectors. With a split, each row has an interior, where the guards hold and no read is tested,
+ * and edges: what is left of it on both sides, in one loop over two ranges so that the general code stands there
+ * once. In rows where a guard of an outer dimension fails the interior is empty and the first edge is the whole row. */
 #include "loop/lower_nest.h"
 
 #include "loop/lower_given.h"
@@ -174,8 +174,8 @@ LExprId tessi_nest_row_count(Lower *l, const Nest *nest)
     return total;
 }
 
-/* A parallel loop over [from, to), of which a task takes `n`: opens the loop over tasks and gives the range of one and the flags of the loop
- * over it. Without strips that is the whole. */
+/* A parallel loop over [from, to), of which a task takes `n`: opens the loop over tasks and gives the range of one
+ * and the flags of the loop over it. Without strips that is the whole. */
 static void open_strip(Lower *l, const Nest *nest, uint32_t n, LExprId *from, LExprId *to,
                        uint8_t *flags)
 {
@@ -235,7 +235,7 @@ void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *co
     tessi_nest_outer_coords(l, nest, number, nest->n_dims ? (uint8_t)(nest->n_dims - 1) : 0, coord);
 }
 
-/* ---- Blocks of rows ------------------------------------------------------------------------------------------------------ */
+/* ---- Blocks of rows -------------------------------------------------------------------------- */
 
 static uint8_t row_dim(const Nest *nest)
 {
@@ -423,9 +423,10 @@ void tessi_nest_edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coor
         tessi_scope_close(l);
 }
 
-/* Rows in blocks. Where a block lies wholly inside and has room for a vector, its interior is computed together and only its edges row by
- * row; any other block is computed row by row. With windows blocks may touch the first and last rows (where that needs an index answered for each
- * step only), and the edges are computed together too: the loops are long enough to make up for it. */
+/* Rows in blocks. Where a block lies wholly inside and has room for a vector, its interior is computed together and
+ * only its edges row by row; any other block is computed row by row. With windows blocks may touch the first and
+ * last rows (where that needs an index answered for each step only), and the edges are computed together too: the
+ * loops are long enough to make up for it. */
 static void blocks_of_rows(Lower *l, const Nest *nest)
 {
     Coord coord[MAX_DIMS] = { { .dim = -1 } };

@@ -4,14 +4,15 @@
 
 #include "loop/lower_parts.h"
 
-/* What the splitting of one nest comes to. With `all_rows` rows count as inside only where no rule is needed in any dimension. */
+/* What the splitting of one nest comes to. With `all_rows` rows count as inside only where no rule is needed in any
+ * dimension. */
 typedef struct Bounds {
     bool any;         /* there is something to split */
     bool rows;        /* outer dimensions are guarded */
     LExprId from, to; /* of the interior in the last dimension */
     GuardList guards;
-    PatchList
-        patches; /* of a block with windows: edges are computed from these, in steps of `columns` */
+    /* of a block with windows: edges are computed from these, in steps of `columns` */
+    PatchList patches;
     uint32_t columns;
 } Bounds;
 

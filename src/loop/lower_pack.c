@@ -1,13 +1,13 @@
-/* Two integers of 16 bits in a word. The points of a register tile that stand side by side compute the same from neighbouring elements;
- * where their integers need 16 bits at most, one operation on words of 32 bits does both.
+/* Two integers of 16 bits in a word. The points of a register tile that stand side by side compute the same from
+ * neighbouring elements; where their integers need 16 bits at most, one operation on words of 32 bits does both.
  *
- * A word V stands for the values a and b of a pair as V = a + bias + (b + bias) * 65536, modulo 2^32. Sums, differences and products
- * with constants are those of words, whatever the signs; borrows cancel out. Where halves are looked at by themselves, the bias makes
- * both of them numbers from 0 to 65535.
+ * A word V stands for the values a and b of a pair as V = a + bias + (b + bias) * 65536, modulo 2^32. Sums,
+ * differences and products with constants are those of words, whatever the signs; borrows cancel out. Where halves
+ * are looked at by themselves, the bias makes both of them numbers from 0 to 65535.
  *
- * Pairs are found from the results down, all of one height in the expressions before those below: so all pairs that are wanted
- * of values x0, x1, x2, ... side by side are known together, and every second is made of the halves of its neighbours. What has no
- * form for pairs is computed for each point by itself, from halves. */
+ * Pairs are found from the results down, all of one height in the expressions before those below: so all pairs that
+ * are wanted of values x0, x1, x2, ... side by side are known together, and every second is made of the halves of
+ * its neighbours. What has no form for pairs is computed for each point by itself, from halves. */
 #include "loop/lower_pack.h"
 
 #define EACH 0x10001 /* the same in both halves */
@@ -51,7 +51,7 @@ typedef struct Pack {
     LExprId *apart;          /* by LExprId: what it has become by itself */
 } Pack;
 
-/* ---- Words --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Words ----------------------------------------------------------------------------------- */
 
 static LExprId word(const Pack *k, int64_t i)
 {
@@ -78,7 +78,7 @@ static LExprId as_word(const Pack *k, LExprId a)
     return tessi_lexpr_cast(k->l->p, TYPE_U32, a);
 }
 
-/* ---- What is known of expressions ------------------------------------------------------------------------------------------------ */
+/* ---- What is known of expressions ------------------------------------------------------------ */
 
 static bool fits(const Fact *f)
 {
@@ -201,7 +201,7 @@ static Fact fact_of(const Pack *k, LExprId id)
     return now;
 }
 
-/* ---- Pairs ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Pairs ----------------------------------------------------------------------------------- */
 
 typedef struct Wanted {
     const Pack *k;
@@ -381,7 +381,7 @@ static void settle(Pack *k, uint32_t first)
             want_arguments(k, k->pairs.at[id]);
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static Packed value(Pack *k, uint32_t id);
 static LExprId alone(Pack *k, uint32_t id, int side);
@@ -635,7 +635,7 @@ static LExprId alone(Pack *k, uint32_t id, int side)
     return v;
 }
 
-/* ---- Tiles -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 static Pack *new_pack(Lower *l, const Words *words, const LExprId *root, uint32_t n)
 {

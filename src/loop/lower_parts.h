@@ -61,7 +61,7 @@ bool tessi_lin_same(const Lin *a, const Lin *b);
 /* True only when a >= 0 for all parameters. */
 bool tessi_lin_never_negative(const Graph *g, const Lin *a);
 
-/* ---- Scopes -------------------------------------------------------------------------------------------------------- */
+/* ---- Scopes ---------------------------------------------------------------------------------- */
 /* Something to forget when a scope closes: *cell = 0, or (cell == NULL) the LET of expression `expr`. */
 typedef struct Undo {
     uint32_t *cell;
@@ -89,9 +89,9 @@ typedef struct Known {
     uint32_t nodes, height; /* of the tree that is written for it */
 } Known;
 
-/* ---- Coordinates --------------------------------------------------------------------------------------------------- */
-/* A coordinate of a stage under evaluation: e = scale * v + rest + something in [lo, hi], where v is the variable of loop `dim`, or
- * (dim = -1) any value, with 0 <= v < count. */
+/* ---- Coordinates ----------------------------------------------------------------------------- */
+/* A coordinate of a stage under evaluation: e = scale * v + rest + something in [lo, hi], where v is the variable of
+ * loop `dim`, or (dim = -1) any value, with 0 <= v < count. */
 typedef struct Coord {
     LExprId e;
     int8_t dim;
@@ -116,8 +116,8 @@ typedef struct Eval {
     ExprList exprs;  /* everything the roots reach, ascending */
     uint32_t *value; /* parallel to exprs: LExprId, 0 = not yet */
     VEC(WindowVars) open;
-    LBufferId *
-        strip; /* parallel to exprs: the array that holds its values, one for each point of a strip; NULL = no strips */
+    /* parallel to exprs: the array that holds its values, one for each point of a strip; NULL = no strips */
+    LBufferId *strip;
     bool pinned; /* the coordinates are inside only where the guards hold */
 } Eval;
 
@@ -244,11 +244,11 @@ typedef VEC(LExprId) LExprList;
 /* What the roots are made of, down to what has its LET already; operands before their users. */
 LExprList tessi_scope_reach(Lower *l, const LExprId *root, uint32_t n);
 void tessi_scope_remember(Lower *l, uint32_t *cell); /* forget *cell with the innermost scope */
-/* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the outermost scope
- * that can have it. */
+/* Rewrites the roots so that what is used more than once, or does not change in the inner loops, is a LET in the
+ * outermost scope that can have it. */
 void tessi_scope_place(Lower *l, LExprId *root, uint32_t n);
-/* The same in turns: after each, `then` receives its roots and appends what uses them, so that no value is made long before it is
- * needed. */
+/* The same in turns: after each, `then` receives its roots and appends what uses them, so that no value is made long
+ * before it is needed. */
 typedef struct Turns {
     uint32_t roots;   /* of a turn */
     bool loads_first; /* all in the first turn: they take long */
@@ -310,8 +310,8 @@ void tessi_read_guards(Lower *l, const ExprId *roots, uint32_t n, const Coord *c
 void tessi_guard_range(Lower *l, const GuardList *guards, int8_t dim, LExprId *from, LExprId *to);
 
 /* ---- lower_nest.c, lower_reduce.c ---- */
-/* The columns that a thread computes, for moves in vectors: in images `x` and in shared memory `shared_x` are multiples of so many
- * elements. */
+/* The columns that a thread computes, for moves in vectors: in images `x` and in shared memory `shared_x` are
+ * multiples of so many elements. */
 typedef struct TileColumns {
     LExprId x, shared_x;
     uint32_t aligned, shared_aligned;
@@ -319,7 +319,8 @@ typedef struct TileColumns {
     int64_t shared_last; /* the greatest value of shared_x */
 } TileColumns;
 
-/* The loops over a range per dimension; `body` fills the innermost one and is called for the edges and for the interior. */
+/* The loops over a range per dimension; `body` fills the innermost one and is called for the edges and for the
+ * interior. */
 typedef struct Nest Nest;
 struct Nest {
     uint8_t n_dims;
@@ -330,13 +331,13 @@ struct Nest {
     bool tiled;          /* part of a tile: points may be computed twice, and most have no edges */
     bool pinned; /* the coordinates are in the range only where the innermost scope is executed */
     bool beyond[MAX_DIMS]; /* the range may leave the image, where everything wraps around */
-    uint8_t
-        rows; /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
+    /* of nests of two dimensions or more: computed together where all reads are inside; 0 and 1 = one at a time */
+    uint8_t rows;
     uint8_t columns;            /* vectors that a step of the last dimension takes; 0 and 1 = one */
     const PlanCarries *carries; /* stages in registers; NULL = none */
     uint16_t band;              /* with these: rows that are gone down */
-    bool
-        windows; /* the roots have windows, whose accumulators stay in variables where `rows` or `columns` say so */
+    /* the roots have windows, whose accumulators stay in variables where `rows` or `columns` say so */
+    bool windows;
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
     /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */
@@ -360,8 +361,8 @@ void tessi_carry_next(Lower *l, const Nest *nest, const Coord *last, LExprId *ou
 void tessi_carry_set(Lower *l, const Nest *nest, const LExprId *value);
 /* ---- lower_nest.c ---- */
 const char *tessi_dim_name(uint8_t n_dims, uint8_t dim);
-/* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the number of the row. Nests
- * with strips have another around it. */
+/* Opens one loop over all rows of a nest (the outer dimensions) and sets their coordinates; its variable is the
+ * number of the row. Nests with strips have another around it. */
 LExprId tessi_nest_rows(Lower *l, const Nest *nest, Coord *coord, uint8_t flags);
 /* The coordinates of the outer dimensions of row `number`, as LETs. */
 void tessi_nest_row_coords(Lower *l, const Nest *nest, LExprId number, Coord *coord);
@@ -376,17 +377,19 @@ void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord);
 /* Opens a kernel with blocks of so many threads; tessi_scope_close ends it. */
 LFunction *tessi_kernel_open(Lower *l, const char *name, const char *comment, uint32_t block_x,
                              uint32_t block_y);
-/* Opens a loop over the blocks along an axis, or over n iterations shared out among the threads along it; its variable. */
+/* Opens a loop over the blocks along an axis, or over n iterations shared out among the threads along it; its
+ * variable. */
 LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId blocks);
 LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n);
 /* The number of blocks of a size that cover an extent. */
 LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
-/* Where, in each dimension, points first .. first + reach are there and all they read lies inside: from <= first < to. */
+/* Where, in each dimension, points first .. first + reach are there and all they read lies inside: from <= first <
+ * to. */
 void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
                                LExprId *to);
 LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach);
-/* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested everywhere, or only
- * in blocks or warps that do not lie inside. */
+/* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested
+ * everywhere, or only in blocks or warps that do not lie inside. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
                          const PlanGroup *copies);
 /* ---- lower_staged.c ---- */
@@ -406,8 +409,9 @@ typedef struct StagedRead {
 } StagedRead;
 bool tessi_staged_read(Lower *l, const Eval *ev, const Access *access, StagedRead *out);
 /* ---- lower_blocks.c ---- */
-/* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from, to) lies inside with
- * all it reads. Each function opens the grid of some of them and sets `first`, the first point of the block in hand. */
+/* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from,
+ * to) lies inside with all it reads. Each function opens the grid of some of them and sets `first`, the first point
+ * of the block in hand. */
 typedef struct Blocks {
     Lower *l;
     int64_t size[2];
@@ -416,18 +420,21 @@ typedef struct Blocks {
 void tessi_blocks_all(Blocks *b);
 void tessi_blocks_inside(Blocks *b);
 void tessi_blocks_edges(Blocks *b);
-/* The points that blocks inside compute when the last of a row, or column, of them begin wherever they still lie inside: rows and columns
- * from <= i < to, all of the image's when there is no such block. What threads compute are `step` rows and columns. */
+/* The points that blocks inside compute when the last of a row, or column, of them begin wherever they still lie
+ * inside: rows and columns from <= i < to, all of the image's when there is no such block. What threads compute are
+ * `step` rows and columns. */
 typedef struct Frame {
     LExprId from[2], to[2];
 } Frame;
 Frame tessi_blocks_frame(const Blocks *b, const int64_t *step);
 /* Opens the grid of these blocks; `own`: points before it are those of the block before. */
 void tessi_blocks_in_frame(Blocks *b, const Frame *frame, LExprId *own);
-/* Opens the grid of blocks above and below these points, or (side 1) left and right of them; they compute the points before b->end. */
+/* Opens the grid of blocks above and below these points, or (side 1) left and right of them; they compute the points
+ * before b->end. */
 void tessi_blocks_around(Blocks *b, const Frame *frame, int side);
 /* ---- lower_register.c ---- */
-/* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a second kernel. */
+/* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a
+ * second kernel. */
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
 /* The points inside of a group with a frame. */
 Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *group);
@@ -441,7 +448,8 @@ typedef struct TileRow {
     uint8_t n_index;
     uint32_t stride, columns;
 } TileRow;
-/* Stores that of column c. Those of a vector are put into *line until they are all there: columns in order, the same *line. */
+/* Stores that of column c. Those of a vector are put into *line until they are all there: columns in order, the same
+ * *line. */
 void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line);
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
@@ -456,9 +464,9 @@ bool tessi_same_row(const Lower *l, LExprId a, LExprId b);
 /* Brings a line of n elements into being. */
 LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n);
 /* ---- lower_pack.c, lower_words.c ---- */
-/* The values of a register tile, n of them at each point, `stride` cells from point to point of a row and rows one after the other.
- * Integers are computed two in a word. Where bytes[i] is not 0, elements of so many bytes are wanted as words: they then stand in the
- * cells of the first points of each row. */
+/* The values of a register tile, n of them at each point, `stride` cells from point to point of a row and rows one
+ * after the other. Integers are computed two in a word. Where bytes[i] is not 0, elements of so many bytes are
+ * wanted as words: they then stand in the cells of the first points of each row. */
 typedef struct PackTile {
     LExprId *value;
     uint32_t n, stride, rows, columns;
@@ -477,11 +485,12 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
 /* The kernels of the frame of a group, from the points inside on. */
 void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
 /* ---- lower_warp.c ---- */
-/* A warp goes down the rows of a tile of the members, what it computes of the passes in the registers of its threads. */
+/* A warp goes down the rows of a tile of the members, what it computes of the passes in the registers of its
+ * threads. */
 void tessi_kernel_warps(Lower *l, const PlanGroup *group);
 /* ---- lower_frame.c ---- */
-/* Patches of the images that parts of a tile read at a distance: what a part computes begins `lo` from the tile's first point and has n
- * rows and columns. */
+/* Patches of the images that parts of a tile read at a distance: what a part computes begins `lo` from the tile's
+ * first point and has n rows and columns. */
 typedef struct FramePart {
     const ExprId *roots;
     uint32_t n_roots;
@@ -504,15 +513,16 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_patch.c ---- */
-/* A patch for each image and rule that the expressions read at distances that move with a window; false when some read is not such, or
- * none is. Reads of the point alone have none. */
+/* A patch for each image and rule that the expressions read at distances that move with a window; false when some
+ * read is not such, or none is. Reads of the point alone have none. */
 bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list);
-/* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it included, or 0 when
- * they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a rule in the first dimension. */
+/* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it
+ * included, or 0 when they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a
+ * rule in the first dimension. */
 uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
                             bool rows_inside, int64_t most_bytes, PatchList *list);
-/* Brings them into being and fills them, each thread of a block of one line its elements, for points from `first` on: patches end where they
- * say. */
+/* Brings them into being and fills them, each thread of a block of one line its elements, for points from `first`
+ * on: patches end where they say. */
 void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first);
 /* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
 void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,

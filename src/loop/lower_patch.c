@@ -1,12 +1,13 @@
-/* The edges of windows in vectors. A block of rows near the edge of its image first copies what its windows read there into patches, small
- * arrays in which every read has been answered by its rule; then its points are computed from the patches as in the interior. Costs a
- * copy of a few hundred elements, and saves a test at each of the many steps.
+/* The edges of windows in vectors. A block of rows near the edge of its image first copies what its windows read
+ * there into patches, small arrays in which every read has been answered by its rule; then its points are computed
+ * from the patches as in the interior. Costs a copy of a few hundred elements, and saves a test at each of the many
+ * steps.
  *
- * One patch for each image and rule that is read; nothing when some read is not simply at a constant distance (give or take the
- * window), or goes to a stage that is not stored. */
+ * One patch for each image and rule that is read; nothing when some read is not simply at a constant distance (give
+ * or take the window), or goes to a stage that is not stored. */
 #include "loop/lower_parts.h"
 
-/* ---- What is read ------------------------------------------------------------------------------------------------------------ */
+/* ---- What is read ---------------------------------------------------------------------------- */
 
 bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule)
 {
@@ -134,14 +135,14 @@ uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t co
     return list->n > 0 && bytes <= most_bytes ? reads : 0;
 }
 
-/* ---- Filling ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Filling --------------------------------------------------------------------------------- */
 
 /* A patch while it is filled. */
 typedef struct Fill {
     Lower *l;
     const Patch *p;
-    bool beyond
-        [2]; /* by dimension: points beyond the image are computed, where everything wraps around */
+    /* by dimension: points beyond the image are computed, where everything wraps around */
+    bool beyond[2];
     LExprId row; /* of the patch */
     LExprId y,
         row_inside; /* the row of the image that answers it; for CONSTANT whether it is inside */
@@ -287,7 +288,7 @@ void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first)
     }
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access)
 {

@@ -1,10 +1,10 @@
 /* Reads: what index a read has, whether it is certainly inside, and the border rules as arithmetic on indices.
  *
- * A read is inside because the sizes prove it, because the graph promises it (INSIDE), or because the loops being built were cut so
- * that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
+ * A read is inside because the sizes prove it, because the graph promises it (INSIDE), or because the loops being
+ * built were cut so that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
 #include "loop/lower_parts.h"
 
-/* ---- Coordinates --------------------------------------------------------------------------------------------------- */
+/* ---- Coordinates ----------------------------------------------------------------------------- */
 
 /* The variable of an open window that is written out point by point is a constant. */
 static bool at_point(const Lower *l, const Eval *ev, const AccessTerm *t, int64_t *at)
@@ -78,7 +78,7 @@ LExprId tessi_read_affine(Lower *l, const Eval *ev, const AccessDim *d)
                       add.ok ? tessi_lower_lin(l, &add) : tessi_lower_size(l, d->add));
 }
 
-/* ---- Inside? ------------------------------------------------------------------------------------------------------- */
+/* ---- Inside? --------------------------------------------------------------------------------- */
 
 static bool proved_inside(const Lower *l, const Coord *c, SizeId size)
 {
@@ -112,7 +112,7 @@ static Coord opaque_coord(LExprId e, SizeId size)
     return (Coord){ .e = e, .dim = -1, .scale = 1, .rest = tessi_lin_const(0), .count = size };
 }
 
-/* ---- Rules ----------------------------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 static LExprId clamp_expr(Lower *l, LExprId i, LExprId last)
 {
@@ -188,7 +188,8 @@ bool tessi_read_goes_beyond(const Lower *l, const Access *access, int d, bool be
            && (dim->rule == BORDER_WRAP || (dim->rule == BORDER_INSIDE && beyond));
 }
 
-/* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile holds. */
+/* The same read from the nearest point that is there: rules lead what is far beyond an edge to places that no tile
+ * holds. */
 static LExprId affine_from_nearest(Lower *l, const Eval *ev, const AccessDim *dim)
 {
     if (dim->src < 0)
@@ -253,7 +254,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
     }
 }
 
-/* ---- Guards ---------------------------------------------------------------------------------------------------------- */
+/* ---- Guards ---------------------------------------------------------------------------------- */
 
 static void add_guard(Lower *l, GuardList *list, const Coord *c, SizeId size, Border rule)
 {

@@ -1,5 +1,6 @@
-/* Whole-image reductions and histograms. The order of a reduction is fixed by docs/internals/reductions.md: 16 partial results a row,
- * combined in pairs, then the rows in order. Rows are therefore independent, and a vector of partial results is what a CPU wants. */
+/* Whole-image reductions and histograms. The order of a reduction is fixed by docs/internals/reductions.md: 16
+ * partial results a row, combined in pairs, then the rows in order. Rows are therefore independent, and a vector of
+ * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
 #include "loop/lower_parts.h"
 
@@ -308,10 +309,10 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     combine_rows(l, &r, rows_id, n_rows, l->buffer[id.v]);
 }
 
-/* ---- Histograms -------------------------------------------------------------------------------------------------------- */
+/* ---- Histograms ------------------------------------------------------------------------------ */
 
-/* Parallel parts of the image count into arrays of their own, which are added up; too many bins for that are counted by atomic
- * additions. */
+/* Parallel parts of the image count into arrays of their own, which are added up; too many bins for that are counted
+ * by atomic additions. */
 enum { PARTS = 32, MAX_PART_BINS = 4096 };
 
 typedef struct Counting {

@@ -1,8 +1,9 @@
-/* Register tiles: each thread computes several columns and rows of points, straight-line, so that neighbours share what they read and
- * rows move as vectors. Of more than two dimensions, the last two are tiled.
+/* Register tiles: each thread computes several columns and rows of points, straight-line, so that neighbours share
+ * what they read and rows move as vectors. Of more than two dimensions, the last two are tiled.
  *
  *   for blocks: if the block with its halo lies inside (split interior): tiles without border rules
- *               else, by thread: if its tile is whole: the tile, halo columns and rows answered by their rules once a tile
+ *               else, by thread: if its tile is whole: the tile, halo columns and rows answered by their rules once a
+ *                 tile
  *                                else the points of it that there are, one by one */
 #include "loop/lower_parts.h"
 
@@ -18,7 +19,7 @@ typedef struct Tiles {
     Coord outer[MAX_DIMS];  /* the coordinates before these two */
 } Tiles;
 
-/* ---- Points of a tile ------------------------------------------------------------------------------------------------------- */
+/* ---- Points of a tile ------------------------------------------------------------------------ */
 
 /* The coordinate first + k of a whole tile of `n` points along dimension d. */
 static Coord tile_coord(const Tiles *t, uint8_t d, LExprId first, uint32_t k, uint32_t n)
@@ -80,7 +81,7 @@ static void close_down_to(Lower *l, uint32_t depth)
         tessi_scope_close(l);
 }
 
-/* ---- Threads --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 /* Opens the threads along a dimension; the first point of the thread's tile there. */
 static LExprId open_threads(const Tiles *t, uint8_t d, LExprId block)
@@ -129,7 +130,7 @@ static void tiles_anywhere(const Tiles *t)
     tessi_scope_close(l);
 }
 
-/* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static Tiles new_tiles(Lower *l, const Nest *nest, const PlanGroup *group)
 {
@@ -235,7 +236,7 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     close_down_to(l, depth);
 }
 
-/* ---- Vectors ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Vectors --------------------------------------------------------------------------------- */
 
 enum { VECTOR_BYTES = 16 };
 

@@ -1,13 +1,15 @@
-/* Sums of windows that roll down the rows. Of K rows of a window, a row of pixels takes part in K rows of the result: a thread keeps their
- * sums in registers, and goes down its columns with each row of pixels read once:
+/* Sums of windows that roll down the rows. Of K rows of a window, a row of pixels takes part in K rows of the
+ * result: a thread keeps their sums in registers, and goes down its columns with each row of pixels read once:
  *
- *   for i, rows of pixels:  read row i (or, ahead, i + 1);  sum[k + 1] = sum[k] + row k of the window over row i, for k = K - 1 .. 0;  store sum[K]
+ *   for i, rows of pixels:  read row i (or, ahead, i + 1);  sum[k + 1] = sum[k] + row k of the window over row i, for k
+ *                           = K - 1 .. 0;  store sum[K]
  *
- * sum[k] is that of the row of the result for which k rows of the window have been added up, so that at each point the steps come in the
- * order they always had. Sums of rows above and below those of the thread hold values that nobody reads; most of their steps are left out,
- * some rows of the window at a time.
+ * sum[k] is that of the row of the result for which k rows of the window have been added up, so that at each point
+ * the steps come in the order they always had. Sums of rows above and below those of the thread hold values that
+ * nobody reads; most of their steps are left out, some rows of the window at a time.
  *
- * Of dilated windows rows of pixels are some apart: a thread has every so many rows one of the result, and others those between. */
+ * Of dilated windows rows of pixels are some apart: a thread has every so many rows one of the result, and others
+ * those between. */
 #include "analysis/const_eval.h"
 #include "loop/lower_given.h"
 #include "loop/lower_line.h"
@@ -46,7 +48,7 @@ typedef struct Rolling {
     LExprList operands;
 } Rolling;
 
-/* ---- Sums ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 static bool *where_it_holds(Lower *l, const Member *m)
 {
@@ -107,7 +109,7 @@ static void declare_sums(Rolling *r)
     }
 }
 
-/* ---- Steps --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* An evaluation for column c of the row of the result that the row of pixels in hand is row k of the window for. */
 static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
@@ -211,7 +213,7 @@ static void add_row_of_pixels(Rolling *r)
     l->patches = NULL;
 }
 
-/* ---- Results ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* A name of its own keeps what is computed from the sum behind its steps. */
 static void set_sums(void *user, Eval *ev, uint32_t c)
@@ -244,7 +246,7 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
     tessi_scope_close(l);
 }
 
-/* ---- Kernel ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Kernel ---------------------------------------------------------------------------------- */
 
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
 {

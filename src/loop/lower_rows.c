@@ -1,12 +1,13 @@
 /* Windows for several rows at once, with all accumulators in variables, which a printer keeps in vector registers.
  *
- * Rows that lie above one another read the same pixels at different steps of their windows: row r reads pixel row i at its step
- * i - r. Where that is so the loop runs over rows of pixels, and each value loaded serves all rows that have a step there:
+ * Rows that lie above one another read the same pixels at different steps of their windows: row r reads pixel row i
+ * at its step i - r. Where that is so the loop runs over rows of pixels, and each value loaded serves all rows that
+ * have a step there:
  *
  *   for i:  for j:  x = X[y + i, x + j];  sum0 += w[i, j] * x;  sum1 += w[i - 1, j] * x;  ...
  *
- * The first and the last few i concern some rows only and stand before and behind the loop. The order of the steps at each point, and so
- * every bit, stays the same. */
+ * The first and the last few i concern some rows only and stand before and behind the loop. The order of the steps
+ * at each point, and so every bit, stays the same. */
 #include "loop/lower_window.h"
 
 typedef struct Rows {
@@ -17,7 +18,7 @@ typedef struct Rows {
     uint32_t first, end; /* rows that take part in the step in hand */
 } Rows;
 
-/* ---- Steps ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The steps at the window's point in hand of all members that stand under the same condition. */
 static void steps_under(Rows *s, ExprId where)
@@ -81,9 +82,10 @@ static void same_point(Rows *s, WindowId window)
     tessi_window_close(l, s->ev[0], window);
 }
 
-/* ---- Rows of pixels ---------------------------------------------------------------------------------------------------------- */
+/* ---- Rows of pixels -------------------------------------------------------------------------- */
 
-/* Some read moves with the first window variable as it does with the row, and no step depends on a condition of its own. */
+/* Some read moves with the first window variable as it does with the row, and no step depends on a condition of its
+ * own. */
 static bool shares_pixels(const Rows *s, const Family *f)
 {
     const Lower *l = s->l;
@@ -152,7 +154,7 @@ static void pixel_rows(Rows *s, WindowId window)
     }
 }
 
-/* ---- Windows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
 static void run_family(Lower *l, Eval **ev, uint32_t n, ExprId id)
 {

@@ -1,12 +1,12 @@
-/* Open loops, and the placing of LETs. While a body is put together its expressions are a graph with sharing; placing turns it
- * into statements: a value used more than once, or one that does not change in the loops around its use, becomes a LET in the
- * outermost open scope that has all it depends on. A FOR is appended to its parent when it closes, so a LET appended to an outer
- * scope meanwhile stands before the loop. */
+/* Open loops, and the placing of LETs. While a body is put together its expressions are a graph with sharing;
+ * placing turns it into statements: a value used more than once, or one that does not change in the loops around its
+ * use, becomes a LET in the outermost open scope that has all it depends on. A FOR is appended to its parent when it
+ * closes, so a LET appended to an outer scope meanwhile stands before the loop. */
 #include <stdlib.h>
 
 #include "loop/lower_parts.h"
 
-/* ---- What is known of an expression -------------------------------------------------------------------------------- */
+/* ---- What is known of an expression ---------------------------------------------------------- */
 
 Known *tessi_known(Lower *l, LExprId id)
 {
@@ -46,7 +46,7 @@ static LVarId new_var(Lower *l, const char *name, ScalarType t, bool is_mutable,
     return v;
 }
 
-/* ---- Scopes ---------------------------------------------------------------------------------------------------------- */
+/* ---- Scopes ---------------------------------------------------------------------------------- */
 
 uint32_t tessi_scope_depth(const Lower *l)
 {
@@ -202,7 +202,7 @@ void tessi_scope_remember(Lower *l, uint32_t *cell)
     VEC_PUSH(l->scratch, &l->scopes.at[l->scopes.n - 1].undo, u);
 }
 
-/* ---- Placing ----------------------------------------------------------------------------------------------------------- */
+/* ---- Placing --------------------------------------------------------------------------------- */
 
 /* Where a value of this level can stand: an IF is not left behind, so that what it guards is not computed in vain. */
 static uint32_t home(const Lower *l, uint32_t level)

@@ -1,6 +1,6 @@
-/* Medians of windows whose values nobody stores: the threads of a GPU have little memory of their own. As lower_median.c counts, bit by bit
- * from the highest: the median is the greatest number than which no more values are less than its rank. The window is gone through once for
- * each bit. */
+/* Medians of windows whose values nobody stores: the threads of a GPU have little memory of their own. As
+ * lower_median.c counts, bit by bit from the highest: the median is the greatest number than which no more values
+ * are less than its rank. The window is gone through once for each bit. */
 #include "loop/lower_median.h"
 #include "loop/lower_window.h"
 
@@ -21,7 +21,8 @@ typedef struct Selection {
     ScalarType key; /* integers that compare as the values do */
 } Selection;
 
-/* Adds one to a counter for every point of the window where the condition holds, and whose value is less than `tried` (none: any). */
+/* Adds one to a counter for every point of the window where the condition holds, and whose value is less than
+ * `tried` (none: any). */
 static LExprId count(const Selection *s, const char *name, LExprId tried)
 {
     Lower *l = s->l;

@@ -1,12 +1,13 @@
-/* Kernels of tiles: a block computes a tile of the members, after its passes have computed what the tile needs of their stages into
- * shared memory, with overlap.
+/* Kernels of tiles: a block computes a tile of the members, after its passes have computed what the tile needs of
+ * their stages into shared memory, with overlap.
  *
  *   for blocks: for each pass, then the members:
  *                   for threads: `outputs` columns and rows of points, straight-line
  *
- * Threads are one line, dealt out over the rows and columns of a pass: those without work stand together in whole warps. Blocks that lie
- * inside with all they read answer no rules. In others reads of images are answered by their rules; what a stage holds beyond its own
- * edges, computed like all else, is then replaced by what its readers' rule answers (see plan_region.c). */
+ * Threads are one line, dealt out over the rows and columns of a pass: those without work stand together in whole
+ * warps. Blocks that lie inside with all they read answer no rules. In others reads of images are answered by their
+ * rules; what a stage holds beyond its own edges, computed like all else, is then replaced by what its readers' rule
+ * answers (see plan_region.c). */
 #include "loop/lower_parts.h"
 
 /* What threads compute between two barriers: a pass, or the members. */
@@ -15,8 +16,8 @@ typedef struct Part {
     Job job;
     const uint8_t *outputs;
     PlanExtent extent;
-    LExprId
-        limit[2]; /* rows and columns from here on are needed by nobody; none: all are computed */
+    /* rows and columns from here on are needed by nobody; none: all are computed */
+    LExprId limit[2];
 } Part;
 
 typedef struct Tiles {
@@ -31,7 +32,7 @@ typedef struct Tiles {
     Coord outer[MAX_DIMS];
 } Tiles;
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* Pass number i; the members come after the last. */
 static Part part_of(const Tiles *t, uint32_t i)
@@ -62,7 +63,7 @@ static void comment(Lower *l, const Job *job)
     tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&text);
 }
 
-/* ---- Shared memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 
 static void find_places(const Tiles *t)
 {
@@ -101,7 +102,7 @@ static void bring_into_being(const Tiles *t)
     }
 }
 
-/* ---- Points of a thread --------------------------------------------------------------------------------------------------------- */
+/* ---- Points of a thread ---------------------------------------------------------------------- */
 
 static uint32_t gcd(uint32_t a, uint32_t b)
 {
@@ -202,7 +203,7 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
     tessi_scope_close(l);
 }
 
-/* ---- Threads ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 /* Opens the threads of a part, in rows of so many. */
 static Thread open_threads(const Tiles *t, const Part *part)
@@ -273,7 +274,7 @@ static void points_inside(const Tiles *t, Part *part)
     tessi_scope_close(l);
 }
 
-/* ---- Borders of stages in shared memory ---------------------------------------------------------------------------------------------- */
+/* ---- Borders of stages in shared memory ------------------------------------------------------ */
 
 static LExprId is_outside(Lower *l, LExprId i, LExprId n)
 {
@@ -281,7 +282,8 @@ static LExprId is_outside(Lower *l, LExprId i, LExprId n)
                       tessi_l_op(l, OP_LE, n, i));
 }
 
-/* Where the element that answers for row (column) `at` stands in shared memory. What no reader needs may be answered by any. */
+/* Where the element that answers for row (column) `at` stands in shared memory. What no reader needs may be answered
+ * by any. */
 static LExprId answering(const Tiles *t, const Part *part, Border rule, int k, LExprId at)
 {
     Lower *l = t->l;
@@ -368,7 +370,7 @@ static void fill_borders(const Tiles *t, const Part *part)
     tessi_scope_close(l);
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* What holds of the first point of a tile where a part lies inside with all it reads. */
 static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
@@ -526,7 +528,7 @@ static Tiles new_tiles(Lower *l, const PlanGroup *group)
     return t;
 }
 
-/* ---- Frames ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Frames ---------------------------------------------------------------------------------- */
 
 /* Of parts before the members as much is needed as what comes after them reads, in whole patches. */
 static void find_limits(const Tiles *t, Part *part)

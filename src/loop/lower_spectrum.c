@@ -1,9 +1,11 @@
 /* Sums over wide masks by Fourier transforms on GPUs: the algorithm of graph_transform.h, in four or five kernels.
  *
- *   columns   a block transforms two blocks of rows of a strip of columns, from the image, answered by the border rule, through shared
+ *   columns   a block transforms two blocks of rows of a strip of columns, from the image, answered by the border rule,
+ *             through shared
  *             memory to the spectrum: for each two blocks N rows, one a frequency
  *   mask      the transform of the mask; beside the columns
- *   taps      the taps along the rows of the spectrum: a thread has some vectors of neighbours, and the vectors that their taps read pass
+ *   taps      the taps along the rows of the spectrum: a thread has some vectors of neighbours, and the vectors that
+ *             their taps read pass
  *             through its registers
  *   rows      back through shared memory, to the rows of the result
  *   spoiled   columns that have to be sums as written, where the rows went there from registers */
@@ -86,7 +88,7 @@ static void close_kernel(Lower *l, uint32_t depth)
     tessi_scope_close(l);
 }
 
-/* ---- Neighbours in a row --------------------------------------------------------------------------------------------------- */
+/* ---- Neighbours in a row --------------------------------------------------------------------- */
 
 /* n of them, in one piece. */
 static void take_line(const Transform *t, LBufferId from, LExprId row, LExprId col,
@@ -133,7 +135,7 @@ static void give_line(const Transform *t, LBufferId to, Placed *at, uint32_t n)
     tessi_tile_gives(t->l, to, &at->row, 2, &at->value, PLACED, n);
 }
 
-/* ---- Passes ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 /* Opens the threads of a pass over the strip: neighbours have neighbouring columns. */
 static Work open_pass(const Passes *k)
@@ -223,7 +225,7 @@ static void open_strips(Passes *k, LExprId columns)
     tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = k->shared.im;
 }
 
-/* ---- From the image to the spectrum -------------------------------------------------------------------------------------------- */
+/* ---- From the image to the spectrum ---------------------------------------------------------- */
 
 static LExprId is_inside(const Transform *t)
 {
@@ -313,7 +315,7 @@ static void columns_kernel(Transform *t, LBufferId sine)
     close_kernel(l, depth);
 }
 
-/* ---- The mask ------------------------------------------------------------------------------------------------------------------- */
+/* ---- The mask -------------------------------------------------------------------------------- */
 
 /* A block a frequency; what pads a row is some column of it. */
 static void mask_kernel(Transform *t)
@@ -337,7 +339,7 @@ static void mask_kernel(Transform *t)
     close_kernel(l, depth);
 }
 
-/* ---- Taps ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Taps ------------------------------------------------------------------------------------ */
 
 typedef struct Taps {
     const Transform *t;
@@ -455,7 +457,7 @@ static void taps_kernel(Transform *t)
     close_kernel(l, depth);
 }
 
-/* ---- Results -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* n neighbours of the result, where the sums are `value`. */
 static void give(const Transform *t, LExprId y, LExprId x, const LExprId *value, uint32_t n)
@@ -608,8 +610,9 @@ static void rows_kernel(Transform *t, LBufferId sine)
     close_kernel(l, depth);
 }
 
-/* Where the rows went to the result from registers: spoiled columns once more. Looking for them in the kernel of the rows made that up to a
- * third slower. A thread looks at a vector of columns, and few blocks do, as all that they wait for is one load. */
+/* Where the rows went to the result from registers: spoiled columns once more. Looking for them in the kernel of the
+ * rows made that up to a third slower. A thread looks at a vector of columns, and few blocks do, as all that they
+ * wait for is one load. */
 static void spoiled_kernel(Transform *t)
 {
     enum { ACROSS = 64, DOWN = 4 };
@@ -646,7 +649,7 @@ static void spoiled_kernel(Transform *t)
     close_kernel(l, depth);
 }
 
-/* ---- The group ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The group ------------------------------------------------------------------------------- */
 
 void tessi_kernel_transform(Lower *l, const PlanGroup *group)
 {

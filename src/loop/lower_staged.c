@@ -1,6 +1,7 @@
-/* Copies of images for kernels of points. A block first copies what its points read into shared memory, its threads going over the rows and
- * columns of the copy, each element answered by the border rule; then reads of the image become reads of the copy, at the index less that
- * of the copy's first element. Copies in constant memory are made by a kernel of their own. */
+/* Copies of images for kernels of points. A block first copies what its points read into shared memory, its threads
+ * going over the rows and columns of the copy, each element answered by the border rule; then reads of the image
+ * become reads of the copy, at the index less that of the copy's first element. Copies in constant memory are made
+ * by a kernel of their own. */
 #include "loop/lower_parts.h"
 
 typedef struct Staged {
@@ -19,7 +20,7 @@ struct StagedList {
     uint8_t n_dims;
 };
 
-/* ---- Constant memory ----------------------------------------------------------------------------------------------------------- */
+/* ---- Constant memory ------------------------------------------------------------------------- */
 
 void tessi_staged_constants(Lower *l, const PlanGroup *group)
 {
@@ -41,7 +42,7 @@ void tessi_staged_constants(Lower *l, const PlanGroup *group)
     }
 }
 
-/* ---- Shared memory --------------------------------------------------------------------------------------------------------------- */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 
 static void declare(Lower *l, const PlanGroup *group, Staged *c)
 {
@@ -189,7 +190,7 @@ void tessi_staged_end(Lower *l, const PlanGroup *group)
         l->place[staged->image.v].copy = (LBufferId){ 0 };
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static const Staged *copy_for(const Lower *l, const Eval *ev, const Access *access)
 {

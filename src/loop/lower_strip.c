@@ -1,16 +1,16 @@
-/* Windows for a strip of points at a time. A loop over a window inside the loop over points leaves a compiler one chain of dependent
- * operations; turned inside out, each step of the window runs over a strip of points whose accumulators lie in a small array, and
- * vectors are obvious. The order of operations at each point, and so every bit, stays the same.
+/* Windows for a strip of points at a time. A loop over a window inside the loop over points leaves a compiler one
+ * chain of dependent operations; turned inside out, each step of the window runs over a strip of points whose
+ * accumulators lie in a small array, and vectors are obvious. The order of operations at each point, and so every
+ * bit, stays the same.
  *
  *   for strip:  acc[k] = start, for all k
  *               for i, j of the window:  acc[k] = step(acc[k], value at point k and i, j), for all k
- *               result of point k from acc[k], for all k
- */
+ *               result of point k from acc[k], for all k */
 #include "loop/lower_window.h"
 
 enum { STRIP = 256 };
 
-/* ---- When ----------------------------------------------------------------------------------------------------------------- */
+/* ---- When ------------------------------------------------------------------------------------ */
 
 static bool is_outermost(const Lower *l, ExprId id)
 {
@@ -32,7 +32,7 @@ bool tessi_wants_strips(Lower *l, const Nest *nest)
     return any;
 }
 
-/* ---- Strips ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Strips ---------------------------------------------------------------------------------- */
 
 typedef struct Strips {
     Lower *l;
@@ -84,7 +84,7 @@ static void mark_made(Strips *s, ExprId id, LBufferId b)
     s->ev->strip[tessi_eval_cell(s->ev, id) - s->ev->value] = b;
 }
 
-/* ---- What does not change inside a window ---------------------------------------------------------------------------------- */
+/* ---- What does not change inside a window ---------------------------------------------------- */
 
 static bool is_cheap(const Lower *l, ExprId id)
 {
@@ -138,7 +138,7 @@ static void keep_invariants(Strips *s, const Family *f)
         mark_made(s, kept.at[i], buffer[i]);
 }
 
-/* ---- Windows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
 static void start(Strips *s, Family *f)
 {

@@ -1,10 +1,12 @@
-/* Windows whose coefficients come with the run, or that read at the point itself, several rows of several columns a thread. A block first
- * copies such coefficients into shared memory, rows padded to whole vectors, and a thread reads what its points have; then it goes over the
- * rows of pixels that its rows of the result read:
+/* Windows whose coefficients come with the run, or that read at the point itself, several rows of several columns a
+ * thread. A block first copies such coefficients into shared memory, rows padded to whole vectors, and a thread
+ * reads what its points have; then it goes over the rows of pixels that its rows of the result read:
  *
- *   for i, rows of pixels:  read row i;  for r, rows of the result:  if 0 <= i - r < K:  sum[r] += row i - r of the window over row i
+ *   for i, rows of pixels:  read row i;  for r, rows of the result:  if 0 <= i - r < K:  sum[r] += row i - r of the
+ *                           window over row i
  *
- * The code is that of one row of the window for each row and column of the thread, so that it is short for windows of any height. */
+ * The code is that of one row of the window for each row and column of the thread, so that it is short for windows
+ * of any height. */
 #include "loop/lower_given.h"
 #include "loop/lower_line.h"
 #include "loop/lower_march.h"
@@ -37,7 +39,7 @@ typedef struct Sweep {
     uint32_t row;    /* of the thread, in hand */
 } Sweep;
 
-/* ---- Sums ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 static void find(Sweep *s)
 {
@@ -61,7 +63,7 @@ static void find(Sweep *s)
     }
 }
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static LVarId sum_of(const Sweep *s, const Sum *sum, uint32_t row, uint32_t column)
 {
@@ -158,7 +160,7 @@ static void add_row_of_pixels(Sweep *s)
     tessi_scope_close(l);
 }
 
-/* ---- Kernel ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Kernel ---------------------------------------------------------------------------------- */
 
 static void set_sums(void *user, Eval *ev, uint32_t c)
 {
@@ -170,8 +172,8 @@ static void set_sums(void *user, Eval *ev, uint32_t c)
     }
 }
 
-/* Opens the grid and says where the block stands: its first row, and its number in a row of them. Of dilated windows the rows of a block
- * are some apart, and blocks below each other take those in between in turn. */
+/* Opens the grid and says where the block stands: its first row, and its number in a row of them. Of dilated windows
+ * the rows of a block are some apart, and blocks below each other take those in between in turn. */
 static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LExprId width)
 {
     Lower *l = s->l;

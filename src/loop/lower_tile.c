@@ -1,9 +1,10 @@
-/* Groups with tiles: for each tile, the passes compute their stages into scratch memory, then the members are computed from it. What
- * a stage holds there beyond its own edges is filled in as its border rule answers, so that its readers need no rules; where the
- * rule looks at the other end of the image, the stage itself is computed beyond its edges (see plan_region.c).
+/* Groups with tiles: for each tile, the passes compute their stages into scratch memory, then the members are
+ * computed from it. What a stage holds there beyond its own edges is filled in as its border rule answers, so that
+ * its readers need no rules; where the rule looks at the other end of the image, the stage itself is computed beyond
+ * its edges (see plan_region.c).
  *
- * With rings of rows a tile is gone through in steps of some rows. The passes of the first step compute all rows that it needs, those
- * of the others only what has come into reach; what is no longer needed is overwritten. */
+ * With rings of rows a tile is gone through in steps of some rows. The passes of the first step compute all rows
+ * that it needs, those of the others only what has come into reach; what is no longer needed is overwritten. */
 #include "loop/lower_parts.h"
 
 typedef struct Tiles {
@@ -69,7 +70,7 @@ static void stage_range(const Tiles *t, StageId id, Nest *nest)
     tessi_scope_place(l, nest->to, s->n_dims);
 }
 
-/* ---- Scratch memory ----------------------------------------------------------------------------------------------------- */
+/* ---- Scratch memory -------------------------------------------------------------------------- */
 
 static void bring_into_being(Tiles *t, StageId id)
 {
@@ -112,8 +113,8 @@ static LExprId answer(const Tiles *t, StageId id, const Coord *coord, uint8_t d)
     return tessi_eval_stage(l, id, at, false);
 }
 
-/* Fills what lies outside the stage on one side of dimension `d`: dimensions before `d` over the points computed, those after it
- * with what has been filled in. */
+/* Fills what lies outside the stage on one side of dimension `d`: dimensions before `d` over the points computed,
+ * those after it with what has been filled in. */
 static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t d, LExprId from,
                       LExprId to)
 {
@@ -165,7 +166,7 @@ static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
     }
 }
 
-/* ---- Passes and members ----------------------------------------------------------------------------------------------------- */
+/* ---- Passes and members ---------------------------------------------------------------------- */
 
 static void comment(Lower *l, const StageId *stage, uint32_t n)
 {
@@ -220,8 +221,8 @@ static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)
                                tessi_l_op(l, OP_MIN, end, tessi_lower_size(l, s->size[d])));
 }
 
-/* Tiles whose rows are long stand in few columns: bands of them are shared out among the cores, each from left to right. Of tiles as high as
- * these an image has few bands, too few to be fair to cores that have other work as well. */
+/* Tiles whose rows are long stand in few columns: bands of them are shared out among the cores, each from left to
+ * right. Of tiles as high as these an image has few bands, too few to be fair to cores that have other work as well. */
 static bool shares_out_bands(const PlanGroup *group)
 {
     enum { HIGH = 128 };

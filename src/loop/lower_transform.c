@@ -1,14 +1,15 @@
-/* Sums over wide masks by Fourier transforms: the algorithm of graph_transform.h, for two blocks of rows and a strip of columns at a time,
- * which stay in a near cache from the first pass to the last.
+/* Sums over wide masks by Fourier transforms: the algorithm of graph_transform.h, for two blocks of rows and a strip
+ * of columns at a time, which stay in a near cache from the first pass to the last.
  *
  *   the weights, then their transform              once
  *   for each two blocks and strip:
- *     the columns, as the border rule answers, to scratch memory; where all lie inside the first pass reads them in place
+ *     the columns, as the border rule answers, to scratch memory; where all lie inside the first pass reads them in
+ *       place
  *     passes of the transform; the taps along the rows, frequency by frequency; the passes backward
  *     the rows of both blocks to the result */
 #include "loop/lower_fourier.h"
 
-/* ---- The mask --------------------------------------------------------------------------------------------------------------- */
+/* ---- The mask -------------------------------------------------------------------------------- */
 
 /* The weights side by side. */
 static LBufferId lay_out_weights(const Transform *t)
@@ -41,7 +42,7 @@ static void transform_weights(Transform *t, LBufferId weights)
     tessi_scope_close(l);
 }
 
-/* ---- Passes ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 /* Row k of block `part` as it is read. */
 static LExprId row_read(const Transform *t, int part, LExprId k)
@@ -96,7 +97,7 @@ static void pass(const Transform *t, Columns z, uint32_t size, uint32_t radix, b
         tessi_scope_close(l);
 }
 
-/* ---- Input ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Input ----------------------------------------------------------------------------------- */
 
 /* All that the two blocks read of the strip lies inside, or in rows that a rule answers with others. */
 static LExprId is_inside(const Transform *t)
@@ -134,7 +135,7 @@ static void forward(const Transform *t)
     }
 }
 
-/* ---- Taps and results --------------------------------------------------------------------------------------------------------- */
+/* ---- Taps and results ------------------------------------------------------------------------ */
 
 /* Vectors side by side, which are whole strips together: their two accumulators take half of the registers. */
 static uint8_t tap_vectors(const Transform *t)
@@ -244,7 +245,7 @@ static void give(const Transform *t, int part)
     tessi_scope_close(l);
 }
 
-/* ---- The group ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The group ------------------------------------------------------------------------------- */
 
 /* Opens the loop over pairs of blocks and strips. */
 static void open_tasks(Transform *t)

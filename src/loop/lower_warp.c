@@ -1,14 +1,18 @@
-/* Kernels of warps (plan_warp.c): the threads of a warp go down the rows of a tile side by side. What they read of images and compute of
- * the passes is held in registers: of the rows of a step and of some rows before it, their own columns and some of their neighbours'.
+/* Kernels of warps (plan_warp.c): the threads of a warp go down the rows of a tile side by side. What they read of
+ * images and compute of the passes is held in registers: of the rows of a step and of some rows before it, their own
+ * columns and some of their neighbours'.
  *
  *   for blocks: for steps: for threads: the rows of the images that this step adds
- *                          for threads: columns of neighbours, then a pass, `outputs` columns and rows of points, straight-line
+ *                          for threads: columns of neighbours, then a pass, `outputs` columns and rows of points,
+ *                            straight-line
  *                          ...
- *                          for threads: columns of neighbours, then the members; the points that are the warp's own are stored
+ *                          for threads: columns of neighbours, then the members; the points that are the warp's own are
+ *                            stored
  *                          for threads: the last rows become those before the next step
  *
- * Above the tile and at both ends of a warp values are of no account: they come from zeros, or from the thread itself, and are used for
- * no result. Blocks lie inside with all they read, and answer no rules; what they leave is a frame. */
+ * Above the tile and at both ends of a warp values are of no account: they come from zeros, or from the thread
+ * itself, and are used for no result. Blocks lie inside with all they read, and answer no rules; what they leave is
+ * a frame. */
 #include "loop/lower_parts.h"
 
 /* What threads compute one after the other: a pass, or the members. */
@@ -29,8 +33,8 @@ typedef struct Warps {
     uint8_t n_dims, y;     /* y: the dimension of rows */
     int64_t rows, columns; /* of a thread, in a step */
     LBufferId *held;       /* by number in `warp` */
-    LBufferId *
-        ahead; /* of images: the rows of the next step; NULL = they are read when they are wanted */
+    /* of images: the rows of the next step; NULL = they are read when they are wanted */
+    LBufferId *ahead;
     uint32_t n_images; /* that are held: they stand first */
     LBufferId *result; /* by number of the member */
     LExprId first[2];  /* of the tile in hand: its row and column */
@@ -41,7 +45,7 @@ typedef struct Warps {
     Coord outer[MAX_DIMS];
 } Warps;
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* Pass number i; the members come after the last, those that are not in passes. */
 static void find_part(const Warps *t, uint32_t i)
@@ -82,7 +86,7 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
     return t;
 }
 
-/* ---- What is held ------------------------------------------------------------------------------------------------------------- */
+/* ---- What is held ---------------------------------------------------------------------------- */
 
 static LBufferId new_held(const Warps *t, StageId id, int64_t rows, int64_t columns)
 {
@@ -168,7 +172,7 @@ static void bring_into_being(const Warps *t)
             tessi_scope_stmt(t->l, LSTMT_LOCAL)->buffer = t->result[i];
 }
 
-/* ---- Threads -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 static void open_threads(Warps *t)
 {
@@ -383,7 +387,7 @@ static void clear_rows(const Warps *t)
     tessi_scope_close(l);
 }
 
-/* ---- Blocks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static void add_guard(const Warps *t, GuardList *guards, const Stage *s, const int64_t *lo,
                       const int64_t *hi)
@@ -397,8 +401,8 @@ static void add_guard(const Warps *t, GuardList *guards, const Stage *s, const i
     }
 }
 
-/* What holds of the first point of a tile where a part lies inside with all it reads: what is needed of it, and all that is computed where
- * images are read then. */
+/* What holds of the first point of a tile where a part lies inside with all it reads: what is needed of it, and all
+ * that is computed where images are read then. */
 static void part_guards(const Warps *t, const Part *part, const int64_t *tile, GuardList *guards)
 {
     Lower *l = t->l;
@@ -454,8 +458,8 @@ static Blocks blocks_of(const Warps *t)
     return blocks;
 }
 
-/* Strips of so many rows, and steps of so many, that there are as many blocks as wanted; they lie inside the frame, which has room for one
- * or for none. */
+/* Strips of so many rows, and steps of so many, that there are as many blocks as wanted; they lie inside the frame,
+ * which has room for one or for none. */
 static void find_strips(Warps *t, const Frame *frame, LExprId across)
 {
     Lower *l = t->l;
@@ -505,7 +509,7 @@ static void open_blocks(Warps *t, const Frame *frame)
     t->steps = tessi_scope_let(l, "steps", t->steps);
 }
 
-/* ---- Steps ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static void take_images(Warps *t, LExprId row)
 {
@@ -536,8 +540,8 @@ static void images_of_step(Warps *t, LExprId number)
     tessi_scope_close(l);
 }
 
-/* What a warp stores begins and ends where sectors of memory do, if it is as many: parts of sectors of others would have to wait for
- * each other. */
+/* What a warp stores begins and ends where sectors of memory do, if it is as many: parts of sectors of others would
+ * have to wait for each other. */
 static int64_t whole_columns(const Warps *t)
 {
     enum { SECTOR_BYTES = 32 };

@@ -1,13 +1,14 @@
-/* Windows to loops. Windows over the same range share one loop; a window inside another that does not use its variables is
- * computed before it.
+/* Windows to loops. Windows over the same range share one loop; a window inside another that does not use its
+ * variables is computed before it.
  *
- * "From the first value on" needs no special first round: an accumulator starts from a value that leaves every first value as it is, bit
- * for bit: -0 for real sums and fused multiply-adds, 1 for products, the extremes for min and max. */
+ * "From the first value on" needs no special first round: an accumulator starts from a value that leaves every first
+ * value as it is, bit for bit: -0 for real sums and fused multiply-adds, 1 for products, the extremes for min and
+ * max. */
 #include "loop/lower_window.h"
 #include "analysis/const_eval.h"
 #include "graph/graph_fold.h"
 
-/* ---- Conditions known when compiling ------------------------------------------------------------------------------------- */
+/* ---- Conditions known when compiling --------------------------------------------------------- */
 
 Condition tessi_window_condition(Lower *l, const Expr *e)
 {
@@ -39,7 +40,7 @@ Condition tessi_window_condition(Lower *l, const Expr *e)
     return n == 0 ? COND_NEVER : n == points ? COND_NONE : COND_SOME;
 }
 
-/* ---- Which windows share a loop ---------------------------------------------------------------------------------------- */
+/* ---- Which windows share a loop -------------------------------------------------------------- */
 
 static bool is_open(const Eval *ev, WindowId w)
 {
@@ -67,7 +68,8 @@ static bool can_stand_here(const Lower *l, const Eval *ev, ExprId id)
     return true;
 }
 
-/* Visits the windows inside window `id` that could be computed before it; builds them, or only says whether there are any. */
+/* Visits the windows inside window `id` that could be computed before it; builds them, or only says whether there
+ * are any. */
 static bool inner_windows(Lower *l, Eval *ev, ExprId id, bool build)
 {
     const Expr *e = tessi_expr(l->g, id);
@@ -105,7 +107,7 @@ Family tessi_window_family(Lower *l, Eval *ev, ExprId id)
     return f;
 }
 
-/* ---- Accumulators ------------------------------------------------------------------------------------------------------ */
+/* ---- Accumulators ---------------------------------------------------------------------------- */
 
 static LExprId number(Lower *l, ScalarType t, double x)
 {
@@ -319,7 +321,7 @@ void tessi_window_close(Lower *l, Eval *ev, WindowId id)
         tessi_scope_close(l);
 }
 
-/* ---- Written out --------------------------------------------------------------------------------------------------------- */
+/* ---- Written out ----------------------------------------------------------------------------- */
 
 /* What depends on the window's variables has no value any more. */
 static void forget_point(const Lower *l, const Eval *ev, WindowId id)

@@ -1,5 +1,5 @@
-/* Inside lowering: windows that share a loop, as lower_window.c (one point after the other) and lower_strip.c (a strip of points at a
- * time) both make them. */
+/* Inside lowering: windows that share a loop, as lower_window.c (one point after the other) and lower_strip.c (a
+ * strip of points at a time) both make them. */
 #ifndef TESSERA_LOOP_LOWER_WINDOW_H
 #define TESSERA_LOOP_LOWER_WINDOW_H
 

@@ -1,5 +1,5 @@
-/* Small elements of images as words of 32 bits: what a register tile reads of a row comes in words, and what it computed goes back in
- * words. Bits are moved; lower_pack.c computes with them. */
+/* Small elements of images as words of 32 bits: what a register tile reads of a row comes in words, and what it
+ * computed goes back in words. Bits are moved; lower_pack.c computes with them. */
 #include "loop/lower_pack.h"
 
 enum { WORD_BYTES = 4 };

@@ -1,12 +1,13 @@
-/* What stages that are computed together need: one walk through what is inlined, and what is known of each stage on the way. */
+/* What stages that are computed together need: one walk through what is inlined, and what is known of each stage on
+ * the way. */
 #include "plan/needs.h"
 
 #include <stdlib.h>
 
-/* ---- What is reached ------------------------------------------------------------------------------------------------------ */
+/* ---- What is reached ------------------------------------------------------------------------- */
 
-/* Goes through the reads of the stages of the stack, which are marked, and of what is inlined into them. Every stage that is read goes to
- * `found` (NULL: nobody wants to know) once, and what is in memory to `stored`. */
+/* Goes through the reads of the stages of the stack, which are marked, and of what is inlined into them. Every stage
+ * that is read goes to `found` (NULL: nobody wants to know) once, and what is in memory to `stored`. */
 static void walk(const PlanFacts *f, Arena *a, const Plan *p, StageList *stack, StageList *found,
                  StageList *stored)
 {
@@ -124,7 +125,7 @@ const Need *tessi_need_of(const Needs *needs, StageId id)
     return NULL;
 }
 
-/* ---- Where it is read ----------------------------------------------------------------------------------------------------- */
+/* ---- Where it is read ------------------------------------------------------------------------ */
 
 /* Takes in one read, from where its reader is evaluated. */
 static void read_from(const PlanFacts *f, const NeedBox *at, StageId reader, const PlanRead *r,

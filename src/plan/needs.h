@@ -1,6 +1,6 @@
-/* needs: what stages that are computed together need, found once. They evaluate what is inlined into them, and read images and the
- * results of others; each of these is listed with where it is read, seen from a point of theirs, and by what rules. Costs, checks and
- * kernels go over this list instead of going through the bodies of stages again. */
+/* needs: what stages that are computed together need, found once. They evaluate what is inlined into them, and read
+ * images and the results of others; each of these is listed with where it is read, seen from a point of theirs, and
+ * by what rules. Costs, checks and kernels go over this list instead of going through the bodies of stages again. */
 #ifndef TESSERA_PLAN_NEEDS_H
 #define TESSERA_PLAN_NEEDS_H
 
@@ -47,7 +47,8 @@ typedef struct NeedBox {
     /* A stage that reads it elsewhere than at constant distances from that point; none = all do. */
     StageId loose;
 } NeedBox;
-/* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far from all edges. */
+/* The boxes of all needs, parallel to needs->at. Rules along the way are left aside: the boxes hold for points far
+ * from all edges. */
 NeedBox *tessi_needs_boxes(const PlanFacts *f, Arena *a, const Needs *needs);
 
 /* By StageId: the stages with a memory of their own that read it, themselves or through what is inlined. */

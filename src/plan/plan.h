@@ -1,9 +1,9 @@
-/* plan: every decision about a program on a page. A Machine says what is being planned for; a Plan says which stages are
- * computed together, where each stage lives, how the loops run and how borders are split, each with its reason. Lowering reads
- * nothing else and decides nothing.
+/* plan: every decision about a program on a page. A Machine says what is being planned for; a Plan says which stages
+ * are computed together, where each stage lives, how the loops run and how borders are split, each with its reason.
+ * Lowering reads nothing else and decides nothing.
  *
- * Text forms: machine_read.c / machine_print.c (`key = value` lines) and plan_read.c / plan_print.c. Whatever a reader or
- * tessi_plan_verify accepts, lowering can execute with the same pixels. */
+ * Text forms: machine_read.c / machine_print.c (`key = value` lines) and plan_read.c / plan_print.c. Whatever a
+ * reader or tessi_plan_verify accepts, lowering can execute with the same pixels. */
 #ifndef TESSERA_PLAN_PLAN_H
 #define TESSERA_PLAN_PLAN_H
 
@@ -22,7 +22,8 @@ typedef struct Machine {
 #undef REAL
 } Machine;
 
-/* The machine described by `text`; NULL with a diagnostic. Keys that are absent keep the values of tessi_machine_default. */
+/* The machine described by `text`; NULL with a diagnostic. Keys that are absent keep the values of
+ * tessi_machine_default. */
 Machine *tessi_machine_read(Arena *a, Diags *d, const char *text, size_t n);
 void tessi_machine_print(const Machine *m, Text *out);
 /* A modest machine with 8-float vectors; what is assumed when nothing is known. */
@@ -30,7 +31,7 @@ Machine *tessi_machine_default(Arena *a);
 /* Plans for it are kernels: `target = gpu`. */
 bool tessi_machine_is_gpu(const Machine *m);
 
-/* ---- Plans --------------------------------------------------------------------------------------------------------- */
+/* ---- Plans ----------------------------------------------------------------------------------- */
 typedef enum Placement {
 #define PLACEMENT(id, name, meaning) PLACE_##id,
 #include "plan/placements.def"
@@ -61,7 +62,9 @@ typedef enum Split {
     SPLIT_NONE, /* every read is answered by its rule, everywhere */
     SPLIT_INTERIOR, /* points (of kernels: blocks) whose reads are all inside are computed without tests */
     SPLIT_WARP, /* of kernels of points: warps whose reads are all inside */
-    SPLIT_EDGES /* of kernels of register tiles, of tiles and of warps: as INTERIOR, the blocks at the edges by a kernel of their own */
+    /* of kernels of register tiles, of tiles and of warps: as INTERIOR, the blocks at the edges by a kernel of their
+     * own */
+    SPLIT_EDGES
 } Split;
 const char *tessi_split_name(Split s);
 bool tessi_split_by_name(const char *name, Split *out);
@@ -85,13 +88,13 @@ enum {
     PLAN_MAX_HELD = 1024              /* values in registers of a thread of a kernel of warps */
 };
 
-/* Of kernels of rolling sums, of warps and of medians by histograms: a thread goes down between `least` and `most` rows of the result, so
- * few that there are `blocks` blocks. */
+/* Of kernels of rolling sums, of warps and of medians by histograms: a thread goes down between `least` and `most`
+ * rows of the result, so few that there are `blocks` blocks. */
 typedef struct PlanMarch {
     uint16_t least, most;
     uint32_t blocks;
-    bool
-        ahead; /* the next row of pixels (of warps: the rows of the next step) is read before the steps of the one in hand */
+    /* the next row of pixels (of warps: the rows of the next step) is read before the steps of the one in hand */
+    bool ahead;
 } PlanMarch;
 enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
 
@@ -108,9 +111,10 @@ typedef struct PlanStaged {
 } PlanStaged;
 enum { PLAN_MAX_CONSTANT_BYTES = 32 << 10 /* of a plan, in constant memory */ };
 
-/* Of SPLIT_EDGES: blocks inside reach as far as what they read allows, and what they leave, a thin frame of the image, is computed by
- * kernels of tiles with every stage that is read at a distance in shared memory. [0]: tiles of so many rows and columns above and below
- * the blocks inside, [1]: left and right of them. Zeros: the edges are whole blocks. */
+/* Of SPLIT_EDGES: blocks inside reach as far as what they read allows, and what they leave, a thin frame of the
+ * image, is computed by kernels of tiles with every stage that is read at a distance in shared memory. [0]: tiles of
+ * so many rows and columns above and below the blocks inside, [1]: left and right of them. Zeros: the edges are
+ * whole blocks. */
 enum { PLAN_FRAME_THREADS = 128, PLAN_FRAME_ROWS = 2, PLAN_MAX_FRAME = 256 };
 typedef struct PlanFrame {
     uint16_t rows[2], columns[2];
@@ -123,8 +127,8 @@ typedef struct PlanStage {
     const char *reason; /* "" when none */
 } PlanStage;
 
-/* Stages computed together into scratch memory, for one tile of a group at a time. They have the same sizes and regions and do not
- * read each other. */
+/* Stages computed together into scratch memory, for one tile of a group at a time. They have the same sizes and
+ * regions and do not read each other. */
 typedef struct PlanPass {
     StageList stages;
     uint8_t rows;       /* as PlanGroup.rows */
@@ -132,46 +136,47 @@ typedef struct PlanPass {
     uint8_t outputs[2]; /* as PlanGroup.outputs: of kernels of tiles */
 } PlanPass;
 
-/* Stages computed by one function. Several members share their domain and do not read each other. With tiles, the passes run one
- * after the other for each tile, then the members; a member that is also a stage of a pass is copied out of scratch memory. */
+/* Stages computed by one function. Several members share their domain and do not read each other. With tiles, the
+ * passes run one after the other for each tile, then the members; a member that is also a stage of a pass is copied
+ * out of scratch memory. */
 typedef struct PlanGroup {
     const char *name; /* of its function: the first member's name */
     StageList members;
     uint8_t n_dims;
     uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
     int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
-    uint16_t
-        strip_rows; /* of these, so many rows are a task, handed to the next free core; 0: equal parts */
+    /* of these, so many rows are a task, handed to the next free core; 0: equal parts */
+    uint16_t strip_rows;
     int8_t vector; /* dimension executed in vectors; -1 = none */
-    uint8_t
-        rows; /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
+    /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
+    uint8_t rows;
     uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
-    uint16_t
-        band; /* rows that a vector of columns goes down with stages in registers; 0: these are inlined here */
+    /* rows that a vector of columns goes down with stages in registers; 0: these are inlined here */
+    uint16_t band;
     Split split;
     KernelKind kernel;  /* NONE on CPUs */
     uint16_t block[2];  /* threads of a block along the last dimension and the one before */
     uint8_t outputs[2]; /* points that each of them computes along these dimensions */
-    bool
-        packed; /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
-    uint8_t
-        resident; /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
+    /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
+    bool packed;
+    /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
+    uint8_t resident;
     PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
     PlanMarch march;        /* zeros but for kernels of rolling sums, of warps and of medians */
     VEC(PlanStaged) staged; /* of kernels of points */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
-    int64_t tile
-        [MAX_DIMS]; /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
-    /* Tiles are gone through from top to bottom, so many rows at a time, and stages of passes keep the rows that are still needed in
-     * rings (placement ROWS); 0: a tile of each stage is computed whole. */
+    /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
+    int64_t tile[MAX_DIMS];
+    /* Tiles are gone through from top to bottom, so many rows at a time, and stages of passes keep the rows that are
+     * still needed in rings (placement ROWS); 0: a tile of each stage is computed whole. */
     uint16_t roll;
     bool stream; /* results bypass the caches when these have no room for them */
-    uint16_t
-        transform; /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
-    uint16_t
-        median; /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */
-    bool
-        counts; /* strips of medians: bit by bit, by counting what is less; else by histograms that slide along */
+    /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
+    uint16_t transform;
+    /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */
+    uint16_t median;
+    /* strips of medians: bit by bit, by counting what is less; else by histograms that slide along */
+    bool counts;
     uint16_t strip; /* columns of a strip that is transformed, or slid along */
     const char *reason;
 } PlanGroup;
@@ -185,10 +190,11 @@ typedef struct PlanRegion {
     ExprId outside;                     /* rule CONSTANT */
 } PlanRegion;
 typedef struct PlanRegions {
-    PlanRegion
-        *at; /* by StageId; for stages of passes and inlined stages that the group evaluates */
+    /* by StageId; for stages of passes and inlined stages that the group evaluates */
+    PlanRegion *at;
     bool *scratch; /* by StageId: stages of its passes */
-    /* By StageId and dimension: evaluated at coordinates outside the stage too, where its reads wrap around as its reader's do. */
+    /* By StageId and dimension: evaluated at coordinates outside the stage too, where its reads wrap around as its
+     * reader's do. */
     bool (*wraps)[MAX_DIMS];
     StageList used; /* all stages that have entries here */
 } PlanRegions;
@@ -211,19 +217,19 @@ uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m);
 
 /* The plan that the cost model prefers. */
 Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
-/* The same for images of few points, which leave much of a GPU idle: what counts is how long a thread takes, and launches. The machine is
- * a GPU. */
+/* The same for images of few points, which leave much of a GPU idle: what counts is how long a thread takes, and
+ * launches. The machine is a GPU. */
 enum { PLAN_FEW_POINTS = 1 << 20 };
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
-/* The plan that a name stands for (presets.def), as papers compute. NULL and one sentence in `fault` when there is no such name, or not for
- * this machine. */
+/* The plan that a name stands for (presets.def), as papers compute. NULL and one sentence in `fault` when there is
+ * no such name, or not for this machine. */
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
                         const char **fault);
 const char *tessi_plan_preset_name(size_t i); /* NULL after the last */
-/* "preset NAME", or the text of a plan, is of a graph whose masks are applied as written (tessi_graph_simplify_as_written): those of papers
- * that count loads under a mask are. */
+/* "preset NAME", or the text of a plan, is of a graph whose masks are applied as written
+ * (tessi_graph_simplify_as_written): those of papers that count loads under a mask are. */
 bool tessi_plan_is_of_masks_written(const char *text);
 /* A legal plan drawn by `seed`, for tests: the pixels must not depend on it. */
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed);
@@ -231,8 +237,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
 /* What planning asks again and again about a graph (plan_base.h). */
 typedef struct PlanFacts PlanFacts;
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g);
-/* Fills in `out`, which starts as zeros and whose memory is used again. NULL, or one sentence: why the passes cannot be computed tile by tile. Overlapped tiles: sections on fusion of the first paper,
- * for any graph. */
+/* Fills in `out`, which starts as zeros and whose memory is used again. NULL, or one sentence: why the passes cannot
+ * be computed tile by tile. Overlapped tiles: sections on fusion of the first paper, for any graph. */
 const char *tessi_plan_regions(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                PlanRegions *out);
 
@@ -244,8 +250,8 @@ bool tessi_plan_in_passes(const PlanGroup *group, StageId id);
 /* The members that the group's own loops compute: not those that are copied out of scratch memory. */
 void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out);
 
-/* A stage in registers: a step of some rows finds its values in column `dx` and rows [lo, hi) from the step's first point, made by the
- * steps before, and leaves those of as many rows further down. */
+/* A stage in registers: a step of some rows finds its values in column `dx` and rows [lo, hi) from the step's first
+ * point, made by the steps before, and leaves those of as many rows further down. */
 typedef struct PlanCarry {
     StageId stage;
     int64_t dx, lo, hi;
@@ -253,20 +259,24 @@ typedef struct PlanCarry {
 typedef VEC(PlanCarry) PlanCarries;
 /* Some stage is in registers. */
 bool tessi_plan_has_carries(const Plan *p);
-/* What loops that compute these n stages carry, what is read before its readers. NULL, or one sentence: why they cannot. */
+/* What loops that compute these n stages carry, what is read before its readers. NULL, or one sentence: why they
+ * cannot. */
 const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId *stage, uint32_t n,
                                PlanCarries *out);
 
-/* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand before the tile's
- * first point. With `roll` its rows are a ring, of a power of two of them: row y is at y modulo their number. */
+/* The scratch memory of a stage for tiles: the number of elements in each dimension, and how many of them stand
+ * before the tile's first point. With `roll` its rows are a ring, of a power of two of them: row y is at y modulo
+ * their number. */
 void tessi_plan_scratch_shape(const Stage *s, const PlanRegion *region, const int64_t *tile,
                               uint16_t roll, int64_t *before, int64_t *size);
 
-/* Elements of a row of scratch memory for a strip: with those that the taps of a mask of so many columns read beyond it. */
+/* Elements of a row of scratch memory for a strip: with those that the taps of a mask of so many columns read beyond
+ * it. */
 int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols);
 
-/* What a block of a kernel of tiles computes of a pass in one of the last two dimensions (0: rows), relative to the first point of its
- * tile: [lo, lo + n), a whole number of times what a thread computes, and all that the passes after it compute from. */
+/* What a block of a kernel of tiles computes of a pass in one of the last two dimensions (0: rows), relative to the
+ * first point of its tile: [lo, lo + n), a whole number of times what a thread computes, and all that the passes
+ * after it compute from. */
 typedef struct PlanExtent {
     int64_t lo[2], n[2];
 } PlanExtent;
@@ -275,14 +285,14 @@ void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, Plan
 /* Elements from row to row of a stage of the pass in shared memory. */
 int64_t tessi_plan_shared_pitch(const Stage *s, const PlanExtent *extent);
 
-/* What a thread of a kernel of warps holds of an image, or of a stage of a pass: of the rows of a step and of `keep` rows above them its
- * own columns, and so many of its neighbours on both sides. */
+/* What a thread of a kernel of warps holds of an image, or of a stage of a pass: of the rows of a step and of `keep`
+ * rows above them its own columns, and so many of its neighbours on both sides. */
 typedef struct PlanHeld {
     StageId stage;
     bool is_image;
     uint32_t part; /* pass that computes it */
-    int64_t
-        delay; /* the rows of a step are so many rows above those that the first images are read at */
+    /* the rows of a step are so many rows above those that the first images are read at */
+    int64_t delay;
     int64_t keep, left, right;
     int64_t row, column; /* where the first of its own stands: the same for all stages of a pass */
 } PlanHeld;
@@ -308,8 +318,8 @@ typedef struct PlanCopy {
     AccessRules rules;                  /* which answer */
     double loads;  /* of a block whose points are all there, without the copy */
     double copied; /* elements that it copies instead */
-    double
-        missed; /* reads that are left to the image, since the copy is of the block's points alone */
+    /* reads that are left to the image, since the copy is of the block's points alone */
+    double missed;
 } PlanCopy;
 /* NULL, or one sentence: why the kernel cannot have the copy. */
 const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup *group,
@@ -324,8 +334,9 @@ void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanSta
 int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
                                 const PlanExtent *extent);
 
-/* How one side of the frame of a group is computed: a group of tiles whose passes are all the stages in between that are read at a
- * distance, and a plan that has them there. NULL, or one sentence: why it cannot be. `regions` is filled in as above. */
+/* How one side of the frame of a group is computed: a group of tiles whose passes are all the stages in between that
+ * are read at a distance, and a plan that has them there. NULL, or one sentence: why it cannot be. `regions` is
+ * filled in as above. */
 const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup *group, int side,
                              Plan *plan_out, PlanGroup *out, PlanRegions *regions);
 

@@ -91,7 +91,7 @@ bool tessi_plan_same_pixel(const Stage *a, const Stage *b)
            && strncmp(a->name, b->name, (size_t)(dot_a - a->name)) == 0;
 }
 
-/* ---- Facts ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
 {
@@ -289,7 +289,7 @@ PlanFacts tessi_plan_facts_in(Arena *scratch, const PlanFacts *f)
     return own;
 }
 
-/* ---- Building plans ----------------------------------------------------------------------------------------------------------- */
+/* ---- Building plans -------------------------------------------------------------------------- */
 
 Plan *tessi_plan_empty(const PlanFacts *f, const char *machine)
 {
@@ -445,7 +445,7 @@ void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out)
             VEC_PUSH(a, out, *id);
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 /* Which groups a group must wait for. */
 typedef VEC(uint32_t) GroupList;
@@ -454,8 +454,8 @@ typedef struct Order {
     Plan *p;
     const PlanFacts *f;
     GroupList *before; /* by group: what it must wait for, with repetitions */
-    uint32_t *
-        turn; /* by group: going through the groups again and again, the turn in which it is ready; 0 = not known */
+    /* by group: going through the groups again and again, the turn in which it is ready; 0 = not known */
+    uint32_t *turn;
 } Order;
 
 static void find_before(Order *o)
@@ -536,7 +536,7 @@ bool tessi_plan_order(Plan *p, const PlanFacts *f)
     return true;
 }
 
-/* ---- Size of the code --------------------------------------------------------------------------------------------------------------- */
+/* ---- Size of the code ------------------------------------------------------------------------ */
 
 void tessi_plan_size_stage(const PlanFacts *f, const Plan *p, StageId s, PlanCodeSize *size)
 {

@@ -17,8 +17,8 @@ enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
 typedef struct PlanRead {
     StageId producer;
     AccessId access; /* none for the source of a reduction */
-    double
-        times; /* a point: the points of the windows it stands in, the share of the points that a scale skips */
+    /* a point: the points of the windows it stands in, the share of the points that a scale skips */
+    double times;
     bool same_point; /* at the point itself */
     bool dynamic;    /* by a computed index */
 } PlanRead;
@@ -33,21 +33,21 @@ struct PlanFacts {
     bool *needed;     /* reaches an output */
     bool *returned;   /* is a channel of an output */
     bool *can_inline; /* may be recomputed at its uses: computed, plain, not returned */
-    bool *
-        pointwise; /* every image it reads, it reads at the point itself or by computed index; no windows */
+    /* every image it reads, it reads at the point itself or by computed index; no windows */
+    bool *pointwise;
     bool *has_window;
     bool *sorts; /* has a median that stayed a window */
-    int64_t *
-        window_points; /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
+    /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
+    int64_t *window_points;
     int64_t *nodes; /* expressions in its bodies */
-    double *
-        small; /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
-    /* The share of minima and maxima beside one another (of a chain of one kind kernels compute three values at a time), and that of those
-     * of such integers, which are not in `small`. */
+    /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
+    double *small;
+    /* The share of minima and maxima beside one another (of a chain of one kind kernels compute three values at a
+     * time), and that of those of such integers, which are not in `small`. */
     double *choices, *small_choices;
     SharedOps **shared; /* what tiles share of its operations; NULL: not asked yet */
-    uint8_t
-        most_rows; /* of blocks: fewer than PLAN_BLOCK_ROWS where the program is so large that compilers would take too long */
+    /* of blocks: fewer than PLAN_BLOCK_ROWS where the program is so large that compilers would take too long */
+    uint8_t most_rows;
     uint32_t most_points; /* the same of a thread of a GPU */
     bool few;             /* planned for images of so few points that they do not fill a GPU */
     ExprWalk *walk;
@@ -75,7 +75,8 @@ double tessi_plan_load_seconds(const Machine *m, ScalarType t);
 double tessi_plan_trip_seconds(const Machine *m, ScalarType t);
 
 /* ---- plan_rows.c: several rows in one pass */
-/* Where, relative to a point, a stage is evaluated: a set of offsets (each once), and evaluations that no other shares. */
+/* Where, relative to a point, a stage is evaluated: a set of offsets (each once), and evaluations that no other
+ * shares. */
 typedef struct Offset {
     int64_t dy, dx;
 } Offset;
@@ -85,8 +86,8 @@ typedef struct OffsetSet {
     uint64_t *near;                 /* a bit for each place around the point */
     uint32_t *slot, n_slots, n_far; /* finds the others: their numbers plus one, by hash */
 } OffsetSet;
-/* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed indices) or leaves
- * the plane. */
+/* The constant offset of a read in the last two dimensions; false when it has none (windows, scales, computed
+ * indices) or leaves the plane. */
 bool tessi_plan_read_offset(const Graph *g, const PlanRead *r, Offset *out);
 /* The same with the variables of the window that it stands in at `point` (NULL: none is read). */
 bool tessi_plan_offset_at(const Graph *g, const Access *a, const int32_t *point, Offset *out);
@@ -105,10 +106,12 @@ typedef struct RowCost {
 /* Stages computed together, `rows` rows at once. */
 RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const StageList *stages, uint32_t rows);
-/* The number of rows for which a point costs least in a block of at most so many nodes (0: no blocks), and what it costs. */
+/* The number of rows for which a point costs least in a block of at most so many nodes (0: no blocks), and what it
+ * costs. */
 uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machine *m,
                              const Plan *p, const StageList *stages, int most_nodes, RowCost *best);
-/* The same with what one row at a time waits for; where a vector of columns goes `down` so many rows, stages in registers carried. */
+/* The same with what one row at a time waits for; where a vector of columns goes `down` so many rows, stages in
+ * registers carried. */
 RowCost tessi_plan_cost_of_repeating(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, const StageList *stages, uint32_t rows);
 RowCost tessi_plan_cost_of_carrying(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -125,7 +128,8 @@ typedef struct PlanShape {
     int64_t rows,
         columns; /* of the tile of a stage that a thread computes; 0: it computes something else */
 } PlanShape;
-/* Slots of an operation of a stage on a GPU, on average: of pairs two share one, and tiles share what is the same up to a shift. */
+/* Slots of an operation of a stage on a GPU, on average: of pairs two share one, and tiles share what is the same up
+ * to a shift. */
 double tessi_plan_slots(const PlanFacts *f, const Machine *m, StageId id, bool packed,
                         PlanShape tile);
 /* Registers that a tile of a stage that sorts its window needs; 0 where it does not. */
@@ -137,23 +141,25 @@ const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p);
 /* Places inlined stages of a finished plan in registers where that is expected to pay, and says why or why not. */
 void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 /* ---- plan_window.c */
-/* Rows (and vectors side by side) of stages with windows, so that their accumulators fill the registers; 1 when vectors would not
- * find their elements side by side. */
+/* Rows (and vectors side by side) of stages with windows, so that their accumulators fill the registers; 1 when
+ * vectors would not find their elements side by side. */
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns);
-/* What a point of the stages does not load because the rows and vectors of a step share it, when each stage has steps of its own. */
+/* What a point of the stages does not load because the rows and vectors of a step share it, when each stage has
+ * steps of its own. */
 double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages);
 /* The same with steps of so many rows and vectors. */
 double tessi_plan_shared_by(const PlanFacts *f, const Machine *m, const StageList *stages,
                             uint8_t rows, uint8_t columns);
-/* What a point of the stages takes longer since the rows of pixels that its windows run over, in a region so wide, do not stay in the near
- * cache until the next `rows` rows read them again. */
+/* What a point of the stages takes longer since the rows of pixels that its windows run over, in a region so wide,
+ * do not stay in the near cache until the next `rows` rows read them again. */
 double tessi_plan_reread_seconds(const PlanFacts *f, const Machine *m, const StageList *stages,
                                  uint8_t rows, int64_t width);
 /* ---- plan_transform.c: sums over wide masks by Fourier transforms */
 /* The fault of a group with transforms, or NULL. */
 const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const PlanGroup *group);
-/* Gives the group of a stage with a wide sum transforms where that is expected to pay, or asked for, and says why or why not. */
+/* Gives the group of a stage with a wide sum transforms where that is expected to pay, or asked for, and says why or
+ * why not. */
 void tessi_plan_choose_transform(const PlanFacts *f, const Machine *m, StageId id,
                                  PlanGroup *group);
 /* Makes a group with transforms a kernel of a GPU. */
@@ -203,8 +209,8 @@ typedef struct PlanTile {
     uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
     double seconds; /* of a point of the members: arithmetic and scratch memory */
     double overlap; /* operations, over those without overlap */
-    double
-        other; /* of a point, memory too: with rings where it has none, and without; negative: cannot be */
+    /* of a point, memory too: with rings where it has none, and without; negative: cannot be */
+    double other;
     double next; /* the same of the best tile of another size; negative: none */
     int64_t next_size[MAX_DIMS];
     const char *facts; /* of GPUs: what the kernel comes to */
@@ -212,7 +218,8 @@ typedef struct PlanTile {
 /* Scratch memory of a tile of a group. */
 int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
                               const PlanRegions *regions, const int64_t *tile, uint16_t roll);
-/* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves the near cache. */
+/* What tiles of this size cost: the passes with their overlap, the start of each row, and scratch memory that leaves
+ * the near cache. */
 PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                                  const PlanRegions *regions, const RowCost *pass_cost,
                                  const RowCost *members, double images, const int64_t *size,
@@ -225,8 +232,8 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
 Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const Machine *m,
                             bool few);
 /* ---- plan_frame.c */
-/* Gives the group the largest frame that it can have; NULL, or why it can have none. `chain`: something in between is read at a
- * distance. */
+/* Gives the group the largest frame that it can have; NULL, or why it can have none. `chain`: something in between
+ * is read at a distance. */
 const char *tessi_plan_fit_frame(const PlanFacts *f, const Plan *p, PlanGroup *group, bool *chain);
 /* Gives a group whose edges are kernels of their own a frame, if it can have one, and says why or why not. */
 void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group);
@@ -243,15 +250,15 @@ typedef struct KernelCost {
     double nodes;           /* of the code */
     double code;            /* instructions of a thread in a straight line */
     double loads;           /* of a thread */
-    double
-        in_rounds; /* of tiles: instructions for a point, were threads without work to compute along */
-    double
-        rule_instructions; /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
-    bool
-        chain; /* some stage computed again is read beyond the tile and reads beyond the point itself */
+    /* of tiles: instructions for a point, were threads without work to compute along */
+    double in_rounds;
+    /* of a tile: answering reads beyond the tile by their rules, where blocks are not split */
+    double rule_instructions;
+    /* some stage computed again is read beyond the tile and reads beyond the point itself */
+    bool chain;
     bool windows; /* some are written out */
-    bool
-        narrow; /* elements of less than 4 bytes, which need registers of their own when they are used */
+    /* elements of less than 4 bytes, which need registers of their own when they are used */
+    bool narrow;
     bool long_code;    /* does not stay in the cache of instructions */
     int64_t halo[2];   /* how far rows and columns are read beyond the tile */
     int64_t registers; /* of a thread */
@@ -260,13 +267,13 @@ typedef struct KernelCost {
 } KernelCost;
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                   const Plan *p, const PlanGroup *group);
-/* What part `i` of a kernel of tiles costs a thread with so many outputs: a pass, or after them the members. The bytes of images are those
- * that `counted`, by StageId, does not say yet. */
+/* What part `i` of a kernel of tiles costs a thread with so many outputs: a pass, or after them the members. The
+ * bytes of images are those that `counted`, by StageId, does not say yet. */
 KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group, const PlanRegions *regions,
                                 uint32_t i, const uint8_t *outputs, bool *counted);
-/* Adds a part that a block of so many threads computes in so many patches for a tile of so many points; then the cost by the point of the
- * whole. */
+/* Adds a part that a block of so many threads computes in so many patches for a tile of so many points; then the
+ * cost by the point of the whole. */
 void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
                          KernelCost *cost);
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
@@ -278,8 +285,8 @@ const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const Pl
 typedef struct Rolling {
     int64_t rows, points; /* of the window */
     int64_t sums;
-    int64_t
-        read; /* elements of rows of pixels that a thread has in registers, beyond its columns */
+    /* elements of rows of pixels that a thread has in registers, beyond its columns */
+    int64_t read;
     int64_t images; /* that are read */
     int64_t given;  /* reads that move with the window alone: coefficients that come with the run */
     int64_t constants; /* the same, found in constant memory */
@@ -290,7 +297,8 @@ typedef struct Rolling {
 /* Its cost, of a group that can be one. */
 KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                       const Plan *p, const PlanGroup *group);
-/* Makes the group such a kernel, as fast as the model knows; its cost by the point. Not feasible where it cannot be one. */
+/* Makes the group such a kernel, as fast as the model knows; its cost by the point. Not feasible where it cannot be
+ * one. */
 KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, const Machine *m,
                                      const Plan *p, PlanGroup *group);
 /* The same for kernels of sweeps. */
@@ -314,8 +322,8 @@ Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m);
 Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m);
 Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
 /* ---- plan_warp.c */
-/* Makes the group a kernel of warps with so many outputs a thread: every stage in between that is read at a distance becomes a pass of it,
- * also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
+/* Makes the group a kernel of warps with so many outputs a thread: every stage in between that is read at a distance
+ * becomes a pass of it, also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps);
 /* Has groups computed by warps where that is expected to be faster, and says so. */
@@ -333,12 +341,14 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
 /* Adds n[0] * n[1] * ... times `bytes`; saturates. */
 void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int dims);
 /* ---- plan_gpu_tile.c */
-/* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative when it cannot be. */
+/* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative
+ * when it cannot be. */
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, PlanRegions *regions,
                               PlanTile *tile);
-/* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of 2048 x 2048: the
- * model of the paper on borders by index-set splitting, with the time of the memory beside that of instructions. */
+/* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of
+ * 2048 x 2048: the model of the paper on borders by index-set splitting, with the time of the memory beside that of
+ * instructions. */
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
                              Split split);
 /* Instructions that answer one coordinate by its rule. */
@@ -360,14 +370,15 @@ bool tessi_plan_in_pairs(const PlanFacts *f, const Plan *p, const StageList *sta
 
 /* A plan with every needed stage in memory and no groups yet. */
 Plan *tessi_plan_empty(const PlanFacts *f, const char *machine);
-/* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window loops itself (those of
- * inlined stages are the planner's to see to). */
+/* Several rows of the stage can be computed in one pass: it is plain, of two dimensions or more, and has no window
+ * loops itself (those of inlined stages are the planner's to see to). */
 bool tessi_plan_can_block_rows(const PlanFacts *f, StageId s);
 /* The same with window loops, whose accumulators the rows keep side by side; not with medians, which are sorted. */
 bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s);
 /* Threads of a GPU can compute several columns and rows of it in registers; windows are written out. */
 bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
-/* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions) alone. */
+/* What the group computes, inlined stages included, reads at places of the same plane (the last two dimensions)
+ * alone. */
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* Has blocks of the group read the images themselves. */
 void tessi_plan_drop_copies(PlanGroup *group);
@@ -401,12 +412,14 @@ typedef struct PlanCodeSize {
 void tessi_plan_code_size(const PlanFacts *f, const Plan *p, PlanCodeSize *out);
 /* Of one; those of what it reads are known. */
 void tessi_plan_size_stage(const PlanFacts *f, const Plan *p, StageId s, PlanCodeSize *size);
-/* Whether all stages that others are inlined into have at most so many nodes, and are no deeper than PLAN_MAX_INLINE_DEPTH. */
+/* Whether all stages that others are inlined into have at most so many nodes, and are no deeper than
+ * PLAN_MAX_INLINE_DEPTH. */
 bool tessi_plan_code_fits(const PlanFacts *f, const Plan *p, int64_t most_pointwise,
                           int64_t most_others, PlanCodeSize *size);
 /* How many rows at once the stages may have all together, placed as they are. */
 void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size);
-/* Puts stages that were to be inlined into memory until no function has more nodes than PLAN_MAX_GROUP_NODES for them. */
+/* Puts stages that were to be inlined into memory until no function has more nodes than PLAN_MAX_GROUP_NODES for
+ * them. */
 void tessi_plan_limit_code(const PlanFacts *f, Plan *p);
 /* Why a stage of depth PLAN_MAX_INLINE_DEPTH is not inlined. */
 const char *tessi_plan_too_deep(Arena *a);

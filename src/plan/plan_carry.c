@@ -1,5 +1,6 @@
-/* Stages in registers. Loops that go down the rows a vector of columns at a time keep the values of such a stage that the next step reads
- * again, so that each row of it is computed once. Each column in which it is read is carried by itself. */
+/* Stages in registers. Loops that go down the rows a vector of columns at a time keep the values of such a stage
+ * that the next step reads again, so that each row of it is computed once. Each column in which it is read is
+ * carried by itself. */
 #include "plan/needs.h"
 
 /* Where a stage is evaluated when the loops compute one row at row 0: in column `dx`, rows lo to hi. */
@@ -23,7 +24,8 @@ static void add_column(Arena *a, Uses *to, Column c)
     VEC_PUSH(a, &to->at, c);
 }
 
-/* What one read of `reader` adds. Rows of a stage in registers are computed once, when they are the last of those in use. */
+/* What one read of `reader` adds. Rows of a stage in registers are computed once, when they are the last of those in
+ * use. */
 static void spread(const PlanFacts *f, const Plan *p, StageId reader, const PlanRead *r,
                    const Uses *from, Uses *to)
 {
@@ -98,7 +100,7 @@ const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId 
     return NULL;
 }
 
-/* ---- Is it legal? -------------------------------------------------------------------------------------------------------- */
+/* ---- Is it legal? ---------------------------------------------------------------------------- */
 
 typedef struct Check {
     const PlanFacts *f;
@@ -168,7 +170,7 @@ const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p)
     return fault;
 }
 
-/* ---- Choosing ---------------------------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 enum {
     WALK_CYCLES =

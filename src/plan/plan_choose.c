@@ -1,13 +1,13 @@
-/* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory, and compute
- * together what shares a domain and reads the same images. */
+/* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory,
+ * and compute together what shares a domain and reads the same images. */
 #include "plan/plan_groups.h"
 
 /* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
 enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
 /* What is repeated in blocks of more nodes than this waits for registers, and leaves none for what reads it. */
 enum { REPEATED_NODES = 400 };
-/* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and passes that
- * wait for memory while one loop over everything would have computed. */
+/* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and
+ * passes that wait for memory while one loop over everything would have computed. */
 #define TILE_BURDEN 3.5
 #define LOOK_AGAIN  8.0
 
@@ -16,9 +16,9 @@ typedef struct Chooser {
     const Analysis *an;
     const Machine *m;
     Plan *p;
-    double
-        *seconds; /* by StageId: computing one point, inlined stages included, all cores at work */
-    double *taps; /* by StageId: how often a point is read */
+    /* by StageId: computing one point, inlined stages included, all cores at work */
+    double *seconds;
+    double *taps;        /* by StageId: how often a point is read */
     OffsetSet *reads;    /* by StageId: from where */
     StageList *readers;  /* by StageId: each once */
     PlanCodeSize size;   /* of the code of one evaluation */
@@ -29,7 +29,7 @@ typedef struct Chooser {
     uint32_t *group_of;  /* by StageId: group + 1 */
 } Chooser;
 
-/* ---- Inlining ------------------------------------------------------------------------------------------------------------- */
+/* ---- Inlining -------------------------------------------------------------------------------- */
 
 static double own_seconds(const Chooser *c, StageId id)
 {
@@ -38,7 +38,8 @@ static double own_seconds(const Chooser *c, StageId id)
     return tessi_plan_op_seconds(c->m, cost, t) + cost->loads * tessi_plan_load_seconds(c->m, t);
 }
 
-/* A read by a stage whose rows can be computed together is shared with other rows; any other is an evaluation of its own. */
+/* A read by a stage whose rows can be computed together is shared with other rows; any other is an evaluation of its
+ * own. */
 static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, OffsetSet *set)
 {
     Offset o;
@@ -48,7 +49,8 @@ static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, Offs
         set->loose += r->times;
 }
 
-/* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are known. */
+/* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are
+ * known. */
 static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set)
 {
     uint32_t rows = PLAN_BLOCK_ROWS;
@@ -92,8 +94,8 @@ static void find_uses(Chooser *c)
     }
 }
 
-/* What repeating a stage costs its readers a point, beyond computing it once. They may need what it is computed from anyway: this looks at
- * all of them together. */
+/* What repeating a stage costs its readers a point, beyond computing it once. They may need what it is computed from
+ * anyway: this looks at all of them together. */
 static double cost_of_repeating(const Chooser *c, StageId id)
 {
     StageList self = { 0 };
@@ -180,7 +182,7 @@ static void place(Chooser *c, StageId id)
     }
 }
 
-/* ---- Grouping --------------------------------------------------------------------------------------------------------------- */
+/* ---- Grouping -------------------------------------------------------------------------------- */
 
 static void add_to_groups(Chooser *c, StageId id)
 {
@@ -247,7 +249,7 @@ Plan *tessi_plan_choose(Arena *a, const Graph *g, const Analysis *an, const Mach
     return kept;
 }
 
-/* ---- Estimates ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Estimates ------------------------------------------------------------------------------- */
 
 static double points_of(const Graph *g, const Stage *s, const int64_t *params)
 {

@@ -1,5 +1,5 @@
-/* The parts of the cost model: seconds of operations, of loads, and of a trip through memory, for one point with all cores at
- * work on a machine as described. */
+/* The parts of the cost model: seconds of operations, of loads, and of a trip through memory, for one point with all
+ * cores at work on a machine as described. */
 #include "plan/plan_base.h"
 
 static double per_second(const Machine *m, double per_cycle, ScalarType t)
@@ -40,7 +40,7 @@ double tessi_plan_trip_seconds(const Machine *m, ScalarType t)
     return 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
 }
 
-/* ---- Reasons --------------------------------------------------------------------------------------------------------------- */
+/* ---- Reasons --------------------------------------------------------------------------------- */
 
 const char *tessi_plan_number(Arena *a, double x)
 {

@@ -1,5 +1,6 @@
-/* What the model expects of each group of a chosen plan for CPUs, as reasons: bytes, operations, what is computed more than once, time and
- * what bounds it; and for decisions that no search made, what the alternative would cost. One fact a line, the same for all groups. */
+/* What the model expects of each group of a chosen plan for CPUs, as reasons: bytes, operations, what is computed
+ * more than once, time and what bounds it; and for decisions that no search made, what the alternative would cost.
+ * One fact a line, the same for all groups. */
 #include "plan/needs.h"
 
 typedef struct Explainer {
@@ -95,7 +96,7 @@ static Prediction predict(Explainer *c, const Machine *m, const PlanGroup *group
     return x;
 }
 
-/* ---- Lines --------------------------------------------------------------------------------------------------------------- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 static void say(const Explainer *c, PlanGroup *group, const char *line)
 {

@@ -1,5 +1,5 @@
-/* Kernels of tiles: how much of each pass a block computes. Threads compute whole patches of `outputs` points, so that a pass goes on
- * beyond what its readers need, and the passes before it as much further. */
+/* Kernels of tiles: how much of each pass a block computes. Threads compute whole patches of `outputs` points, so
+ * that a pass goes on beyond what its readers need, and the passes before it as much further. */
 #include "plan/plan_base.h"
 
 void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint32_t i,

@@ -1,5 +1,5 @@
-/* Frames: how the points around the blocks inside are computed. Every stage in between that is read at a distance becomes a pass, so that
- * its own border rule is answered once, in shared memory, and no reader needs code for it. */
+/* Frames: how the points around the blocks inside are computed. Every stage in between that is read at a distance
+ * becomes a pass, so that its own border rule is answered once, in shared memory, and no reader needs code for it. */
 #include <string.h>
 
 #include "plan/plan_passes.h"
@@ -10,8 +10,8 @@ typedef struct Frame {
     Plan *plan;
 } Frame;
 
-/* The stages of the passes, what is read before its readers: those of the group's own, and all in between that are read at a distance. What
- * warps hold although it is read at the point itself alone is as well computed again. */
+/* The stages of the passes, what is read before its readers: those of the group's own, and all in between that are
+ * read at a distance. What warps hold although it is read at the point itself alone is as well computed again. */
 static void find_passes(const Frame *c, StageList *out)
 {
     const PlanGroup *group = c->group;

@@ -1,7 +1,8 @@
-/* Fusion: which groups are computed tile by tile inside the group that reads them, and with what tiles. A group whose only reader is
- * one other group can become passes of it: its images then live in scratch memory of a tile's size, which costs the overlap of the
- * tiles and saves a trip through memory. Readers are asked before what they read, so that chains of any length end in one group, as
- * in the first paper's algorithm 1, but for any graph and only where the model expects a gain. */
+/* Fusion: which groups are computed tile by tile inside the group that reads them, and with what tiles. A group
+ * whose only reader is one other group can become passes of it: its images then live in scratch memory of a tile's
+ * size, which costs the overlap of the tiles and saves a trip through memory. Readers are asked before what they
+ * read, so that chains of any length end in one group, as in the first paper's algorithm 1, but for any graph and
+ * only where the model expects a gain. */
 #include <string.h>
 
 #include "plan/plan_groups.h"
@@ -22,13 +23,13 @@ typedef struct Fuse {
     uint32_t *group_of; /* by StageId: group + 1, 0 = none */
     bool *gone;         /* by group: has become passes of another */
     double *seconds;    /* by group: of a point of its members */
-    StageList
-        *readers; /* by StageId: computed stages that read it, directly or through inlined ones */
+    /* by StageId: computed stages that read it, directly or through inlined ones */
+    StageList *readers;
     PlanRegions regions;
     int64_t left; /* of the budget */
 } Fuse;
 
-/* ---- What a group costs ------------------------------------------------------------------------------------------------- */
+/* ---- What a group costs ---------------------------------------------------------------------- */
 
 /* What the loops of a tile are over in dimensions before its rows and columns. */
 static void set_planes(const Fuse *c, const PlanGroup *group, int64_t *size)
@@ -167,7 +168,7 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     return tessi_plan_together(tile->seconds, memory);
 }
 
-/* ---- Fusing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Fusing ---------------------------------------------------------------------------------- */
 
 /* In order of ids: what is read before its readers. */
 static void insert(Arena *a, StageList *list, StageId id)

@@ -1,5 +1,6 @@
-/* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory, compute together
- * what shares a domain and reads the same images, and choose for each group the kernel that the cost model likes best. */
+/* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory,
+ * compute together what shares a domain and reads the same images, and choose for each group the kernel that the
+ * cost model likes best. */
 #include "plan/plan_groups.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */
@@ -27,7 +28,7 @@ typedef struct Chooser {
     double code;         /* of the same: instructions of a thread of each */
 } Chooser;
 
-/* ---- Placement -------------------------------------------------------------------------------------------------------------- */
+/* ---- Placement ------------------------------------------------------------------------------- */
 
 /* Evaluations of `producer` a point of a tile of `consumer`. */
 static double evaluations_by(const Chooser *c, StageId consumer, StageId producer)
@@ -132,7 +133,7 @@ static int64_t nodes_of_all(Chooser *c)
     return nodes;
 }
 
-/* ---- Groups --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------- */
 
 static void add_to_groups(Chooser *c, StageId id)
 {
@@ -147,7 +148,7 @@ static void add_to_groups(Chooser *c, StageId id)
         tessi_plan_median_kernel(&alone, group);
 }
 
-/* ---- Kernels --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 static const char *described(Chooser *c, const PlanGroup *group, const KernelCost *cost)
 {
@@ -168,8 +169,9 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
         kind, tessi_plan_fs(cost->seconds), (long long)cost->registers, (long long)cost->threads);
 }
 
-/* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a block. Of windows of
- * which nobody says how many blocks are to fit, compilers keep all rows in registers: large blocks would leave many unused. */
+/* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a
+ * block. Of windows of which nobody says how many blocks are to fit, compilers keep all rows in registers: large
+ * blocks would leave many unused. */
 static void make_narrow(PlanGroup *group, const KernelCost *cost)
 {
     const int64_t far = (cost->windows ? 8 : 12) * cost->halo[0];
@@ -210,7 +212,8 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     return reason;
 }
 
-/* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds once. */
+/* A block of a few warps that is wide and covers 8 rows: long runs in memory, and rows that the cache near it holds
+ * once. */
 static void shape_block(PlanGroup *group)
 {
     enum { THREADS = 128, ROWS = 8 };
@@ -219,8 +222,9 @@ static void shape_block(PlanGroup *group)
     group->block[0] = (uint16_t)(THREADS / group->block[1]);
 }
 
-/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Threads with too few registers for
- * what is on its way are no gain; sums of windows, whose warps wait for one another less, like fewer threads and low blocks still. */
+/* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Threads with
+ * too few registers for what is on its way are no gain; sums of windows, whose warps wait for one another less, like
+ * fewer threads and low blocks still. */
 static uint8_t choose_resident(const Chooser *c, PlanGroup *group, const KernelCost *cost)
 {
     enum { ENOUGH = 1024, ENOUGH_OF_WINDOWS = 768, ROWS_OF_WARPS = 4 };
@@ -250,8 +254,8 @@ static bool has_small(const Chooser *c, const PlanGroup *group)
     return small;
 }
 
-/* How much of the time of the best so far a kernel may take at most to be better. Launches hide what is little; of tiles that are narrower,
- * and of what is computed again, the model knows less than of more rows. */
+/* How much of the time of the best so far a kernel may take at most to be better. Launches hide what is little; of
+ * tiles that are narrower, and of what is computed again, the model knows less than of more rows. */
 static double better_than(const Chooser *c, const KernelCost *cost, bool narrower)
 {
     return c->f->few ? 0.9 : cost->windows || cost->chain || narrower ? 0.99 : 0.995;
@@ -344,7 +348,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     *group = best;
 }
 
-/* ---- Search --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Search ---------------------------------------------------------------------------------- */
 
 /* The groups and kernels of a choice of placements, and what a point of all groups costs. */
 static double complete(Chooser *c)
@@ -406,8 +410,8 @@ static bool try_turns(Chooser *c, StageId a, StageId b, double *best)
     return true;
 }
 
-/* A stage alone can be cheap to compute again where a chain of such is not, and the other way round: places each stage the other way,
- * alone and in turn with one in memory, and keeps what makes the whole faster. */
+/* A stage alone can be cheap to compute again where a chain of such is not, and the other way round: places each
+ * stage the other way, alone and in turn with one in memory, and keeps what makes the whole faster. */
 static void improve(Chooser *c)
 {
     enum { MOST_STAGES = 48, MOST_TRIES = 400 };

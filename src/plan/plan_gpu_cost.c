@@ -1,6 +1,6 @@
-/* What a kernel costs on a GPU, without running it: instructions issued, bytes through the memory, registers, and how many bytes the
- * threads that fit a multiprocessor keep on their way. Places of evaluation are counted exactly, as for rows on a CPU, over the
- * columns and rows that a thread computes together. */
+/* What a kernel costs on a GPU, without running it: instructions issued, bytes through the memory, registers, and
+ * how many bytes the threads that fit a multiprocessor keep on their way. Places of evaluation are counted exactly,
+ * as for rows on a CPU, over the columns and rows that a thread computes together. */
 #include <math.h>
 
 #include "plan/needs.h"
@@ -54,16 +54,16 @@ static double issue_seconds(const Machine *m, double instructions)
     return instructions / (SLOTS_USED * lanes(m) * m->ghz * 1e9 * (double)m->cores);
 }
 
-/* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements apart touches that
- * many times the lines that neighbours would. */
+/* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements
+ * apart touches that many times the lines that neighbours would. */
 static double cache_seconds(const Machine *m, double loads, double element_bytes, int64_t columns)
 {
     const double lines = element_bytes * (double)columns * PLAN_WARP / (double)m->line_bytes;
     return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
-/* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is within 7 % of
- * kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
+/* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is
+ * within 7 % of kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
 static double overlapped(double memory, double issue, double cache)
 {
     enum { POWER = 4 };
@@ -84,8 +84,8 @@ static bool is_shared(const Counter *c, StageId id)
     return c->regions && c->regions->scratch[id.v];
 }
 
-/* Loads of a stored stage: inside the image, vectors that hold what is read, aligned as the tile is; near edges, where columns beside
- * the tile may be others, those one by one: *apart says how many more these are. */
+/* Loads of a stored stage: inside the image, vectors that hold what is read, aligned as the tile is; near edges,
+ * where columns beside the tile may be others, those one by one: *apart says how many more these are. */
 static double load_instructions(const Counter *c, uint32_t at, double *apart)
 {
     const StageId id = c->needs.at.at[at].stage;
@@ -345,8 +345,8 @@ static double with_tail(const Machine *m, const KernelCost *cost, double tile)
     return cost->seconds * (1 + 0.25 * a_wave / POINTS);
 }
 
-/* The share of blocks of a 2048 x 2048 image that lie inside with their halos: those with borders are counted from each side,
- * rounded up. */
+/* The share of blocks of a 2048 x 2048 image that lie inside with their halos: those with borders are counted from
+ * each side, rounded up. */
 static double inside_share(const KernelCost *cost, const int64_t *tile)
 {
     enum { SIDE = 2048 };
@@ -424,8 +424,8 @@ static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
         cost->dram_seconds *= wanted / in_flight;
 }
 
-/* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes; its instructions wait
- * for one another unless other warps have some. */
+/* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes;
+ * its instructions wait for one another unless other warps have some. */
 static double when_few(const Machine *m, const KernelCost *cost, double instructions, double points,
                        double threads, int kernels)
 {
@@ -438,8 +438,8 @@ static double when_few(const Machine *m, const KernelCost *cost, double instruct
     return (LAUNCH * kernels + MEMORY * m->latency_us * 1e-6 + cycles / (m->ghz * 1e9)) / FEW;
 }
 
-/* Blocks of windows read the rows of pixels above and below theirs from the second cache, which serves half of what it could: they ask for
- * all of them at once, and then for none. */
+/* Blocks of windows read the rows of pixels above and below theirs from the second cache, which serves half of what
+ * it could: they ask for all of them at once, and then for none. */
 static double halo_seconds(const Counter *c)
 {
     const double SERVED = 0.5;
@@ -456,8 +456,8 @@ static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
 }
 
-/* Windows written out: compilers make loads early where there are many, and warps wait for them together, or spill; code beyond the cache
- * of instructions is waited for. */
+/* Windows written out: compilers make loads early where there are many, and warps wait for them together, or spill;
+ * code beyond the cache of instructions is waited for. */
 static double window_factor(const KernelCost *cost)
 {
     enum { LONG = 2400, TOO_LONG = 3400, MANY_LOADS = 72, MOST_LOADS = 90 };
@@ -510,9 +510,10 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     return *cost;
 }
 
-/* ---- Tiles through shared memory ----------------------------------------------------------------------------------------------- */
+/* ---- Tiles through shared memory ------------------------------------------------------------- */
 
-/* Between barriers compilers load rows as they are used, from memory that is near: those of the reach and some more are alive. */
+/* Between barriers compilers load rows as they are used, from memory that is near: those of the reach and some more
+ * are alive. */
 static void limit_registers(Counter *c)
 {
     enum { MORE_ROWS = 4 };
@@ -609,7 +610,7 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
     }
 }
 
-/* ---- Rolling sums and sweeps --------------------------------------------------------------------------------------------------- */
+/* ---- Rolling sums and sweeps ----------------------------------------------------------------- */
 
 /* Of what these kernels issue between two rows of pixels hardly anything waits for memory. */
 static double long_issue_seconds(const Machine *m, double instructions)

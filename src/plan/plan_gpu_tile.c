@@ -1,5 +1,6 @@
-/* Kernels of tiles: which tile, how many points a thread, how many threads. What a thread of a pass costs does not depend on the tile, so
- * that it is counted once for each number of rows; then tiles are weighed against each other by arithmetic alone. */
+/* Kernels of tiles: which tile, how many points a thread, how many threads. What a thread of a pass costs does not
+ * depend on the tile, so that it is counted once for each number of rows; then tiles are weighed against each other
+ * by arithmetic alone. */
 #include "plan/plan_base.h"
 
 enum { MOST_ROWS = 12, FEWER_ROWS = 8, MOST_PARTS = 33 };
@@ -145,7 +146,8 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
     return cost;
 }
 
-/* Rows of a thread of each pass so that they cost least, whatever the members are computed by; false where a pass can have none. */
+/* Rows of a thread of each pass so that they cost least, whatever the members are computed by; false where a pass
+ * can have none. */
 static bool choose_pass_rows(Search *s, uint8_t *rows)
 {
     for (uint32_t i = s->group->passes.n; i-- > 0;) {
@@ -202,7 +204,8 @@ static void note_next(Choice *best, double seconds, int64_t rows, int64_t column
     best->next_tile[1] = columns;
 }
 
-/* Weighs the tile of the group as it is, with so many rows of a thread after its passes and as many in them as cost least. */
+/* Weighs the tile of the group as it is, with so many rows of a thread after its passes and as many in them as cost
+ * least. */
 static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_t *in_passes,
                      Choice *best)
 {

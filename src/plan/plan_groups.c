@@ -1,4 +1,5 @@
-/* Groups: stages of one domain that read the same images are computed together, where that leaves an order to compute everything in. */
+/* Groups: stages of one domain that read the same images are computed together, where that leaves an order to
+ * compute everything in. */
 #include "plan/plan_groups.h"
 
 /* Computing group `target` must wait for something that the stage reads. */

@@ -14,11 +14,12 @@ typedef struct Grouping {
     int64_t most_nodes; /* of the code of a group of several stages */
 } Grouping;
 
-/* Adds a stage, after all that it reads, to a group of its domain that reads the same images, or as a group of its own with the transform
- * or the median that `alone` has. */
+/* Adds a stage, after all that it reads, to a group of its domain that reads the same images, or as a group of its
+ * own with the transform or the median that `alone` has. */
 void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone);
 
-/* The one group that reads what group `h` computes, but for itself; 0 = none, or several, else group + 1. `readers`: of tessi_plan_readers. */
+/* The one group that reads what group `h` computes, but for itself; 0 = none, or several, else group + 1. `readers`:
+ * of tessi_plan_readers. */
 uint32_t tessi_plan_only_reader(const StageList *readers, const uint32_t *group_of,
                                 const PlanGroup *groups, uint32_t h);
 

@@ -1,4 +1,5 @@
-/* Medians of wide windows in strips (lower_median.c), by histograms or by counting: which plans may, and when it pays. */
+/* Medians of wide windows in strips (lower_median.c), by histograms or by counting: which plans may, and when it
+ * pays. */
 #include "graph/graph_transform.h"
 #include "plan/plan_base.h"
 
@@ -38,7 +39,7 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
     return NULL;
 }
 
-/* ---- What it costs, of one point, all cores at work --------------------------------------------------------------------- */
+/* ---- What it costs, of one point, all cores at work ------------------------------------------ */
 
 /* In operations that are no vectors'; as measured. */
 static double histogram_seconds(const Machine *m, const WideMedian *median)
@@ -71,7 +72,7 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }
 
-/* ---- Choosing --------------------------------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 void tessi_plan_choose_median(const PlanFacts *f, const Analysis *an, const Machine *m, StageId id,
                               PlanGroup *group)

@@ -1,4 +1,5 @@
-/* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms or by counting: which plans may, and when it pays. */
+/* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms or by counting: which plans may, and when
+ * it pays. */
 #include "graph/graph_transform.h"
 #include "plan/plan_base.h"
 
@@ -63,15 +64,16 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
     return NULL;
 }
 
-/* ---- What it costs, of one point ------------------------------------------------------------------------------------------- */
+/* ---- What it costs, of one point ------------------------------------------------------------- */
 
 static double lanes_a_second(const Machine *m)
 {
     return (double)m->vector_bytes / 4 * m->ghz * 1e9 * (double)m->cores;
 }
 
-/* In cycles of the shared memory, which answers a warp in one: a column of the window has counters of two values read and written, and with
- * counters of two bytes there are too few warps to keep it busy. Fitted to an H200 (decision 041), as what follows. */
+/* In cycles of the shared memory, which answers a warp in one: a column of the window has counters of two values
+ * read and written, and with counters of two bytes there are too few warps to keep it busy. Fitted to an H200
+ * (decision 041), as what follows. */
 static double histogram_seconds(const Machine *m, const WideMedian *median)
 {
     const double COLUMN = counter_bytes(median) > 1 ? 15.4 : 11, POINT = 95;
@@ -96,7 +98,7 @@ double tessi_plan_median_kernel_seconds(const PlanFacts *f, const Machine *m,
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }
 
-/* ---- Choosing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 /* Tiles for counting, the largest that fit; false where none do. */
 static bool fit_tile(const WideMedian *median, PlanGroup *group)
@@ -113,8 +115,8 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
     return false;
 }
 
-/* So many threads that warps share words of counters; and where the image is small, strips so short that there are three blocks for each
- * multiprocessor: one alone waits for its memory as long as two or three take together. */
+/* So many threads that warps share words of counters; and where the image is small, strips so short that there are
+ * three blocks for each multiprocessor: one alone waits for its memory as long as two or three take together. */
 static bool fit_histograms(const Machine *m, const WideMedian *median, PlanGroup *group)
 {
     enum { AT_ONCE = 3, LEAST = 2 * ROWS_AT_ONCE };

@@ -1,5 +1,5 @@
-/* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps those that are, so
- * that whatever plans can say, and it accepts, is tried. */
+/* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps
+ * those that are, so that whatever plans can say, and it accepts, is tried. */
 #include "plan/plan_neighbours.h"
 #include "plan/plan_passes.h"
 
@@ -24,7 +24,7 @@ static StageId about_group(const Editor *e, uint32_t i)
     return e->from->groups.at[i].members.at[0];
 }
 
-/* ---- Placements -------------------------------------------------------------------------------------------------------------- */
+/* ---- Placements ------------------------------------------------------------------------------ */
 
 static void remove_group(Plan *p, uint32_t i)
 {
@@ -98,7 +98,8 @@ static void place(Editor *e, StageId s, Placement to)
     offer(e, p, s, to == PLACE_MEMORY ? "stored" : "inline");
 }
 
-/* An inlined stage carried down the rows by group i, or by one of its passes; one in registers is computed again at each use. */
+/* An inlined stage carried down the rows by group i, or by one of its passes; one in registers is computed again at
+ * each use. */
 static void carry(Editor *e, uint32_t i, StageId s)
 {
     static const uint16_t bands[] = { 16, 64 };
@@ -170,7 +171,7 @@ static void place_in_pass(Editor *e, uint32_t i, StageId s)
     }
 }
 
-/* ---- Groups -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------- */
 
 static void separate(Editor *e, uint32_t i)
 {
@@ -200,7 +201,7 @@ static void join(Editor *e, uint32_t i, uint32_t k)
     offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "together with %s", from->name));
 }
 
-/* ---- Loops --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* A copy whose group i is to be changed. */
 static PlanGroup *edit(Editor *e, uint32_t i, Plan **p)
@@ -503,7 +504,7 @@ static void change_kernel(Editor *e, uint32_t i)
     }
 }
 
-/* ---- Tiles --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles */
 

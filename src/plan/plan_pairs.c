@@ -1,5 +1,5 @@
-/* Bytes that are computed in 16 bits: a step had better take two vectors, one of the even and one of the odd bytes, which printers take
- * apart and put together without moving a byte to another lane. */
+/* Bytes that are computed in 16 bits: a step had better take two vectors, one of the even and one of the odd bytes,
+ * which printers take apart and put together without moving a byte to another lane. */
 #include "plan/needs.h"
 
 static bool is_byte(ScalarType t)

@@ -1,5 +1,6 @@
-/* Plans by name: those that papers compute with, to measure others against. Schemes are made by plan_scheme.c; the presets of GPUs have each
- * stage by itself in memory, a point a thread, and differ in what blocks copy before they compute. */
+/* Plans by name: those that papers compute with, to measure others against. Schemes are made by plan_scheme.c; the
+ * presets of GPUs have each stage by itself in memory, a point a thread, and differ in what blocks copy before they
+ * compute. */
 #include <string.h>
 
 #include "plan/plan_base.h"
@@ -24,7 +25,8 @@ static const Preset presets[] = {
 #undef PRESET
 };
 
-/* Copies of one image as the preset has them, where the kernel can have them and some element is read more than once. */
+/* Copies of one image as the preset has them, where the kernel can have them and some element is read more than
+ * once. */
 static void stage_image(const PlanFacts *f, const Plan *p, PlanGroup *group, const Preset *preset,
                         StageId image)
 {

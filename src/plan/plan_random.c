@@ -164,7 +164,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
-/* ---- Tiles ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Columns and rows that a thread of a kernel of tiles computes. */
 static void draw_outputs(uint8_t *outputs, Random *r)

@@ -6,7 +6,8 @@
  *   pass                 (in a group with tiles, before its members: stages computed into scratch memory)
  *   why TEXT             (belongs to the group or stage before it; in the head, to the plan)
  *
- * those of groups and passes in knobs.def, and comments from '#' at the beginning of a line. Names with blanks stand in double quotes. */
+ * those of groups and passes in knobs.def, and comments from '#' at the beginning of a line. Names with blanks stand
+ * in double quotes. */
 #include <string.h>
 
 #include "plan/plan_base.h"
@@ -42,7 +43,7 @@ static bool bad(PlanReader *r, DiagCode code, const char *fmt, ...)
     return false;
 }
 
-/* ---- Words -------------------------------------------------------------------------------------------------------------- */
+/* ---- Words ----------------------------------------------------------------------------------- */
 
 static void skip_blanks(PlanReader *r)
 {
@@ -112,7 +113,7 @@ static bool dimension(PlanReader *r, uint8_t *out)
     return true;
 }
 
-/* ---- Lines ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 static bool stage_by_name(PlanReader *r, const char *name, StageId *out)
 {

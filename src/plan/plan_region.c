@@ -1,10 +1,11 @@
-/* Regions: which part of each stage a tile of a group needs, from the members back to what they read; and whether the stages of the
- * passes can be computed tile by tile at all.
+/* Regions: which part of each stage a tile of a group needs, from the members back to what they read; and whether
+ * the stages of the passes can be computed tile by tile at all.
  *
- * A stage in scratch memory holds, beyond its own edges, what its border rule answers there, so that its readers need no rules. That
- * takes one rule for all its readers, and, for the rules that look back into the image, a region around the tile that is as wide on
- * one side as on the other. A rule that looks at the other end of the image has no tile to look into: there the stage itself is
- * evaluated beyond its edge, which gives the same values when all it reads wraps around as well. */
+ * A stage in scratch memory holds, beyond its own edges, what its border rule answers there, so that its readers
+ * need no rules. That takes one rule for all its readers, and, for the rules that look back into the image, a region
+ * around the tile that is as wide on one side as on the other. A rule that looks at the other end of the image has
+ * no tile to look into: there the stage itself is evaluated beyond its edge, which gives the same values when all it
+ * reads wraps around as well. */
 #include "plan/needs.h"
 
 typedef struct Regions {
@@ -57,7 +58,8 @@ static void find_leads(Regions *r)
     }
 }
 
-/* What the read finds from a point beyond the edge of its reader is what it finds from the point that `wrap` answers there. */
+/* What the read finds from a point beyond the edge of its reader is what it finds from the point that `wrap` answers
+ * there. */
 static bool wraps_around(const Regions *r, const Access *access, uint8_t d)
 {
     const AccessDim *dim = &access->dim[d];
@@ -66,8 +68,8 @@ static bool wraps_around(const Regions *r, const Access *access, uint8_t d)
            && s->size[d].v == r->domain->size[dim->src].v;
 }
 
-/* The same of all reads of an inlined stage that move with its dimension d: it is evaluated where its reader is. Else the point is
- * answered before. */
+/* The same of all reads of an inlined stage that move with its dimension d: it is evaluated where its reader is.
+ * Else the point is answered before. */
 static bool goes_beyond(const Regions *r, const Need *need, uint8_t d)
 {
     const Stage *s = tessi_stage(r->g, need->stage);

@@ -1,5 +1,6 @@
-/* Kernels of rolling sums: a thread goes down its columns with every row of pixels read once, and keeps the sums of as many rows of the
- * result as the window is high (src/loop/lower_rolling.c). Which windows can, and how wide and how far. */
+/* Kernels of rolling sums: a thread goes down its columns with every row of pixels read once, and keeps the sums of
+ * as many rows of the result as the window is high (src/loop/lower_rolling.c). Which windows can, and how wide and
+ * how far. */
 #include "plan/plan_base.h"
 
 typedef struct Scan {
@@ -289,11 +290,11 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
     return least;
 }
 
-/* ---- Sweeps --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Sweeps ---------------------------------------------------------------------------------- */
 
-/* The same for windows whose code would be too long for all rows of the result that a row of pixels takes part in: a thread computes some
- * rows at a time. Their coefficients come with the run, and a block copies them into shared memory; or they read at the point itself
- * (src/loop/lower_sweep.c). */
+/* The same for windows whose code would be too long for all rows of the result that a row of pixels takes part in: a
+ * thread computes some rows at a time. Their coefficients come with the run, and a block copies them into shared
+ * memory; or they read at the point itself (src/loop/lower_sweep.c). */
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };

@@ -1,6 +1,7 @@
-/* How many rows are computed in one pass. Rows that are computed together share every place at which a stage is evaluated or an
- * image is read: three rows above one another, read by each of eight rows, are ten places and not twenty-four. The number of
- * distinct places is counted exactly; more rows always share more, until the code grows too large. */
+/* How many rows are computed in one pass. Rows that are computed together share every place at which a stage is
+ * evaluated or an image is read: three rows above one another, read by each of eight rows, are ten places and not
+ * twenty-four. The number of distinct places is counted exactly; more rows always share more, until the code grows
+ * too large. */
 #include "plan/needs.h"
 
 enum { MAX_OFFSETS = 1024, NEAR = 32 /* rows and columns: half of the bits of a word */ };
@@ -97,7 +98,7 @@ double tessi_plan_shared_evaluations(Arena *a, const OffsetSet *s, uint32_t rows
     return (all.at.n + all.loose) / rows;
 }
 
-/* ---- Stages that share a loop -------------------------------------------------------------------------------------- */
+/* ---- Stages that share a loop ---------------------------------------------------------------- */
 
 void tessi_plan_spread(Arena *a, const Graph *g, const PlanRead *r, const OffsetSet *from,
                        OffsetSet *to)
@@ -168,8 +169,9 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
     return cost_of_rows(f, an, m, p, stages, rows, false);
 }
 
-/* Seconds of a point that several rows at once hide from one another: what starts a step of a loop, and of the time in which one
- * operation waits for the one before as much as other steps do not fill (measured: separable masks of 5 to 17 points, one row to 8). */
+/* Seconds of a point that several rows at once hide from one another: what starts a step of a loop, and of the time
+ * in which one operation waits for the one before as much as other steps do not fill (measured: separable masks of 5
+ * to 17 points, one row to 8). */
 static double exposed_seconds(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const StageList *stages)
 {

@@ -1,5 +1,5 @@
-/* The schemes of the first paper as plans, for any graph: each stage by itself in memory, and overlapped tiles of all stages that one
- * group alone reads. What others are measured against; chosen plans do better. */
+/* The schemes of the first paper as plans, for any graph: each stage by itself in memory, and overlapped tiles of
+ * all stages that one group alone reads. What others are measured against; chosen plans do better. */
 #include <string.h>
 
 #include "plan/plan_groups.h"
@@ -71,7 +71,7 @@ Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
     return p;
 }
 
-/* ---- Overlapped tiles ---------------------------------------------------------------------------------------------------- */
+/* ---- Overlapped tiles ------------------------------------------------------------------------ */
 
 /* Tiles of `rows` x `columns`; a few planes where stages are read in other planes. */
 static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t columns)
@@ -133,7 +133,8 @@ static const char *fits_machine(const Scheme *s, const PlanGroup *group)
 
 enum { DEFAULT_SIDE = 32 }; /* of a block, before it is halved */
 
-/* Section 2.1.1: the block is halved until shared memory and threads suffice; rows first, for wide tiles read whole lines. */
+/* Section 2.1.1: the block is halved until shared memory and threads suffice; rows first, for wide tiles read whole
+ * lines. */
 static const char *halve_block(Scheme *s, PlanGroup *group)
 {
     int64_t rows = DEFAULT_SIDE, columns = DEFAULT_SIDE;
@@ -152,7 +153,8 @@ static const char *halve_block(Scheme *s, PlanGroup *group)
     }
 }
 
-/* As many rows as let the tiles in between fit three quarters of the second cache; the rest is for what is read and written. */
+/* As many rows as let the tiles in between fit three quarters of the second cache; the rest is for what is read and
+ * written. */
 static const char *fill_cache(Scheme *s, PlanGroup *group)
 {
     enum { ROWS = 8, COLUMNS = 256, MOST_ROWS = 1 << 12 };
@@ -216,7 +218,7 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
     return NULL;
 }
 
-/* ---- What blocks came to ------------------------------------------------------------------------------------------------- */
+/* ---- What blocks came to --------------------------------------------------------------------- */
 
 /* Whole warps of a block that have no point among so many. */
 static int64_t idle_warps(const PlanGroup *group, int64_t points)

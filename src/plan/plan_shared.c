@@ -1,6 +1,7 @@
-/* Operations that points of a tile share. A network that sorts a window has the rows of the window in it, sorted; what is row 2 of one
- * point is row 1 of the point below. Operations that are the same up to a shift are of one class, and a tile computes each class
- * once at each place. (Sums and products that are the same up to a shift are stages of their own, which are counted by their reads.) */
+/* Operations that points of a tile share. A network that sorts a window has the rows of the window in it, sorted;
+ * what is row 2 of one point is row 1 of the point below. Operations that are the same up to a shift are of one
+ * class, and a tile computes each class once at each place. (Sums and products that are the same up to a shift are
+ * stages of their own, which are counted by their reads.) */
 #include <string.h>
 
 #include "plan/plan_base.h"

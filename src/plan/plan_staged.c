@@ -1,14 +1,14 @@
-/* Copies of images that the blocks of a kernel of points only read: in shared memory what their points read, or their points alone; in
- * constant memory all of a small image. Which images a kernel only reads is known, since stages never change; what is asked here is how
- * far the reads go, and how many loads a copy saves.
+/* Copies of images that the blocks of a kernel of points only read: in shared memory what their points read, or
+ * their points alone; in constant memory all of a small image. Which images a kernel only reads is known, since
+ * stages never change; what is asked here is how far the reads go, and how many loads a copy saves.
  *
- * A copy serves the reads of the members at constant distances, those of inlined stages at the very point included; all other reads
- * find the image itself. */
+ * A copy serves the reads of the members at constant distances, those of inlined stages at the very point included;
+ * all other reads find the image itself. */
 #include "plan/needs.h"
 
 enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted */
 
-/* ---- Single reads ----------------------------------------------------------------------------------------------------------- */
+/* ---- Single reads ---------------------------------------------------------------------------- */
 
 bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy *copy)
 {
@@ -20,7 +20,8 @@ bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy
     return tessi_rules_answer(&copy->rules, access);
 }
 
-/* The share of the points of a block that find an element of the block at the offsets of a read in one dimension, n of them. */
+/* The share of the points of a block that find an element of the block at the offsets of a read in one dimension, n
+ * of them. */
 static double share_inside(const Graph *g, const AccessDim *dim, int64_t n)
 {
     int64_t first = 0, from = 0, to = 0, step = 1;
@@ -40,7 +41,7 @@ static double share_inside(const Graph *g, const AccessDim *dim, int64_t n)
     return found / all;
 }
 
-/* ---- Reads of a kernel ------------------------------------------------------------------------------------------------------ */
+/* ---- Reads of a kernel ----------------------------------------------------------------------- */
 
 typedef struct Reader {
     const PlanFacts *f;
@@ -109,7 +110,7 @@ static void count_still(Reader *r, StageId id)
             r->copy->loads += r->points * read->times;
 }
 
-/* ---- Copies ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* The elements of an image of constant sizes; -1 of others. */
 static int64_t elements_of(const Graph *g, const Stage *s)
@@ -206,7 +207,7 @@ const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup
     return read_copy(&r, staged);
 }
 
-/* ---- Is it legal? ------------------------------------------------------------------------------------------------------------ */
+/* ---- Is it legal? ---------------------------------------------------------------------------- */
 
 static bool reads_image(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId image)
 {

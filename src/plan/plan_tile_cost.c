@@ -1,5 +1,5 @@
-/* What a group of a plan for CPUs costs, by the point of its members: bytes through memory, and of tiles the arithmetic with its overlap
- * and the way through scratch memory. */
+/* What a group of a plan for CPUs costs, by the point of its members: bytes through memory, and of tiles the
+ * arithmetic with its overlap and the way through scratch memory. */
 #include "plan/needs.h"
 
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group)

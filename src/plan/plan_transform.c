@@ -141,7 +141,7 @@ void tessi_plan_take_transforms(Plan *to, const Plan *from)
         }
 }
 
-/* ---- What it costs ------------------------------------------------------------------------------------------------------ */
+/* ---- What it costs --------------------------------------------------------------------------- */
 
 typedef struct TransformCost {
     uint32_t n, strip;
@@ -185,9 +185,9 @@ static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum,
                             n * (passes + taps + memory + far) / (2.0 * (n - sum->rows + 1)) };
 }
 
-/* On a GPU, three kernels in turn, each of which reads and writes whole images: what waits for memory and what issues overlap, the less the
- * more alike they are. Columns of few bytes side by side are read in parts of lines. `answers`: instructions
- * for an element that is read beyond those that any does. */
+/* On a GPU, three kernels in turn, each of which reads and writes whole images: what waits for memory and what
+ * issues overlap, the less the more alike they are. Columns of few bytes side by side are read in parts of lines.
+ * `answers`: instructions for an element that is read beyond those that any does. */
 static TransformCost gpu_cost_with(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
                                    uint32_t strip, double answers)
 {
@@ -275,8 +275,8 @@ double tessi_plan_transform_seconds(const PlanFacts *f, const Machine *m, const 
         .seconds;
 }
 
-/* Were blocks inside told from others, they would answer no rules: at most so much faster, as all kernels but the first read what is
- * there. */
+/* Were blocks inside told from others, they would answer no rules: at most so much faster, as all kernels but the
+ * first read what is there. */
 static const char *split_reason(const PlanFacts *f, const Machine *m, ScalarType t,
                                 const WideSum *sum, const TransformCost *cost)
 {
@@ -291,7 +291,7 @@ static const char *split_reason(const PlanFacts *f, const Machine *m, ScalarType
                          with / cost->seconds, tessi_plan_amount(answers));
 }
 
-/* ---- Choosing --------------------------------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 static const char *reason(Arena *a, const WideSum *sum, ScalarType t, const TransformCost *cost,
                           double direct, bool chosen, bool asked)

@@ -1,7 +1,8 @@
-/* Kernels of warps: the threads of a warp stand side by side, each with `outputs[0]` columns, and go down the rows together, `outputs[1]`
- * rows a step. What a step computes of a stage, and what of the rows before is still to be read, is in their registers; columns of
- * neighbours are exchanged. A stage is computed as late as those that read it allow: the rows of a step are `delay` rows above those
- * that the images are read at. At both ends of a warp threads compute what comes from no neighbour, which is used for no result. */
+/* Kernels of warps: the threads of a warp stand side by side, each with `outputs[0]` columns, and go down the rows
+ * together, `outputs[1]` rows a step. What a step computes of a stage, and what of the rows before is still to be
+ * read, is in their registers; columns of neighbours are exchanged. A stage is computed as late as those that read
+ * it allow: the rows of a step are `delay` rows above those that the images are read at. At both ends of a warp
+ * threads compute what comes from no neighbour, which is used for no result. */
 #include "plan/plan_passes.h"
 
 /* How far the points of a part read what is held, through what is inlined: rows and columns. */
@@ -274,7 +275,8 @@ static uint32_t parts_with(const Needs *needs, uint32_t n_parts, StageId id, uin
     return n;
 }
 
-/* What several passes would compute is a stage of a pass before them: held, it costs no more than to be computed again. */
+/* What several passes would compute is a stage of a pass before them: held, it costs no more than to be computed
+ * again. */
 static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
 {
     Needs whole = { 0 }, *needs = NULL;

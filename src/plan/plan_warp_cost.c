@@ -11,7 +11,8 @@ enum {
     ENOUGH = 16 /* warps of a multiprocessor: more have too few registers for rows read ahead */
 };
 
-/* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and what it is made of. */
+/* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and
+ * what it is made of. */
 static int64_t registers_of(const PlanWarp *w, const PlanGroup *group, double words)
 {
     const int64_t rows = group->outputs[1], columns = group->outputs[0];
@@ -123,7 +124,7 @@ static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Mac
     return cost;
 }
 
-/* ---- Choice ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Choice ---------------------------------------------------------------------------------- */
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -133,7 +134,8 @@ typedef struct Chooser {
     Arena *kept; /* for reasons that stay; the facts' own ends with each group */
 } Chooser;
 
-/* Columns of a thread: a vector of the widest elements; 0 where some are less than a register, which other kernels pack. */
+/* Columns of a thread: a vector of the widest elements; 0 where some are less than a register, which other kernels
+ * pack. */
 static uint8_t columns_of(const Chooser *c, const PlanGroup *group)
 {
     Needs needs = { 0 };

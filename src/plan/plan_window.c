@@ -1,10 +1,11 @@
-/* Windows in registers: how many rows and vectors of a row share a pass over the windows of a group. Each has an accumulator for each
- * window; together they should fill about half of the registers. A step of so many rows and columns loads a vector of pixels for each
- * column and a weight for each row, so least for its points when it is as high as wide; and the first and the last rows of pixels, which
- * concern few of its rows, are few.
+/* Windows in registers: how many rows and vectors of a row share a pass over the windows of a group. Each has an
+ * accumulator for each window; together they should fill about half of the registers. A step of so many rows and
+ * columns loads a vector of pixels for each column and a weight for each row, so least for its points when it is as
+ * high as wide; and the first and the last rows of pixels, which concern few of its rows, are few.
  *
- * Windows along the row that are wider than a vector share pixels in another way (loop/pass_slide.c): each vector loaded is one of
- * as many windows as cover it, whose accumulators are open at the same time. Rows then only hide that operations wait for one another. */
+ * Windows along the row that are wider than a vector share pixels in another way (loop/pass_slide.c): each vector
+ * loaded is one of as many windows as cover it, whose accumulators are open at the same time. Rows then only hide
+ * that operations wait for one another. */
 #include "plan/plan_base.h"
 
 enum { MOST_ROWS = 8, MOST_COLUMNS = 4, SLIDING_COLUMNS = 2 };
@@ -46,7 +47,8 @@ static bool fits(const PlanFacts *f, StageId id, uint32_t *windows)
     return true;
 }
 
-/* The reads of a window move along dimension `d` of the stage as the window's variables run; all those by the point: one step a step. */
+/* The reads of a window move along dimension `d` of the stage as the window's variables run; all those by the point:
+ * one step a step. */
 typedef struct Motion {
     bool none, by_step;
 } Motion;
@@ -64,7 +66,8 @@ static Motion motion(const Access *access, int8_t d)
     return m;
 }
 
-/* How many vectors of results a vector of pixels belongs to where all windows of the stage run along the row; 1 where some do not. */
+/* How many vectors of results a vector of pixels belongs to where all windows of the stage run along the row; 1
+ * where some do not. */
 static int64_t parts_of_windows(const PlanFacts *f, const Machine *m, StageId id)
 {
     const Stage *s = tessi_stage(f->g, id);

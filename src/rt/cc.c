@@ -27,8 +27,8 @@ static const char *const common_flags[] = {
 #if defined(__x86_64__) || defined(__i386__)
 /* Some processors make compilers prefer half of their vectors; generated code is made for whole ones. */
 static const char *const native_flags[] = { "-march=native", "-mprefer-vector-width=512" };
-/* Older than the processor, GCC takes it for the nearest one that it knows, and may then think that wide loads cost so little that
- * it repeats them. */
+/* Older than the processor, GCC takes it for the nearest one that it knows, and may then think that wide loads cost
+ * so little that it repeats them. */
 static const char wide_tuning[] = "-mtune=skylake-avx512";
 #else
 static const char *const native_flags[] = { "-mcpu=native" };
@@ -263,8 +263,8 @@ static bool read_version(CcTool *tool, Failure *f)
     return ok;
 }
 
-/* Uses what generated code uses, so that missing headers or a missing OpenMP runtime show here. What comes out says whether there are
- * 512-bit vectors and the compiler tunes for AMD's Zen 1 to 3, which have none. */
+/* Uses what generated code uses, so that missing headers or a missing OpenMP runtime show here. What comes out says
+ * whether there are 512-bit vectors and the compiler tunes for AMD's Zen 1 to 3, which have none. */
 #define PROBE_FACT "tessera probe: mistuned "
 static const char probe_text[] =
     "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"

@@ -26,8 +26,8 @@ void tessi_cc_dispose(CcTool *tool);
 /* No compiler is named, and none of the usual ones is there: not one that fails. */
 bool tessi_cc_is_absent(const char *name);
 
-/* The same without waiting for a compiler that is not remembered: *tool takes what most do, and *trial, when it is not NULL, is finding out
- * whether that is so. To be settled. */
+/* The same without waiting for a compiler that is not remembered: *tool takes what most do, and *trial, when it is
+ * not NULL, is finding out whether that is so. To be settled. */
 typedef struct CcTrial CcTrial;
 bool tessi_cc_find_early(const char *name, const RtCache *cache, const RtHost *host, CcTool *tool,
                          CcTrial **trial, Failure *f);

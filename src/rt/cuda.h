@@ -1,5 +1,5 @@
-/* The parts of the CUDA driver API and of NVRTC that are used, declared here so that the build needs no CUDA. Values and layouts
- * are those of the drivers' binary interface. Only cuda*.c and tests include it. */
+/* The parts of the CUDA driver API and of NVRTC that are used, declared here so that the build needs no CUDA. Values
+ * and layouts are those of the drivers' binary interface. Only cuda*.c and tests include it. */
 #ifndef TESSERA_RT_CUDA_H
 #define TESSERA_RT_CUDA_H
 
@@ -59,8 +59,8 @@ struct DeviceModule;
 /* The device by a driver and compiler given as tables; `nvrtc` may be NULL. */
 bool tessi_cuda_open_with(const CudaDriver *driver, const Nvrtc *nvrtc, int number,
                           DeviceStream stream, void *buffer, Device **device, Failure *f);
-/* What a multiprocessor of the device with the name in *info has, and how fast its memory is; the rest of *info stays. False: the
- * driver knows no such device. */
+/* What a multiprocessor of the device with the name in *info has, and how fast its memory is; the rest of *info
+ * stays. False: the driver knows no such device. */
 bool tessi_cuda_fill_units(const CudaDriver *driver, DeviceInfo *info);
 /* Makes the context current for this thread; false with the sentence. */
 bool tessi_cuda_enter(CudaDevice *d, Failure *f);

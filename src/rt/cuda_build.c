@@ -31,8 +31,8 @@ typedef struct CudaKernel {
     CUfunction function;
 } CudaKernel;
 
-/* What NVRTC is told: machine code for this device, or for newer ones that it does not know yet, PTX for the newest before it,
- * which the driver translates. The graph alone decides about rounding, so nothing is contracted. */
+/* What NVRTC is told: machine code for this device, or for newer ones that it does not know yet, PTX for the newest
+ * before it, which the driver translates. The graph alone decides about rounding, so nothing is contracted. */
 typedef struct Compilation {
     char arch[48];
     bool is_ptx;

@@ -1,10 +1,10 @@
-/* Graphics processors behind one interface, whichever of the two drivers serves them: CUDA (driver API and NVRTC) and OpenCL 1.2,
- * both opened at run time. Nothing here knows programs or plans.
+/* Graphics processors behind one interface, whichever of the two drivers serves them: CUDA (driver API and NVRTC)
+ * and OpenCL 1.2, both opened at run time. Nothing here knows programs or plans.
  *
- * A Device is a context on one device and may be used from several threads at once. Handles of buffers, streams, modules and
- * kernels are those of the driver, so that memory and streams made by others pass as they are. Work put on one stream is done in
- * order; nothing waits unless it says so. Every failure is one sentence: TESS_ERROR_MEMORY when the device's memory is short,
- * TESS_ERROR_COMPILER when a text does not compile, else TESS_ERROR_DEVICE. */
+ * A Device is a context on one device and may be used from several threads at once. Handles of buffers, streams,
+ * modules and kernels are those of the driver, so that memory and streams made by others pass as they are. Work put
+ * on one stream is done in order; nothing waits unless it says so. Every failure is one sentence: TESS_ERROR_MEMORY
+ * when the device's memory is short, TESS_ERROR_COMPILER when a text does not compile, else TESS_ERROR_DEVICE. */
 #ifndef TESSERA_RT_DEVICE_H
 #define TESSERA_RT_DEVICE_H
 
@@ -50,10 +50,10 @@ typedef struct DeviceBuffer {
     size_t bytes;
 } DeviceBuffer;
 
-/* ---- Devices ------------------------------------------------------------------------------------------------------- */
+/* ---- Devices --------------------------------------------------------------------------------- */
 const char *tessi_device_kind_name(DeviceKind kind); /* "CUDA", "OpenCL" */
-/* Device number `number` of that kind, as the driver counts. With a stream (or, for OpenCL, a buffer) of the caller, the
- * context that this belongs to; `number` is ignored then. */
+/* Device number `number` of that kind, as the driver counts. With a stream (or, for OpenCL, a buffer) of the caller,
+ * the context that this belongs to; `number` is ignored then. */
 bool tessi_device_open(DeviceKind kind, int number, DeviceStream stream, void *buffer,
                        Device **device, Failure *f);
 void tessi_device_close(Device *d); /* NULL is fine; after everything made with it */
@@ -65,7 +65,7 @@ void tessi_device_limit(Device *d, uint64_t most_bytes);
 /* This device as a machine description; `key = value` lines. */
 void tessi_device_describe(const DeviceInfo *info, Text *out);
 
-/* ---- Memory -------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 bool tessi_device_alloc(Device *d, size_t bytes, DeviceBuffer *b, Failure *f);
 void tessi_device_free(Device *d, DeviceBuffer *b); /* leaves it empty; fine when it is */
 /* `bytes` bytes of a buffer from `offset` on, a multiple of align_bytes; to be freed before the whole. */
@@ -85,7 +85,7 @@ bool tessi_device_copy(Device *d, const DeviceCopy *copy, DeviceStream stream, F
 bool tessi_device_fill(Device *d, void *buffer, size_t offset, size_t bytes, uint8_t value,
                        DeviceStream stream, Failure *f);
 
-/* ---- Programs ------------------------------------------------------------------------------------------------------ */
+/* ---- Programs -------------------------------------------------------------------------------- */
 /* A kernel of which so many blocks are to fit a multiprocessor at once. */
 typedef struct DeviceResident {
     const char *kernel;
@@ -132,7 +132,7 @@ bool tessi_device_can_launch(const Device *d, const DeviceLaunch *launch, const 
                              Failure *f);
 bool tessi_device_launch(Device *d, const DeviceLaunch *launch, DeviceStream stream, Failure *f);
 
-/* ---- Streams, events, graphs ----------------------------------------------------------------------------------------- */
+/* ---- Streams, events, graphs ----------------------------------------------------------------- */
 bool tessi_device_stream_new(Device *d, DeviceStream *stream, Failure *f);
 void tessi_device_stream_free(Device *d, DeviceStream stream);
 /* Waits for all work on the stream; reports what went wrong on the device since. */

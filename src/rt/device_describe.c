@@ -1,5 +1,5 @@
-/* A device as a machine description: what its driver says of it, in the keys of plan/machine_keys.def. What the driver does not say is
- * left out. */
+/* A device as a machine description: what its driver says of it, in the keys of plan/machine_keys.def. What the
+ * driver does not say is left out. */
 #include "rt/device.h"
 #include "rt/machine_lines.h"
 
@@ -33,13 +33,14 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     tessi_machine_int(out, "shared_bytes", info->unit_shared_bytes, 1, most_bytes);
     /* Shared memory is a part of the near cache. */
     tessi_machine_int(out, "l1_bytes", info->unit_shared_bytes, 1, most_bytes);
-    /* What drivers do not say, as it is on the GPUs of the last ten years: 128 lanes, an instruction of each a cycle, lines of 128
-     * bytes. */
+    /* What drivers do not say, as it is on the GPUs of the last ten years: 128 lanes, an instruction of each a
+     * cycle, lines of 128 bytes. */
     tessi_text_add(out, "line_bytes = 128\nvector_bytes = 512\nl3_bytes = 0\nsimple_per_cycle = "
                         "1\nmul_per_cycle = 1\n"
                         "fma_per_cycle = 1\ndiv_per_cycle = 0.08\nsqrt_per_cycle = 0.08\n"
                         "math_per_cycle = 0.04\nload_per_cycle = 0.25\n");
-    /* Under load the clock is lower than the one named, and copies reach about that much of what the pins could move. */
+    /* Under load the clock is lower than the one named, and copies reach about that much of what the pins could
+     * move. */
     const double clock_share = 0.945, memory_share = 0.87;
     if (!tessi_machine_clock(out, info->ghz * clock_share) && !info->is_cpu)
         tessi_text_add(out, "ghz = 1.5\n");

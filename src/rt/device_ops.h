@@ -1,4 +1,5 @@
-/* Between device.c and the drivers behind it: one table of functions each. Only device*.c, cuda*.c and opencl*.c include it. */
+/* Between device.c and the drivers behind it: one table of functions each. Only device*.c, cuda*.c and opencl*.c
+ * include it. */
 #ifndef TESSERA_RT_DEVICE_OPS_H
 #define TESSERA_RT_DEVICE_OPS_H
 

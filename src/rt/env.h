@@ -4,7 +4,8 @@
 
 #include "base/base.h"
 
-/* NULL when unset or empty, and in programs that run with more rights than who started them; borrowed from the environment. */
+/* NULL when unset or empty, and in programs that run with more rights than who started them; borrowed from the
+ * environment. */
 const char *tessi_env(const char *name);
 int tessi_cpu_count(void); /* cores this process may run on, at least 1 */
 /* Memory that this process may have: what the machine has, or its control group or its own limit

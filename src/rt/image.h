@@ -52,9 +52,9 @@ typedef struct RtRequest {
     const char *name; /* of the program's image, for sentences; may be NULL */
     int ndim;         /* dimensions without channels; 0: those of the file */
     int channels;     /* 1: one a pixel; n > 1: n; 0: those of the file */
-    int64_t
-        page;  /* of a stack, counted from 1; 0: all of it, its pages along the first dimension */
-    bool gray; /* colours become Rec. 709 luma where one channel is wanted */
+    /* of a stack, counted from 1; 0: all of it, its pages along the first dimension */
+    int64_t page;
+    bool gray;       /* colours become Rec. 709 luma where one channel is wanted */
     bool drop_alpha; /* the alpha channel is left out */
     /* The pixels that are wanted, where they are known: NPY of a structured type gives their fields, found
      * by name and converted, with a last dimension for them, or for the bytes of a pixel when their types
@@ -82,8 +82,8 @@ typedef struct RtView {
     int ndim;
     int64_t shape[RT_IMAGE_DIMS], strides[RT_IMAGE_DIMS]; /* strides in elements */
     int picture_dims; /* dimensions without channels; 0: not known, the third of three is channels */
-    const RtRecord
-        *record; /* NULL, or: elements are bytes, the last dimension those of such a pixel */
+    /* NULL, or: elements are bytes, the last dimension those of such a pixel */
+    const RtRecord *record;
     const void *data;
 } RtView;
 RtView tessi_image_view(const RtImage *image);
@@ -102,8 +102,8 @@ typedef struct RtStore {
     /* Filled in: */
     RtDoubt doubt;
     ScalarType stored; /* the type of the elements in the file */
-    bool
-        converted; /* the values were rounded, saturated or scaled; the numbers below are of that */
+    /* the values were rounded, saturated or scaled; the numbers below are of that */
+    bool converted;
     int64_t n, n_saturated; /* elements, and those beyond the range or NaN */
     double lo, hi;          /* least and largest value that is finite; lo > hi: there is none */
 } RtStore;

@@ -10,8 +10,8 @@ typedef struct RtSymbol {
     bool optional;
 } RtSymbol;
 
-/* Opens the first of `names` (NULL at the end) that can be, for good, and fills `table`. On failure *missing is the symbol that the
- * library lacks, or NULL when no library was found. */
+/* Opens the first of `names` (NULL at the end) that can be, for good, and fills `table`. On failure *missing is the
+ * symbol that the library lacks, or NULL when no library was found. */
 bool tessi_library_load(const char *const *names, const RtSymbol *symbols, size_t n, void *table,
                         const char **missing);
 

@@ -5,11 +5,11 @@
 #include "base/base.h"
 #include "rt/cache.h"
 
-/* Writes `key = value` lines (keys of plan/machine_keys.def) for what the system says about this machine, and for its rates as
- * measured earlier and kept in the cache, or as usual for its instruction set. Never measures. */
+/* Writes `key = value` lines (keys of plan/machine_keys.def) for what the system says about this machine, and for
+ * its rates as measured earlier and kept in the cache, or as usual for its instruction set. Never measures. */
 void tessi_machine_detect(const RtCache *cache, Text *out);
-/* The same with the rates measured now, and remembered; where others were at work all the while, with those of before, behind a comment
- * that says so. False when memory is short. */
+/* The same with the rates measured now, and remembered; where others were at work all the while, with those of
+ * before, behind a comment that says so. False when memory is short. */
 bool tessi_machine_detect_measured(const RtCache *cache, Text *out);
 /* What is made of such a measurement. */
 struct MachineRates;

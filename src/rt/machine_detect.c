@@ -1,4 +1,5 @@
-/* This machine as the text of a machine description: cores, caches and vectors from the system, rates as measured before. */
+/* This machine as the text of a machine description: cores, caches and vectors from the system, rates as measured
+ * before. */
 #include "base/base.h"
 #include "rt/cpu.h"
 #include "rt/env.h"
@@ -145,7 +146,7 @@ static Facts detect_facts(void)
     return f;
 }
 
-/* ---- Rates: measured once and remembered, or usual for the instruction set ------------------------------------------------ */
+/* ---- Rates: measured once and remembered, or usual for the instruction set ------------------- */
 
 static CacheKey rates_key(const Facts *f)
 {

@@ -1,5 +1,5 @@
-/* Lines of a machine description: they can be read, whatever a system or a driver says of the machine. What cannot be is left out, so that
- * the default stands, and a comment says so. */
+/* Lines of a machine description: they can be read, whatever a system or a driver says of the machine. What cannot
+ * be is left out, so that the default stands, and a comment says so. */
 #ifndef TESSERA_RT_MACHINE_LINES_H
 #define TESSERA_RT_MACHINE_LINES_H
 

@@ -16,9 +16,10 @@
 enum { REPEATS = 5, MOST_THREADS = 256 };
 static const double slice_ms = 1.0; /* of one run of a loop */
 
-/* ---- One core ---------------------------------------------------------------------------------------------------------- */
+/* ---- One core -------------------------------------------------------------------------------- */
 
-/* Runs a measurement with more and more rounds until it takes a slice, then keeps the best time of a round, in seconds. */
+/* Runs a measurement with more and more rounds until it takes a slice, then keeps the best time of a round, in
+ * seconds. */
 typedef struct Timed {
     void (*run)(const struct Timed *t, size_t rounds);
     const VectorLoops *loops;
@@ -96,7 +97,7 @@ static void measure_near_caches(const MachineSizes *sizes, const VectorLoops *lo
         r->l2_gbs = read_gbs(loops, memory, (size_t)sizes->l2_bytes / 2);
 }
 
-/* ---- All cores --------------------------------------------------------------------------------------------------------- */
+/* ---- All cores ------------------------------------------------------------------------------- */
 
 typedef enum TeamWork { WORK_TOUCH, WORK_READ, WORK_COPY, WORK_STREAM } TeamWork;
 
@@ -197,7 +198,7 @@ static void measure_shared(const MachineSizes *sizes, const VectorLoops *loops, 
         r->memory_stream_gbs = team_gbs(&team, moved, COPIES);
 }
 
-/* ---- Threads ----------------------------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 static void nothing(void *user)
 {
@@ -229,7 +230,7 @@ static double parallel_us(int threads)
     return best < most_us ? best : 0;
 }
 
-/* ---- All together ------------------------------------------------------------------------------------------------------ */
+/* ---- All together ---------------------------------------------------------------------------- */
 
 static bool measure_memory(const MachineSizes *sizes, const VectorLoops *loops, MachineRates *rates,
                            bool *waited)

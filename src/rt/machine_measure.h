@@ -17,11 +17,11 @@ typedef struct MachineRates { /* the keys of a machine description; 0 = not meas
     double thread_start_us;
 } MachineRates;
 
-/* Several times, each rate from the best; about a second. False when memory is short. *disturbed: others were at work all the while, so that
- * the rates are too low. */
+/* Several times, each rate from the best; about a second. False when memory is short. *disturbed: others were at
+ * work all the while, so that the rates are too low. */
 bool tessi_machine_measure(const MachineSizes *sizes, MachineRates *rates, bool *disturbed);
 
-/* ---- machine_others.c: who else was at work --------------------------------------------------------------------------- */
+/* ---- machine_others.c: who else was at work -------------------------------------------------- */
 typedef struct ProcessorTimes {
     double wall_ms, thread_ms,
         own_ms;     /* what this thread, and this process, had of the processors */
@@ -38,7 +38,7 @@ bool tessi_others_are_heard(void); /* in the next tenth of a second */
 /* The sum over the lines "cpuN ..." of /proc/stat that count. */
 double tessi_busy_ms(const char *stat, double ticks_per_second, bool (*counts)(int cpu));
 
-/* ---- machine_vectors.c: loops over the widest vectors of this CPU ------------------------------------------------------ */
+/* ---- machine_vectors.c: loops over the widest vectors of this CPU ---------------------------- */
 typedef enum VectorLoop {
     VECTOR_SIMPLE, /* n groups of 10 independent operations each */
     VECTOR_MUL,

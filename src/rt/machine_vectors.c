@@ -1,5 +1,5 @@
-/* Loops over vectors for measuring a CPU, whatever the library itself was compiled for. Assembly keeps the compiler from leaving out
- * what nobody reads. */
+/* Loops over vectors for measuring a CPU, whatever the library itself was compiled for. Assembly keeps the compiler
+ * from leaving out what nobody reads. */
 #include "rt/machine_measure.h"
 
 uint64_t tessi_dependent_additions(size_t n, uint64_t x)

@@ -36,8 +36,8 @@ bool tessi_module_open(const char *path, RtModule *m, Failure *f)
     return true;
 }
 
-/* The loader knows modules by name, and the same number stands for one file today and another tomorrow. So the way to the descriptor
- * spells, in steps that lead nowhere, which file it is: "/." for a one, "/" for a zero. */
+/* The loader knows modules by name, and the same number stands for one file today and another tomorrow. So the way
+ * to the descriptor spells, in steps that lead nowhere, which file it is: "/." for a one, "/" for a zero. */
 static void name_of_file(int fd, const struct stat *st, char *out, size_t room)
 {
     const uint64_t words[2] = { (uint64_t)st->st_dev, (uint64_t)st->st_ino };

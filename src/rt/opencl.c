@@ -411,7 +411,8 @@ static void list_type(const OpenclApi *api, cl_platform p, cl_bits type, DeviceL
     }
 }
 
-/* All devices of all platforms, graphics processors first and processors last, so that number 0 is what one would want. */
+/* All devices of all platforms, graphics processors first and processors last, so that number 0 is what one would
+ * want. */
 static bool list_devices(const OpenclApi *api, DeviceList *list, Failure *f)
 {
     static const cl_bits types[] = { TYPE_GPU, TYPE_ACCELERATOR, TYPE_CPU };
@@ -490,8 +491,9 @@ bool tessi_opencl_open_with(const OpenclApi *api, int wanted, DeviceStream strea
     return true;
 }
 
-/* NVIDIA's OpenCL is silent about what a multiprocessor has: 48 KiB of shared memory are what a block may use of it, the cache is the one
- * near it, and of registers, threads and the speed of memory it says nothing. Their other driver, which comes with it, knows. */
+/* NVIDIA's OpenCL is silent about what a multiprocessor has: 48 KiB of shared memory are what a block may use of it,
+ * the cache is the one near it, and of registers, threads and the speed of memory it says nothing. Their other
+ * driver, which comes with it, knows. */
 static void complete_info(OpenclDevice *d)
 {
     CudaDriver driver;

@@ -1,5 +1,5 @@
-/* The parts of OpenCL 1.2 that are used, declared here so that the build needs no headers. Values are those of the standard. Only
- * opencl*.c and tests include it. */
+/* The parts of OpenCL 1.2 that are used, declared here so that the build needs no headers. Values are those of the
+ * standard. Only opencl*.c and tests include it. */
 #ifndef TESSERA_RT_OPENCL_H
 #define TESSERA_RT_OPENCL_H
 

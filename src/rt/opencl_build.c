@@ -30,8 +30,8 @@ typedef struct OpenclKernel {
     mtx_t lock; /* arguments are state of the kernel, and launches come from several threads */
 } OpenclKernel;
 
-/* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. With `pairs`, of NVIDIA's devices,
- * minima and maxima of pairs are the instructions for them. */
+/* The graph alone decides about rounding: divisions are rounded as IEEE says where the device can. With `pairs`, of
+ * NVIDIA's devices, minima and maxima of pairs are the instructions for them. */
 static bool join_options(const OpenclDevice *d, const DeviceBuild *job, bool pairs, char *out,
                          Failure *f)
 {
@@ -109,8 +109,9 @@ static void to_cache(const OpenclDevice *d, const DeviceBuild *job, CacheKey key
 }
 
 /* ---- PTX ----
- * NVIDIA's binaries are PTX, in which a kernel can say how many of its blocks are to fit a multiprocessor; OpenCL C has no words for it.
- * The assembler, told so, lets loads begin ahead of their use as far as registers allow; left alone, it saves registers. */
+ * NVIDIA's binaries are PTX, in which a kernel can say how many of its blocks are to fit a multiprocessor; OpenCL C has
+ * no words for it. The assembler, told so, lets loads begin ahead of their use as far as registers allow; left alone,
+ * it saves registers. */
 
 /* The place in `ptx` behind the line that says the shape of the kernel's blocks; NULL: there is none. */
 static const char *behind_shape(const char *ptx, const char *kernel)
@@ -270,7 +271,8 @@ bool tessi_opencl_kernel(Device *base, DeviceModule *m, const char *name, Device
         return false;
     }
     int64_t threads = group_number(d, k->kernel, KERNEL_GROUP_SIZE, true);
-    /* NVIDIA counts some bytes of its own, beyond what a kernel may declare; one that declares too much does not compile. */
+    /* NVIDIA counts some bytes of its own, beyond what a kernel may declare; one that declares too much does not
+     * compile. */
     const int64_t shared = group_number(d, k->kernel, KERNEL_LOCAL, false),
                   most = base->info.shared_bytes;
     k->base.info =

@@ -1,4 +1,5 @@
-"""The bench works, on pictures so small that nothing is learnt from its times, and docs/performance.md shows what its results file holds."""
+"""The bench works, on pictures so small that nothing is learnt from its times, and docs/performance.md shows what its
+results file holds."""
 import json
 import pathlib
 import subprocess
@@ -17,19 +18,32 @@ def run(*arguments):
 
 def check_rows(folder):
     path = pathlib.Path(folder) / "results.json"
-    jobs = ["--only", "blur", "--only", "unsharp", "--only", "conv2d_given:3", "--only", "separable:5", "--only", "sobel_u8"]
+    jobs = [
+        "--only", "blur", "--only", "unsharp", "--only", "conv2d_given:3", "--only", "separable:5", "--only",
+        "sobel_u8",
+    ]
     done = run(BENCH / "run.py", "--build", tool.BUILD, *TINY, *jobs, "--results", path)
     tool.check("the bench runs", done.returncode == 0 and not done.stderr, done.stderr)
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     found = [(row["table"], row["job"]) for row in rows]
-    expected = [("rivals", name) for name in ("blur", "unsharp", "conv2d_given", "separable", "sobel_u8")] + [("fusion", "blur"), ("borders", "blur")]
+    expected = [("rivals", name) for name in ("blur", "unsharp", "conv2d_given", "separable", "sobel_u8")] + [
+        ("fusion", "blur"), ("borders", "blur"),
+    ]
     tool.check("a row for each job", found == expected, found)
     for row in rows:
         for name, lane in row["lanes"].items():
-            tool.check(f"{row['job']}: times of {name}", lane["runs"] >= 2 and 0 < lane["min_ms"] <= lane["median_ms"], lane)
-    again = run(BENCH / "run.py", "--build", tool.BUILD, *TINY, "--only", "blur", "--table", "rivals", "--append", "--results", path)
+            tool.check(
+                f"{row['job']}: times of {name}", lane["runs"] >= 2 and 0 < lane["min_ms"] <= lane["median_ms"], lane
+            )
+    again = run(
+        BENCH / "run.py", "--build", tool.BUILD, *TINY, "--only", "blur", "--table", "rivals", "--append", "--results",
+        path,
+    )
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    tool.check("rows are renewed", again.returncode == 0 and len(rows) == len(expected) and rows[-1]["job"] == "blur", again.stderr)
+    tool.check(
+        "rows are renewed", again.returncode == 0 and len(rows) == len(expected) and rows[-1]["job"] == "blur",
+        again.stderr,
+    )
 
 
 def check_page():

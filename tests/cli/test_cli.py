@@ -1,4 +1,5 @@
-"""The command line: what each command prints, exit codes, and that bad input of any kind gets one sentence and harms nothing."""
+"""The command line: what each command prints, exit codes, and that bad input of any kind gets one sentence and harms
+nothing."""
 import json
 import os
 import pathlib
@@ -51,7 +52,9 @@ def one_sentence(name, result, words=(), status=1):
 
 
 def test_information(folder):
-    for arguments in (["--help"], ["-h"], ["help"], ["run", "--help"], ["bench", "-h"], ["--version"], ["run", "--version"]):
+    for arguments in (
+        ["--help"], ["-h"], ["help"], ["run", "--help"], ["bench", "-h"], ["--version"], ["run", "--version"],
+    ):
         code, out, err = run(*arguments)
         check(f"{arguments}", code == 0 and "tessera" in out and not err, err)
     code, out, _ = run("borders")
@@ -73,9 +76,13 @@ def test_usage(folder):
     one_sentence("option of another command", run("check", folder / "blur.tess", "--runs=3"), ["--runs"], 2)
     one_sentence("no program", run("run"), ["PROGRAM"], 2)
     one_sentence("run without output", run("run", folder / "blur.tess", folder / "a.npy"), ["-o"], 2)
-    for option, words in (("target", "auto, c, cuda, opencl, interp or loops"), ("fp", "default, strict or fast"),
-                          ("general", "never, meanwhile or always"), ("diagnostics", "text or json"), ("threads", "1 to 1000000")):
-        one_sentence(f"--{option} of what is not", run("run", folder / "blur.tess", f"--{option}=foo"), [words, "'foo'"], 2)
+    for option, words in (
+        ("target", "auto, c, cuda, opencl, interp or loops"), ("fp", "default, strict or fast"),
+        ("general", "never, meanwhile or always"), ("diagnostics", "text or json"), ("threads", "1 to 1000000"),
+    ):
+        one_sentence(
+            f"--{option} of what is not", run("run", folder / "blur.tess", f"--{option}=foo"), [words, "'foo'"], 2
+        )
     one_sentence("memory of no device", run("run", folder / "blur.tess", "--device-memory=4"), ["--target=opencl"], 2)
     one_sentence("build without output", run("build", folder / "blur.tess"), ["-o"], 2)
 
@@ -85,26 +92,43 @@ def test_words_out_of_place(folder):
     blur, picture, random = folder / "blur.tess", tool.ROOT / "examples" / "images" / "camera.png", "random:1:9x9"
     for command in (["check", blur, "more.tess"], ["build", blur, picture, "-o", folder / "x.c"]):
         one_sentence(f"{command[0]} of two files", run(*command), [f"'{command[2]}'"], 2)
-    one_sentence("build with a name that is not there", run("build", blur, "q=3", "-o", folder / "x.c"), ["'q'", "M, N, input"])
-    one_sentence("build with a number for the run", run("build", folder / "two.tess", "s=3", "-o", folder / "x.c"), ["'s'", "runs"])
+    one_sentence(
+        "build with a name that is not there", run("build", blur, "q=3", "-o", folder / "x.c"), ["'q'", "M, N, input"]
+    )
+    one_sentence(
+        "build with a number for the run", run("build", folder / "two.tess", "s=3", "-o", folder / "x.c"),
+        ["'s'", "runs"],
+    )
     check("check with a parameter", run("check", blur, "M=3") == (0, "", ""))
     check("nothing was built", not (folder / "x.c").exists() and not (folder / "x.h").exists())
-    for words, said in ((["run", "-threads", "2", blur], "-threads; did you mean --threads"), (["run", "--frob=3", blur], "--frob=3;"),
-                        (["run", blur, "-output", "y"], "-output; did you mean --output"), (["run", "-qx", blur], "option -qx;")):
+    for words, said in (
+        (["run", "-threads", "2", blur], "-threads; did you mean --threads"), (["run", "--frob=3", blur], "--frob=3;"),
+        (["run", blur, "-output", "y"], "-output; did you mean --output"), (["run", "-qx", blur], "option -qx;"),
+    ):
         one_sentence(f"{words}", run(*words), [said], 2)
     check("no file of that name", not pathlib.Path(tool.ROOT / "utput").exists())
-    for name, content, is_what in (("p.png", picture.read_bytes(), "PNG"), ("p.pgm", b"P5 1 1 255\n\x07", "PNM"), ("p.bin", bytes(range(256)), "no text"), ("p.txt", "return x;".encode("utf-16"), "no text"),
-                                   ("p.npy", (folder / "a.npy").read_bytes(), "NumPy"), ("p.tif", b"II*\0\x08\0\0\0", "TIFF"),
-                                   ("p.jpg", b"\xff\xd8\xff\xe0", "JPEG")):
+    for name, content, is_what in (
+        ("p.png", picture.read_bytes(), "PNG"), ("p.pgm", b"P5 1 1 255\n\x07", "PNM"),
+        ("p.bin", bytes(range(256)), "no text"), ("p.txt", "return x;".encode("utf-16"), "no text"),
+        ("p.npy", (folder / "a.npy").read_bytes(), "NumPy"), ("p.tif", b"II*\0\x08\0\0\0", "TIFF"),
+        ("p.jpg", b"\xff\xd8\xff\xe0", "JPEG"),
+    ):
         (folder / name).write_bytes(content)
-        one_sentence(f"{name} as program", run("run", folder / name, "-o", folder / "x.npy"), [name, is_what, "program"])
+        one_sentence(
+            f"{name} as program", run("run", folder / name, "-o", folder / "x.npy"), [name, is_what, "program"]
+        )
         one_sentence(f"{name} to check", run("check", folder / name), [name, is_what, "program"])
     code, out, err = run("help", "tune")
     check("help tune", code == 0 and "--seconds" in out and not err, err)
     one_sentence("help of nothing", run("help", "frob"), ["frob"], 2)
     one_sentence("a file as command", run(blur), [f"tessera run {blur}"], 2)
-    one_sentence("outputs too many", run("run", blur, random, "-o", folder / "x.npy", "-o", folder / "y.npy"), ["1 image"], 2)
-    one_sentence("one output twice", run("run", folder / "two.tess", random, random, *["-o", folder / "x.npy"] * 2), ["two results"], 2)
+    one_sentence(
+        "outputs too many", run("run", blur, random, "-o", folder / "x.npy", "-o", folder / "y.npy"), ["1 image"], 2
+    )
+    one_sentence(
+        "one output twice", run("run", folder / "two.tess", random, random, *["-o", folder / "x.npy"] * 2),
+        ["two results"], 2,
+    )
     (folder / "broken.tess").write_text("return x;")  # would be said if it were compiled
     for output, why in ((folder / "no" / "x", "no such folder"), (blur / "x", "no folder"), (folder, "is a folder")):
         for command, suffix in (("run", ".npy"), ("tune", ".plan"), ("build", ".c")):
@@ -116,21 +140,30 @@ def test_check(folder):
     check("a sound program", run("check", folder / "blur.tess") == (0, "", ""))
     (folder / "wrong.tess").write_text(BLUR.replace("input:mirror", "inptu:mirror"))
     code, out, err = run("check", folder / "wrong.tess")
-    check("diagnosed", code == 1 and "wrong.tess:4:16: error[" in err and "did you mean 'input'" in err and "^" in err, err)
+    check(
+        "diagnosed", code == 1 and "wrong.tess:4:16: error[" in err and "did you mean 'input'" in err and "^" in err,
+        err,
+    )
     code, out, err = run("check", folder / "wrong.tess", "--color=always")
     check("coloured", "\x1b[" in err, err)
     code, out, err = run("check", folder / "wrong.tess", "--diagnostics=json")
     record = json.loads(err.splitlines()[0])
-    check("as JSON", code == 1 and record["line"] == 4 and record["column"] == 16 and record["severity"] == "error", err)
+    check(
+        "as JSON", code == 1 and record["line"] == 4 and record["column"] == 16 and record["severity"] == "error", err
+    )
     code, out, err = run("check", "-", stdin=BLUR.encode())
     check("from standard input", code == 0, err)
 
 
 def test_library_types(folder):
     """Filters of floats give floats."""
-    filters = ("gaussian(X, 1.5), box(X, 1), median_filter(X, 1), bilateral(X, 1.0, 2.0), unsharp(X, 1.0, 2.0), sobel(X), scharr(X), "
-               "prewitt(X), laplacian(X), erode(X, 1), dilate_disc(X, 2), open(X, 1), gradient(X, 1), harris(X, 1.0, 0.05), peaks(X, 2), "
-               "downsample(X), upsample(X), normalise(X, 0.0, 1.0), gamma(X, 2.0)")
+    filters = (
+        "gaussian(X, 1.5), box(X, 1), median_filter(X, 1), bilateral(X, 1.0, 2.0), unsharp(X, 1.0, 2.0), sobel(X), "
+        "scharr(X), "
+        "prewitt(X), laplacian(X), erode(X, 1), dilate_disc(X, 2), open(X, 1), gradient(X, 1), harris(X, 1.0, 0.05), "
+        "peaks(X, 2), "
+        "downsample(X), upsample(X), normalise(X, 0.0, 1.0), gamma(X, 2.0)"
+    )
     (folder / "library.tess").write_text(f"""use "filters";
 parameter M, N;
 vector#2 float X[M, N];
@@ -151,12 +184,20 @@ return X;
 """)
     records, back = folder / "records.npy", folder / "back.npy"
     pixels = [(1.5, 2), (-3.25, 200)]
-    tool.write_npy_bytes(records, (1, 2), "[('sure', '|u1'), ('depth', '>f8')]", b"".join(struct.pack(">Bd", n, x) for x, n in pixels))
+    tool.write_npy_bytes(
+        records, (1, 2), "[('sure', '|u1'), ('depth', '>f8')]", b"".join(struct.pack(">Bd", n, x) for x, n in pixels)
+    )
     for source in (records, back):
         code, out, err = run("run", folder / "records.tess", source, "-o", back, "--verify")
         shape, descr, data = tool.read_npy_bytes(back)
-        check(f"records of {source.name}", code == 0 and shape == (1, 2) and descr == [("depth", "<f4"), ("sure", "|u1")]
-              and data == b"".join(struct.pack("<fB", *pixel) for pixel in pixels), f"{err} {shape} {descr} {data}")
+        check(
+            f"records of {source.name}",
+            code == 0
+            and shape == (1, 2)
+            and descr == [("depth", "<f4"), ("sure", "|u1")]
+            and data == b"".join(struct.pack("<fB", *pixel) for pixel in pixels),
+            f"{err} {shape} {descr} {data}",
+        )
     code, out, err = run("run", folder / "records.tess", records, "-o", folder / "records.png")
     one_sentence("records as a picture", (code, out, err), ["NPY", "several types"], 1)
     code, out, err = run("run", folder / "blur.tess", records, "-o", back)
@@ -174,16 +215,27 @@ def test_run(folder):
             want = [5 / 3, 2, 7 / 3, 14 / 3, 5, 16 / 3]
             good = shape == (2, 3) and kind == "<f4" and all(abs(x - y) < 1e-6 for x, y in zip(values, want))
         check(f"run {target}", good, err)
-    code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--time", "--fp=strict", "--border=wrap")
+    code, out, err = run(
+        "run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--time", "--fp=strict", "--border=wrap"
+    )
     check("verify and time", code == 0 and "verified" in err and " ms" in err, err)
-    code, out, err = run("run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--threads=1000000", "--target=c")
+    code, out, err = run(
+        "run", folder / "blur.tess", a, "-o", folder / "b.npy", "--verify", "--threads=1000000", "--target=c"
+    )
     check("more threads than can be", code == 0 and "verified" in err, err)
-    code, out, err = run("run", folder / "two.tess", "b=" + str(a), a, "s=3", "-o", folder / "x.npy", "-o", folder / "y.npy")
+    code, out, err = run(
+        "run", folder / "two.tess", "b=" + str(a), a, "s=3", "-o", folder / "x.npy", "-o", folder / "y.npy"
+    )
     check("by name and by order", code == 0 and tool.read_npy(folder / "x.npy")[2] == [3, 6, 9, 12, 15, 18], err)
-    code, out, err = run("run", folder / "two.tess", "random:7:5x4", "ramp:5x4", "-o", folder / "x.npy", "-o", folder / "y.npy")
+    code, out, err = run(
+        "run", folder / "two.tess", "random:7:5x4", "ramp:5x4", "-o", folder / "x.npy", "-o", folder / "y.npy"
+    )
     (folder / "mixed.tess").write_text(MIXED)
     mixed, _, mixed_err = run("run", folder / "mixed.tess", "ramp:2x3", "-o", folder / "m.npy", "--verify")
-    check("pseudo-inputs of mixed types", mixed == 0 and tool.read_npy(folder / "m.npy")[2] == [0, 1.5, 3, 1.5, 3, 4.5], mixed_err)
+    check(
+        "pseudo-inputs of mixed types", mixed == 0 and tool.read_npy(folder / "m.npy")[2] == [0, 1.5, 3, 1.5, 3, 4.5],
+        mixed_err,
+    )
     test_records(folder)
     check("pseudo-inputs", code == 0 and tool.read_npy(folder / "y.npy")[2][:5] == [0, 2, 4, 6, 2], err)
     code, out, err = run("run", folder / "blur.tess", "ramp:3x300", "-o", folder / "s.pgm")
@@ -192,19 +244,30 @@ def test_run(folder):
     check("quiet", code == 0 and not err, err)
     code, out, err = run("run", folder / "blur.tess", "ramp:3x4", "-o", "-")
     check("standard output", code == 0 and "NUMPY" in out, err)
-    code, out, err = run("run", folder / "blur.tess", "-", "-o", folder / "b.npy", stdin=b"P5 3 2 255\n\x01\x02\x03\x04\x05\x06")
+    code, out, err = run(
+        "run", folder / "blur.tess", "-", "-o", folder / "b.npy", stdin=b"P5 3 2 255\n\x01\x02\x03\x04\x05\x06"
+    )
     check("standard input", code == 0 and abs(tool.read_npy(folder / "b.npy")[2][0] - 5 / 3) < 1e-6, err)
 
 
 def test_what_is_asked_in_vain(folder):
     code, out, err = run("run", folder / "blur.tess", "ramp:3x4", "-o", folder / "v.npy", "--general=always")
     check("--general without masks", code == 0 and "takes no masks" in err and err.count("\n") == 1, err)
-    code, out, err = run("run", folder / "blur.tess", folder / "no\"ne.npy", "-o", folder / "v.npy", "--diagnostics=json")
+    code, out, err = run(
+        "run", folder / "blur.tess", folder / "no\"ne.npy", "-o", folder / "v.npy", "--diagnostics=json"
+    )
     said = [json.loads(line) for line in err.splitlines()]
-    check("files in JSON", code == 1 and len(said) == 1 and said[0]["severity"] == "error" and 'no"ne.npy' in said[0]["message"], err)
+    check(
+        "files in JSON",
+        code == 1 and len(said) == 1 and said[0]["severity"] == "error" and 'no"ne.npy' in said[0]["message"], err,
+    )
     code, out, err = run("run", folder / "blur.tess", "--diagnostics=json", "--target=foo")
     check("usage in JSON", code == 2 and "--target takes" in json.loads(err)["message"], err)
-    asked = (tool.ROOT / "bench/programs/conv2d_given.tess").read_text().replace("convolve(X, w)", "convolve(X, w, method = separable)")
+    asked = (
+        (tool.ROOT / "bench/programs/conv2d_given.tess")
+        .read_text()
+        .replace("convolve(X, w)", "convolve(X, w, method = separable)")
+    )
     (folder / "asked.tess").write_text(asked)
     code, out, err = run("run", folder / "asked.tess", "ramp:3x4", "ramp:3x3", "-o", folder / "v.npy")
     check("separable with coefficients of the run", code == 1 and "its coefficients come with the run" in err, err)
@@ -215,7 +278,9 @@ def test_check_definitions(folder):
     check("a library", code == 0 and not err, err)
     (folder / "mine.tess").write_text("stencil f(vector#2 float a) { return a + q; }\n")
     code, out, err = run("check", folder / "mine.tess")
-    check("a mistake in a library", code == 1 and "mine.tess:1:42" in err and "'q'" in err and "return'" not in err, err)
+    check(
+        "a mistake in a library", code == 1 and "mine.tess:1:42" in err and "'q'" in err and "return'" not in err, err
+    )
     (folder / "half.tess").write_text("stencil f(vector#2 float a) { return a; }\nparameter M, N;\n")
     code, out, err = run("check", folder / "half.tess")
     check("a program without return", code == 1 and "the program has no 'return'" in err, err)
@@ -225,7 +290,9 @@ def test_build_headers(folder):
     for suffix, status in ((".c", 0), (".c", 0), (".so", 0), (".cu", 1), (".cl", 1)):
         before = (folder / "kept.h").read_bytes() if (folder / "kept.h").exists() else b""
         code, out, err = run("build", folder / "blur.tess", "-o", folder / ("kept" + suffix))
-        good = code == status and (status == 0 or ("is the header of a build for C" in err and (folder / "kept.h").read_bytes() == before))
+        good = code == status and (
+            status == 0 or ("is the header of a build for C" in err and (folder / "kept.h").read_bytes() == before)
+        )
         check(f"build kept{suffix}", good, err)
         check(f"kept{suffix} is written with its header only", (folder / ("kept" + suffix)).exists() == (status == 0))
 
@@ -240,10 +307,14 @@ def test_colour(folder):
     code, out, err = run("run", folder / "blur.tess", picture, "-o", folder / "q.pgm", "--gray")
     check("--gray", code == 0 and (folder / "q.pgm").read_bytes().startswith(b"P5"), err)
     code, out, err = run("run", folder / "blur.tess", picture, "-o", folder / "q.ppm", "--each-channel")
-    check("--each-channel", code == 0 and (folder / "q.ppm").read_bytes().endswith(bytes([30, 40, 50, 20, 30, 40])), err)
+    check(
+        "--each-channel", code == 0 and (folder / "q.ppm").read_bytes().endswith(bytes([30, 40, 50, 20, 30, 40])), err
+    )
     grey = folder / "g.pgm"
     grey.write_bytes(b"P5 2 1 255\n\x01\x02")
-    one_sentence("grey for a colour program", run("run", folder / "colour.tess", grey, "-o", folder / "q.ppm"), ["one channel"])
+    one_sentence(
+        "grey for a colour program", run("run", folder / "colour.tess", grey, "-o", folder / "q.ppm"), ["one channel"]
+    )
 
 
 def test_bad_input(folder):
@@ -268,12 +339,27 @@ def test_bad_input(folder):
         ("wrong dimensions", ["run", blur, "zero:4", "-o", out_path], ["1 dimension,"]),
         ("no such stop", ["explain", blur, "--dump=grpah"], ["graph"]),
         ("no such pass", ["explain", blur, "--dump=loops:simplfy"], ["'simplfy'", "lower, simplify, interleave"]),
-        ("no such name of a plan", ["run", blur, a, "-o", out_path, "--plan=nonsense"], ["'nonsense'", "lecture-tiled"]),
+        (
+            "no such name of a plan", ["run", blur, a, "-o", out_path, "--plan=nonsense"],
+            ["'nonsense'", "lecture-tiled"],
+        ),
         ("an image twice", ["run", blur, f"input={a}", f"input={a}", "-o", out_path], ["'input' is given twice"]),
-        ("a number twice", ["run", folder / "two.tess", a, a, "s=1", "s=2", "-o", out_path, "-o", folder / "z.npy"], ["'s' is given twice"]),
-        ("no mask", ["run", tool.ROOT / "bench/programs/conv2d_given.tess", a, "-o", out_path], ["the mask 'w' is not given"]),
-        ("a line of a plan twice", ["run", blur, a, "-o", out_path, f"--plan={folder / 'twice.plan'}"], ["line 5: 'loops' is said twice of the same group"]),
-        ("channels of mixed types", ["run", folder / "mixed.tess", "-o", out_path, f"{folder / 'a3.npy'}"], ["pixels of 3 bytes", "have 5"]),
+        (
+            "a number twice", ["run", folder / "two.tess", a, a, "s=1", "s=2", "-o", out_path, "-o", folder / "z.npy"],
+            ["'s' is given twice"],
+        ),
+        (
+            "no mask", ["run", tool.ROOT / "bench/programs/conv2d_given.tess", a, "-o", out_path],
+            ["the mask 'w' is not given"],
+        ),
+        (
+            "a line of a plan twice", ["run", blur, a, "-o", out_path, f"--plan={folder / 'twice.plan'}"],
+            ["line 5: 'loops' is said twice of the same group"],
+        ),
+        (
+            "channels of mixed types", ["run", folder / "mixed.tess", "-o", out_path, f"{folder / 'a3.npy'}"],
+            ["pixels of 3 bytes", "have 5"],
+        ),
         ("no such plan", ["run", blur, a, "-o", out_path, f"--plan={folder / 'none.plan'}"], ["none.plan"]),
         ("build to a strange suffix", ["build", blur, "-o", folder / "x.exe"], [".c"]),
     ]
@@ -288,7 +374,8 @@ def test_bad_input(folder):
         "text.png": b"this is no picture",
         "cut.png": b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR\xff\xff\xff\xff\xff\xff\xff\xff\x08\x00\x00\x00\x00",
         "empty.npy": b"",
-        "huge.npy": b"\x93NUMPY\x01\x00\x50\x00{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }    \n",
+        "huge.npy": b"\x93NUMPY\x01\x00\x50\x00{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, "
+                    b"4000000000), }    \n",
         "cut.jpg": b"\xff\xd8\xff\xe0\x00\x10JFIF",
         "cut.tif": b"II*\x00\x08\x00\x00\x00",
     }
@@ -304,22 +391,33 @@ def test_sizes_contradict(folder):
     one_sentence("sizes that contradict", run("run", folder / "two.tess", folder / "a.npy", folder / "small.npy", "-o",
                                               folder / "x.npy", "-o", folder / "y.npy"), ["'a'", "'b'"])
     (folder / "empty.tess").write_text("parameter M, N;\nvector#2 float X[M, N];\nreturn X[M.., ..];\n")
-    one_sentence("an empty part", run("run", folder / "empty.tess", "ramp:3x4", "-o", folder / "x.npy"), ["its size is 0 in dimension 0"])
+    one_sentence(
+        "an empty part", run("run", folder / "empty.tess", "ramp:3x4", "-o", folder / "x.npy"),
+        ["its size is 0 in dimension 0"],
+    )
 
 
 def test_odd_values(folder):
-    (folder / "odd.tess").write_text("stencil f(vector#1 float X, int64 k) { return X + k; }\nparameter K, N;\nvector#1 float a[N];\n"
-                                     "int64 k = 0;\np<0> = f(a, k);\nfor i = 1..K\n    p<i> = f(p<i-1>, k);\nendfor\nreturn p<K>;\n")
+    (folder / "odd.tess").write_text(
+        "stencil f(vector#1 float X, int64 k) { return X + k; }\nparameter K, N;\nvector#1 float a[N];\n"
+        "int64 k = 0;\np<0> = f(a, k);\nfor i = 1..K\n    p<i> = f(p<i-1>, k);\nendfor\nreturn p<K>;\n"
+    )
     for value in ("nan", "inf", "1e300", "2.5", "1e19", "9e18", "1000000"):
         code, out, err = run("run", folder / "odd.tess", "ramp:9", f"K={value}", "-o", folder / "odd.npy")
         check(f"K={value}", code == 1 and err.count("error[") <= 1 and "internal" not in err and not out, err)
     for value in ("9007199254740993", "1e19", "nan", "2.5", "much", ""):
-        one_sentence(f"k={value}", run("run", folder / "odd.tess", "ramp:9", "K=2", f"k={value}", "-o", folder / "odd.npy"), ["'k'"])
+        one_sentence(
+            f"k={value}", run("run", folder / "odd.tess", "ramp:9", "K=2", f"k={value}", "-o", folder / "odd.npy"),
+            ["'k'"],
+        )
 
 
 def test_odd_names(folder):
     """The path of a program goes into a comment of generated C, its name becomes that of a function."""
-    for name in ("*/evil.tess", 'new\nline"quote\\.tess', "-o.tess", "params.tess", "status.tess", "main.tess", "1 b.tess", ".tess"):
+    for name in (
+        "*/evil.tess", 'new\nline"quote\\.tess', "-o.tess", "params.tess", "status.tess", "main.tess", "1 b.tess",
+        ".tess",
+    ):
         (folder / "odd" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "odd" / name).write_text(BLUR)
         code, _, err = run("run", f"odd/{name}", "a.npy", "-o", "odd.npy", "--target=c", "--verify", cwd=folder)
@@ -339,7 +437,9 @@ def test_too_much(folder):
         "a window": stencil % "sum(i=-999999999..999999999 : X@[i])",
         "turns": end + "p<0> = a;\nfor i = 1..1000000\n    p<i> = p<i-1>;\nendfor\nreturn p<9>;\n",
         "calls": "stencil f0(vector#1 float X) { return X@[1]; }\n"
-                 + "".join(f"vector f{i}(vector#1 float X) {{ return f{i - 1}(f{i - 1}(X)); }}\n" for i in range(1, 40)) + end + "return f39(a);\n",
+        + "".join(f"vector f{i}(vector#1 float X) {{ return f{i - 1}(f{i - 1}(X)); }}\n" for i in range(1, 40))
+        + end
+        + "return f39(a);\n",
         "bytes": end + "return a;" + " " * (1 << 20),
     }
     for name, text in texts.items():
@@ -351,8 +451,10 @@ def test_too_much(folder):
 def test_streams(folder):
     """Standard streams that are closed or full, and a device as the file to write."""
     blur = str(folder / "blur.tess")
-    for fd, arguments in ((1, ["--help"]), (1, ["explain", blur]), (1, ["run", blur, "ramp:3x4", "-o", "-"]), (0, ["check", "-"]),
-                          (0, ["run", blur, "-", "-o", str(folder / "x.npy")])):
+    for fd, arguments in (
+        (1, ["--help"]), (1, ["explain", blur]), (1, ["run", blur, "ramp:3x4", "-o", "-"]), (0, ["check", "-"]),
+        (0, ["run", blur, "-", "-o", str(folder / "x.npy")]),
+    ):
         done = subprocess.run([tool.TOOL, *arguments], capture_output=True, text=True, preexec_fn=lambda: os.close(fd))
         one_sentence(f"closed {fd}: {arguments[0]}", (done.returncode, done.stdout, done.stderr))
     if not os.path.exists("/dev/full"):
@@ -383,32 +485,55 @@ def test_no_room(folder):
     place.mkdir()
     for name in ("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg"):
         (place / name).write_bytes(b"precious")
-        done = subprocess.run([tool.TOOL, "run", str(folder / "blur.tess"), "random:1:300x300", "-o", str(place / name), "--target=interp", "-q"],
-                              capture_output=True, text=True, preexec_fn=limit, cwd=tool.ROOT)
+        done = subprocess.run(
+            [
+                tool.TOOL, "run", str(folder / "blur.tess"), "random:1:300x300", "-o", str(place / name),
+                "--target=interp", "-q",
+            ],
+            capture_output=True,
+            text=True,
+            preexec_fn=limit,
+            cwd=tool.ROOT,
+        )
         known = "made without" not in done.stderr
         check(f"no room for {name}", done.returncode == 1 and done.stderr.startswith("tessera: "), done.stderr)
         check(f"{name} is as it was", (place / name).read_bytes() == b"precious" or not known)
-    check("no temporary file is left", sorted(p.name for p in place.iterdir()) == sorted(("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg")),
-          str(list(place.iterdir())))
+    check(
+        "no temporary file is left",
+        sorted(p.name for p in place.iterdir())
+        == sorted(("big.npy", "big.pgm", "big.pfm", "big.png", "big.tif", "big.jpg")),
+        str(list(place.iterdir())),
+    )
 
 
 def test_large_but_fits(folder):
     """Stages that the plan recomputes need no memory, and are not counted: together they would not fit."""
     steps = 60
-    (folder / "chain.tess").write_text("stencil f(vector#1 float X) { return X * 0.5 + 1; }\nparameter N;\nvector#1 float a[N];\n"
-                                       f"t<0> = f(a);\nfor i = 1..{steps}\n    t<i> = f(t<i-1>);\nendfor\nreturn t<{steps}>;\n")
-    n = int(0.9 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (4 * steps)) # every stage stored: more than there is
-    code, _, err = run("run", folder / "chain.tess", f"zero:{n}", "-o", folder / "w.npy", "--target=c",
-                       env={"TESSERA_CACHE": str(folder / "chain-cache")}) # a fresh cache: the check before compiling takes part
+    (folder / "chain.tess").write_text(
+        "stencil f(vector#1 float X) { return X * 0.5 + 1; }\nparameter N;\nvector#1 float a[N];\n"
+        f"t<0> = f(a);\nfor i = 1..{steps}\n    t<i> = f(t<i-1>);\nendfor\nreturn t<{steps}>;\n"
+    )
+    n = int(
+        0.9 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (4 * steps)
+    )  # every stage stored: more than there is
+    code, _, err = run(
+        "run", folder / "chain.tess", f"zero:{n}", "-o", folder / "w.npy", "--target=c",
+        env={"TESSERA_CACHE": str(folder / "chain-cache")},
+    )  # a fresh cache: the check before compiling takes part
     check("recomputed stages need no memory", code == 0, err)
     (folder / "w.npy").unlink(missing_ok=True)
-    one_sentence("the interpreter stores every stage", run("run", folder / "chain.tess", f"zero:{n}", "-o", folder / "w.npy", "--target=interp"),
-                 ["memory"])
+    one_sentence(
+        "the interpreter stores every stage",
+        run("run", folder / "chain.tess", f"zero:{n}", "-o", folder / "w.npy", "--target=interp"), ["memory"],
+    )
 
 
 def test_progress(folder):
     """Work longer than a second shows on a terminal, and only there."""
-    arguments = [tool.TOOL, "run", str(folder / "blur.tess"), "random:1:5000x4000", "-o", str(folder / "p.npy"), "--target=interp"]
+    arguments = [
+        tool.TOOL, "run", str(folder / "blur.tess"), "random:1:5000x4000", "-o", str(folder / "p.npy"),
+        "--target=interp",
+    ]
     master, slave = pty.openpty()
     child = subprocess.Popen(arguments, stderr=slave, cwd=tool.ROOT)
     os.close(slave)
@@ -426,15 +551,19 @@ def test_progress(folder):
 
 def test_too_large(folder):
     """A run that would fill more memory than there is ends with a sentence, and before it has filled it."""
-    (folder / "long.tess").write_text("stencil f(vector#1 uint8 X) { return cast<double>(median(i = -1..1 : X@[i])); }\n"
-                                      "stencil g(vector#1 double X) { return median(i = -1..1 : X@[i]); }\n"
-                                      "parameter N;\nvector#1 uint8 a[N];\n"
-                                      "t<0> = f(a);\nfor i = 1..29\n    t<i> = g(t<i-1>);\nendfor\n"
-                                      f"return {', '.join(f't<{i}>' for i in range(30))};\n")
+    (folder / "long.tess").write_text(
+        "stencil f(vector#1 uint8 X) { return cast<double>(median(i = -1..1 : X@[i])); }\n"
+        "stencil g(vector#1 double X) { return median(i = -1..1 : X@[i]); }\n"
+        "parameter N;\nvector#1 uint8 a[N];\n"
+        "t<0> = f(a);\nfor i = 1..29\n    t<i> = g(t<i-1>);\nendfor\n"
+        f"return {', '.join(f't<{i}>' for i in range(30))};\n"
+    )
     results = [argument for i in range(30) for argument in ("-o", folder / f"w{i}.npy")]
     for target in ("interp", "c"):
-        one_sentence(f"too large for {target}", run("run", folder / "long.tess", "zero:400000000", *results, f"--target={target}"),
-                     ["memory"])
+        one_sentence(
+            f"too large for {target}",
+            run("run", folder / "long.tess", "zero:400000000", *results, f"--target={target}"), ["memory"],
+        )
 
 
 def test_without_compiler(folder):
@@ -452,7 +581,10 @@ def test_without_compiler(folder):
     code, out, err = run(*arguments, "--target=c", env=env)
     check("a compiler that fails", code == 1 and "tessera:" in err, err)
     one_sentence("auto does not hide a compiler that fails", run(*arguments, env=env), ["broken-cc", "TESSERA_CC"])
-    broken.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo cc 1 && exit 0\ncase \"$*\" in *program.c*) echo 'error: it is ill' >&2; exit 3;; esac\nexec cc \"$@\"\n")
+    broken.write_text(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo cc 1 && exit 0\ncase \"$*\" in *program.c*) echo 'error: it is "
+        "ill' >&2; exit 3;; esac\nexec cc \"$@\"\n"
+    )
     one_sentence("a compiler that fails on programs", run(*arguments, "--target=c", env=env), ["it is ill"])
 
 
@@ -468,26 +600,41 @@ def test_cache(folder):
     check("a damaged entry is made anew", code == 0 and "cached" not in err, err)
     env = {"TESSERA_CACHE": "/proc/no/such/place"}
     code, _, err = run(*arguments, env=env)
-    check("without a usable cache it goes on, and says so", code == 0 and err.count("\n") == 2 and "without a cache" in err and "'/proc/no'" in err, err)
+    check(
+        "without a usable cache it goes on, and says so",
+        code == 0 and err.count("\n") == 2 and "without a cache" in err and "'/proc/no'" in err, err,
+    )
     check("nothing said when quiet", run(*arguments[:-1], "-q", env=env)[::2] == (0, ""))
 
 
 def test_explain(folder):
-    for stop, words in (("ast", ["blurx"]), ("types", ["float"]), ("graph", ["stage"]), ("analysis", ["output"]), ("plan", ["group"]),
-                        ("loops", ["for"]), ("c", ["TESS_PARALLEL", "output"]), ("header", ["int blur"])):
+    for stop, words in (
+        ("ast", ["blurx"]), ("types", ["float"]), ("graph", ["stage"]), ("analysis", ["output"]), ("plan", ["group"]),
+        ("loops", ["for"]), ("c", ["TESS_PARALLEL", "output"]), ("header", ["int blur"]),
+    ):
         code, out, err = run("explain", folder / "blur.tess", f"--dump={stop}")
         check(f"dump {stop}", code == 0 and all(word in out for word in words), out[:300] + err)
         check(f"dump {stop} is deterministic", out == run("explain", folder / "blur.tess", f"--dump={stop}")[1])
     last = run("explain", folder / "blur.tess", "--dump=loops:late")[1]
     check("the last pass leaves the loops", last and last == run("explain", folder / "blur.tess", "--dump=loops")[1])
     code, out, err = run("explain", folder / "blur.tess", "--time-passes")
-    check("passes are timed", code == 0 and all(f"ms  {name}\n" in out for name in ("parse", "plan", "lower", "loops:simplify", "print", "all")), out + err)
+    check(
+        "passes are timed",
+        code == 0
+        and all(f"ms  {name}\n" in out for name in ("parse", "plan", "lower", "loops:simplify", "print", "all")),
+        out + err,
+    )
     code, out, err = run("explain", folder / "blur.tess")
     (folder / "blur.plan").write_text(out)
-    code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'blur.plan'}", "--verify")
+    code, _, err = run(
+        "run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'blur.plan'}",
+        "--verify",
+    )
     check("the plan replays", code == 0, err)
     (folder / "bad.plan").write_text("this is no plan\n")
-    code, _, err = run("run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'bad.plan'}")
+    code, _, err = run(
+        "run", folder / "blur.tess", folder / "a.npy", "-o", folder / "b.npy", f"--plan={folder / 'bad.plan'}"
+    )
     check("a bad plan is refused", code == 1 and "plan" in err, err)
 
 
@@ -498,25 +645,42 @@ def test_tune(folder):
     check("tune", code == 0 and not out and "plans measured" in err and err.count("\n") == 1, out + err)
     text = plan.read_text()
     check("reasons of a tuned plan", "why measured: the program takes" in text, text)
-    code, out, err = run("run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify")
+    code, out, err = run(
+        "run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify"
+    )
     check("run by a tuned plan", code == 0, err)
     code, out, err = run("explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=1")
     check("regret", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
     code, out, err = run("tune", folder / "blur.tess", "random:1:90x301", "-o", plan, "--seconds=4", "--target=opencl")
-    check("tune on a device, or a sentence why not", ("plans measured" if code == 0 else "OpenCL") in err and err.count("\n") == 1, out + err)
+    check(
+        "tune on a device, or a sentence why not",
+        ("plans measured" if code == 0 else "OpenCL") in err and err.count("\n") == 1, out + err,
+    )
     if code == 0:
         text = plan.read_text()
         check("a tuned plan of kernels", "target gpu" in text and "why measured: the program takes" in text, text)
-        code, out, err = run("run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify", "--target=opencl")
+        code, out, err = run(
+            "run", folder / "blur.tess", "random:2:33x40", f"--plan={plan}", "-o", folder / "tuned.npy", "--verify",
+            "--target=opencl",
+        )
         check("run by a tuned plan of kernels", code == 0, err)
-        code, out, err = run("explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=2", "--target=opencl")
+        code, out, err = run(
+            "explain", folder / "blur.tess", "random:1:90x301", "--regret", "--seconds=2", "--target=opencl"
+        )
         check("regret of kernels", code == 0 and re.search(r"^regret -?[0-9.]+ %$", out, re.M), out + err)
-    one_sentence("tune for the interpreter", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--target=interp"), ["c, cuda and opencl"])
+    one_sentence(
+        "tune for the interpreter", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--target=interp"),
+        ["c, cuda and opencl"],
+    )
     one_sentence("tune without an output", run("tune", folder / "blur.tess", "random:1:9x9"), ["-o"], 2)
-    one_sentence("tune by a plan that is not there", run("tune", folder / "blur.tess", "random:1:9x9", "-o", folder / "no.plan", "--plan=/no/such"),
-                 ["/no/such"])
+    one_sentence(
+        "tune by a plan that is not there",
+        run("tune", folder / "blur.tess", "random:1:9x9", "-o", folder / "no.plan", "--plan=/no/such"), ["/no/such"],
+    )
     one_sentence("tune without images", run("tune", folder / "blur.tess", "-o", folder / "no.plan"), ["image"])
-    one_sentence("no time", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--seconds=0"), ["--seconds"], 2)
+    one_sentence(
+        "no time", run("tune", folder / "blur.tess", "random:1:9x9", "-o", plan, "--seconds=0"), ["--seconds"], 2
+    )
 
 
 def test_bench(folder):
@@ -524,8 +688,10 @@ def test_bench(folder):
     check("bench", code == 0 and "copy" in out and "median" in out, err)
     code, out, err = run("bench", folder / "blur.tess", "random:1:64x64", "--runs=5", "--json")
     record = json.loads(out) if code == 0 else {}
-    keys = {"program", "target", "device", "dtype", "sizes", "plan", "median_ms", "min_ms", "runs", "copy_ms", "share_of_copy",
-            "gflops", "compile_ms", "predicted_ms"}
+    keys = {
+        "program", "target", "device", "dtype", "sizes", "plan", "median_ms", "min_ms", "runs", "copy_ms",
+        "share_of_copy", "gflops", "compile_ms", "predicted_ms",
+    }
     check("bench --json", keys <= set(record) and record["runs"] == 5 and record["sizes"] == [[64, 64]], out + err)
 
 
@@ -535,8 +701,12 @@ with tool.workspace() as place:
     (place / "two.tess").write_text(TWO)
     (place / "colour.tess").write_text(COLOUR)
     tool.write_npy(place / "a.npy", (2, 3), "<f4", [1, 2, 3, 4, 5, 6])
-    for test in (test_information, test_usage, test_words_out_of_place, test_check, test_check_definitions, test_build_headers, test_what_is_asked_in_vain, test_library_types, test_run, test_colour, test_bad_input, test_sizes_contradict, test_odd_values,
-                 test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room, test_large_but_fits, test_progress, test_too_large,
-                 test_without_compiler, test_cache, test_explain, test_tune, test_bench):
+    for test in (
+        test_information, test_usage, test_words_out_of_place, test_check, test_check_definitions, test_build_headers,
+        test_what_is_asked_in_vain, test_library_types, test_run, test_colour, test_bad_input, test_sizes_contradict,
+        test_odd_values, test_odd_names, test_too_much, test_streams, test_full_disk, test_no_room,
+        test_large_but_fits, test_progress, test_too_large, test_without_compiler, test_cache, test_explain, test_tune,
+        test_bench,
+    ):
         test(place)
 tool.finish()

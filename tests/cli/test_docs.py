@@ -1,8 +1,9 @@
-"""The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in blocks marked ```console every
-`$ tessera ...` is run, from the root of the repository, and prints what stands below it; links between files lead somewhere; docs/errors.md lists
-every diagnostic with its case; tables of a plan's words are those of the compiler's tables. With --accept the console blocks, these tables
-and docs/errors.md are written anew. Commands that write files, or need what only a
-reader has, stand in indented blocks, which are not run. Decisions are named by the number of the file that a link leads to."""
+"""The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in
+blocks marked ```console every `$ tessera ...` is run, from the root of the repository, and prints what stands below it;
+links between files lead somewhere; docs/errors.md lists every diagnostic with its case; tables of a plan's words are
+those of the compiler's tables. With --accept the console blocks, these tables and docs/errors.md are written anew.
+Commands that write files, or need what only a reader has, stand in indented blocks, which are not run. Decisions are
+named by the number of the file that a link leads to."""
 import os
 import pathlib
 import re
@@ -71,18 +72,27 @@ def check_links(page, text):
     text = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code.group(0)), text)
     for link in LINK.finditer(text):
         if "://" not in link.group(1):
-            tool.check(place(page, text, link.start()), (page.parent / link.group(1)).exists(), f"no file '{link.group(1)}'")
+            tool.check(
+                place(page, text, link.start()), (page.parent / link.group(1)).exists(), f"no file '{link.group(1)}'"
+            )
     for link in DECISION.finditer(text):
-        tool.check(place(page, text, link.start()), link.group(1) == link.group(2), f"the link leads to decision {link.group(2)}")
+        tool.check(
+            place(page, text, link.start()), link.group(1) == link.group(2),
+            f"the link leads to decision {link.group(2)}",
+        )
 
 
 DIAGNOSTIC = re.compile(r'^DIAG\((\w+), SEV_(\w+), "(\w+)",\s*"((?:[^"\\]|\\.)*)"\)', re.M)
-CHAPTERS = {"00": "Faults of ours", "01": "Reading text", "02": "Names", "03": "Types and constants", "04": "Shapes and borders",
-            "05": "Windows and masks", "06": "Statements", "07": "Limits", "08": "Graphs, plans, loops and machines in files", "09": "Warnings"}
+CHAPTERS = {
+    "00": "Faults of ours", "01": "Reading text", "02": "Names", "03": "Types and constants",
+    "04": "Shapes and borders", "05": "Windows and masks", "06": "Statements", "07": "Limits",
+    "08": "Graphs, plans, loops and machines in files", "09": "Warnings",
+}
 ERRORS_HEAD = """# Diagnostics
 
-Written by `tests/cli/test_docs.py --accept` from `src/base/diags.def` and the cases in `tests/errors/`. Each diagnostic has a code, a place, the line with a caret and
-one sentence, here with N for numbers and … for words; some have a note or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
+Written by `tests/cli/test_docs.py --accept` from `src/base/diags.def` and the cases in `tests/errors/`. Each diagnostic
+has a code, a place, the line with a caret and one sentence, here with N for numbers and … for words; some have a note
+or a help. Errors stop a program, warnings do not. `--diagnostics=json` gives one object a line, for editors.
 """
 
 
@@ -137,7 +147,9 @@ def check_tables(page, text):
     if accept and renewed != text:
         page.write_text(renewed)
         text = renewed
-    tool.check(f"tables of {page.relative_to(tool.ROOT)}", renewed == text, "renew them with tests/cli/test_docs.py --accept")
+    tool.check(
+        f"tables of {page.relative_to(tool.ROOT)}", renewed == text, "renew them with tests/cli/test_docs.py --accept"
+    )
     return text
 
 
@@ -145,7 +157,9 @@ def check_errors_page():
     path, text = tool.ROOT / "docs" / "errors.md", errors_page()
     if accept:
         path.write_text(text)
-    tool.check("docs/errors.md", path.exists() and path.read_text() == text, "renew it with tests/cli/test_docs.py --accept")
+    tool.check(
+        "docs/errors.md", path.exists() and path.read_text() == text, "renew it with tests/cli/test_docs.py --accept"
+    )
 
 
 with tool.workspace() as folder:

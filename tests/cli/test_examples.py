@@ -1,5 +1,6 @@
-"""Every line of examples/runs.txt runs, on the C target (or the one that TESSERA_TARGET names), with the interpreter agreeing bit for bit (once a program: it is slow); and the command in the head of each example is
-among those lines. With --pictures FOLDER the results are written there as PNG, which is how docs/images is made."""
+"""Every line of examples/runs.txt runs, on the C target (or the one that TESSERA_TARGET names), with the interpreter
+agreeing bit for bit (once a program: it is slow); and the command in the head of each example is among those lines.
+With --pictures FOLDER the results are written there as PNG, which is how docs/images is made."""
 import os
 import pathlib
 import re

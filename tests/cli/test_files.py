@@ -1,5 +1,5 @@
-"""Image files through the tool: every element type to TIFF and back, pages, bits, depth, and what a picture does not hold. The files
-are written and read here by code that shares nothing with the tool's."""
+"""Image files through the tool: every element type to TIFF and back, pages, bits, depth, and what a picture does not
+hold. The files are written and read here by code that shares nothing with the tool's."""
 import array
 import os
 import pathlib
@@ -14,11 +14,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool  # noqa: E402
 from tool import check, run  # noqa: E402
 
-TYPES = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float": "f", "double": "d"}
-NPY = {"int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "int64": "<i8", "float": "<f4",
-       "double": "<f8", "bool": "|b1"}
-EDGES = {"b": (-128, 127), "B": (0, 255), "h": (-32768, 32767), "H": (0, 65535), "i": (-2**31, 2**31 - 1), "I": (0, 2**32 - 1),
-         "q": (-2**63, 2**63 - 1), "f": (-9999.5, 3.0e38), "d": (-9999.25, 1e300)}
+TYPES = {
+    "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float": "f",
+    "double": "d",
+}
+NPY = {
+    "int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "int64": "<i8",
+    "float": "<f4", "double": "<f8", "bool": "|b1",
+}
+EDGES = {
+    "b": (-128, 127), "B": (0, 255), "h": (-32768, 32767), "H": (0, 65535), "i": (-(2**31), 2**31 - 1),
+    "I": (0, 2**32 - 1), "q": (-(2**63), 2**63 - 1), "f": (-9999.5, 3.0e38), "d": (-9999.25, 1e300),
+}
 
 
 def program(folder, element, dims, name="a"):
@@ -60,7 +67,10 @@ def write_tiff(path, pages, order="<"):
         strip = len(out)
         out += pixels + b"\0" * (len(pixels) % 2)
         struct.pack_into(order + "I", out, link, len(out))
-        tags = {256: columns, 257: rows, 258: bits, 259: 1, 262: 1, 273: strip, 277: 1, 278: rows, 279: len(pixels), **more}
+        tags = {
+            256: columns, 257: rows, 258: bits, 259: 1, 262: 1, 273: strip, 277: 1, 278: rows, 279: len(pixels),
+            **more,
+        }
         out += struct.pack(order + "H", len(tags))
         for tag, value in sorted(tags.items()):
             out += struct.pack(order + "HHII", tag, 4, 1, value)
@@ -75,8 +85,12 @@ def png(path, rows, columns, bits, lines, lace=0):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     deflate = zlib.compressobj(9)
     data = b"".join(deflate.compress(b"\0" + line) for line in lines) + deflate.flush()
-    pathlib.Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, bits, 0, 0, 0, lace))
-                                   + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+    pathlib.Path(path).write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, bits, 0, 0, 0, lace))
+        + chunk(b"IDAT", data)
+        + chunk(b"IEND", b"")
+    )
 
 
 def read_png(path):
@@ -125,10 +139,18 @@ def test_types(folder):
             check(f"{element}, {dims} dimensions, to TIFF", status == 0 and not err, err)
             pages = read_tiff(tif)
             stored = array.array(code, b"".join(page[5] for page in pages)).tolist()
-            check(f"{element}, {dims} dimensions, in TIFF", stored == array.array(code, values).tolist()
-                  and all(page[:5] == (*shape[-2:], 1, bits, form) for page in pages) and len(pages) == (2 if dims == 3 else 1), pages)
+            check(
+                f"{element}, {dims} dimensions, in TIFF",
+                stored == array.array(code, values).tolist()
+                and all(page[:5] == (*shape[-2:], 1, bits, form) for page in pages)
+                and len(pages) == (2 if dims == 3 else 1),
+                pages,
+            )
             status, _, err = run("run", same, tif, "-o", back, "--target=interp")
-            check(f"{element}, {dims} dimensions, from TIFF", status == 0 and tool.read_npy(back) == tool.read_npy(npy), err)
+            check(
+                f"{element}, {dims} dimensions, from TIFF", status == 0 and tool.read_npy(back) == tool.read_npy(npy),
+                err,
+            )
 
 
 def test_bits(folder):
@@ -163,7 +185,10 @@ def test_pages(folder):
     out = folder / "o.npy"
     for path, n in ((stack, 3), (folder / "stack.npy", 3), (folder / "two.pgm", 2)):
         status, _, err = run("run", plane, path, "-o", out, "--target=interp")
-        check(f"{path.name} for two dimensions", status == 1 and f"stack of {n} pages, and 'photo' has 2 dimensions; --page=N" in err, err)
+        check(
+            f"{path.name} for two dimensions",
+            status == 1 and f"stack of {n} pages, and 'photo' has 2 dimensions; --page=N" in err, err,
+        )
         status, _, err = run("run", plane, path, "-o", out, "--target=interp", f"--page={n + 1}")
         check(f"{path.name} has no such page", status == 1 and f"there is no page {n + 1}" in err, err)
         status, _, err = run("run", cube, path, "-o", out, "--target=interp")
@@ -199,7 +224,10 @@ def test_depth(folder):
         return run("run", same, *arguments, "--target=interp")
 
     status, _, err = store(deep, "-o", out)
-    check("a white picture", status == 0 and "0..65535" in err and "66.7 %" in err and f"{out}:16" in err and "--scale" in err, err)
+    check(
+        "a white picture",
+        status == 0 and "0..65535" in err and "66.7 %" in err and f"{out}:16" in err and "--scale" in err, err,
+    )
     check("saturated", read_png(out) == (2, 3, 8, [0, 255, 255, 2, 255, 255]))
     status, _, err = store(deep, "-o", out, "--strict")
     check("a white picture, --strict", status == 1 and "0..65535" in err and not out.exists(), err)
@@ -207,22 +235,33 @@ def test_depth(folder):
     check("a white picture, -q", status == 0 and not err, err)
     for arguments in (("-o", f"{out}:16"), ("-o", out, "--depth=16"), ("--depth=8", "-o", f"{out}:16")):
         status, _, err = store(deep, *arguments, "--strict")
-        check(f"16 bits {arguments}", status == 0 and not err and read_png(out) == (2, 3, 16, [0, 1000, 65535, 2, 300, 400]), err)
+        check(
+            f"16 bits {arguments}",
+            status == 0 and not err and read_png(out) == (2, 3, 16, [0, 1000, 65535, 2, 300, 400]), err,
+        )
     status, _, err = store(dark, "-o", out)
     check("a black picture", status == 0 and "0..1" in err and "black" in err and "--scale" in err, err)
     status, _, err = store(dark, "-o", out, "--strict")
     check("a black picture, --strict", status == 1 and not out.exists(), err)
     status, _, err = store(dark, "-o", out, "--scale", "--strict")
-    check("--scale", status == 0 and "0..1 were scaled to 0..255" in err and read_png(out)[3] == [0, 64, 128, 191, 255, 255], err)
+    check(
+        "--scale",
+        status == 0 and "0..1 were scaled to 0..255" in err and read_png(out)[3] == [0, 64, 128, 191, 255, 255], err,
+    )
     status, _, err = store(dark, "-o", f"{out}:16", "--scale")
-    check("--scale, 16 bits", status == 0 and "0..65535" in err and read_png(out)[3] == [0, 16384, 32768, 49151, 65535, 65535], err)
+    check(
+        "--scale, 16 bits",
+        status == 0 and "0..65535" in err and read_png(out)[3] == [0, 16384, 32768, 49151, 65535, 65535], err,
+    )
     status, _, err = store("zero:3x3", "-o", out)
     check("zero is black", status == 0 and not err, err)
     tool.write_npy(dark, (1, 200), "<f4", [300] + [10] * 199)
     status, _, err = store(dark, "-o", out, "--strict")
     check("few values", status == 0 and "1 values did not fit" in err, err)
-    for arguments, word in ((("-o", folder / "x.npy", "--depth=8"), "as they are"), (("-o", folder / "x.pfm", "--scale"), "as they are"),
-                            (("-o", folder / "x.jpg:16",), "8 bits"), (("-o", folder / "x.tif", "--scale"), "depth")):
+    for arguments, word in (
+        (("-o", folder / "x.npy", "--depth=8"), "as they are"), (("-o", folder / "x.pfm", "--scale"), "as they are"),
+        (("-o", folder / "x.jpg:16"), "8 bits"), (("-o", folder / "x.tif", "--scale"), "depth"),
+    ):
         status, _, err = store(deep, *arguments)
         check(f"{arguments} means nothing", status == 1 and word in err, err)
     status, _, err = store(deep, "-o", out, "--depth=12")
@@ -247,8 +286,15 @@ def test_integers_in_pictures(folder):
                 continue
             exact = suffix == "npy" or (suffix == "pfm" and struct.calcsize("<" + code) <= 2) or element == "uint8" \
                 or (suffix == "pfm" and element == "float") or (element == "uint16" and suffix != "jpg")
-            check(f"{element} in {suffix}", (status == 0 and not err) if exact else err.startswith("tessera: ") and status == (0 if out.exists() else 1),
-                  f"{status} {err}")
+            check(
+                f"{element} in {suffix}",
+                (
+                    (status == 0 and not err)
+                    if exact
+                    else err.startswith("tessera: ") and status == (0 if out.exists() else 1)
+                ),
+                f"{status} {err}",
+            )
 
 
 def test_memory(folder):
@@ -259,17 +305,27 @@ def test_memory(folder):
     def limit(bytes_):
         return lambda: resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
 
-    done = subprocess.run([tool.TOOL, "explain", str(same), str(folder / "large.png")], capture_output=True, text=True, cwd=tool.ROOT,
-                          preexec_fn=limit(side * side - 1))
+    done = subprocess.run(
+        [tool.TOOL, "explain", str(same), str(folder / "large.png")], capture_output=True, text=True, cwd=tool.ROOT,
+        preexec_fn=limit(side * side - 1),
+    )
     if "Sanitizer" in done.stderr:
         print("skipped the memory: sanitizers take more of it")
         return
     needs = [int(n) for n in re.findall(r"takes (\d+) bytes", done.stderr)]
-    check("counted before", done.returncode == 1 and len(needs) == 1 and side * side <= needs[0] < 1.01 * side * side, done.stderr)
-    child = subprocess.Popen([tool.TOOL, "explain", str(same), str(folder / "large.png")], stdout=subprocess.DEVNULL, cwd=tool.ROOT)
+    check(
+        "counted before", done.returncode == 1 and len(needs) == 1 and side * side <= needs[0] < 1.01 * side * side,
+        done.stderr,
+    )
+    child = subprocess.Popen(
+        [tool.TOOL, "explain", str(same), str(folder / "large.png")], stdout=subprocess.DEVNULL, cwd=tool.ROOT
+    )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = status
-    check("little more than its pixels", status == 0 and usage.ru_maxrss * 1024 < 1.1 * side * side, f"{usage.ru_maxrss} KiB")
+    check(
+        "little more than its pixels", status == 0 and usage.ru_maxrss * 1024 < 1.1 * side * side,
+        f"{usage.ru_maxrss} KiB",
+    )
 
 
 with tool.workspace() as place:

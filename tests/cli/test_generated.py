@@ -1,5 +1,6 @@
-"""Generated C is for reading and for keeping: it compiles without warnings under gcc and clang, with and without OpenMP, says of itself that it is
-right (its self-test), under the address and undefined behaviour sanitizers, is the same to the byte each time, and as .o, .so and .a too."""
+"""Generated C is for reading and for keeping: it compiles without warnings under gcc and clang, with and without
+OpenMP, says of itself that it is right (its self-test), under the address and undefined behaviour sanitizers, is the
+same to the byte each time, and as .o, .so and .a too."""
 import pathlib
 import platform
 import shutil
@@ -10,12 +11,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
 PROGRAMS = ["blur.tess", "sobel.tess", "unsharp.tess", "life.tess", "equalize.tess", "volume.tess", "camera.tess"]
-WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off", "-DTESSERA_WITHOUT_FMA"]
+WARNINGS = [
+    "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off",
+    "-DTESSERA_WITHOUT_FMA",
+]
 
 
 def compile_c(compiler, source, output, *flags):
     libraries = [] if "-c" in flags else ["-lm"]
-    done = subprocess.run([compiler, *WARNINGS, *flags, str(source), "-o", str(output), *libraries], capture_output=True, text=True)
+    done = subprocess.run(
+        [compiler, *WARNINGS, *flags, str(source), "-o", str(output), *libraries], capture_output=True, text=True
+    )
     return done.returncode, done.stderr
 
 
@@ -40,25 +46,45 @@ with tool.workspace() as place:
         tool.check(f"{name} self-test compiles", code == 0, errors[:2000])
         if code == 0:
             done = subprocess.run([str(folder / stem)], capture_output=True, text=True, timeout=250)
-            tool.check(f"{name} self-test", done.returncode == 0 and "ok" in done.stdout, done.stdout + done.stderr[:2000])
+            tool.check(
+                f"{name} self-test", done.returncode == 0 and "ok" in done.stdout, done.stdout + done.stderr[:2000]
+            )
     # The head says how to compile the file; without multiply-adds of the processor it wants to be asked.
     source = folder / "unsharp.c"
     line = next((at for at in source.read_text().splitlines()[:4] if " cc " in at), "").lstrip("* ").split()
-    done = subprocess.run(line, capture_output=True, text=True, cwd=folder) if shutil.which("cc") and "-c" in line else None
+    done = (
+        subprocess.run(line, capture_output=True, text=True, cwd=folder)
+        if shutil.which("cc") and "-c" in line
+        else None
+    )
     tool.check("the command line in the head", done and done.returncode == 0, f"{line} {done and done.stderr[:2000]}")
-    if done and shutil.which("nm") and platform.machine() == "x86_64" and "fma" in pathlib.Path("/proc/cpuinfo").read_text():
+    if (
+        done
+        and shutil.which("nm")
+        and platform.machine() == "x86_64"
+        and "fma" in pathlib.Path("/proc/cpuinfo").read_text()
+    ):
         calls = subprocess.run(["nm", "-u", "unsharp.o"], capture_output=True, text=True, cwd=folder).stdout
         tool.check("multiply-adds are instructions", "fma" not in calls and calls, calls)
     if platform.machine() == "x86_64":
         for compiler in compilers:
-            done = subprocess.run([compiler, "-std=c11", "-ffp-contract=off", "-c", str(source), "-o", str(folder / "slow.o")], capture_output=True, text=True)
-            tool.check(f"{compiler} without multiply-adds", done.returncode != 0 and done.stderr.count("error:") == 1 and "-march=native" in done.stderr, done.stderr[:2000])
+            done = subprocess.run(
+                [compiler, "-std=c11", "-ffp-contract=off", "-c", str(source), "-o", str(folder / "slow.o")],
+                capture_output=True, text=True,
+            )
+            tool.check(
+                f"{compiler} without multiply-adds",
+                done.returncode != 0 and done.stderr.count("error:") == 1 and "-march=native" in done.stderr,
+                done.stderr[:2000],
+            )
     # Programs named like what generated files include or declare, with the launcher's entry.
     for stem in ("params", "status", "signbit", "fprintf", "INT8_C", "EXIT_FAILURE", "main", "int"):
         source = folder / f"{stem}.c"
         code, _, errors = tool.run("build", tool.ROOT / "examples" / "blur.tess", "-o", source)
         tool.check(f"build {stem}.c", code == 0, errors)
-        code, errors = compile_c(compilers[0], source, folder / "named.o", "-c", "-O0", "-DTESSERA_ENTRY", "-DTESSERA_SELFTEST", "-fopenmp")
+        code, errors = compile_c(
+            compilers[0], source, folder / "named.o", "-c", "-O0", "-DTESSERA_ENTRY", "-DTESSERA_SELFTEST", "-fopenmp"
+        )
         tool.check(f"a program named {stem}", code == 0, errors[:2000])
     for suffix in ("o", "so", "a"):
         target = folder / f"blur.{suffix}"

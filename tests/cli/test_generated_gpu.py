@@ -1,6 +1,7 @@
-"""Files of kernels are for reading and for keeping: `tessera build -o NAME.cu` and `NAME.cl` are the same to the byte each time, compile without warnings,
-and say of themselves that they are right (their self-test): the .cl file on the first OpenCL device, the .cu file on the processor with tests/support/cuda
-in the place of CUDA. nvcc compiles it where it is installed. What is missing is skipped."""
+"""Files of kernels are for reading and for keeping: `tessera build -o NAME.cu` and `NAME.cl` are the same to the byte
+each time, compile without warnings, and say of themselves that they are right (their self-test): the .cl file on the
+first OpenCL device, the .cu file on the processor with tests/support/cuda in the place of CUDA. nvcc compiles it where
+it is installed. What is missing is skipped."""
 import pathlib
 import re
 import shutil
@@ -11,9 +12,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
 EXAMPLES = ["blur", "unsharp", "equalize"]
-CORPUS = ["border_4d", "scalar_types", "struct_mixed_types", "type_f16_chain", "type_bool_stage", "histogram_small", "histogram_outside", "reduce_normalise", "window_median_2d",
-          "sizes_expressions", "absolute_lookup", "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid",
-          "mask_beyond_constant_memory"]
+CORPUS = [
+    "border_4d", "scalar_types", "struct_mixed_types", "type_f16_chain", "type_bool_stage", "histogram_small",
+    "histogram_outside", "reduce_normalise", "window_median_2d", "sizes_expressions", "absolute_lookup",
+    "result_input", "graph_canny_like", "function_c_names", "use_filters_pyramid", "mask_beyond_constant_memory",
+]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off"]
 STUB = ["-I", str(tool.ROOT / "tests" / "support" / "cuda")]
 
@@ -39,8 +42,11 @@ def opencl_has_a_device(folder):
     if not shutil.which("gcc"):
         return False
     source = folder / "device.c"
-    source.write_text("#define CL_TARGET_OPENCL_VERSION 120\n#include <CL/cl.h>\nint main(void)\n{\n    cl_platform_id p;\n    cl_uint n = 0;\n"
-                      "    return clGetPlatformIDs(1, &p, &n) != CL_SUCCESS || n == 0;\n}\n")
+    source.write_text(
+        "#define CL_TARGET_OPENCL_VERSION 120\n#include <CL/cl.h>\nint main(void)\n{\n    cl_platform_id p;\n    "
+        "cl_uint n = 0;\n"
+        "    return clGetPlatformIDs(1, &p, &n) != CL_SUCCESS || n == 0;\n}\n"
+    )
     done = subprocess.run(["gcc", str(source), "-o", str(folder / "device"), "-lOpenCL"], capture_output=True)
     return done.returncode == 0 and subprocess.run([str(folder / "device")], capture_output=True).returncode == 0
 
@@ -62,7 +68,10 @@ def check_cl(folder, program, *options):
     main, out = folder / "main.c", folder / "cl"
     main.write_text(f'#include "{program.stem}.h"\n#include "{path.name}"\n')
     compiled(f"{path.name} and its header are C", "gcc", "-std=c11", *WARNINGS, "-c", main, "-o", folder / "main.o")
-    if compiled(f"{path.name} self-test compiles", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", "-DTESSERA_SELFTEST", path, "-o", out, "-lOpenCL", "-lm"):
+    if compiled(
+        f"{path.name} self-test compiles", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", "-DTESSERA_SELFTEST", path,
+        "-o", out, "-lOpenCL", "-lm",
+    ):
         test_says_ok(f"{path.name} self-test", out)
 
 
@@ -70,9 +79,14 @@ def check_cu(folder, program, *flags, options=()):
     path = build(folder, program, ".cu", *options)
     reference, plain, out = folder / "reference.o", folder / f"{program.stem}.cc", folder / "cu"
     plain.write_text(on_processor(path.read_text()))
-    if compiled(f"{path.name} has its reference in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", *flags, "-DTESSERA_SELFTEST", "-c", path, "-o", reference) \
-            and compiled(f"{path.name} is C++", "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-ffp-contract=off", "-O1",
-                         *flags, *STUB, "-DTESSERA_SELFTEST", plain, reference, "-o", out, "-lm"):
+    if compiled(
+        f"{path.name} has its reference in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O1", *flags,
+        "-DTESSERA_SELFTEST", "-c", path, "-o", reference,
+    ) and compiled(
+        f"{path.name} is C++", "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+        "-Wno-unused-parameter", "-ffp-contract=off", "-O1", *flags, *STUB, "-DTESSERA_SELFTEST", plain, reference,
+        "-o", out, "-lm",
+    ):
         test_says_ok(f"{path.name} self-test {' '.join(flags)}", out)
 
 
@@ -101,14 +115,23 @@ split edges
 def check_returns(folder):
     """What a launcher says to sizes that it cannot work on, through its header."""
     main = folder / "returns.cc"
-    main.write_text('#include "blur.h"\n#include "blur.cc"\nint main()\n{\n    float pixel = 1, result = 0;\n'
-                    "    return blur(&pixel, 1, 0, 1, &result, 1, NULL) != 2 || blur(&pixel, 1, 1, PTRDIFF_C, &result, 1, NULL) != 3\n"
-                    "           || blur(&pixel, 1, 1, 1, &result, 1, NULL) != 0 || result == 0;\n}\n".replace("PTRDIFF_C", "1LL << 31"))
-    if compiled("the launcher's header", "g++", "-std=c++17", "-ffp-contract=off", *STUB, main, "-o", folder / "returns", "-lm"):
+    main.write_text(
+        '#include "blur.h"\n#include "blur.cc"\nint main()\n{\n    float pixel = 1, result = 0;\n'
+        "    return blur(&pixel, 1, 0, 1, &result, 1, NULL) != 2 || blur(&pixel, 1, 1, PTRDIFF_C, &result, 1, NULL) "
+        "!= 3\n"
+        "           || blur(&pixel, 1, 1, 1, &result, 1, NULL) != 0 || result == 0;\n}\n".replace(
+            "PTRDIFF_C", "1LL << 31"
+        )
+    )
+    if compiled(
+        "the launcher's header", "g++", "-std=c++17", "-ffp-contract=off", *STUB, main, "-o", folder / "returns", "-lm"
+    ):
         tool.check("what the launcher returns", subprocess.run([str(folder / "returns")]).returncode == 0)
 
 
-NAMES = """stencil f(vector#2 float stream, float error, float grid) { return (stream@[0, -1] + error * stream@[1, 1]) * grid; }
+NAMES = """stencil f(vector#2 float stream, float error, float grid) {
+    return (stream@[0, -1] + error * stream@[1, 1]) * grid;
+}
 parameter cl_mem, block;
 vector#2 float stream[cl_mem, block];
 float error = 2; float program = 3; float args = 1;
@@ -124,14 +147,21 @@ def check_names(folder, with_opencl, with_cpp):
         program = folder / f"{stem}.tess"
         program.write_text(NAMES)
         if with_opencl:
-            compiled(f"a launcher named {stem}, in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O0", "-DTESSERA_SELFTEST", "-c", build(folder, program, ".cl"), "-o", folder / "named.o")
+            compiled(
+                f"a launcher named {stem}, in C", "gcc", "-x", "c", "-std=c11", *WARNINGS, "-O0", "-DTESSERA_SELFTEST",
+                "-c", build(folder, program, ".cl"), "-o", folder / "named.o",
+            )
         if with_cpp:
             (folder / "named.cc").write_text(on_processor(build(folder, program, ".cu").read_text()))
-            compiled(f"a launcher named {stem}, in C++", "g++", "-std=c++17", "-w", *STUB, "-DTESSERA_SELFTEST", "-fsyntax-only", folder / "named.cc")
+            compiled(
+                f"a launcher named {stem}, in C++", "g++", "-std=c++17", "-w", *STUB, "-DTESSERA_SELFTEST",
+                "-fsyntax-only", folder / "named.cc",
+            )
 
 
 def some_generations(folder):
-    """The game of life over 4 generations instead of 32, whose kernels OpenCL on a processor compiles for more than a minute."""
+    """The game of life over 4 generations instead of 32, whose kernels OpenCL on a processor compiles for more than a
+    minute."""
     path = folder / "life.tess"
     text = (tool.ROOT / "examples" / "life.tess").read_text()
     path.write_text(text.replace("t = 1..32", "t = 1..4").replace("world<32>", "world<4>"))
@@ -139,7 +169,9 @@ def some_generations(folder):
     return path
 
 
-programs = [tool.ROOT / "examples" / f"{name}.tess" for name in EXAMPLES] + [tool.ROOT / "tests" / "corpus" / f"{name}.tess" for name in CORPUS]
+programs = [tool.ROOT / "examples" / f"{name}.tess" for name in EXAMPLES] + [
+    tool.ROOT / "tests" / "corpus" / f"{name}.tess" for name in CORPUS
+]
 with tool.workspace() as place:
     folder = pathlib.Path(place)
     with_opencl, with_cpp = opencl_has_a_device(folder), shutil.which("gcc") and shutil.which("g++")
@@ -165,15 +197,22 @@ with tool.workspace() as place:
         check_cl(folder, chain, f"--plan={warps}")
     if with_cpp:
         check_cu(folder, chain, options=(f"--plan={warps}",))
-        tool.check("warps exchange by shuffles", "tess_shift(" in (folder / "graph_canny_like.cu").read_text().split("TESS_KERNEL(32")[1])
+        tool.check(
+            "warps exchange by shuffles",
+            "tess_shift(" in (folder / "graph_canny_like.cu").read_text().split("TESS_KERNEL(32")[1],
+        )
     if with_cpp:
         check_cu(folder, programs[1], "-DTESS_WIDE_INDEX")
         check_cu(folder, programs[1], "-DTESS_ALIGNED_ROWS")
         check_returns(folder)
     check_names(folder, with_opencl, with_cpp)
     if shutil.which("nvcc"):
-        compiled("nvcc compiles blur.cu", "nvcc", "--std=c++17", "--fmad=false", "-Werror", "all-warnings", "-DTESSERA_SELFTEST", "-c", build(folder, programs[0], ".cu"),
-                 "-o", folder / "nvcc.o")
-    code, _, errors = tool.run("build", programs[0], f"--machine={tool.ROOT / 'machines' / 'generic-avx2.machine'}", "-o", folder / "blur.cu")
+        compiled(
+            "nvcc compiles blur.cu", "nvcc", "--std=c++17", "--fmad=false", "-Werror", "all-warnings",
+            "-DTESSERA_SELFTEST", "-c", build(folder, programs[0], ".cu"), "-o", folder / "nvcc.o",
+        )
+    code, _, errors = tool.run(
+        "build", programs[0], f"--machine={tool.ROOT / 'machines' / 'generic-avx2.machine'}", "-o", folder / "blur.cu"
+    )
     tool.check("kernels for a CPU", code == 1 and "target = gpu" in errors, errors)
 tool.finish()

@@ -1,6 +1,6 @@
-"""Generated C for NEON runs on AArch64: programs planned for machines/generic-neon.machine are compiled by a cross compiler, run under QEMU, and give
-the bits of the graph interpreter here; examples agree with their own reference. Skipped without aarch64-linux-gnu-gcc or qemu-aarch64 (Debian:
-gcc-aarch64-linux-gnu, qemu-user)."""
+"""Generated C for NEON runs on AArch64: programs planned for machines/generic-neon.machine are compiled by a cross
+compiler, run under QEMU, and give the bits of the graph interpreter here; examples agree with their own reference.
+Skipped without aarch64-linux-gnu-gcc or qemu-aarch64 (Debian: gcc-aarch64-linux-gnu, qemu-user)."""
 import array
 import pathlib
 import random
@@ -12,13 +12,19 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-PROGRAMS = ["function_exponentials", "function_trigonometry", "function_roots", "function_rounding", "function_extremes", "function_clamp_mix_select",
-            "op_bits", "op_shift", "op_nan", "op_division_minimum", "op_power_real", "sat_integers", "cast_integer_wraps", "cast_truncates",
-            "type_f16_chain", "type_bool_stage", "type_int64", "type_uint8_promotes", "scalar_types", "border_wrap", "border_3d", "graph_canny_like",
-            "histogram_small", "reduce_mean", "window_median_2d", "mask_dilation", "use_filters_edges", "use_filters_morphology"]
+PROGRAMS = [
+    "function_exponentials", "function_trigonometry", "function_roots", "function_rounding", "function_extremes",
+    "function_clamp_mix_select", "op_bits", "op_shift", "op_nan", "op_division_minimum", "op_power_real",
+    "sat_integers", "cast_integer_wraps", "cast_truncates", "type_f16_chain", "type_bool_stage", "type_int64",
+    "type_uint8_promotes", "scalar_types", "border_wrap", "border_3d", "graph_canny_like", "histogram_small",
+    "reduce_mean", "window_median_2d", "mask_dilation", "use_filters_edges", "use_filters_morphology",
+]
 EXAMPLES = ["blur", "sobel", "unsharp", "bilateral", "harris", "camera", "life"]
 MACHINE = f"--machine={tool.ROOT / 'machines' / 'generic-neon.machine'}"
-FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-static"]
+FLAGS = [
+    "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off",
+    "-fno-math-errno", "-static",
+]
 SIZES = {1: [1003], 2: [23, 77], 3: [7, 11, 37], 4: [3, 5, 7, 11]}
 #        type: array's code, NumPy's code, C's type, values
 TYPES = {"float": ("f", "<f4", "float", lambda: random.choice([random.uniform(-300, 300), random.uniform(-1, 1)])),
@@ -27,7 +33,10 @@ TYPES = {"float": ("f", "<f4", "float", lambda: random.choice([random.uniform(-3
          "bool": ("B", "|b1", "uint8_t", lambda: random.randrange(2))}
 for size, codes in ((1, "bB"), (2, "hH"), (4, "iI"), (8, "qQ")):
     order, bits = "<" if size > 1 else "|", 8 * size
-    TYPES[f"int{bits}"] = (codes[0], f"{order}i{size}", f"int{bits}_t", lambda bits=bits: random.randrange(-2 ** (bits - 1), 2 ** (bits - 1)))
+    TYPES[f"int{bits}"] = (
+        codes[0], f"{order}i{size}", f"int{bits}_t",
+        lambda bits=bits: random.randrange(-(2 ** (bits - 1)), 2 ** (bits - 1)),
+    )
     TYPES[f"uint{bits}"] = (codes[1], f"{order}u{size}", f"uint{bits}_t", lambda bits=bits: random.randrange(2 ** bits))
 
 
@@ -52,12 +61,23 @@ def signature(header):
 
 def caller(name, images, function, parameters, values):
     """A main that reads the inputs from files, calls the function, and writes the results."""
-    lines = [f'#include "{name}.h"', "#include <stdio.h>", "#include <stdlib.h>", "int main(void)", "{", "    FILE *f;", "    int ok = 1;"]
+    lines = [
+        f'#include "{name}.h"',
+        "#include <stdio.h>",
+        "#include <stdlib.h>",
+        "int main(void)",
+        "{",
+        "    FILE *f;",
+        "    int ok = 1;",
+    ]
     call = []
     for im in images:
         lines.append(f'    {im.type[2]} *{im.name} = malloc({im.count} * sizeof *{im.name});')
         if im.is_input:
-            lines += [f'    f = fopen("{name}-{im.name}.raw", "rb");', f"    ok &= fread({im.name}, sizeof *{im.name}, {im.count}, f) == {im.count};", "    fclose(f);"]
+            lines += [
+                f'    f = fopen("{name}-{im.name}.raw", "rb");',
+                f"    ok &= fread({im.name}, sizeof *{im.name}, {im.count}, f) == {im.count};", "    fclose(f);",
+            ]
     for parameter in parameters:
         word = re.search(r"(\w+)$", parameter).group(1)
         stride = re.fullmatch(r"(\w+)_stride(\d?)", word)
@@ -69,7 +89,11 @@ def caller(name, images, function, parameters, values):
     lines.append(f"    ok &= {function}({', '.join(call)}) == 0;")
     for im in images:
         if not im.is_input:
-            lines += [f'    f = fopen("{name}-{im.name}.raw", "wb");', f"    ok &= fwrite({im.name}, sizeof *{im.name}, {im.count}, f) == {im.count};", "    ok &= fclose(f) == 0;"]
+            lines += [
+                f'    f = fopen("{name}-{im.name}.raw", "wb");',
+                f"    ok &= fwrite({im.name}, sizeof *{im.name}, {im.count}, f) == {im.count};",
+                "    ok &= fclose(f) == 0;",
+            ]
     return "\n".join(lines + ["    return !ok;", "}", ""])
 
 
@@ -91,7 +115,9 @@ def bits(values, kind):
 
 
 def compile_arm(compiler, output, *sources):
-    return subprocess.run([*compiler, *FLAGS, *map(str, sources), "-o", str(output), "-lm"], capture_output=True, text=True)
+    return subprocess.run(
+        [*compiler, *FLAGS, *map(str, sources), "-o", str(output), "-lm"], capture_output=True, text=True
+    )
 
 
 def compare_with_interpreter(folder, name):
@@ -125,7 +151,9 @@ def compare_with_interpreter(folder, name):
     for im in outputs:
         have = array.array(im.type[0], (folder / f"{name}-{im.name}.raw").read_bytes())
         want = array.array(im.type[0], tool.read_npy(folder / f"{name}-{im.name}-expected.npy")[2])
-        tool.check(f"{name}: {im.name} has the bits of the interpreter", bits(have, im.type[1]) == bits(want, im.type[1]))
+        tool.check(
+            f"{name}: {im.name} has the bits of the interpreter", bits(have, im.type[1]) == bits(want, im.type[1])
+        )
 
 
 def test_itself(folder, compiler, name):
@@ -136,7 +164,10 @@ def test_itself(folder, compiler, name):
     tool.check(f"{name} with {compiler[0]}", done.returncode == 0, done.stderr[:2000])
     if done.returncode == 0:
         done = subprocess.run([QEMU, str(folder / name)], capture_output=True, text=True, timeout=250)
-        tool.check(f"{name} with {compiler[0]} is what its reference is", done.returncode == 0, done.stdout + done.stderr[:2000])
+        tool.check(
+            f"{name} with {compiler[0]} is what its reference is", done.returncode == 0,
+            done.stdout + done.stderr[:2000],
+        )
 
 
 GCC, QEMU = ["aarch64-linux-gnu-gcc"], shutil.which("qemu-aarch64")

@@ -1,7 +1,8 @@
-"""Every stop of the compiler prints for the programs of tests/golden/ what stands beside them: NAME.ast, .types, .graph, .analysis, .plan, .loops
-and .c.txt (its own part of the C text, without prelude and entry), planned for a machine described in machines/ so that the texts are the same
-everywhere. KERNELS has its files of kernels as well: .cu.txt and .cl.txt, without preludes and reference, and their headers. With --accept they are written anew; read the difference before you commit it. Plans are also fed back here, graphs and loops in
-test_golden_text.c."""
+"""Every stop of the compiler prints for the programs of tests/golden/ what stands beside them: NAME.ast, .types,
+.graph, .analysis, .plan, .loops and .c.txt (its own part of the C text, without prelude and entry), planned for a
+machine described in machines/ so that the texts are the same everywhere. KERNELS has its files of kernels as well:
+.cu.txt and .cl.txt, without preludes and reference, and their headers. With --accept they are written anew; read the
+difference before you commit it. Plans are also fed back here, graphs and loops in test_golden_text.c."""
 import difflib
 import pathlib
 import sys
@@ -13,7 +14,10 @@ STOPS = ("ast", "types", "graph", "analysis", "plan", "loops", "c")
 MACHINE = "--machine=machines/generic-avx2.machine"
 FRAME_END, ENTRY = "#define TESS_UNROLL\n#endif\n", "\n#ifdef TESSERA_ENTRY\n"
 KERNELS, KERNEL_MACHINE = "kernels", "--machine=machines/generic-gpu.machine"
-PRELUDE = {language: "".join((tool.ROOT / "prelude" / name).read_text() for name in (f"{language}.h", "c.h", "c_math.h")) for language in ("cuda", "opencl")}
+PRELUDE = {
+    language: "".join((tool.ROOT / "prelude" / name).read_text() for name in (f"{language}.h", "c.h", "c_math.h"))
+    for language in ("cuda", "opencl")
+}
 accept = sys.argv[1:] == ["--accept"]
 
 
@@ -37,7 +41,9 @@ def compare(path, text):
         path.write_text(text)
         return
     expected = path.read_text() if path.exists() else ""
-    difference = "\n".join(difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected", "now", lineterm="", n=2))
+    difference = "\n".join(
+        difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected", "now", lineterm="", n=2)
+    )
     tool.check(path.name, expected == text, difference[:4000])
 
 
@@ -48,9 +54,21 @@ def kernels_of(program, folder):
         code, _, errors = tool.run("build", program.relative_to(tool.ROOT), KERNEL_MACHINE, "-o", path)
         tool.check(f"build {path.name}", code == 0, errors)
         text = path.read_text() if code == 0 else ""
-        tool.check(f"{path.name}: the frame of the file", text.count(PRELUDE[language]) == 1 and text.count("TESSERA_SELFTEST") > 2, text[:300])
+        tool.check(
+            f"{path.name}: the frame of the file",
+            text.count(PRELUDE[language]) == 1 and text.count("TESSERA_SELFTEST") > 2, text[:300],
+        )
         text = text.replace(PRELUDE[language], "")
-        compare(program.with_suffix(f"{suffix}.txt"), text[:text.rindex("/* The scalar operators of generated C") if language == "opencl" else text.index("#elif ")])
+        compare(
+            program.with_suffix(f"{suffix}.txt"),
+            text[
+                : (
+                    text.rindex("/* The scalar operators of generated C")
+                    if language == "opencl"
+                    else text.index("#elif ")
+                )
+            ],
+        )
         compare(program.with_suffix(f"{suffix}.h.txt"), path.with_suffix(".h").read_text() if code == 0 else "")
 
 

@@ -1,6 +1,6 @@
-"""Kernels of masks on GPUs: which the planner chooses for which mask, that code of windows written out fits the cache of instructions, and that
-sweeps, whose blocks at the edges come first, give the interpreter's pixels on the first OpenCL device, for images of less than a block and of
-several side by side."""
+"""Kernels of masks on GPUs: which the planner chooses for which mask, that code of windows written out fits the cache
+of instructions, and that sweeps, whose blocks at the edges come first, give the interpreter's pixels on the first
+OpenCL device, for images of less than a block and of several side by side."""
 import pathlib
 import re
 import sys
@@ -43,7 +43,10 @@ def check_choices(folder):
         path.write_text(KNOWN.format(r=k // 2, s=l // 2))
         plan = plan_of(path)
         columns, rows = map(int, setting(plan, "outputs").split())
-        tool.check(f"{k} x {l} is written out, edges apart", setting(plan, "kernel") == "register" and setting(plan, "split") == "edges", plan)
+        tool.check(
+            f"{k} x {l} is written out, edges apart",
+            setting(plan, "kernel") == "register" and setting(plan, "split") == "edges", plan,
+        )
         tool.check(f"{k} x {l} fits the cache of instructions", k * l * columns * rows <= 1.15 * CACHED, plan)
         tool.check(f"{k} x {l} says how many blocks are to fit", int(setting(plan, "resident") or 0) >= 4, plan)
     for k in (11, 17, 31):
@@ -59,9 +62,15 @@ def check_sweeps(folder):
     cases = (("clamp", "", 9, 7), ("mirror", "", 8, 10), ("constant(2)", ", dilation = 2", 7, 9))
     for rule, how, k, l in cases:
         path.write_text(GIVEN.format(k=k, l=l, how=how, rule=rule))
-        plan.write_text("plan given\ntarget gpu\ngroup output\nstage output memory\nloops 0 1\nparallel 0\nvector 1\nkernel sweep\nblock 32 1\noutputs 4 3\nsplit none\n")
+        plan.write_text(
+            "plan given\ntarget gpu\ngroup output\nstage output memory\nloops 0 1\nparallel 0\nvector 1\nkernel sweep\n"
+            "block 32 1\noutputs 4 3\nsplit none\n"
+        )
         for size in ("1x1", "2x130", "7x128", "11x257", "20x700"):
-            code, _, errors = tool.run("run", path, f"random:3:{size}", f"random:4:{k}x{l}", "--target=opencl", f"--plan={plan}", "--verify", "-q", "-o", out)
+            code, _, errors = tool.run(
+                "run", path, f"random:3:{size}", f"random:4:{k}x{l}", "--target=opencl", f"--plan={plan}", "--verify",
+                "-q", "-o", out,
+            )
             tool.check(f"sweep, {rule}{how}, {size}", code == 0, errors)
 
 

@@ -1,5 +1,6 @@
-"""The installed library from outside: `cmake --install` into an empty prefix, then the examples of docs/api.md compiled with nothing but what
-pkg-config says, linked against the shared and the static library, and run; and the installed tool finds its standard library."""
+"""The installed library from outside: `cmake --install` into an empty prefix, then the examples of docs/api.md compiled
+with nothing but what pkg-config says, linked against the shared and the static library, and run; and the installed tool
+finds its standard library."""
 import os
 import pathlib
 import shlex
@@ -39,11 +40,15 @@ with tool.workspace() as place:
     _, flags, errors = command("pkg-config", "--cflags", "--libs", "tessera", env=env)
     flags = shlex.split(flags)
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    for name, expected in (("edges", "beside the edge 0.0, on it 40.0\n"), ("smooth", "smoothed 28.12, sharpened 66\n")):
+    for name, expected in (
+        ("edges", "beside the edge 0.0, on it 40.0\n"), ("smooth", "smoothed 28.12, sharpened 66\n"),
+    ):
         example = tool.ROOT / "examples" / "api" / f"{name}.c"
         program = pathlib.Path(place) / name
-        code, _, errors = command(compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", example, "-o", program,
-                                  *flags, *link_flags(), env=env)
+        code, _, errors = command(
+            compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", example, "-o", program, *flags,
+            *link_flags(), env=env,
+        )
         tool.check(f"the example {name}.c compiles", code == 0, errors)
         code, out, errors = command(program, env=env)
         tool.check(f"the example {name}.c runs", code == 0 and out == expected, out + errors)
@@ -54,7 +59,9 @@ with tool.workspace() as place:
         tool.check(f"the example {name}.c links the static library", code == 0, errors)
         code, out, errors = command(program)
         tool.check(f"the example {name}.c runs with it", code == 0 and out == expected, out + errors)
-    code, out, errors = command(prefix / "bin" / "tessera", "run", tool.ROOT / "examples" / "edges.tess", "random:1:20x30", "-o",
-                                pathlib.Path(place) / "e.npy")
+    code, out, errors = command(
+        prefix / "bin" / "tessera", "run", tool.ROOT / "examples" / "edges.tess", "random:1:20x30", "-o",
+        pathlib.Path(place) / "e.npy",
+    )
     tool.check("the installed tool runs", code == 0, errors)
 tool.finish()

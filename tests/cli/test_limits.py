@@ -1,5 +1,6 @@
-"""The limits that docs/language.md states: for each row of its table a program at the limit is accepted, and one beyond it is refused with a
-sentence that names the number. The numbers are read from the page, so that page and compiler agree."""
+"""The limits that docs/language.md states: for each row of its table a program at the limit is accepted, and one beyond
+it is refused with a sentence that names the number. The numbers are read from the page, so that page and compiler
+agree."""
 import pathlib
 import re
 import sys
@@ -78,14 +79,21 @@ PROGRAMS = {
     "nesting of brackets, calls and loops": (lambda n: stencil("(" * (n - 1) + "A" + ")" * (n - 1)), 1),
     "operations in one chain": (lambda n: stencil("A" + " + 1" * (n - 1)), 1),
     "operations of one expression": (doubled, 1 << 20),
-    "fields of a struct": (lambda n: "struct s { " + "".join(f"float c{i}; " for i in range(n)) + "}\nparameter N;\nvector#1 s X[N];\nreturn X;\n", 1),
+    "fields of a struct": (
+        lambda n: "struct s { "
+        + "".join(f"float c{i}; " for i in range(n))
+        + "}\nparameter N;\nvector#1 s X[N];\nreturn X;\n",
+        1,
+    ),
     "dimensions of an image": (lambda n: f"parameter N;\nvector#{n} float X[{', '.join('N' * n)}];\nreturn X;\n", 1),
     "distance of an offset": (lambda n: stencil(f"A@[-{n}]"), 1),
     "variables of a window": (lambda n: stencil(f"sum({', '.join(f'{v} = 0..1' for v in 'ijklmn'[:n])} : A@[i])"), 1),
     "points of a window": (lambda n: stencil(f"sum(i = 1..{n} : A@[i])"), 1),
     "windows inside windows": (nested_windows, 1),
     "elements of a mask": (lambda n: stencil("convolve(A, m)", f"mask m[i = 1..{n}] = i;\n"), 1),
-    "distance between the taps of a dilated mask": (lambda n: stencil(f"convolve(A, m, dilation = {n})", "mask m[3] = { 1, 2, 1 };\n"), 1),
+    "distance between the taps of a dilated mask": (
+        lambda n: stencil(f"convolve(A, m, dilation = {n})", "mask m[3] = { 1, 2, 1 };\n"), 1,
+    ),
     "elements of a histogram": (lambda n: f"{HEAD}return histogram(X, {n});\n", 1),
     "vector functions calling each other": (functions, 1),
     "calls in a program": (calls, 1),
@@ -106,7 +114,10 @@ def check_row(folder, name, limit):
         if right:
             tool.check(f"{name}: {n}", code == 0, said)
         else:
-            tool.check(f"{name}: {n} is too many", code == 1 and re.search(rf"\b{limit}\b", err) and err.count(": error[") == 1, said)
+            tool.check(
+                f"{name}: {n} is too many",
+                code == 1 and re.search(rf"\b{limit}\b", err) and err.count(": error[") == 1, said,
+            )
 
 
 with tool.workspace() as place:

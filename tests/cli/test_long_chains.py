@@ -1,5 +1,5 @@
-"""Programs of many stages: chains of point-wise, one-tap and five-point stages up to the limit of the language, in bounded memory, and what they compute.
-`--long` makes kernels of the longest too."""
+"""Programs of many stages: chains of point-wise, one-tap and five-point stages up to the limit of the language, in
+bounded memory, and what they compute. `--long` makes kernels of the longest too."""
 import pathlib
 import resource
 import subprocess
@@ -23,7 +23,10 @@ def chain(kind, n):
 
 def wide(chains, terms):
     """Point-wise stages that are worth inlining one by one, and too much code all together."""
-    lines = [f"stencil p{k}(vector#2 float X) {{ return {' + '.join(f'sqrt(X + {k}.{t})' for t in range(1, terms))}; }}" for k in range(chains)]
+    lines = [
+        f"stencil p{k}(vector#2 float X) {{ return {' + '.join(f'sqrt(X + {k}.{t})' for t in range(1, terms))}; }}"
+        for k in range(chains)
+    ]
     arguments = ", ".join(f"vector#2 float X{k}" for k in range(chains))
     lines.append(f"stencil all({arguments}) {{ return {' + '.join(f'X{k}' for k in range(chains))}; }}")
     lines.append("parameter M, N;\nvector#2 float a[M, N];")
@@ -46,17 +49,26 @@ def locals_of_one(n):
 
 
 def fields_of_locals(n):
-    """Each field of a local is made of both fields of the one before: twice the work each time, were they not remembered."""
-    lines = "\n".join(f"    t{k} = struct pair(t{k - 1}.r + t{k - 1}.g, t{k - 1}.r - t{k - 1}.g * 0.5);" for k in range(1, n))
-    return (f"struct pair {{ float r, g; }};\nstencil f(vector#2 pair X) {{\n    t0 = X;\n{lines}\n    return t{n - 1};\n}}\n"
-            "parameter M, N;\nvector#2 pair a[M, N];\nreturn f(a);\n")
+    """Each field of a local is made of both fields of the one before: twice the work each time, were they not
+    remembered."""
+    lines = "\n".join(
+        f"    t{k} = struct pair(t{k - 1}.r + t{k - 1}.g, t{k - 1}.r - t{k - 1}.g * 0.5);" for k in range(1, n)
+    )
+    return (
+        f"struct pair {{ float r, g; }};\nstencil f(vector#2 pair X) {{\n    t0 = X;\n{lines}\n    return t{n - 1};\n"
+        f"}}\n"
+        "parameter M, N;\nvector#2 pair a[M, N];\nreturn f(a);\n"
+    )
 
 
 def skipping(n):
     """Each stage reads the two before it."""
     lines = "".join(f"v{k} = g(v{k - 1}:clamp, v{k - 2});\n" for k in range(2, n))
-    return ("stencil g(vector#2 float X, vector#2 float Y) { return X@[0, 1] * 0.5 + Y * 0.5; }\nparameter M, N;\nvector#2 float a[M, N];\n"
-            f"v0 = a;\nv1 = g(v0:clamp, v0);\n{lines}return v{n - 1};\n")
+    return (
+        "stencil g(vector#2 float X, vector#2 float Y) { return X@[0, 1] * 0.5 + Y * 0.5; }\nparameter M, N;\n"
+        "vector#2 float a[M, N];\n"
+        f"v0 = a;\nv1 = g(v0:clamp, v0);\n{lines}return v{n - 1};\n"
+    )
 
 
 def limit_memory(machine):
@@ -67,16 +79,20 @@ def limit_memory(machine):
 def check_compiles(folder, name, text, machine, dump):
     source = folder / f"{name}.tess"
     source.write_text(text)
-    done = subprocess.run([tool.TOOL, "explain", source, f"--machine=machines/{machine}.machine", f"--dump={dump}"], capture_output=True,
-                          cwd=tool.ROOT, preexec_fn=lambda: limit_memory(machine), timeout=300)
+    done = subprocess.run(
+        [tool.TOOL, "explain", source, f"--machine=machines/{machine}.machine", f"--dump={dump}"], capture_output=True,
+        cwd=tool.ROOT, preexec_fn=lambda: limit_memory(machine), timeout=300,
+    )
     tool.check(f"{name} as {dump} for {machine}", done.returncode == 0 and done.stdout, done.stderr.decode()[-300:])
 
 
 def check_runs(folder, name, text, machine, target="loops"):
     source = folder / f"{name}.tess"
     source.write_text(text)
-    code, _, errors = tool.run("run", source, "random:1:5x9", f"--machine=machines/{machine}.machine", f"--target={target}", "--verify",
-                               "-o", folder / "out.npy", timeout=600)
+    code, _, errors = tool.run(
+        "run", source, "random:1:5x9", f"--machine=machines/{machine}.machine", f"--target={target}", "--verify", "-o",
+        folder / "out.npy", timeout=600,
+    )
     tool.check(f"{name} on {target} with {machine}", code == 0, errors[-300:])
 
 

@@ -1,5 +1,6 @@
-"""Properties that hold whatever the implementation: a correlation's answer to an impulse is the mask turned round, filters of constants are linear,
-and under `wrap` they commute with rolling the image. Values are small dyadic numbers, so that equality is exact."""
+"""Properties that hold whatever the implementation: a correlation's answer to an impulse is the mask turned round,
+filters of constants are linear, and under `wrap` they commute with rolling the image. Values are small dyadic numbers,
+so that equality is exact."""
 import pathlib
 import random
 import sys
@@ -50,6 +51,8 @@ with tool.workspace() as place:
             tool.check(f"linear under {border} on {target}", both == [2 * x + y for x, y in zip(fa, fb)])
         a = [rng.randrange(64) / 4 for _ in range(H * W)]
         for dy, dx in ((1, 0), (0, 1), (4, 7), (-3, 2)):
-            tool.check(f"rolled by {dy}, {dx} on {target}",
-                       apply(folder, rolled(a, dy, dx), "wrap", target) == rolled(apply(folder, a, "wrap", target), dy, dx))
+            tool.check(
+                f"rolled by {dy}, {dx} on {target}",
+                apply(folder, rolled(a, dy, dx), "wrap", target) == rolled(apply(folder, a, "wrap", target), dy, dx),
+            )
 tool.finish()

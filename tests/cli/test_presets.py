@@ -1,5 +1,6 @@
-"""Plans that papers have, by name: what they copy and how many loads that saves, as the lecture on convolution counts them; the same pixels from all of them
-on the first OpenCL device, for every border rule, images of one pixel, windows wider than the image and rows with padding; what does not fit is refused."""
+"""Plans that papers have, by name: what they copy and how many loads that saves, as the lecture on convolution counts
+them; the same pixels from all of them on the first OpenCL device, for every border rule, images of one pixel, windows
+wider than the image and rows with padding; what does not fit is refused."""
 import pathlib
 import sys
 
@@ -11,10 +12,19 @@ LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached
 SCHEMES = ["unfused", "overlapped"]
 STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
 PROGRAMS = {
-    "line": ("stencil f(vector#1 {t} X, mask#1 {t} m) {{ return convolve(X, m); }}\nparameter N;\nvector#1 {t} X[N];\nmask#1 {t} m[{k}];\nreturn f(X:{rule}, m);\n"),
-    "plane": ("stencil f(vector#2 {t} X, mask#2 {t} m) {{ return convolve(X, m); }}\nparameter M, N;\nvector#2 {t} X[M, N];\nmask#2 {t} m[{k}, {k}];\nreturn f(X:{rule}, m);\n"),
-    "colour": ("struct rgb {{ {t} r; {t} g; {t} b; }}\nstencil f(vector#2 any X, mask#1 {t} m) {{ return sum(i in m : m[i] * X@[i, 0]); }}\nparameter M, N;\nvector#2 rgb X[M, N];\n"
-               "mask#1 {t} m[{k}];\ny = f(X:{rule}, m);\nreturn f(y:{rule}, m);\n"),
+    "line": (
+        "stencil f(vector#1 {t} X, mask#1 {t} m) {{ return convolve(X, m); }}\nparameter N;\nvector#1 {t} X[N];\n"
+        "mask#1 {t} m[{k}];\nreturn f(X:{rule}, m);\n"
+    ),
+    "plane": (
+        "stencil f(vector#2 {t} X, mask#2 {t} m) {{ return convolve(X, m); }}\nparameter M, N;\nvector#2 {t} X[M, N];\n"
+        "mask#2 {t} m[{k}, {k}];\nreturn f(X:{rule}, m);\n"
+    ),
+    "colour": (
+        "struct rgb {{ {t} r; {t} g; {t} b; }}\nstencil f(vector#2 any X, mask#1 {t} m) {{ return sum(i in m : m[i] * "
+        "X@[i, 0]); }}\nparameter M, N;\nvector#2 rgb X[M, N];\n"
+        "mask#1 {t} m[{k}];\ny = f(X:{rule}, m);\nreturn f(y:{rule}, m);\n"
+    ),
 }
 
 
@@ -30,71 +40,150 @@ def plan_of(path, preset, block=None):
     tool.check(f"{preset} of {path.stem}", code == 0, errors)
     if block:
         edited = path.parent / "edited.plan"
-        edited.write_text("\n".join(f"    block {block}" if line.startswith("    block") else line for line in text.splitlines()) + "\n")
+        edited.write_text(
+            "\n".join(f"    block {block}" if line.startswith("    block") else line for line in text.splitlines())
+            + "\n"
+        )
         code, text, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
         tool.check(f"{preset} of {path.stem} read back", code == 0, errors)
     return text
 
 
 def check_loads(folder):
-    """The lecture's examples: a tile of 8 points under a mask of 5, one of 4; in two dimensions a tile of 8 x 8 under 5 x 5."""
+    """The lecture's examples: a tile of 8 points under a mask of 5, one of 4; in two dimensions a tile of 8 x 8 under 5
+    x 5."""
     line, plane = program(folder, "line"), program(folder, "plane")
     for path, block, shared, centre in [
-            (line, "8 1", "# 40 loads of a block become 12: 3.3 times fewer", "# 40 loads of a block become 8, and 6 that may be in caches"),
-            (line, "4 1", "# 20 loads of a block become 8: 2.5 times fewer", "# 20 loads of a block become 4, and 6 that may be in caches"),
-            (plane, "8 8", "# 1600 loads of a block become 144: 11.1 times fewer", "# 1600 loads of a block become 64, and 444 that may be in caches")]:
+        (
+            line,
+            "8 1",
+            "# 40 loads of a block become 12: 3.3 times fewer",
+            "# 40 loads of a block become 8, and 6 that may be in caches",
+        ),
+        (
+            line,
+            "4 1",
+            "# 20 loads of a block become 8: 2.5 times fewer",
+            "# 20 loads of a block become 4, and 6 that may be in caches",
+        ),
+        (
+            plane,
+            "8 8",
+            "# 1600 loads of a block become 144: 11.1 times fewer",
+            "# 1600 loads of a block become 64, and 444 that may be in caches",
+        ),
+    ]:
         name = f"{path.stem}, tiles of {block}"
         basic, constant, tiled, cached = (plan_of(path, preset, block) for preset in LECTURE)
         n = 5 if path == line else 25
-        tool.check(f"{name}: nothing copied", "shared" not in basic and "\n    constant " not in basic and f"why a point loads {n} of X, {n} of m\n" in basic, basic)
-        tool.check(f"{name}: the mask in constant memory", "\n    constant m\n" in constant and "shared" not in constant, constant)
-        tool.check(f"{name}: tiles", f"\n    constant m\n" in tiled and f"\n    shared X\n        {shared}\n" in tiled, tiled)
+        tool.check(
+            f"{name}: nothing copied",
+            "shared" not in basic
+            and "\n    constant " not in basic
+            and f"why a point loads {n} of X, {n} of m\n" in basic,
+            basic,
+        )
+        tool.check(
+            f"{name}: the mask in constant memory", "\n    constant m\n" in constant and "shared" not in constant,
+            constant,
+        )
+        tool.check(
+            f"{name}: tiles", f"\n    constant m\n" in tiled and f"\n    shared X\n        {shared}\n" in tiled, tiled
+        )
         tool.check(f"{name}: halos left to the caches", f"\n    shared X centre\n        {centre}\n" in cached, cached)
 
 
 def check_schemes(folder):
-    """Of the first paper: each stage by itself, or all as overlapped tiles; on CPUs here, with the masks' parts that the compiler makes inlined."""
+    """Of the first paper: each stage by itself, or all as overlapped tiles; on CPUs here, with the masks' parts that
+    the compiler makes inlined."""
     path = folder / "chain.tess"
-    path.write_text("stencil across(vector#2 float X) { mask m[3, 3] = { 1, 2, 1, 2, 4, 2, 1, 2, 1 } / 16; return convolve(X, m); }\n"
-                    "stencil wide(vector#2 float X) { return (X@[-4, 0] + X@[0, 3] + X) / 3; }\nparameter M, N;\nvector#2 float X[M, N];\n"
-                    "a = across(X:mirror);\nb = wide(a:constant(2));\nc = exp(b) - a;\nt = wide(c:wrap);\nreturn t, b;\n")
+    path.write_text(
+        "stencil across(vector#2 float X) { mask m[3, 3] = { 1, 2, 1, 2, 4, 2, 1, 2, 1 } / 16; return convolve(X, m); "
+        "}\n"
+        "stencil wide(vector#2 float X) { return (X@[-4, 0] + X@[0, 3] + X) / 3; }\nparameter M, N;\nvector#2 float "
+        "X[M, N];\n"
+        "a = across(X:mirror);\nb = wide(a:constant(2));\nc = exp(b) - a;\nt = wide(c:wrap);\nreturn t, b;\n"
+    )
     _, unfused, errors = tool.run("explain", path, "--plan=unfused", "--machine=machines/generic-avx2.machine")
-    tool.check("unfused: a group a stage", [line for line in unfused.splitlines() if line.startswith("group")] == [f"group {s}" for s in "abct"] and "stage a.lines inline" in unfused, errors + unfused)
+    tool.check(
+        "unfused: a group a stage",
+        [line for line in unfused.splitlines() if line.startswith("group")] == [f"group {s}" for s in "abct"]
+        and "stage a.lines inline" in unfused,
+        errors + unfused,
+    )
     _, overlapped, errors = tool.run("explain", path, "--plan=overlapped", "--machine=machines/generic-avx2.machine")
-    tool.check("overlapped: c, which wraps around, and what its other rules reach", "stage c tile" in overlapped or "not fused with 't'" in overlapped, errors + overlapped)
+    tool.check(
+        "overlapped: c, which wraps around, and what its other rules reach",
+        "stage c tile" in overlapped or "not fused with 't'" in overlapped, errors + overlapped,
+    )
     canny = tool.ROOT / "bench" / "programs" / "canny.tess"
     for machine, tile in (("generic-avx2", "tile 64 256"), ("h200", "tile 16 32")):
         _, text, errors = tool.run("explain", canny, "--plan=overlapped", f"--machine=machines/{machine}.machine")
-        tool.check(f"overlapped for {machine}: all in one group", text.count("\ngroup ") == 1 and text.count(" tile\n") >= 4 and tile in text, errors + text)
+        tool.check(
+            f"overlapped for {machine}: all in one group",
+            text.count("\ngroup ") == 1 and text.count(" tile\n") >= 4 and tile in text, errors + text,
+        )
     for plan in SCHEMES:
         for size in ("1x1", "5x3", "300x70"):
-            code, _, errors = tool.run("run", path, f"random:1:{size}", "-o", folder / "t.npy", "-o", folder / "b.npy", "--verify", f"--plan={plan}")
+            code, _, errors = tool.run(
+                "run", path, f"random:1:{size}", "-o", folder / "t.npy", "-o", folder / "b.npy", "--verify",
+                f"--plan={plan}",
+            )
             tool.check(f"{plan} of {size}", code == 0, errors)
-    for command in (["explain", path, "--plan=lecture-tiled", "--machine=machines/generic-avx2.machine"], ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", "--plan=staged-both"]):
+    for command in (
+        ["explain", path, "--plan=lecture-tiled", "--machine=machines/generic-avx2.machine"],
+        ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", "--plan=staged-both"],
+    ):
         code, _, errors = tool.run(*command)
         tool.check("kernels are not for CPUs", code == 1 and "is one of kernels, for GPUs" in errors, errors)
     kernels = folder / "kernels.plan"
     kernels.write_text(tool.run("explain", path, f"--machine={MACHINE}")[1])
-    for command in (["explain", path, "--dump=c", f"--machine={MACHINE}"], ["build", path, "-o", folder / "t.c", f"--machine={MACHINE}"],
-                    ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", f"--plan={kernels}"]):
+    for command in (
+        ["explain", path, "--dump=c", f"--machine={MACHINE}"],
+        ["build", path, "-o", folder / "t.c", f"--machine={MACHINE}"],
+        ["run", path, "random:1:9x9", "-o", folder / "t.npy", "-o", folder / "b.npy", f"--plan={kernels}"],
+    ):
         code, _, errors = tool.run(*command)
-        tool.check("C is not for GPUs", code == 1 and "the plan is for a GPU, and C is for CPUs" in errors, f"{command}: {errors}")
+        tool.check(
+            "C is not for GPUs", code == 1 and "the plan is for a GPU, and C is for CPUs" in errors,
+            f"{command}: {errors}",
+        )
 
 
 def check_shared_memory(folder):
     """The block of overlapped tiles is halved until it fits the machine's shared memory, and says what it came to."""
     path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
     h200 = (tool.ROOT / "machines" / "h200.machine").read_text()
-    says = {"233472": ["why tile 16 x 32 after 1 halving of 32 x 32: 4896 bytes of shared memory of 49152, 576 threads of 1024",
-                       "why 'a': 17 x 33 points, a halo of rows 0..1 and columns 0..1; 0 idle warps", "why 'output': 16 x 32 points; 2 idle warps"],
-            "4000": ["tile 16 x 16 after 2 halvings of 32 x 32", "bytes of shared memory of 4000"], "1000": ["tile 8 x 8 after 4 halvings of 32 x 32"],
-            "20": ["not fused with 'output': a tile of 1 x 1 needs ", " bytes of shared memory, and a block of this machine has 20"], "0": ["a block of this machine has 0"]}
+    says = {
+        "233472": [
+            "why tile 16 x 32 after 1 halving of 32 x 32: 4896 bytes of shared memory of 49152, 576 threads of 1024",
+            "why 'a': 17 x 33 points, a halo of rows 0..1 and columns 0..1; 0 idle warps",
+            "why 'output': 16 x 32 points; 2 idle warps",
+        ],
+        "4000": ["tile 16 x 16 after 2 halvings of 32 x 32", "bytes of shared memory of 4000"],
+        "1000": ["tile 8 x 8 after 4 halvings of 32 x 32"],
+        "20": [
+            "not fused with 'output': a tile of 1 x 1 needs ",
+            " bytes of shared memory, and a block of this machine has 20",
+        ],
+        "0": ["a block of this machine has 0"],
+    }
     for shared, lines in says.items():
         machine = folder / "small.machine"
-        machine.write_text("\n".join(f"shared_bytes = {shared}" if line.startswith("shared_bytes") else line for line in h200.splitlines()) + "\n")
+        machine.write_text(
+            "\n".join(
+                f"shared_bytes = {shared}" if line.startswith("shared_bytes") else line for line in h200.splitlines()
+            )
+            + "\n"
+        )
         _, text, errors = tool.run("explain", path, "--plan=overlapped", "--target=loops", f"--machine={machine}")
-        tool.check(f"overlapped with {shared} bytes of shared memory", all(line in text for line in lines), errors + text)
-        code, _, errors = tool.run("run", path, "random:1:37x53", "-o", folder / "out.npy", "--verify", "--plan=overlapped", "--target=loops", f"--machine={machine}")
+        tool.check(
+            f"overlapped with {shared} bytes of shared memory", all(line in text for line in lines), errors + text
+        )
+        code, _, errors = tool.run(
+            "run", path, "random:1:37x53", "-o", folder / "out.npy", "--verify", "--plan=overlapped", "--target=loops",
+            f"--machine={machine}",
+        )
         tool.check(f"pixels with {shared} bytes of shared memory", code == 0, errors)
 
 
@@ -103,8 +192,12 @@ def is_missing(errors):
 
 
 def check_pixels(folder):
-    cases = [("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask", *SCHEMES]), ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
-             ("plane", "double", 3, "reflect", ["17x70"], STAGED), ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES])]
+    cases = [
+        ("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask", *SCHEMES]),
+        ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
+        ("plane", "double", 3, "reflect", ["17x70"], STAGED),
+        ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES]),
+    ]
     for name, t, k, rule, sizes, presets in cases:
         path = program(folder, name, t, k, rule)
         mask = f"random:2:{k}x{k}" if name == "plane" else f"random:2:{k}"
@@ -115,8 +208,10 @@ def check_pixels(folder):
                 if name == "colour":
                     values = [float(n * 7 % 11) for n in range(size[0] * size[1] * 3)]
                     tool.write_npy(image, size, "<f4", values)
-                code, _, errors = tool.run("run", path, image if name == "colour" else f"random:1:{'x'.join(map(str, size))}", mask, "-o", folder / "out.npy",
-                                           "--target=opencl", "--verify", f"--plan={preset}")
+                code, _, errors = tool.run(
+                    "run", path, image if name == "colour" else f"random:1:{'x'.join(map(str, size))}", mask, "-o",
+                    folder / "out.npy", "--target=opencl", "--verify", f"--plan={preset}",
+                )
                 if is_missing(errors):
                     return print("without OpenCL: pixels are not compared")
                 tool.check(f"{preset} of {name} {t} {rule} {size}", code == 0, errors)
@@ -133,18 +228,27 @@ return gauss(X:mirror);
 
 
 def check_masks_as_written(folder):
-    """A mask known when compiling, which would be applied by rows and columns, is applied as papers do: 49 loads a point."""
+    """A mask known when compiling, which would be applied by rows and columns, is applied as papers do: 49 loads a
+    point."""
     path, page = folder / "separable.tess", folder / "separable.plan"
     path.write_text(SEPARABLE)
     for preset in ("lecture-tiled", "staged-image"):
         text = plan_of(path, preset)
-        tool.check(f"{preset} counts the mask as written", "a point loads 49 of X" in text and "# 12544 loads of a block become 532" in text, text)
+        tool.check(
+            f"{preset} counts the mask as written",
+            "a point loads 49 of X" in text and "# 12544 loads of a block become 532" in text,
+            text,
+        )
         page.write_text(text)
         for plan in (preset, page):
-            code, _, errors = tool.run("run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", "--verify", f"--plan={plan}")
+            code, _, errors = tool.run(
+                "run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", "--verify", f"--plan={plan}"
+            )
             tool.check(f"pixels of {plan}", code == 0 or is_missing(errors), errors)
     page.write_text(text.replace("masks written\n", ""))
-    code, _, errors = tool.run("run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", f"--plan={page}")
+    code, _, errors = tool.run(
+        "run", path, "random:1:33x70", "-o", folder / "out.npy", "--target=opencl", f"--plan={page}"
+    )
     tool.check("without the line it is of another graph", code == 1 and "says nothing about stage" in errors, errors)
     page.write_text(text.replace("masks written", "masks folded"))
     code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={page}")
@@ -154,25 +258,38 @@ def check_masks_as_written(folder):
 def check_vectors_of_threads(folder):
     """A kernel of which PoCL 3.1 makes wrong vectors when it is left to."""
     path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
-    code, _, errors = tool.run("run", path, "random:1:66x131", "-o", folder / "out.npy", "--target=opencl", "--verify", "--plan=overlapped")
+    code, _, errors = tool.run(
+        "run", path, "random:1:66x131", "-o", folder / "out.npy", "--target=opencl", "--verify", "--plan=overlapped"
+    )
     tool.check("overlapped of a diamond", code == 0 or is_missing(errors), errors)
 
 
 def check_refused(folder):
     path = program(folder, "plane")
     text = plan_of(path, "lecture-tiled")
-    for change, says in [(("shared X", "shared X twice"), "expected 'centre' or the end of the line"), (("constant m", "constant m centre"), "expected the end of the line"),
-                         (("constant m", "constant X"), "'X' is not of constant size"), (("constant m", "shared m centre"), "does not read 'm' at constant distances"),
-                         (("shared X", "constant m"), "copies 'm' twice"), (("shared X", "shared Y"), "no stage 'Y'"), (("kernel point", "kernel register"), "kernels of points"),
-                         (("block 32 8", "block 1024 1"), None), (("split none", "split warp"), "not split by warps")]:
+    for change, says in [
+        (("shared X", "shared X twice"), "expected 'centre' or the end of the line"),
+        (("constant m", "constant m centre"), "expected the end of the line"),
+        (("constant m", "constant X"), "'X' is not of constant size"),
+        (("constant m", "shared m centre"), "does not read 'm' at constant distances"),
+        (("shared X", "constant m"), "copies 'm' twice"), (("shared X", "shared Y"), "no stage 'Y'"),
+        (("kernel point", "kernel register"), "kernels of points"), (("block 32 8", "block 1024 1"), None),
+        (("split none", "split warp"), "not split by warps"),
+    ]:
         edited = folder / "edited.plan"
         edited.write_text(text.replace(*change))
         code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
-        tool.check(f"{change[1]} is {'refused' if says else 'fine'}", (code == 1 and says in errors) if says else code == 0, errors)
+        tool.check(
+            f"{change[1]} is {'refused' if says else 'fine'}", (code == 1 and says in errors) if says else code == 0,
+            errors,
+        )
     path.write_text(path.read_text().replace("m[5, 5]", "m[91, 91]"))
     edited.write_text(text)
     code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
-    tool.check("masks of 33 KiB in constant memory are refused", code == 1 and "more than 32768 bytes into constant memory" in errors, errors)
+    tool.check(
+        "masks of 33 KiB in constant memory are refused",
+        code == 1 and "more than 32768 bytes into constant memory" in errors, errors,
+    )
     code, _, errors = tool.run("explain", path, f"--machine={MACHINE}", "--plan=lecture-tild")
     tool.check("a name that is neither file nor preset", code != 0 and "lecture-tild" in errors, errors)
 

@@ -1,4 +1,5 @@
-"""What surrounds the tool and is not as it should be: each fault is said by name, and being ended leaves nothing behind."""
+"""What surrounds the tool and is not as it should be: each fault is said by name, and being ended leaves nothing
+behind."""
 import os
 import pathlib
 import re
@@ -16,7 +17,8 @@ parameter M, N;
 vector#2 float input[M, N];
 return blurx(input:mirror);
 """
-# Writes its process's number and a file of its own, and does not end by itself, as long as `hangs` is there. A child has its output.
+# Writes its process's number and a file of its own, and does not end by itself, as long as `hangs` is there. A child
+# has its output.
 WRAPPER = """#!/bin/sh
 case "$*" in *program.c*) compiles=1;; *) compiles=0;; esac
 if [ -e {folder}/hangs ] && [ $compiles = 1 ]; then
@@ -73,7 +75,10 @@ def test_places(folder):
     (folder / "shared").chmod(0o777)
     for place in ("shared", "shared/inner"):
         code, _, err = run(*arguments(folder), env={"TESSERA_CACHE": str(folder / place)})
-        check("a cache that others can write to", code == 0 and err.count("\n") == 1 and "others can write to" in err and "/shared'" in err, err)
+        check(
+            "a cache that others can write to",
+            code == 0 and err.count("\n") == 1 and "others can write to" in err and "/shared'" in err, err,
+        )
         check("nothing is put there", not any((folder / "shared").iterdir()))
 
 
@@ -88,7 +93,10 @@ def test_ignored_children(folder):
 def test_left_behind(folder):
     """A compiler that leaves a process with its output open is waited for itself, and nobody else."""
     (folder / "leaves").touch()
-    code, _, err = run(*arguments(folder, "--target=c"), env={"TESSERA_CC": str(folder / "wrapper"), "TESSERA_CACHE": str(folder / "cache-left")})
+    code, _, err = run(
+        *arguments(folder, "--target=c"),
+        env={"TESSERA_CC": str(folder / "wrapper"), "TESSERA_CACHE": str(folder / "cache-left")},
+    )
     left = (folder / "left").read_text().split()
     check("not waited for", code == 0 and not err and left and all(map(is_running, left)), err)
     for pid in left:
@@ -112,7 +120,10 @@ def interrupt(folder, name, words, sig, cache):
     _, err = child.communicate(timeout=100)
     check(f"{name}: it was compiling", found and any("of-the-compiler" in p for p in during), str(during))
     check(f"{name}: ended by the signal, silently", child.returncode == -sig and not err, f"{child.returncode}: {err}")
-    check(f"{name}: the compiler has ended too", found and wait_for(lambda: not any(map(is_running, (folder / "numbers").read_text().split())), 10))
+    check(
+        f"{name}: the compiler has ended too",
+        found and wait_for(lambda: not any(map(is_running, (folder / "numbers").read_text().split())), 10),
+    )
     left = [str(p) for where in (place, outputs) for p in where.rglob("*")]
     check(f"{name}: nothing is left", not left, str(left))
 
@@ -141,21 +152,35 @@ def test_interrupted_output(folder):
     """While a large result is written, one signal waits for it; no half of it stays."""
     outputs = folder / "large"
     outputs.mkdir()
-    (folder / "zero.tess").write_text("stencil f(vector#2 uint8 X) { return X; }\nparameter M, N;\nvector#2 uint8 a[M, N];\nreturn f(a);\n")
-    child = subprocess.Popen([tool.TOOL, "run", str(folder / "zero.tess"), "zero:8000x8000", "-o", str(outputs / "a.npy")],
-                             stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+    (folder / "zero.tess").write_text(
+        "stencil f(vector#2 uint8 X) { return X; }\nparameter M, N;\nvector#2 uint8 a[M, N];\nreturn f(a);\n"
+    )
+    child = subprocess.Popen(
+        [tool.TOOL, "run", str(folder / "zero.tess"), "zero:8000x8000", "-o", str(outputs / "a.npy")],
+        stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL),
+    )
     wait_for(lambda: any(outputs.iterdir()))
     child.send_signal(signal.SIGTERM)
     _, err = child.communicate(timeout=100)
     names = [p.name for p in outputs.iterdir()]
-    check("nothing half-written", names in ([], ["a.npy"]) and child.returncode in (0, -signal.SIGTERM) and not err, f"{names} {child.returncode} {err}")
+    check(
+        "nothing half-written", names in ([], ["a.npy"]) and child.returncode in (0, -signal.SIGTERM) and not err,
+        f"{names} {child.returncode} {err}",
+    )
     check("what is there is whole", not names or (outputs / "a.npy").stat().st_size == 8000 * 8000 + 128)
 
 
 def test_interrupted_computing(folder):
     """Where there is nothing to lose, a signal ends the tool at once."""
-    child = subprocess.Popen([tool.TOOL, "run", str(folder / "blur.tess"), "random:1:9000x9000", "-o", str(folder / "slow.npy"), "--target=interp"],
-                             stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    child = subprocess.Popen(
+        [
+            tool.TOOL, "run", str(folder / "blur.tess"), "random:1:9000x9000", "-o", str(folder / "slow.npy"),
+            "--target=interp",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=100)
@@ -167,6 +192,9 @@ with tool.workspace() as workspace:
     (workspace / "blur.tess").write_text(BLUR)
     (workspace / "wrapper").write_text(WRAPPER.format(folder=workspace))
     (workspace / "wrapper").chmod(0o755)
-    for test in (test_places, test_ignored_children, test_left_behind, test_interrupted_compiler, test_interrupted_output, test_interrupted_computing):
+    for test in (
+        test_places, test_ignored_children, test_left_behind, test_interrupted_compiler, test_interrupted_output,
+        test_interrupted_computing,
+    ):
         test(workspace)
 tool.finish()

@@ -1,6 +1,6 @@
-"""Sums over wide masks by Fourier transforms: the compiled loops and the interpreted loops give the bits of the algorithm as the interpreter of
-graphs has it, which holds each sum against the one as written; for any border rule, size, mask, type, transform and strip. What is not
-finite spreads no further than in sums as written."""
+"""Sums over wide masks by Fourier transforms: the compiled loops and the interpreted loops give the bits of the
+algorithm as the interpreter of graphs has it, which holds each sum against the one as written; for any border rule,
+size, mask, type, transform and strip. What is not finite spreads no further than in sums as written."""
 import array
 import math
 import pathlib
@@ -11,7 +11,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-RULES = ["clamp", "mirror", "reflect", "wrap", "constant(7)", "none", "[clamp, wrap]", "[constant(2), mirror]", "[wrap, constant(1)]"]
+RULES = [
+    "clamp", "mirror", "reflect", "wrap", "constant(7)", "none", "[clamp, wrap]", "[constant(2), mirror]",
+    "[wrap, constant(1)]",
+]
 MASKS = [(3, 3), (5, 9), (12, 7), (23, 1), (1, 23), (33, 5), (8, 40), (43, 2)]
 TYPES = ["float", "float", "uint8", "double", "float16", "int16"]
 CASES = 24
@@ -55,8 +58,10 @@ def check_case(folder, number):
     strip = 16 if n >= 512 else rng.choice([16, 32, 80, 128])
     plan.write_text(re.sub(r"transform \d+ \d+", f"transform {n} {strip}", chosen))
     for target in ("c", "loops") if number % 3 == 0 else ("loops",):
-        code, _, errors = tool.run("run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
-                                   folder / "out.npy")
+        code, _, errors = tool.run(
+            "run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
+            folder / "out.npy",
+        )
         tool.check(f"case {number}, {target}, transform {n} {strip}", code == 0, text + errors)
 
 
@@ -64,8 +69,11 @@ def check_not_finite(folder, value, options):
     """Infinities and NaN reach no further than the mask does."""
     height, width, reach, at = 150, 40, 6, [(2, 3, math.inf), (70, 25, math.nan), (77, 38, -math.inf)]
     source, image, out = folder / "spoiled.tess", folder / "spoiled.npy", folder / "out.npy"
-    source.write_text(f"mask m[i = -{reach}..{reach}, j = -{reach}..{reach}] = 1.0 / (3 + i * i + 2 * j * j + i * j);\n"
-                      f"stencil f(vector#2 float X) {{ return {value}; }}\nparameter M, N;\nvector#2 float X[M, N];\nreturn f(X:constant(1));\n")
+    source.write_text(
+        f"mask m[i = -{reach}..{reach}, j = -{reach}..{reach}] = 1.0 / (3 + i * i + 2 * j * j + i * j);\n"
+        f"stencil f(vector#2 float X) {{ return {value}; }}\nparameter M, N;\nvector#2 float X[M, N];\nreturn "
+        f"f(X:constant(1));\n"
+    )
     rng = random.Random(1)
     pixels = array.array("f", [rng.random() for _ in range(height * width)])
     for y, x, what in at:
@@ -99,8 +107,10 @@ def check_kernels(folder, number):
     chosen = re.sub(r"transform \d+ \d+", f"transform {n} {strip}", re.sub(r" *outputs .*\n", "", chosen))
     plan.write_text(re.sub(r"(block) \d+ 1", rf"\1 {rng.choice([32, 96, 256])} 1\n    outputs {columns} 1", chosen))
     for target in ("opencl", "loops") if number % 6 == 0 else ("loops",):
-        code, _, errors = tool.run("run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
-                                   folder / "out.npy")
+        code, _, errors = tool.run(
+            "run", source, *inputs, *options, f"--plan={plan}", f"--target={target}", "--verify", "-o",
+            folder / "out.npy",
+        )
         if target == "opencl" and "no OpenCL" in errors:
             continue
         tool.check(f"kernels {number}, {target}, transform {n} {strip}", code == 0, text + errors)
@@ -117,10 +127,16 @@ def check_choice(folder):
     _, plan, _ = tool.run("explain", source, *MACHINE, "--fp=fast")
     tool.check("its reason", "by Fourier transforms of" in plan and "off by at most" in plan, plan)
     two = folder / "two.tess"
-    two.write_text(source.read_text().replace("return convolve(X, m);", "a = convolve(X, m); b = convolve(X, flip(m)); return a * a + b * b;"))
+    two.write_text(
+        source.read_text().replace(
+            "return convolve(X, m);", "a = convolve(X, m); b = convolve(X, flip(m)); return a * a + b * b;"
+        )
+    )
     _, plan, errors = tool.run("explain", two, *MACHINE, "--fp=fast")
     tool.check("two sums of a stage are two stages", plan.count("    transform ") == 2, plan + errors)
-    code, _, errors = tool.run("run", two, "random:3:50x60", *MACHINE, "--fp=fast", "--verify", "-o", folder / "out.npy")
+    code, _, errors = tool.run(
+        "run", two, "random:3:50x60", *MACHINE, "--fp=fast", "--verify", "-o", folder / "out.npy"
+    )
     tool.check("and give the pixels", code == 0, errors)
     direct = folder / "direct.tess"
     direct.write_text(source.read_text().replace("(X, m)", "(X, m, method = direct)"))
@@ -132,7 +148,9 @@ def check_choice(folder):
         code, plan, errors = tool.run("explain", source, *GPU, f"--fp={fp}")
         tool.check(f"a wide mask in kernels under {fp}", ("kernel transform" in plan) == wanted, plan + errors)
     code, plan, errors = tool.run("explain", asked, *GPU)
-    tool.check("asked for in kernels", code == 0 and "kernel transform" in plan and "off by at most" in plan, plan + errors)
+    tool.check(
+        "asked for in kernels", code == 0 and "kernel transform" in plan and "off by at most" in plan, plan + errors
+    )
     code, graph, errors = tool.run("explain", asked, *MACHINE, "--dump=graph")
     tool.check("the request stays with the sum", "fft_fused_sum(" in graph, graph + errors)
 
@@ -143,7 +161,9 @@ def check_later_sizes(folder):
     source.write_text("stencil f(vector#2 float X, mask#2 float m) { return convolve(X, m); }\n"
                       "parameter M, N, K, L;\nvector#2 float X[M, N];\nmask#2 float w[K, L];\nreturn f(X:mirror, w);\n")
     for size in ("5x3", "31x33", "4x4"):
-        code, _, errors = tool.run("run", source, "random:1:40x50", f"random:2:{size}", "--fp=fast", "--verify", "-o", folder / "out.npy")
+        code, _, errors = tool.run(
+            "run", source, "random:1:40x50", f"random:2:{size}", "--fp=fast", "--verify", "-o", folder / "out.npy"
+        )
         tool.check(f"a mask of {size} comes with the run", code == 0, errors)
 
 
@@ -158,7 +178,9 @@ def check_refused(folder):
         code, _, errors = tool.run("explain", source, *MACHINE, f"--plan={plan}")
         tool.check(f"transform {wrong}", code == 1 and "error" in errors, errors)
     _, kernels, _ = tool.run("explain", source, *GPU)
-    for wrong in ("transform 64 20", "transform 256 64", "transform 64 16\n    outputs 3 1", "transform 64 16\n    outputs 2 2"):
+    for wrong in (
+        "transform 64 20", "transform 256 64", "transform 64 16\n    outputs 3 1", "transform 64 16\n    outputs 2 2",
+    ):
         plan.write_text(re.sub(r"transform \d+ \d+", wrong, re.sub(r" *outputs .*\n", "", kernels)))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
         tool.check(f"kernels of {wrong}", code == 1 and "error" in errors, errors)

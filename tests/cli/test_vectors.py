@@ -1,5 +1,6 @@
-"""Vector loops become vector instructions: generated C is compiled with gcc and clang for AVX-512, AVX2 and NEON, and for each loop of the text that
-computes in vectors there is a loop of the assembly with arithmetic on registers of the machine's full width. What is not installed is skipped."""
+"""Vector loops become vector instructions: generated C is compiled with gcc and clang for AVX-512, AVX2 and NEON, and
+for each loop of the text that computes in vectors there is a loop of the assembly with arithmetic on registers of the
+machine's full width. What is not installed is skipped."""
 import pathlib
 import re
 import shutil
@@ -9,12 +10,14 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-# For every machine: stencils, and bytes in pairs. For the widest alone, to save time: windows of masks, tiles, lines after lines, rings of rows,
-# stages in registers.
+# For every machine: stencils, and bytes in pairs. For the widest alone, to save time: windows of masks, tiles, lines
+# after lines, rings of rows, stages in registers.
 PROGRAMS = [("examples/blur.tess",), ("examples/sobel.tess",), ("examples/harris.tess",), ("examples/bilateral.tess",),
             ("bench/programs/gauss5_u8.tess",)]
-MORE = [("bench/programs/conv2d.tess", "R=4"), ("bench/programs/canny.tess",), ("bench/programs/separable.tess",), ("tests/golden/rings.tess",),
-        ("tests/corpus/window_parts_inside.tess",)]
+MORE = [
+    ("bench/programs/conv2d.tess", "R=4"), ("bench/programs/canny.tess",), ("bench/programs/separable.tess",),
+    ("tests/golden/rings.tess",), ("tests/corpus/window_parts_inside.tess",),
+]
 FLAGS = ["-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC"]
 X86 = [c for c in ("gcc", "clang") if shutil.which(c)]
 ARM = [c for c in ("aarch64-linux-gnu-gcc",) if shutil.which(c)]
@@ -26,7 +29,9 @@ TARGETS = [("generic-avx512", X86, ["-march=skylake-avx512", "-mprefer-vector-wi
 MOVES = re.compile(r"^v?(mov|broadcast|pbroadcast|insert|extract|perm|pxor|xor|zero|ld|st|dup)")
 LOOP = re.compile(r"for \(ptrdiff_t (\w+) = .*; \1 \+= (\d+ \* )?TESS_LANES_\w+\) \{$")
 FEW = re.compile(r"const ptrdiff_t (\w+) = \d+ - tess_floormod_idx\(\d+, TESS_LANES")
-ARITHMETIC = re.compile(r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_(?!idx)\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* ")
+ARITHMETIC = re.compile(
+    r"tess_(fma|add|sub|mul|min|max|sqrt|abs|lt|le|eq)_(?!idx)\w+\(|tess_load_\w+\(.*\) [-+*/]|[-+*/] tess_load_|\) \* "
+)
 
 
 def statements(text):
@@ -34,14 +39,17 @@ def statements(text):
     whole = ""
     for line in text.splitlines():
         whole = f"{whole} {line.strip()}" if whole else line
-        ends = line.rstrip()[-1:] in "{};/" and whole.count("(") <= whole.count(")")  # the head of a loop may be cut behind a semicolon
+        ends = line.rstrip()[-1:] in "{};/" and whole.count("(") <= whole.count(
+            ")"
+        )  # the head of a loop may be cut behind a semicolon
         if not line or ends or line.lstrip().startswith(("#", "/*", "*", "TESS_")):
             yield whole
             whole = ""
 
 
 def vector_loops(text):
-    """How many loops compute in vectors, without those over a few elements, whose number is written down: they are no loops in the end."""
+    """How many loops compute in vectors, without those over a few elements, whose number is written down: they are no
+    loops in the end."""
     lines, count, few = list(statements(text)), 0, set()
     for i, line in enumerate(lines):
         few.update(FEW.findall(line))
@@ -131,13 +139,21 @@ with tool.workspace() as place:
         for path, *numbers in PROGRAMS + MORE * ("512" in machine) if compilers else []:
             name = pathlib.Path(path).stem
             source = folder / f"{machine}-{name}.c"
-            code, _, errors = tool.run("build", tool.ROOT / path, *numbers, f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o", source)
+            code, _, errors = tool.run(
+                "build", tool.ROOT / path, *numbers, f"--machine={tool.ROOT / 'machines' / machine}.machine", "-o",
+                source,
+            )
             tool.check(f"build {name} for {machine}", code == 0, errors)
             expected = vector_loops(source.read_text().split("#ifdef TESSERA_SELFTEST")[0]) if code == 0 else 0
             tool.check(f"{name} for {machine} has vector loops", expected > 0)
             for compiler in compilers:
-                done = subprocess.run([compiler, *FLAGS, *flags, "-S", str(source), "-o", "-"], capture_output=True, text=True)
+                done = subprocess.run(
+                    [compiler, *FLAGS, *flags, "-S", str(source), "-o", "-"], capture_output=True, text=True
+                )
                 tool.check(f"{compiler} compiles {name} for {machine}", done.returncode == 0, done.stderr[:2000])
                 found = wide_loops(done.stdout, register)
-                tool.check(f"{name} for {machine} with {compiler}", found >= expected, f"{found} of {expected} loops are in full vectors")
+                tool.check(
+                    f"{name} for {machine} with {compiler}", found >= expected,
+                    f"{found} of {expected} loops are in full vectors",
+                )
 tool.finish()

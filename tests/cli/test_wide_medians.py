@@ -1,5 +1,6 @@
-"""Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted loops give what the interpreter of
-graphs sorts, for any border rule, size, window, strip and type. Small ones are networks, whose plans for GPUs are looked at here."""
+"""Medians of wide windows in strips, by counting and by histograms, on CPUs and as kernels: compiled and interpreted
+loops give what the interpreter of graphs sorts, for any border rule, size, window, strip and type. Small ones are
+networks, whose plans for GPUs are looked at here."""
 import pathlib
 import random
 import re
@@ -8,8 +9,13 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
 
-RULES = ["clamp", "mirror", "reflect", "wrap", "constant(7)", "none", "[clamp, wrap]", "[constant(2), mirror]", "[wrap, constant(100)]"]
-WINDOWS = [(-3, 4, -3, 4), (-4, 4, -4, 4), (0, 0, -30, 30), (-30, 30, 0, 0), (-9, 2, 1, 9), (3, 12, -8, -1), (-8, 8, -7, 7)]
+RULES = [
+    "clamp", "mirror", "reflect", "wrap", "constant(7)", "none", "[clamp, wrap]", "[constant(2), mirror]",
+    "[wrap, constant(100)]",
+]
+WINDOWS = [
+    (-3, 4, -3, 4), (-4, 4, -4, 4), (0, 0, -30, 30), (-30, 30, 0, 0), (-9, 2, 1, 9), (3, 12, -8, -1), (-8, 8, -7, 7),
+]
 TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "float", "double", "float16"]
 CASES = 45
 MACHINE = ["--machine=machines/generic-avx2.machine"]
@@ -26,9 +32,11 @@ def program(rng, number):
     median = f"median(i = {low_i}..{high_i}, j = {low_j}..{high_j} : X@[i, j])"
     if number % 3 == 0:
         median = f"cast<{element}>(X@[0, 1] / 2 + {median} / 2)"
-    return (f"stencil range(vector#2 {element} X) {{ return cast<{element}>(cast<int>(X) % 5 - 1); }}\n"
-            f"stencil f(vector#2 {element} X) {{ return {median}; }}\n"
-            f"parameter M, N;\nvector#2 {element} X[M, N];\nY = {image};\nreturn f(Y:{rule});\n"), f"random:{number}:{height}x{width}"
+    return (
+        f"stencil range(vector#2 {element} X) {{ return cast<{element}>(cast<int>(X) % 5 - 1); }}\n"
+        f"stencil f(vector#2 {element} X) {{ return {median}; }}\n"
+        f"parameter M, N;\nvector#2 {element} X[M, N];\nY = {image};\nreturn f(Y:{rule});\n"
+    ), f"random:{number}:{height}x{width}"
 
 
 def check_case(folder, number):
@@ -43,8 +51,9 @@ def check_case(folder, number):
     size = f"{rng.choice(kinds)} {rng.choice([1, 3, 16, 64])} {rng.choice([1, 7, 32, 100])}"
     plan.write_text(strips.sub(size, chosen))
     for target in ("c", "loops") if number % 4 == 0 else ("loops",):
-        code, _, errors = tool.run("run", source, image, *MACHINE, f"--plan={plan}", f"--target={target}", "--verify", "-o",
-                                   folder / "out.npy")
+        code, _, errors = tool.run(
+            "run", source, image, *MACHINE, f"--plan={plan}", f"--target={target}", "--verify", "-o", folder / "out.npy"
+        )
         tool.check(f"case {number}, {target}, {size}", code == 0, text + image + errors)
 
 
@@ -66,14 +75,19 @@ def check_kernel(folder, number, with_device):
     source.write_text(text)
     code, chosen, errors = tool.run("explain", source, image, *GPU)
     lines = re.compile(r"block \d+ \d+\n(?:    (?:outputs \d+ \d+|march \d+ \d+ \d+)\n)?    (histogram|count) \d+ \d+")
-    tool.check(f"kernel {number}: the plan has strips", code == 0 and "kernel median" in chosen and bool(lines.search(chosen)),
-               text + chosen + errors)
-    wanted = lines.sub(kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"])), chosen)
+    tool.check(
+        f"kernel {number}: the plan has strips",
+        code == 0 and "kernel median" in chosen and bool(lines.search(chosen)), text + chosen + errors,
+    )
+    wanted = lines.sub(
+        kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"])), chosen
+    )
     for which, plan_text in ("drawn", wanted), ("chosen", chosen):
         plan.write_text(plan_text)
         for target in ("loops", "opencl") if with_device and number % 5 == 0 else ("loops",):
-            code, _, errors = tool.run("run", source, image, *GPU, f"--plan={plan}", f"--target={target}", "--verify", "-o",
-                                       folder / "out.npy")
+            code, _, errors = tool.run(
+                "run", source, image, *GPU, f"--plan={plan}", f"--target={target}", "--verify", "-o", folder / "out.npy"
+            )
             fits = which == "chosen" or "have to fit" not in errors
             tool.check(f"kernel {number}, {target}, {which}", code == 0 or not fits, text + image + plan_text + errors)
 
@@ -83,10 +97,18 @@ def check_refused_kernels(folder):
     source.write_text("stencil f(vector#2 uint8 X) { return median(i = -5..5, j = -5..5 : X@[i, j]); }\n"
                       "parameter M, N;\nvector#2 uint8 X[M, N];\nout = f(X);\nreturn out;\n")
     _, chosen, _ = tool.run("explain", source, *GPU)
-    wrong = [("block 128 1", "block 64 1", "a column for each thread"), ("kernel median", "kernel point", "kernels of kind 'median'"),
-             ("split none", "split interior", "not split"), ("histogram 128", "count 128", "a row for each output"),
-             ("march 8 128", "march 8 127", "at most the rows"), ("march 8 128 396", "march 8 128 396 ahead", "not ahead"),
-             ("block 128 1\n    march 8 128 396\n    histogram 128 128", "block 512 1\n    march 8 128 396\n    histogram 128 512", "have to fit")]
+    wrong = [
+        ("block 128 1", "block 64 1", "a column for each thread"),
+        ("kernel median", "kernel point", "kernels of kind 'median'"),
+        ("split none", "split interior", "not split"),
+        ("histogram 128", "count 128", "a row for each output"),
+        ("march 8 128", "march 8 127", "at most the rows"),
+        ("march 8 128 396", "march 8 128 396 ahead", "not ahead"),
+        (
+            "block 128 1\n    march 8 128 396\n    histogram 128 128",
+            "block 512 1\n    march 8 128 396\n    histogram 128 512", "have to fit",
+        ),
+    ]
     for old, new, sentence in wrong:
         plan.write_text(chosen.replace(old, new))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
@@ -104,34 +126,48 @@ def check_refused_kernels(folder):
 
 
 def check_networks(folder):
-    """Networks of small integers are computed two in a word where that is an instruction, in tiles whose rows share what they sort."""
+    """Networks of small integers are computed two in a word where that is an instruction, in tiles whose rows share
+    what they sort."""
     source, machine = folder / "network.tess", folder / "plain.machine"
-    machine.write_text((tool.ROOT / "machines/h200.machine").read_text().replace("pair_choices = 1", "pair_choices = 0"))
+    machine.write_text(
+        (tool.ROOT / "machines/h200.machine").read_text().replace("pair_choices = 1", "pair_choices = 0")
+    )
     for element, pairs in ("uint8", True), ("int16", True), ("int32", False), ("float", False):
         source.write_text(f"stencil f(vector#2 {element} X) {{ return median(i = -2..2, j = -2..2 : X@[i, j]); }}\n"
                           f"parameter M, N;\nvector#2 {element} X[M, N];\nout = f(X);\nreturn out;\n")
         for which, packed in (GPU, pairs), ([f"--machine={machine}"], False):
             code, chosen, errors = tool.run("explain", source, *which)
             rows = re.search(r"outputs \d+ (\d+)", chosen)
-            tool.check(f"{element}, {which}: packed is {packed}", code == 0 and ("    packed\n" in chosen) == packed, chosen + errors)
+            tool.check(
+                f"{element}, {which}: packed is {packed}", code == 0 and ("    packed\n" in chosen) == packed,
+                chosen + errors,
+            )
             tool.check(f"{element}, {which}: rows share", rows and int(rows[1]) >= 4, chosen)
 
 
 def check_widest(folder, with_device):
-    """Windows of up to 2^20 points: sorted on CPUs, counted bit by bit by threads of kernels, which have little memory."""
+    """Windows of up to 2^20 points: sorted on CPUs, counted bit by bit by threads of kernels, which have little
+    memory."""
     source = folder / "widest.tess"
 
     def check(body, element, *options):
-        source.write_text(f"stencil f(vector#2 {element} X) {{ return {body}; }}\nparameter M, N;\nvector#2 {element} X[M, N];\nreturn f(X:mirror);\n")
+        source.write_text(
+            f"stencil f(vector#2 {element} X) {{ return {body}; }}\nparameter M, N;\nvector#2 {element} X[M, N];\n"
+            f"return f(X:mirror);\n"
+        )
         code, _, errors = tool.run("run", source, "random:1:1x1", "--verify", "-o", folder / "out.npy", *options)
         tool.check(f"{body} of {element} {options}", code == 0, errors)
 
     check("median(i = 0..1023, j = 0..1023 : X@[i, j])", "double", *MACHINE, "--target=c")
     check("median(i = 0..512, j = 0..511 : X@[i, j])", "float", *MACHINE, "--target=loops")
-    for element, columns in ("uint8", 505), ("bool", 505), ("int16", 253), ("float16", 127), ("float", 127), ("int64", 64), ("double", 64):
+    for element, columns in (
+        ("uint8", 505), ("bool", 505), ("int16", 253), ("float16", 127), ("float", 127), ("int64", 64), ("double", 64),
+    ):
         part = f"i = -64..65, j = {-columns // 2}..{columns // 2}"
-        bodies = [f"median({part} : X@[i, j + 1]) + max({part} : X@[i, j])", f"median({part} where (i + j) % 3 == 0 : X@[i, j])",
-                  f"median({part} where i > 90 : X@[i, j])"]
+        bodies = [
+            f"median({part} : X@[i, j + 1]) + max({part} : X@[i, j])",
+            f"median({part} where (i + j) % 3 == 0 : X@[i, j])", f"median({part} where i > 90 : X@[i, j])",
+        ]
         for body in bodies if element == "float" else bodies[:1]:
             check(body, element, *GPU, "--target=loops")
             if with_device and element == "float":

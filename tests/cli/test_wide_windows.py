@@ -1,5 +1,6 @@
-"""Random wide windows: what the compiler makes of them by rows, columns and parts (default and fast rounding) is what they are as written (strict),
-bit for bit. All values are small whole numbers, so every order of adding them up is exact. TESSERA_COUNT=n tries n programs, TESSERA_SEED=n others."""
+"""Random wide windows: what the compiler makes of them by rows, columns and parts (default and fast rounding) is what
+they are as written (strict), bit for bit. All values are small whole numbers, so every order of adding them up is
+exact. TESSERA_COUNT=n tries n programs, TESSERA_SEED=n others."""
 import os
 import pathlib
 import random

@@ -12,7 +12,7 @@
 
 enum { ROW_PADDING = 3, PATTERN = 0xa5 };
 
-/* ---- The folder -------------------------------------------------------------------------------------------------------- */
+/* ---- The folder ------------------------------------------------------------------------------ */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -33,7 +33,7 @@ int corpus_list(Arena *a, char **paths, int most)
     return n;
 }
 
-/* ---- The header lines ------------------------------------------------------------------------------------------------ */
+/* ---- The header lines ------------------------------------------------------------------------ */
 static void read_sizes(const char *words, CorpusCase *c)
 {
     for (char *end; c->n_sizes < CORPUS_MOST_PARAMS; words = end + 1) {
@@ -97,9 +97,9 @@ void corpus_read(Arena *a, const char *path, CorpusCase *c)
     }
 }
 
-/* ---- Images ------------------------------------------------------------------------------------------------------------ */
-/* A tensor whose rows are followed by padding; everything holds the pattern. For inputs of structs of mixed types the last
- * dimension is bytes. */
+/* ---- Images ---------------------------------------------------------------------------------- */
+/* A tensor whose rows are followed by padding; everything holds the pattern. For inputs of structs of mixed types
+ * the last dimension is bytes. */
 static DLTensor *new_tensor(DLDataType dtype, int ndim, const int64_t *shape, int image_dims,
                             bool padded)
 {
@@ -156,7 +156,8 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Random elements that are interesting for filters: reals mostly in 0..255 with some fraction, integers over their range. */
+/* Random elements that are interesting for filters: reals mostly in 0..255 with some fraction, integers over their
+ * range. */
 static Value random_value(ScalarType t, uint64_t *state)
 {
     uint64_t r = next_random(state);
@@ -205,7 +206,7 @@ static void fill(const tess_info *info, const DLTensor *t, const char *values, u
     }
 }
 
-/* ---- Running ----------------------------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 static tess_status compile(const CorpusCase *c, const CorpusSetting *s,
                            const tess_constant *constants, size_t n, tess_program **p, Text *why)
 {
@@ -402,7 +403,7 @@ void corpus_close(CorpusRun *run)
     memset(run, 0, sizeof *run);
 }
 
-/* ---- Comparing --------------------------------------------------------------------------------------------------------- */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 static bool padding_intact(const DLTensor *t, Text *why)
 {
     int64_t total = t->shape[0] * t->strides[0] * (t->dtype.bits / 8);

@@ -36,8 +36,8 @@ int corpus_list(Arena *a, char **paths, int most);
 /* Reads and takes apart a file; everything is allocated in `a`. */
 void corpus_read(Arena *a, const char *path, CorpusCase *c);
 
-/* A program of the corpus, compiled for one target, with arguments of one size. Memory of images lies in rows with padding that
- * holds a pattern, so that a write outside shows. */
+/* A program of the corpus, compiled for one target, with arguments of one size. Memory of images lies in rows with
+ * padding that holds a pattern, so that a write outside shows. */
 typedef struct CorpusRun {
     tess_program *program;
     tess_args *args;

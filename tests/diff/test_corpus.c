@@ -1,5 +1,6 @@
-/* The corpus: every program at many sizes, on every target, bit for bit as the graph interpreter says, and with the values that the
- * program itself states. With arguments only the files named are run; with --tenth every tenth program, and C for a fourth of these. */
+/* The corpus: every program at many sizes, on every target, bit for bit as the graph interpreter says, and with the
+ * values that the program itself states. With arguments only the files named are run; with --tenth every tenth
+ * program, and C for a fourth of these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
-/* The contracts about rounding. `--fp=strict` is the language as written: the values stated in the corpus hold. The default mode may only
- * form fused multiply-adds and reciprocals of constants, and add up masks by rows and columns or values under equal columns first, fast rounding also replace a mask by one that
- * is nearly the same: their results stay near the strict ones, within a bound relative to the largest value of the image (float 1e-5, double 1e-13, float16 2e-3, integers 1). */
+/* The contracts about rounding. `--fp=strict` is the language as written: the values stated in the corpus hold. The
+ * default mode may only form fused multiply-adds and reciprocals of constants, and add up masks by rows and columns
+ * or values under equal columns first, fast rounding also replace a mask by one that is nearly the same: their
+ * results stay near the strict ones, within a bound relative to the largest value of the image (float 1e-5, double
+ * 1e-13, float16 2e-3, integers 1). */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
-/* Plans for GPUs over the whole corpus: executed by the interpreter of loops (which checks that no barrier is missing and that no two
- * threads touch one element), bit for bit as the graph interpreter says. With arguments only the files named are run. */
+/* Plans for GPUs over the whole corpus: executed by the interpreter of loops (which checks that no barrier is
+ * missing and that no two threads touch one element), bit for bit as the graph interpreter says. With arguments only
+ * the files named are run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static const int64_t some_sizes[][4] = {
 };
 enum { N_SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
 
-/* The plan that stands beside a program of the corpus since it once failed, for kernels or (`kind` 1) for a CPU; NULL when none does. */
+/* The plan that stands beside a program of the corpus since it once failed, for kernels or (`kind` 1) for a CPU;
+ * NULL when none does. */
 static const char *kept_plan(Arena *a, const CorpusCase *c, int kind)
 {
     const int stem = (int)(strrchr(c->path, '.') - c->path);
@@ -72,7 +74,8 @@ static int gpu_plans(Arena *a, const CorpusCase *c, const CorpusRun *run, uint64
     return n;
 }
 
-/* Whether the bound that launchers compare with lets only runs through whose indices 32 bits hold, and all those of a usual size. */
+/* Whether the bound that launchers compare with lets only runs through whose indices 32 bits hold, and all those of
+ * a usual size. */
 static bool bound_is_sound(Arena *a, const LoopProgram *loops, Text *why)
 {
     static const int64_t sizes[] = { 3, 100, 4096, 46000, 1 << 20, INT64_C(1) << 30 };

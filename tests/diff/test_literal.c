@@ -1,5 +1,6 @@
-/* The corpus with numbers in the place of sizes, which decide more when a program is compiled: in C, and in loops under the chosen plan
- * and a random one, bit for bit as the graph interpreter says of the program as it was. With arguments only the files named are run. */
+/* The corpus with numbers in the place of sizes, which decide more when a program is compiled: in C, and in loops
+ * under the chosen plan and a random one, bit for bit as the graph interpreter says of the program as it was. With
+ * arguments only the files named are run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Every diagnostic has a case: tests/errors/ID.tess (or ID-2.tess, ID.idsl ...), whose first line says what must be reported and where:
+/* Every diagnostic has a case: tests/errors/ID.tess (or ID-2.tess, ID.idsl ...), whose first line says what must be
+ * reported and where:
  *     // expect: E0203 at 4:12                     (or: at 4:12 of FILE, for a file that the program uses)
  * Programs without mistakes other than the expected one must give just that diagnostic. */
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* What the fuzz targets share. Each is a function of bytes that must survive any of them; with clang and TESSERA_FUZZ it becomes a
- * fuzzer, and always a replay (replay.c) of the files in tests/fuzz/corpus/. */
+/* What the fuzz targets share. Each is a function of bytes that must survive any of them; with clang and
+ * TESSERA_FUZZ it becomes a fuzzer, and always a replay (replay.c) of the files in tests/fuzz/corpus/. */
 #ifndef TESSERA_TESTS_FUZZ_FUZZ_H
 #define TESSERA_TESTS_FUZZ_FUZZ_H
 

@@ -1,5 +1,6 @@
-/* Fuzzing the reader of graphs: any bytes give a sound graph or one diagnostic. A graph that was read prints a text that reads back to the
- * same, simplifies to a sound graph, and, when it is small, runs in strict mode with the same bits as before. */
+/* Fuzzing the reader of graphs: any bytes give a sound graph or one diagnostic. A graph that was read prints a text
+ * that reads back to the same, simplifies to a sound graph, and, when it is small, runs in strict mode with the same
+ * bits as before. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>

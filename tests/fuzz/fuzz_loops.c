@@ -1,5 +1,5 @@
-/* Any bytes through the reader of loop programs; what it accepts goes through the verifier, the printer and the reader again, the
- * passes over loops and the C printer. */
+/* Any bytes through the reader of loop programs; what it accepts goes through the verifier, the printer and the
+ * reader again, the passes over loops and the C printer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

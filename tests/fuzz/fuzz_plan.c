@@ -1,5 +1,5 @@
-/* Any bytes through the reader of plans, for one graph that has every kind of stage; what it accepts is printed, read again and
- * lowered. */
+/* Any bytes through the reader of plans, for one graph that has every kind of stage; what it accepts is printed,
+ * read again and lowered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any text through the whole compiler, in both dialects: front, simplifier, the chosen and the naive plan, lowering, the verifiers between
- * them and the C printer. A program is refused with a sentence or compiles to the end. */
+/* Any text through the whole compiler, in both dialects: front, simplifier, the chosen and the naive plan, lowering,
+ * the verifiers between them and the C printer. A program is refused with a sentence or compiles to the end. */
 #include <stdio.h>
 #include <stdlib.h>
 

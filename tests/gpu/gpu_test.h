@@ -1,5 +1,5 @@
-/* What the tests on devices share. They need no test library, so that they are built wherever there is a device, and take the target from
- * TESSERA_TARGET: opencl (PoCL makes a device of any processor), or cuda. */
+/* What the tests on devices share. They need no test library, so that they are built wherever there is a device, and
+ * take the target from TESSERA_TARGET: opencl (PoCL makes a device of any processor), or cuda. */
 #ifndef TESSERA_TESTS_GPU_TEST_H
 #define TESSERA_TESTS_GPU_TEST_H
 
@@ -43,7 +43,8 @@ static inline const BackendDevice *gpu_device(void)
     return tessi_backend_of(gpu_target())->device;
 }
 
-/* Ends the test as skipped where there is no device. While the device stays open its context need not be made again for each program. */
+/* Ends the test as skipped where there is no device. While the device stays open its context need not be made again
+ * for each program. */
 static inline Device *need_gpu(void)
 {
     Device *d;

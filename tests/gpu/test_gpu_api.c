@@ -291,7 +291,8 @@ static void test_no_strips(void)
     tess_image_free(in);
 }
 
-/* Devices take at most 65535 blocks along y: kernels go on with the rows beyond. One row a block, so that there are as many as rows. */
+/* Devices take at most 65535 blocks along y: kernels go on with the rows beyond. One row a block, so that there are
+ * as many as rows. */
 static void test_high_images(void)
 {
     static const char text[] = "stencil f(vector#2 float a) { return a@[-1, 0] + 2 * a@[1, 1]; }\n"

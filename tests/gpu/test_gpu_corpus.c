@@ -1,9 +1,10 @@
-/* The corpus on a device: printed, compiled by its driver and run, bit for bit as the graph interpreter says. The device is an OpenCL
- * one, which PoCL makes of any processor, or as TESSERA_TARGET=cuda says. Drivers compile slowly, so that a test run takes every 16th
- * program with the plan chosen. Skips where there is no device.
+/* The corpus on a device: printed, compiled by its driver and run, bit for bit as the graph interpreter says. The
+ * device is an OpenCL one, which PoCL makes of any processor, or as TESSERA_TARGET=cuda says. Drivers compile
+ * slowly, so that a test run takes every 16th program with the plan chosen. Skips where there is no device.
  *
  *   test_gpu_corpus [--all] [--part=K/N] [--machine=FILE] [--compile-only] [FILE...]
- *     --all           every program, and with the naive plan, a random one, and those for large and for small images as well; so does
+ *     --all           every program, and with the naive plan, a random one, and those for large and for small images as
+ *                     well; so does
  *                     TESSERA_ALL=1
  *     --part=K/N      of the programs number K, K + N, ..., from 0
  *     --machine=FILE  plans for this machine instead of the device

@@ -1,5 +1,6 @@
-/* General kernels for masks of any extent: the pixels of the interpreter whatever the border rule, and what runs while the kernels for the
- * extent at hand are compiled, by a compiler that is made to wait, or to fail. Skips without a device. */
+/* General kernels for masks of any extent: the pixels of the interpreter whatever the border rule, and what runs
+ * while the kernels for the extent at hand are compiled, by a compiler that is made to wait, or to fail. Skips
+ * without a device. */
 #include <stdatomic.h>
 #include <threads.h>
 
@@ -92,7 +93,7 @@ static void sleep_ms(long ms)
     thrd_sleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
-/* ---- A compiler that waits for the gate, with kernels for one extent --------------------------------------------------- */
+/* ---- A compiler that waits for the gate, with kernels for one extent ------------------------- */
 static DeviceOps real, gated;
 static atomic_bool is_open, fails;
 static atomic_int n_special;
@@ -138,7 +139,8 @@ static bool has_special(tess_program *p)
     return has;
 }
 
-/* The first runs end before the kernels for their extent are there; the same arguments take these as soon as they are. */
+/* The first runs end before the kernels for their extent are there; the same arguments take these as soon as they
+ * are. */
 static void test_meanwhile(void)
 {
     tess_program *p = compile_gated(TESS_GENERAL_MEANWHILE);

@@ -1,6 +1,6 @@
-/* The corpus as CUDA C++, compiled by NVRTC for an sm_90 device that need not be there: the driver is a table of functions that do
- * nothing. Every 16th program with the plan chosen, those with masks of the run with the presets; TESSERA_ALL=1: all of them, and with the naive plan as
- * well. Skips without NVRTC. */
+/* The corpus as CUDA C++, compiled by NVRTC for an sm_90 device that need not be there: the driver is a table of
+ * functions that do nothing. Every 16th program with the plan chosen, those with masks of the run with the presets;
+ * TESSERA_ALL=1: all of them, and with the naive plan as well. Skips without NVRTC. */
 #include "api/api.h"
 #include "diff/corpus.h"
 #include "gpu/gpu_test.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_CASES = 2000, EVERY = 16 };
 
-/* ---- A driver that loads anything ---------------------------------------------------------------------------------------------- */
+/* ---- A driver that loads anything ------------------------------------------------------------ */
 static CUresult nothing(void)
 {
     return 0;
@@ -43,7 +43,7 @@ static CudaDriver make_driver(void)
     return driver;
 }
 
-/* ---- The programs -------------------------------------------------------------------------------------------------------------------- */
+/* ---- The programs ---------------------------------------------------------------------------- */
 enum { CHOSEN = -2, NAIVE = -1 /* or the number of a preset */ };
 
 static const char *plan_text(Arena *a, const CorpusRun *run, int which)

@@ -12,9 +12,11 @@ CPU = ["loops", "rows of loops", "strips", "tiles", "rings"]
 KERNELS = [f"kernel {k}" for k in ("point", "register", "tile", "warp", "rolling")] + ["frame"]
 TARGETS = ["interp", "loops", "loops of kernels", "c", "opencl"]
 DIMENSIONS = {"made": MADE, "read": READ, "rule": RULES, "place": PLACES, "nest": CPU + KERNELS, "target": TARGETS}
-TABLES = [("made", "read"), ("made", "rule"), ("made", "place"), ("made", "target"), ("read", "rule"), ("read", "place"),
-          ("read", "nest"), ("read", "target"), ("rule", "place"), ("rule", "nest"), ("rule", "target"),
-          ("place", "target"), ("nest", "target")]
+TABLES = [
+    ("made", "read"), ("made", "rule"), ("made", "place"), ("made", "target"), ("read", "rule"), ("read", "place"),
+    ("read", "nest"), ("read", "target"), ("rule", "place"), ("rule", "nest"), ("rule", "target"), ("place", "target"),
+    ("nest", "target"),
+]
 REDUCTIONS = {"minimum", "maximum", "total", "mean", "count"}
 
 
@@ -60,7 +62,10 @@ def nest(group):
 
 KERNEL_NAMES = " ".join(k.replace(" ", "-") for k in KERNELS)
 TOGETHER = "rows-of-loops strips tiles rings kernel-register kernel-tile kernel-warp kernel-rolling frame"
-COMPUTED = "stencil vector-function image-expression family part sample placed placed-by-steps composition field struct histogram"
+COMPUTED = (
+    "stencil vector-function image-expression family part sample placed "
+    "placed-by-steps composition field struct histogram"
+)
 # Pairs that cannot meet, and why: a dimension, values of it (none: all), another, values of that.
 NOT_MET = [
     ("read", "part placed placed-by-steps field struct reduction histogram", "rule", "", "reads nothing outside"),

@@ -1,15 +1,18 @@
-/* Runs programs that come on standard input, one after the other in one process, and answers on standard output: what test_meaning.py
- * compares with NumPy. A request is lines of a word and its values; texts and images follow their line as so many bytes:
+/* Runs programs that come on standard input, one after the other in one process, and answers on standard output:
+ * what test_meaning.py compares with NumPy. A request is lines of a word and its values; texts and images follow
+ * their line as so many bytes:
  *
  *     text N            the program                     machine N          a description to plan for; 0: this machine
  *     target NAME       interp, loops, c or opencl      plan chosen        or: small, naive, preset NAME, random SEED,
- *                                                                              drawn SEED WORD: a random one with that word in it
- *     fp NAME           default, strict or fast         scalar NAME VALUE  a number of the run; constant: one when compiling
+ *                                                                              drawn SEED WORD: a random one with that
+ *                                                                                word in it
+ *     fp NAME           default, strict or fast         scalar NAME VALUE  a number of the run; constant: one when
+ *                       compiling
  *     image NAME CODE BITS N D0 D1 ..                   an input of N dimensions (CODE as in DLPack)
  *     run
  *
- * The answer is `ok`, `plan N` with the plan's text and for each result `result CODE BITS N D0 D1 ..` with its elements; or `failed N` with a
- * sentence. Then comes `end`. */
+ * The answer is `ok`, `plan N` with the plan's text and for each result `result CODE BITS N D0 D1 ..` with its
+ * elements; or `failed N` with a sentence. Then comes `end`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +47,7 @@ static void expect(bool holds, const char *what)
         refuse(what);
 }
 
-/* ---- Requests ----------------------------------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 static char *read_bytes(Request *r, size_t n)
 {
     char *bytes = tessi_alloc(&r->arena, n + 1);
@@ -143,7 +146,7 @@ static bool read_request(Request *r)
     return false;
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------------------------------ */
+/* ---- Answers --------------------------------------------------------------------------------- */
 static void answer_text(const char *word, const char *text)
 {
     printf("%s %zu\n%s", word, strlen(text), text);
@@ -165,7 +168,7 @@ static void answer_results(const tess_program *p, const tess_args *args)
     }
 }
 
-/* ---- Runs --------------------------------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 static void set_options(const Request *r, tess_options *o)
 {
     tess_options_init(o);
@@ -207,8 +210,8 @@ static const char *draw(Request *r, const Variant *v)
     return text;
 }
 
-/* The text of a plan that options cannot name, for the graph that the program has with these arguments; NULL with a failure in the
- * program. */
+/* The text of a plan that options cannot name, for the graph that the program has with these arguments; NULL with a
+ * failure in the program. */
 static const char *draw_plan(Request *r, tess_program *p, const tess_args *args)
 {
     char *unused = NULL;

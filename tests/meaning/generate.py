@@ -5,25 +5,36 @@ import inputs
 from bodies import INTEGERS, RULES, Bodies, Source
 from meaning import Run
 from borders import Image
-from tree import (Argument, Build, Call, Compose, E, Field, Input, Local, Loop, Mask, Part, Piece, Place, Points, Program, Reduce, Ref, Rule,
-                  Sample, Scalar, ScalarOf, Stencil, Vector, copy, name, number)
+from tree import (
+    Argument, Build, Call, Compose, E, Field, Input, Local, Loop, Mask, Part, Piece, Place, Points, Program, Reduce,
+    Ref, Rule, Sample, Scalar, ScalarOf, Stencil, Vector, copy, name, number,
+)
 from values import Invalid, Pixel
 
 MOST_RESULTS = 5
 REALS = ["float", "float", "double", "float16"]
-SIZES = {1: [[1], [2], [5], [17], [64], [97], [131], [600]],
-         2: [[1, 1], [1, 9], [7, 1], [2, 3], [5, 7], [13, 17], [16, 16], [31, 37], [3, 150], [70, 5], [37, 64], [41, 67]],
-         3: [[1, 1, 1], [2, 3, 4], [3, 5, 7], [4, 9, 13], [1, 6, 20], [2, 17, 23]]}
-KINDS = {"call": 30, "points": 10, "part": 7, "sample": 7, "place": 10, "compose": 11, "reduce": 6, "histogram": 4, "loop": 6,
-         "vector": 7, "fields": 12, "wide": 5}
+SIZES = {
+    1: [[1], [2], [5], [17], [64], [97], [131], [600]],
+    2: [[1, 1], [1, 9], [7, 1], [2, 3], [5, 7], [13, 17], [16, 16], [31, 37], [3, 150], [70, 5], [37, 64], [41, 67]],
+    3: [[1, 1, 1], [2, 3, 4], [3, 5, 7], [4, 9, 13], [1, 6, 20], [2, 17, 23]],
+}
+KINDS = {
+    "call": 30, "points": 10, "part": 7, "sample": 7, "place": 10, "compose": 11, "reduce": 6, "histogram": 4,
+    "loop": 6, "vector": 7, "fields": 12, "wide": 5,
+}
 
 
 # The statements that make an image so, and that read one so, for programs that aim at a pair.
-MAKES = {"stencil": "call", "vector function": "vector", "image expression": "points", "family": "loop", "part": "part", "sample": "sample",
-         "placed": "place", "placed by steps": "place", "composition": "compose", "field": "fields", "struct": "fields",
-         "histogram": "histogram"}
-READS = {"point": "call", "sampled": "call", "window": "wide", "mask": "call", "absolute": "call", "part": "part", "sample": "sample",
-         "placed": "place", "placed by steps": "place", "field": "fields", "struct": "fields", "reduction": "reduce", "histogram": "histogram"}
+MAKES = {
+    "stencil": "call", "vector function": "vector", "image expression": "points", "family": "loop", "part": "part",
+    "sample": "sample", "placed": "place", "placed by steps": "place", "composition": "compose", "field": "fields",
+    "struct": "fields", "histogram": "histogram",
+}
+READS = {
+    "point": "call", "sampled": "call", "window": "wide", "mask": "call", "absolute": "call", "part": "part",
+    "sample": "sample", "placed": "place", "placed by steps": "place", "field": "fields", "struct": "fields",
+    "reduction": "reduce", "histogram": "histogram",
+}
 
 
 class Aim:
@@ -71,7 +82,12 @@ class Generator:
             self.add_input()
         for _ in range(self.between(0, 2)):
             kind = self.pick("float", "int32", "uint8", "double", "bool")
-            p.scalars.append(Scalar(self.fresh("q"), kind, True if kind == "bool" else self.between(0, 9) if kind in INTEGERS else self.between(-8, 20) / 4.0))
+            p.scalars.append(
+                Scalar(
+                    self.fresh("q"), kind,
+                    True if kind == "bool" else self.between(0, 9) if kind in INTEGERS else self.between(-8, 20) / 4.0,
+                )
+            )
         self.run = Run(p, inputs.make(p))
         self.images = {i.name: i.kind for i in p.inputs if i.kind == "image"}
         for _ in range(self.between(1, 6)):
@@ -80,7 +96,11 @@ class Generator:
         return p
 
     def add_struct(self):
-        types = [self.pick("uint8", "int16", "float")] * 3 if self.chance(60) else [self.pick(*INTEGERS, "float", "double") for _ in range(3)]
+        types = (
+            [self.pick("uint8", "int16", "float")] * 3
+            if self.chance(60)
+            else [self.pick(*INTEGERS, "float", "double") for _ in range(3)]
+        )
         self.program.structs[self.fresh("pixel")] = dict(zip("rgb"[:self.between(1, 3)], types))
 
     def add_mask(self, dims):
@@ -184,7 +204,9 @@ class Generator:
         if not aimed or self.chance(30) or (aimed == "mixed" and dims == 1):
             return self.draw.rule(dims, scalars)
         if aimed == "mixed":
-            return Rule([self.pick("clamp", "wrap")] + [self.pick("mirror", "reflect", "none") for _ in range(dims - 1)])
+            return Rule(
+                [self.pick("clamp", "wrap")] + [self.pick("mirror", "reflect", "none") for _ in range(dims - 1)]
+            )
         return Rule([aimed], number(self.between(0, 9)) if aimed == "constant" else None)
 
     def scalars(self):
@@ -204,7 +226,11 @@ class Generator:
             absolute = v.ndim != dims or (letter != "X" and self.chance(80 if self.aim.read == "absolute" else 15))
             sampled = not absolute and self.chance(70 if self.aim.read == "sampled" else 12)
             scales = [self.pick(1, 2, 2, 3, 4) for _ in range(dims)] if sampled else None
-            declared = "any" if v.struct or self.chance(30) else self.pick(*INTEGERS, *REALS, self.type_of(v), self.type_of(v), self.type_of(v))
+            declared = (
+                "any"
+                if v.struct or self.chance(30)
+                else self.pick(*INTEGERS, *REALS, self.type_of(v), self.type_of(v), self.type_of(v))
+            )
             if v.struct in p.structs and self.chance(50):
                 declared = v.struct
             fields = [] if pixels or not v.struct else list(v.data.fields)
@@ -226,7 +252,9 @@ class Generator:
         local = []
         for letter in "cde"[:self.pick(0, 0, 1, 2)]:
             value = E("binary", draw.read(), draw.value(self.between(0, 2)), of=self.pick("+", "-"))
-            local.append(Local(letter, self.pick("", "", "", "int32", "float", "double", "uint8") if not pixels else "", value))
+            local.append(
+                Local(letter, self.pick("", "", "", "int32", "float", "double", "uint8") if not pixels else "", value)
+            )
             draw.locals.append(letter)
         result = draw.value(self.between(1, 3))
         if not self.reads_first(local, result):
@@ -235,12 +263,18 @@ class Generator:
             result = E(self.pick("cast", "cast", "sat"), result, to=self.pick("uint8", "int16", "uint16", "int8"))
         if p.structs and not pixels and self.chance(25):
             struct = list(p.structs)[0]
-            result = E("pixel", *[result if k == 0 else draw.value(1) for k in range(len(p.structs[struct]))], of=struct)
+            result = E(
+                "pixel", *[result if k == 0 else draw.value(1) for k in range(len(p.structs[struct]))], of=struct
+            )
         own_name = own_name or self.fresh("f")
         return Stencil(own_name, arguments, local, result)
 
     def reads_first(self, local, result):
-        return any(e.op in ("read", "convolve") and e.of == "X" for root in [l.value for l in local] + [result] for e in root.walk())
+        return any(
+            e.op in ("read", "convolve") and e.of == "X"
+            for root in [l.value for l in local] + [result]
+            for e in root.walk()
+        )
 
     def type_of(self, v):
         from values import NAMES
@@ -269,7 +303,11 @@ class Generator:
         while len(given) < 3 and self.chance(80 if self.aim.read == "absolute" and len(given) == 1 else 35):
             given.append(self.some())
         scalars = self.scalars()
-        old = [f for f in self.program.functions if isinstance(f, Stencil) and len([a for a in f.arguments if a.kind == "image"]) == len(given)]
+        old = [
+            f
+            for f in self.program.functions
+            if isinstance(f, Stencil) and len([a for a in f.arguments if a.kind == "image"]) == len(given)
+        ]
         if old and self.chance(25):
             return self.attempt(self.call(self.target(), self.pick(*old), given))
         f = self.stencil(given, self.pick(0, 1, 2) if scalars and self.chance(60) else 0)
@@ -303,7 +341,12 @@ class Generator:
             low = self.between(0, n - 1)
             high = self.between(low, n + 1)
             kind = self.between(0, 5)
-            ranges.append((None if kind in (0, 1) else self.bound(low), None if kind in (0, 2) else self.bound(low if kind == 3 else high)))
+            ranges.append(
+                (
+                    None if kind in (0, 1) else self.bound(low),
+                    None if kind in (0, 2) else self.bound(low if kind == 3 else high),
+                )
+            )
         return self.attempt(Part(self.target(), self.ref(image), ranges))
 
     def try_sample(self):
@@ -317,8 +360,13 @@ class Generator:
         if self.chance(45):
             return Piece(self.ref(image), steps=[(number(self.between(-2, 4)), self.pick(1, 1, 2, 3)) for _ in shape])
         starts = [self.pick(0, 0, 1, 2, 3, 5) for _ in range(len(shape) + extra)]
-        return Piece(self.ref(image), ranges=[(self.bound(s) if s or self.chance(30) else None, None if k >= extra else self.bound(s))
-                                              for k, s in enumerate(starts)])
+        return Piece(
+            self.ref(image),
+            ranges=[
+                (self.bound(s) if s or self.chance(30) else None, None if k >= extra else self.bound(s))
+                for k, s in enumerate(starts)
+            ],
+        )
 
     def try_place(self):
         image = self.some()
@@ -361,7 +409,10 @@ class Generator:
         if self.chance(30):
             e = E("binary", name(t.name), number(self.pick(1, 2)), of=self.pick("+", "-", "*"))
             if self.chance(40):
-                e = E("binary", e, E("reduce", of=self.pick("minimum", "maximum", "count"), image=self.ref(image)), of=self.pick("+", "-"))
+                e = E(
+                    "binary", e, E("reduce", of=self.pick("minimum", "maximum", "count"), image=self.ref(image)),
+                    of=self.pick("+", "-"),
+                )
             self.attempt(ScalarOf(self.target(), e))
         self.use_scalar()
         return True
@@ -370,7 +421,10 @@ class Generator:
         """A stage that a reduction feeds."""
         image = self.some()
         if self.chance(50):
-            e = E("binary", E("read", of=self.ref(image, None), steps=None), name(self.scalars()[-1]), of=self.pick("+", "-"))
+            e = E(
+                "binary", E("read", of=self.ref(image, None), steps=None), name(self.scalars()[-1]),
+                of=self.pick("+", "-"),
+            )
             return self.attempt(Points(self.target(), e))
         for _ in range(4):
             f = self.stencil([image], 1)
@@ -443,10 +497,21 @@ class Generator:
         rules = [self.rule(v.ndim) if self.chance(50) else None for _ in range(2)]
         inner = [Call(Ref("u"), f.name, [Ref("A", None, rules[0])])]
         if self.chance(30):
-            inner = [Sample(Ref("u"), Ref("A"), [(number(self.between(-2, 2)), self.pick(1, 1, 2, 3)) for _ in range(v.ndim)])]
+            inner = [
+                Sample(
+                    Ref("u"), Ref("A"), [(number(self.between(-2, 2)), self.pick(1, 1, 2, 3)) for _ in range(v.ndim)]
+                )
+            ]
         if self.chance(60):
-            inner.append(Points(Ref("v"), E("binary", E("read", of=Ref("u"), steps=[(number(self.between(-1, 1)), 1)] * v.ndim),
-                                            E("read", of=Ref("u"), steps=None), of="+")))
+            inner.append(
+                Points(
+                    Ref("v"),
+                    E(
+                        "binary", E("read", of=Ref("u"), steps=[(number(self.between(-1, 1)), 1)] * v.ndim),
+                        E("read", of=Ref("u"), steps=None), of="+",
+                    ),
+                )
+            )
         vector = Vector(self.fresh("g"), [Argument("A", "image", "any", v.ndim)], inner, [inner[-1].target.name])
         rule = self.rule(v.ndim) if self.chance(80) else None
         return self.attempt(Call(self.target(), vector.name, [self.ref(image, rule)]), [f, vector])

@@ -24,7 +24,9 @@ def elements(rng, dtype, shape, style):
     if style == "small":
         return small
     info = np.iinfo(dtype)
-    wild = rng.integers(info.min, info.max, shape, dtype=np.int64 if dtype != np.uint64 else dtype, endpoint=True).astype(dtype)
+    wild = rng.integers(
+        info.min, info.max, shape, dtype=np.int64 if dtype != np.uint64 else dtype, endpoint=True
+    ).astype(dtype)
     return np.where(rng.random(shape) < 0.3, wild, small).astype(dtype)
 
 
@@ -35,7 +37,9 @@ def make(program):
         rng = np.random.default_rng([program.seed & 0xffffffff, i.seed])
         shape = tuple(constant(e, program.parameters) for e in i.sizes)
         if i.type in program.structs:
-            made[i.name] = Pixel({n: elements(rng, TYPES[t], shape, i.style) for n, t in program.structs[i.type].items()})
+            made[i.name] = Pixel(
+                {n: elements(rng, TYPES[t], shape, i.style) for n, t in program.structs[i.type].items()}
+            )
         else:
             made[i.name] = elements(rng, TYPES[i.type], shape, i.style)
     return made

@@ -7,7 +7,7 @@ import numpy as np
 import values
 from borders import Image, gathered
 from reads import Reads, constant
-from tree import (Build, Call, Compose, E, Field, Loop, Part, Place, Points, Reduce, Ref, Rule, Sample, ScalarOf, Stencil)
+from tree import Build, Call, Compose, E, Field, Loop, Part, Place, Points, Reduce, Ref, Rule, Sample, ScalarOf, Stencil
 from values import DOUBLE, FLOAT, INT, INT64, TYPES, Invalid, Literal, Pixel
 
 MOST_POINTS = 40000
@@ -294,7 +294,9 @@ class Run:
             raise Invalid("rules for other dimensions")
         value = None
         if "constant" in rule.names:
-            value = Body(self, {}, Reads(self), self.scope, "").value(rule.value) if rule.value is not None else Literal(0)
+            value = (
+                Body(self, {}, Reads(self), self.scope, "").value(rule.value) if rule.value is not None else Literal(0)
+            )
         if isinstance(value, Literal):
             image.map(lambda f: check_value(value, f.dtype))
         if type_ in TYPES and image.struct or (type_ in self.program.structs and image.struct != type_):
@@ -330,12 +332,16 @@ class Run:
         if isinstance(v, Literal):
             raise Invalid("a result without a type")
         if isinstance(v, Pixel):
-            return Image(Pixel({n: np.array(np.broadcast_to(x, body.sizes)) for n, x in v.fields.items()}), self.struct_of(v))
+            return Image(
+                Pixel({n: np.array(np.broadcast_to(x, body.sizes)) for n, x in v.fields.items()}), self.struct_of(v)
+            )
         return Image(np.array(np.broadcast_to(v, body.sizes)))
 
     def struct_of(self, v):
         for name, fields in self.program.structs.items():
-            if list(fields) == list(v.fields) and all(np.dtype(TYPES[t]) == v.fields[n].dtype for n, t in fields.items()):
+            if list(fields) == list(v.fields) and all(
+                np.dtype(TYPES[t]) == v.fields[n].dtype for n, t in fields.items()
+            ):
                 return name
         return "*" + " ".join(v.fields)  # a struct's fields of other types
 
@@ -369,7 +375,10 @@ class Run:
         if isinstance(v, Image):
             if 0 in v.shape or math.prod(v.shape) > MOST_POINTS:
                 raise Invalid("no points, or too many")
-            v = Image(v.data, v.struct, "family" if target.index is not None and form == "stencil" else form, self.inside + key)
+            v = Image(
+                v.data, v.struct, "family" if target.index is not None and form == "stencil" else form,
+                self.inside + key,
+            )
         self.scope[key] = v
 
     def statements(self, all_statements):
@@ -549,7 +558,9 @@ class Run:
             raise Invalid("fields")
         for i in images:
             self.event(i, self.reader(s), "struct", ["-"])
-        return "struct", Image(Pixel({n: values.convert(i.data[cut], TYPES[t]) for (n, t), i in zip(fields.items(), images)}), s.struct)
+        return "struct", Image(
+            Pixel({n: values.convert(i.data[cut], TYPES[t]) for (n, t), i in zip(fields.items(), images)}), s.struct
+        )
 
     def results(self):
         self.statements(self.program.statements)

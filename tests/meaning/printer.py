@@ -3,8 +3,10 @@ import re
 
 from tree import Build, Call, Compose, E, Field, Loop, Part, Place, Points, Reduce, Ref, Sample, ScalarOf, Stencil
 
-LEVELS = {"||": 1, "&&": 2, "|": 3, "xor": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
-          "*": 10, "/": 10, "%": 10, "^": 12}
+LEVELS = {
+    "||": 1, "&&": 2, "|": 3, "xor": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8,
+    "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "^": 12,
+}
 UNARY = 11
 
 
@@ -120,10 +122,16 @@ def place(piece):
 
 def statement(s):
     if isinstance(s, Loop):
-        return f"for {s.variable} = {s.first}..{s.last}\n" + "".join(f"    {statement(t)}\n" for t in s.statements) + "endfor"
+        return (
+            f"for {s.variable} = {s.first}..{s.last}\n"
+            + "".join(f"    {statement(t)}\n" for t in s.statements)
+            + "endfor"
+        )
     target = ref(s.target)
     if isinstance(s, Call):
-        arguments = ", ".join(ref(a) if isinstance(a, Ref) else expression(a) if isinstance(a, E) else a for a in s.arguments)
+        arguments = ", ".join(
+            ref(a) if isinstance(a, Ref) else expression(a) if isinstance(a, E) else a for a in s.arguments
+        )
         return f"{target} = {s.function}({arguments});"
     if isinstance(s, (Points, ScalarOf)):
         return f"{target} = {expression(s.value)};"

@@ -86,7 +86,9 @@ def simpler_expressions(e):
     if e.op == "read" and e.steps:
         for d, (offset, scale) in enumerate(e.steps):
             if offset.op != "literal" or offset.value:
-                yield E("read", of=e.of, steps=[(number(0), s) if k == d else (o, s) for k, (o, s) in enumerate(e.steps)])
+                yield E(
+                    "read", of=e.of, steps=[(number(0), s) if k == d else (o, s) for k, (o, s) in enumerate(e.steps)]
+                )
     if e.op == "literal" and e.value not in (0, 1):
         yield number(1)
     if e.op == "name":
@@ -192,7 +194,8 @@ def simpler(program):
 
 
 def shrink(driver, program, trial, wrong, budget=600):
-    """The smallest program found with a fault of the same kind. Random plans are of the program, so that several are tried of each."""
+    """The smallest program found with a fault of the same kind. Random plans are of the program, so that several are
+    tried of each."""
     wanted = trials.kind(wrong)
     attempts = [trial]
     if trial.plan.startswith(("random", "drawn")):

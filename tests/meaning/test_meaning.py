@@ -1,6 +1,6 @@
-"""Random programs written from docs/language.md, with NumPy as their meaning: interpreters, generated C and OpenCL under
-chosen, naive, random and named plans, with sizes as parameters and as numbers, must give those bits. The output says
-which pairs of forms, rules, places in plans and targets have met.
+"""Random programs written from docs/language.md, with NumPy as their meaning: interpreters, generated C and OpenCL
+under chosen, naive, random and named plans, with sizes as parameters and as numbers, must give those bits. The output
+says which pairs of forms, rules, places in plans and targets have met.
 
     test_meaning.py [COUNT [SEED]]     in 2000 programs and more all pairs must meet
     --every=N                          compiles every Nth (25; of 2000 and more every 10th), by PoCL every 4Nth

@@ -8,9 +8,9 @@ class E:
     """An expression: an operation, its parts, and what else it says. The operations:
 
     literal value suffix | name of (a local, a scalar, a window's variable or a parameter) | index d | size of d
-    read of steps: a step is (offset, scale), the offset an expression | at of: absolute indices are the parts | field of: a part | pixel of
-    unary of | binary of | choose | call of | cast to | sat to | window of variables where | convolve of mask dilation flip | coefficient of
-    reduce of: a scalar out of a whole image"""
+    read of steps: a step is (offset, scale), the offset an expression | at of: absolute indices are the parts | field
+    of: a part | pixel of unary of | binary of | choose | call of | cast to | sat to | window of variables where |
+    convolve of mask dilation flip | coefficient of reduce of: a scalar out of a whole image"""
     __slots__ = ("op", "parts", "info")
 
     def __init__(self, op, *parts, **info):
@@ -67,7 +67,8 @@ class Rule:
 
 @dataclass
 class Ref:
-    """An image in a statement: a member of a family where there is an index; with the rule that was written for it, and a field of it."""
+    """An image in a statement: a member of a family where there is an index; with the rule that was written for it, and
+    a field of it."""
     name: str
     index: Optional[E] = None
     rule: Optional[Rule] = None
@@ -165,7 +166,8 @@ class Sample:
 
 @dataclass
 class Piece:
-    """What is placed: at ranges (first, last), the first of `fixed` of them single planes, or at steps (offset, step). value: a Ref, or a number."""
+    """What is placed: at ranges (first, last), the first of `fixed` of them single planes, or at steps (offset, step).
+    value: a Ref, or a number."""
     value: object
     ranges: list = field(default_factory=list)
     steps: list = field(default_factory=list)

@@ -53,7 +53,9 @@ def difference(have, want, zeros):
 def check(driver, meaning, trial):
     """(plan's text, what is wrong or none)"""
     try:
-        plan, results = driver.run(meaning.text, meaning.inputs, meaning.scalars, trial.target, trial.fp, trial.plan, trial.machine)
+        plan, results = driver.run(
+            meaning.text, meaning.inputs, meaning.scalars, trial.target, trial.fp, trial.plan, trial.machine
+        )
     except Failed as failure:
         return "", f"failed: {failure}"
     trace = meaning.run.trace

@@ -1,11 +1,13 @@
-"""Scalar types, conversions, operators and functions as sections 2, 4 and 15 of docs/language.md define them, on NumPy arrays. A value is an
-array whose dtype is its type, a Literal that has no type yet, or a Pixel of several fields."""
+"""Scalar types, conversions, operators and functions as sections 2, 4 and 15 of docs/language.md define them, on NumPy
+arrays. A value is an array whose dtype is its type, a Literal that has no type yet, or a Pixel of several fields."""
 import math
 
 import numpy as np
 
-TYPES = {"int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8, "uint16": np.uint16,
-         "uint32": np.uint32, "float16": np.float16, "float": np.float32, "double": np.float64, "bool": np.bool_}
+TYPES = {
+    "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8, "uint16": np.uint16,
+    "uint32": np.uint32, "float16": np.float16, "float": np.float32, "double": np.float64, "bool": np.bool_,
+}
 NAMES = {np.dtype(t): name for name, t in TYPES.items()}
 INT, FLOAT, DOUBLE, INT64, BOOL = (np.dtype(t) for t in (np.int32, np.float32, np.float64, np.int64, np.bool_))
 
@@ -27,8 +29,8 @@ class Pixel:
 
 
 class Trace:
-    """What a run was like. exact: whether no operation rounded and numbers stayed small, so that sums may be taken in any order and
-    products be fused without changing a bit. zeros: whether the sign of zeros is defined, too."""
+    """What a run was like. exact: whether no operation rounded and numbers stayed small, so that sums may be taken in
+    any order and products be fused without changing a bit. zeros: whether the sign of zeros is defined, too."""
 
     def __init__(self):
         self.exact = True
@@ -143,7 +145,9 @@ def to_integer(whole, dtype):
     wide = whole.astype(np.float64)
     inside = (wide >= info.min) & (wide <= info.max) & (wide < 2.0 ** 63)
     result = np.where(inside, wide, 0).astype(dtype)
-    result = np.where(wide > info.max, info.max, result) if dtype != INT64 else np.where(wide >= 2.0 ** 63, info.max, result)
+    result = (
+        np.where(wide > info.max, info.max, result) if dtype != INT64 else np.where(wide >= 2.0**63, info.max, result)
+    )
     return np.where(wide < info.min, info.min, result).astype(dtype)
 
 
@@ -178,7 +182,9 @@ def by_field(function, *values):
     for v in values:
         if isinstance(v, Pixel) and list(v.fields) != list(pixel.fields):
             raise Invalid("pixels of two structs")
-    return Pixel({name: function(*(v.fields[name] if isinstance(v, Pixel) else v for v in values)) for name in pixel.fields})
+    return Pixel(
+        {name: function(*(v.fields[name] if isinstance(v, Pixel) else v for v in values)) for name in pixel.fields}
+    )
 
 
 def has_pixel(*values):
@@ -248,9 +254,13 @@ def arithmetic(trace, op, a, b):
     return of_integers(op, a, b)
 
 
-COMPARISONS = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+COMPARISONS = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}
 BITS = ("&", "|", "xor")
-PLAIN = {"+": np.add, "-": np.subtract, "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "xor": np.bitwise_xor}
+PLAIN = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "xor": np.bitwise_xor,
+}
 
 
 def of_literals(op, a, b):
@@ -389,7 +399,9 @@ def call(trace, name, values):
             return by_field(np.isnan, values[0])
         return np.isnan(values[0])
     if name == "fmod":
-        return by_field(lambda a, b: remainder(trace, a, b), *values) if has_pixel(*values) else remainder(trace, *values)
+        return (
+            by_field(lambda a, b: remainder(trace, a, b), *values) if has_pixel(*values) else remainder(trace, *values)
+        )
     return function_of_real(trace, name, values[0])
 
 

@@ -1,5 +1,6 @@
-/* generate: from a seed to a random program. Each choice is checked at once by gen_analyze and made again when it does not fit, so
- * every program that leaves is valid. Weights are set so that rules meet: small images, wide reaches, many borders. */
+/* generate: from a seed to a random program. Each choice is checked at once by gen_analyze and made again when it
+ * does not fit, so every program that leaves is valid. Weights are set so that rules meet: small images, wide
+ * reaches, many borders. */
 #include "prop/generate.h"
 
 uint64_t gen_next(uint64_t *state)

@@ -1,5 +1,6 @@
-/* generate: random programs of the language from a seed, and their shrinker. A program is plain data without pointers into
- * itself, so that the shrinker copies it, changes the copy and asks whether the failure is still there.
+/* generate: random programs of the language from a seed, and their shrinker. A program is plain data without
+ * pointers into itself, so that the shrinker copies it, changes the copy and asks whether the failure is still
+ * there.
  *
  *   generate.c         choices: seed -> GenProgram
  *   generate_nodes.c   choices inside a stencil's body
@@ -214,8 +215,8 @@ void gen_shrink(GenProgram *p, bool (*fails)(const GenProgram *p, void *user), v
 
 /* generate_nodes.c: fills the body of stage s, whose arguments are chosen. */
 void gen_body(GenProgram *p, GenStage *s, uint64_t *rng);
-/* Whether the body reads image argument `slot`; taking an argument away that it does not read. A table that is not read would count
- * as an ordinary argument. */
+/* Whether the body reads image argument `slot`; taking an argument away that it does not read. A table that is not
+ * read would count as an ordinary argument. */
 bool gen_reads_arg(const GenStage *s, int slot);
 void gen_drop_arg(GenStage *s, int slot);
 void gen_drop_unread_tables(GenStage *s);

@@ -1,5 +1,5 @@
-/* generate_analyze: sizes and types of the images of a random program. Sizes are numbers here, because the program fixes its parameters;
- * a program whose stage would be empty or large is refused, so that what is left must run. */
+/* generate_analyze: sizes and types of the images of a random program. Sizes are numbers here, because the program
+ * fixes its parameters; a program whose stage would be empty or large is refused, so that what is left must run. */
 #include "prop/generate.h"
 
 enum { MAX_POINTS = 2000, MAX_SIZE = 64 };
@@ -35,7 +35,8 @@ static void extend(Reach *r, int d, bool first, int lo, int hi)
         r->hi[d] = hi;
 }
 
-/* Gathers the reach of every argument, and the number of operations of a point; false when a node does not fit its argument. */
+/* Gathers the reach of every argument, and the number of operations of a point; false when a node does not fit its
+ * argument. */
 static bool walk(const GenProgram *p, const GenStage *s, int id, Windows w, Reach *reach,
                  double *work, double times)
 {

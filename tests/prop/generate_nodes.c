@@ -1,6 +1,7 @@
-/* generate_nodes: random bodies of stencil functions. Every expression is made for a class (number, integer, bool, pixel), so that
- * operators of integers meet integers; where an image gives another class, a cast is put around the read. Literals stand only to the
- * right of something that is not constant: what constant expressions mean is tested by hand-written programs. */
+/* generate_nodes: random bodies of stencil functions. Every expression is made for a class (number, integer, bool,
+ * pixel), so that operators of integers meet integers; where an image gives another class, a cast is put around the
+ * read. Literals stand only to the right of something that is not constant: what constant expressions mean is tested
+ * by hand-written programs. */
 #include "prop/generate.h"
 
 typedef struct Body {

@@ -1,5 +1,5 @@
-/* generate_print: the text of a random program. Names say what they are: in0 x3 f3 S0 P0 s0. In the original dialect, what it
- * lacks is written as something near: its types, one value for a window, + for an operator on bits. */
+/* generate_print: the text of a random program. Names say what they are: in0 x3 f3 S0 P0 s0. In the original
+ * dialect, what it lacks is written as something near: its types, one value for a window, + for an operator on bits. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* generate_shrink: a failing program made small. Every step copies the program, changes one thing, and keeps the copy when the
- * failure is still there; it stops when no step helps. Steps that cut much come first. */
+/* generate_shrink: a failing program made small. Every step copies the program, changes one thing, and keeps the
+ * copy when the failure is still there; it stops when no step helps. Steps that cut much come first. */
 #include "prop/generate.h"
 
 #include <stdlib.h>

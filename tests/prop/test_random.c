@@ -1,6 +1,8 @@
-/* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen and with random plans) and
- * generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is printed), TESSERA_COUNT=n runs another number of programs,
- * TESSERA_STRICT=1 under --fp=strict; TESSERA_EVERY=n compiles every nth (10), every fourth of those with a random plan too, and TESSERA_TARGET=opencl or cuda compiles for a device instead of C. A program that fails is shrunk and printed. */
+/* Random programs: what the interpreter of the graph computes, the interpreter of the loops (with the plan chosen
+ * and with random plans) and generated C compute too, bit for bit. TESSERA_SEED=n starts at another seed (it is
+ * printed), TESSERA_COUNT=n runs another number of programs, TESSERA_STRICT=1 under --fp=strict; TESSERA_EVERY=n
+ * compiles every nth (10), every fourth of those with a random plan too, and TESSERA_TARGET=opencl or cuda compiles
+ * for a device instead of C. A program that fails is shrunk and printed. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -34,7 +36,7 @@ static uint64_t setting(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* ---- Inputs ---------------------------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 /* What programs are compiled for: C, or the device that TESSERA_TARGET names. */
 static tess_target compiled_target(void)
 {
@@ -125,7 +127,7 @@ static bool make_input(const GenProgram *p, const tess_info *info, int index, Te
     return true;
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------------------------ */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 typedef struct Run {
     tess_program *program;
     tess_args *args;
@@ -277,8 +279,9 @@ static bool compare(const GenProgram *p, const char *text, const Run *meaning, t
     return ok;
 }
 
-/* A division by what turns out a constant zero, such as the variable of a window of one point. The original dialect has no arithmetic of
- * whole pixels, tables of other dimensions than the image, histograms, nor fills of another type. */
+/* A division by what turns out a constant zero, such as the variable of a window of one point. The original dialect
+ * has no arithmetic of whole pixels, tables of other dimensions than the image, histograms, nor fills of another
+ * type. */
 static bool refused_with_right(const GenProgram *p, const char *why)
 {
     static const char *const there[] = { "whole pixels", "a whole struct", "'histogram'",
@@ -321,7 +324,7 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
     return ok;
 }
 
-/* ---- Shrinking --------------------------------------------------------------------------------------------------------- */
+/* ---- Shrinking ------------------------------------------------------------------------------- */
 typedef struct Fault {
     char kind[200];
     Trial trial;
@@ -365,7 +368,7 @@ static void report(const GenProgram *failing, Trial trial, const char *why)
     fprintf(stderr, "):\n%s\n", text);
 }
 
-/* ---- The test ---------------------------------------------------------------------------------------------------------- */
+/* ---- The test -------------------------------------------------------------------------------- */
 static volatile sig_atomic_t current; /* number of the program that runs, for the last words */
 
 static void last_words(int number)

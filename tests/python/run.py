@@ -1,5 +1,6 @@
-"""The Python package as users get it: built by pip into a fresh virtual environment, and its tests there. The library is that of this build, which saves
-compiling it twice. Without PyPI there is nothing to install, and the test is skipped."""
+"""The Python package as users get it: built by pip into a fresh virtual environment, and its tests there. The library
+is that of this build, which saves compiling it twice. Without PyPI there is nothing to install, and the test is
+skipped."""
 import os
 import pathlib
 import shutil
@@ -9,7 +10,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TESSERA_BUILD", ROOT / "build"))
 SKIPPED = 77
-PACKAGES = ["numpy", "scipy", "scikit-image", "dask[array]", "xarray", "pytest", "hypothesis", "scikit-build-core>=0.10"]
+PACKAGES = [
+    "numpy", "scipy", "scikit-image", "dask[array]", "xarray", "pytest", "hypothesis", "scikit-build-core>=0.10",
+]
 folder = BUILD / "python"
 venv = folder / "venv"
 
@@ -29,14 +32,18 @@ def run(*command, **options):
 
 
 def make_environment():
-    """A virtual environment with what the tests need, made again when that changes; False with a sentence where it cannot be had."""
+    """A virtual environment with what the tests need, made again when that changes; False with a sentence where it
+    cannot be had."""
     mark = venv / "packages"
     if mark.exists() and mark.read_text() == "\n".join(PACKAGES):
         return True
     shutil.rmtree(venv, ignore_errors=True)
     made = run(sys.executable, "-m", "venv", venv, capture_output=True, text=True)
     if made.returncode:
-        say(f"skipped: this python3 makes no virtual environments (Debian: python3-venv): {made.stdout.strip().splitlines()[:1]}")
+        say(
+            f"skipped: this python3 makes no virtual environments (Debian: python3-venv): "
+            f"{made.stdout.strip().splitlines()[:1]}"
+        )
         return False
     got = run(venv / "bin/pip", "install", "-q", "--retries", "1", *PACKAGES, capture_output=True, text=True)
     if got.returncode:
@@ -49,10 +56,12 @@ def make_environment():
 
 def install():
     """The package of this checkout, by pip."""
-    done = run(venv / "bin/pip", "install", "-q", "--no-build-isolation", "--no-deps", "--force-reinstall", "--no-index",
-               f"--config-settings=build-dir={folder / 'build'}",
-               f"--config-settings=cmake.define.TESSERA_LIBRARY={BUILD / 'libtessera.a'}",
-               "--config-settings=cmake.define.TESSERA_CODECS=ON", ROOT, capture_output=True, text=True, cwd=folder)
+    done = run(
+        venv / "bin/pip", "install", "-q", "--no-build-isolation", "--no-deps", "--force-reinstall", "--no-index",
+        f"--config-settings=build-dir={folder / 'build'}",
+        f"--config-settings=cmake.define.TESSERA_LIBRARY={BUILD / 'libtessera.a'}",
+        "--config-settings=cmake.define.TESSERA_CODECS=ON", ROOT, capture_output=True, text=True, cwd=folder,
+    )
     say(done.stdout + done.stderr)
     return done.returncode == 0
 
@@ -63,5 +72,8 @@ if not make_environment():
 if not install():
     say("FAILED: pip install . does not work")
     sys.exit(1)
-tests = run(venv / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python", *sys.argv[1:], cwd=folder)
+tests = run(
+    venv / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python", *sys.argv[1:],
+    cwd=folder,
+)
 sys.exit(tests.returncode)

@@ -1,9 +1,11 @@
-"""SciPy's own tests of filters, morphology and interpolation, with the functions of tessera.ndimage in the place of SciPy's.
+"""SciPy's own tests of filters, morphology and interpolation, with the functions of tessera.ndimage in the place of
+SciPy's.
 
     python3 tests/python/scipy_suite.py [pytest arguments]
 
-The tests are those of the installed SciPy. Where a test is expected to fail, DIFFERENCES says why; the run fails when another one does, or when one of these
-passes. Splines of orders 2 to 5, which tessera.ndimage refuses, are left to SciPy's functions."""
+The tests are those of the installed SciPy. Where a test is expected to fail, DIFFERENCES says why; the run fails when
+another one does, or when one of these passes. Splines of orders 2 to 5, which tessera.ndimage refuses, are left to
+SciPy's functions."""
 import functools
 import os
 import pathlib
@@ -31,7 +33,11 @@ def names():
     import tessera.ndimage as ours
     from scipy import ndimage
     skip = {"generate_binary_structure", "generic_filter"}  # the latter takes stencils alone
-    return {n: with_splines_of(getattr(ndimage, n), getattr(ours, n)) for n in ours.__all__ if n not in skip and callable(getattr(ours, n)) and hasattr(ndimage, n)}
+    return {
+        n: with_splines_of(getattr(ndimage, n), getattr(ours, n))
+        for n in ours.__all__
+        if n not in skip and callable(getattr(ours, n)) and hasattr(ndimage, n)
+    }
 
 
 def pytest_collection_finish(session):
@@ -61,9 +67,15 @@ def main():
         return 0
     here = pathlib.Path(__file__).resolve()
     environment = dict(os.environ, PYTHONPATH=str(here.parent))
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", here.stem, "-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "--pyargs",
-                           "scipy.ndimage.tests.test_filters", "scipy.ndimage.tests.test_morphology", "scipy.ndimage.tests.test_interpolation", *sys.argv[1:]],
-                          env=environment, cwd=os.environ.get("TMPDIR", "/tmp")).returncode
+    return subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "-q", "-p", here.stem, "-p", "no:cacheprovider", "-W", "ignore",
+            "--tb=short", "--pyargs", "scipy.ndimage.tests.test_filters", "scipy.ndimage.tests.test_morphology",
+            "scipy.ndimage.tests.test_interpolation", *sys.argv[1:],
+        ],
+        env=environment,
+        cwd=os.environ.get("TMPDIR", "/tmp"),
+    ).returncode
 
 
 if __name__ == "__main__":

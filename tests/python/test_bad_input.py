@@ -17,14 +17,19 @@ class Strange:
     __array_interface__ = {"shape": (2, 2), "typestr": "<c8", "data": (0, False), "version": 3}
 
 
-@pytest.mark.parametrize("image, word", [
-    (None, "None"), ([[1.0, 2.0]], "a list"), ("text", "a str"), (b"bytes", "a bytes"), (3.0, "a float"), (np.float32(3), "0 dimensions"), ({}, "a dict"),
-    (np.ones((4, 5)), "double"), (np.ones((4, 5), complex), "complex128"), (np.ones((4, 5), object), "object"), (np.ones((4, 5), "U3"), "str"),
-    (np.ones((4, 5), np.uint64), "uint64"), (np.ones((4, 5), "M8[s]"), "datetime64"), (np.ones((4, 5), np.longdouble), "float128"),
-    (np.ones(4, np.float32), "1 dimension"), (np.ones((1, 4, 5), np.float32), "3 dimensions"), (np.ones((1,) * 7, np.float32), "7 dimensions"),
-    (np.ones((0, 5), np.float32), "size 0"), (np.ones((4, 0), np.float32), "size 0"), (np.float32(1).reshape(()), "0 dimensions"),
-    (type("Empty", (), {})(), "an Empty"),
-])
+@pytest.mark.parametrize(
+    "image, word",
+    [
+        (None, "None"), ([[1.0, 2.0]], "a list"), ("text", "a str"), (b"bytes", "a bytes"), (3.0, "a float"),
+        (np.float32(3), "0 dimensions"), ({}, "a dict"), (np.ones((4, 5)), "double"),
+        (np.ones((4, 5), complex), "complex128"), (np.ones((4, 5), object), "object"), (np.ones((4, 5), "U3"), "str"),
+        (np.ones((4, 5), np.uint64), "uint64"), (np.ones((4, 5), "M8[s]"), "datetime64"),
+        (np.ones((4, 5), np.longdouble), "float128"), (np.ones(4, np.float32), "1 dimension"),
+        (np.ones((1, 4, 5), np.float32), "3 dimensions"), (np.ones((1,) * 7, np.float32), "7 dimensions"),
+        (np.ones((0, 5), np.float32), "size 0"), (np.ones((4, 0), np.float32), "size 0"),
+        (np.float32(1).reshape(()), "0 dimensions"), (type("Empty", (), {})(), "an Empty"),
+    ],
+)
 def test_images(scale, image, word):
     with pytest.raises(tessera.ArgumentError) as caught:
         scale(image)
@@ -36,11 +41,14 @@ def test_kinds_of_errors():
     assert issubclass(tessera.CompileError, tessera.Error) and issubclass(tessera.OutOfMemory, MemoryError)
 
 
-@pytest.mark.parametrize("numbers, word", [
-    (dict(s="2"), "takes no str"), (dict(s=None), "takes no NoneType"), (dict(s=1j), "takes no complex"), (dict(t=1), "no input 't'"),
-    (dict(s=[1]), "takes no list"), (dict(s=10**400), "'s'"), (dict(a=GOOD), "given twice"), (dict(M=5), "M"), (dict(M=2.5), "'M'"),
-    (dict(M=2**53 + 1), "too large"),
-])
+@pytest.mark.parametrize(
+    "numbers, word",
+    [
+        (dict(s="2"), "takes no str"), (dict(s=None), "takes no NoneType"), (dict(s=1j), "takes no complex"),
+        (dict(t=1), "no input 't'"), (dict(s=[1]), "takes no list"), (dict(s=10**400), "'s'"),
+        (dict(a=GOOD), "given twice"), (dict(M=5), "M"), (dict(M=2.5), "'M'"), (dict(M=2**53 + 1), "too large"),
+    ],
+)
 def test_numbers(scale, numbers, word):
     with pytest.raises(tessera.ArgumentError, match=word):
         scale(GOOD, **numbers)
@@ -89,7 +97,9 @@ def test_overlap_with_an_input(scale):
 
 
 def test_texts_and_options():
-    for bad in (dict(target="gpu"), dict(fp="exact"), dict(dialect="C"), dict(border="nearst"), dict(plan="no such plan")):
+    for bad in (
+        dict(target="gpu"), dict(fp="exact"), dict(dialect="C"), dict(border="nearst"), dict(plan="no such plan"),
+    ):
         with pytest.raises(tessera.Error):
             tessera.compile(SCALE, **bad)
     for bad in (None, 3, "", b"\xff\xfe", "x" * 1000, SCALE + "\0", "\ud800"):
@@ -141,7 +151,9 @@ def test_protocols_that_fail(scale, answer):
 
 
 def python(code, **options):
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, **options
+    )
 
 
 def test_exit_while_threads_run():

@@ -1,4 +1,5 @@
-"""Arrays in the memory of a CUDA device: used where they are, on the stream that is asked for. Skipped where there is no device."""
+"""Arrays in the memory of a CUDA device: used where they are, on the stream that is asked for. Skipped where there is
+no device."""
 import ctypes
 
 import numpy as np
@@ -15,7 +16,10 @@ class OnDevice:
         self.cuda, self.shape, self.dtype = cuda, array.shape, array.dtype
         self.pointer = ctypes.c_uint64()
         assert cuda.cuMemAlloc_v2(ctypes.byref(self.pointer), ctypes.c_size_t(array.nbytes)) == 0
-        assert cuda.cuMemcpyHtoD_v2(self.pointer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)) == 0
+        assert (
+            cuda.cuMemcpyHtoD_v2(self.pointer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+            == 0
+        )
 
     @property
     def __cuda_array_interface__(self):
@@ -24,7 +28,10 @@ class OnDevice:
     def host(self):
         made = np.empty(self.shape, self.dtype)
         assert self.cuda.cuCtxSynchronize() == 0
-        assert self.cuda.cuMemcpyDtoH_v2(made.ctypes.data_as(ctypes.c_void_p), self.pointer, ctypes.c_size_t(made.nbytes)) == 0
+        assert (
+            self.cuda.cuMemcpyDtoH_v2(made.ctypes.data_as(ctypes.c_void_p), self.pointer, ctypes.c_size_t(made.nbytes))
+            == 0
+        )
         return made
 
 
@@ -35,7 +42,11 @@ def cuda():
     except OSError:
         pytest.skip("there is no CUDA driver")
     device, context = ctypes.c_int(), ctypes.c_void_p()
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device):
+    if (
+        driver.cuInit(0)
+        or driver.cuDeviceGet(ctypes.byref(device), 0)
+        or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    ):
         pytest.skip("there is no CUDA device")
     assert driver.cuCtxSetCurrent(context) == 0
     return driver

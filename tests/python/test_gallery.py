@@ -17,7 +17,9 @@ def test_script(script, tmp_path):
     if script.stem == "tiles":
         pytest.importorskip("dask.array")
     out = tmp_path / "picture.png"
-    done = subprocess.run([sys.executable, script, out], capture_output=True, text=True, env=dict(os.environ, GALLERY_SIZE="24"))
+    done = subprocess.run(
+        [sys.executable, script, out], capture_output=True, text=True, env=dict(os.environ, GALLERY_SIZE="24")
+    )
     assert done.returncode == 0, done.stderr
     drawn = np.asarray(image.open(out))
     assert drawn.shape[0] == 24 and drawn.shape[1] % 24 == 0 and drawn.std() > 5

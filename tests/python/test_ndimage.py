@@ -81,7 +81,10 @@ def test_morphology(rng, dtype, mode):
         same("grey_erosion", x, structure=heights, mode=mode, cval=1)
         same("grey_dilation", x, (4,) * n, mode=mode, cval=1)
         same("grey_dilation", x, structure=heights, mode=mode, origin=1)
-        for name in ("grey_opening", "grey_closing", "white_tophat", "black_tophat", "morphological_gradient", "morphological_laplace"):
+        for name in (
+            "grey_opening", "grey_closing", "white_tophat", "black_tophat", "morphological_gradient",
+            "morphological_laplace",
+        ):
             same(name, x, 3, mode=mode)
             same(name, x, footprint=rng.random((3,) * n) > 0.3, mode=mode, output=np.float64)
 
@@ -93,7 +96,10 @@ def test_binary(rng):
             for name in ("binary_erosion", "binary_dilation"):
                 same(name, b, iterations=iterations)
                 same(name, b, iterations=iterations, mask=mask)
-                same(name, b.astype(int) * 3, structure=np.ones((2,) * b.ndim), border_value=1, iterations=abs(iterations), origin=-1)
+                same(
+                    name, b.astype(int) * 3, structure=np.ones((2,) * b.ndim), border_value=1,
+                    iterations=abs(iterations), origin=-1,
+                )
 
 
 def test_axes_modes_outputs(rng):
@@ -126,8 +132,10 @@ def test_axes_modes_outputs(rng):
 def test_compiled_is_what_is_interpreted(rng, monkeypatch):
     """What is little is interpreted; the bits do not show it."""
     x = rng.random((30, 41)).astype(np.float32)
-    calls = [lambda: ours.gaussian_filter(x, 1.2, mode="mirror"), lambda: ours.rank_filter(x, 5, size=3),
-             lambda: ours.correlate(x, np.arange(15).reshape(3, 5) / 7), lambda: ours.grey_dilation(x, structure=np.eye(3))]
+    calls = [
+        lambda: ours.gaussian_filter(x, 1.2, mode="mirror"), lambda: ours.rank_filter(x, 5, size=3),
+        lambda: ours.correlate(x, np.arange(15).reshape(3, 5) / 7), lambda: ours.grey_dilation(x, structure=np.eye(3)),
+    ]
     monkeypatch.setattr(_engine, "_LITTLE", 1e12)
     little = [call() for call in calls]
     monkeypatch.setattr(_engine, "_LITTLE", 0)
@@ -144,13 +152,16 @@ def test_wide_masks(rng, monkeypatch):
 
 def test_bad_arguments():
     x = np.ones((4, 5))
-    for name, args, named in (("gaussian_filter", (x, 1), dict(mode="nowhere")), ("gaussian_filter", (x, (1, 2, 3)), {}), ("median_filter", (x,), {}),
-                              ("correlate", (x, [1, 2]), {}), ("correlate1d", (x, []), {}), ("correlate1d", (x, [1, 2], 5), {}),
-                              ("convolve", (x, np.ones((3, 3))), dict(origin=5)), ("rank_filter", (x, 9, 3), {}), ("percentile_filter", (x, 200, 3), {}),
-                              ("minimum_filter", (x,), dict(footprint=np.zeros((3, 3)))), ("minimum_filter", (x * 1j, 3), {}),
-                              ("gaussian_filter", (x, 1), dict(output=np.zeros((2, 2)))), ("gaussian_filter", (x, 1), dict(axes=(0, 0))),
-                              ("grey_erosion", (x,), {}), ("uniform_filter1d", (x, 0), {}), ("gaussian_filter", (x, 1), dict(radius=-1)),
-                              ("binary_erosion", (x,), dict(structure=np.ones(3))), ("gaussian_filter", (x.astype(np.float16), 1), {})):
+    for name, args, named in (
+        ("gaussian_filter", (x, 1), dict(mode="nowhere")), ("gaussian_filter", (x, (1, 2, 3)), {}),
+        ("median_filter", (x,), {}), ("correlate", (x, [1, 2]), {}), ("correlate1d", (x, []), {}),
+        ("correlate1d", (x, [1, 2], 5), {}), ("convolve", (x, np.ones((3, 3))), dict(origin=5)),
+        ("rank_filter", (x, 9, 3), {}), ("percentile_filter", (x, 200, 3), {}),
+        ("minimum_filter", (x,), dict(footprint=np.zeros((3, 3)))), ("minimum_filter", (x * 1j, 3), {}),
+        ("gaussian_filter", (x, 1), dict(output=np.zeros((2, 2)))), ("gaussian_filter", (x, 1), dict(axes=(0, 0))),
+        ("grey_erosion", (x,), {}), ("uniform_filter1d", (x, 0), {}), ("gaussian_filter", (x, 1), dict(radius=-1)),
+        ("binary_erosion", (x,), dict(structure=np.ones(3))), ("gaussian_filter", (x.astype(np.float16), 1), {}),
+    ):
         same(name, *args, **named)
     with pytest.raises(tessera.UnsupportedError):
         ours.generic_filter(x, np.ptp, 3)
@@ -158,7 +169,9 @@ def test_bad_arguments():
 
 @tessera.stencil
 def spread(X, gain):
-    return gain * (tessera.max(lambda i, j: X[i, j], (-1, 1), (-1, 1)) - tessera.min(lambda i, j: X[i, j], (-1, 1), (-1, 1)))
+    return gain * (
+        tessera.max(lambda i, j: X[i, j], (-1, 1), (-1, 1)) - tessera.min(lambda i, j: X[i, j], (-1, 1), (-1, 1))
+    )
 
 
 def test_generic_filter_of_stencils(rng):
@@ -204,7 +217,10 @@ def test_transforms(rng, mode):
                 same("shift", x, 1.3, order=order, mode=mode, cval=3, near=near)
                 same("shift", x, -2, order=order, mode=mode)
                 same("zoom", x, 1.7, order=order, mode=mode, near=near)
-                same("affine_transform", x, rng.random(n) + 0.1, offset=0.4, order=order, mode=mode, output_shape=(5,) * n, near=near)
+                same(
+                    "affine_transform", x, rng.random(n) + 0.1, offset=0.4, order=order, mode=mode,
+                    output_shape=(5,) * n, near=near,
+                )
                 if dtype != "bool":  # where a sum of weights that is 1 but for its last bit is not true
                     same("affine_transform", x, rng.random((n, n)), offset=0.4, order=order, mode=mode, near=near)
                     if n > 1:

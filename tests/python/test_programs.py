@@ -47,14 +47,21 @@ def test_several_results_structs_and_types():
         p(photo.view([("g", "u1"), ("r", "u1"), ("b", "u1")])[..., 0], deep)
 
 
-@pytest.mark.parametrize("view", [lambda a: a[::2], lambda a: a[::-1], lambda a: np.broadcast_to(a[0], a.shape), lambda a: a[1:, 2:-1]])
+@pytest.mark.parametrize(
+    "view", [lambda a: a[::2], lambda a: a[::-1], lambda a: np.broadcast_to(a[0], a.shape), lambda a: a[1:, 2:-1]]
+)
 def test_rows_of_any_stride_are_not_copied(scale, rng, view, recwarn):
     a = view(rng.random((8, 9), np.float32))
     assert (scale(a) == scale(a.copy())).all() and not recwarn.list
 
 
-@pytest.mark.parametrize("view", [lambda a: a[:, ::2], lambda a: a[:, ::-1], lambda a: a.T, lambda a: a.astype(">f4"),
-                                  lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(np.float32).reshape(a.shape)])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[:, ::2], lambda a: a[:, ::-1], lambda a: a.T, lambda a: a.astype(">f4"),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(np.float32).reshape(a.shape),
+    ],
+)
 def test_what_is_copied_is_said(scale, rng, view):
     a = view(rng.random((8, 8), np.float32))
     with pytest.warns(tessera.CopyWarning, match="image 'a' is copied"):
@@ -63,7 +70,9 @@ def test_what_is_copied_is_said(scale, rng, view):
 
 
 def test_columns_of_pixels_are_copied():
-    p = tessera.compile("struct rgb { uint8 r; uint8 g; uint8 b; }\nparameter M, N;\nvector#2 rgb a[M, N];\nreturn a.r;\n")
+    p = tessera.compile(
+        "struct rgb { uint8 r; uint8 g; uint8 b; }\nparameter M, N;\nvector#2 rgb a[M, N];\nreturn a.r;\n"
+    )
     a = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
     with pytest.warns(tessera.CopyWarning):
         assert (p(a[:, ::2]) == a[:, ::2, 0]).all()
@@ -128,23 +137,36 @@ def test_facts(scale):
     assert "scale.tess" in repr(scale) and "<svg" in scale._repr_html_()
     scale(np.zeros((4, 6), np.float32))
     assert scale.time.run_ms >= 0 and scale.time.target == "c"
-    p = tessera.compile('use "filters";\nparameter M, N;\nvector#2 float a[M, N];\nconst float sigma in 0.1..9 = 1.0;\nreturn gaussian(a, sigma);\n'
-                        .replace(" in 0.1..9", ""))
+    p = tessera.compile(
+        'use "filters";\nparameter M, N;\nvector#2 float a[M, N];\nconst float sigma in 0.1..9 = 1.0;\nreturn '
+        'gaussian(a, sigma);\n'.replace(
+            " in 0.1..9", ""
+        )
+    )
     assert p.depth["a"] == ((3, 3), (3, 3)) and p.reach(sigma=2)["a"] == ((6, 6), (6, 6)) and p.inputs[3].const
-    assert tessera.compile("stencil f(vector#2 float X) { return index(0) + X; }\nparameter M, N;\nvector#2 float a[M, N];\nreturn f(a);\n").placed
-    assert tessera.compile("parameter M, N;\nvector#2 float a[M, N];\nm = mean(a);\nreturn a - m;\n").depth["a"] == (None, None)
+    assert tessera.compile(
+        "stencil f(vector#2 float X) { return index(0) + X; }\nparameter M, N;\nvector#2 float a[M, N];\nreturn f(a);\n"
+    ).placed
+    assert tessera.compile("parameter M, N;\nvector#2 float a[M, N];\nm = mean(a);\nreturn a - m;\n").depth["a"] == (
+        None, None,
+    )
     assert "lecture-overlapped" in tessera.presets() or len(tessera.presets()) > 0
 
 
 def test_plans_and_options(scale, rng, tmp_path):
     a = rng.random((20, 30), np.float32)
     want = scale(a)
-    for options in (dict(target="interp"), dict(target="loops"), dict(plan=scale.plan), dict(plan=tessera.presets()[0]), dict(threads=1)):
+    for options in (
+        dict(target="interp"), dict(target="loops"), dict(plan=scale.plan), dict(plan=tessera.presets()[0]),
+        dict(threads=1),
+    ):
         assert (tessera.compile(SCALE, **options)(a) == want).all()
     path = tmp_path / "scale.tess"
     path.write_text(SCALE)
     (tmp_path / "plan").write_text(scale.plan)
-    assert (tessera.compile(path, plan=tmp_path / "plan")(a) == want).all() and tessera.compile(str(path)).name == str(path)
+    assert (tessera.compile(path, plan=tmp_path / "plan")(a) == want).all() and tessera.compile(str(path)).name == str(
+        path
+    )
     text = SCALE.replace(":mirror", "")
     assert (tessera.compile(text, border="mirror")(a) == want).all() and (tessera.compile(text)(a) != want).any()
     masked = "parameter K;\nmask#1 float w[K];\nparameter N;\nvector#1 float a[N];\nreturn a;\n"
@@ -199,19 +221,29 @@ def test_bits_are_those_of_the_command_line(tool, tmp_path, rng, name):
     results = p(a)
     results = results if isinstance(results, tuple) else (results,)
     outs = [tmp_path / f"out{i}.npy" for i in range(len(results))]
-    subprocess.run([tool, "run", ROOT / "examples" / name, tmp_path / "in.npy", "-q", *(w for o in outs for w in ("-o", o))], check=True)
+    subprocess.run(
+        [tool, "run", ROOT / "examples" / name, tmp_path / "in.npy", "-q", *(w for o in outs for w in ("-o", o))],
+        check=True,
+    )
     for out, result in zip(outs, results):
         have = np.load(out)
         assert have.dtype == result.dtype and have.tobytes() == result.tobytes()
 
 
 @settings(max_examples=25, deadline=None)
-@given(strategies.integers(1, 9), strategies.integers(1, 9), strategies.sampled_from(["uint8", "int16", "float32", "float64"]),
-       strategies.sampled_from(["clamp", "mirror", "reflect", "wrap", "constant(3)"]))
+@given(
+    strategies.integers(1, 9), strategies.integers(1, 9),
+    strategies.sampled_from(["uint8", "int16", "float32", "float64"]),
+    strategies.sampled_from(["clamp", "mirror", "reflect", "wrap", "constant(3)"]),
+)
 def test_any_size_type_and_border(m, n, dtype, border):
     names = {"uint8": "uint8", "int16": "int16", "float32": "float", "float64": "double"}
-    p = tessera.compile(f"stencil f(vector#2 {names[dtype]} X) {{ return X@[-2, 1]; }}\nparameter M, N;\nvector#2 {names[dtype]} a[M, N];\n"
-                        f"return f(a:{border});\n", target="interp")
+    p = tessera.compile(
+        f"stencil f(vector#2 {names[dtype]} X) {{ return X@[-2, 1]; }}\nparameter M, N;\nvector#2 {names[dtype]} a[M, "
+        f"N];\n"
+        f"return f(a:{border});\n",
+        target="interp",
+    )
     a = np.arange(m * n).reshape(m, n).astype(dtype)
     modes = {"clamp": "edge", "mirror": "reflect", "reflect": "symmetric", "wrap": "wrap", "constant(3)": "constant"}
     wide = np.pad(a, 2, modes[border], **({"constant_values": 3} if "(" in border else {}))

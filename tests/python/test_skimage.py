@@ -77,11 +77,20 @@ def test_restoration(rng):
         x = rng.random((20, 25)).astype(kind)
         near = 1e-3 if kind == np.float32 else 1e-9
         same(ours.richardson_lucy, restoration.richardson_lucy, x, psf, num_iter=8, near=near)
-        same(ours.richardson_lucy, restoration.richardson_lucy, x, psf, num_iter=3, clip=False, filter_epsilon=0.3, near=near)
+        same(
+            ours.richardson_lucy, restoration.richardson_lucy, x, psf, num_iter=3, clip=False, filter_epsilon=0.3,
+            near=near,
+        )
     x = rng.random((16, 17))
     same(ours.denoise_bilateral, restoration.denoise_bilateral, x, win_size=5, near=1e-3)
-    same(ours.denoise_bilateral, restoration.denoise_bilateral, x, win_size=5, sigma_color=0.1, sigma_spatial=2, mode="edge", near=1e-3)
-    same(ours.denoise_bilateral, restoration.denoise_bilateral, rng.random((9, 10, 3)), win_size=5, channel_axis=-1, mode="symmetric", near=1e-3)
+    same(
+        ours.denoise_bilateral, restoration.denoise_bilateral, x, win_size=5, sigma_color=0.1, sigma_spatial=2,
+        mode="edge", near=1e-3,
+    )
+    same(
+        ours.denoise_bilateral, restoration.denoise_bilateral, rng.random((9, 10, 3)), win_size=5, channel_axis=-1,
+        mode="symmetric", near=1e-3,
+    )
     with pytest.raises(tessera.UnsupportedError):
         ours.richardson_lucy(x, np.ones((2, 2)) / 4)
 

@@ -1,4 +1,5 @@
-"""Python functions as stencils: what they mean is what NumPy says, errors stand at the line of Python, and chains are one program."""
+"""Python functions as stencils: what they mean is what NumPy says, errors stand at the line of Python, and chains are
+one program."""
 import math
 
 import numpy as np
@@ -27,7 +28,12 @@ def blur(X, radius, sigma: tessera.const = 2.0):
     n = 2 * radius + 1
     reach = n // 2
     total = tessera.sum(lambda i, j: math.exp(-(i * i + j * j) / (2 * sigma**2)), (-reach, reach), (-reach, reach))
-    return tessera.sum(lambda i, j: math.exp(-(i * i + j * j) / (2 * sigma**2)) * X[i, j], (-reach, reach), (-reach, reach)) / total
+    return (
+        tessera.sum(
+            lambda i, j: math.exp(-(i * i + j * j) / (2 * sigma**2)) * X[i, j], (-reach, reach), (-reach, reach)
+        )
+        / total
+    )
 
 
 def shifted(a, y, x, mode="edge"):
@@ -48,8 +54,9 @@ def sharpened(a, amount):
 def test_values(image):
     y = sharpen(image, 1.5)
     assert y.dtype == np.float32 and y.shape == image.shape and np.allclose(y, sharpened(image, 1.5), atol=1e-6)
-    assert np.allclose(sharpen(image, amount=0.5, border="wrap")[5:-5], sharpened(image, 0.5)[5:-5][:, :], atol=1) and not np.allclose(
-        sharpen(image, 0.5, border="wrap"), sharpen(image, 0.5))
+    assert np.allclose(
+        sharpen(image, amount=0.5, border="wrap")[5:-5], sharpened(image, 0.5)[5:-5][:, :], atol=1
+    ) and not np.allclose(sharpen(image, 0.5, border="wrap"), sharpen(image, 0.5))
     want = sum(WEIGHTS[i + 1, j + 1] * shifted(image, i, j) for i in (-1, 0, 1) for j in (-1, 0, 1))
     assert np.allclose(weighted(image), want, atol=1e-6)
     g = np.exp(-np.add.outer(np.arange(-2, 3)**2, np.arange(-2, 3)**2) / 8)
@@ -72,8 +79,10 @@ def test_chains_are_one_program(image):
 def test_operators(image):
     s = weighted(image)
     v = np.asarray(weighted(image))
-    for have, want in ((s + 1.5, v + np.float32(1.5)), (2 * s, 2 * v), (1 - s, 1 - v), (s / 3, v / np.float32(3)), (-s, -v), (abs(s), abs(v)),
-                       (s > 0.5, v > 0.5), (s * image, v * image), (image - s, image - v)):
+    for have, want in (
+        (s + 1.5, v + np.float32(1.5)), (2 * s, 2 * v), (1 - s, 1 - v), (s / 3, v / np.float32(3)), (-s, -v),
+        (abs(s), abs(v)), (s > 0.5, v > 0.5), (s * image, v * image), (image - s, image - v),
+    ):
         assert np.allclose(have, want, rtol=1e-6) and np.asarray(have).dtype == want.dtype
 
 
@@ -102,7 +111,9 @@ def test_expressions(rng):
     a = np.where((x > 0.5) & ~(y >= 0.2), shifted(x, 0, 1), shifted(y, 1, 0))
     b = np.minimum(np.minimum(abs(a), x), 0.75) + np.maximum(np.sqrt(y), np.hypot(x, y)) + 3 * np.pi
     want = np.clip(b, 0.1, 10)**2 + np.arange(5)[:, None] + 6
-    assert np.allclose(many(x, y, 1), want, rtol=1e-5) and np.allclose(many(x, y, -1), b**2 + np.arange(5)[:, None] + 6, rtol=1e-5)
+    assert np.allclose(many(x, y, 1), want, rtol=1e-5) and np.allclose(
+        many(x, y, -1), b**2 + np.arange(5)[:, None] + 6, rtol=1e-5
+    )
 
 
 @tessera.stencil(target="interp")
@@ -139,7 +150,10 @@ def test_dimensions(rng):
     wide = np.pad(line, 1, mode="edge")
     assert np.allclose(along(line), np.max([wide[:-2], wide[1:-1], wide[2:]], 0) - np.maximum(wide[:-2], wide[1:-1]))
     colour = rng.random((5, 6, 3), np.float32)
-    assert all((np.asarray(sharpen(colour, 2.0))[..., c] == np.asarray(sharpen(colour[..., c].copy(), 2.0))).all() for c in range(3))
+    assert all(
+        (np.asarray(sharpen(colour, 2.0))[..., c] == np.asarray(sharpen(colour[..., c].copy(), 2.0))).all()
+        for c in range(3)
+    )
 
 
 def broken(kind):
@@ -199,15 +213,24 @@ def test_errors_stand_at_the_line(image, kind):
     with pytest.raises(tessera.CompileError) as caught:
         f(image).compute()
     text = str(caught.value)
-    assert sentence in text and line in text.splitlines()[1] and "test_stencils.py:" in text and text.rstrip().endswith("^")
+    assert (
+        sentence in text
+        and line in text.splitlines()[1]
+        and "test_stencils.py:" in text
+        and text.rstrip().endswith("^")
+    )
     number = caught.value.diagnostics[0]["line"]
     assert line in open(__file__).read().splitlines()[number - 1]
 
 
 def test_wrong_calls(image):
-    for call, word in ((lambda: sharpen(image), "amount"), (lambda: sharpen(2, 3), "needs an image"), (lambda: sharpen("x", 1.0).compute(), "str"),
-                       (lambda: sharpen(image[0], 1.0).compute(), "dimensions"), (lambda: tessera.sum(1), "stencil"), (lambda: tessera.compute(image), "results"),
-                       (lambda: sharpen(image.astype(complex), 1.0).compute(), "complex128"), (lambda: sharpen(None, 1.0).compute(), "None")):
+    for call, word in (
+        (lambda: sharpen(image), "amount"), (lambda: sharpen(2, 3), "needs an image"),
+        (lambda: sharpen("x", 1.0).compute(), "str"), (lambda: sharpen(image[0], 1.0).compute(), "dimensions"),
+        (lambda: tessera.sum(1), "stencil"), (lambda: tessera.compute(image), "results"),
+        (lambda: sharpen(image.astype(complex), 1.0).compute(), "complex128"),
+        (lambda: sharpen(None, 1.0).compute(), "None"),
+    ):
         with pytest.raises(tessera.Error, match=word):
             call()
     with pytest.raises(tessera.CompileError, match="'def'"):

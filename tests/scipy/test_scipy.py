@@ -1,5 +1,6 @@
-"""Every border rule against SciPy: correlate with masks of odd and even sizes, halos wider than the image, on images of odd and even
-sizes down to one pixel, and the rank filters; `convolve` in one to three dimensions, flipped, spaced, with holes, known or given with the run. SciPy is the oracle here because it shares nothing with us."""
+"""Every border rule against SciPy: correlate with masks of odd and even sizes, halos wider than the image, on images of
+odd and even sizes down to one pixel, and the rank filters; `convolve` in one to three dimensions, flipped, spaced, with
+holes, known or given with the run. SciPy is the oracle here because it shares nothing with us."""
 import pathlib
 import sys
 
@@ -31,15 +32,23 @@ def program(mask, rule):
 
 
 def convolution(mask, rule, image, spaced, flipped, given):
-    """The same by `convolve`, in any number of dimensions, with coefficients in the program or of any extents in the run."""
+    """The same by `convolve`, in any number of dimensions, with coefficients in the program or of any extents in the
+    run."""
     n, form = image.ndim, "flip(m)" if flipped else "m"
     kind = {"float64": "double", "uint16": "uint16"}[image.dtype.name]
     sizes, extents = ", ".join("MNO"[:n]), ", ".join("KLP"[:n])
     shape, elements = ", ".join(map(str, mask.shape)), ", ".join(str(float(x)) for x in mask.ravel())
     define = "" if given else f"mask m[{shape}] = {{ {elements} }};\n"
-    argument, declare, pass_on = (f", mask#{n} double m", f"parameter {extents};\nmask#{n} double w[{extents}];\n", ", w") if given else ("", "", "")
-    return (f"{define}stencil f(vector#{n} {kind} X{argument}) {{ return cast<double>(convolve(X, {form}, dilation = {spaced})); }}\n"
-            f"parameter {sizes};\nvector#{n} {kind} a[{sizes}];\n{declare}return f(a:{rule}{pass_on});\n")
+    argument, declare, pass_on = (
+        (f", mask#{n} double m", f"parameter {extents};\nmask#{n} double w[{extents}];\n", ", w")
+        if given
+        else ("", "", "")
+    )
+    return (
+        f"{define}stencil f(vector#{n} {kind} X{argument}) {{ return cast<double>(convolve(X, {form}, dilation = "
+        f"{spaced})); }}\n"
+        f"parameter {sizes};\nvector#{n} {kind} a[{sizes}];\n{declare}return f(a:{rule}{pass_on});\n"
+    )
 
 
 def spread(mask, distance):
@@ -52,16 +61,25 @@ def spread(mask, distance):
 
 
 def check_convolutions(folder, rule, mode):
-    for number, (size, extent) in enumerate([((9,), (3,)), ((10,), (4,)), ((1,), (5,)), ((6, 7), (2, 5)), ((5, 4), (4, 4)), ((1, 1), (3, 2)),
-                                             ((4, 5, 6), (3, 3, 3)), ((3, 4, 5), (2, 1, 4)), ((1, 2, 1), (2, 2, 3))]):
+    for number, (size, extent) in enumerate(
+        [
+            ((9,), (3,)), ((10,), (4,)), ((1,), (5,)), ((6, 7), (2, 5)), ((5, 4), (4, 4)), ((1, 1), (3, 2)),
+            ((4, 5, 6), (3, 3, 3)), ((3, 4, 5), (2, 1, 4)), ((1, 2, 1), (2, 2, 3)),
+        ]
+    ):
         for spaced, flipped, given in ((1, False, False), (2, False, number % 2 == 0), (1, True, number % 2 == 1)):
             image = rng.integers(0, 256, size).astype(np.float64 if number % 2 else np.uint16)
             mask = rng.integers(-2, 3, extent).astype(float) / 4
             text = convolution(mask, rule, image, spaced, flipped, given)
             have, errors = result(folder, text, image, "c" if number == 4 else "interp", mask if given else None)
-            want = (ndimage.convolve if flipped else ndimage.correlate)(image.astype(float), spread(mask, spaced), mode=mode, cval=7.0)
+            want = (ndimage.convolve if flipped else ndimage.correlate)(
+                image.astype(float), spread(mask, spaced), mode=mode, cval=7.0
+            )
             good = have is not None and have.shape == want.shape and np.allclose(have, want, rtol=1e-6, atol=1e-6)
-            tool.check(f"convolve {rule} mask {extent} image {size} {spaced} {flipped} {given}", good, errors or f"\n{have}\n{want}\n{text}")
+            tool.check(
+                f"convolve {rule} mask {extent} image {size} {spaced} {flipped} {given}", good,
+                errors or f"\n{have}\n{want}\n{text}",
+            )
 
 
 def windows(function, size, rule):
@@ -76,7 +94,9 @@ def result(folder, text, image, target, mask=None):
     if mask is not None:
         np.save(folder / "mask.npy", mask)
     masks = [] if mask is None else [folder / "mask.npy"]
-    status, _, errors = tool.run("run", folder / "f.tess", folder / "in.npy", *masks, "-o", folder / "out.npy", f"--target={target}", "-q")
+    status, _, errors = tool.run(
+        "run", folder / "f.tess", folder / "in.npy", *masks, "-o", folder / "out.npy", f"--target={target}", "-q"
+    )
     if status:
         return None, errors
     return np.load(folder / "out.npy"), ""
@@ -99,7 +119,9 @@ with tool.workspace() as folder:
         mask = rng.integers(-4, 5, (5, 4)).astype(float) / 4
         have, errors = result(folder, program(mask, rule), image, "c")
         want = ndimage.correlate(image, mask, mode=mode, cval=7.0)
-        tool.check(f"correlate {rule} compiled", have is not None and np.allclose(have, want, rtol=1e-12, atol=1e-9), errors)
+        tool.check(
+            f"correlate {rule} compiled", have is not None and np.allclose(have, want, rtol=1e-12, atol=1e-9), errors
+        )
         for function, reference in (("median", ndimage.median_filter), ("min", ndimage.minimum_filter),
                                     ("max", ndimage.maximum_filter)):
             for window in (3, 4, 5):

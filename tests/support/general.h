@@ -1,5 +1,5 @@
-/* What the tests of general code for masks of any extent run, on CPUs and on devices: a program with one sum, images and masks for it.
- * Included by one .c file each; everything is static. */
+/* What the tests of general code for masks of any extent run, on CPUs and on devices: a program with one sum, images
+ * and masks for it. Included by one .c file each; everything is static. */
 #ifndef TESSERA_TESTS_GENERAL_H
 #define TESSERA_TESTS_GENERAL_H
 

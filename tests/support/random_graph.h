@@ -1,5 +1,5 @@
-/* Random graphs with everything that a graph can have, and images to run them on: for tests that compare two executions.
- * Included by one .c file each; everything is static. */
+/* Random graphs with everything that a graph can have, and images to run them on: for tests that compare two
+ * executions. Included by one .c file each; everything is static. */
 #ifndef TESSERA_TESTS_RANDOM_GRAPH_H
 #define TESSERA_TESTS_RANDOM_GRAPH_H
 
@@ -41,7 +41,7 @@ static inline ScalarType draw_type(RandomGraph *r)
     return random_types[draw(r, sizeof random_types / sizeof *random_types)];
 }
 
-/* ---- Expressions ----------------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 static inline ExprId random_expr(RandomGraph *r, ScalarType t, int depth);
 
@@ -236,7 +236,7 @@ static inline ExprId random_expr(RandomGraph *r, ScalarType t, int depth)
     }
 }
 
-/* ---- Stages -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 
 static inline void random_domain(RandomGraph *r, Stage *s)
 {
@@ -311,7 +311,7 @@ static inline void add_stage(RandomGraph *r, uint32_t number)
     tessi_graph_stage(g, &s);
 }
 
-/* ---- Whole graphs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Whole graphs ---------------------------------------------------------------------------- */
 
 static inline void add_input(RandomGraph *r, uint32_t number)
 {
@@ -391,7 +391,7 @@ static inline Graph *random_graph(Arena *a, uint64_t seed)
     return g;
 }
 
-/* ---- Images -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Images ---------------------------------------------------------------------------------- */
 
 enum { RANDOM_PADDING = 3 }; /* pixels behind each row that nobody may write */
 

@@ -1,4 +1,5 @@
-/* The public interface: signatures, binding and its refusals, results in the caller's memory, constants that compile again. */
+/* The public interface: signatures, binding and its refusals, results in the caller's memory, constants that compile
+ * again. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -211,7 +212,8 @@ static void test_library_owned_results(void **state)
     tess_program_free(p);
 }
 
-/* One tess_args for images of growing and shrinking sizes: its workspace grows, and what earlier runs left in it does not matter. */
+/* One tess_args for images of growing and shrinking sizes: its workspace grows, and what earlier runs left in it
+ * does not matter. */
 static void test_runs_keep_their_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The checker: types of expressions in both dialects, constants, what needs a value, what diagnostics say beyond their place. */
+/* The checker: types of expressions in both dialects, constants, what needs a value, what diagnostics say beyond
+ * their place. */
 #include "front_testing.h"
 
 #include <stdio.h>
@@ -192,7 +193,8 @@ static void test_instances(void **state)
     front_close(&f);
 }
 
-/* A parameter whose value is needed becomes a constant of the program; without a value it is named, with the image to ask. */
+/* A parameter whose value is needed becomes a constant of the program; without a value it is named, with the image
+ * to ask. */
 static void test_needed_constants(void **state)
 {
     static const char text[] = "parameter N, K;\nvector#1 float X[N];\nmask#1 float w[K];\n"

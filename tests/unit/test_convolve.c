@@ -1,5 +1,6 @@
-/* tess_convolve and tess_separable: every element type, 1 to 3 dimensions, channels, even extents, every border rule, coefficients that are
- * constants and that vary, against sums in the order of the definition. All values and coefficients are such that every sum is exact. */
+/* tess_convolve and tess_separable: every element type, 1 to 3 dimensions, channels, even extents, every border
+ * rule, coefficients that are constants and that vary, against sums in the order of the definition. All values and
+ * coefficients are such that every sum is exact. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -242,7 +243,8 @@ static void test_borders_and_dimensions(void **state)
     tess_convolver_free(c);
 }
 
-/* Coefficients that no float holds are applied in double, whatever the image and the result have: infinite times zero would be NaN. */
+/* Coefficients that no float holds are applied in double, whatever the image and the result have: infinite times
+ * zero would be NaN. */
 static void test_large_coefficients(void **state)
 {
     (void)state;
@@ -349,7 +351,8 @@ static void test_compiled(void **state)
     tess_convolver_free(c);
 }
 
-/* Under fast rounding a wide mask is applied by Fourier transforms, whether its coefficients vary or not: near what is exact. */
+/* Under fast rounding a wide mask is applied by Fourier transforms, whether its coefficients vary or not: near what
+ * is exact. */
 static void test_wide_and_fast(void **state)
 {
     (void)state;

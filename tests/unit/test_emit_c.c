@@ -1,5 +1,5 @@
-/* Generated C: compiles without warnings, is the same each time, agrees bit for bit with the loop interpreter for every operator
- * on every type, and its self-test notices a difference. */
+/* Generated C: compiles without warnings, is the same each time, agrees bit for bit with the loop interpreter for
+ * every operator on every type, and its self-test notices a difference. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "interp/loop_interp.h"
 #include "unit/loop_testing.h"
 
-/* ---- Files and compilers ------------------------------------------------------------------------------------------------ */
+/* ---- Files and compilers --------------------------------------------------------------------- */
 
 static const char *folder(Arena *a)
 {
@@ -71,7 +71,7 @@ static const char *emit(Arena *a, const LoopProgram *p, const LoopProgram *refer
     return tessi_text_str(&out);
 }
 
-/* ---- A program with some of everything ---------------------------------------------------------------------------------------- */
+/* ---- A program with some of everything ------------------------------------------------------- */
 
 static const char mixture[] =
     "loops \"int\"\n"
@@ -246,7 +246,7 @@ static void self_test_agrees_and_notices(void **state)
                               folder(a)));
 }
 
-/* ---- Every operator on every type --------------------------------------------------------------------------------------------- */
+/* ---- Every operator on every type ------------------------------------------------------------ */
 
 enum { N_POINTS = 97, MOST_OUTPUTS = 80 };
 

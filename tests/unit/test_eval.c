@@ -1,5 +1,6 @@
-/* base/scalar.c and base/eval.c: the tables, and the meaning of every operator on every type against plain definitions in wider numbers;
- * that it is total, that conversions and borders are as the language says, and that what C may write infix means the same. */
+/* base/scalar.c and base/eval.c: the tables, and the meaning of every operator on every type against plain
+ * definitions in wider numbers; that it is total, that conversions and borders are as the language says, and that
+ * what C may write infix means the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -147,7 +147,7 @@ static void test_common_windows_are_stages(void **state)
         check(*state, kept[k], "float", kept[k]);
 }
 
-/* ---- Bits ------------------------------------------------------------------------------------------------------------- */
+/* ---- Bits ------------------------------------------------------------------------------------ */
 
 static const char *const bodies[] = {
     "cast<int32>(P) * cast<int32>(P@[0,1]:wrap) - cast<int32>(S) % 100",

@@ -1,5 +1,5 @@
-/* General code for masks of any extent: the pixels of code for the extents at hand, of the interpreter too, whatever the border rule; a
- * thread compiles that code meanwhile, and is waited for when its program is freed. */
+/* General code for masks of any extent: the pixels of code for the extents at hand, of the interpreter too, whatever
+ * the border rule; a thread compiles that code meanwhile, and is waited for when its program is freed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

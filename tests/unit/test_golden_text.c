@@ -1,5 +1,6 @@
-/* The texts of tests/golden/ as inputs: graph, plan and loops read back and print the same, and the graph's text with the plan's text
- * lowers to the loops' text. So a compilation can be taken up at any stop from what an earlier run printed. */
+/* The texts of tests/golden/ as inputs: graph, plan and loops read back and print the same, and the graph's text
+ * with the plan's text lowers to the loops' text. So a compilation can be taken up at any stop from what an earlier
+ * run printed. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

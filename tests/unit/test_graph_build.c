@@ -1,4 +1,5 @@
-/* The constructors: equal meaning gives equal ids, constants fold exactly, and the verifier catches what they let pass. */
+/* The constructors: equal meaning gives equal ids, constants fold exactly, and the verifier catches what they let
+ * pass. */
 #include "graph_testing.h"
 
 #include <math.h>
@@ -205,7 +206,7 @@ static void test_names_are_unique(void **state)
     assert_null(tessi_graph_verify(g));
 }
 
-/* ---- The verifier ------------------------------------------------------------------------------------------------------ */
+/* ---- The verifier ---------------------------------------------------------------------------- */
 static void check_violation(const Graph *g, const char *part)
 {
     const char *sentence = tessi_graph_verify(g);

@@ -104,7 +104,8 @@ static void test_masks_of_rank_one_are_split(void **state)
                  "y.lines@[1,0]:mirror))\n");
 }
 
-/* Extremes of reals: a NaN's place decides, so not under strict rounding. Parts that neighbours share reach as far as they are read. */
+/* Extremes of reals: a NaN's place decides, so not under strict rounding. Parts that neighbours share reach as far
+ * as they are read. */
 static void test_extremes_are_taken_in_parts(void **state)
 {
     const char *small = "stage y[M, N] float = min($i = 0..1, $j = 0..2 : X@[$i,$j]:wrap)";
@@ -132,7 +133,8 @@ static void test_extremes_are_taken_in_parts(void **state)
     assert_non_null(strstr(testing_printed(*state, simplified(*state, real, FP_FAST)), "part"));
 }
 
-/* Fast rounding leaves exponentials to the target: constant factors go into the exponent, and so do positive weights of products. */
+/* Fast rounding leaves exponentials to the target: constant factors go into the exponent, and so do positive weights
+ * of products. */
 static void test_near_powers(void **state)
 {
     static const char *const body[][2] = {
@@ -154,7 +156,8 @@ static void test_near_powers(void **state)
     assert_null(strstr(testing_printed(*state, simplified(*state, large, FP_FAST)), "near"));
 }
 
-/* Not of rank one; rules or distances that are not the same for all reads; weights or answers known only at run time. */
+/* Not of rank one; rules or distances that are not the same for all reads; weights or answers known only at run
+ * time. */
 static void test_other_windows_are_not_split(void **state)
 {
     static const char *const body[] = {

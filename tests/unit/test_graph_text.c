@@ -1,4 +1,5 @@
-/* Graphs as text: what is printed reads back to a graph that prints the same, and what is no graph gets one sentence. */
+/* Graphs as text: what is printed reads back to a graph that prints the same, and what is no graph gets one
+ * sentence. */
 #include "graph_testing.h"
 
 static void check_round_trip(Arena *a, const Graph *g)

@@ -55,7 +55,7 @@ static tess_args *bind(const tess_program *p, int64_t rows, int64_t cols)
     return a;
 }
 
-/* ---- Stacks -------------------------------------------------------------------------------------------------------------- */
+/* ---- Stacks ---------------------------------------------------------------------------------- */
 
 typedef struct Run {
     tess_program *p;
@@ -129,7 +129,7 @@ static void test_many_small_images(void **state)
     run_on_small_stack(text, NULL, 20, 30);
 }
 
-/* ---- Meanwhile ----------------------------------------------------------------------------------------------------------- */
+/* ---- Meanwhile ------------------------------------------------------------------------------- */
 
 static char folder[32];
 
@@ -242,7 +242,7 @@ static void test_runs_do_not_wait(void **state)
     remove_folder();
 }
 
-/* ---- Fork ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Fork ------------------------------------------------------------------------------------ */
 
 static const char forked_text[] = "stencil f(vector#2 float X) { return exp(sum(i = -4..4, j = "
                                   "-4..4 : X@[i, j] * X) * 0.001); }\n"
@@ -349,7 +349,8 @@ static tess_status run_with_mask(tess_program *p, int64_t extent)
     return status;
 }
 
-/* While a thread compiles what a run may use later: the child has no such thread to wait for, and starts one of its own. */
+/* While a thread compiles what a run may use later: the child has no such thread to wait for, and starts one of its
+ * own. */
 static void test_fork_meanwhile(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/* Shortage of memory at every allocation, and failures of the file system at every call, while images of each format are written and
- * read: one sentence, what stood under the name stays, nothing else is left, and no memory is lost or freed twice. Allocations of
- * libpng, libjpeg and libtiff fail as well as ours: this program brings the functions of malloc itself. Under sanitizers, which bring
- * theirs, the linker sends only our own calls here. Calls of the file system are all ours. */
+/* Shortage of memory at every allocation, and failures of the file system at every call, while images of each format
+ * are written and read: one sentence, what stood under the name stays, nothing else is left, and no memory is lost
+ * or freed twice. Allocations of libpng, libjpeg and libtiff fail as well as ours: this program brings the functions
+ * of malloc itself. Under sanitizers, which bring theirs, the linker sends only our own calls here. Calls of the
+ * file system are all ours. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,5 +1,5 @@
-"""The house rules of CONTRIBUTING.md that a machine can check: who includes whom, names of symbols, no writable globals, headers that
-compile alone, the size of files, the numbers of decisions, and formatting."""
+"""The house rules of CONTRIBUTING.md that a machine can check: who includes whom, names of symbols, no writable
+globals, headers that compile alone, the size of files, the numbers of decisions, and formatting."""
 import os
 import pathlib
 import re
@@ -21,9 +21,13 @@ MAY_INCLUDE = {
     "rt": {"base", "rt"},
     "api": {"base", "graph", "front", "analysis", "plan", "loop", "emit", "interp", "rt", "api"},
 }
-OUTSIDE = {"prelude/c.h": {"base"}, "prelude/c_math.h": {"base"}, "tessera.h": set(MAY_INCLUDE) - {"base"}, "tessera_dlpack.h": {"api", "rt"}}
+OUTSIDE = {
+    "prelude/c.h": {"base"}, "prelude/c_math.h": {"base"}, "tessera.h": set(MAY_INCLUDE) - {"base"},
+    "tessera_dlpack.h": {"api", "rt"},
+}
 OTHER_LANGUAGES = {"prelude/cuda.h", "prelude/opencl.h"}  # CUDA C++ and OpenCL C
 LONGEST_FILE = 800
+WIDEST_LINE = 120
 problems = []
 
 
@@ -46,9 +50,31 @@ def check_includes():
                 problems.append(f"{path.relative_to(ROOT)}:{number}: layer {layer} must not include {target}")
 
 
+def check_columns():
+    """Lines of code and scripts have 120 columns at most."""
+    suffixes = {".c", ".h", ".def", ".py", ".pyi", ".sh", ".cmake", ".txt"}
+    folders = ("bench", "cli", "cmake", "examples", "include", "prelude", "python", "src", "tests")
+    for path in sources("*", *(f"{folder}/**/*" for folder in folders)):
+        if path.suffix not in suffixes or (path.suffix == ".txt" and path.name != "CMakeLists.txt"):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if len(line) > WIDEST_LINE:
+                problems.append(f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, not {WIDEST_LINE}")
+
+
+def check_sources():
+    """cmake/sources.cmake names every source."""
+    named = set(re.findall(r"[\w/]+\.c\b", (ROOT / "cmake/sources.cmake").read_text()))
+    there = {str(path.relative_to(ROOT)) for path in sources("src/*/*.c", "cli/*.c", "python/src/*.c")}
+    problems.extend(f"cmake/sources.cmake lacks {name}" for name in sorted(there - named))
+    problems.extend(f"cmake/sources.cmake names {name}, which is not there" for name in sorted(named - there))
+
+
 def check_lengths():
-    for path in sources("src/*/*.[ch]", "cli/*.[ch]", "prelude/*.h", "python/**/*.[ch]", "python/**/*.py", "tests/**/*.[ch]",
-                        "tests/**/*.py"):
+    for path in sources(
+        "src/*/*.[ch]", "cli/*.[ch]", "prelude/*.h", "python/**/*.[ch]", "python/**/*.py", "tests/**/*.[ch]",
+        "tests/**/*.py",
+    ):
         lines = len(path.read_text().splitlines())
         if lines > LONGEST_FILE:
             problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_FILE} is the end")
@@ -59,8 +85,10 @@ def check_headers_alone():
     for path in sources("src/*/*.h", "include/*.h", "prelude/*.h", "cli/*.h"):
         if str(path.relative_to(ROOT)) in OTHER_LANGUAGES:
             continue
-        command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-fsyntax-only",
-                   f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}", "-x", "c", str(path)]
+        command = [
+            compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L",
+            "-fsyntax-only", f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}", "-x", "c", str(path),
+        ]
         run = subprocess.run(command, capture_output=True, text=True)
         errors = [line for line in run.stderr.splitlines() if "error:" in line and "#pragma once" not in line]
         if run.returncode and errors:
@@ -83,7 +111,8 @@ def check_symbols():
             continue
         if kind.isupper() and not name.startswith("tess"):
             problems.append(f"symbol {name} has no tess prefix")
-        # b and d are writable data; .data.rel.ro (constant tables of pointers) shows as d as well, so look at the section.
+        # b and d are writable data; .data.rel.ro (constant tables of pointers) shows as d as well, so look at the
+        # section.
         if kind in "bBC":
             problems.append(f"writable global {name}")
     readelf = shutil.which("objdump")
@@ -104,15 +133,23 @@ def check_opencl():
 
 def check_targets():
     """What the targets are is known by their rows alone: everything else asks a row, and no `if` names a language."""
-    rows = sources("src/emit/target_*.c", "src/api/backend_*.c", "src/rt/cuda*.[ch]", "src/rt/opencl*.[ch]", "src/api/embedded.h")
-    names = re.compile(r"cuda|opencl|TESS_TARGET_(?!AUTO)[A-Z]|tessi_(emit|backend)_(c|interp|loops)\b|kDLCUDA|kDLOpenCL", re.I)
+    rows = sources(
+        "src/emit/target_*.c", "src/api/backend_*.c", "src/rt/cuda*.[ch]", "src/rt/opencl*.[ch]", "src/api/embedded.h"
+    )
+    names = re.compile(
+        r"cuda|opencl|TESS_TARGET_(?!AUTO)[A-Z]|tessi_(emit|backend)_(c|interp|loops)\b|kDLCUDA|kDLOpenCL", re.I
+    )
     comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
     for path in sources("src/*/*.[ch]", "cli/*.[ch]"):
         code = comment.sub(lambda match: re.sub(r"[^\n]", "", match.group()), path.read_text()).splitlines()
         named = [number for number, line in enumerate(code, 1) if names.search(re.sub(r"\btess_target_\w+", "", line))]
         if path in rows and not named:
             problems.append(f"{path.relative_to(ROOT)}: the row of a target that names none; is it still one?")
-        problems.extend(f"{path.relative_to(ROOT)}:{number}: only rows name a target; ask the row" for number in named if path not in rows)
+        problems.extend(
+            f"{path.relative_to(ROOT)}:{number}: only rows name a target; ask the row"
+            for number in named
+            if path not in rows
+        )
 
 
 def check_decisions():
@@ -141,6 +178,8 @@ def check_format():
 
 check_includes()
 check_lengths()
+check_columns()
+check_sources()
 check_headers_alone()
 check_symbols()
 check_opencl()

@@ -1,4 +1,5 @@
-/* The order of steps that compute several rows: down the rows that they read, results side by side, and never past a store. */
+/* The order of steps that compute several rows: down the rows that they read, results side by side, and never past a
+ * store. */
 #include "unit/loop_testing.h"
 
 #define HEAD_WITH(out)                                \

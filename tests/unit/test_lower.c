@@ -1,5 +1,5 @@
-/* Lowering: small programs and the graphs they become. What the graphs compute is tested by the corpus; here it is their shape: sizes,
- * border rules that were proved needless, pieces, tables, channels. */
+/* Lowering: small programs and the graphs they become. What the graphs compute is tested by the corpus; here it is
+ * their shape: sizes, border rules that were proved needless, pieces, tables, channels. */
 #include "front_testing.h"
 
 typedef struct GraphCase {

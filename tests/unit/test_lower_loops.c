@@ -1,5 +1,6 @@
-/* Lowering to loops keeps the meaning: the loops of any plan give the bits of the graph interpreter, for every border, for tiny
- * images and halos larger than the image; and they look the way they should: interiors without tests, shared values computed once. */
+/* Lowering to loops keeps the meaning: the loops of any plan give the bits of the graph interpreter, for every
+ * border, for tiny images and halos larger than the image; and they look the way they should: interiors without
+ * tests, shared values computed once. */
 #include "graph_testing.h"
 #include "interp/graph_interp.h"
 #include "interp/loop_interp.h"
@@ -165,8 +166,9 @@ static void every_border_on_tiny_images(void **state)
     }
 }
 
-/* A chain of three whose stages reach up, down and to both sides, in rings of rows: steps shorter and longer than what is read, tiles of
- * a step and of many, rows one by one and in blocks. A stage that is also a result is copied out of its ring. */
+/* A chain of three whose stages reach up, down and to both sides, in rings of rows: steps shorter and longer than
+ * what is read, tiles of a step and of many, rows one by one and in blocks. A stage that is also a result is copied
+ * out of its ring. */
 static void rings_hold_what_is_still_read(void **state)
 {
     static const char *const rules[] = { "clamp", "mirror", "reflect", "wrap", "constant(9.0f)" };
@@ -199,7 +201,8 @@ static void rings_hold_what_is_still_read(void **state)
     }
 }
 
-/* Rows in strips: one by one and in blocks, in planes of their own too, the last strip shorter, or all of the image in one. */
+/* Rows in strips: one by one and in blocks, in planes of their own too, the last strip shorter, or all of the image
+ * in one. */
 static void strips_cover_all_rows(void **state)
 {
     static const struct {
@@ -234,8 +237,8 @@ static void strips_cover_all_rows(void **state)
     }
 }
 
-/* Stages in registers: read at several rows and columns, through one another, by results of their own group, of tiles and of steps of
- * rings; bands longer and shorter than a step. */
+/* Stages in registers: read at several rows and columns, through one another, by results of their own group, of
+ * tiles and of steps of rings; bands longer and shorter than a step. */
 static void rows_are_carried_down(void **state)
 {
     static const char *const rules[] = { "clamp", "mirror", "reflect", "wrap", "constant(9.0f)" };

@@ -1,5 +1,5 @@
-/* Masks of low rank: the products are as few as can be, off by what they say, and chosen only where the contract about rounding and the
- * program allow. */
+/* Masks of low rank: the products are as few as can be, off by what they say, and chosen only where the contract
+ * about rounding and the program allow. */
 #include <math.h>
 
 #include "analysis/passes.h"
@@ -132,8 +132,8 @@ static void test_forms(void **state)
         "what lies outside the image is not known when compiling, or the mask has holes");
 }
 
-/* 7 x 7, equal columns on both sides; 3 rows of which one has no weights; 9 x 9 and 9 x 8, to be loops over half of the columns, the latter
- * with opposite signs; one column unlike its opposite; products that serve no other point. */
+/* 7 x 7, equal columns on both sides; 3 rows of which one has no weights; 9 x 9 and 9 x 8, to be loops over half of
+ * the columns, the latter with opposite signs; one column unlike its opposite; products that serve no other point. */
 static void test_columns(void **state)
 {
     enum { MASKS = 6 };
@@ -167,8 +167,8 @@ static void test_columns(void **state)
         }
 }
 
-/* Masks as large as the language has, and boxes as large as windows can be, are looked at too, in little time; what stays a window that no
- * table should hold stays as it is. */
+/* Masks as large as the language has, and boxes as large as windows can be, are looked at too, in little time; what
+ * stays a window that no table should hold stays as it is. */
 static void test_large(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* Shortage of memory at every allocation in turn: compiling, binding, planning, lowering, printing and running must each fail with a status, never crash,
- * and leave nothing behind (which the sanitizer build checks). The linker sends our calls of malloc and its kin to the functions
- * below. */
+/* Shortage of memory at every allocation in turn: compiling, binding, planning, lowering, printing and running must
+ * each fail with a status, never crash, and leave nothing behind (which the sanitizer build checks). The linker
+ * sends our calls of malloc and its kin to the functions below. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n)
     return fails() ? NULL : __real_aligned_alloc(alignment, n);
 }
 
-/* The number of turns comes from the image, so the program is compiled twice; it is made long enough for its text to need an
- * allocation of its own wherever it is kept. */
+/* The number of turns comes from the image, so the program is compiled twice; it is made long enough for its text to
+ * need an allocation of its own wherever it is kept. */
 enum { TEXT_SIZE = 40000 };
 static const char program[] =
     "stencil bx(vector#2 float X) { return (X@[0,-1] + X + X@[0,1]) / 3.0; }\n"

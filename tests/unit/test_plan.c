@@ -242,7 +242,8 @@ static void groups_say_what_they_cost(void **state)
     }
 }
 
-/* `a`, whose windows are too wide to be written out for the columns of a thread, cannot be a pass of the tiles of `b` and `c`. */
+/* `a`, whose windows are too wide to be written out for the columns of a thread, cannot be a pass of the tiles of
+ * `b` and `c`. */
 static void passes_without_a_kernel_are_not_fused(void **state)
 {
     static const char text[] =

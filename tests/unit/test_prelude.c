@@ -1,5 +1,6 @@
-/* The preludes by themselves: errors of the transcendentals against the C library in higher precision (printed for each function), their
- * special values, rounding, float16 and sorting. Integers, conversions and borders are tested through tessi_eval in test_eval.c. */
+/* The preludes by themselves: errors of the transcendentals against the C library in higher precision (printed for
+ * each function), their special values, rounding, float16 and sorting. Integers, conversions and borders are tested
+ * through tessi_eval in test_eval.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,8 +36,8 @@ static bool same_f64(double a, double b)
 {
     return (a != a && b != b) || tess_bits_f64(a) == tess_bits_f64(b);
 }
-/* The error of `got` in units of the last place of `want`; 1e9 for a NaN where a number is due, or a number for a NaN. Infinity stands
- * for the first number beyond the finite ones. */
+/* The error of `got` in units of the last place of `want`; 1e9 for a NaN where a number is due, or a number for a
+ * NaN. Infinity stands for the first number beyond the finite ones. */
 static double ulps_f32(float got, double want)
 {
     if (isnan(got) || isnan(want))

@@ -1,5 +1,6 @@
-/* Bits do not depend on how the host rounds: every mode, with and without subnormal numbers, with traps, in the calling thread and in
- * OpenMP's own, when compiling, running, interpreting, and in files built ahead of time. The host finds its setting as it was. */
+/* Bits do not depend on how the host rounds: every mode, with and without subnormal numbers, with traps, in the
+ * calling thread and in OpenMP's own, when compiling, running, interpreting, and in files built ahead of time. The
+ * host finds its setting as it was. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* feenableexcept */
 #endif
@@ -34,7 +35,7 @@ static const char text[] =
 
 enum { RESULTS = 5, MOST = 700 * 601 };
 
-/* ---- What hosts set ------------------------------------------------------------------------------------------------------ */
+/* ---- What hosts set -------------------------------------------------------------------------- */
 
 typedef struct Mode {
     int round;
@@ -95,7 +96,7 @@ static fenv_t setting(void)
     return now;
 }
 
-/* ---- Runs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------ */
 
 static float input[MOST];
 static unsigned char expected[RESULTS][MOST * 4], found[RESULTS][MOST * 4];
@@ -240,7 +241,7 @@ static void test_text(void **state)
     tess_text_free(dumped);
 }
 
-/* ---- Files --------------------------------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 /* A picture, scaled, and doubles that are read as floats. */
 static void write_and_read(Mode *m)
@@ -293,7 +294,7 @@ static void test_files(void **state)
     for_modes(write_and_read);
 }
 
-/* ---- Ahead of time ------------------------------------------------------------------------------------------------------- */
+/* ---- Ahead of time --------------------------------------------------------------------------- */
 
 typedef int (*Built)(const float *a, ptrdiff_t stride, ptrdiff_t rows, ptrdiff_t cols, void *,
                      ptrdiff_t, void *, ptrdiff_t, void *, ptrdiff_t, void *, ptrdiff_t, void *);

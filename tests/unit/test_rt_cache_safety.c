@@ -1,5 +1,5 @@
-/* rt/cache against others: directories that they could write to, and entries that are not what we wrote. As root also with a second
- * user; what needs one is left out otherwise, and said. */
+/* rt/cache against others: directories that they could write to, and entries that are not what we wrote. As root
+ * also with a second user; what needs one is left out otherwise, and said. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setgroups */
 #endif
@@ -449,7 +449,8 @@ static void keep_module(const RtCache *c, const CcTool *tool, int x)
     free(path);
 }
 
-/* What was verified is what is loaded, whatever the name means by then, and whatever the descriptor's number meant before. */
+/* What was verified is what is loaded, whatever the name means by then, and whatever the descriptor's number meant
+ * before. */
 static void test_exchanged_while_loading(void **state)
 {
     (void)state;

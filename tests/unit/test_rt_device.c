@@ -1,5 +1,5 @@
-/* rt/device on whatever OpenCL device is here (PoCL's is the processor itself): memory, copies with strides, kernels, the cache. Skips
- * without one. */
+/* rt/device on whatever OpenCL device is here (PoCL's is the processor itself): memory, copies with strides,
+ * kernels, the cache. Skips without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

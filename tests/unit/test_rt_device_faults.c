@@ -1,5 +1,5 @@
-/* rt/cuda and rt/opencl on drivers that are tables of ours: every call made to fail in turn, and nothing may be left behind or go
- * unsaid. */
+/* rt/cuda and rt/opencl on drivers that are tables of ours: every call made to fail in turn, and nothing may be left
+ * behind or go unsaid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "rt/opencl.h"
 #include "tessera.h"
 
-/* ---- What both drivers share: calls are counted, one fails, objects are counted ------------------------------------------ */
+/* ---- What both drivers share: calls are counted, one fails, objects are counted -------------- */
 static int calls, fail_at, fail_code, live;
 
 enum { MOST_OBJECTS = 64 };
@@ -62,7 +62,7 @@ static int drop(void *object)
     return 0;
 }
 
-/* ---- A CUDA driver on the host's memory ------------------------------------------------------------------------------------ */
+/* ---- A CUDA driver on the host's memory ------------------------------------------------------ */
 static int contexts;      /* pushed and not popped */
 static bool context_lost; /* what is in it went with it */
 
@@ -363,7 +363,7 @@ static const CudaDriver fake_driver = {
 #undef F
 };
 
-/* ---- Its compiler ------------------------------------------------------------------------------------------------------------ */
+/* ---- Its compiler ---------------------------------------------------------------------------- */
 static bool text_is_wrong;
 
 static NvrtcResult fake_version(int *major, int *minor)
@@ -448,7 +448,7 @@ static const Nvrtc fake_nvrtc = {
 #undef F
 };
 
-/* ---- Everything a device can do, once ----------------------------------------------------------------------------------------- */
+/* ---- Everything a device can do, once -------------------------------------------------------- */
 typedef struct Session {
     Device *d;
     DeviceBuffer a, part;
@@ -687,7 +687,7 @@ static void test_refuses_impossible_launches(void **state)
     tessi_device_close(d);
 }
 
-/* ---- A real OpenCL driver with calls that fail --------------------------------------------------------------------------------- */
+/* ---- A real OpenCL driver with calls that fail ----------------------------------------------- */
 static OpenclApi real;
 static void **hooked; /* the member of the table that fails */
 

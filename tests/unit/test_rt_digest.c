@@ -1,4 +1,5 @@
-/* rt/digest: BLAKE2b with 32 bytes, against the values of another implementation (Python's hashlib.blake2b(.., digest_size=32)). */
+/* rt/digest: BLAKE2b with 32 bytes, against the values of another implementation (Python's hashlib.blake2b(..,
+ * digest_size=32)). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-"""Filters as programs: what the functions of `tessera.ndimage` are written with. A `Pipe` strings stages together into one program, with SciPy's rules of
-types: sums are of doubles, in the order in which SciPy adds, and each stage is stored as the type of the output. Programs are strict (`fp='strict'`), so
-that results are SciPy's to the last bit, but for means over sliding windows, which SciPy sums up along the way."""
+"""Filters as programs: what the functions of `tessera.ndimage` are written with. A `Pipe` strings stages together into
+one program, with SciPy's rules of types: sums are of doubles, in the order in which SciPy adds, and each stage is
+stored as the type of the output. Programs are strict (`fp='strict'`), so that results are SciPy's to the last bit, but
+for means over sliding windows, which SciPy sums up along the way."""
 import operator
 import warnings
 
@@ -9,13 +10,16 @@ import numpy as np
 from .. import _stencil
 from .._translate import TYPES
 
-RULES = {"reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "clamp", "wrap": "wrap", "grid-wrap": "wrap",
-         "constant": "constant", "grid-constant": "constant"}
+RULES = {
+    "reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "clamp", "wrap": "wrap",
+    "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant",
+}
 _LITTLE = 40000  # operations that interpreting takes a few milliseconds for: less than the C compiler takes to start
 _LINE = 16      # terms of a sum that stand together
 
 
-# ---- Arguments --------------------------------------------------------------------------------------------------------------------------
+# ---- Arguments
+# --------------------------------------------------------------------------------------------------
 def as_image(input):
     """The array, of a type that images have; rows of any stride stay where they are."""
     array = np.asarray(input)
@@ -125,12 +129,20 @@ class Output:
     def place_for(self, *inputs):
         """Memory that a program can write: the caller's array where it may."""
         a = self.array
-        if not self.given or a.dtype.name != self.stage_type or not a.dtype.isnative or not a.flags.writeable or not a.flags.c_contiguous or not a.flags.aligned:
+        if (
+            not self.given
+            or a.dtype.name != self.stage_type
+            or not a.dtype.isnative
+            or not a.flags.writeable
+            or not a.flags.c_contiguous
+            or not a.flags.aligned
+        ):
             return None
         return None if any(np.may_share_memory(a, i) for i in inputs) else a
 
 
-# ---- Programs -----------------------------------------------------------------------------------------------------------------------------
+# ---- Programs
+# --------------------------------------------------------------------------------------------------
 def literal(value):
     text = f"{abs(float(value))!r}d"
     return f"(-{text})" if np.signbit(value) else text
@@ -145,8 +157,8 @@ def bounds(dtype):
 
 
 def stored(text, have, want, low=None, high=None):
-    """An expression of type `have` as NumPy stores it in `want`: of reals in integers the low bits of what is left without the fraction. Where it is
-    known to lie in low..high, and that in `want`, one conversion does."""
+    """An expression of type `have` as NumPy stores it in `want`: of reals in integers the low bits of what is left
+    without the fraction. Where it is known to lie in low..high, and that in `want`, one conversion does."""
     if have == want:
         return text
     limits = bounds(want)
@@ -183,7 +195,9 @@ class Pipe:
             if limits is None or value != value or not limits[0] <= value <= limits[1] or value != int(value):
                 self.stage("cast<double>(X)", "any", "float64", None)
         if self.lowest is not None:
-            self.lowest, self.highest = (None, None) if value != value else (min(self.lowest, value), max(self.highest, value))
+            self.lowest, self.highest = (
+                (None, None) if value != value else (min(self.lowest, value), max(self.highest, value))
+            )
         return "constant(cval)"
 
     def element(self, cval):
@@ -205,7 +219,9 @@ class Pipe:
         """A stencil of the last image, and its result as the last one."""
         self.n += 1
         inner = [*masks, *locals, f"return {body};"]
-        self.definitions.append(f"stencil f{self.n}(vector#{self.ndim} {declared} X) {{\n    " + "\n    ".join(inner) + "\n}")
+        self.definitions.append(
+            f"stencil f{self.n}(vector#{self.ndim} {declared} X) {{\n    " + "\n    ".join(inner) + "\n}"
+        )
         self.statements.append(f"b{self.n} = f{self.n}({self.last}{':' + rules if rules else ''});")
         self.last, self.type = f"b{self.n}", made
         self.operations += operations
@@ -244,7 +260,8 @@ _seen = {}  # how often a text was interpreted
 
 
 def execute(text, inputs, numbers, operations, place=None):
-    """Runs a text. What is little is interpreted until it has been asked for so often that the C compiler would have paid."""
+    """Runs a text. What is little is interpreted until it has been asked for so often that the C compiler would have
+    paid."""
     count = _seen.get(text, 0)
     small = operations < _LITTLE and count < 20
     if small:
@@ -255,7 +272,8 @@ def execute(text, inputs, numbers, operations, place=None):
     return program(*inputs, out=place, **numbers)
 
 
-# ---- Sums -------------------------------------------------------------------------------------------------------------------------------
+# ---- Sums
+# --------------------------------------------------------------------------------------------------
 def at(offsets):
     return f"X@[{', '.join(map(str, offsets))}]"
 

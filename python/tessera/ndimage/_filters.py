@@ -8,13 +8,16 @@ import numpy as np
 
 from .. import _errors
 from .._translate import TYPES
-from ._engine import Output, Pipe, all_axes, along, as_image, at, bounds, chain, literal, one_axis, plain, rule_of, sequence, stored
+from ._engine import (
+    Output, Pipe, all_axes, along, as_image, at, bounds, chain, literal, one_axis, plain, rule_of, sequence, stored,
+)
 
 _TINY = np.finfo(float).eps  # below it SciPy takes a weight for none
 _MOST_TERMS = 400
 
 
-# ---- Stages -----------------------------------------------------------------------------------------------------------------------------
+# ---- Stages
+# --------------------------------------------------------------------------------------------------
 def _reach(size, origin):
     """First and last offset of a window of that size."""
     return -(size // 2) - origin, size - 1 - size // 2 - origin
@@ -38,7 +41,8 @@ def _forget_range(pipe, made):
 
 
 def _correlate1d(pipe, weights, axis, mode, cval, origin, made):
-    """A weighted sum along an axis. Weights that are symmetric about the middle are given to pairs, as SciPy does: rounding shows it."""
+    """A weighted sum along an axis. Weights that are symmetric about the middle are given to pairs, as SciPy does:
+    rounding shows it."""
     weights = np.asarray(weights, dtype=np.float64)
     n = len(weights)
     rules = pipe.rules([mode if d == axis else None for d in range(pipe.ndim)], cval)
@@ -53,7 +57,10 @@ def _correlate1d(pipe, weights, axis, mode, cval, origin, made):
     point = lambda k: along(pipe.ndim, axis, k - origin)
     if symmetric:
         terms = [f"{point(0)} * {literal(weights[half])}"]
-        terms += [f"({point(k)} {'+' if symmetric > 0 else '-'} {point(-k)}) * {literal(weights[half + k])}" for k in range(-half, 0)]
+        terms += [
+            f"({point(k)} {'+' if symmetric > 0 else '-'} {point(-k)}) * {literal(weights[half + k])}"
+            for k in range(-half, 0)
+        ]
     else:
         last = n - half - 1
         terms = [f"{point(last)} * {literal(weights[n - 1])}"]
@@ -75,7 +82,9 @@ def _uniform1d(pipe, size, axis, mode, cval, origin, made):
 def _extreme1d(pipe, size, axis, mode, cval, origin, made, which):
     rules = pipe.rules([mode if d == axis else None for d in range(pipe.ndim)], cval)
     lo, hi = _reach(size, origin)
-    pipe.stage(stored(f"{which}(k = {lo}..{hi} : {along(pipe.ndim, axis, 'k')})", pipe.type, made), "any", made, rules, size)
+    pipe.stage(
+        stored(f"{which}(k = {lo}..{hi} : {along(pipe.ndim, axis, 'k')})", pipe.type, made), "any", made, rules, size
+    )
 
 
 def _offsets(shape, origins):
@@ -110,13 +119,15 @@ def _correlate(pipe, weights, modes, cval, origins, made):
     else:
         ranges, names, offsets = _window(weights.shape, origins)
         text = f"sum({ranges} where w[{', '.join(names)}] != 0 : {at(offsets)} * w[{', '.join(names)}])"
-        pipe.stage(stored(text, "float64", made, low, high), "double", made, rules, 2 * len(terms), masks=[_mask(weights)])
+        pipe.stage(
+            stored(text, "float64", made, low, high), "double", made, rules, 2 * len(terms), masks=[_mask(weights)]
+        )
     _forget_range(pipe, made)
 
 
 def _extreme(pipe, footprint, structure, modes, cval, origins, made, which):
-    """The least or greatest value under a footprint, less or plus a structure. SciPy adds a structure in the type of the image, but its first element,
-    which is added in double."""
+    """The least or greatest value under a footprint, less or plus a structure. SciPy adds a structure in the type of
+    the image, but its first element, which is added in double."""
     rules = pipe.rules(modes, pipe.element(cval))
     ranges, names, offsets = _window(footprint.shape, origins)
     masks, where, have = [], "", pipe.type
@@ -127,8 +138,11 @@ def _extreme(pipe, footprint, structure, modes, cval, origins, made, which):
         heights = -structure if which == "min" else structure
         first = tuple(np.argwhere(footprint)[0])
         inside[first] = False
-        start = f"cast<double>({at(_offsets(footprint.shape, origins)[np.ravel_multi_index(first, footprint.shape)])}) + {literal(heights[first])}"
-        heights = heights.astype(np.float32 if pipe.type == "float32" else float if pipe.type == "float64" else np.int64)
+        place = _offsets(footprint.shape, origins)[np.ravel_multi_index(first, footprint.shape)]
+        start = f"cast<double>({at(place)}) + {literal(heights[first])}"
+        heights = heights.astype(
+            np.float32 if pipe.type == "float32" else float if pipe.type == "float64" else np.int64
+        )
         masks.append(_mask(heights, whole=heights.dtype.kind == "i").replace("mask w", "mask height"))
     if not inside.all():
         masks.append(_mask(inside.astype(int), whole=True).replace("mask w", "mask inside"))
@@ -138,12 +152,14 @@ def _extreme(pipe, footprint, structure, modes, cval, origins, made, which):
     elif not inside.any():
         text = start
     else:
-        text = f"{which}({start}, {which}({ranges}{where} : cast<double>(cast<{element}>({at(offsets)} + height[{', '.join(names)}]))))"
+        value = f"cast<double>(cast<{element}>({at(offsets)} + height[{', '.join(names)}]))"
+        text = f"{which}({start}, {which}({ranges}{where} : {value}))"
     pipe.stage(stored(text, have, made), "any", made, rules, footprint.size, masks=masks)
 
 
 def _rank(pipe, footprint, rank, modes, cval, origins, made):
-    """The element of that rank under a footprint: the median of as many values more below or above as move it to the middle."""
+    """The element of that rank under a footprint: the median of as many values more below or above as move it to the
+    middle."""
     n = int(footprint.sum())
     below = n - 2 * rank if 2 * rank < n else 0
     above = 2 * rank - n if 2 * rank > n else 0
@@ -168,7 +184,9 @@ def _rank(pipe, footprint, rank, modes, cval, origins, made):
         if more:
             lo, hi = -(footprint.shape[0] // 2), footprint.shape[0] - 1 - footprint.shape[0] // 2
             body = f"{names[0]} >= {lo} && {names[0]} <= {hi} ? {body} : {_end_of(pipe, below > 0)}"
-    pipe.stage(stored(f"median({ranges}{where} : {body})", pipe.type, made), "any", made, rules, 4 * (n + more), masks=masks)
+    pipe.stage(
+        stored(f"median({ranges}{where} : {body})", pipe.type, made), "any", made, rules, 4 * (n + more), masks=masks
+    )
 
 
 def _end_of(pipe, lowest):
@@ -182,7 +200,8 @@ def _end_of(pipe, lowest):
     return f"cast<{pipe.type}>({f'{limits[0] + 1} - 1' if lowest else limits[1]})"
 
 
-# ---- What the functions share ------------------------------------------------------------------------------------------------------------
+# ---- What the functions share
+# ------------------------------------------------------------------------------------------------------------
 def _by_parts(function):
     """Linear filters of complex images: real and imaginary part apart."""
     @functools.wraps(function)
@@ -203,12 +222,15 @@ def _by_parts(function):
 def _pipe_of(image):
     """A program for up to four dimensions."""
     if image.ndim > 4:
-        raise _errors.UnsupportedError(f"images of {image.ndim} dimensions have no program; filters along single axes do")
+        raise _errors.UnsupportedError(
+            f"images of {image.ndim} dimensions have no program; filters along single axes do"
+        )
     return Pipe(plain(image))
 
 
 def _passes(image, place, stages):
-    """Runs stages along axes, each `(axis, function(pipe, axis, type))`: in one program, or, of more than four dimensions, one by one."""
+    """Runs stages along axes, each `(axis, function(pipe, axis, type))`: in one program, or, of more than four
+    dimensions, one by one."""
     if image.size == 0 or not stages:
         return place.copy_of(image.astype(place.dtype))
     if image.ndim <= 4 and place.dtype != np.uint64:  # which programs do not have between stages
@@ -224,13 +246,16 @@ def _passes(image, place, stages):
     return place.finish(image)
 
 
-# ---- Correlations --------------------------------------------------------------------------------------------------------------------------
+# ---- Correlations
+# --------------------------------------------------------------------------------------------------
 def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """One-dimensional correlation along an axis, as `scipy.ndimage.correlate1d`."""
     image, weights = as_image(input), np.asarray(weights)
     if image.dtype.kind == "c" or weights.dtype.kind == "c":
         weights = weights.conj()
-        return _complex(lambda i, w, c: correlate1d(i, w, axis, np.float64, mode, c, origin), image, weights, output, cval)
+        return _complex(
+            lambda i, w, c: correlate1d(i, w, axis, np.float64, mode, c, origin), image, weights, output, cval
+        )
     weights = np.asarray(weights, dtype=np.float64)
     if weights.ndim != 1 or weights.shape[0] < 1:
         raise RuntimeError("no filter weights given")
@@ -239,7 +264,9 @@ def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, 
         raise ValueError(f"Invalid origin: {origin} moves {len(weights)} weights off their point")
     rule_of(mode)
     place = Output(output, image)
-    return _passes(image, place, [(axis, lambda pipe, d, made: _correlate1d(pipe, weights, d, mode, cval, origin, made))])
+    return _passes(
+        image, place, [(axis, lambda pipe, d, made: _correlate1d(pipe, weights, d, mode, cval, origin, made))]
+    )
 
 
 def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
@@ -264,7 +291,10 @@ def _correlation(input, weights, output, mode, cval, origin, axes, convolution):
     image, weights = as_image(input), np.asarray(weights)
     if image.dtype.kind == "c" or weights.dtype.kind == "c":
         weights = weights if convolution else weights.conj()
-        return _complex(lambda i, w, c: _correlation(i, w, np.float64, mode, c, origin, axes, convolution), image, weights, output, cval)
+        return _complex(
+            lambda i, w, c: _correlation(i, w, np.float64, mode, c, origin, axes, convolution), image, weights, output,
+            cval,
+        )
     axes = all_axes(axes, image.ndim)
     weights, origins = _spread(np.asarray(weights, dtype=np.float64), origin, axes, image.ndim, "weights")
     if convolution:
@@ -307,10 +337,12 @@ def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *,
     return _correlation(input, weights, output, mode, cval, origin, axes, True)
 
 
-# ---- Gaussians -------------------------------------------------------------------------------------------------------------------------------
+# ---- Gaussians
+# --------------------------------------------------------------------------------------------------
 @functools.lru_cache(256)
 def _gaussian_weights(sigma, order, radius):
-    """A Gaussian's weights, or those of its derivative of that order: a polynomial times the Gaussian, by the rule of products."""
+    """A Gaussian's weights, or those of its derivative of that order: a polynomial times the Gaussian, by the rule of
+    products."""
     if order < 0:
         raise ValueError("order must be non-negative")
     square = sigma * sigma
@@ -336,12 +368,16 @@ def _gaussian_of(sigma, order, truncate, radius):
     return _gaussian_weights(sigma, order, int(reach))[::-1]
 
 
-def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None):
+def gaussian_filter1d(
+    input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None
+):
     """One-dimensional Gaussian filter, as `scipy.ndimage.gaussian_filter1d`."""
     return correlate1d(input, _gaussian_of(sigma, order, truncate, radius), axis, output, mode, cval, 0)
 
 
-def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None, axes=None):
+def gaussian_filter(
+    input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None, axes=None
+):
     """Gaussian filter, as `scipy.ndimage.gaussian_filter`: all axes in one program."""
     return _gaussian(input, sigma, order, mode, truncate, radius, axes, output=output, cval=cval)
 
@@ -363,14 +399,17 @@ def _gaussian_stage(weights, mode, cval, pipe, axis, made):
     _correlate1d(pipe, weights, axis, mode, cval, 0, made)
 
 
-# ---- Derivatives -----------------------------------------------------------------------------------------------------------------------------
+# ---- Derivatives
+# --------------------------------------------------------------------------------------------------
 def _smoothed_difference(image, across, axis, mode, output, cval):
     axis = one_axis(axis, image.ndim)
     modes = sequence(mode, image.ndim)
     for m in modes:
         rule_of(m)
     axes = [axis] + [d for d in range(image.ndim) if d != axis]
-    stages = [(d, functools.partial(_gaussian_stage, [-1, 0, 1] if d == axis else across, modes[d], cval)) for d in axes]
+    stages = [
+        (d, functools.partial(_gaussian_stage, [-1, 0, 1] if d == axis else across, modes[d], cval)) for d in axes
+    ]
     return _passes(image, Output(output, image), stages)
 
 
@@ -439,7 +478,9 @@ def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
 def _laplace(image, mode, axes, *, output, cval):
     axes = all_axes(axes, image.ndim)
     modes = sequence(mode, len(axes))
-    return _sum_of_axes(image, lambda axis, m: _second_difference(axis, m, cval), modes, axes, Output(output, image), False)
+    return _sum_of_axes(
+        image, lambda axis, m: _second_difference(axis, m, cval), modes, axes, Output(output, image), False
+    )
 
 
 def _gaussian_derivatives(image, sigma, order, mode, axes, options, output, cval, magnitude):
@@ -452,8 +493,16 @@ def _gaussian_derivatives(image, sigma, order, mode, axes, options, output, cval
         raise TypeError(f"unexpected arguments: {', '.join(options)}")
 
     def stages(axis, mode):
-        return [(d, functools.partial(_gaussian_stage, _gaussian_of(sigmas[d], order if d == axis else 0, truncate, radius[d]), mode, cval))
-                for d in range(image.ndim) if sigmas[d] > 1e-15]
+        return [
+            (
+                d,
+                functools.partial(
+                    _gaussian_stage, _gaussian_of(sigmas[d], order if d == axis else 0, truncate, radius[d]), mode, cval
+                ),
+            )
+            for d in range(image.ndim)
+            if sigmas[d] > 1e-15
+        ]
     return _sum_of_axes(image, stages, sequence(mode, len(axes)), axes, Output(output, image), magnitude)
 
 
@@ -471,7 +520,9 @@ def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=
     """Length of the gradient of a Gaussian, as `scipy.ndimage.gaussian_gradient_magnitude`."""
     if np.iscomplexobj(input):
         def derivative(image, axis, output, mode, cval):
-            return gaussian_filter(image, sigma, [int(d == axis) for d in range(image.ndim)], output, mode, cval, **kwargs)
+            return gaussian_filter(
+                image, sigma, [int(d == axis) for d in range(image.ndim)], output, mode, cval, **kwargs
+            )
         return generic_gradient_magnitude(input, derivative, output, mode, cval, axes=axes)
     return _gaussian_derivatives(_real(as_image(input)), sigma, 1, mode, axes, dict(kwargs), output, cval, True)
 
@@ -496,17 +547,22 @@ def _generic(input, function, output, mode, cval, arguments, named, axes, magnit
     return place.finish(result.astype(place.dtype, copy=False))
 
 
-def generic_laplace(input, derivative2, output=None, mode="reflect", cval=0.0, extra_arguments=(), extra_keywords=None, *, axes=None):
+def generic_laplace(
+    input, derivative2, output=None, mode="reflect", cval=0.0, extra_arguments=(), extra_keywords=None, *, axes=None
+):
     """The sum of second derivatives that a function gives, as `scipy.ndimage.generic_laplace`."""
     return _generic(input, derivative2, output, mode, cval, extra_arguments, extra_keywords, axes, False)
 
 
-def generic_gradient_magnitude(input, derivative, output=None, mode="reflect", cval=0.0, extra_arguments=(), extra_keywords=None, *, axes=None):
+def generic_gradient_magnitude(
+    input, derivative, output=None, mode="reflect", cval=0.0, extra_arguments=(), extra_keywords=None, *, axes=None
+):
     """The length of the gradient that a function gives, as `scipy.ndimage.generic_gradient_magnitude`."""
     return _generic(input, derivative, output, mode, cval, extra_arguments, extra_keywords, axes, True)
 
 
-# ---- Means -----------------------------------------------------------------------------------------------------------------------------------
+# ---- Means
+# --------------------------------------------------------------------------------------------------
 @_by_parts
 def _uniform(image, size, mode, origin, axes, *, output, cval):
     n = len(axes)
@@ -534,7 +590,8 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
     return _uniform(image, size, mode, origin, all_axes(axes, image.ndim), output=output, cval=cval)
 
 
-# ---- Extrema and ranks -----------------------------------------------------------------------------------------------------------------------
+# ---- Extrema and ranks
+# --------------------------------------------------------------------------------------------------
 def _extreme_filter1d(input, size, axis, output, mode, cval, origin, which):
     image = _real(as_image(input))
     axis = one_axis(axis, image.ndim)
@@ -542,7 +599,10 @@ def _extreme_filter1d(input, size, axis, output, mode, cval, origin, which):
         raise RuntimeError("incorrect filter size")
     _check_origin(size, origin)
     rule_of(mode)
-    return _passes(image, Output(output, image), [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))])
+    return _passes(
+        image, Output(output, image),
+        [(axis, lambda pipe, d, made: _extreme1d(pipe, int(size), d, mode, cval, origin, made, which))],
+    )
 
 
 def minimum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
@@ -572,7 +632,9 @@ def extreme_filter(input, size, footprint, structure, output, mode, cval, origin
         structure = np.asarray(structure, dtype=np.float64)
         footprint = np.ones(structure.shape, bool) if footprint is None else footprint
     elif footprint is None or footprint.all():
-        return _extreme_box(image, size if footprint is None else footprint.shape, place, mode, cval, origin, axes, which)
+        return _extreme_box(
+            image, size if footprint is None else footprint.shape, place, mode, cval, origin, axes, which
+        )
     footprint, origins = _spread(footprint, origin, axes, image.ndim, "footprint")
     for n, o in zip(footprint.shape, origins):
         _check_origin(n, o)
@@ -596,7 +658,9 @@ def _extreme_box(image, size, place, mode, cval, origin, axes, which):
         rule_of(m)
         if s > 1:
             _check_origin(int(s), o)
-            stages.append((axis, lambda pipe, d, made, s=int(s), o=o, m=m: _extreme1d(pipe, s, d, m, cval, o, made, which)))
+            stages.append(
+                (axis, lambda pipe, d, made, s=int(s), o=o, m=m: _extreme1d(pipe, s, d, m, cval, o, made, which))
+            )
     return _passes(image, place, stages)
 
 
@@ -636,8 +700,11 @@ def _rank_filter(input, rank_of, size, footprint, output, mode, cval, origin, ax
         mode = mode if isinstance(mode, str) else list(mode)
         if not isinstance(mode, str) and not footprint.all():
             raise RuntimeError("A sequence of modes is not supported for non-separable footprints")
-        return extreme_filter(image, None, footprint, None, output, modes if not isinstance(mode, str) and len(mode) != image.ndim else mode, cval,
-                              origins, None, "min" if rank == 0 else "max")
+        return extreme_filter(
+            image, None, footprint, None, output,
+            modes if not isinstance(mode, str) and len(mode) != image.ndim else mode, cval, origins, None,
+            "min" if rank == 0 else "max",
+        )
     if not isinstance(mode, str):
         raise RuntimeError("A sequence of modes is not supported by non-separable rank filters")
     rule_of(mode)
@@ -660,17 +727,23 @@ def median_filter(input, size=None, footprint=None, output=None, mode="reflect",
     return _rank_filter(input, lambda n: n // 2, size, footprint, output, mode, cval, origin, axes)
 
 
-def percentile_filter(input, percentile, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def percentile_filter(
+    input, percentile, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Percentiles of windows, as `scipy.ndimage.percentile_filter`."""
     percentile = percentile + 100.0 if percentile < 0 else percentile
     if not 0 <= percentile <= 100:
         raise RuntimeError("invalid percentile")
-    return _rank_filter(input, lambda n: n - 1 if percentile == 100 else int(float(n) * percentile / 100.0), size, footprint, output, mode, cval,
-                        origin, axes)
+    return _rank_filter(
+        input, lambda n: n - 1 if percentile == 100 else int(float(n) * percentile / 100.0), size, footprint, output,
+        mode, cval, origin, axes,
+    )
 
 
-def generic_filter(input, function, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, extra_arguments=(),
-                   extra_keywords=None, *, axes=None):
+def generic_filter(
+    input, function, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, extra_arguments=(),
+    extra_keywords=None, *, axes=None,
+):
     """A stencil at every point, as `scipy.ndimage.generic_filter`.
 
     Parameters
@@ -680,11 +753,18 @@ def generic_filter(input, function, size=None, footprint=None, output=None, mode
     """
     from .._stencil import Stencil
     if not isinstance(function, Stencil):
-        raise _errors.UnsupportedError("generic_filter takes functions that tessera.stencil has made; others cannot be compiled")
+        raise _errors.UnsupportedError(
+            "generic_filter takes functions that tessera.stencil has made; others cannot be compiled"
+        )
     image = _real(as_image(input))
     rule = rule_of(mode)
     if origin or axes is not None:
-        raise _errors.UnsupportedError("generic_filter of a stencil has no origin and no axes: the stencil's offsets say where it reads")
+        raise _errors.UnsupportedError(
+            "generic_filter of a stencil has no origin and no axes: the stencil's offsets say where it reads"
+        )
     place = Output(output, image)
-    result = function(plain(image), *extra_arguments, border=f"constant({float(cval)!r})" if rule == "constant" else rule, **(extra_keywords or {}))
+    result = function(
+        plain(image), *extra_arguments, border=f"constant({float(cval)!r})" if rule == "constant" else rule,
+        **(extra_keywords or {}),
+    )
     return place.finish(np.asarray(result).astype(place.dtype, copy=False))

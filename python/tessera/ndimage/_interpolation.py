@@ -1,5 +1,5 @@
-"""Geometric transforms with SciPy's names, of orders 0 and 1: each point of the result is found in the image by its coordinates, by SciPy's rules of what
-lies beyond the edges, and its neighbours are weighed in SciPy's order."""
+"""Geometric transforms with SciPy's names, of orders 0 and 1: each point of the result is found in the image by its
+coordinates, by SciPy's rules of what lies beyond the edges, and its neighbours are weighed in SciPy's order."""
 import functools
 import itertools
 import math
@@ -13,25 +13,36 @@ from .. import _errors
 from .._translate import TYPES
 from ._engine import Output, as_image, execute, literal, plain, rule_of, sequence
 
-# How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and images of one point have 0.
+# How coordinates outside are brought inside: below 0, and above n - 1, of x in an image of n points; l is n - 1, and
+# images of one point have 0.
 _MAPS = {
-    "mirror": ("(m <= 1.0d - n ? m + 2.0d * l : -m)", "2.0d * l * trunc(-x / (2.0d * l)) + x", "(m >= n ? 2.0d * l - m : m)", "x - 2.0d * l * trunc(x / (2.0d * l))"),
-    "reflect": ("(m < -n ? m + 2.0d * n : (m > -1e-15d ? 1e-15d : -m) - 1.0d)", "(x < -2.0d * n ? 2.0d * n * trunc(-x / (2.0d * n)) + x : x)",
-                "(m >= n ? 2.0d * n - m - 1.0d : m)", "x - 2.0d * n * trunc(x / (2.0d * n))"),
+    "mirror": (
+        "(m <= 1.0d - n ? m + 2.0d * l : -m)", "2.0d * l * trunc(-x / (2.0d * l)) + x", "(m >= n ? 2.0d * l - m : m)",
+        "x - 2.0d * l * trunc(x / (2.0d * l))",
+    ),
+    "reflect": (
+        "(m < -n ? m + 2.0d * n : (m > -1e-15d ? 1e-15d : -m) - 1.0d)",
+        "(x < -2.0d * n ? 2.0d * n * trunc(-x / (2.0d * n)) + x : x)", "(m >= n ? 2.0d * n - m - 1.0d : m)",
+        "x - 2.0d * n * trunc(x / (2.0d * n))",
+    ),
     "wrap": ("m", "x + l * (trunc(-x / l) + 1.0d)", "m", "x - l * trunc(x / l)"),
     "grid-wrap": ("m", "x + n * (trunc((-1.0d - x) / n) + 1.0d)", "m", "x - n * trunc(x / n)"),
 }
 _MAPS["grid-mirror"] = _MAPS["reflect"]
 # The rule for neighbours of a coordinate that lies inside.
-_RULES = {"mirror": "mirror", "reflect": "reflect", "grid-mirror": "reflect", "wrap": "mirror", "grid-wrap": "wrap", "nearest": "clamp", "constant": "mirror",
-          "grid-constant": "constant(cval)"}
+_RULES = {
+    "mirror": "mirror", "reflect": "reflect", "grid-mirror": "reflect", "wrap": "mirror", "grid-wrap": "wrap",
+    "nearest": "clamp", "constant": "mirror", "grid-constant": "constant(cval)",
+}
 
 
 def _check_order(order):
     if not 0 <= order <= 5:
         raise RuntimeError("spline order not supported")
     if order > 1:
-        raise _errors.UnsupportedError(f"splines of order {order} are not compiled; orders 0 (nearest) and 1 (linear) are")
+        raise _errors.UnsupportedError(
+            f"splines of order {order} are not compiled; orders 0 (nearest) and 1 (linear) are"
+        )
 
 
 def _named(text, d):
@@ -83,9 +94,11 @@ def _text(source, n_out, coordinates, order, mode, made, declarations, arguments
     widen = ""
     if mode == "grid-constant":  # whose constant need not be a value of the image's type
         image, widen = "wide", "wide = cast<double>(a);\n"
-    return (f"stencil f({', '.join(a[0] for a in arguments)}, vector#{ndim} any X, double cval) {{\n    {inner}\n}}\n"
-            f"parameter {sizes};\nvector#{ndim} {TYPES[source.dtype.name]} a[{sizes}];\n{declarations}double cval;\n{widen}"
-            f"r = f({', '.join(a[1] for a in arguments)}, {image}:{_RULES[mode]}, cval);\nreturn r;\n")
+    return (
+        f"stencil f({', '.join(a[0] for a in arguments)}, vector#{ndim} any X, double cval) {{\n    {inner}\n}}\n"
+        f"parameter {sizes};\nvector#{ndim} {TYPES[source.dtype.name]} a[{sizes}];\n{declarations}double cval;\n{widen}"
+        f"r = f({', '.join(a[1] for a in arguments)}, {image}:{_RULES[mode]}, cval);\nreturn r;\n"
+    )
 
 
 def _stored_type(place):
@@ -118,7 +131,9 @@ def _transform(image, place, coordinates, order, mode, cval):
         raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {max(image.ndim, n_out)}")
     sizes = ", ".join(f"P{d}" for d in range(n_out))
     declarations = f"parameter {sizes};\nvector#{n_out} uint8 p[{sizes}];\n"  # says how large the result is
-    text = _text(image, n_out, coordinates, order, mode, _stored_type(place), declarations, [(f"vector#{n_out} uint8 P", "p")])
+    text = _text(
+        image, n_out, coordinates, order, mode, _stored_type(place), declarations, [(f"vector#{n_out} uint8 P", "p")]
+    )
     return _run(image, place, text, [np.zeros(place.shape, np.uint8)], cval, order)
 
 
@@ -147,7 +162,9 @@ def _map_coordinates(image, coordinates, order, mode, *, output, cval):
     others = [np.ascontiguousarray(c, np.float64).reshape(-1) for c in coordinates]
     declarations = "parameter P;\n" + "".join(f"vector#1 double q{d}[P];\n" for d in range(image.ndim))
     arguments = [(f"vector#1 double Q{d}", f"q{d}") for d in range(image.ndim)]
-    text = _text(image, 1, [f"Q{d}" for d in range(image.ndim)], order, mode, _stored_type(place), declarations, arguments)
+    text = _text(
+        image, 1, [f"Q{d}" for d in range(image.ndim)], order, mode, _stored_type(place), declarations, arguments
+    )
     return _run(image, place, text, others, cval, order)
 
 
@@ -174,7 +191,9 @@ def _affine(image, rows, shape, order, mode, *, output, cval):
     return _transform(image, Output(output, image, shape), rows, order, mode, cval)
 
 
-def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
+def affine_transform(
+    input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant", cval=0.0, prefilter=True
+):
     """An affine transform, as `scipy.ndimage.affine_transform`, of orders 0 and 1."""
     _check_order(order)
     image = as_image(input)
@@ -188,8 +207,10 @@ def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, 
         raise RuntimeError("no proper affine matrix provided")
     if matrix.ndim == 2 and matrix.shape[1] == n + 1 and matrix.shape[0] in (n, n + 1):
         if matrix.shape[0] == n + 1 and not np.array_equal(matrix[n], [0] * n + [1]):
-            raise ValueError(f"Expected homogeneous transformation matrix with shape {matrix.shape} for image shape {image.shape}, "
-                             f"but its last row is {matrix[n].tolist()}")
+            raise ValueError(
+                f"Expected homogeneous transformation matrix with shape {matrix.shape} for image shape {image.shape}, "
+                f"but its last row is {matrix[n].tolist()}"
+            )
         offset, matrix = matrix[:n, n], matrix[:n, :n]
     if matrix.shape[0] != n:
         raise RuntimeError("affine matrix has wrong number of rows")
@@ -202,7 +223,10 @@ def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, 
         rows = [_row(o, m) for o, m in zip(offset, matrix)]
     else:
         with np.errstate(all="ignore"):
-            rows = [f"(cast<double>(index({d})) + {literal(o / m)}) * {literal(m)}" for d, (o, m) in enumerate(zip(offset, matrix))]
+            rows = [
+                f"(cast<double>(index({d})) + {literal(o / m)}) * {literal(m)}"
+                for d, (o, m) in enumerate(zip(offset, matrix))
+            ]
     return _affine(image, rows, tuple(output_shape), order, mode, output=output, cval=cval)
 
 
@@ -227,7 +251,9 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
     if prefilter and all(z == 1 for z in factors):
         return Output(output, image, shape).finish(image)
     if grid_mode and mode in ("constant", "wrap"):
-        warnings.warn(f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2)
+        warnings.warn(
+            f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2
+        )
     rows = []
     for d, (n, m) in enumerate(zip(image.shape, shape)):
         n, m = (n, m) if grid_mode else (n - 1, m - 1)
@@ -274,5 +300,7 @@ def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="
         shape[axis] = int(made[k])
         factors = [0.0] * n
         factors[axes[0]], factors[axes[1]] = turn[k]
-        rows[axis] = literal(offset[k]) + "".join(f" + cast<double>(index({d})) * {literal(f)}" for d, f in enumerate(factors) if d in axes)
+        rows[axis] = literal(offset[k]) + "".join(
+            f" + cast<double>(index({d})) * {literal(f)}" for d, f in enumerate(factors) if d in axes
+        )
     return _affine(image, rows, tuple(shape), order, mode, output=output, cval=cval)

@@ -22,18 +22,24 @@ def _needs_one(size, footprint, structure):
         raise ValueError("size, footprint, or structure must be specified")
 
 
-def grey_erosion(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def grey_erosion(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Grey erosion, as `scipy.ndimage.grey_erosion`."""
     _needs_one(size, footprint, structure)
     return extreme_filter(input, size, footprint, structure, output, mode, cval, origin, axes, "min")
 
 
-def grey_dilation(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def grey_dilation(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Grey dilation, as `scipy.ndimage.grey_dilation`."""
     _needs_one(size, footprint, structure)
     n = len(all_axes(axes, np.ndim(input)))
     footprint, structure = _reflected(footprint), _reflected(structure)
-    sizes = footprint.shape if footprint is not None else structure.shape if structure is not None else sequence(size, n)
+    sizes = (
+        footprint.shape if footprint is not None else structure.shape if structure is not None else sequence(size, n)
+    )
     origins = _reflected_origins(sequence(origin, n), sizes)
     return extreme_filter(input, size, footprint, structure, output, mode, cval, origins, axes, "max")
 
@@ -46,7 +52,8 @@ def _warn_of_size(size, footprint):
 
 
 def _two_steps(first, second, input, size, footprint, structure, output, mode, cval, origin, axes):
-    """One after the other. SciPy keeps what a structure makes of bools in their bytes, which need not be 0 or 1 in between."""
+    """One after the other. SciPy keeps what a structure makes of bools in their bytes, which need not be 0 or 1 in
+    between."""
     image = np.asarray(input)
     if image.dtype == np.bool_ and structure is not None:
         image, output = image.view(np.uint8), np.bool_ if output is None else output
@@ -54,13 +61,17 @@ def _two_steps(first, second, input, size, footprint, structure, output, mode, c
     return second(made, size, footprint, structure, output, mode, cval, origin, axes=axes)
 
 
-def grey_opening(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def grey_opening(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Erosion, then dilation, as `scipy.ndimage.grey_opening`."""
     size = _warn_of_size(size, footprint)
     return _two_steps(grey_erosion, grey_dilation, input, size, footprint, structure, output, mode, cval, origin, axes)
 
 
-def grey_closing(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def grey_closing(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Dilation, then erosion, as `scipy.ndimage.grey_closing`."""
     size = _warn_of_size(size, footprint)
     return _two_steps(grey_dilation, grey_erosion, input, size, footprint, structure, output, mode, cval, origin, axes)
@@ -70,7 +81,9 @@ def _given(output):
     return output if isinstance(output, np.ndarray) else None
 
 
-def morphological_gradient(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def morphological_gradient(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Dilation less erosion, as `scipy.ndimage.morphological_gradient`."""
     place = _given(output)
     high = grey_dilation(input, size, footprint, structure, None, mode, cval, origin, axes=axes)
@@ -78,7 +91,9 @@ def morphological_gradient(input, size=None, footprint=None, structure=None, out
     return np.subtract(high, low, place)
 
 
-def morphological_laplace(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def morphological_laplace(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """Dilation plus erosion less twice the image, as `scipy.ndimage.morphological_laplace`."""
     image = np.asarray(input)
     high = grey_dilation(image, size, footprint, structure, None, mode, cval, origin, axes=axes)
@@ -94,23 +109,33 @@ def _difference(a, b, place):
     return np.subtract(a, b, out=place)
 
 
-def white_tophat(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def white_tophat(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """The image less its opening, as `scipy.ndimage.white_tophat`."""
     image = np.asarray(input)
-    opened = grey_opening(image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes)
+    opened = grey_opening(
+        image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes
+    )
     return _difference(image, opened, opened)
 
 
-def black_tophat(input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+def black_tophat(
+    input, size=None, footprint=None, structure=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):
     """The closing less the image, as `scipy.ndimage.black_tophat`."""
     image = np.asarray(input)
-    closed = grey_closing(image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes)
+    closed = grey_closing(
+        image, _warn_of_size(size, footprint), footprint, structure, output, mode, cval, origin, axes=axes
+    )
     return _difference(closed, image, closed)
 
 
-# ---- Binary ------------------------------------------------------------------------------------------------------------------------------
+# ---- Binary
+# --------------------------------------------------------------------------------------------------
 def generate_binary_structure(rank, connectivity):
-    """The neighbours of a point that differ from it in at most so many coordinates, as `scipy.ndimage.generate_binary_structure`."""
+    """The neighbours of a point that differ from it in at most so many coordinates, as
+    `scipy.ndimage.generate_binary_structure`."""
     if rank < 1:
         return np.array(True)
     return np.abs(np.indices([3] * rank) - 1).sum(0) <= max(connectivity, 1)
@@ -126,7 +151,11 @@ def _binary_step(image, structure, mask, border, origins, which):
     else:
         where = "" if structure.all() else f" where inside[{', '.join(names)}] != 0"
         body = f"{which}({ranges}{where} : {at(offsets)})"
-    masks = [] if structure.all() or not structure.any() else [_mask(structure.astype(int), whole=True).replace("mask w", "mask inside")]
+    masks = (
+        []
+        if structure.all() or not structure.any()
+        else [_mask(structure.astype(int), whole=True).replace("mask w", "mask inside")]
+    )
     pipe.stage(body, "bool", "bool", rules, structure.size, masks=masks)
     if mask is not None:
         sizes = ", ".join(f"N{d}" for d in range(image.ndim))
@@ -143,8 +172,10 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
         raise TypeError("iterations parameter should be an integer") from error
     image = _real(np.asarray(input))
     if image.ndim == 0:  # a point, as a line of one
-        made = _binary(image[None], [True] if structure is None else np.reshape(structure, 1), iterations, None if mask is None else np.reshape(mask, 1),
-                       bool, border, origin, axes, which)
+        made = _binary(
+            image[None], [True] if structure is None else np.reshape(structure, 1), iterations,
+            None if mask is None else np.reshape(mask, 1), bool, border, origin, axes, which,
+        )
         return Output(output if isinstance(output, np.ndarray) else bool, image).finish(made[0])
     axes = all_axes(axes, image.ndim)
     structure = generate_binary_structure(len(axes), 1) if structure is None else np.asarray(structure, dtype=bool)
@@ -182,11 +213,17 @@ def _binary(input, structure, iterations, mask, output, border, origin, axes, wh
         current = made
 
 
-def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *, axes=None):
+def binary_erosion(
+    input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *,
+    axes=None,
+):
     """Binary erosion, as `scipy.ndimage.binary_erosion`; `brute_force` changes nothing."""
     return _binary(input, structure, iterations, mask, output, border_value, origin, axes, "all")
 
 
-def binary_dilation(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *, axes=None):
+def binary_dilation(
+    input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *,
+    axes=None,
+):
     """Binary dilation, as `scipy.ndimage.binary_dilation`; `brute_force` changes nothing."""
     return _binary(input, structure, iterations, mask, output, border_value, origin, axes, "any")

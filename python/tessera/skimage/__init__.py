@@ -1,18 +1,32 @@
-"""Functions of scikit-image, compiled: `filters`, `morphology` and `restoration` have them under its names, and so has this module.
+"""Functions of scikit-image, compiled: `filters`, `morphology` and `restoration` have them under its names, and so has
+this module.
 
-scikit-image finds them by the entry points `skimage_backends` and `skimage_backend_infos`, for the functions that its version hands on to backends.
-"""
+scikit-image finds them by the entry points `skimage_backends` and `skimage_backend_infos`, for the functions that its
+version hands on to backends. """
 from . import filters, morphology, restoration
-from .filters import (difference_of_gaussians, farid, gaussian, laplace, median, prewitt, scharr, sobel, threshold_otsu, unsharp_mask)
+from .filters import (
+    difference_of_gaussians, farid, gaussian, laplace, median, prewitt, scharr, sobel, threshold_otsu, unsharp_mask,
+)
 from .morphology import black_tophat, closing, dilation, erosion, opening, white_tophat
 from .restoration import denoise_bilateral, richardson_lucy
 
 __all__ = [name for name in dir() if not name.startswith("_")]
 
-_FUNCTIONS = {f"skimage.{module.__name__.rsplit('.', 1)[1]}:{name}": getattr(module, name) for module, names in (
-    (filters, ["difference_of_gaussians", "farid", "gaussian", "laplace", "median", "prewitt", "scharr", "sobel", "threshold_otsu", "unsharp_mask"]),
-    (morphology, ["black_tophat", "closing", "dilation", "erosion", "opening", "white_tophat"]),
-    (restoration, ["denoise_bilateral", "richardson_lucy"])) for name in names}
+_FUNCTIONS = {
+    f"skimage.{module.__name__.rsplit('.', 1)[1]}:{name}": getattr(module, name)
+    for module, names in (
+        (
+            filters,
+            [
+                "difference_of_gaussians", "farid", "gaussian", "laplace", "median", "prewitt", "scharr", "sobel",
+                "threshold_otsu", "unsharp_mask",
+            ],
+        ),
+        (morphology, ["black_tophat", "closing", "dilation", "erosion", "opening", "white_tophat"]),
+        (restoration, ["denoise_bilateral", "richardson_lucy"]),
+    )
+    for name in names
+}
 
 
 class _Information:

@@ -11,7 +11,9 @@ _FARID_SMOOTH = [0.0376593171958126, 0.249153396177344, 0.426374573253687, 0.249
 _FARID_EDGE = [0.109603762960254, 0.276690988455557, 0, -0.276690988455557, -0.109603762960254]
 
 
-def gaussian(image, sigma=1.0, *, mode="nearest", cval=0, preserve_range=False, truncate=4.0, channel_axis=None, out=None):
+def gaussian(
+    image, sigma=1.0, *, mode="nearest", cval=0, preserve_range=False, truncate=4.0, channel_axis=None, out=None
+):
     """Gaussian filter, as `skimage.filters.gaussian`."""
     if np.any(np.asarray(sigma) < 0.0):
         raise ValueError("Sigma values less than zero are not valid")
@@ -28,7 +30,9 @@ def gaussian(image, sigma=1.0, *, mode="nearest", cval=0, preserve_range=False, 
     return ndimage.gaussian_filter(image, sigma, output=out, mode=mode, cval=cval, truncate=truncate)
 
 
-def difference_of_gaussians(image, low_sigma, high_sigma=None, *, mode="nearest", cval=0, channel_axis=None, truncate=4.0):
+def difference_of_gaussians(
+    image, low_sigma, high_sigma=None, *, mode="nearest", cval=0, channel_axis=None, truncate=4.0
+):
     """What lies between two Gaussian filters, as `skimage.filters.difference_of_gaussians`."""
     image = as_float(image)
     n = image.ndim - (channel_axis is not None)
@@ -143,7 +147,9 @@ def threshold_otsu(image=None, nbins=256, *, hist=None):
     if image is not None:
         image = np.asarray(image)
         if image.ndim > 2 and image.shape[-1] in (3, 4):
-            warnings.warn(f"threshold_otsu is for grey images; one of shape {image.shape} looks like a colour image", stacklevel=2)
+            warnings.warn(
+                f"threshold_otsu is for grey images; one of shape {image.shape} looks like a colour image", stacklevel=2
+            )
         if (image == image.ravel()[0]).all():
             return image.ravel()[0]
     if hist is not None:

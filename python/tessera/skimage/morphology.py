@@ -8,8 +8,14 @@ _MODES = ("reflect", "constant", "nearest", "mirror", "wrap", "max", "min", "ign
 
 def _several(footprint):
     """Footprints with how often each is applied."""
-    return footprint if isinstance(footprint, (list, tuple)) and len(footprint) and isinstance(footprint[0], (list, tuple)) and np.ndim(
-        footprint[0][0]) > 0 else None
+    return (
+        footprint
+        if isinstance(footprint, (list, tuple))
+        and len(footprint)
+        and isinstance(footprint[0], (list, tuple))
+        and np.ndim(footprint[0][0]) > 0
+        else None
+    )
 
 
 def _footprints(image, footprint, turned):
@@ -51,13 +57,19 @@ def _steps(filter, image, footprints, out, mode, cval):
 def erosion(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """Grey erosion, as `skimage.morphology.erosion`."""
     image = np.asarray(image)
-    return _steps(ndimage.grey_erosion, image, _footprints(image, footprint, False), out, "max" if mode == "ignore" else mode, cval)
+    return _steps(
+        ndimage.grey_erosion, image, _footprints(image, footprint, False), out, "max" if mode == "ignore" else mode,
+        cval,
+    )
 
 
 def dilation(image, footprint=None, out=None, *, mode="reflect", cval=0.0):
     """Grey dilation, as `skimage.morphology.dilation`."""
     image = np.asarray(image)
-    return _steps(ndimage.grey_dilation, image, _footprints(image, footprint, True), out, "min" if mode == "ignore" else mode, cval)
+    return _steps(
+        ndimage.grey_dilation, image, _footprints(image, footprint, True), out, "min" if mode == "ignore" else mode,
+        cval,
+    )
 
 
 def opening(image, footprint=None, out=None, *, mode="reflect", cval=0.0):

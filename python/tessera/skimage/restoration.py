@@ -19,16 +19,23 @@ def _step(n, kind, guarded):
     point = ", ".join(["i", "j", "k", "l"][:n])
     extents = ", ".join(f"K{d}" for d in range(n))
     guard = "B < least ? 0 : I / B" if guarded else "I / B"
-    return (f"stencil blurred(vector#{n} {kind} X, mask#{n} {kind} m) {{ return sum({point} in m : m[{point}] * X@[{point}]) + cast<{kind}>(1e-12d); }}\n"
-            f"stencil weighed(vector#{n} {kind} X, mask#{n} {kind} m) {{ return sum({point} in m : m[{point}] * X@[{point}]); }}\n"
-            f"stencil ratio(vector#{n} {kind} I, vector#{n} {kind} B, {kind} least) {{ return {guard}; }}\n"
-            f"parameter {_sizes(n)}, {extents};\nvector#{n} {kind} image[{_sizes(n)}];\nvector#{n} {kind} estimate[{_sizes(n)}];\n"
-            f"mask#{n} {kind} psf[{extents}];\nmask#{n} {kind} turned[{extents}];\n{kind} least;\n"
-            f"b = blurred(estimate:constant(0), turned);\nr = ratio(image, b, least);\nw = weighed(r:constant(0), psf);\nnext = estimate * w;\nreturn next;\n")
+    return (
+        f"stencil blurred(vector#{n} {kind} X, mask#{n} {kind} m) {{ return sum({point} in m : m[{point}] * "
+        f"X@[{point}]) + cast<{kind}>(1e-12d); }}\n"
+        f"stencil weighed(vector#{n} {kind} X, mask#{n} {kind} m) {{ return sum({point} in m : m[{point}] * "
+        f"X@[{point}]); }}\n"
+        f"stencil ratio(vector#{n} {kind} I, vector#{n} {kind} B, {kind} least) {{ return {guard}; }}\n"
+        f"parameter {_sizes(n)}, {extents};\nvector#{n} {kind} image[{_sizes(n)}];\nvector#{n} {kind} "
+        f"estimate[{_sizes(n)}];\n"
+        f"mask#{n} {kind} psf[{extents}];\nmask#{n} {kind} turned[{extents}];\n{kind} least;\n"
+        f"b = blurred(estimate:constant(0), turned);\nr = ratio(image, b, least);\nw = weighed(r:constant(0), psf);\n"
+        f"next = estimate * w;\nreturn next;\n"
+    )
 
 
 def richardson_lucy(image, psf, num_iter=50, clip=True, filter_epsilon=None):
-    """Deconvolution by Richardson and Lucy, as `skimage.restoration.richardson_lucy`, for spread functions of odd extents."""
+    """Deconvolution by Richardson and Lucy, as `skimage.restoration.richardson_lucy`, for spread functions of odd
+    extents."""
     image, psf = np.asarray(image), np.asarray(psf)
     kind = float_type(image.dtype)
     if psf.ndim != image.ndim or not 1 <= image.ndim <= 4:
@@ -47,8 +54,8 @@ def richardson_lucy(image, psf, num_iter=50, clip=True, filter_epsilon=None):
 
 
 def _nearness(win_size, sigma, dtype):
-    """The weights of distances. scikit-image's table has a row and a column more than the window and is read by the window's width, so that they
-    are not symmetric about the point; results are the same only with the same weights."""
+    """The weights of distances. scikit-image's table has a row and a column more than the window and is read by the
+    window's width, so that they are not symmetric about the point; results are the same only with the same weights."""
     steps = np.arange(-win_size // 2, win_size // 2 + 1)
     table = np.exp(-0.5 * (np.hypot(*np.meshgrid(steps, steps, indexing="ij"))**2 / sigma**2)).astype(dtype)
     return table.ravel()[:win_size * win_size].reshape(win_size, win_size)
@@ -63,19 +70,29 @@ def _bilateral(channels, kind, win_size, rule):
         distance = " + ".join(f"(X@[i, j].{n} - X.{n}) * (X@[i, j].{n} - X.{n})" for n in names)
     window = f"i = -{radius}..{radius}, j = -{radius}..{radius}"
     weight = f"near[i + {radius}, j + {radius}] * exp(alike * ({distance}))"
-    return (f"{declare}stencil f(vector#2 {pixel} X, vector#2 {kind} near, {kind} alike) {{\n"
-            f"    weights = sum({window} : {weight});\n    values = sum({window} : {weight} * X@[i, j]);\n    return values / weights;\n}}\n"
-            f"parameter M, N;\nvector#2 {pixel} image[M, N];\nvector#2 {kind} near[{win_size}, {win_size}];\n{kind} alike;\n{kind} edge;\n"
-            f"return f(image:{rule.replace('constant', 'constant(edge)')}, near, alike);\n")
+    return (
+        f"{declare}stencil f(vector#2 {pixel} X, vector#2 {kind} near, {kind} alike) {{\n"
+        f"    weights = sum({window} : {weight});\n    values = sum({window} : {weight} * X@[i, j]);\n    return "
+        f"values / weights;\n}}\n"
+        f"parameter M, N;\nvector#2 {pixel} image[M, N];\nvector#2 {kind} near[{win_size}, {win_size}];\n{kind} "
+        f"alike;\n{kind} edge;\n"
+        f"return f(image:{rule.replace('constant', 'constant(edge)')}, near, alike);\n"
+    )
 
 
-def denoise_bilateral(image, win_size=None, sigma_color=None, sigma_spatial=1, bins=10000, mode="constant", cval=0, *, channel_axis=None):
-    """Bilateral filter, as `skimage.restoration.denoise_bilateral`, with exponentials in place of tables: `bins` changes nothing."""
+def denoise_bilateral(
+    image, win_size=None, sigma_color=None, sigma_spatial=1, bins=10000, mode="constant", cval=0, *, channel_axis=None
+):
+    """Bilateral filter, as `skimage.restoration.denoise_bilateral`, with exponentials in place of tables: `bins`
+    changes nothing."""
     image = np.asarray(image)
     if channel_axis is not None:
         image = np.moveaxis(image, channel_axis, -1)
     if image.ndim != 2 + (channel_axis is not None):
-        raise ValueError(f"Bilateral filter is for images of two dimensions, and channels by channel_axis, not of shape {image.shape}")
+        raise ValueError(
+            f"Bilateral filter is for images of two dimensions, and channels by channel_axis, not of shape "
+            f"{image.shape}"
+        )
     if image.min() == image.max():
         return image if channel_axis is None else np.moveaxis(image, -1, channel_axis)
     win_size = max(5, 2 * math.ceil(3 * sigma_spatial) + 1) if win_size is None else int(win_size)
@@ -88,6 +105,11 @@ def denoise_bilateral(image, win_size=None, sigma_color=None, sigma_spatial=1, b
     if rule is None:
         raise ValueError(f"unsupported mode, got {mode!r}")
     channels = 1 if channel_axis is None else image.shape[-1]
-    program = compiled(_bilateral(channels, TYPES[image.dtype.name], win_size, rule), name="denoise_bilateral", quiet=True)
-    result = program(image, _nearness(win_size, sigma_spatial, image.dtype), alike=-0.5 / (channels * float(sigma_color))**2, edge=cval + lowest)
+    program = compiled(
+        _bilateral(channels, TYPES[image.dtype.name], win_size, rule), name="denoise_bilateral", quiet=True
+    )
+    result = program(
+        image, _nearness(win_size, sigma_spatial, image.dtype), alike=-0.5 / (channels * float(sigma_color)) ** 2,
+        edge=cval + lowest,
+    )
     return result if channel_axis is None else np.moveaxis(result, -1, channel_axis)

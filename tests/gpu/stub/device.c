@@ -1,5 +1,5 @@
-/* The device: like an H200 to those who compile for it (the cache knows code by architecture and version of the driver), with memory of the
- * host. */
+/* The device: like an H200 to those who compile for it (the cache knows code by architecture and version of the
+ * driver), with memory of the host. */
 #include <stdio.h>
 #include <stdlib.h>
 

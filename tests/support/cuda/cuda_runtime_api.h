@@ -1,6 +1,6 @@
-/* What generated .cu files use of CUDA, on the processor, so that they can be tested where there is no GPU. Blocks run one after the other;
- * the threads of a block are contexts of their own, which take turns at barriers. Launches are written CUDA_LAUNCH(kernel, grid, block,
- * arguments), which tests put in the place of <<< >>>. */
+/* What generated .cu files use of CUDA, on the processor, so that they can be tested where there is no GPU. Blocks
+ * run one after the other; the threads of a block are contexts of their own, which take turns at barriers. Launches
+ * are written CUDA_LAUNCH(kernel, grid, block, arguments), which tests put in the place of <<< >>>. */
 #ifndef TESSERA_TESTS_CUDA_H
 #define TESSERA_TESTS_CUDA_H
 
@@ -13,7 +13,7 @@
 #include <ucontext.h>
 #include <vector>
 
-/* ---- The language ---------------------------------------------------------------------------------------------------------- */
+/* ---- The language ---------------------------------------------------------------------------- */
 #define __global__
 #define __device__
 #define __constant__
@@ -78,7 +78,7 @@ template <typename T> T atomicAdd(T *place, T value)
     return before;
 }
 
-/* ---- Kernels --------------------------------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 struct CudaThread {
     enum { STACK = 1 << 18 };
     ucontext_t context;
@@ -157,7 +157,7 @@ inline void cuda_launch(dim3 grid, dim3 block, std::function<void()> kernel)
 }
 #define CUDA_LAUNCH(kernel, grid, block, ...) cuda_launch(grid, block, [&] { kernel(__VA_ARGS__); })
 
-/* ---- The runtime ------------------------------------------------------------------------------------------------------------ */
+/* ---- The runtime ----------------------------------------------------------------------------- */
 typedef void *cudaStream_t;
 enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation = 2 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
