@@ -126,11 +126,11 @@ static bool load(Run *r, const LExpr *e, Value *out)
     Value other;
     if (!read_index(r, e->arg, e->n_args, index))
         return false;
-    if (b->lanes)
+    if (b->lanes) {
         index[b->n_dims] = r->lane;
-    else if (e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS)
-        index[e->n_args - 1] += e->lanes ? r->lane : 0;
-    else { /* both are fetched */
+    } else if (e->lanes && e->ref != LLOAD_EVENS && e->ref != LLOAD_ODDS) {
+        index[e->n_args - 1] += r->lane;
+    } else if (e->lanes) { /* both are fetched */
         index[e->n_args - 1] += 2 * r->lane + (e->ref == LLOAD_EVENS);
         if (!load_at(r, e->buffer, index, &other))
             return false;
