@@ -103,7 +103,7 @@ static void bind_inputs(const Lane *lane, Job *job, int64_t shape[3], int64_t ma
 /* The result in memory of our own: its shape is what a first run made, its rows begin at whole cache lines. */
 static size_t bind_output(Job *job, DLTensor *out, int64_t shape[5], int64_t strides[5])
 {
-    const DLTensor *made;
+    const DLTensor *made = NULL;
     if (tess_run(job->program, job->args, NULL) != TESS_OK
         || tess_args_result(job->args, 0, &made) != TESS_OK)
         lane_fail(tess_args_error(job->args));

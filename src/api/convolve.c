@@ -369,7 +369,7 @@ static void run(Call *call, const Request *r)
     if (s == TESS_OK)
         s = tess_run(call->entry->program, args, r->stream);
     if (s != TESS_OK)
-        tessi_failf(&call->failure, s, "%s", tess_args_error(args));
+        tessi_failf(&call->failure, (int)s, "%s", tess_args_error(args));
 }
 
 static bool describe(Call *call, const Request *r)

@@ -56,7 +56,7 @@ static double counting_seconds(const Machine *m, const WideMedian *median)
     double bytes = tessi_type_info(median->key)->bytes, bits = 8 * bytes;
     if (bytes < 2 && values > 255) /* counters are wider */
         bytes = 2;
-    const double lanes = m->vector_bytes < bytes ? 1 : (double)m->vector_bytes / bytes;
+    const double vector = (double)m->vector_bytes, lanes = vector < bytes ? 1 : vector / bytes;
     const double steps = m->ghz * 1e9 * (double)m->cores * lanes;
     return bits * values * (2 / m->simple_per_cycle + 1 / m->load_per_cycle) / steps;
 }

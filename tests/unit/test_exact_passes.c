@@ -138,8 +138,8 @@ static void test_common_windows_are_stages(void **state)
     /* Not: little work, coordinates, other rules, too far apart. */
     static const char *const kept[] = {
         "stage y[M, N] float = (X - X@[0,1]:clamp) * (X@[1,0]:clamp - X@[1,1]:clamp)\n",
-        "stage y[M, N] float =\n    let %1 = cast<float>(index(1)) * 2.5f;\n"
-        "    (%1 - X) * (%1 - X@[0,1]:clamp)\n",
+        ("stage y[M, N] float =\n    let %1 = cast<float>(index(1)) * 2.5f;\n"
+         "    (%1 - X) * (%1 - X@[0,1]:clamp)\n"),
         "stage y[M, N] float = sqrt(abs(X@[0,1]:clamp)) - sqrt(abs(X@[0,2]:wrap))\n",
         "stage y[M, N] float = sqrt(abs(X@[0,1]:clamp)) - sqrt(abs(X@[0,99]:clamp))\n",
     };
