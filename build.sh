@@ -4,7 +4,7 @@
 #   ./build.sh demo               find the edges of a photograph
 #   ./build.sh quick              build everything and run the tests that take no time, and a tenth of the corpus
 #   ./build.sh test [ctest args]  build everything and run every test
-#   ./build.sh test --all         the same, then all of it with sanitizers, which takes an hour
+#   ./build.sh test --all         the same, then all of it with sanitizers, which takes long
 #   ./build.sh sanitize           the part of that whose turn it is
 #   ./build.sh install [PREFIX]   install (default /usr/local)
 # What is missing of compiler, cmake and ninja, and of the optional libraries, is installed from Debian's packages when
@@ -52,6 +52,12 @@ build() {
     cmake --build build >build/build.log 2>&1 || { cat build/build.log >&2; exit 1; }
 }
 
+build_tests() {
+    install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format \
+        pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    build -DTESSERA_TESTS=ON
+}
+
 SANITIZED_PARTS=32 # of the corpus and of the random programs: each commit has its own
 
 build_sanitized() { # targets
@@ -71,7 +77,7 @@ demo)
     say "the edges of examples/images/camera.png are in build/edges.png"
     ;;
 quick)
-    build -DTESSERA_TESTS=ON
+    build_tests
     cd build
     tests/test_corpus --tenth >corpus.log 2>&1 &
     ctest --output-on-failure -j "$(nproc)" -LE slow
@@ -82,10 +88,7 @@ test)
     shift
     all=0
     [ "${1:-}" = --all ] && all=1 && shift
-    install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format \
-        pocl-opencl-icd ocl-icd-libopencl1 \
-        ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-    build -DTESSERA_TESTS=ON
+    build_tests
     (cd build && ctest --output-on-failure -j "$(nproc)" "$@")
     [ "$all" = 0 ] && exit 0
     build_sanitized all

@@ -4,7 +4,7 @@
 #include "loop/loop_private.h"
 #include "loop/loop_same_private.h"
 
-/* Distinct expressions of a statement that is worth a function of its own: about twenty lines. */
+/* Distinct expressions of a statement that is worth a function of its own: those of a loop nest that copies an edge. */
 enum { LEAST_EXPRS = 20 };
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
@@ -27,7 +27,7 @@ static bool has_parallel(const LBlock *block)
     return false;
 }
 
-/* Loops and branches, but not what is in vectors or starts threads. */
+/* Loops and branches that start no threads; the walk does not look into what is in vectors. */
 static bool may_be_part(const LStmt *s)
 {
     return (s->kind == LSTMT_IF || (s->kind == LSTMT_FOR && !(s->flags & LFOR_PARALLEL)))
