@@ -6,84 +6,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-
-typedef enum OptionId {
-#define OPTION(id, name, brief, argument, commands, help) OPT_##id,
-#include "cli/options.def"
-#undef OPTION
-    N_OPTIONS
-} OptionId;
-
-typedef struct OptionInfo {
-    const char *name;
-    char brief;
-    const char *argument, *commands, *help;
-} OptionInfo;
-static const OptionInfo option_info[N_OPTIONS] = {
-#define OPTION(id, name, brief, argument, commands, help) \
-    [OPT_##id] = { name, brief, argument, commands, help },
-#include "cli/options.def"
-#undef OPTION
-};
-
-typedef struct CommandInfo {
-    const char *name;
-    char letter;
-    const char *arguments, *help, *example;
-} CommandInfo;
-static const CommandInfo command_info[N_COMMANDS] = {
-#define COMMAND(id, name, letter, arguments, help, example) \
-    [CMD_##id] = { name, letter, arguments, help, example },
-#include "cli/commands.def"
-#undef COMMAND
-};
+#include "cli/tables.h"
 
 enum { LONG_ONLY = 256 }; /* getopt's value of option k is LONG_ONLY + k */
-
-static bool takes(CommandId command, OptionId option)
-{
-    const char *letters = option_info[option].commands;
-    return letters[0] == '*' || strchr(letters, command_info[command].letter);
-}
-
-static void print_option(OptionId k)
-{
-    char left[64];
-    const OptionInfo *o = &option_info[k];
-    snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->brief : ' ',
-             o->brief ? "," : " ", o->name, o->argument[0] ? "=" : "", o->argument);
-    printf("  %-24s %s\n", left, o->help);
-}
-
-static void print_help(void)
-{
-    printf("tessera %s: image pipelines of stencils and convolutions, compiled\n\n",
-           tess_version());
-    for (int c = 0; c < N_COMMANDS; c++)
-        printf("  tessera %-8s %s\n      %s\n", command_info[c].name, command_info[c].arguments,
-               command_info[c].help);
-    printf(
-        "\n`tessera COMMAND --help` lists the options of a command with an example.\n\n"
-        "Input files bind to the program's images in the order declared, or by name: "
-        "mask=weights.npy. Formats: PNG, JPEG,\n"
-        "TIFF, PGM, PPM, PAM, PFM, NPY, by content for input and by suffix for output. For trying "
-        "and timing:\n"
-        "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are rescaled by --scale "
-        "alone.\n"
-        "Exit status: 0 when all is done, 1 when something failed that was said, 2 when the "
-        "command "
-        "line makes no sense.\n");
-}
-
-static void print_command_help(CommandId c)
-{
-    const CommandInfo *info = &command_info[c];
-    printf("tessera %s %s\n    %s\n\n", info->name, info->arguments, info->help);
-    for (int k = 0; k < N_OPTIONS; k++)
-        if (takes(c, (OptionId)k))
-            print_option((OptionId)k);
-    printf("\nexample: %s\n", info->example);
-}
 
 static bool usage(int *status, const char *fmt, const char *what)
 {
@@ -97,7 +22,7 @@ static bool usage(int *status, const char *fmt, const char *what)
 static bool find_command(const char *name, CommandId *command)
 {
     for (int c = 0; c < N_COMMANDS; c++) {
-        if (strcmp(command_info[c].name, name) == 0) {
+        if (strcmp(cli_commands[c].name, name) == 0) {
             *command = (CommandId)c;
             return true;
         }
@@ -270,11 +195,11 @@ static void fill_getopt(struct option *longs, char *shorts)
     *shorts++ = '-'; /* words in their place, so that options may stand between them */
     *shorts++ = ':';
     for (int k = 0; k < N_OPTIONS; k++) {
-        bool argument = option_info[k].argument[0] != 0;
-        longs[k] = (struct option){ option_info[k].name, argument ? required_argument : no_argument,
+        bool argument = cli_options[k].argument[0] != 0;
+        longs[k] = (struct option){ cli_options[k].name, argument ? required_argument : no_argument,
                                     NULL, LONG_ONLY + k };
-        if (option_info[k].brief) {
-            *shorts++ = option_info[k].brief;
+        if (cli_options[k].brief) {
+            *shorts++ = cli_options[k].brief;
             if (argument)
                 *shorts++ = ':';
         }
@@ -288,7 +213,7 @@ static bool is_name_with_one_dash(const char *word)
 {
     const size_t n = word[0] == '-' ? strcspn(word + 1, "=") : 0;
     for (int k = 0; n && k < N_OPTIONS; k++)
-        if (strlen(option_info[k].name) == n && strncmp(option_info[k].name, word + 1, n) == 0)
+        if (strlen(cli_options[k].name) == n && strncmp(cli_options[k].name, word + 1, n) == 0)
             return true;
     return false;
 }
@@ -316,7 +241,7 @@ static OptionId option_of(int value)
     if (value >= LONG_ONLY)
         return (OptionId)(value - LONG_ONLY);
     for (int k = 0; k < N_OPTIONS; k++)
-        if (option_info[k].brief == value)
+        if (cli_options[k].brief == value)
             return (OptionId)k;
     return N_OPTIONS;
 }
@@ -359,18 +284,18 @@ static bool read_options(int argc, char **argv, CommandLine *line, int *status)
             return no_such_option(status, argv[at]);
         OptionId k = option_of(value);
         if (k == OPT_HELP) {
-            print_command_help(line->command);
+            cli_print_command_help(line->command);
             return false;
         }
         if (k == OPT_VERSION) {
             printf("tessera %s\n", tess_version());
             return false;
         }
-        if (!takes(line->command, k))
-            return usage(status, "this command takes no --%s", option_info[k].name);
+        if (!cli_takes(line->command, k))
+            return usage(status, "this command takes no --%s", cli_options[k].name);
         if (!apply(line, k, optarg)) {
             char words[200];
-            cli_fail("--%s takes %s, not '%s'; see tessera --help", option_info[k].name,
+            cli_fail("--%s takes %s, not '%s'; see tessera --help", cli_options[k].name,
                      possible(k, words, sizeof words), optarg);
             *status = EXIT_USAGE;
             return false;
@@ -398,10 +323,11 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "%s", "say what to do");
     const bool help = strcmp(argv[1], "help") == 0;
     if (help && argc > 2) /* with the command whose help it is */
-        return find_command(argv[2], &line->command) ? (print_command_help(line->command), false)
-                                                     : no_such_command(status, argv[2]);
+        return find_command(argv[2], &line->command)
+                   ? (cli_print_command_help(line->command), false)
+                   : no_such_command(status, argv[2]);
     if (help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help();
+        cli_print_help();
         return false;
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -427,7 +353,7 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     if (wants_program) {
         if (!line->n_words)
             return usage(status, "which program? tessera %s PROGRAM",
-                         command_info[line->command].name);
+                         cli_commands[line->command].name);
         line->program = line->words[0];
         line->words++;
         line->n_words--;

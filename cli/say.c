@@ -77,7 +77,8 @@ static bool wants_color(const CommandLine *line)
 {
     if (line->color != SWITCH_AUTO)
         return line->color == SWITCH_ALWAYS;
-    return isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    const char *without = getenv("NO_COLOR");
+    return isatty(STDERR_FILENO) && !(without && *without);
 }
 
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too)

@@ -19,7 +19,8 @@ typedef struct RtCache {
 } RtCache;
 
 /* `dir` as in tess_options.cache: NULL = TESSERA_CACHE, XDG_CACHE_HOME/tessera or ~/.cache/tessera;
- * "" = none. Makes it, for its owner alone, but no home. Never fails: see `refused`. */
+ * "" = none; an XDG_CACHE_HOME that is relative counts as unset. Makes it, for its owner alone, but no
+ * home. Never fails: see `refused`. */
 void tessi_cache_open(RtCache *c, const char *dir);
 void tessi_cache_dispose(RtCache *c);
 /* The directory, looked at again: a descriptor for the caller to close, or -1. */

@@ -134,7 +134,7 @@ static char *wanted(const char *dir, Failure *f)
         return NULL;
     if (dir || env)
         path = strdup(dir ? dir : env);
-    else if (xdg)
+    else if (xdg && xdg[0] == '/') /* its specification has relative ones ignored */
         path = tessi_path_join(xdg, "tessera");
     else if (!home)
         return tessi_failf(f, TESS_ERROR_FILE,

@@ -234,6 +234,11 @@ static void test_environment(void **state)
     assert_string_equal(c.dir, inner);
     assert_int_equal(mode_of(xdg), 0700);
     tessi_cache_dispose(&c);
+    setenv("XDG_CACHE_HOME", "relative", 1); /* counts as unset */
+    c = open_here(NULL);
+    assert_string_equal(c.dir, cache);
+    assert_int_equal(access("relative", F_OK), -1);
+    tessi_cache_dispose(&c);
     setenv("TESSERA_CACHE", dir, 1);
     c = open_here(NULL);
     assert_string_equal(c.dir, dir);

@@ -1,0 +1,38 @@
+/* The tables of the command line as arrays. */
+#include "cli/tables.h"
+
+#include <string.h>
+
+const OptionInfo cli_options[N_OPTIONS] = {
+#define OPTION(id, name, brief, argument, commands, help) \
+    [OPT_##id] = { name, brief, argument, commands, help },
+#include "cli/options.def"
+#undef OPTION
+};
+
+const CommandInfo cli_commands[N_COMMANDS] = {
+#define COMMAND(id, name, letter, arguments, help, example) \
+    [CMD_##id] = { name, letter, arguments, help, example },
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+const Variable cli_variables[] = {
+#define VARIABLE(name, help) { name, help },
+#include "cli/environment.def"
+#undef VARIABLE
+    { NULL, NULL },
+};
+
+bool cli_takes(CommandId command, OptionId option)
+{
+    const char *letters = cli_options[option].commands;
+    return letters[0] == '*' || strchr(letters, cli_commands[command].letter);
+}
+
+void cli_option_words(OptionId option, char *text, size_t size)
+{
+    const OptionInfo *o = &cli_options[option];
+    snprintf(text, size, "%c%c%s --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->brief : ' ',
+             o->brief ? "," : " ", o->name, o->argument[0] ? "=" : "", o->argument);
+}
