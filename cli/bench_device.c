@@ -24,7 +24,7 @@ bool bench_is_device(const CommandLine *line)
 static bool failed(const Session *s)
 {
     const char *why = tess_program_error(s->program);
-    cli_fail("%s", *why ? why : tess_args_error(s->args));
+    cli_fail("%s", *why ? why : tess_args_error(s->in.args));
     return false;
 }
 
@@ -47,15 +47,15 @@ static DLTensor *image_like(Session *s, const DLTensor *t, Sets *sets)
 
 static bool bind_inputs(Session *s, Sets *sets)
 {
-    for (size_t i = 0; i < s->n_images; i++) {
-        if (!s->images[i])
+    for (size_t i = 0; i < s->in.n; i++) {
+        if (!s->in.images[i])
             continue;
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(s->program, i, &info);
-        DLTensor *made = image_like(s, s->images[i], sets);
+        DLTensor *made = image_like(s, s->in.images[i], sets);
         if (!made)
             return false;
-        if (tess_image_copy(s->program, s->images[i], made) != TESS_OK
+        if (tess_image_copy(s->program, s->in.images[i], made) != TESS_OK
             || tess_args_image(sets->args[sets->n], info.name, made) != TESS_OK)
             return failed(s);
     }
@@ -65,12 +65,12 @@ static bool bind_inputs(Session *s, Sets *sets)
 static bool add_set(Session *s, Sets *sets)
 {
     sets->n_images = sets->bytes = 0;
-    if (tess_args_copy(s->args, &sets->args[sets->n]) != TESS_OK)
+    if (tess_args_copy(s->in.args, &sets->args[sets->n]) != TESS_OK)
         return cli_fail("out of memory"), false;
     bool ok = bind_inputs(s, sets);
     for (size_t o = 0; ok && o < tess_program_outputs(s->program); o++) {
         const DLTensor *t;
-        ok = tess_args_result(s->args, o, &t) == TESS_OK;
+        ok = tess_args_result(s->in.args, o, &t) == TESS_OK;
         DLTensor *made = ok ? image_like(s, t, sets) : NULL;
         ok = made && tess_args_output(sets->args[sets->n], o, made) == TESS_OK;
     }

@@ -71,27 +71,65 @@ void cli_catch_signals(void);
 int cli_hold(void *user, int change);
 bool cli_is_ending(void);
 
-/* session.c: a program and the arguments of a run, read from files */
+/* inputs.c: what a run is given */
+typedef struct Inputs {
+    tess_args *args;
+    DLTensor **images; /* one per input of the program, NULL where none; owned */
+    size_t n;
+    bool has_pages; /* one of them is a stack */
+} Inputs;
+/* With nothing bound, or what is bound to `shared` (may be NULL). False after saying why; to be freed then too. */
+bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in);
+void cli_inputs_free(Inputs *in);
+/* The input that each word of the line is for: by name, else the next image. False after saying why there is none. */
+bool cli_place_words(const CommandLine *line, const tess_program *p, size_t *input);
+/* Binds a number, or reads a file and binds it. False after saying why. */
+bool cli_bind(const CommandLine *line, tess_program *p, Inputs *in, size_t input,
+              const char *value);
+bool cli_bind_words(const CommandLine *line, tess_program *p,
+                    Inputs *in);                                /* all of the line, to new inputs */
+bool cli_check_page(const CommandLine *line, const Inputs *in); /* whether --page was of use */
+bool cli_check_constants(const CommandLine *line, const tess_program *p);
+bool cli_is_image(const tess_program *p, size_t input);
+size_t cli_name_length(const char *word);     /* of NAME in NAME=VALUE; 0 when the word is a file */
+const char *cli_word_value(const char *word); /* what stands behind the = */
+bool cli_parse_number(const char *word, double *value);
+
+/* session.c: a program and the inputs of a run, read from files */
 typedef struct Session {
     char *folder, *text, *plan_text, *machine_text;
     tess_constant *constants;
     tess_program *program;
-    tess_args *args;
-    DLTensor **images; /* one per input of the program, NULL where none; owned */
-    bool *given;       /* likewise: it was named on the command line */
-    size_t n_images;
-    bool has_pages; /* one of the inputs is a stack */
+    Inputs in;
 } Session;
-/* Reads and compiles the program; binds inputs and numbers when `bind`. False after saying why. */
+bool cli_compile(const CommandLine *line,
+                 Session *s); /* the program alone; false after saying why */
+/* The same, and binds inputs and numbers when `bind`, else looks at them. */
 bool cli_open(const CommandLine *line, Session *s, bool bind);
 void cli_close(Session *s);
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
 
-size_t cli_name_length(const char *word); /* of NAME in NAME=VALUE; 0 when the word is a file */
 /* Whether the outputs can be written, as far as that can be known before; false after saying why not. */
 bool cli_can_write(const CommandLine *line);
 char *cli_folder_of(const char *path); /* owned by the caller; NULL without memory */
+
+/* job.c: one run of a program. Each false after saying why. */
+typedef struct Job {
+    tess_program *program;
+    Inputs in;
+    const char *const *outputs; /* where the results go, as many as on the line */
+    DLTensor **made; /* results put together of channels, owned; NULL: they are those of in.args */
+} Job;
+bool cli_run(const CommandLine *line, Job *job);
+bool cli_result(const Job *job, size_t output, const DLTensor **t, tess_info *info);
+void cli_job_clear(const CommandLine *line, Job *job); /* what the run has made */
+
+/* results.c: images to files */
+bool cli_write_results(const CommandLine *line, const Job *job);
+/* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and
+ * their formats. Returns an exit status. */
+int cli_check_outputs(const CommandLine *line, const tess_program *p);
 
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,

@@ -118,23 +118,23 @@ static DLTensor *copy_of(const DLTensor *t)
  * does on images that come from elsewhere. */
 static bool make_rotation(Rotation *r, const Session *s)
 {
-    for (size_t i = 0; i < s->n_images; i++) {
-        if (!s->images[i])
+    for (size_t i = 0; i < s->in.n; i++) {
+        if (!s->in.images[i])
             continue;
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(s->program, i, &info);
         if (r->n_in == 16)
             return false;
         r->names[r->n_in] = info.name;
-        r->in[0][r->n_in++] = copy_of(s->images[i]);
-        r->bytes += bench_bytes(s->images[i]);
+        r->in[0][r->n_in++] = copy_of(s->in.images[i]);
+        r->bytes += bench_bytes(s->in.images[i]);
     }
     r->n_out = tess_program_outputs(s->program);
     if (r->n_out > 16)
         return false;
     for (size_t o = 0; o < r->n_out; o++) {
         const DLTensor *t;
-        if (tess_args_result(s->args, o, &t) != TESS_OK)
+        if (tess_args_result(s->in.args, o, &t) != TESS_OK)
             return false;
         r->out[0][o] = copy_of(t);
         r->bytes += bench_bytes(t);
@@ -158,13 +158,14 @@ static bool timed_run(Session *s, const Rotation *r, size_t run, double *ms)
 {
     size_t k = run % r->n;
     for (size_t i = 0; i < r->n_in; i++)
-        if (tess_args_image(s->args, r->names[i], r->in[k][i]) != TESS_OK)
+        if (tess_args_image(s->in.args, r->names[i], r->in[k][i]) != TESS_OK)
             return false;
     for (size_t o = 0; o < r->n_out; o++)
-        if (tess_args_output(s->args, o, r->out[k][o]) != TESS_OK)
+        if (tess_args_output(s->in.args, o, r->out[k][o]) != TESS_OK)
             return false;
     tess_timing t = { .struct_size = sizeof t };
-    if (tess_run(s->program, s->args, NULL) != TESS_OK || tess_args_timing(s->args, &t) != TESS_OK)
+    if (tess_run(s->program, s->in.args, NULL) != TESS_OK
+        || tess_args_timing(s->in.args, &t) != TESS_OK)
         return false;
     *ms = t.run_ms;
     return true;
@@ -173,10 +174,10 @@ static bool timed_run(Session *s, const Rotation *r, size_t run, double *ms)
 static void print_sizes(const Session *s, bool json)
 {
     bool first = true;
-    for (size_t i = 0; i < s->n_images; i++) {
-        if (!s->images[i])
+    for (size_t i = 0; i < s->in.n; i++) {
+        if (!s->in.images[i])
             continue;
-        const DLTensor *t = s->images[i];
+        const DLTensor *t = s->in.images[i];
         printf(json ? "%s[" : "%s", first ? "" : json ? "," : " ");
         for (int d = 0; d < t->ndim; d++)
             printf("%s%lld", d ? json ? "," : "x" : "", (long long)t->shape[d]);
@@ -190,7 +191,7 @@ static const char *dtype_text(const Session *s, char text[16])
 {
     static const char *const codes[] = { "int", "uint", "float" };
     size_t first = 0;
-    while (first + 1 < s->n_images && !s->images[first])
+    while (first + 1 < s->in.n && !s->in.images[first])
         first++;
     tess_info info = { .struct_size = sizeof info };
     tess_program_input(s->program, first, &info);
@@ -230,16 +231,16 @@ static void print_result(const CommandLine *line, const Session *s, const BenchR
 
 static bool measure(const CommandLine *line, Session *s, Rotation *rotation, BenchResult *r)
 {
-    if (tess_run(s->program, s->args, NULL)
+    if (tess_run(s->program, s->in.args, NULL)
         != TESS_OK) /* compiles, warms up, and makes the results to copy */
-        return cli_fail("%s", tess_args_error(s->args)), false;
+        return cli_fail("%s", tess_args_error(s->in.args)), false;
     tess_timing t = { .struct_size = sizeof t };
-    tess_args_timing(s->args, &t);
+    tess_args_timing(s->in.args, &t);
     r->compile = t.front_ms + t.compile_ms;
     r->target = t.target;
     r->estimate.struct_size = sizeof r->estimate;
-    if (tess_args_estimate(s->program, s->args, &r->estimate) != TESS_OK)
-        return cli_fail("%s", tess_args_error(s->args)), false;
+    if (tess_args_estimate(s->program, s->in.args, &r->estimate) != TESS_OK)
+        return cli_fail("%s", tess_args_error(s->in.args)), false;
     if (bench_is_device(line))
         return bench_on_device(line, s, r);
     r->device = "cpu";
@@ -248,13 +249,13 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Ben
         return cli_fail("out of memory for the rotating buffers, or more than 16 images"), false;
     double ms[MOST_RUNS], first, begin = now_ms();
     if (!timed_run(s, rotation, 0, &first))
-        return cli_fail("%s", tess_args_error(s->args)), false;
+        return cli_fail("%s", tess_args_error(s->in.args)), false;
     int wanted = line->runs ? (line->runs < MOST_RUNS ? line->runs : MOST_RUNS) : MOST_RUNS;
     while (r->runs < wanted) {
         if (!line->runs && r->runs >= FEWEST_RUNS && now_ms() - begin > BUDGET_MS)
             break;
         if (!timed_run(s, rotation, (size_t)r->runs + 1, &ms[r->runs]))
-            return cli_fail("%s", tess_args_error(s->args)), false;
+            return cli_fail("%s", tess_args_error(s->in.args)), false;
         r->runs++;
     }
     qsort(ms, (size_t)r->runs, sizeof *ms, bench_by_value);

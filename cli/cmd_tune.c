@@ -24,11 +24,11 @@ static bool tune(const CommandLine *line, Session *s, bool sweep, tess_tuning *t
     bool shown = isatty(STDERR_FILENO) && !line->quiet;
     if (shown)
         t->progress = show_progress;
-    tess_status status = tess_tune(s->program, s->args, t);
+    tess_status status = tess_tune(s->program, s->in.args, t);
     if (shown && t->measured)
         fputs("\r\033[K", stderr);
     if (status != TESS_OK)
-        cli_fail("%s", tess_args_error(s->args));
+        cli_fail("%s", tess_args_error(s->in.args));
     return status == TESS_OK;
 }
 

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-enum { LARGEST_TEXT = 64 * 1024 * 1024, ERROR_SIZE = 600 };
+enum { LARGEST_TEXT = 64 * 1024 * 1024 };
 
 char *cli_read_text(const char *path, size_t *n)
 {
@@ -92,43 +92,6 @@ static char *read_program(const char *path, size_t *n)
     return NULL;
 }
 
-static bool is_name(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool letter = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_';
-        if (!letter && (i == 0 || s[i] < '0' || s[i] > '9'))
-            return false;
-    }
-    return n > 0;
-}
-
-/* NAME of a NAME=VALUE word; 0 when the word is a file. */
-size_t cli_name_length(const char *word)
-{
-    const char *equals = strchr(word, '=');
-    return equals && is_name(word, (size_t)(equals - word)) ? (size_t)(equals - word) : 0;
-}
-
-static bool parse_number(const char *word, double *value)
-{
-    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
-        *value = word[0] == 't';
-        return true;
-    }
-    char *end;
-    *value = strtod(word, &end);
-    return end != word && !*end;
-}
-
-/* Numbers travel as doubles: whether this whole number becomes another one on the way. */
-static bool loses_digits(const char *word, double value)
-{
-    char *end;
-    errno = 0;
-    long long whole = strtoll(word, &end, 10);
-    return end != word && !*end && !errno && value < 0x1p63 && whole != (long long)value;
-}
-
 /* Every NAME=NUMBER is offered to the compiler; it takes those that are const inputs or parameters it needs. */
 static bool collect_constants(const CommandLine *line, Session *s)
 {
@@ -140,7 +103,7 @@ static bool collect_constants(const CommandLine *line, Session *s)
         const char *word = line->words[i];
         size_t length = cli_name_length(word);
         double value;
-        if (!length || !parse_number(word + length + 1, &value))
+        if (!length || !cli_parse_number(word + length + 1, &value))
             continue;
         char *name = strndup(word, length);
         if (!name)
@@ -189,172 +152,6 @@ static bool read_texts(const CommandLine *line, Session *s, tess_options *option
     return true;
 }
 
-static bool find_input(const Session *s, const char *name, size_t length, size_t *index,
-                       tess_info *info)
-{
-    for (size_t i = 0; i < tess_program_inputs(s->program); i++) {
-        info->struct_size = sizeof *info;
-        if (tess_program_input(s->program, i, info) == TESS_OK && strlen(info->name) == length
-            && strncmp(info->name, name, length) == 0) {
-            *index = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What the tool can do about a file that was refused for its pages or channels. */
-static const char *remedy_for(const CommandLine *line, const tess_info *info,
-                              const tess_image_request *r)
-{
-    if (r->pages > 1 && info->ndim < 3 && !line->page)
-        return "; --page=N takes one of them";
-    if (info->is_struct && r->channels == info->n_channels + 1
-        && (r->channels == 2 || r->channels == 4))
-        return "; --drop-alpha leaves out the last one";
-    if (!info->is_struct && r->channels > 1 && !line->gray && !line->each_channel)
-        return "; --gray makes it grey, --each-channel runs the program on each";
-    return "";
-}
-
-static bool bind_image(const CommandLine *line, Session *s, size_t input, const char *path)
-{
-    tess_info info = { .struct_size = sizeof info };
-    tess_program_input(s->program, input, &info);
-    tess_image_request request;
-    tess_image_request_init(&request);
-    request.page = line->page;
-    request.gray = line->gray;
-    request.drop_alpha = line->drop_alpha;
-    request.any_channels = line->each_channel;
-    DLTensor *image = NULL;
-    char error[ERROR_SIZE] = "";
-    const tess_status status = tess_image_load(path, &info, &request, &image, error, sizeof error);
-    if (status != TESS_OK) {
-        const bool misfit = status == TESS_ERROR_ARGUMENT;
-        cli_fail_about(path, error, misfit ? remedy_for(line, &info, &request) : "");
-        return false;
-    }
-    s->has_pages = s->has_pages || request.pages > 1;
-    tess_image_free(s->images[input]);
-    s->images[input] = image;
-    if (!info.is_struct && image->ndim == info.ndim + 1 && line->each_channel)
-        return true; /* bound channel by channel by the run */
-    if (tess_args_image(s->args, info.name, image) != TESS_OK) {
-        cli_fail_about(path, tess_args_error(s->args), "");
-        return false;
-    }
-    return true;
-}
-
-static void no_such_input(const Session *s, const char *name, size_t length)
-{
-    char names[512] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < tess_program_inputs(s->program) && used < sizeof names; i++) {
-        tess_info info = { .struct_size = sizeof info };
-        tess_program_input(s->program, i, &info);
-        int n = snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", info.name);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    cli_fail("the program has no input '%.*s'; it has %s", (int)length, name,
-             used ? names : "none");
-}
-
-static bool bind_named(const CommandLine *line, Session *s, const char *word, size_t length)
-{
-    size_t index;
-    tess_info info;
-    if (!find_input(s, word, length, &index, &info)) {
-        no_such_input(s, word, length);
-        return false;
-    }
-    const char *value = word + length + 1;
-    if (s->given[index])
-        return cli_fail("'%s' is given twice", info.name), false;
-    s->given[index] = true;
-    if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
-        return bind_image(line, s, index, value);
-    double number;
-    if (!parse_number(value, &number)) {
-        cli_fail("'%s' is no number for '%s'", value, info.name);
-        return false;
-    }
-    if (info.dtype.code != kDLFloat && loses_digits(value, number)) {
-        cli_fail("'%s' for '%s' is beyond the whole numbers that can be given, 2^53", value,
-                 info.name);
-        return false;
-    }
-    if (tess_args_scalar(s->args, info.name, number) != TESS_OK) {
-        cli_fail("%s", tess_args_error(s->args));
-        return false;
-    }
-    return true;
-}
-
-/* For commands that compile only: numbers that the compiler takes. */
-static bool check_constant(Session *s, const char *word, size_t length)
-{
-    size_t index;
-    tess_info info;
-    double number;
-    if (!find_input(s, word, length, &index, &info))
-        return no_such_input(s, word, length), false;
-    if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
-        return cli_fail("'%s' is an image, which is given when the program runs", info.name), false;
-    if (!parse_number(word + length + 1, &number))
-        return cli_fail("'%s' is no number for '%s'", word + length + 1, info.name), false;
-    if (info.kind == TESS_SCALAR && !info.is_const)
-        return cli_fail("'%s' is given when the program runs; only const inputs and parameters are "
-                        "compiled in",
-                        info.name),
-               false;
-    return true;
-}
-
-static bool check_constants(const CommandLine *line, Session *s)
-{
-    for (size_t i = 0; i < line->n_words; i++)
-        if (!check_constant(s, line->words[i], cli_name_length(line->words[i])))
-            return false;
-    return true;
-}
-
-static bool bind_next_image(const CommandLine *line, Session *s, const char *path)
-{
-    for (size_t i = 0; i < s->n_images; i++) {
-        tess_info info = { .struct_size = sizeof info };
-        tess_program_input(s->program, i, &info);
-        if ((info.kind == TESS_IMAGE || info.kind == TESS_MASK) && !s->images[i])
-            return bind_image(line, s, i, path);
-    }
-    cli_fail("no image is left to bind %s to", path);
-    return false;
-}
-
-static bool bind_words(const CommandLine *line, Session *s)
-{
-    s->n_images = tess_program_inputs(s->program);
-    s->images = calloc(s->n_images + 1, sizeof *s->images);
-    s->given = calloc(s->n_images + 1, sizeof *s->given);
-    if (!s->images || !s->given || tess_args_new(s->program, &s->args) != TESS_OK) {
-        cli_fail("out of memory");
-        return false;
-    }
-    for (size_t i = 0; i < line->n_words;
-         i++) { /* names first, so that files take the images that are left */
-        size_t length = cli_name_length(line->words[i]);
-        if (length && !bind_named(line, s, line->words[i], length))
-            return false;
-    }
-    for (size_t i = 0; i < line->n_words; i++)
-        if (!cli_name_length(line->words[i]) && !bind_next_image(line, s, line->words[i]))
-            return false;
-    if (line->page && !s->has_pages)
-        return cli_fail("--page=%d: none of the inputs is a stack of pages", line->page), false;
-    return true;
-}
-
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
 bool cli_can_write(const CommandLine *line)
@@ -399,7 +196,7 @@ static bool takes_masks(const tess_program *p)
     return false;
 }
 
-bool cli_open(const CommandLine *line, Session *s, bool bind)
+bool cli_compile(const CommandLine *line, Session *s)
 {
     memset(s, 0, sizeof *s);
     tess_options options = line->options;
@@ -423,19 +220,22 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
         return false;
     if (line->options.general != TESS_GENERAL_NEVER && !line->quiet && !takes_masks(s->program))
         cli_warn("--general does nothing here: the program takes no masks");
-    return bind ? bind_words(line, s) : check_constants(line, s);
+    return true;
+}
+
+bool cli_open(const CommandLine *line, Session *s, bool bind)
+{
+    if (!cli_compile(line, s))
+        return false;
+    return bind ? cli_bind_words(line, s->program, &s->in) : cli_check_constants(line, s->program);
 }
 
 void cli_close(Session *s)
 {
-    tess_args_free(s->args);
+    cli_inputs_free(&s->in);
     tess_program_free(s->program);
-    for (size_t i = 0; s->images && i < s->n_images; i++)
-        tess_image_free(s->images[i]);
     for (size_t i = 0; s->constants && s->constants[i].name; i++)
         free((char *)s->constants[i].name);
-    free(s->images);
-    free(s->given);
     free(s->constants);
     free(s->folder);
     free(s->text);

@@ -1,0 +1,183 @@
+/* One run of a program on what is bound: with --each-channel once for each channel, with --verify also by the
+ * interpreter. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { MOST_CHANNELS = 4 };
+
+static void print_timing(const tess_timing *t)
+{
+    fprintf(stderr, "front %.2f ms, compile %.2f ms%s, run %.3f ms (%s)", t->front_ms,
+            t->compile_ms, t->compile_cached ? " (cached)" : "", t->run_ms, t->target);
+    if (t->copy_ms > 0)
+        fprintf(stderr, ", copies to and from the device %.3f ms", t->copy_ms);
+    if (t->strips)
+        fprintf(stderr, ", in %d strips", t->strips);
+    fputc('\n', stderr);
+}
+
+/* One run on what is bound; with --verify also the comparison. */
+static bool run_once(const CommandLine *line, Job *job)
+{
+    Progress *progress = cli_progress_begin(line, "running");
+    tess_status status = tess_run(job->program, job->in.args, NULL);
+    cli_progress_end(progress);
+    if (status != TESS_OK) {
+        cli_fail("%s", tess_args_error(job->in.args));
+        return false;
+    }
+    if (line->verify) {
+        progress = cli_progress_begin(line, "interpreting");
+        status = tess_verify(job->program, job->in.args);
+        cli_progress_end(progress);
+        if (status != TESS_OK) {
+            cli_fail("%s", tess_args_error(job->in.args));
+            return false;
+        }
+        if (!line->quiet)
+            fputs("verified: the interpreter gives the same pixels\n", stderr);
+    }
+    tess_timing t = { .struct_size = sizeof t };
+    if (tess_args_timing(job->in.args, &t) != TESS_OK)
+        return true;
+    if (line->time)
+        print_timing(&t);
+    return true;
+}
+
+static bool output_info(const Job *job, size_t i, tess_info *info)
+{
+    info->struct_size = sizeof *info;
+    return tess_program_output(job->program, i, info) == TESS_OK;
+}
+
+bool cli_result(const Job *job, size_t output, const DLTensor **t, tess_info *info)
+{
+    if (!output_info(job, output, info))
+        return false;
+    if (!job->made)
+        return tess_args_result(job->in.args, output, t) == TESS_OK;
+    *t = job->made[output];
+    return true;
+}
+
+void cli_job_clear(const CommandLine *line, Job *job)
+{
+    for (size_t o = 0; job->made && o < line->n_outputs; o++)
+        tess_image_free(job->made[o]);
+    free(job->made);
+    job->made = NULL;
+}
+
+/* ---- Channel by channel ----------------------------------------------------------------------- */
+
+/* The number of channels of the colour inputs bound for --each-channel; 0 when there is none, -1 when they differ. */
+static int64_t common_channels(const Job *job)
+{
+    int64_t common = 0;
+    for (size_t i = 0; i < job->in.n; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(job->program, i, &info);
+        if (!job->in.images[i] || info.is_struct || job->in.images[i]->ndim != info.ndim + 1)
+            continue;
+        int64_t n = job->in.images[i]->shape[info.ndim];
+        if (common && common != n)
+            return -1;
+        common = n;
+    }
+    return common;
+}
+
+static bool bind_channel(Job *job, int64_t channel, DLTensor **planes)
+{
+    for (size_t i = 0; i < job->in.n; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(job->program, i, &info);
+        if (!job->in.images[i] || info.is_struct || job->in.images[i]->ndim != info.ndim + 1)
+            continue;
+        tess_image_free(planes[i]);
+        planes[i] = cli_channel(job->in.images[i], channel);
+        if (!planes[i])
+            return cli_fail("out of memory"), false;
+        if (tess_args_image(job->in.args, info.name, planes[i]) != TESS_OK)
+            return cli_fail("%s", tess_args_error(job->in.args)), false;
+    }
+    return true;
+}
+
+static DLTensor *copy_of(const DLTensor *t)
+{
+    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    if (copy)
+        memcpy(copy->data, t->data, bytes);
+    return copy;
+}
+
+/* Runs once a channel; results[o * MOST_CHANNELS + c] holds channel c of output o. */
+static bool run_channels(const CommandLine *line, Job *job, int64_t channels, DLTensor **planes,
+                         DLTensor **results)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        if (!bind_channel(job, c, planes) || !run_once(line, job))
+            return false;
+        for (size_t o = 0; o < line->n_outputs; o++) {
+            const DLTensor *t;
+            tess_info info;
+            if (!output_info(job, o, &info) || tess_args_result(job->in.args, o, &t) != TESS_OK)
+                return false;
+            if (info.is_struct)
+                return cli_fail("--each-channel is for programs that return images of one channel"),
+                       false;
+            DLTensor **slot = &results[o * MOST_CHANNELS + (size_t)c];
+            *slot = copy_of(t);
+            if (!*slot)
+                return cli_fail("out of memory"), false;
+        }
+    }
+    return true;
+}
+
+static bool interleave(const CommandLine *line, Job *job, int64_t channels, DLTensor **results)
+{
+    job->made = calloc(line->n_outputs + 1, sizeof *job->made);
+    bool ok = job->made != NULL;
+    for (size_t o = 0; ok && o < line->n_outputs; o++) {
+        job->made[o] =
+            cli_interleave((const DLTensor *const *)&results[o * MOST_CHANNELS], channels);
+        ok = job->made[o] != NULL;
+    }
+    return ok || (cli_fail("out of memory"), false);
+}
+
+static bool run_each_channel(const CommandLine *line, Job *job)
+{
+    int64_t channels = common_channels(job);
+    if (channels < 0 || channels > MOST_CHANNELS)
+        return cli_fail("--each-channel needs inputs with the same number of channels, at most %d",
+                        MOST_CHANNELS),
+               false;
+    if (channels == 0)
+        return run_once(line, job);
+    DLTensor **planes = calloc(job->in.n + 1, sizeof *planes);
+    DLTensor **results = calloc(line->n_outputs * MOST_CHANNELS + 1, sizeof *results);
+    bool ok = planes && results ? run_channels(line, job, channels, planes, results)
+                                : (cli_fail("out of memory"), false);
+    ok = ok && interleave(line, job, channels, results);
+    for (size_t i = 0; planes && i < job->in.n; i++)
+        tess_image_free(planes[i]);
+    for (size_t i = 0; results && i < line->n_outputs * MOST_CHANNELS; i++)
+        tess_image_free(results[i]);
+    free(planes);
+    free(results);
+    return ok;
+}
+
+bool cli_run(const CommandLine *line, Job *job)
+{
+    return line->each_channel ? run_each_channel(line, job) : run_once(line, job);
+}

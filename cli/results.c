@@ -1,0 +1,111 @@
+/* Results to files: what is written, and what is said where a file does not hold what is in a result. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+static void init_store(const CommandLine *line, size_t output, tess_image_store *store)
+{
+    tess_image_store_init(store);
+    store->depth = line->depths[output];
+    store->scale = line->scale;
+    store->strict = line->strict;
+}
+
+/* What can be done where a picture does not hold what is in a result. */
+static void remedy_for(const char *path, const tess_image_store *store, char *text, size_t size)
+{
+    tess_image_store deeper = *store;
+    deeper.depth = 16;
+    const bool saturated = store->doubt == TESS_DOUBT_SATURATED;
+    text[0] = '\0';
+    if (store->doubt == TESS_DOUBT_NONE || store->lo > store->hi || store->scale)
+        return;
+    if (saturated && store->stored.bits == 8 && store->lo > -0.5 && store->hi < 65535.5
+        && tess_image_can_store(path, &deeper, NULL, 0) == TESS_OK)
+        snprintf(text, size,
+                 "; -o %s:16 stores 16 bits, and --scale makes their range that of the file", path);
+    else
+        snprintf(text, size, "; --scale makes their range that of the file");
+}
+
+static void say_what_became(const CommandLine *line, const char *path, const char *doubt,
+                            const tess_image_store *store)
+{
+    char remedy[600];
+    const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+    remedy_for(path, store, remedy, sizeof remedy);
+    if (line->quiet)
+        return;
+    if (store->scale && store->converted && store->lo <= store->hi)
+        fprintf(stderr, "%s: the values %.6g..%.6g were scaled to 0..%d\n", shown, store->lo,
+                store->hi, store->stored.bits == 8 ? 255 : 65535);
+    if (store->doubt != TESS_DOUBT_NONE)
+        cli_warn("%s: %s%s", shown, doubt, remedy);
+    else if (store->n_saturated)
+        fprintf(stderr, "%s: %lld values did not fit the format and were saturated\n", shown,
+                (long long)store->n_saturated);
+}
+
+static bool write_image(const CommandLine *line, const char *path, size_t output, const DLTensor *t,
+                        const tess_info *result)
+{
+    char sentence[600] = "", remedy[600];
+    tess_image_store store;
+    init_store(line, output, &store);
+    store.result = result;
+    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
+    const tess_status status = tess_image_save(path, t, &store, sentence, sizeof sentence);
+    cli_hold(NULL, -1);
+    if (status != TESS_OK) {
+        remedy_for(path, &store, remedy, sizeof remedy);
+        cli_fail_about(path, sentence, remedy);
+        return false;
+    }
+    say_what_became(line, path, sentence, &store);
+    return true;
+}
+
+bool cli_write_results(const CommandLine *line, const Job *job)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        tess_info info;
+        const DLTensor *t;
+        if (!cli_result(job, i, &t, &info) || !write_image(line, job->outputs[i], i, t, &info))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Before ----------------------------------------------------------------------------------- */
+
+static int count_outputs(const CommandLine *line, const tess_program *p)
+{
+    const size_t n = tess_program_outputs(p);
+    if (line->n_outputs != n)
+        return cli_fail("the program returns %zu image%s, but %zu -o %s given", n,
+                        n == 1 ? "" : "s", line->n_outputs, line->n_outputs == 1 ? "was" : "were"),
+               EXIT_USAGE;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(line->outputs[i], line->outputs[k]) == 0)
+                return cli_fail("%s is given for two results", line->outputs[i]), EXIT_USAGE;
+    return EXIT_OK;
+}
+
+static bool check_formats(const CommandLine *line)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        char error[600] = "";
+        tess_image_store store;
+        init_store(line, i, &store);
+        if (tess_image_can_store(line->outputs[i], &store, error, sizeof error) != TESS_OK)
+            return cli_fail_about(line->outputs[i], error, ""), false;
+    }
+    return true;
+}
+
+int cli_check_outputs(const CommandLine *line, const tess_program *p)
+{
+    const int status = count_outputs(line, p);
+    return status != EXIT_OK ? status : check_formats(line) ? EXIT_OK : EXIT_DIAGNOSED;
+}
