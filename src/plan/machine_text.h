@@ -13,6 +13,7 @@ typedef struct MachineKey {
     double least, most;
     const char *words; /* TEXT: those that it can be; "" = any */
     bool may_be_empty;
+    const char *unit, *sentence; /* of fitted constants; "" of all others */
 } MachineKey;
 enum {
 #define TEXT(key, standard, words)       MACHINE_KEY_##key,
@@ -22,6 +23,9 @@ enum {
 #undef TEXT
 #undef INT
 #undef REAL
+#define COST(target, key, standard, unit, sentence) MACHINE_KEY_##key,
+#include "plan/machine_costs.def"
+#undef COST
     N_MACHINE_KEYS
 };
 const MachineKey *tessi_machine_key(int k);

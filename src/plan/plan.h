@@ -20,6 +20,9 @@ typedef struct Machine {
 #undef TEXT
 #undef INT
 #undef REAL
+#define COST(kind, key, standard, unit, sentence) double key; /* unit: sentence */
+#include "plan/machine_costs.def"
+#undef COST
 } Machine;
 
 /* The machine described by `text`; NULL with a diagnostic. Keys that are absent keep the values of

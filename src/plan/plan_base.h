@@ -203,7 +203,7 @@ typedef struct PlanTraffic {
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
 /* Memory and arithmetic overlap, but not perfectly. */
-double tessi_plan_together(double compute, double memory);
+double tessi_plan_together(const Machine *m, double compute, double memory);
 typedef struct PlanTile {
     int64_t size[MAX_DIMS];
     uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
@@ -274,8 +274,8 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
                                 uint32_t i, const uint8_t *outputs, bool *counted);
 /* Adds a part that a block of so many threads computes in so many patches for a tile of so many points; then the
  * cost by the point of the whole. */
-void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
-                         KernelCost *cost);
+void tessi_plan_add_part(const Machine *m, const KernelCost *part, double patches, double threads,
+                         double points, KernelCost *cost);
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             int64_t shared_bytes, KernelCost *cost);
 /* ---- plan_rolling.c */
@@ -352,7 +352,7 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
                              Split split);
 /* Instructions that answer one coordinate by its rule. */
-double tessi_plan_rule_instructions(Border rule);
+double tessi_plan_rule_instructions(const Machine *m, Border rule);
 /* ---- plan_gpu_explain.c: reasons of a group */
 /* The gain of splitting and the choice. */
 const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup *group,

@@ -173,14 +173,10 @@ const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p)
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
 enum {
-    WALK_CYCLES =
-        16, /* to come to a line of an image from the one above, where rows lie whole pages apart; else 3 */
-    REGISTERS_A_CARRY = 4, /* one value in so many registers, which the step needs as well */
     BAND_ROWS = 64,
     SEARCH_BUDGET =
         500000 /* stages looked at; of a graph too large for it only a part is asked about */
 };
-#define LEAST_GAIN 0.97 /* less is within what the model knows */
 
 typedef struct Chooser {
     const PlanFacts *f;
@@ -215,7 +211,7 @@ static double walk_seconds(const Chooser *c, const StageList *stages, bool membe
         bytes += members ? tessi_type_info(tessi_stage(c->f->g, *id)->type)->bytes : 0;
     }
     const double lines = bytes / (double)c->m->line_bytes;
-    return lines * WALK_CYCLES / (c->m->ghz * 1e9 * (double)c->m->cores);
+    return lines * c->m->walk_cycles / (c->m->ghz * 1e9 * (double)c->m->cores);
 }
 
 static bool fits(Chooser *c, const Loops *loops)
@@ -227,7 +223,7 @@ static bool fits(Chooser *c, const Loops *loops)
         return false;
     VEC_FOREACH (const PlanCarry, carry, &carries)
         values += carry->hi - carry->lo;
-    return values && values * REGISTERS_A_CARRY <= c->m->vector_registers;
+    return values && (double)values * c->m->carry_registers <= (double)c->m->vector_registers;
 }
 
 /* The inlined stages that the loops evaluate, what is read before its readers. */
@@ -248,7 +244,7 @@ static double best_step(const Chooser *c, const Loops *loops, uint8_t *rows)
     for (size_t i = 0; i < sizeof candidates; i++) {
         const RowCost cost = tessi_plan_cost_of_carrying(c->f, c->an, c->m, c->p, &loops->stages,
                                                          candidates[i], loops->down);
-        if (cost.nodes > PLAN_BLOCK_NODES || (best >= 0 && cost.seconds > 0.98 * best))
+        if (cost.nodes > PLAN_BLOCK_NODES || (best >= 0 && cost.seconds > c->m->rows_gain * best))
             break;
         best = cost.seconds;
         *rows = candidates[i];
@@ -305,7 +301,7 @@ static void choose_for(Chooser *c, const Loops *loops)
     const uint8_t rows_before = *loops->rows;
     *loops->rows = rows;
     *loops->band = BAND_ROWS;
-    if (best <= LEAST_GAIN * again && !tessi_plan_verify_with(c->f, c->p)) {
+    if (best <= c->m->small_gain * again && !tessi_plan_verify_with(c->f, c->p)) {
         VEC_FOREACH (const StageId, id, &carried)
             tessi_plan_add_reason(
                 a, &c->p->stage[id->v].reason,
@@ -320,7 +316,7 @@ static void choose_for(Chooser *c, const Loops *loops)
     *loops->band = 0;
     VEC_FOREACH (const StageId, id, &carried)
         c->p->stage[id->v].placement = PLACE_INLINE;
-    if (!carried.n || best - loops->walk > LEAST_GAIN * again)
+    if (!carried.n || best - loops->walk > c->m->small_gain * again)
         return;
     tessi_plan_add_reason(
         a, loops->told,

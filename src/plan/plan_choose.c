@@ -2,15 +2,6 @@
  * and compute together what shares a domain and reads the same images. */
 #include "plan/plan_groups.h"
 
-/* Recomputing a stencil makes code; beyond this many nodes a stage goes through memory whatever the model says. */
-enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 600, MAX_SHARED_NODES = 2000 };
-/* What is repeated in blocks of more nodes than this waits for registers, and leaves none for what reads it. */
-enum { REPEATED_NODES = 400 };
-/* A trip through scratch memory costs more than its stores and loads: short rows, which start anew in each tile, and
- * passes that wait for memory while one loop over everything would have computed. */
-#define TILE_BURDEN 3.5
-#define LOOK_AGAIN  8.0
-
 typedef struct Chooser {
     const PlanFacts *f;
     const Analysis *an;
@@ -57,7 +48,7 @@ static uint32_t supposed_rows(const Chooser *c, StageId id, const OffsetSet *set
     while (rows > 1
            && tessi_plan_shared_evaluations(c->f->arena, set, rows) * rows
                       * (double)c->size.nodes[id.v]
-                  > REPEATED_NODES)
+                  > c->m->repeated_nodes)
         rows /= 2;
     return rows;
 }
@@ -98,15 +89,16 @@ static void find_uses(Chooser *c)
  * anyway: this looks at all of them together. */
 static double cost_of_repeating(const Chooser *c, StageId id)
 {
+    const int most_nodes = (int)c->m->repeated_nodes;
     StageList self = { 0 };
     RowCost repeated, shared, once;
     PlanStage *at = &c->p->stage[id.v];
     VEC_PUSH(c->f->arena, &self, id);
     at->placement = PLACE_INLINE;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], REPEATED_NODES, &repeated);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], most_nodes, &repeated);
     at->placement = PLACE_MEMORY;
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], REPEATED_NODES, &shared);
-    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, REPEATED_NODES, &once);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &c->readers[id.v], most_nodes, &shared);
+    tessi_plan_best_rows(c->f, c->an, c->m, c->p, &self, most_nodes, &once);
     return repeated.seconds - shared.seconds - once.seconds;
 }
 
@@ -134,15 +126,16 @@ static void place(Chooser *c, StageId id)
                    && !tessi_machine_is_gpu(c->m);
     double trip = tessi_plan_trip_seconds(c->m, s->type);
     if (scratch) { /* written and read in a tile, some of it twice */
-        trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type) + 0.1 * c->seconds[id.v];
-        trip *= TILE_BURDEN;
+        trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type)
+               + c->m->tile_overlap * c->seconds[id.v];
+        trip *= c->m->tile_burden;
     }
-    if (scratch && again > trip && again < LOOK_AGAIN * trip && computed_from_inlined)
+    if (scratch && again > trip && again < c->m->look_again * trip && computed_from_inlined)
         again = cost_of_repeating(c, id);
     const char *where = scratch ? "scratch memory" : "memory";
-    bool small =
-        c->size.nodes[id.v]
-        <= (c->f->pointwise[id.v] || c->same_point[id.v] ? MAX_POINTWISE_NODES : MAX_STENCIL_NODES);
+    bool small = (double)c->size.nodes[id.v] <= (c->f->pointwise[id.v] || c->same_point[id.v]
+                                                     ? c->m->pointwise_nodes
+                                                     : c->m->stencil_nodes);
     const char *taps = tessi_plan_number(a, c->taps[id.v]);
     if (evaluations < c->taps[id.v])
         taps = tessi_sprintf(a, "%s times a point, %s where %u rows share them", taps,
@@ -187,7 +180,7 @@ static void place(Chooser *c, StageId id)
 static void add_to_groups(Chooser *c, StageId id)
 {
     enum { LOOK_BACK = 24 };
-    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, MAX_SHARED_NODES };
+    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, (int)c->m->loop_nodes };
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median(c->f, c->an, c->m, id, &alone);
@@ -197,7 +190,7 @@ static void add_to_groups(Chooser *c, StageId id)
 /* Results that no cache can keep had better not pass through one, where the machine is faster so. */
 static void choose_streams(const Chooser *c)
 {
-    if (c->m->memory_stream_gbs <= 1.02 * c->m->memory_gbs)
+    if (c->m->memory_stream_gbs <= c->m->stream_gain * c->m->memory_gbs)
         return;
     VEC_FOREACH (PlanGroup, group, &c->p->groups) {
         const Stage *s = tessi_stage(c->f->g, group->members.at[0]);

@@ -22,7 +22,8 @@ double tessi_plan_op_seconds(const Machine *m, const StageCost *c, ScalarType t)
     for (int k = 0; k < N_OP_CLASSES; k++) /* sorting is done point by point, without vectors */
         *(k == OPC_DIV || k == OPC_SQRT ? &divider : &others) +=
             c->ops[k] / (k == OPC_SORT ? per_cycle[k] * scalars : per_second(m, per_cycle[k], t));
-    return divider > others ? divider + 0.2 * others : others + 0.2 * divider;
+    const double shown = m->divider_overlap;
+    return divider > others ? divider + shown * others : others + shown * divider;
 }
 
 uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m)

@@ -92,7 +92,7 @@ static Prediction predict(Explainer *c, const Machine *m, const PlanGroup *group
         else
             x.compute += tessi_plan_reread_seconds(c->f, m, &list, group->rows, INT32_MAX);
     }
-    x.seconds = tessi_plan_together(x.compute, x.memory);
+    x.seconds = tessi_plan_together(m, x.compute, x.memory);
     return x;
 }
 
@@ -154,12 +154,12 @@ static double ruled_reads(const Explainer *c, const PlanGroup *group)
 /* Rules answered everywhere: point by point, as their places do not lie side by side. */
 static void say_split(const Explainer *c, PlanGroup *group, const Prediction *x)
 {
-    enum { ANSWER = 2 }; /* operations for a coordinate */
     const Machine *m = c->m;
     const double reads = ruled_reads(c, group), lanes = (double)m->vector_bytes / 4;
     if (group->split != SPLIT_INTERIOR || group->strip || reads <= 0)
         return;
-    const double answers = ANSWER * reads / (m->simple_per_cycle * m->ghz * 1e9 * (double)m->cores);
+    const double answers =
+        m->rule_operations * reads / (m->simple_per_cycle * m->ghz * 1e9 * (double)m->cores);
     const double everywhere = x->compute * (lanes > 1 && group->vector >= 0 ? lanes : 1) + answers;
     say(c, group,
         tessi_sprintf(c->f->arena,

@@ -10,8 +10,6 @@
 
 enum {
     MAX_PASSES = 32,
-    MAX_GROUP_NODES = 12000,  /* of the code of a group with passes: compile time */
-    MAX_PASS_NODES = 600,     /* of stages computed together in a pass */
     SEARCH_BUDGET = 40000000, /* stages looked at; a graph too large for it is fused only in part */
 };
 
@@ -58,9 +56,9 @@ static bool can_roll(const Fuse *c, const PlanGroup *group)
 /* Tiles so large that an image of a common size has few for each core. */
 static bool too_few_tiles(const Fuse *c, uint8_t n, const int64_t *size)
 {
-    enum { POINTS = 2048 * 2048, TILES_OF_CORE = 4 };
+    enum { POINTS = 2048 * 2048 };
     int64_t points = size[n - 1] * (n > 1 ? size[n - 2] : 1);
-    return points * TILES_OF_CORE * c->m->cores > POINTS && size[n - 1] > 128;
+    return (double)(points * c->m->cores) * c->m->tiles_a_core > POINTS && size[n - 1] > 128;
 }
 
 /* Keeps the tile if it is the best so far, and of the others the best of another size. */
@@ -139,20 +137,21 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     if (group->rows > 1)
         tessi_plan_window_rows(c->f, c->m, &list, &group->columns);
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
-    if (nodes + members.nodes > MAX_GROUP_NODES || group->passes.n > MAX_PASSES)
+    if (nodes + members.nodes > c->m->group_nodes || group->passes.n > MAX_PASSES)
         return -1;
     const PlanTraffic traffic = tessi_plan_traffic(c->f, c->p, group);
     const double memory = tessi_plan_traffic_seconds(c->m, &traffic);
     if (!group->passes.n)
         return tessi_plan_together(
+            c->m,
             members.seconds + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
             memory);
     PlanTile other = { .seconds = -1 };
     *tile = best_tile(c, group, cost, &members, traffic.images, false);
     if (can_roll(c, group))
         other = best_tile(c, group, cost, &members, traffic.images, true);
-    const double gain = 0.97; /* less is within what the model knows */
-    if (other.seconds >= 0 && (tile->seconds < 0 || other.seconds < gain * tile->seconds)) {
+    if (other.seconds >= 0
+        && (tile->seconds < 0 || other.seconds < c->m->small_gain * tile->seconds)) {
         const PlanTile whole = *tile;
         *tile = other;
         other = whole;
@@ -160,12 +159,12 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     if (tile->seconds < 0)
         return -1;
     if (tile->next >= 0)
-        tile->next = tessi_plan_together(tile->next, memory);
-    tile->other = other.seconds < 0 ? -1 : tessi_plan_together(other.seconds, memory);
+        tile->next = tessi_plan_together(c->m, tile->next, memory);
+    tile->other = other.seconds < 0 ? -1 : tessi_plan_together(c->m, other.seconds, memory);
     group->roll = tile->roll;
     for (uint8_t d = 0; d < group->n_dims; d++)
         group->tile[d] = tile->size[d];
-    return tessi_plan_together(tile->seconds, memory);
+    return tessi_plan_together(c->m, tile->seconds, memory);
 }
 
 /* ---- Fusing ---------------------------------------------------------------------------------- */
@@ -275,11 +274,11 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     c->left -= 4 * (int64_t)c->f->g->stages.n;
     if (!fault)
         fault = tessi_plan_regions(c->f, c->p, &fused, &c->regions);
-    const double gain = c->p->gpu ? 0.95 : 1; /* kernels of tiles are known less well */
+    const double gain = c->p->gpu ? c->m->tile_gain : 1; /* tiles of kernels are known less well */
     double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
     PlanTile tile = { .other = -1, .next = -1 };
     if (!fault) {
-        tessi_plan_make_passes(c->f, c->p, &c->regions, &stages, MAX_PASS_NODES, &fused);
+        tessi_plan_make_passes(c->f, c->p, &c->regions, &stages, (int64_t)c->m->pass_nodes, &fused);
         together_seconds = settle(c, &fused, &tile);
         tessi_plan_place_passes(c->p, &fused);
         if (together_seconds >= 0)

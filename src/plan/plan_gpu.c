@@ -7,7 +7,6 @@
 enum { MOST_PROGRAM = 1 << 17 };
 /* The same before kernels are chosen: less is inlined. */
 enum { MOST_NODES = 1 << 18, FEW_NODES = 50 };
-enum { MAX_POINTWISE_NODES = 2000, MAX_STENCIL_NODES = 1500, MAX_SHARED_NODES = 400 };
 enum {
     TILE = 4
 }; /* columns and rows that a thread is supposed to compute when stages are placed */
@@ -82,7 +81,8 @@ static void place(Chooser *c, StageId id)
     const double again = n > 1 ? (n - 1) * c->seconds[id.v] : 0;
     const double trip = tessi_plan_trip_seconds(c->m, s->type);
     const bool small =
-        c->size.nodes[id.v] <= (c->f->pointwise[id.v] ? MAX_POINTWISE_NODES : c->most_nodes);
+        c->size.nodes[id.v]
+        <= (c->f->pointwise[id.v] ? (int64_t)c->m->pointwise_gpu_nodes : c->most_nodes);
     if (c->f->returned[id.v])
         at->reason = "a result";
     else if (s->kind != STAGE_COMPUTE)
@@ -138,7 +138,7 @@ static int64_t nodes_of_all(Chooser *c)
 static void add_to_groups(Chooser *c, StageId id)
 {
     enum { LOOK_BACK = 8 };
-    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, MAX_SHARED_NODES };
+    const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, (int)c->m->kernel_nodes };
     PlanGroup alone = { .reason = "" };
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
@@ -172,9 +172,10 @@ static const char *described(Chooser *c, const PlanGroup *group, const KernelCos
 /* Narrow blocks leave the least for the edges, and rows that neighbours read too had better be few of those of a
  * block. Of windows of which nobody says how many blocks are to fit, compilers keep all rows in registers: large
  * blocks would leave many unused. */
-static void make_narrow(PlanGroup *group, const KernelCost *cost)
+static void make_narrow(const Machine *m, PlanGroup *group, const KernelCost *cost)
 {
-    const int64_t far = (cost->windows ? 8 : 12) * cost->halo[0];
+    const double halos = cost->windows ? m->window_block_halos : m->block_halos;
+    const int64_t far = (int64_t)halos * cost->halo[0];
     const int threads = group->block[0] * group->block[1];
     const bool high = cost->windows && far > group->block[1] * group->outputs[1];
     if (group->split != SPLIT_EDGES && !high)
@@ -197,9 +198,10 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     double warps = 0;
     if (group->kernel == KERNEL_POINT && group->block[0] == PLAN_WARP && group->n_dims >= 2)
         warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
+    const double gain = c->m->split_gain;
     const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
-    if ((blocks > 1.02 || warps > 1.02) && !one_path)
-        group->split = warps > 1.02 * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
+    if ((blocks > gain || warps > gain) && !one_path)
+        group->split = warps > gain * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
     /* Of code without rules compilers make more than the count of instructions says. */
     const bool alone = cost.windows && (cost.long_code || group->resident);
     const bool apart = group->split == SPLIT_INTERIOR || alone;
@@ -208,7 +210,7 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
         group->split = SPLIT_EDGES;
     const char *reason = tessi_plan_split_reason(c->f->arena, c->m, group, &cost);
     if (group->kernel == KERNEL_REGISTER && !c->f->few)
-        make_narrow(group, &cost);
+        make_narrow(c->m, group, &cost);
     return reason;
 }
 
@@ -227,14 +229,15 @@ static void shape_block(PlanGroup *group)
  * fewer threads and low blocks still. */
 static uint8_t choose_resident(const Chooser *c, PlanGroup *group, const KernelCost *cost)
 {
-    enum { ENOUGH = 1024, ENOUGH_OF_WINDOWS = 768, ROWS_OF_WARPS = 4 };
+    enum { ROWS_OF_WARPS = 4 };
     if (cost->narrow || (cost->windows && c->f->few))
         return 0;
     if (cost->windows) {
         group->block[0] = PLAN_WARP;
         group->block[1] = ROWS_OF_WARPS;
     }
-    const int64_t enough = cost->windows ? ENOUGH_OF_WINDOWS : ENOUGH;
+    const int64_t enough =
+        (int64_t)(cost->windows ? c->m->enough_window_threads : c->m->enough_threads);
     const int64_t threads = cost->threads < enough ? cost->threads : enough;
     return (uint8_t)(threads / (group->block[0] * group->block[1]));
 }
@@ -258,7 +261,9 @@ static bool has_small(const Chooser *c, const PlanGroup *group)
  * tiles that are narrower, and of what is computed again, the model knows less than of more rows. */
 static double better_than(const Chooser *c, const KernelCost *cost, bool narrower)
 {
-    return c->f->few ? 0.9 : cost->windows || cost->chain || narrower ? 0.99 : 0.995;
+    return c->f->few                                  ? c->m->few_gain
+           : cost->windows || cost->chain || narrower ? c->m->window_gain
+                                                      : c->m->kernel_gain;
 }
 
 static void choose_kernel(Chooser *c, PlanGroup *group)
@@ -320,7 +325,7 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
         rolls = sweeps;
         rolling = sweep;
     }
-    const bool turns = rolls.feasible && rolls.seconds < 0.99 * least.seconds;
+    const bool turns = rolls.feasible && rolls.seconds < c->m->window_gain * least.seconds;
     PlanGroup other = best;
     KernelCost other_cost = least;
     if (turns) {
@@ -377,7 +382,8 @@ static bool is_free(const Chooser *c, StageId id)
 /* No function grows beyond what compilers take in a second or two. */
 static bool code_fits(Chooser *c)
 {
-    return tessi_plan_code_fits(c->f, c->p, MAX_POINTWISE_NODES, c->most_nodes, &c->size);
+    return tessi_plan_code_fits(c->f, c->p, (int64_t)c->m->pointwise_gpu_nodes, c->most_nodes,
+                                &c->size);
 }
 
 static void turn(Chooser *c, StageId id)
@@ -393,7 +399,7 @@ static bool try_turns(Chooser *c, StageId a, StageId b, double *best)
     if (b.v)
         turn(c, b);
     const double cost = code_fits(c) ? complete(c) : 2 * *best;
-    if (cost > 0.97 * *best) {
+    if (cost > c->m->small_gain * *best) {
         turn(c, a);
         if (b.v)
             turn(c, b);
@@ -464,7 +470,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     tessi_plan_code_size(f, c.p, &c.size);
     c.why = ARENA_NEW_ARRAY(a, const char *, n);
     find_uses(&c);
-    c.most_nodes = MAX_STENCIL_NODES;
+    c.most_nodes = (int64_t)m->stencil_gpu_nodes;
     place_all(&c);
     while (nodes_of_all(&c) > MOST_NODES && c.most_nodes > FEW_NODES) {
         c.most_nodes /= 4;

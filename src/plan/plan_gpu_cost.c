@@ -5,20 +5,6 @@
 
 #include "plan/needs.h"
 
-enum {
-    BASE_REGISTERS = 28,    /* addresses, sizes, coordinates */
-    BASE_INSTRUCTIONS = 40, /* of a thread: coordinates, ends, leaving */
-    ROWS_ALIVE = 3,         /* of what a window reads */
-    CACHED_CODE = 1950,     /* instructions of a loop that stay near a multiprocessor */
-    SMALL_CODE = 2900,      /* instructions of straight-line code */
-    SMALL_TILE_CODE = 2680, /* the same of tiles, whose warps are in several parts at a time */
-    SMALL_PART_CODE = 1750, /* and of each of these */
-    IN_A_PART = 90,         /* more of a thread in a part of a tile: its patch, two memories */
-    ENOUGH_THREADS = 512,   /* of tiles on a multiprocessor: fewer leave slots of it unused */
-    AT_EDGES = 3,           /* of images of few points: how much more a point of a tile costs */
-    MOST_CODE = 4600        /* the same: compiling takes three seconds */
-};
-
 typedef struct Rules {
     double instructions[2]; /* for one row, for one column */
 } Rules;
@@ -50,8 +36,7 @@ static double lanes(const Machine *m)
 
 static double issue_seconds(const Machine *m, double instructions)
 {
-    const double SLOTS_USED = 0.85;
-    return instructions / (SLOTS_USED * lanes(m) * m->ghz * 1e9 * (double)m->cores);
+    return instructions / (m->issue_share * lanes(m) * m->ghz * 1e9 * (double)m->cores);
 }
 
 /* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements
@@ -64,10 +49,10 @@ static double cache_seconds(const Machine *m, double loads, double element_bytes
 
 /* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is
  * within 7 % of kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
-static double overlapped(double memory, double issue, double cache)
+static double overlapped(const Machine *m, double memory, double issue, double cache)
 {
-    enum { POWER = 4 };
-    return pow(pow(memory, POWER) + pow(issue, POWER) + pow(cache, POWER), 1.0 / POWER);
+    const double power = m->overlap_power;
+    return pow(pow(memory, power) + pow(issue, power) + pow(cache, power), 1.0 / power);
 }
 
 /* Instructions of one evaluation: operations by how long they keep the issue slots of their class. */
@@ -175,12 +160,14 @@ static void note_rules(Counter *c, uint32_t reader, const NeedRead *need)
     if (!tessi_plan_read_offset(c->f->g, r, &o) && !written_out(c, r)) {
         const double n = (c->places[reader].at.n + c->places[reader].loose) * r->times;
         for (int d = 0; d < access->n_dims && !r->same_point; d++)
-            c->cost.rule_instructions += n * tessi_plan_rule_instructions(access->dim[d].rule);
+            c->cost.rule_instructions +=
+                n * tessi_plan_rule_instructions(c->m, access->dim[d].rule);
         return;
     }
     for (int d = 0; d < 2 && access->n_dims >= 2; d++) { /* rows, columns */
         double *most = &c->rules[need->of].instructions[d];
-        const double n = tessi_plan_rule_instructions(access->dim[access->n_dims - 2 + d].rule);
+        const double n =
+            tessi_plan_rule_instructions(c->m, access->dim[access->n_dims - 2 + d].rule);
         *most = n > *most ? n : *most;
     }
 }
@@ -264,10 +251,11 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     const int64_t columns = c->uniform[i] ? 1 : c->columns; /* one line answers a warp */
     c->cost.cache_seconds += cache_seconds(c->m, together, size, columns);
     c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
-    sum->places += (c->uniform[i] ? 1 : n) * size / 4
-                   + (size < 4 ? 2.0 * (double)c->columns : 0); /* packed, and in use */
-    if (size < 4 && c->group->packed)                           /* pairs, and those between them */
-        c->cost.instructions += 0.75 * n;
+    sum->places +=
+        (c->uniform[i] ? 1 : n) * size / 4
+        + (size < 4 ? c->m->narrow_registers * (double)c->columns : 0); /* packed, and in use */
+    if (size < 4 && c->group->packed) /* pairs, and those between them */
+        c->cost.instructions += c->m->narrow_slots * n;
     if (!is_shared(c, id) && !c->uniform[i] && (!c->counted || !c->counted[id.v]))
         sum->bytes += size;
     if (c->counted)
@@ -316,11 +304,11 @@ static void count(Counter *c)
     c->cost.dram_seconds = sum.bytes / (c->m->memory_gbs * 1e9);
     if (c->cost
             .windows) { /* sums step by step: they and some rows of what they read are alive at once */
-        const double alive =
-            (double)(c->rows * c->columns) + ROWS_ALIVE * (double)(c->columns + c->cost.halo[1]);
+        const double alive = (double)(c->rows * c->columns)
+                             + c->m->window_rows_alive * (double)(c->columns + c->cost.halo[1]);
         sum.places = sum.places < alive ? sum.places : alive;
     }
-    c->cost.registers = BASE_REGISTERS + (int64_t)fmax(sum.places, sum.sorted);
+    c->cost.registers = (int64_t)c->m->base_registers + (int64_t)fmax(sum.places, sum.sorted);
 }
 
 /* Halos of window loops, which have no constant offsets. */
@@ -340,9 +328,8 @@ static void window_halos(Counter *c, StageId id)
 /* The last wave of blocks leaves multiprocessors idle: the larger the tiles, the longer. */
 static double with_tail(const Machine *m, const KernelCost *cost, double tile)
 {
-    const double POINTS = 8192.0 * 8192;
     const double a_wave = tile * (double)cost->threads * (double)m->cores;
-    return cost->seconds * (1 + 0.25 * a_wave / POINTS);
+    return cost->seconds * (1 + m->tail_share * a_wave / m->tail_points);
 }
 
 /* The share of blocks of a 2048 x 2048 image that lie inside with their halos: those with borders are counted from
@@ -364,7 +351,6 @@ static double inside_share(const KernelCost *cost, const int64_t *tile)
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
                              Split split)
 {
-    enum { QUESTION = 12 }; /* instructions that tell whether a block lies inside */
     double points = (double)group->outputs[0] * group->outputs[1];
     int64_t tile[2] = { (split == SPLIT_WARP ? 1 : group->block[1]) * group->outputs[1],
                         (int64_t)group->block[0] * group->outputs[0] };
@@ -378,11 +364,11 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
     const double share = inside_share(cost, tile);
     const double plain = cost->plain_instructions;
     /* A stage computed again at places that rules move is no longer shared with its neighbours. */
-    double rules = plain * (cost->chain ? 1.5 : 1) + cost->rule_instructions / points;
-    const double asked = share * plain + (1 - share) * rules + QUESTION / points;
+    double rules = plain * (cost->chain ? m->chain_at_edges : 1) + cost->rule_instructions / points;
+    const double asked = share * plain + (1 - share) * rules + m->question_instructions / points;
     const double cache = share * cost->cache_seconds + (1 - share) * cost->rule_cache_seconds;
-    return overlapped(cost->dram_seconds, issue_seconds(m, rules), cost->rule_cache_seconds)
-           / overlapped(cost->dram_seconds, issue_seconds(m, asked), cache);
+    return overlapped(m, cost->dram_seconds, issue_seconds(m, rules), cost->rule_cache_seconds)
+           / overlapped(m, cost->dram_seconds, issue_seconds(m, asked), cache);
 }
 
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
@@ -410,7 +396,7 @@ static void count_stages(Counter *c, const StageId *stage, uint32_t n)
         c->given = c->given || c->uniform[i];
     tessi_scratch_close(a);
     c->cost.plain_instructions = c->cost.instructions - c->cost.loads;
-    c->cost.instructions += BASE_INSTRUCTIONS;
+    c->cost.instructions += c->m->base_instructions;
 }
 
 /* The memory waits when too little is on its way. */
@@ -429,26 +415,26 @@ static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
 static double when_few(const Machine *m, const KernelCost *cost, double instructions, double points,
                        double threads, int kernels)
 {
-    const double LAUNCH = 1.2e-6, FEW = 1 << 18, WAIT = 1.5, MEMORY = 2;
-    const double blocks = ceil(FEW / (threads * points) / (double)m->cores);
+    const double blocks = ceil(m->few_points / (threads * points) / (double)m->cores);
     const double fit = floor((double)cost->threads / threads), most = fit > 1 ? fit : 1;
     const double waves = ceil(blocks / most), at_once = blocks < most ? blocks : most;
     const double warps = ceil(at_once * threads / PLAN_WARP / (lanes(m) / PLAN_WARP));
-    const double cycles = waves * instructions * (warps > WAIT ? warps : WAIT);
-    return (LAUNCH * kernels + MEMORY * m->latency_us * 1e-6 + cycles / (m->ghz * 1e9)) / FEW;
+    const double cycles = waves * instructions * (warps > m->few_wait ? warps : m->few_wait);
+    return (m->few_launch_us * 1e-6 * kernels + m->few_memory * m->latency_us * 1e-6
+            + cycles / (m->ghz * 1e9))
+           / m->few_points;
 }
 
 /* Blocks of windows read the rows of pixels above and below theirs from the second cache, which serves half of what
  * it could: they ask for all of them at once, and then for none. */
 static double halo_seconds(const Counter *c)
 {
-    const double SERVED = 0.5;
     if (!c->cost.windows)
         return 0;
     /* such blocks are as wide as a warp */
     const double rows = (double)(c->group->block[0] * c->group->block[1] / PLAN_WARP * c->rows);
     const double bytes = 4 * c->words * (1 + 2 * (double)c->cost.halo[0] / rows);
-    return bytes / (SERVED * c->m->l2_gbs * (double)c->m->cores * 1e9);
+    return bytes / (c->m->halo_served * c->m->l2_gbs * (double)c->m->cores * 1e9);
 }
 
 static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
@@ -458,11 +444,15 @@ static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
 
 /* Windows written out: compilers make loads early where there are many, and warps wait for them together, or spill;
  * code beyond the cache of instructions is waited for. */
-static double window_factor(const KernelCost *cost)
+static double window_factor(const Machine *m, const KernelCost *cost)
 {
-    enum { LONG = 2400, TOO_LONG = 3400, MANY_LOADS = 72, MOST_LOADS = 90 };
-    const double loads = cost->loads > MOST_LOADS ? 1.6 : cost->loads > MANY_LOADS ? 1.2 : 1;
-    return loads * (cost->code > TOO_LONG ? 1.4 : cost->code > LONG ? 1.12 : 1);
+    const double loads = cost->loads > m->window_most_loads   ? m->window_most_time
+                         : cost->loads > m->window_many_loads ? m->window_many_time
+                                                              : 1;
+    return loads
+           * (cost->code > m->window_longest_code ? m->window_longest_time
+              : cost->code > m->window_long_code  ? m->window_long_time
+                                                  : 1);
 }
 
 KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -486,27 +476,27 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->instructions /= points;
     cost->issue_seconds = issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
-    cost->long_code = cost->code > (cost->windows ? CACHED_CODE : SMALL_CODE);
+    cost->long_code = cost->code > (cost->windows ? m->cached_code : m->small_code);
     if (cost->windows && c.given)
-        cost->issue_seconds *= 1.25;
+        cost->issue_seconds *= m->window_given_time;
     else if (cost->windows)
-        cost->issue_seconds *= window_factor(cost);
+        cost->issue_seconds *= window_factor(m, cost);
     if (cost->long_code && (c.given || !cost->windows))
-        cost->issue_seconds *= 1.2;
+        cost->issue_seconds *= m->long_code_time;
     const int64_t most = registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
     wait_for_memory(m, cost, points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
-    const double memory = overlapped(cost->dram_seconds, halo_seconds(&c), 0);
-    cost->seconds = overlapped(memory, cost->issue_seconds, cost->cache_seconds);
+    const double memory = overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
+    cost->seconds = overlapped(m, memory, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     if (f->few)
-        cost->seconds = when_few(m, cost, cost->code * (cost->chain ? 1.5 : 1), points,
-                                 group->block[0] * group->block[1], 1);
+        cost->seconds = when_few(m, cost, cost->code * (cost->chain ? m->chain_at_edges : 1),
+                                 points, group->block[0] * group->block[1], 1);
     /* What does not fit spills to memory: not for us. */
     cost->feasible = group->kernel != KERNEL_REGISTER
-                     || (cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE);
+                     || (cost->registers <= m->registers_a_thread && cost->code <= m->most_code);
     return *cost;
 }
 
@@ -516,11 +506,11 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
  * are alive. */
 static void limit_registers(Counter *c)
 {
-    enum { MORE_ROWS = 4 };
-    const double rows = 2.0 * (double)c->cost.halo[0] + MORE_ROWS;
+    const double rows = 2.0 * (double)c->cost.halo[0] + c->m->part_rows_alive;
     const double alive = c->words * rows * (double)(c->columns + 2 * c->cost.halo[1]);
-    if (alive + BASE_REGISTERS < (double)c->cost.registers)
-        c->cost.registers = BASE_REGISTERS + (int64_t)alive;
+    const double base = c->m->base_registers;
+    if (alive + base < (double)c->cost.registers)
+        c->cost.registers = (int64_t)base + (int64_t)alive;
 }
 
 KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
@@ -534,7 +524,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     c.counted = counted;
     if (!pass) {
         count_stages(&c, group->members.at, group->members.n);
-        c.cost.instructions += IN_A_PART;
+        c.cost.instructions += m->part_instructions;
         limit_registers(&c);
         return c.cost;
     }
@@ -542,7 +532,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     const uint32_t n = group->passes.at[i].stages.n;
     c.shift = regions->at[stage[0].v].lo[group->n_dims - 1];
     count_stages(&c, stage, n);
-    c.cost.instructions += IN_A_PART;
+    c.cost.instructions += m->part_instructions;
     limit_registers(&c);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t bytes = tessi_type_info(tessi_stage(f->g, stage[k])->type)->bytes;
@@ -554,8 +544,8 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
     return c.cost;
 }
 
-void tessi_plan_add_part(const KernelCost *part, double patches, double threads, double points,
-                         KernelCost *cost)
+void tessi_plan_add_part(const Machine *m, const KernelCost *part, double patches, double threads,
+                         double points, KernelCost *cost)
 {
     const double dealt =
         ceil(patches / PLAN_WARP) * PLAN_WARP / points; /* those without work wait along */
@@ -569,44 +559,42 @@ void tessi_plan_add_part(const KernelCost *part, double patches, double threads,
     cost->code += part->instructions;
     cost->registers = part->registers > cost->registers ? part->registers : cost->registers;
     cost->narrow = cost->narrow || part->narrow;
-    cost->long_code = cost->long_code || part->instructions > SMALL_PART_CODE;
+    cost->long_code = cost->long_code || part->instructions > m->small_part_code;
 }
 
 void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGroup *group,
                             int64_t shared_bytes, KernelCost *cost)
 {
-    enum { RESERVED = 1 << 10 }; /* shared memory that a block costs beside its own */
-    const double BARRIERS = 0.3; /* of the time of a block alone: threads wait for each other */
     const double idle = cost->in_rounds / cost->instructions - 1;
     const int64_t threads = group->block[0];
     int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
-    const int64_t by_memory = m->shared_bytes / (shared_bytes + RESERVED);
+    const int64_t by_memory = m->shared_bytes / (shared_bytes + (int64_t)m->reserved_bytes);
     blocks = blocks < by_memory ? blocks : by_memory;
     blocks = blocks < m->threads / threads ? blocks : m->threads / threads;
     cost->threads = blocks * threads;
     cost->feasible =
-        blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= MOST_CODE;
+        blocks > 0 && cost->registers <= m->registers_a_thread && cost->code <= m->most_code;
     if (!cost->feasible)
         return;
     cost->plain_instructions = cost->instructions;
     cost->rule_cache_seconds = cost->cache_seconds;
     /* Other blocks use the time in which threads without work wait along, unless it is much. */
-    const double missing = 1 - (double)cost->threads / ENOUGH_THREADS;
-    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + idle * idle / 2)
-                          * (1 + BARRIERS / (double)(blocks * blocks));
-    if (cost->code > SMALL_TILE_CODE || cost->long_code)
-        cost->issue_seconds *= 1.08;
+    const double missing = 1 - (double)cost->threads / m->enough_tile_threads;
+    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + idle * idle * m->idle_share)
+                          * (1 + m->barrier_share / (double)(blocks * blocks));
+    if (cost->code > m->small_tile_code || cost->long_code)
+        cost->issue_seconds *= m->long_tile_time;
     if (missing > 0)
-        cost->issue_seconds *= 1 + missing / 4;
+        cost->issue_seconds *= 1 + missing * m->missing_threads;
     const double points = (double)(group->outputs[0] * group->outputs[1]);
     wait_for_memory(m, cost, points);
-    cost->seconds = overlapped(cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
+    cost->seconds = overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */
     if (f->few) {
         const uint8_t x = (uint8_t)(group->n_dims - 1);
         const double tile = (double)(group->tile[x] * group->tile[x - 1]) / (double)threads;
         cost->seconds =
-            when_few(m, cost, AT_EDGES * cost->in_rounds * tile, tile, (double)threads, 2);
+            when_few(m, cost, m->few_edges * cost->in_rounds * tile, tile, (double)threads, 2);
     }
 }
 
@@ -615,8 +603,7 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
 /* Of what these kernels issue between two rows of pixels hardly anything waits for memory. */
 static double long_issue_seconds(const Machine *m, double instructions)
 {
-    const double FULLER = 0.925;
-    return FULLER * issue_seconds(m, instructions);
+    return m->long_issue_time * issue_seconds(m, instructions);
 }
 
 /* Warps that a scheduler of a multiprocessor has. */
@@ -636,20 +623,20 @@ static int64_t fitting_threads(const Machine *m, const KernelCost *cost)
 /* Shared memory answers a vector of coefficients, the same for all threads of a warp, in that many cycles. */
 static double given_seconds(const Machine *m, double vectors)
 {
-    enum { CYCLES = 4 };
-    return vectors * CYCLES / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
+    return vectors * m->given_cycles / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
 }
 
 /* Instructions that answer a row of pixels by its rule, and one column. */
-static void note_row_rules(const PlanFacts *f, StageId id, double *row, double *column)
+static void note_row_rules(const PlanFacts *f, const Machine *m, StageId id, double *row,
+                           double *column)
 {
     *row = *column = 0;
     VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
         const Access *a = r->access.v ? tessi_access(f->g, r->access) : NULL;
         if (!a || a->n_dims < 2 || is_uniform(f->g, r))
             continue;
-        const double y = tessi_plan_rule_instructions(a->dim[a->n_dims - 2].rule);
-        const double x = tessi_plan_rule_instructions(a->dim[a->n_dims - 1].rule);
+        const double y = tessi_plan_rule_instructions(m, a->dim[a->n_dims - 2].rule);
+        const double x = tessi_plan_rule_instructions(m, a->dim[a->n_dims - 1].rule);
         *row = y > *row ? y : *row;
         *column = x > *column ? x : *column;
     }
@@ -674,19 +661,7 @@ static double given_vectors(const Rolling *r)
 KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                    const PlanGroup *group, const Rolling *r)
 {
-    enum {
-        SIDE = 8192,
-        ROW = 50,      /* instructions of a row of pixels: answers, conditions */
-        A_THREAD = 32, /* registers: addresses, sizes, coordinates */
-        A_VECTOR = 8,  /* and of coefficients */
-        WAIT = 250,
-        A_COLUMN = 170,    /* cycles until a row is there: warps ask for theirs together, */
-        APART = 8000,      /* unless they are that far apart */
-        LATENCY = 350,     /* of rows that are read ahead, */
-        NEAR = 3000,       /* not less than that before they are wanted */
-        NEAR_BYTES = 2200, /* of constant memory that stay near a multiprocessor */
-        ENOUGH = 3         /* warps of a scheduler */
-    };
+    enum { SIDE = 8192 };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
@@ -698,39 +673,44 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     const double constants = (double)(r->constants * r->points); /* two at a time */
     const bool ahead = group->march.ahead;
     cost.registers =
-        A_THREAD + (r->given ? A_VECTOR : 0)
+        (int64_t)m->rolling_registers + (r->given ? (int64_t)m->rolling_given_registers : 0)
         + (int64_t)(words * ((double)(r->rows * r->sums) * columns + (ahead ? 2 : 1) * line));
     cost.threads = fitting_threads(m, &cost);
     /* A thread reads the rows above and below those that it computes, and makes half of the steps there. */
     const double rows = (double)SIDE * SIDE / columns / (double)(cost.threads * m->cores);
     const double again = (double)r->rows / 2 / rows;
-    const double row = ROW + 2 * line / vector + (ahead ? line : 0) + given + constants / 2;
+    const double row = m->rolling_row_instructions + 2 * line / vector + (ahead ? line : 0) + given
+                       + constants / 2;
     cost.code = steps;
     cost.instructions = (steps * (1 + again) + row * (1 + 2 * again)) / columns;
     cost.issue_seconds = long_issue_seconds(m, cost.instructions);
-    cost.long_code = cost.code > CACHED_CODE;
+    cost.long_code = cost.code > m->cached_code;
     if (cost.long_code)
-        cost.issue_seconds *= 0.82 + 0.25 * cost.code / CACHED_CODE;
+        cost.issue_seconds *=
+            m->rolling_long_base + m->rolling_long_time * cost.code / m->cached_code;
     const double warps = warps_at_once(m, &cost), all = warps * (steps + row);
-    if (!ahead && all < APART)
-        cost.issue_seconds *= 1 + (WAIT + A_COLUMN * columns) * (1 / all - 1.0 / APART);
-    else if (ahead && all < NEAR)
-        cost.issue_seconds *= 1 + LATENCY * (1 / all - 1.0 / NEAR);
-    if (ahead && warps < ENOUGH)
-        cost.issue_seconds *= 1.07;
-    if (constants * r->bytes > NEAR_BYTES)
-        cost.issue_seconds *= 1.8;
+    if (!ahead && all < m->rolling_apart_cycles)
+        cost.issue_seconds *= 1
+                              + (m->rolling_wait_cycles + m->rolling_column_cycles * columns)
+                                    * (1 / all - 1.0 / m->rolling_apart_cycles);
+    else if (ahead && all < m->rolling_ahead_apart_cycles)
+        cost.issue_seconds *=
+            1 + m->rolling_ahead_cycles * (1 / all - 1.0 / m->rolling_ahead_apart_cycles);
+    if (ahead && warps < m->rolling_enough_warps)
+        cost.issue_seconds *= m->rolling_few_time;
+    if (constants * r->bytes > m->rolling_near_bytes)
+        cost.issue_seconds *= m->rolling_far_time;
     if (r->given) /* three registers an instruction, where others have a constant */
-        cost.issue_seconds *= 1.1;
+        cost.issue_seconds *= m->given_time;
     const double bytes = (double)(r->bytes * (r->images + 1));
     cost.dram_seconds = bytes / (m->memory_gbs * 1e9);
     cost.cache_seconds =
         cache_seconds(m, line / vector, (double)r->bytes * vector, 1) + given_seconds(m, given);
     cost.cache_seconds *= (1 + 2 * again) / columns;
     double row_rule, column_rule;
-    note_row_rules(f, group->members.at[0], &row_rule, &column_rule);
+    note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
     set_rules(r, row_rule + column_rule * (double)r->read / group->march.least, columns, &cost);
-    cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few) {
         const double high = group->march.least, window = (double)r->rows;
         cost.seconds = when_few(m, &cost, steps * (high + window / 2) + row * (high + window),
@@ -743,13 +723,6 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
 KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                  const PlanGroup *group, const Rolling *r)
 {
-    enum {
-        ROW = 70,      /* instructions of a row of pixels, */
-        PART = 8,      /* of a row of the window over it, */
-        GROUP = 150,   /* and of the rows that are computed together */
-        A_THREAD = 40, /* registers, two vectors of coefficients among them */
-        ENOUGH = 4     /* warps of a scheduler */
-    };
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
@@ -761,28 +734,32 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     /* Rows of pixels that a thread goes over, and vectors of coefficients that it loads. */
     const double over = (double)r->rows + rows - 1;
     const double given = rows * (double)r->rows * given_vectors(r);
-    cost.registers = A_THREAD + (int64_t)(words * ((double)r->sums * outputs + line));
+    cost.registers =
+        (int64_t)m->sweep_registers + (int64_t)(words * ((double)r->sums * outputs + line));
     cost.threads = fitting_threads(m, &cost);
     cost.instructions = steps
-                        + (given + PART * rows * (double)r->rows
-                           + over * (ROW + 2 * line / vector + 4 * rows) + GROUP)
+                        + (given + m->sweep_part_instructions * rows * (double)r->rows
+                           + over
+                                 * (m->sweep_row_instructions + 2 * line / vector
+                                    + m->sweep_output_instructions * rows)
+                           + m->sweep_group_instructions)
                               / outputs;
     cost.code = steps / (double)r->rows * outputs;
     cost.issue_seconds = long_issue_seconds(m, cost.instructions);
-    cost.long_code = cost.code > CACHED_CODE;
+    cost.long_code = cost.code > m->cached_code;
     if (cost.long_code)
-        cost.issue_seconds *= 1.2;
+        cost.issue_seconds *= m->long_code_time;
     const double warps = warps_at_once(m, &cost);
-    if (warps < ENOUGH)
-        cost.issue_seconds *= 1 + 0.15 * (ENOUGH - warps);
+    if (warps < m->sweep_enough_warps)
+        cost.issue_seconds *= 1 + m->sweep_missing_time * (m->sweep_enough_warps - warps);
     cost.dram_seconds = (double)(r->bytes * (r->images + 1)) / (m->memory_gbs * 1e9);
     cost.cache_seconds = cache_seconds(m, over * line / vector, r->bytes, (int64_t)columns)
                          + given_seconds(m, given);
     cost.cache_seconds /= outputs;
     double row_rule, column_rule;
-    note_row_rules(f, group->members.at[0], &row_rule, &column_rule);
+    note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
     set_rules(r, over * row_rule + column_rule * (double)r->read, outputs, &cost);
-    cost.seconds = overlapped(cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
+    cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few)
         cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs, group->block[0], 1);
     cost.feasible = cost.registers <= m->registers_a_thread && warps > 0;

@@ -22,14 +22,14 @@ typedef struct Search {
     PlanExtent extent[MOST_PARTS];
 } Search;
 
-double tessi_plan_rule_instructions(Border rule)
+double tessi_plan_rule_instructions(const Machine *m, Border rule)
 {
     switch (rule) {
-    case BORDER_CLAMP: return 2;
-    case BORDER_CONSTANT: return 6;
+    case BORDER_CLAMP: return m->clamp_instructions;
+    case BORDER_CONSTANT: return m->constant_instructions;
     case BORDER_MIRROR:
     case BORDER_REFLECT:
-    case BORDER_WRAP: return 24; /* a division */
+    case BORDER_WRAP: return m->fold_instructions;
     default: return 0;
     }
 }
@@ -90,10 +90,11 @@ static uint8_t best_rows(Search *s, uint32_t i)
         pass->outputs[1] = rows;
         tessi_plan_extent(s->group, s->regions, i, s->extent);
         KernelCost cost = { 0 };
-        tessi_plan_add_part(&s->cost[i][rows], patches(&s->extent[i], pass->outputs),
+        tessi_plan_add_part(s->m, &s->cost[i][rows], patches(&s->extent[i], pass->outputs),
                             s->group->block[0], 1, &cost);
-        const double busy = s->f->few ? cost.in_rounds : cost.instructions + 0.1 * cost.in_rounds;
-        if (best && busy >= 0.99 * least)
+        const double busy =
+            s->f->few ? cost.in_rounds : cost.instructions + s->m->rounds_share * cost.in_rounds;
+        if (best && busy >= s->m->window_gain * least)
             continue;
         best = rows;
         least = busy;
@@ -135,10 +136,10 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
         return cost;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const uint8_t *outputs = group->passes.at[i].outputs;
-        tessi_plan_add_part(&s->cost[i][outputs[1]], patches(&s->extent[i], outputs),
+        tessi_plan_add_part(s->m, &s->cost[i][outputs[1]], patches(&s->extent[i], outputs),
                             group->block[0], points, &cost);
     }
-    tessi_plan_add_part(&s->cost[group->passes.n][group->outputs[1]],
+    tessi_plan_add_part(s->m, &s->cost[group->passes.n][group->outputs[1]],
                         points / (group->outputs[0] * group->outputs[1]), group->block[0], points,
                         &cost);
     cost.dram_seconds = bytes_seconds;
@@ -209,7 +210,7 @@ static void note_next(Choice *best, double seconds, int64_t rows, int64_t column
 static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_t *in_passes,
                      Choice *best)
 {
-    enum { MOST_RESIDENT = 16, ENOUGH = 1024 }; /* threads that keep the memory busy */
+    enum { MOST_RESIDENT = 16 };
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
@@ -229,7 +230,8 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_
         best->next = -1;
         note_next(best, best->seconds, best->tile[0], best->tile[1]);
     }
-    const int64_t threads = cost.threads < ENOUGH ? cost.threads : ENOUGH;
+    const int64_t enough = (int64_t)s->m->enough_threads;
+    const int64_t threads = cost.threads < enough ? cost.threads : enough;
     const int64_t blocks = threads / group->block[0];
     *best = (Choice){ .seconds = cost.seconds,
                       .tile = { group->tile[y], group->tile[x] },

@@ -45,7 +45,9 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
 static double histogram_seconds(const Machine *m, const WideMedian *median)
 {
     const bool bytes = tessi_type_info(median->key)->bytes == 1;
-    const double operations = bytes ? 100 : 340 + 20.0 * median->rows;
+    const double operations =
+        bytes ? m->histogram_byte_operations
+              : m->histogram_word_operations + m->histogram_row_operations * median->rows;
     return operations / (m->simple_per_cycle * m->ghz * 1e9 * (double)m->cores);
 }
 
@@ -58,7 +60,8 @@ static double counting_seconds(const Machine *m, const WideMedian *median)
         bytes = 2;
     const double vector = (double)m->vector_bytes, lanes = vector < bytes ? 1 : vector / bytes;
     const double steps = m->ghz * 1e9 * (double)m->cores * lanes;
-    return bits * values * (2 / m->simple_per_cycle + 1 / m->load_per_cycle) / steps;
+    return bits * values * (m->count_operations / m->simple_per_cycle + 1 / m->load_per_cycle)
+           / steps;
 }
 
 double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group)

@@ -76,17 +76,20 @@ static double lanes_a_second(const Machine *m)
  * (decision 041), as what follows. */
 static double histogram_seconds(const Machine *m, const WideMedian *median)
 {
-    const double COLUMN = counter_bytes(median) > 1 ? 15.4 : 11, POINT = 95;
+    const bool wide = counter_bytes(median) > 1;
+    const double column = wide ? m->median_wide_column_cycles : m->median_column_cycles;
     const double answers = PLAN_WARP * m->ghz * 1e9 * (double)m->cores;
     const double again = 1 + (double)median->rows / 2 / PLAN_MEDIAN_ROWS;
-    return (COLUMN * median->cols * again + POINT) / answers;
+    return (column * median->cols * again + m->median_point_cycles) / answers;
 }
 
 /* For each bit, every value is compared and counted; narrow integers are subtracted instead. */
 static double counting_seconds(const Machine *m, const WideMedian *median)
 {
     const double bytes = tessi_type_info(median->key)->bytes;
-    const double value = bytes > 4 ? 5 : bytes > 2 ? 3.6 : 2.6;
+    const double value = bytes > 4   ? m->median_count_wide
+                         : bytes > 2 ? m->median_count_word
+                                     : m->median_count_narrow;
     return 8 * bytes * (double)points_of(median) * value / lanes_a_second(m);
 }
 
@@ -119,12 +122,12 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
  * three blocks for each multiprocessor: one alone waits for its memory as long as two or three take together. */
 static bool fit_histograms(const Machine *m, const WideMedian *median, PlanGroup *group)
 {
-    enum { AT_ONCE = 3, LEAST = 2 * ROWS_AT_ONCE };
+    enum { LEAST = 2 * ROWS_AT_ONCE };
     group->strip = (uint16_t)(4 * PLAN_WARP / counter_bytes(median));
     group->median = PLAN_MEDIAN_ROWS;
     group->march = (PlanMarch){ .least = LEAST,
                                 .most = PLAN_MEDIAN_ROWS,
-                                .blocks = (uint32_t)(AT_ONCE * m->cores) };
+                                .blocks = (uint32_t)(m->median_blocks * (double)m->cores) };
     return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
 }
 

@@ -282,7 +282,7 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
         if (i % 2 && !s.found.given)
             continue;
         const KernelCost cost = try_rolling(f, an, m, p, &tried, columns[i / 4], i / 2 % 2);
-        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
+        if (!cost.feasible || (least.feasible && cost.seconds > m->window_gain * least.seconds))
             continue;
         least = cost;
         *group = tried;
@@ -340,7 +340,7 @@ KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const
         if (tessi_plan_check_sweep(f, p, &tried))
             continue;
         const KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);
-        if (!cost.feasible || (least.feasible && cost.seconds > 0.99 * least.seconds))
+        if (!cost.feasible || (least.feasible && cost.seconds > m->window_gain * least.seconds))
             continue;
         Scan s = { .f = f, .p = p, .group = &tried };
         if (scan(&s, tried.members.at[0])

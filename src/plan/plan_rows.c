@@ -175,7 +175,6 @@ RowCost tessi_plan_cost_of_rows(const PlanFacts *f, const Analysis *an, const Ma
 static double exposed_seconds(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const StageList *stages)
 {
-    const double start_cycles = 6, waiting_cycles = 1.3;
     double cycles = 0, lanes = (double)m->vector_bytes / 4;
     VEC_FOREACH (const StageId, s, stages) {
         bool shifts = !f->pointwise[s->v];
@@ -185,9 +184,9 @@ static double exposed_seconds(const PlanFacts *f, const Analysis *an, const Mach
         }
         if (!shifts)
             continue;
-        cycles += start_cycles;
+        cycles += m->step_start_cycles;
         for (int k = 0; k < N_OP_CLASSES; k++)
-            cycles += waiting_cycles * an->cost[s->v].ops[k];
+            cycles += m->step_wait_cycles * an->cost[s->v].ops[k];
     }
     return cycles / (lanes < 1 ? 1 : lanes) / (m->ghz * 1e9 * (double)m->cores);
 }
@@ -230,7 +229,7 @@ uint8_t tessi_plan_best_rows(const PlanFacts *f, const Analysis *an, const Machi
     for (size_t i = 0; i < sizeof candidates && most_nodes && candidates[i] <= f->most_rows; i++) {
         RowCost cost = tessi_plan_cost_of_rows(f, an, m, p, stages, candidates[i]);
         double seconds = cost.seconds + exposed / candidates[i];
-        if (cost.nodes > most_nodes || seconds > 0.98 * least)
+        if (cost.nodes > most_nodes || seconds > m->rows_gain * least)
             break;
         *best = cost;
         least = seconds;
@@ -282,7 +281,7 @@ const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const
     if (tessi_plan_window_rows(f, m, stages, NULL) > 1)
         return steps_reason(f, m, stages, one.seconds, rows, columns);
     const RowCost best = tessi_plan_cost_of_rows(f, an, m, p, stages, rows);
-    if (best.seconds > 0.98 * one.seconds)
+    if (best.seconds > m->rows_gain * one.seconds)
         return tessi_sprintf(
             f->arena, "%d rows at once share no reads but fill the time in which operations wait",
             rows);

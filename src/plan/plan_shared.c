@@ -165,11 +165,9 @@ static double shared(const PlanFacts *f, StageId id, PlanShape tile)
 double tessi_plan_slots(const PlanFacts *f, const Machine *m, StageId id, bool packed,
                         PlanShape tile)
 {
-    const double CHOICE =
-        1.7; /* minima and maxima have a pipe of their own, of half as many lanes */
     const double saved = packed && m->pair_choices ? f->small_choices[id.v] / 2 : 0;
     const double slots = 1 - (packed ? f->small[id.v] / 2 : 0) - saved;
-    const double pipe = CHOICE * (f->choices[id.v] - saved);
+    const double pipe = m->choice_slots * (f->choices[id.v] - saved);
     return (slots > pipe ? slots : pipe) * shared(f, id, tile);
 }
 
@@ -177,10 +175,9 @@ double tessi_plan_slots(const PlanFacts *f, const Machine *m, StageId id, bool p
 double tessi_plan_sorted_registers(const PlanFacts *f, const Machine *m, StageId id, bool packed,
                                    PlanShape tile)
 {
-    const double MOST = 0.5, KEPT = 1.2;
-    if (f->choices[id.v] < MOST)
+    if (f->choices[id.v] < m->sorted_share)
         return 0;
-    const bool pairs = packed && m->pair_choices && f->small_choices[id.v] >= MOST;
-    const double window = f->reads[id.v].n * (tile.rows > 1 ? 1 + KEPT : 1);
+    const bool pairs = packed && m->pair_choices && f->small_choices[id.v] >= m->sorted_share;
+    const double window = f->reads[id.v].n * (tile.rows > 1 ? 1 + m->sorted_kept : 1);
     return (double)tile.columns * window / (pairs ? 2 : 1);
 }

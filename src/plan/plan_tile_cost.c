@@ -25,10 +25,10 @@ double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic)
     return (traffic->read + traffic->written) / (m->memory_gbs * 1e9);
 }
 
-double tessi_plan_together(double compute, double memory)
+double tessi_plan_together(const Machine *m, double compute, double memory)
 {
     double most = compute > memory ? compute : memory, least = compute > memory ? memory : compute;
-    return most + 0.5 * least;
+    return most + m->memory_exposed * least;
 }
 
 int64_t tessi_plan_tile_bytes(const PlanFacts *f, const PlanGroup *group,
@@ -57,14 +57,10 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
                                  const RowCost *members, double images, const int64_t *size,
                                  uint16_t roll)
 {
-    enum {
-        ROW_CYCLES = 80, /* to start and to end the loop over a row of a tile */
-        MISS_CYCLES = 30 /* to come to a row of an image in memory, where loads cannot hide it */
-    };
     uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
     PlanTile tile = { .seconds = members->seconds * whole_blocks(roll, group->rows), .roll = roll };
     const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
-    double row = ROW_CYCLES * cycle, miss = MISS_CYCLES * cycle;
+    double row = m->tile_row_cycles * cycle, miss = m->tile_miss_cycles * cycle;
     double moved = 0, operations = members->operations, without = operations;
     for (uint8_t d = 0; d < n; d++)
         tile.size[d] = size[d];
@@ -90,10 +86,10 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
     tile.seconds += tessi_plan_reread_seconds(f, m, &results, group->rows, size[last]);
     tile.seconds += row / (double)group->rows / (double)size[last];
     tile.seconds += images * miss / (double)size[last];
-    int64_t bytes = tessi_plan_tile_bytes(f, group, regions, size, roll);
-    if (4 * bytes > 3 * m->l1_bytes)
+    const double bytes = (double)tessi_plan_tile_bytes(f, group, regions, size, roll);
+    if (bytes > m->cache_filled * (double)m->l1_bytes)
         tile.seconds += moved / (m->l2_gbs * (double)m->cores * 1e9);
-    if (4 * bytes > 3 * m->l2_bytes)
+    if (bytes > m->cache_filled * (double)m->l2_bytes)
         tile.seconds += moved / (m->l3_gbs * 1e9);
     tile.overlap = without > 0 ? operations / without : 1;
     return tile;

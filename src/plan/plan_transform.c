@@ -9,9 +9,8 @@ enum {
     GPU_STEP = 8,
     GPU_MOST_COLUMNS = 4,
     GPU_THREADS = 256,
-    GPU_STRIP_BYTES = 32 << 10
-};                    /* of both parts of a strip */
-#define NEAR_PEAK 0.9 /* of multiply-adds, which loops over taps reach, as measured */
+    GPU_STRIP_BYTES = 32 << 10 /* of both parts of a strip */
+};
 
 int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols)
 {
@@ -154,7 +153,7 @@ static double per_second(const Machine *m, double per_cycle, ScalarType t)
     return per_cycle * (lanes < 1 ? 1 : lanes) * m->ghz * 1e9 * (double)m->cores;
 }
 
-/* Additions and multiply-adds of a pass for one element of two blocks; its loads and stores are four. */
+/* Additions and multiply-adds of a pass for one element of two blocks: counted. */
 static double pass_operations(uint32_t radix, bool factors)
 {
     return (radix == 8 ? 8.0 : 4.0) + (factors ? 4.0 * (radix - 1) / radix : 0);
@@ -171,16 +170,19 @@ static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum,
     const double bytes = tessi_type_info(t)->bytes;
     double passes = 0; /* there and back, for a column of the strip */
     for (uint32_t k = 0; k < count; k++) {
-        passes += (1 + wide) * (pass_operations(radix[k], size > radix[k]) * simple + 4 * load);
+        passes +=
+            (1 + wide)
+            * (pass_operations(radix[k], size > radix[k]) * simple + m->transform_passes * load);
         size /= radix[k];
     }
-    const double taps = sum->cols * 4 * fma / NEAR_PEAK;
+    const double taps = sum->cols * 4 * fma / m->tap_share;
     const double memory = 2 * (wide + 1) * bytes / (m->memory_gbs * 1e9);
     /* What the caches near a core do not hold comes from the next, pass by pass. */
     const double held =
-        4.0 * (double)scratch_bytes(t, n, strip, sum->cols) / (double)m->l2_bytes - 0.4;
-    const double missed = held < 0 ? 0 : held > 1.5 ? 1.5 : held;
-    const double far = missed * (count + 1.0) * 4 * bytes / (m->l3_gbs * 1e9);
+        m->transform_held * (double)scratch_bytes(t, n, strip, sum->cols) / (double)m->l2_bytes
+        - m->transform_free;
+    const double missed = held < 0 ? 0 : held > m->transform_missed ? m->transform_missed : held;
+    const double far = missed * (count + 1.0) * m->transform_passes * bytes / (m->l3_gbs * 1e9);
     return (TransformCost){ n, strip,
                             n * (passes + taps + memory + far) / (2.0 * (n - sum->rows + 1)) };
 }
@@ -191,28 +193,23 @@ static TransformCost cost_of(const Machine *m, ScalarType t, const WideSum *sum,
 static TransformCost gpu_cost_with(const Machine *m, ScalarType t, const WideSum *sum, uint32_t n,
                                    uint32_t strip, double answers)
 {
-    enum {
-        POWER = 4,
-        AROUND = 8 /* instructions of a butterfly for an element: places, loads, stores */
-    };
-    const double ISSUED = 0.85, POINTS = 4096.0 * 4096; /* of a launch */
     uint32_t radix[MAX_RADICES], size = n, count = tessi_transform_radices(n, radix);
     const double bytes = tessi_type_info(t)->bytes, words = bytes / 4;
     const double rows = (double)n / (n - sum->rows + 1); /* of the spectrum for one of the result */
-    const double parts = 1 + 38 / (strip * bytes);
-    const double slot = words / (ISSUED * per_second(m, 1, TYPE_F32));
+    const double power = m->overlap_power, parts = 1 + m->transform_part_bytes / (strip * bytes);
+    const double slot = words / (m->issue_share * per_second(m, 1, TYPE_F32));
     double pass = 0;
     for (uint32_t k = 0; k < count; k++) {
-        pass += pass_operations(radix[k], size > radix[k]) + AROUND;
+        pass += pass_operations(radix[k], size > radix[k]) + m->transform_butterfly;
         size /= radix[k];
     }
     const double issue[2] = { rows / 2 * (pass + answers) * slot,
-                              rows * 2 * sum->cols * 1.5 * slot };
+                              rows * 2 * sum->cols * m->transform_tap_slots * slot };
     const double moved[2] = { (1 + rows) * bytes * parts, 2 * rows * bytes };
-    double seconds = 3 * m->launch_us * 1e-6 / POINTS;
+    double seconds = 3 * m->launch_us * 1e-6 / m->transform_points;
     for (int k = 0; k < 2; k++) { /* there and back; the taps */
         const double memory = moved[k] / (m->memory_gbs * 1e9);
-        seconds += (k ? 1 : 2) * pow(pow(memory, POWER) + pow(issue[k], POWER), 1.0 / POWER);
+        seconds += (k ? 1 : 2) * pow(pow(memory, power) + pow(issue[k], power), 1.0 / power);
     }
     return (TransformCost){ n, strip, seconds };
 }
@@ -256,7 +253,7 @@ static TransformCost cheapest(const Machine *m, ScalarType t, const WideSum *sum
 static double direct_seconds(const Machine *m, ScalarType t, const WideSum *sum)
 {
     const double taps = (double)sum->rows * sum->cols;
-    const double near_peak = tessi_machine_is_gpu(m) ? 0.8 : NEAR_PEAK;
+    const double near_peak = tessi_machine_is_gpu(m) ? m->tap_gpu_share : m->tap_share;
     const double seconds = taps / (near_peak * per_second(m, m->fma_per_cycle, t));
     const double memory = 2.0 * tessi_type_info(t)->bytes / (m->memory_gbs * 1e9);
     return !tessi_machine_is_gpu(m) || seconds > memory ? seconds : memory;
@@ -283,7 +280,7 @@ static const char *split_reason(const PlanFacts *f, const Machine *m, ScalarType
     const Access *read = tessi_access(f->g, sum->read);
     double answers = 0;
     for (int d = read->n_dims - 2; d < read->n_dims; d++)
-        answers += tessi_plan_rule_instructions(read->dim[d].rule);
+        answers += tessi_plan_rule_instructions(m, read->dim[d].rule);
     const double with = gpu_cost_with(m, t, sum, cost->n, cost->strip, answers).seconds;
     return tessi_sprintf(f->arena,
                          "rules everywhere: gain of splitting by blocks G = %.2f (rules: %lld "

@@ -3,17 +3,10 @@
 
 #include "plan/needs.h"
 
-enum {
-    BASE_REGISTERS = 28,
-    IN_A_STEP = 55,       /* instructions beside those that compute: rows, conditions, */
-    A_ROW = 9,            /* addresses and ends of each row */
-    MOST_REGISTERS = 152, /* with more, compilers spill */
-    ENOUGH = 16 /* warps of a multiprocessor: more have too few registers for rows read ahead */
-};
-
 /* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and
  * what it is made of. */
-static int64_t registers_of(const PlanWarp *w, const PlanGroup *group, double words)
+static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup *group,
+                            double words)
 {
     const int64_t rows = group->outputs[1], columns = group->outputs[0];
     int64_t kept = 0, widest = 0;
@@ -22,8 +15,8 @@ static int64_t registers_of(const PlanWarp *w, const PlanGroup *group, double wo
         kept += h->keep * row + (h->is_image && group->march.ahead ? rows * columns : 0);
         widest = rows * row > widest ? rows * row : widest;
     }
-    const double LIVE = 0.9; /* some are used before all of the step are there */
-    const int64_t n = BASE_REGISTERS + (int64_t)(LIVE * words * (double)(kept + widest));
+    const int64_t n =
+        (int64_t)m->base_registers + (int64_t)(m->warp_live * words * (double)(kept + widest));
     return (n + 7) / 8 * 8; /* as they are dealt out */
 }
 
@@ -32,15 +25,15 @@ static int64_t warps_of(const Machine *m, int64_t registers)
 {
     enum { SCHEDULERS = 4 };
     const int64_t warps = m->registers / (PLAN_WARP * registers) / SCHEDULERS * SCHEDULERS;
-    return warps < ENOUGH ? warps : ENOUGH;
+    const int64_t enough = (int64_t)m->warp_enough;
+    return warps < enough ? warps : enough;
 }
 
 /* Of these as many as leave room for a block of the frame, which begins first: strips that wait for it end last. */
 static int64_t beside_frame(const Machine *m, int64_t registers, int64_t warps)
 {
-    enum { FRAME_REGISTERS = 56 };
-    while (warps > 1
-           && m->registers - warps * PLAN_WARP * registers < PLAN_FRAME_THREADS * FRAME_REGISTERS)
+    const double frame = PLAN_FRAME_THREADS * m->frame_registers;
+    while (warps > 1 && (double)(m->registers - warps * PLAN_WARP * registers) < frame)
         warps--;
     return warps;
 }
@@ -58,10 +51,10 @@ typedef struct Step {
 static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                     const PlanGroup *group, const PlanWarp *w)
 {
-    const double KEPT = 0.7; /* of the rows that become those before: others are renamed */
     const double rows = group->outputs[1], columns = group->outputs[0];
     PlanRegions regions = { 0 };
-    Step step = { .instructions = IN_A_STEP + A_ROW * rows, .words = 1 };
+    Step step = { .instructions = m->warp_step_instructions + m->warp_row_instructions * rows,
+                  .words = 1 };
     if (tessi_plan_regions(f, p, group, &regions))
         return (Step){ 0 };
     for (uint32_t i = 0; i <= group->passes.n; i++) {
@@ -74,7 +67,8 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
         step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
-        step.instructions += KEPT * (double)(h->keep * (h->left + group->outputs[0] + h->right));
+        step.instructions +=
+            m->warp_kept * (double)(h->keep * (h->left + group->outputs[0] + h->right));
         step.instructions += h->is_image ? rows * ceil(size * columns / 16) : 0;
         step.bytes += h->is_image ? size : 0;
         step.words = size / 4 > step.words ? size / 4 : step.words;
@@ -88,18 +82,16 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
 static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
                                const Plan *p, const PlanGroup *group)
 {
-    enum { SIDE = 8192, MOST_CODE = 2600 };
-    const double SLOTS_USED = 0.85, POWER = 6;
-    const double SHUFFLE = 4;     /* times as long as other instructions, of units of their own */
-    const double MARCHING = 1.15; /* what is read of many strips at once lies far apart */
+    enum { SIDE = 8192 };
+    const double power = m->warp_power;
     KernelCost cost = { .registers = 1 };
     PlanWarp w;
     if (tessi_plan_warp(f, p, group, &w))
         return cost;
     const double lanes = (double)m->vector_bytes / 4;
     const Step step = step_of(f, an, m, p, group, &w);
-    cost.registers = registers_of(&w, group, step.words);
-    if (cost.registers > MOST_REGISTERS || cost.registers > m->registers_a_thread
+    cost.registers = registers_of(m, &w, group, step.words);
+    if ((double)cost.registers > m->warp_most_registers || cost.registers > m->registers_a_thread
         || step.instructions <= 0)
         return cost;
     const int64_t warps = warps_of(m, cost.registers);
@@ -114,13 +106,13 @@ static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Mac
     cost.plain_instructions = cost.instructions;
     cost.operations = step.operations / results * again;
     cost.once = step.once;
-    cost.dram_seconds = MARCHING * step.bytes / (m->memory_gbs * 1e9);
-    cost.issue_seconds = cost.instructions / (SLOTS_USED * slots);
-    cost.cache_seconds = SHUFFLE * step.shuffles / results * again / slots;
-    cost.seconds = pow(pow(cost.dram_seconds, POWER) + pow(cost.issue_seconds, POWER)
-                           + pow(cost.cache_seconds, POWER),
-                       1 / POWER);
-    cost.feasible = cost.code <= MOST_CODE && columns * step.words >= 4 && warps > 0;
+    cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
+    cost.issue_seconds = cost.instructions / (m->issue_share * slots);
+    cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots;
+    cost.seconds = pow(pow(cost.dram_seconds, power) + pow(cost.issue_seconds, power)
+                           + pow(cost.cache_seconds, power),
+                       1 / power);
+    cost.feasible = cost.code <= m->warp_most_code && columns * step.words >= 4 && warps > 0;
     return cost;
 }
 
@@ -181,7 +173,6 @@ static const char *described(const Chooser *c, const PlanGroup *group, const Ker
 static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGroup *out)
 {
     static const uint8_t rows[] = { 4, 3, 2 };
-    const double WORTH = 0.97;
     Arena *a = c->f->arena;
     PlanGroup *group = &c->p->groups.at[i], best = *group;
     Plan with = *c->p;
@@ -198,7 +189,7 @@ static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGrou
         if (fault)
             break;
         const KernelCost cost = cost_of_warp(c->f, c->an, c->m, &tried, &made);
-        if (!cost.feasible || (least.feasible && cost.seconds >= 0.98 * least.seconds))
+        if (!cost.feasible || (least.feasible && cost.seconds >= c->m->rows_gain * least.seconds))
             continue;
         least = cost;
         best = made;
@@ -208,7 +199,7 @@ static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGrou
         return false;
     const double now = seconds_now(c, group);
     const char *why = described(c, &best, &least, now, group->kernel);
-    if (least.seconds >= WORTH * now) {
+    if (least.seconds >= c->m->small_gain * now) {
         if (group->passes.n) {
             tessi_plan_add_reason(c->kept, &group->reason, tessi_strdup(c->kept, why));
         }

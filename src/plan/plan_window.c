@@ -104,7 +104,8 @@ static uint8_t sliding_rows(const PlanFacts *f, const Machine *m, const StageLis
     const int64_t parts = stages->n == 1 ? parts_of_windows(f, m, stages->at[0]) : 1;
     if (parts == 1)
         return 1;
-    while (rows > 1 && 4 * parts * rows * windows > 3 * m->vector_registers)
+    while (rows > 1
+           && (double)(parts * rows * windows) > m->slide_registers * (double)m->vector_registers)
         rows /= 2;
     return rows;
 }
@@ -123,7 +124,8 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
             return 1;
     uint8_t rows = sliding_rows(f, m, stages, windows), across = SLIDING_COLUMNS;
     if (rows == 1) {
-        const int64_t room = windows ? m->vector_registers / 2 / windows : 1;
+        const int64_t filled = (int64_t)(m->window_registers * (double)m->vector_registers);
+        const int64_t room = windows ? filled / windows : 1;
         across = 1;
         for (bool grows = true; grows && 2 * rows * across <= room;) {
             uint8_t *more = rows <= across ? &rows : &across;
@@ -206,7 +208,7 @@ double tessi_plan_reread_seconds(const PlanFacts *f, const Machine *m, const Sta
             const int64_t lines = rows_of_pixels(f, tessi_access(f->g, r->access), above);
             const double bytes = tessi_type_info(tessi_stage(f->g, r->producer)->type)->bytes;
             const double all = bytes * (double)(lines + rows - 1);
-            if (lines > 1 && 4 * all * (double)width > 3 * (double)m->l1_bytes)
+            if (lines > 1 && all * (double)width > m->cache_filled * (double)m->l1_bytes)
                 seconds += (all / rows - bytes) / (m->l2_gbs * 1e9 * (double)m->cores);
         }
     }

@@ -152,6 +152,40 @@ def check_targets():
         )
 
 
+# Numbers that stand in cost models without a name of machine_costs.def: counts, widths of registers and vectors,
+# units, sizes of caches and images that are no measurements.
+PLAIN_NUMBERS = {"0", "1", "2", "3", "4", "8", "16", "1e9", "1e3", "1e-6", "1e12", "1e15"}
+PLAIN_IN_FILE = {
+    "plan_cost.c": {"0.5", "9e15", "100"},  # rounding, and hundredths
+    "plan_gpu_cost.c": {"2048", "8192", "128"},  # sides of images; four warps
+    "plan_median.c": {"128", "256", "255"},  # strips; what a byte counts
+    "plan_median_gpu.c": {"256"},  # bins of bytes
+    "plan_rows.c": {"1024", "32"},  # places that are kept
+    "plan_shared.c": {"5", "32"},  # sides of tiles; bits of a hash
+    "plan_transform.c": {"128", "256", "10", "32", "100e-12"},  # strips; digits that are printed
+    "plan_warp_cost.c": {"8192", "7"},  # side of an image; rounding to eight
+}
+PLAIN_FRACTIONS = {"1.005"}  # what is worth a line
+
+
+def check_constants():
+    """Fitted constants have names: no other numbers stand in the cost models, no fractions in the planners. It cannot
+    know a constant that happens to be a plain number."""
+    for path in sources("src/plan/plan_*.c"):
+        text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), path.read_text(), flags=re.S)
+        text = re.sub(r'"(\\.|[^"\\])*"', '""', text)
+        model = "cost" in path.name or path.name in PLAIN_IN_FILE or path.name == "plan_window.c"
+        for number, line in enumerate(text.splitlines(), 1):
+            for found in re.findall(r"(?<![\w.])\d[\d.]*(?:[eE][-+]?\d+)?\b", line):
+                value = re.sub(r"\.0*$", "", found)
+                known = value in PLAIN_NUMBERS | PLAIN_IN_FILE.get(path.name, PLAIN_FRACTIONS)
+                if not known and (model or "." in value):
+                    problems.append(f"{path.relative_to(ROOT)}:{number}: {found} has no name in machine_costs.def")
+    named = re.findall(r"^COST\(\w+, (\w+)", (ROOT / "src/plan/machine_costs.def").read_text(), flags=re.M)
+    used = "".join(path.read_text() for path in sources("src/plan/*.c"))
+    problems.extend(f"machine_costs.def: nothing reads {name}" for name in named if f"->{name}" not in used)
+
+
 def check_decisions():
     """Each has a number of its own, in its name and its first line."""
     seen = {}
@@ -184,6 +218,7 @@ check_headers_alone()
 check_symbols()
 check_opencl()
 check_targets()
+check_constants()
 check_decisions()
 check_format()
 print("\n".join(problems) or "the layers, names, headers and formatting are in order")

@@ -57,6 +57,30 @@ static void prints_what_it_reads(void **state)
     }
 }
 
+/* A fitted constant is a key like others, but one that is the standard is not printed. */
+static void constants_are_keys(void **state)
+{
+    const char *complaint, text[] = "name = x\ntile_row_cycles = 95\nmemory_exposed = 0.5";
+    const Machine *standard = tessi_machine_default(*state);
+    Machine *m = read_machine(*state, text, sizeof text - 1, &complaint);
+    assert_string_equal(complaint, "");
+    assert_true(m->tile_row_cycles == 95);
+    assert_true(m->memory_exposed == standard->memory_exposed);
+    assert_true(m->walk_cycles == standard->walk_cycles);
+    const char *out = printed(*state, m);
+    assert_non_null(strstr(out, "\ntile_row_cycles = 95.0\n"));
+    assert_null(strstr(out, "memory_exposed"));
+    assert_null(strstr(out, "walk_cycles"));
+    for (int k = 0; k < N_MACHINE_KEYS; k++) {
+        const MachineKey *key = tessi_machine_key(k);
+        assert_int_equal(!*key->unit, !*key->sentence);
+        if (*key->sentence)
+            assert_true(key->least > 0 && key->least < key->most);
+    }
+    assert_null(read_machine(*state, "walk_cycles = 0", 15, &complaint));
+    assert_non_null(strstr(complaint, "walk_cycles is a number from 1.0 to 256.0"));
+}
+
 static void refuses_with_a_sentence(void **state)
 {
     static const struct {
@@ -148,10 +172,10 @@ static void devices_can_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { GRAPH_TEST(reads_keys_and_comments),
-                                        GRAPH_TEST(prints_what_it_reads),
-                                        GRAPH_TEST(refuses_with_a_sentence),
-                                        GRAPH_TEST(keys_without_values),
-                                        GRAPH_TEST(devices_can_be_read) };
+    const struct CMUnitTest tests[] = {
+        GRAPH_TEST(reads_keys_and_comments), GRAPH_TEST(prints_what_it_reads),
+        GRAPH_TEST(constants_are_keys),      GRAPH_TEST(refuses_with_a_sentence),
+        GRAPH_TEST(keys_without_values),     GRAPH_TEST(devices_can_be_read)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
