@@ -341,6 +341,7 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
 
     line->options.note = line->quiet ? NULL : cli_note;
     line->options.hold = cli_hold;
+    line->options.phase = cli_progress_phase;
 
     if (line->command == CMD_RUN)
         split_depths(line);

@@ -54,16 +54,24 @@ int cli_fail(const char *fmt, ...); /* "tessera: ..."; returns EXIT_DIAGNOSED */
 __attribute__((format(printf, 1, 2)))
 #endif
 void cli_warn(const char *fmt, ...);
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void cli_tell(const char *fmt, ...); /* what is neither: without "tessera: " */
 void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done
  * about it ("" or "; --gray makes it grey") behind. */
 int cli_fail_about(const char *path, const char *sentence, const char *remedy);
 void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warnings_too);
-/* Shows that something takes long, on a terminal, after a second; end with cli_progress_end. Nothing when quiet. */
-typedef struct Progress Progress;
-Progress *cli_progress_begin(const CommandLine *line, const char *what);
-void cli_progress_end(Progress *p);
+/* progress.c: one line on a terminal that says what takes long, from the first second on */
+void cli_progress_start(const CommandLine *line);
+void cli_progress_stop(void);
+/* What is being done now, and with what: "reading", "photo.png". NULL: nothing that is worth a line. */
+void cli_progress(const char *what, const char *about);
+void cli_progress_phase(void *user, const char *what); /* as tess_options.phase */
+void cli_progress_clear(void);                         /* before anything else is written there */
+void cli_progress_abandon(void); /* from a handler of signals, before the end */
 
 /* ending.c: signals that end the tool. Between cli_hold(NULL, 1) and cli_hold(NULL, -1) they wait
  * (tess_options.hold). */
@@ -77,6 +85,7 @@ typedef struct Inputs {
     DLTensor **images; /* one per input of the program, NULL where none; owned */
     size_t n;
     bool has_pages; /* one of them is a stack */
+    double read_ms;
 } Inputs;
 /* With nothing bound, or what is bound to `shared` (may be NULL). False after saying why; to be freed then too. */
 bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in);
@@ -119,6 +128,7 @@ typedef struct Job {
     tess_program *program;
     Inputs in;
     const char *const *outputs; /* where the results go, as many as on the line */
+    tess_timing timing;         /* of all channels together */
     DLTensor **made; /* results put together of channels, owned; NULL: they are those of in.args */
 } Job;
 bool cli_run(const CommandLine *line, Job *job);
@@ -126,10 +136,13 @@ bool cli_result(const Job *job, size_t output, const DLTensor **t, tess_info *in
 void cli_job_clear(const CommandLine *line, Job *job); /* what the run has made */
 
 /* results.c: images to files */
-bool cli_write_results(const CommandLine *line, const Job *job);
+bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
+void cli_print_times(const Job *job, double write_ms); /* --time */
 /* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and
  * their formats. Returns an exit status. */
 int cli_check_outputs(const CommandLine *line, const tess_program *p);
+
+double cli_clock_ms(void);
 
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,

@@ -237,6 +237,7 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Ben
     tess_timing t = { .struct_size = sizeof t };
     tess_args_timing(s->in.args, &t);
     r->compile = t.front_ms + t.compile_ms;
+    cli_progress(NULL, NULL);
     r->target = t.target;
     r->estimate.struct_size = sizeof r->estimate;
     if (tess_args_estimate(s->program, s->in.args, &r->estimate) != TESS_OK)

@@ -13,15 +13,14 @@ int cmd_build(const CommandLine *line)
     bool ok = cli_open(line, &s, false);
     for (size_t i = 0; ok && i < line->n_outputs; i++) {
         tess_diags *diags = NULL;
-        Progress *progress = cli_progress_begin(line, "compiling");
         tess_status status = tess_build(s.program, line->outputs[i], &diags);
-        cli_progress_end(progress);
+        cli_progress(NULL, NULL);
         cli_show_diagnostics(line, diags, false);
         ok = status == TESS_OK;
         if (!ok && (!diags || !tess_diags_errors(diags)))
             cli_fail("%s", tess_program_error(s.program));
         else if (ok && line->verbose)
-            fprintf(stderr, "wrote %s and its header\n", line->outputs[i]);
+            cli_tell("wrote %s and its header", line->outputs[i]);
         tess_diags_free(diags);
     }
     cli_close(&s);

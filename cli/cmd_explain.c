@@ -12,6 +12,7 @@ int cmd_explain(const CommandLine *line)
         tess_diags *diags = NULL;
         tess_status status =
             tess_dump(s.program, s.in.args, line->dump ? line->dump : "plan", &text, &diags);
+        cli_progress(NULL, NULL);
         cli_show_diagnostics(line, diags, false);
         ok = status == TESS_OK;
         if (ok)

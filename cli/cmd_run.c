@@ -13,8 +13,11 @@ int cmd_run(const CommandLine *line)
     int status = cli_open(line, &s, true) ? cli_check_outputs(line, s.program) : EXIT_DIAGNOSED;
     if (status == EXIT_OK) {
         Job job = { .program = s.program, .in = s.in, .outputs = line->outputs };
-        if (!cli_run(line, &job) || !cli_write_results(line, &job))
+        double write_ms = 0;
+        if (!cli_run(line, &job) || !cli_write_results(line, &job, &write_ms))
             status = EXIT_DIAGNOSED;
+        else if (line->time)
+            cli_print_times(&job, write_ms);
         cli_job_clear(line, &job);
     }
     cli_close(&s);

@@ -3,30 +3,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
 static void show_progress(void *user, const tess_tuning *t)
 {
     (void)user;
-    fprintf(stderr, "\r%d plans measured; chosen %.3f ms, best %.3f ms ", t->measured, t->chosen_ms,
-            t->best_ms);
-    fflush(stderr);
+    char text[120];
+    snprintf(text, sizeof text, "tuning: %d plans measured; chosen %.3f ms, best %.3f ms",
+             t->measured, t->chosen_ms, t->best_ms);
+    cli_progress(text, NULL);
 }
 
-/* Runs the tuner with progress on a terminal; false after saying why not. */
+/* Runs the tuner; false after saying why not. */
 static bool tune(const CommandLine *line, Session *s, bool sweep, tess_tuning *t)
 {
     tess_tuning_init(t);
     t->seconds = line->seconds;
     t->sweep = sweep;
-    bool shown = isatty(STDERR_FILENO) && !line->quiet;
-    if (shown)
-        t->progress = show_progress;
+    t->progress = show_progress;
     tess_status status = tess_tune(s->program, s->in.args, t);
-    if (shown && t->measured)
-        fputs("\r\033[K", stderr);
+    cli_progress(NULL, NULL);
     if (status != TESS_OK)
         cli_fail("%s", tess_args_error(s->in.args));
     return status == TESS_OK;
@@ -58,9 +55,9 @@ int cmd_tune(const CommandLine *line)
     tess_tuning t;
     bool ok = cli_open(line, &s, true) && tune(line, &s, false, &t);
     if (ok && !line->quiet)
-        fprintf(stderr, "chosen %.3f ms, best %.3f ms: %.2f times as fast; %d plans measured%s\n",
-                t.chosen_ms, t.best_ms, t.chosen_ms / t.best_ms, t.measured,
-                t.complete ? ", none is left nearby" : "");
+        cli_tell("chosen %.3f ms, best %.3f ms: %.2f times as fast; %d plans measured%s",
+                 t.chosen_ms, t.best_ms, t.chosen_ms / t.best_ms, t.measured,
+                 t.complete ? ", none is left nearby" : "");
     if (ok) {
         ok = write_plan(line->outputs[0], t.plan);
         tess_text_free(t.plan);

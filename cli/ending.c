@@ -15,6 +15,7 @@ static atomic_int held;                /* spans of work that must not be cut off
 static void end(int sig)
 {
     sigset_t set;
+    cli_progress_abandon();
     sigemptyset(&set);
     sigaddset(&set, sig);
     signal(sig, SIG_DFL);

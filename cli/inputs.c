@@ -145,7 +145,10 @@ static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const 
     request.any_channels = line->each_channel;
     DLTensor *image = NULL;
     char error[ERROR_SIZE] = "";
+    const double start = cli_clock_ms();
+    cli_progress("reading", path);
     const tess_status status = tess_image_load(path, info, &request, &image, error, sizeof error);
+    in->read_ms += cli_clock_ms() - start;
     if (status != TESS_OK) {
         const bool misfit = status == TESS_ERROR_ARGUMENT;
         cli_fail_about(path, error, misfit ? remedy_for(line, info, &request) : "");

@@ -7,43 +7,34 @@
 
 enum { MOST_CHANNELS = 4 };
 
-static void print_timing(const tess_timing *t)
+static void add_timing(Job *job)
 {
-    fprintf(stderr, "front %.2f ms, compile %.2f ms%s, run %.3f ms (%s)", t->front_ms,
-            t->compile_ms, t->compile_cached ? " (cached)" : "", t->run_ms, t->target);
-    if (t->copy_ms > 0)
-        fprintf(stderr, ", copies to and from the device %.3f ms", t->copy_ms);
-    if (t->strips)
-        fprintf(stderr, ", in %d strips", t->strips);
-    fputc('\n', stderr);
+    tess_timing t = { .struct_size = sizeof t };
+    if (tess_args_timing(job->in.args, &t) != TESS_OK)
+        return;
+    t.run_ms += job->timing.run_ms;
+    t.copy_ms += job->timing.copy_ms;
+    job->timing = t;
 }
 
 /* One run on what is bound; with --verify also the comparison. */
 static bool run_once(const CommandLine *line, Job *job)
 {
-    Progress *progress = cli_progress_begin(line, "running");
     tess_status status = tess_run(job->program, job->in.args, NULL);
-    cli_progress_end(progress);
     if (status != TESS_OK) {
         cli_fail("%s", tess_args_error(job->in.args));
         return false;
     }
+    add_timing(job);
     if (line->verify) {
-        progress = cli_progress_begin(line, "interpreting");
         status = tess_verify(job->program, job->in.args);
-        cli_progress_end(progress);
         if (status != TESS_OK) {
             cli_fail("%s", tess_args_error(job->in.args));
             return false;
         }
         if (!line->quiet)
-            fputs("verified: the interpreter gives the same pixels\n", stderr);
+            cli_tell("verified: the interpreter gives the same pixels");
     }
-    tess_timing t = { .struct_size = sizeof t };
-    if (tess_args_timing(job->in.args, &t) != TESS_OK)
-        return true;
-    if (line->time)
-        print_timing(&t);
     return true;
 }
 
@@ -179,5 +170,6 @@ static bool run_each_channel(const CommandLine *line, Job *job)
 
 bool cli_run(const CommandLine *line, Job *job)
 {
+    memset(&job->timing, 0, sizeof job->timing);
     return line->each_channel ? run_each_channel(line, job) : run_once(line, job);
 }

@@ -26,8 +26,11 @@ int main(int argc, char **argv)
     int status;
     hold_standard_streams();
     cli_catch_signals();
-    if (cli_parse(argc, argv, &line, &status))
+    if (cli_parse(argc, argv, &line, &status)) {
+        cli_progress_start(&line);
         status = commands[line.command](&line);
+        cli_progress_stop();
+    }
     cli_free(&line);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK)
         status = cli_fail("cannot write to standard output");

@@ -37,13 +37,13 @@ static void say_what_became(const CommandLine *line, const char *path, const cha
     if (line->quiet)
         return;
     if (store->scale && store->converted && store->lo <= store->hi)
-        fprintf(stderr, "%s: the values %.6g..%.6g were scaled to 0..%d\n", shown, store->lo,
-                store->hi, store->stored.bits == 8 ? 255 : 65535);
+        cli_tell("%s: the values %.6g..%.6g were scaled to 0..%d", shown, store->lo, store->hi,
+                 store->stored.bits == 8 ? 255 : 65535);
     if (store->doubt != TESS_DOUBT_NONE)
         cli_warn("%s: %s%s", shown, doubt, remedy);
     else if (store->n_saturated)
-        fprintf(stderr, "%s: %lld values did not fit the format and were saturated\n", shown,
-                (long long)store->n_saturated);
+        cli_tell("%s: %lld values did not fit the format and were saturated", shown,
+                 (long long)store->n_saturated);
 }
 
 static bool write_image(const CommandLine *line, const char *path, size_t output, const DLTensor *t,
@@ -53,6 +53,7 @@ static bool write_image(const CommandLine *line, const char *path, size_t output
     tess_image_store store;
     init_store(line, output, &store);
     store.result = result;
+    cli_progress("writing", path);
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
     const tess_status status = tess_image_save(path, t, &store, sentence, sizeof sentence);
     cli_hold(NULL, -1);
@@ -65,15 +66,31 @@ static bool write_image(const CommandLine *line, const char *path, size_t output
     return true;
 }
 
-bool cli_write_results(const CommandLine *line, const Job *job)
+bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
 {
+    const double start = cli_clock_ms();
     for (size_t i = 0; i < line->n_outputs; i++) {
         tess_info info;
         const DLTensor *t;
         if (!cli_result(job, i, &t, &info) || !write_image(line, job->outputs[i], i, t, &info))
             return false;
     }
+    *ms = cli_clock_ms() - start;
     return true;
+}
+
+void cli_print_times(const Job *job, double write_ms)
+{
+    const tess_timing t = job->timing;
+    char device[100] = "", strips[40] = "";
+    if (t.copy_ms > 0)
+        snprintf(device, sizeof device, ", copies to and from the device %.3f ms", t.copy_ms);
+    if (t.strips)
+        snprintf(strips, sizeof strips, ", in %d strips", t.strips);
+    cli_tell("front %.2f ms, plan %.2f ms, compile %.2f ms%s, read %.2f ms, run %.3f ms (%s)%s%s, "
+             "write %.2f ms",
+             t.front_ms - t.plan_ms, t.plan_ms, t.compile_ms, t.compile_cached ? " (cached)" : "",
+             job->in.read_ms, t.run_ms, t.target, device, strips, write_ms);
 }
 
 /* ---- Before ----------------------------------------------------------------------------------- */

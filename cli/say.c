@@ -1,14 +1,20 @@
-/* Speaking to the user: sentences, diagnostics, and a sign of life for long work. */
+/* Speaking to the user: sentences and diagnostics. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
 static bool as_json;
+
+double cli_clock_ms(void)
+{
+    struct timespec now = { 0 };
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
 
 void cli_say_json(bool json)
 {
@@ -37,6 +43,7 @@ static void say(const char *severity, const char *fmt, va_list args)
         return;
     char sentence[4096];
     vsnprintf(sentence, sizeof sentence, fmt, args);
+    cli_progress_clear();
     if (as_json)
         say_json(severity, sentence);
     else
@@ -57,6 +64,16 @@ void cli_warn(const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     say("warning", fmt, args);
+    va_end(args);
+}
+
+void cli_tell(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    cli_progress_clear();
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
     va_end(args);
 }
 
@@ -87,72 +104,8 @@ void cli_show_diagnostics(const CommandLine *line, tess_diags *diags, bool warni
         return;
     if (!warnings_too && !tess_diags_errors(diags))
         return;
+    cli_progress_clear();
     fputs(line->json_diagnostics ? tess_diags_json(diags)
                                  : tess_diags_text(diags, wants_color(line)),
           stderr);
-}
-
-struct Progress {
-    thrd_t thread;
-    const char *what;
-    mtx_t lock;
-    cnd_t ended;
-    bool stop;
-};
-
-static int show_progress(void *user)
-{
-    Progress *p = user;
-    struct timespec next;
-    timespec_get(&next, TIME_UTC);
-    bool shown = false;
-    mtx_lock(&p->lock);
-    for (int seconds = 1; !p->stop; seconds++) {
-        next.tv_sec++;
-        while (!p->stop && cnd_timedwait(&p->ended, &p->lock, &next) != thrd_timedout)
-            continue;
-        if (!p->stop) {
-            fprintf(stderr, "\r%s ... %d s", p->what, seconds);
-            shown = true;
-        }
-    }
-    mtx_unlock(&p->lock);
-    if (shown)
-        fputs("\r\x1b[K", stderr); /* leave the line clean for what follows */
-    return 0;
-}
-
-Progress *cli_progress_begin(const CommandLine *line, const char *what)
-{
-    if (line->quiet || !isatty(STDERR_FILENO))
-        return NULL;
-    Progress *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->what = what;
-    if (mtx_init(&p->lock, mtx_plain) != thrd_success) {
-        free(p);
-        return NULL;
-    }
-    if (cnd_init(&p->ended) != thrd_success
-        || thrd_create(&p->thread, show_progress, p) != thrd_success) {
-        mtx_destroy(&p->lock);
-        free(p);
-        return NULL;
-    }
-    return p;
-}
-
-void cli_progress_end(Progress *p)
-{
-    if (!p)
-        return;
-    mtx_lock(&p->lock);
-    p->stop = true;
-    cnd_signal(&p->ended);
-    mtx_unlock(&p->lock);
-    thrd_join(p->thread, NULL);
-    cnd_destroy(&p->ended);
-    mtx_destroy(&p->lock);
-    free(p);
 }

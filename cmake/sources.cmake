@@ -71,6 +71,6 @@ set(TESSERA_SOURCES
 set(TESSERA_CLI_SOURCES
     cli/args.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c cli/cmd_check.c cli/cmd_explain.c
     cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c cli/main.c
-    cli/results.c cli/say.c cli/session.c cli/tables.c)
+    cli/progress.c cli/results.c cli/say.c cli/session.c cli/tables.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/tensor.c)

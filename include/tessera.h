@@ -99,8 +99,11 @@ typedef struct tess_options {
      * such work has ended, several times a second with 0 in between. What is not 0 ends the compiler, removes its
      * files, and the call fails. NULL: nobody is asked. */
     int (*hold)(void *user, int change);
-    /* for both, which may be called from any thread and must not call functions with the same program */
+    /* for these and `phase`, which may be called from any thread and must not call functions with the same program */
     void *user;
+    /* Told what a call that may take long does from now on, as a sign of life: "checking", "planning", "compiling",
+     * "running", "interpreting". NULL: nobody is told. */
+    void (*phase)(void *user, const char *what);
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL
@@ -204,13 +207,14 @@ TESS_API const char *tess_program_error(const tess_program *p);
 
 typedef struct tess_timing { /* of the last tess_run with these args, in milliseconds */
     size_t struct_size;
-    double front_ms, compile_ms;
+    double front_ms, compile_ms; /* from text to loops; from loops to code that runs */
     /* on devices that of the kernels alone, and 0 for runs that were not waited for */
     double run_ms;
     int compile_cached;
     const char *target; /* "c", "interp", ... */
     double copy_ms;     /* devices: spent on copies between host and device */
     int strips; /* devices: parts the images were taken in since the whole did not fit; else 0 */
+    double plan_ms; /* the part of front_ms that went into planning and lowering */
 } tess_timing;
 TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
 

@@ -97,7 +97,7 @@ struct Variant {
     GpuCode *code;           /* of each context it was run in */
     GpuGeneral *gpu_general; /* NULL: not wanted yet */
     bool is_private; /* of GPUs: to one thread; its plan is used for images of few points too */
-    double front_ms, compile_ms;
+    double front_ms, plan_ms, compile_ms; /* without the plan */
     PassTimes times;
     /* of C: what the model expects of a point of the results on one core; 0 = not known */
     double point_seconds;
@@ -196,6 +196,13 @@ void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o); /*
 int64_t tessi_input_number(const tess_program *p, const char *name); /* -1 when there is none */
 /* Parses, checks, lowers and simplifies into `v` (arena ready, constants set). False with diagnostics in `d`. */
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
+
+/* Tells the host what is done from now on (tess_options.phase). */
+static inline void tessi_phase(const tess_program *p, const char *what)
+{
+    if (p->options.phase)
+        p->options.phase(p->options.user, what);
+}
 
 /* ---- passes.c: graph to C text; each false with one sentence */
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f);

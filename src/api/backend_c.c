@@ -201,6 +201,8 @@ static bool load(tess_program *p, Variant *v, Failure *f)
 {
     const bool had_module = v->entry != NULL;
     const double start = tessi_clock_ms();
+    if (!had_module)
+        tessi_phase(p, "compiling");
     const bool ok = tessi_c_variant_text(p, v, f) && tessi_general_load(p, v, f);
     if (ok && !had_module)
         v->compile_ms = tessi_clock_ms() - start;

@@ -95,6 +95,7 @@ static bool write_product(tess_program *p, const char *path, const Product *prod
                           const char *text, const char *header, const char *header_path, Failure *f)
 {
     PendingFile pending = { 0 };
+    tessi_phase(p, "compiling");
     if (!tessi_file_prepare(header_path, header, strlen(header), &pending, f))
         return false;
     const bool ok = product->is_binary ? product->backend->compile(p, text, product->kind, path, f)

@@ -392,6 +392,7 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
         p->options.forma = 1;
     if (p->backend->open)
         p->backend->open(p);
+    tessi_phase(p, "checking");
     bool keep;
     tess_status status = first_variant(p, v, &guard, diags, &keep);
     if (status == TESS_OK) {

@@ -171,6 +171,7 @@ const GpuCode *tessi_gpu_code(tess_program *p, Variant *v, GpuContext *c, unsign
     const GpuCode *there = tessi_gpu_code_find(v, c, form);
     if (there)
         return there;
+    tessi_phase(p, "compiling");
     GpuCode *code = tessi_gpu_code_print(p, v, c, form, f);
     if (code && !tessi_gpu_code_load(p, code, false, f)) {
         tessi_gpu_code_free(code);

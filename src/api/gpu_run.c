@@ -215,7 +215,8 @@ bool tessi_gpu_can_repeat(const tess_args *a, const void *stream)
 
 bool tessi_gpu_repeat(tess_args *a)
 {
-    a->timing.front_ms = a->gpu->variant->front_ms;
+    a->timing.plan_ms = a->gpu->variant->plan_ms;
+    a->timing.front_ms = a->gpu->variant->front_ms + a->timing.plan_ms;
     a->timing.compile_ms = a->gpu->code->compile_ms;
     a->timing.compile_cached = a->gpu->code->cached;
     return enqueue(a->gpu, a, a->gpu->stream);

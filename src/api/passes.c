@@ -143,6 +143,7 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
 {
     if (v->plan)
         return true;
+    tessi_phase(p, "planning");
     v->machine = machine_of(p, v, d, f);
     if (!v->machine)
         return f->status ? false : first_error(d, f);

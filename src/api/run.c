@@ -28,13 +28,14 @@ bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, 
         ok = tessi_pass_plan(run->p, v, d, f) && (!b->emit || tessi_backend_fits(b, v->plan, f))
              && tessi_pass_loops(v, f);
         if (!had_loops)
-            v->front_ms += tessi_clock_ms() - start;
+            v->plan_ms += tessi_clock_ms() - start;
         ok = ok && (!load || load(run->p, v, f));
     } else {
         ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
     }
     tess_diags_free(d);
-    timing->front_ms = v->front_ms;
+    timing->front_ms = v->front_ms + v->plan_ms;
+    timing->plan_ms = v->plan_ms;
     timing->compile_ms = v->compile_ms;
     timing->compile_cached = v->module_cached;
     return ok;
@@ -83,7 +84,10 @@ bool tessi_run_variant(const Run *run)
     Binding binding;
     if (!GUARDED(&guard, run->arena))
         return tessi_failf(&run->a->failure, TESS_ERROR_MEMORY, "out of memory");
-    return run->backend->bind(run, &binding) && run->backend->launch(run, &binding);
+    if (!run->backend->bind(run, &binding))
+        return false;
+    tessi_phase(run->p, "running");
+    return run->backend->launch(run, &binding);
 }
 
 /* ---- tess_run -------------------------------------------------------------------------------- */
@@ -289,6 +293,7 @@ static tess_status verify_results(tess_program *p, tess_args *a)
         tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "there are no results to verify: run first");
         return TESS_ERROR_ARGUMENT;
     }
+    tessi_phase(p, "interpreting");
     Variant *v = tessi_variant_enter(p, a, NULL, &a->failure);
     if (!v)
         return (tess_status)a->failure.status;

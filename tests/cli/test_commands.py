@@ -2,7 +2,9 @@
 formatting, and watching files."""
 import os
 import pathlib
+import pty
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -30,10 +32,59 @@ def test_environment():
     check("all of them are told", INDIRECT <= told, help_text)
 
 
+BLUR = """stencil blur(vector#2 float X) { return (X@[0, -1] + X + X@[0, 1]) / 3.0; }
+parameter M, N;
+vector#2 float photo[M, N];
+return blur(photo:mirror);
+"""
+# A compiler that works on programs when it is let go.
+SLOW_COMPILER = """#!/bin/sh
+case "$*" in *program.c*) while [ ! -e {folder}/go ]; do sleep 0.05; done;; esac
+exec cc "$@"
+"""
+
+
+def on_terminal(arguments, env, until=None, then=None):
+    """What a command prints on a terminal; `then` is called when it has printed `until`."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen([tool.TOOL, *map(str, arguments)], stderr=slave, stdout=slave, cwd=tool.ROOT,
+                             env=dict(os.environ, **env))
+    os.close(slave)
+    shown = b""
+    try:
+        while piece := os.read(master, 4096):
+            shown += piece
+            if until and until in shown:
+                then()
+                until = None
+    except OSError: # the terminal's other end was closed
+        pass
+    os.close(master)
+    return child.wait(), shown.decode()
+
+
+def test_progress(folder):
+    """A terminal is told what takes long, and the line is gone in the end."""
+    compiler = folder / "slow-cc"
+    compiler.write_text(SLOW_COMPILER.format(folder=folder))
+    compiler.chmod(0o755)
+    env = {"TESSERA_CC": str(compiler), "TESSERA_CACHE": str(folder / "cache-of-slow")}
+    arguments = ["run", folder / "blur.tess", "random:1:5x6", "-o", folder / "slow.npy", "--target=c", "--time"]
+    code, shown = on_terminal(arguments, env, b"compiling ... ", lambda: (folder / "go").touch())
+    check("compiling is shown", code == 0 and re.search(r"\rcompiling|\x1b\[Kcompiling \.\.\. 1 s", shown), shown)
+    check("the line goes", re.search(r"\r\x1b\[Kfront ", shown), shown)
+    code, out, err = run(*arguments)
+    parts = re.findall(r"(\w+) [0-9.]+ ms", err)
+    check("all parts of the time", parts == ["front", "plan", "compile", "read", "run", "write"], err)
+    check("no line elsewhere", err.count("\n") == 1 and "\r" not in err and not out, err)
+
+
 def main():
     test_environment()
     with tool.workspace() as place:
         folder = pathlib.Path(place)
+        (folder / "blur.tess").write_text(BLUR)
+        test_progress(folder)
     tool.finish()
 
 
