@@ -1,5 +1,6 @@
-# Writes OUT: the files below ROOT that the library carries, as byte arrays named in src/api/embedded.h.
-set(text "/* Made by cmake/embed.cmake. */\n#include \"api/embedded.h\"\n")
+# Writes OUT: the files below ROOT that the library carries, as byte arrays named in src/api/embedded.h
+# and src/loop/template.h.
+set(text "/* Made by cmake/embed.cmake. */\n#include \"api/embedded.h\"\n#include \"loop/template.h\"\n")
 # One array of the files named after the symbol, one behind the other.
 function(embed symbol)
     set(hex "")
@@ -18,4 +19,6 @@ embed(tessi_embedded_prelude_cuda prelude/cuda.h prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_prelude_opencl prelude/opencl.h prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_filters lib/filters.tess)
 embed(tessi_embedded_generic_gpu machines/generic-gpu.machine)
+include(${ROOT}/cmake/sources.cmake)
+embed(tessi_loop_templates ${TESSERA_TEMPLATES})
 file(WRITE ${OUT} "${text}")

@@ -39,7 +39,8 @@ set(TESSERA_SOURCES
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
-    src/loop/loop_read_lanes.c src/loop/loop_same.c src/loop/loop_share.c src/loop/loop_simplify.c src/loop/loop_types.c
+    src/loop/loop_read_lanes.c src/loop/loop_same.c src/loop/loop_share.c src/loop/loop_simplify.c
+    src/loop/loop_template.c src/loop/loop_types.c
     src/loop/loop_verify.c src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_blocks.c src/loop/lower_carry.c
     src/loop/lower_dots.c src/loop/lower_expr.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_general_kernel.c src/loop/lower_given.c src/loop/lower_group.c
@@ -68,6 +69,9 @@ set(TESSERA_SOURCES
     src/rt/machine_lines.c src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c
     src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c src/rt/output.c src/rt/process.c
     src/rt/thread.c)
+# Algorithms in the loop language, which the library carries as texts.
+set(TESSERA_TEMPLATES
+    src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
     cli/args.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c cli/cmd_check.c cli/cmd_explain.c
     cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c cli/main.c

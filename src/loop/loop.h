@@ -233,6 +233,7 @@ typedef struct LoopProgram {
     VEC(LVar) vars;                /* at[0] unused */
     VEC(LBuffer) buffers;          /* at[0] unused */
     VEC(LFunction) functions;      /* executed in order */
+    const char *fault;             /* of a template that it is made of; NULL: none */
     IdMap expr_map;
 } LoopProgram;
 

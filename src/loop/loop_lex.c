@@ -55,15 +55,71 @@ static int hex_digit(char c)
     return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* ---- Parameters of templates ----------------------------------------------------------------- */
+
+static const char *word_of(const LoopLexer *l, const char *name)
+{
+    VEC_FOREACH (const LoopWord, word, l->words)
+        if (tessi_streq(word->name, name))
+            return word->text;
+    return NULL;
+}
+
+static const char *read_name(LoopLexer *l);
+
+/* `$(name)`: its text; NULL when it is no part of the text. */
+static const char *read_inserted(LoopLexer *l)
+{
+    l->at += 2;
+    const char *word = word_of(l, read_name(l));
+    l->at += peek(l, 0) == ')';
+    return word;
+}
+
+/* Letters and digits. */
+static const char *read_letters(LoopLexer *l)
+{
+    const char *begin = l->at;
+    while (is_letter(peek(l, 0)) || is_digit(peek(l, 0))
+           || (peek(l, 0) == '.' && (is_letter(peek(l, 1)) || is_digit(peek(l, 1)))))
+        l->at++;
+    return tessi_strndup(l->arena, begin, (size_t)(l->at - begin));
+}
+
+/* The same with what is inserted between them. */
+static const char *read_name(LoopLexer *l)
+{
+    const char *name = read_letters(l);
+    while (l->words && peek(l, 0) == '$' && peek(l, 1) == '(') {
+        const char *word = read_inserted(l);
+        name = tessi_sprintf(l->arena, "%s%s%s", name, word ? word : "", read_letters(l));
+    }
+    return name;
+}
+
+/* `$name`: what it stands for; its name where that is no part of the text. */
+static LoopToken parameter(LoopLexer *l)
+{
+    l->at++;
+    const char *name = read_name(l), *word = word_of(l, name);
+    if (word && !*word)
+        return tessi_loop_next_token(l);
+    LoopToken t = { .kind = LTOK_NAME, .line = l->line };
+    t.text = t.name = word ? word : tessi_sprintf(l->arena, "$%s", name);
+    if (is_digit(*t.text))
+        t.kind = LTOK_NUMBER;
+    return t;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
 /* The number behind a name that has several owners, appended to its text. */
 static void add_ordinal(LoopLexer *l, LoopToken *t)
 {
-    if (peek(l, 0) != '#' || !is_digit(peek(l, 1)))
+    if (peek(l, 0) != '#' || !(is_digit(peek(l, 1)) || (l->words && peek(l, 1) == '$')))
         return;
-    const char *begin = l->at++;
-    while (is_digit(peek(l, 0)))
-        l->at++;
-    t->text = tessi_sprintf(l->arena, "%s%.*s", t->text, (int)(l->at - begin), begin);
+    l->at++;
+    t->text = tessi_sprintf(l->arena, "%s#%s", t->text, read_name(l));
     t->quoted = true;
 }
 
@@ -97,12 +153,18 @@ static LoopToken quoted_name(LoopLexer *l)
 
 static LoopToken plain_name(LoopLexer *l)
 {
-    const char *begin = l->at;
-    while (is_letter(peek(l, 0)) || is_digit(peek(l, 0))
-           || (peek(l, 0) == '.' && (is_letter(peek(l, 1)) || is_digit(peek(l, 1)))))
-        l->at++;
     LoopToken t = { .kind = LTOK_NAME, .line = l->line };
-    t.text = t.name = tessi_strndup(l->arena, begin, (size_t)(l->at - begin));
+    t.text = t.name = read_name(l);
+    add_ordinal(l, &t);
+    return t;
+}
+
+/* A name that begins with one of the program, which may be any: its key is none of the template's. */
+static LoopToken given_name(LoopLexer *l)
+{
+    LoopToken t = { .kind = LTOK_NAME, .quoted = true, .line = l->line };
+    t.name = read_name(l);
+    t.text = tessi_sprintf(l->arena, "$(%s", t.name);
     add_ordinal(l, &t);
     return t;
 }
@@ -151,12 +213,13 @@ static LoopToken sign(LoopLexer *l)
     return wrong(l, tessi_sprintf(l->arena, "the byte %u has no meaning", (unsigned)c));
 }
 
-LoopToken tessi_loop_next_token(LoopLexer *l)
+static LoopToken next_token(LoopLexer *l)
 {
-    skip_blanks(l);
     if (l->at == l->end)
         return (LoopToken){ .kind = LTOK_END, .text = "the end", .line = l->line };
     char c = *l->at;
+    if (c == '$' && l->words)
+        return peek(l, 1) == '(' ? given_name(l) : parameter(l);
     if (c == '#')
         return comment(l);
     if (c == '"')
@@ -166,4 +229,13 @@ LoopToken tessi_loop_next_token(LoopLexer *l)
     if (is_digit(c))
         return number(l);
     return sign(l);
+}
+
+LoopToken tessi_loop_next_token(LoopLexer *l)
+{
+    skip_blanks(l);
+    const char *at = l->at;
+    LoopToken t = next_token(l);
+    t.at = at;
+    return t;
 }

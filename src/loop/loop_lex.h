@@ -6,7 +6,9 @@
 
 typedef enum LoopTokenKind {
     LTOK_END,
-    LTOK_NAME, /* text: key (`x`, `x#2`), name: without the number; `quoted` names are never words of the language */
+    /* text: key (`x`, `x#2`), name: without the number; `quoted` names are never words of the language. Of
+     * parameters of a template that are no part of its text both begin with `$` */
+    LTOK_NAME,
     LTOK_NUMBER,  /* text: digits and suffix */
     LTOK_SIGN,    /* text: punctuation */
     LTOK_COMMENT, /* text: the line without its marker; marker '#', '|' (#|) or 'H' (##) */
@@ -19,12 +21,20 @@ typedef struct LoopToken {
     bool quoted;
     char marker;
     int line;
+    const char *at; /* where it begins */
 } LoopToken;
+
+/* A parameter of a template that is part of its text: `$name`, or `$(name)` inside of other names. */
+typedef struct LoopWord {
+    const char *name, *text; /* "": nothing stands there */
+} LoopWord;
+typedef VEC(LoopWord) LoopWords;
 
 typedef struct LoopLexer {
     Arena *arena;
     const char *at, *end;
     int line;
+    const LoopWords *words; /* of the template; NULL: a `$` has no meaning */
 } LoopLexer;
 
 LoopToken tessi_loop_next_token(LoopLexer *l);

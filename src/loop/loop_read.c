@@ -2,7 +2,7 @@
  * stops the reader with one sentence, nesting is bounded, and what was read is verified before it is handed out. */
 #include <string.h>
 
-#include "loop/loop_read.h"
+#include "loop/loop_template.h"
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ bool tessi_loop_expect(LoopReader *r, const char *sign)
            || tessi_loop_fault(r, "expected '%s', found '%s'", sign, r->token.text);
 }
 
-static bool accept_word(LoopReader *r, const char *word)
+bool tessi_loop_accept_word(LoopReader *r, const char *word)
 {
     if (r->fault || r->token.kind != LTOK_NAME || r->token.quoted
         || !tessi_streq(r->token.name, word))
@@ -67,7 +67,7 @@ static uint8_t accept_lanes(LoopReader *r)
     return lanes;
 }
 
-static bool expect_name(LoopReader *r, LoopToken *t)
+bool tessi_loop_expect_name(LoopReader *r, LoopToken *t)
 {
     *t = r->token;
     if (r->fault || t->kind != LTOK_NAME)
@@ -76,10 +76,10 @@ static bool expect_name(LoopReader *r, LoopToken *t)
     return true;
 }
 
-static bool read_type(LoopReader *r, ScalarType *type)
+bool tessi_loop_read_type(LoopReader *r, ScalarType *type)
 {
     LoopToken t;
-    if (!expect_name(r, &t))
+    if (!tessi_loop_expect_name(r, &t))
         return false;
     return (!t.quoted && tessi_type_by_name(t.name, type))
            || tessi_loop_fault(r, "no type is called '%s'", t.name);
@@ -116,10 +116,15 @@ const LoopName *tessi_loop_find_name(const LoopReader *r, const char *key)
     return id ? &r->names.at[id] : NULL;
 }
 
-static bool declare(LoopReader *r, const LoopToken *t, LoopNameKind kind, uint32_t id)
+bool tessi_loop_declare(LoopReader *r, const LoopToken *t, LoopNameKind kind, uint32_t id)
 {
-    if (tessi_loop_find_name(r, t->text))
+    const LoopName *known = tessi_loop_find_name(r, t->text);
+    if (known && !r->of)
         return tessi_loop_fault(r, "'%s' is declared twice", t->text);
+    if (known) {
+        r->names.at[known - r->names.at] = (LoopName){ t->text, kind, id };
+        return true;
+    }
     VEC_PUSH(r->arena, &r->names, ((LoopName){ t->text, kind, id }));
     tessi_idmap_add(r->arena, &r->name_map, tessi_hash_bytes(0, t->text, strlen(t->text)),
                     r->names.n - 1);
@@ -130,7 +135,7 @@ static bool declare(LoopReader *r, const LoopToken *t, LoopNameKind kind, uint32
 static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
 {
     const LoopName *known = tessi_loop_find_name(r, t->text);
-    if (known && known->kind == LNAME_VAR) {
+    if (known && known->kind == LNAME_VAR && !r->of) {
         const LVar *var = &r->p->vars.at[known->id];
         if (var->type != like.type || var->is_mutable != like.is_mutable || var->lanes != like.lanes
             || var->is_row != like.is_row)
@@ -141,13 +146,15 @@ static bool declare_var(LoopReader *r, const LoopToken *t, LVar like, LVarId *v)
     *v = tessi_loop_var(r->p, t->name, like.type, like.is_mutable);
     r->p->vars.at[v->v].lanes = like.lanes;
     r->p->vars.at[v->v].is_row = like.is_row;
-    return declare(r, t, LNAME_VAR, v->v);
+    if (r->of)
+        tessi_template_var(r, *v);
+    return tessi_loop_declare(r, t, LNAME_VAR, v->v);
 }
 
 static bool read_buffer_name(LoopReader *r, LBufferId *b)
 {
     LoopToken t;
-    if (!expect_name(r, &t))
+    if (!tessi_loop_expect_name(r, &t))
         return false;
     const LoopName *found = tessi_loop_find_name(r, t.text);
     if (!found || found->kind != LNAME_BUFFER)
@@ -163,31 +170,41 @@ static bool read_block(LoopReader *r, LBlock *block);
 static bool read_for(LoopReader *r, LStmt *s)
 {
     LoopToken name;
-    if (!expect_name(r, &name) || !declare_var(r, &name, (LVar){ .type = TYPE_INDEX }, &s->var))
+    if (!tessi_loop_expect_name(r, &name))
         return false;
-    if (!accept_word(r, "in"))
+    if (!tessi_loop_accept_word(r, "in"))
         return tessi_loop_fault(r, "expected 'in'");
     s->a = tessi_loop_read_typed(r, TYPE_INDEX);
     if (!s->a.v || !tessi_loop_expect(r, ".."))
         return false;
     s->b = tessi_loop_read_typed(r, TYPE_INDEX);
     uint32_t step = 1;
-    if (!s->b.v || (accept_word(r, "step") && !read_natural(r, &step)))
+    if (!s->b.v || (tessi_loop_accept_word(r, "step") && !read_natural(r, &step)))
         return false;
     s->step = step;
     s->lanes = accept_lanes(r);
-    if (accept_word(r, "least") && !read_natural(r, &s->least))
+    if (tessi_loop_accept_word(r, "least") && !read_natural(r, &s->least))
         return false;
-    return read_block(r, &s->body);
+    if (r->of)
+        tessi_template_open(r, s);
+    return declare_var(r, &name, (LVar){ .type = TYPE_INDEX }, &s->var) && read_block(r, &s->body);
 }
 
 static bool read_if(LoopReader *r, LStmt *s)
 {
-    s->flags = accept_word(r, "likely") ? LIF_LIKELY : 0;
+    s->flags = tessi_loop_accept_word(r, "likely") ? LIF_LIKELY : 0;
     s->a = tessi_loop_read_typed(r, TYPE_BOOL);
-    if (!s->a.v || !read_block(r, &s->body))
+    if (!s->a.v)
         return false;
-    return !accept_word(r, "else") || read_block(r, &s->orelse);
+    if (r->of)
+        tessi_template_open(r, s);
+    if (!read_block(r, &s->body))
+        return false;
+    if (!tessi_loop_accept_word(r, "else"))
+        return true;
+    if (r->of)
+        tessi_template_else(r);
+    return read_block(r, &s->orelse);
 }
 
 /* name `:` type [`row`] [lanes] `=` expression */
@@ -195,22 +212,24 @@ static bool read_definition(LoopReader *r, LStmt *s, bool is_mutable)
 {
     LoopToken name;
     LVar like = { .is_mutable = is_mutable };
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &like.type))
+    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, ":")
+        || !tessi_loop_read_type(r, &like.type))
         return false;
-    like.is_row = accept_word(r, "row");
+    like.is_row = tessi_loop_accept_word(r, "row");
     like.lanes = accept_lanes(r);
     if (!tessi_loop_expect(r, "="))
         return false;
     s->a = tessi_loop_read_typed(r, like.type);
+    if (s->a.v && r->of)
+        tessi_template_place(r, s);
     return s->a.v && declare_var(r, &name, like, &s->var);
 }
 
 static bool read_after(LoopReader *r, LStmt *s)
 {
-    s->flags = LLET_AFTER;
     if (!read_definition(r, s, false))
         return false;
-    if (!accept_word(r, "after"))
+    if (!tessi_loop_accept_word(r, "after"))
         return tessi_loop_fault(r, "expected 'after'");
     s->b = tessi_loop_read_expr(r);
     return s->b.v != 0;
@@ -219,7 +238,7 @@ static bool read_after(LoopReader *r, LStmt *s)
 static bool read_set(LoopReader *r, LStmt *s)
 {
     LoopToken name;
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, "="))
+    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, "="))
         return false;
     const LoopName *found = tessi_loop_find_name(r, name.text);
     if (!found || found->kind != LNAME_VAR)
@@ -238,8 +257,8 @@ static bool read_store(LoopReader *r, LStmt *s, const char *sign)
         return false;
     s->n_index = (uint8_t)n;
     s->a = tessi_loop_read_typed(r, tessi_value_type(r->p->buffers.at[s->buffer.v].type));
-    if (s->a.v && s->kind == LSTMT_STORE && accept_word(r, "stream")) {
-        if (!accept_word(r, "if")) {
+    if (s->a.v && s->kind == LSTMT_STORE && tessi_loop_accept_word(r, "stream")) {
+        if (!tessi_loop_accept_word(r, "if")) {
             tessi_loop_fault(r, "expected 'if' after 'stream'");
             return false;
         }
@@ -255,7 +274,7 @@ static bool read_shift(LoopReader *r, LStmt *s)
     uint32_t by = 0;
     if (!read_store(r, s, "="))
         return false;
-    if (!accept_word(r, "by"))
+    if (!tessi_loop_accept_word(r, "by"))
         return tessi_loop_fault(r, "expected 'by'");
     const bool back = tessi_loop_accept(r, "-");
     if (!read_natural(r, &by))
@@ -298,31 +317,39 @@ static bool read_sort(LoopReader *r, LStmt *s)
     return s->a.v != 0;
 }
 
+/* The name of a buffer; in a template also its declaration. */
+static bool read_local(LoopReader *r, LStmt *s)
+{
+    if (r->of && r->ahead.kind == LTOK_SIGN && r->ahead.text[0] == ':')
+        return tessi_template_local(r, s);
+    return read_buffer_name(r, &s->buffer);
+}
+
 /* The words before `for`; what they say goes to *s. False when there are none. */
 static bool read_loop_flags(LoopReader *r, LStmt *s)
 {
     uint8_t *flags = &s->flags;
     uint32_t axis = 0;
-    if (accept_word(r, "grid"))
+    if (tessi_loop_accept_word(r, "grid"))
         *flags |= LFOR_PARALLEL | LFOR_GRID;
-    else if (accept_word(r, "thread"))
+    else if (tessi_loop_accept_word(r, "thread"))
         *flags |= LFOR_PARALLEL | LFOR_THREAD;
     if (*flags && (!read_natural(r, &axis) || axis >= LOOP_MAX_AXES)) {
         tessi_loop_fault(r, "an axis is 0, 1 or 2");
         axis = 0;
     }
     s->axis = (uint8_t)axis;
-    *flags |= accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
-    *flags |= *flags & LFOR_PARALLEL && accept_word(r, "dealt") ? LFOR_DEALT : 0;
-    if (accept_word(r, "simd")) {
+    *flags |= tessi_loop_accept_word(r, "parallel") ? LFOR_PARALLEL : 0;
+    *flags |= *flags & LFOR_PARALLEL && tessi_loop_accept_word(r, "dealt") ? LFOR_DEALT : 0;
+    if (tessi_loop_accept_word(r, "simd")) {
         uint32_t vectors = 1;
         *flags |= LFOR_SIMD;
         if (r->token.kind == LTOK_NUMBER && (!read_natural(r, &vectors) || vectors > UINT8_MAX))
             tessi_loop_fault(r, "the vectors of a loop are 1 to 255");
         s->vectors = (uint8_t)vectors;
     }
-    *flags |= accept_word(r, "unroll") ? LFOR_UNROLL : 0;
-    *flags |= accept_word(r, "rolled") ? LFOR_ROLLED : 0;
+    *flags |= tessi_loop_accept_word(r, "unroll") ? LFOR_UNROLL : 0;
+    *flags |= tessi_loop_accept_word(r, "rolled") ? LFOR_ROLLED : 0;
     return *flags != 0;
 }
 
@@ -338,61 +365,88 @@ static bool read_comment(LoopReader *r, LBlock *block)
         tessi_text_addf(&text, "\n%s", r->token.text);
         tessi_loop_advance(r);
     }
-    tessi_lstmt(r->p, block, LSTMT_COMMENT)->text = tessi_text_str(&text);
+    LBlock alone = { 0 };
+    LStmt *s = tessi_lstmt(r->p, &alone, LSTMT_COMMENT);
+    s->text = tessi_text_str(&text);
+    if (r->of)
+        tessi_template_add(r, s);
+    else
+        VEC_PUSH(r->arena, block, s);
     return !r->fault;
 }
 
-static bool read_stmt(LoopReader *r, LBlock *block)
+typedef struct Word {
+    const char *word;
+    LStmtKind kind;
+    uint8_t flags;
+} Word;
+static const Word words[] = {
+    { "for", LSTMT_FOR, 0 },           { "if", LSTMT_IF, 0 },
+    { "let", LSTMT_LET, 0 },           { "here", LSTMT_LET, LLET_HERE },
+    { "keep", LSTMT_LET, LLET_KEPT },  { "after", LSTMT_LET, LLET_AFTER },
+    { "var", LSTMT_VAR, 0 },           { "set", LSTMT_SET, 0 },
+    { "store", LSTMT_STORE, 0 },       { "add", LSTMT_ADD, 0 },
+    { "local", LSTMT_LOCAL, 0 },       { "move", LSTMT_MOVE, 0 },
+    { "prefetch", LSTMT_PREFETCH, 0 }, { "shift", LSTMT_SHIFT, 0 },
+    { "sort", LSTMT_SORT, 0 },
+};
+
+/* The words that a statement begins with. */
+static bool read_head(LoopReader *r, LStmt *s)
 {
-    LStmt loop = { 0 };
+    if (read_loop_flags(r, s))
+        return tessi_loop_accept_word(r, "for") || tessi_loop_fault(r, "expected 'for'");
+    s->atomic = tessi_loop_accept_word(r, "atomic");
+    if (s->atomic) {
+        s->kind = LSTMT_ADD;
+        return tessi_loop_accept_word(r, "add") || tessi_loop_fault(r, "expected 'add'");
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tessi_loop_accept_word(r, words[i].word)) {
+            s->kind = words[i].kind;
+            s->flags = words[i].flags;
+            return true;
+        }
+    return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
+}
+
+/* What stands behind them. */
+static bool read_rest(LoopReader *r, LStmt *s)
+{
+    switch (s->kind) {
+    case LSTMT_FOR: return read_for(r, s);
+    case LSTMT_IF: return read_if(r, s);
+    case LSTMT_LET: return s->flags & LLET_AFTER ? read_after(r, s) : read_definition(r, s, false);
+    case LSTMT_VAR: return read_definition(r, s, true);
+    case LSTMT_SET: return read_set(r, s);
+    case LSTMT_STORE: return read_store(r, s, "=");
+    case LSTMT_ADD: return read_store(r, s, "+=");
+    case LSTMT_LOCAL: return read_local(r, s);
+    case LSTMT_MOVE: return read_move(r, s);
+    case LSTMT_PREFETCH: return read_prefetch(r, s);
+    case LSTMT_SHIFT: return read_shift(r, s);
+    case LSTMT_SORT: return read_sort(r, s);
+    case LSTMT_COMMENT: break;
+    }
+    return false;
+}
+
+bool tessi_loop_read_stmt(LoopReader *r, LBlock *block)
+{
+    LBlock alone = { 0 };
+    bool good = true;
+    if (r->of && tessi_template_stmt(r, block, &good))
+        return good;
     if (r->token.kind == LTOK_COMMENT)
         return read_comment(r, block);
-    if (read_loop_flags(r, &loop)) {
-        LStmt *s = tessi_lstmt(r->p, block, LSTMT_FOR);
-        s->flags = loop.flags;
-        s->axis = loop.axis;
-        s->vectors = loop.vectors;
-        return accept_word(r, "for") ? read_for(r, s) : tessi_loop_fault(r, "expected 'for'");
-    }
-    if (accept_word(r, "for"))
-        return read_for(r, tessi_lstmt(r->p, block, LSTMT_FOR));
-    if (accept_word(r, "if"))
-        return read_if(r, tessi_lstmt(r->p, block, LSTMT_IF));
-    if (accept_word(r, "let"))
-        return read_definition(r, tessi_lstmt(r->p, block, LSTMT_LET), false);
-    const bool here = accept_word(r, "here");
-    if (here || accept_word(r, "keep")) {
-        LStmt *s = tessi_lstmt(r->p, block, LSTMT_LET);
-        s->flags = here ? LLET_HERE : LLET_KEPT;
-        return read_definition(r, s, false);
-    }
-    if (accept_word(r, "after"))
-        return read_after(r, tessi_lstmt(r->p, block, LSTMT_LET));
-    if (accept_word(r, "var"))
-        return read_definition(r, tessi_lstmt(r->p, block, LSTMT_VAR), true);
-    if (accept_word(r, "set"))
-        return read_set(r, tessi_lstmt(r->p, block, LSTMT_SET));
-    if (accept_word(r, "store"))
-        return read_store(r, tessi_lstmt(r->p, block, LSTMT_STORE), "=");
-    if (accept_word(r, "add"))
-        return read_store(r, tessi_lstmt(r->p, block, LSTMT_ADD), "+=");
-    if (accept_word(r, "atomic")) {
-        LStmt *s = tessi_lstmt(r->p, block, LSTMT_ADD);
-        s->atomic = true;
-        return accept_word(r, "add") ? read_store(r, s, "+=")
-                                     : tessi_loop_fault(r, "expected 'add'");
-    }
-    if (accept_word(r, "local"))
-        return read_buffer_name(r, &tessi_lstmt(r->p, block, LSTMT_LOCAL)->buffer);
-    if (accept_word(r, "move"))
-        return read_move(r, tessi_lstmt(r->p, block, LSTMT_MOVE));
-    if (accept_word(r, "prefetch"))
-        return read_prefetch(r, tessi_lstmt(r->p, block, LSTMT_PREFETCH));
-    if (accept_word(r, "shift"))
-        return read_shift(r, tessi_lstmt(r->p, block, LSTMT_SHIFT));
-    if (accept_word(r, "sort"))
-        return read_sort(r, tessi_lstmt(r->p, block, LSTMT_SORT));
-    return tessi_loop_fault(r, "expected a statement, found '%s'", r->token.text);
+    LStmt *s = tessi_lstmt(r->p, &alone, LSTMT_FOR);
+    if (!read_head(r, s) || !read_rest(r, s))
+        return false;
+    if (r->of)
+        tessi_template_add(r, s);
+    else
+        VEC_PUSH(r->arena, block, s);
+    return true;
 }
 
 static bool read_block(LoopReader *r, LBlock *block)
@@ -403,7 +457,7 @@ static bool read_block(LoopReader *r, LBlock *block)
     if (!tessi_loop_expect(r, "{"))
         return false;
     while (!tessi_loop_is_sign(r, "}"))
-        if (!read_stmt(r, block))
+        if (!tessi_loop_read_stmt(r, block))
             return false;
     r->depth--;
     return tessi_loop_expect(r, "}");
@@ -411,7 +465,7 @@ static bool read_block(LoopReader *r, LBlock *block)
 
 /* ---- Declarations ---------------------------------------------------------------------------- */
 
-static bool read_sizes(LoopReader *r, LExprId *size, uint8_t *n)
+bool tessi_loop_read_sizes(LoopReader *r, LExprId *size, uint8_t *n)
 {
     int found = tessi_loop_read_indices(r, size);
     *n = found < 0 ? 0 : (uint8_t)found;
@@ -425,14 +479,16 @@ static bool read_image(LoopReader *r, LImage *im)
     VEC(ScalarType) types = { 0 };
     VEC(const char *) names = { 0 };
     VEC(uint32_t) offsets = { 0 };
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !tessi_loop_expect(r, "{"))
+    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, ":")
+        || !tessi_loop_expect(r, "{"))
         return false;
     do {
         LoopToken channel;
         ScalarType type;
         uint32_t offset = 0;
-        if (!expect_name(r, &channel) || !tessi_loop_expect(r, ":") || !read_type(r, &type)
-            || !tessi_loop_expect(r, "@") || !read_natural(r, &offset))
+        if (!tessi_loop_expect_name(r, &channel) || !tessi_loop_expect(r, ":")
+            || !tessi_loop_read_type(r, &type) || !tessi_loop_expect(r, "@")
+            || !read_natural(r, &offset))
             return false;
         VEC_PUSH(r->arena, &types, type);
         VEC_PUSH(r->arena, &names, channel.name);
@@ -445,10 +501,10 @@ static bool read_image(LoopReader *r, LImage *im)
     im->channel_type = types.at;
     im->channel_name = names.at;
     im->channel_offset = offsets.at;
-    im->uniform = accept_word(r, "pixel");
-    if (!im->uniform && !accept_word(r, "mixed"))
+    im->uniform = tessi_loop_accept_word(r, "pixel");
+    if (!im->uniform && !tessi_loop_accept_word(r, "mixed"))
         return tessi_loop_fault(r, "expected 'pixel' or 'mixed'");
-    return read_natural(r, &im->pixel_bytes) && read_sizes(r, im->size, &im->n_dims);
+    return read_natural(r, &im->pixel_bytes) && tessi_loop_read_sizes(r, im->size, &im->n_dims);
 }
 
 static bool read_table(LoopReader *r, LBuffer *b)
@@ -474,52 +530,54 @@ static bool read_buffer(LoopReader *r)
     static const char *const kinds[] = { "input", "output", "temp", "local", "table" };
     LoopToken name;
     LBuffer b = { 0 };
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":"))
+    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, ":"))
         return false;
-    b.in_constant = accept_word(r, "constant");
-    b.held = !b.in_constant && accept_word(r, "held");
+    b.in_constant = tessi_loop_accept_word(r, "constant");
+    b.held = !b.in_constant && tessi_loop_accept_word(r, "held");
     int kind = b.in_constant ? LBUF_TEMP : b.held ? LBUF_LOCAL : 0;
-    while (!b.in_constant && !b.held && kind <= LBUF_TABLE && !accept_word(r, kinds[kind]))
+    while (!b.in_constant && !b.held && kind <= LBUF_TABLE
+           && !tessi_loop_accept_word(r, kinds[kind]))
         kind++;
     if (kind > LBUF_TABLE)
         return tessi_loop_fault(r, "'%s' is not a kind of buffer", r->token.text);
     b.kind = (LBufferKind)kind;
     b.name = name.name;
-    b.in_memory = b.kind == LBUF_TABLE && accept_word(r, "in");
-    if (b.in_memory && !accept_word(r, "memory"))
+    b.in_memory = b.kind == LBUF_TABLE && tessi_loop_accept_word(r, "in");
+    if (b.in_memory && !tessi_loop_accept_word(r, "memory"))
         return tessi_loop_fault(r, "tables are in constant memory, or 'in memory'");
     if (b.kind == LBUF_INPUT || b.kind == LBUF_OUTPUT)
         if (!read_natural(r, &b.image) || !tessi_loop_expect(r, "/")
             || !read_natural(r, &b.channel))
             return false;
-    if (!read_type(r, &b.type))
+    if (!tessi_loop_read_type(r, &b.type))
         return false;
     b.lanes = accept_lanes(r);
-    if (!read_sizes(r, b.size, &b.n_dims))
+    if (!tessi_loop_read_sizes(r, b.size, &b.n_dims))
         return false;
     if (b.kind == LBUF_TABLE && !read_table(r, &b))
         return false;
-    return declare(r, &name, LNAME_BUFFER, tessi_loop_buffer(r->p, &b).v);
+    return tessi_loop_declare(r, &name, LNAME_BUFFER, tessi_loop_buffer(r->p, &b).v);
 }
 
 static bool read_param(LoopReader *r)
 {
     LoopToken name;
-    if (!expect_name(r, &name))
+    if (!tessi_loop_expect_name(r, &name))
         return false;
     VEC_PUSH(r->arena, &r->p->params, name.name);
-    return declare(r, &name, LNAME_PARAM, r->p->params.n - 1);
+    return tessi_loop_declare(r, &name, LNAME_PARAM, r->p->params.n - 1);
 }
 
 static bool read_scalar(LoopReader *r)
 {
     LoopToken name;
     LScalar s;
-    if (!expect_name(r, &name) || !tessi_loop_expect(r, ":") || !read_type(r, &s.type))
+    if (!tessi_loop_expect_name(r, &name) || !tessi_loop_expect(r, ":")
+        || !tessi_loop_read_type(r, &s.type))
         return false;
     s.name = name.name;
     VEC_PUSH(r->arena, &r->p->scalars, s);
-    return declare(r, &name, LNAME_SCALAR, r->p->scalars.n - 1);
+    return tessi_loop_declare(r, &name, LNAME_SCALAR, r->p->scalars.n - 1);
 }
 
 static bool read_positive(LoopReader *r)
@@ -537,11 +595,11 @@ static bool read_positive(LoopReader *r)
 static bool read_launch(LoopReader *r, LFunction *f)
 {
     LExprId grid[LOOP_MAX_DIMS];
-    if (!accept_word(r, "grid"))
+    if (!tessi_loop_accept_word(r, "grid"))
         return tessi_loop_fault(r, "expected 'grid'");
     if (tessi_loop_read_indices(r, grid) != LOOP_MAX_AXES)
         return tessi_loop_fault(r, "a grid has three sizes");
-    if (!accept_word(r, "block") || !tessi_loop_expect(r, "["))
+    if (!tessi_loop_accept_word(r, "block") || !tessi_loop_expect(r, "["))
         return tessi_loop_fault(r, "expected 'block ['");
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         const LExpr *e = tessi_lexpr(r->p, grid[axis]);
@@ -552,9 +610,9 @@ static bool read_launch(LoopReader *r, LFunction *f)
     }
     if (!tessi_loop_expect(r, "]"))
         return false;
-    if (accept_word(r, "resident") && !read_natural(r, &f->resident))
+    if (tessi_loop_accept_word(r, "resident") && !read_natural(r, &f->resident))
         return false;
-    f->beside = accept_word(r, "beside");
+    f->beside = tessi_loop_accept_word(r, "beside");
     return true;
 }
 
@@ -562,7 +620,7 @@ static bool read_function(LoopReader *r, const char *comment, bool is_kernel)
 {
     LoopToken name;
     LFunction f = { .comment = comment, .is_kernel = is_kernel };
-    if (!expect_name(r, &name))
+    if (!tessi_loop_expect_name(r, &name))
         return false;
     f.name = name.name;
     if (is_kernel && !read_launch(r, &f))
@@ -602,32 +660,32 @@ static bool read_declaration(LoopReader *r)
 {
     const char *comment = read_head_comment(r);
     LImage image = { 0 };
-    if (accept_word(r, "function"))
+    if (tessi_loop_accept_word(r, "function"))
         return read_function(r, comment, false);
-    if (accept_word(r, "kernel"))
+    if (tessi_loop_accept_word(r, "kernel"))
         return read_function(r, comment, true);
     if (comment)
         return tessi_loop_fault(r, "expected 'function' or 'kernel' behind its comment, found '%s'",
                                 r->token.text);
-    if (accept_word(r, "width"))
+    if (tessi_loop_accept_word(r, "width"))
         return read_natural(r, &r->p->width);
-    if (accept_word(r, "vectors"))
+    if (tessi_loop_accept_word(r, "vectors"))
         return read_vectors(r);
-    if (accept_word(r, "param"))
+    if (tessi_loop_accept_word(r, "param"))
         return read_param(r);
-    if (accept_word(r, "scalar"))
+    if (tessi_loop_accept_word(r, "scalar"))
         return read_scalar(r);
-    if (accept_word(r, "positive"))
+    if (tessi_loop_accept_word(r, "positive"))
         return read_positive(r);
-    if (accept_word(r, "buffer"))
+    if (tessi_loop_accept_word(r, "buffer"))
         return read_buffer(r);
-    if (accept_word(r, "input")) {
+    if (tessi_loop_accept_word(r, "input")) {
         if (!read_image(r, &image))
             return false;
         VEC_PUSH(r->arena, &r->p->inputs, image);
         return true;
     }
-    if (accept_word(r, "output")) {
+    if (tessi_loop_accept_word(r, "output")) {
         if (!read_image(r, &image))
             return false;
         VEC_PUSH(r->arena, &r->p->outputs, image);
@@ -639,11 +697,11 @@ static bool read_declaration(LoopReader *r)
 static void read_program(LoopReader *r)
 {
     LoopToken name;
-    if (!accept_word(r, "loops")) {
+    if (!tessi_loop_accept_word(r, "loops")) {
         tessi_loop_fault(r, "expected 'loops', found '%s'", r->token.text);
         return;
     }
-    if (!expect_name(r, &name))
+    if (!tessi_loop_expect_name(r, &name))
         return;
     r->p->name = name.name;
     /* A comment directly behind the name is the program's; one before `function` is that function's. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loop/loop_read.h"
+#include "loop/loop_template.h"
 
 static const LExprId none = { 0 };
 
@@ -146,6 +146,8 @@ static LExprId read_call(LoopReader *r)
     const char *name = r->token.name;
     LExprId args[3] = { { 0 } };
     tessi_loop_advance(r);
+    if (name[0] == '$')
+        return tessi_template_hole(r, name);
     if (tessi_loop_is_lanes_call(name))
         return tessi_loop_read_lanes_call(r, name);
     int n = tessi_loop_read_list(r, args, 3);
@@ -200,11 +202,18 @@ static LExprId read_named(LoopReader *r)
         return tessi_lexpr_scalar(r->p, id);
     if (kind == LNAME_VAR)
         return tessi_lexpr_var(r->p, (LVarId){ id });
+    if (kind == LNAME_EXPR)
+        return tessi_template_expr(r, (LExprId){ id });
+    if (kind != LNAME_BUFFER)
+        return fault_none(tessi_loop_fault(r, "'%s' takes arguments", found->key));
     LExprId index[LOOP_MAX_DIMS];
     int n = tessi_loop_read_indices(r, index);
     if (n < 0)
         return none;
-    return tessi_lexpr_load(r->p, (LBufferId){ id }, index, (uint8_t)n);
+    const LExprId load = tessi_lexpr_load(r->p, (LBufferId){ id }, index, (uint8_t)n);
+    if (r->of)
+        tessi_template_load(r, load);
+    return load;
 }
 
 static LExprId read_binary(LoopReader *r, int weakest);

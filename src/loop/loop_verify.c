@@ -605,6 +605,8 @@ static const char *verify(const LoopProgram *p, Arena *a)
 
 const char *tessi_loop_verify(const LoopProgram *p)
 {
+    if (p->fault)
+        return p->fault;
     Arena *scratch = tessi_scratch_open(p->arena);
     const char *fault = verify(p, scratch);
     tessi_scratch_close(scratch);

@@ -230,6 +230,11 @@ void tessi_scope_else(Lower *l); /* the innermost scope is an IF; on to what is 
 void tessi_scope_names(Lower *l);
 void tessi_scope_close(Lower *l);
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
+/* Statements and variables that others have made (loop_template.c): the body of one is the innermost scope until
+ * that closes; one goes to the innermost scope; a variable is declared there. */
+void tessi_scope_open(Lower *l, LStmt *s);
+void tessi_scope_append(Lower *l, LStmt *s);
+void tessi_scope_own(Lower *l, LVarId v);
 LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start); /* mutable */
 LExprId tessi_scope_let(Lower *l, const char *name, LExprId value);
 /* The same; what is computed from it stays inside of the loops around. */

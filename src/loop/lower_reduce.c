@@ -2,15 +2,28 @@
  * partial results a row, combined in pairs, then the rows in order. Rows are therefore independent, and a vector of
  * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
-#include "loop/lower_parts.h"
+#include "loop/template.h"
 
-enum { PARTIALS = 16 };
+/* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
+
+enum { PARTIALS = 16, ROWS_A_BLOCK = 8 };
 
 typedef struct Reducer {
     const Stage *stage, *source;
     ScalarType acc;
     Op op;
 } Reducer;
+
+/* The reductions of a group, whose results stand side by side. */
+typedef struct Reducers {
+    Lower *l;
+    const Nest *nest; /* of what they reduce */
+    Coord coord[MAX_DIMS];
+    uint32_t n;
+    Reducer *at;
+    LBufferId *rows; /* results of rows */
+    VEC(TemplateArg) args;
+} Reducers;
 
 static Reducer reducer_of(const Lower *l, const Stage *s)
 {
@@ -25,23 +38,155 @@ static Reducer reducer_of(const Lower *l, const Stage *s)
     return r;
 }
 
-static LExprId start_value(Lower *l, const Reducer *r)
+/* The reduction whose number an argument of the template is. */
+static const Reducer *reducer(const Reducers *all, LExprId number)
 {
-    return tessi_lexpr_const(l->p, r->acc, tessi_reduction_identity(r->stage->reduction, r->acc));
+    return &all->at[tessi_lexpr(all->l->p, number)->value.i];
+}
+
+static LExprId start(void *user, const LExprId *arg)
+{
+    const Reducers *all = user;
+    const Reducer *r = reducer(all, arg[0]);
+    const Value value = tessi_reduction_identity(r->stage->reduction, r->acc);
+    return tessi_lexpr_const(all->l->p, r->acc, value);
 }
 
 /* For extrema the new value stands first: min(v, old) passes over a NaN. */
-static LExprId combine(Lower *l, const Reducer *r, LExprId v, LExprId old)
+static LExprId both(void *user, const LExprId *arg)
 {
-    return r->op == OP_ADD ? tessi_l_op(l, OP_ADD, old, v) : tessi_l_op(l, r->op, v, old);
+    const Reducers *all = user;
+    const Op op = reducer(all, arg[0])->op;
+    return op == OP_ADD ? tessi_l_op(all->l, op, arg[2], arg[1])
+                        : tessi_l_op(all->l, op, arg[1], arg[2]);
 }
 
-static LExprId element(Lower *l, const Reducer *r, LExprId v)
+static LExprId with(void *user, const LExprId *arg)
 {
+    Reducers *all = user;
+    const Reducer *r = reducer(all, arg[0]);
+    if (all->nest->n_dims)
+        all->coord[all->nest->n_dims - 1].e = arg[1];
+    LExprId v = tessi_eval_stage(all->l, r->stage->source, all->coord, false);
     if (r->stage->reduction == REDUCE_COUNT)
-        v = tessi_lexpr_cast(l->p, TYPE_BOOL, v);
-    return tessi_lexpr_cast(l->p, r->acc, v);
+        v = tessi_lexpr_cast(all->l->p, TYPE_BOOL, v);
+    return both(user, (LExprId[]){ arg[0], tessi_lexpr_cast(all->l->p, r->acc, v), arg[2] });
 }
+
+/* What the rows come to: the mean's division, the conversion to the stage's type. */
+static LExprId finish(void *user, const LExprId *arg)
+{
+    const Reducers *all = user;
+    const Reducer *r = reducer(all, arg[0]);
+    Lower *l = all->l;
+    LExprId total = arg[1];
+    if (r->stage->reduction == REDUCE_MEAN) {
+        LExprId points = tessi_lexpr_const(l->p, TYPE_F64, tessi_value_real(1));
+        for (uint8_t d = 0; d < r->source->n_dims; d++)
+            points = tessi_l_op(
+                l, OP_MUL, points,
+                tessi_lexpr_cast(l->p, TYPE_F64, tessi_lower_size(l, r->source->size[d])));
+        total = tessi_l_op(l, OP_DIV, tessi_lexpr_cast(l->p, TYPE_F64, total), points);
+    }
+    return tessi_lexpr_cast(l->p, r->stage->type, total);
+}
+
+static void begin_row(void *user, const LExprId *arg)
+{
+    Reducers *all = user;
+    tessi_nest_row_coords(all->l, all->nest, arg[0], all->coord);
+}
+
+static void add_arg(Reducers *all, TemplateArg arg)
+{
+    VEC_PUSH(all->l->arena, &all->args, arg);
+}
+
+/* The arguments of reduction number r. */
+static void add_reducer(Reducers *all, uint32_t r, StageId id)
+{
+    Arena *a = all->l->arena;
+    const Reducer *at = &all->at[r];
+    add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "acc%u", r), at->acc));
+    add_arg(all, (TemplateArg)ARG_WORDS(tessi_sprintf(a, "name%u", r), at->stage->name));
+    add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
+    add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
+}
+
+static void instance(Reducers *all, const char *name, LExprId row)
+{
+    const uint32_t n = all->args.n;
+    add_arg(all, (TemplateArg)ARG_EXPR("row", row));
+    add_arg(all, (TemplateArg)ARG_END);
+    tessi_template(all->l, name, NULL, all->args.at, all);
+    all->args.n = n;
+}
+
+static void on_cores(Reducers *all)
+{
+    Lower *l = all->l;
+    const bool many = all->nest->n_dims > 1;
+    LExprId row = tessi_l_int(l, 0);
+    if (many)
+        row = tessi_nest_rows(l, all->nest, all->coord, all->nest->parallel ? LFOR_PARALLEL : 0);
+    instance(all, "reduce_row", row);
+    if (many)
+        tessi_scope_close(l);
+    instance(all, "reduce_total", row);
+}
+
+static void on_blocks(Reducers *all, const PlanGroup *group)
+{
+    Lower *l = all->l;
+    const char *comment = tessi_group_comment(l, group);
+    const char *name = tessi_sprintf(l->arena, "%s_rows", group->name);
+    tessi_kernel_open(l, name, comment, PARTIALS, ROWS_A_BLOCK);
+    instance(all, "reduce_rows", tessi_l_int(l, 0));
+    tessi_scope_close(l);
+    tessi_kernel_open(l, group->name, comment, 1, 1);
+    instance(all, "reduce_total", tessi_l_int(l, 0));
+    tessi_scope_close(l);
+}
+
+void tessi_lower_reduction(Lower *l, const PlanGroup *group)
+{
+    const Stage *first = tessi_stage(l->g, group->members.at[0]);
+    Nest nest = { .parallel = group->parallel >= 0 };
+    Reducers all = { .l = l, .nest = &nest, .n = group->members.n, .coord = { { .dim = -1 } } };
+    tessi_nest_whole(l, tessi_stage(l->g, first->source), &nest);
+    l->n_loop_dims = nest.n_dims;
+    l->inside_last = l->inside_rows = false;
+    const uint8_t last = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
+    if (nest.n_dims)
+        all.coord[last] = tessi_nest_coord(&nest, last, tessi_l_int(l, 0));
+    const LExprId n_rows = nest.n_dims > 1 ? tessi_nest_row_count(l, &nest) : tessi_l_int(l, 1);
+    all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
+    all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
+    add_arg(&all, (TemplateArg)ARG_NUMBER("count", all.n));
+    add_arg(&all, (TemplateArg)ARG_EXPR("n", nest.n_dims ? nest.to[last] : tessi_l_int(l, 1)));
+    add_arg(&all, (TemplateArg)ARG_EXPR("n_rows", n_rows));
+    add_arg(&all, (TemplateArg)ARG_HOLE("start", start));
+    add_arg(&all, (TemplateArg)ARG_HOLE("with", with));
+    add_arg(&all, (TemplateArg)ARG_HOLE("both", both));
+    add_arg(&all, (TemplateArg)ARG_HOLE("finish", finish));
+    add_arg(&all, (TemplateArg)ARG_PART("begin", begin_row));
+    for (uint32_t r = 0; r < all.n; r++) {
+        const StageId id = group->members.at[r];
+        all.at[r] = reducer_of(l, tessi_stage(l->g, id));
+        LBuffer rows = {
+            .kind = LBUF_TEMP, .type = all.at[r].acc, .n_dims = 1, .size = { n_rows }
+        };
+        rows.name = tessi_sprintf(l->arena, "%s_rows", all.at[r].stage->name);
+        all.rows[r] = tessi_loop_buffer(l->p, &rows);
+        add_reducer(&all, r, id);
+    }
+    if (l->plan->gpu)
+        on_blocks(&all, group);
+    else
+        on_cores(&all);
+}
+
+/* ---- Histograms ------------------------------------------------------------------------------ */
 
 static void store(Lower *l, LBufferId buffer, LExprId index, LExprId value)
 {
@@ -54,262 +199,10 @@ static void store(Lower *l, LBufferId buffer, LExprId index, LExprId value)
     s->a = place[1];
 }
 
-/* Element `at` of an array that this nest writes: read here and not earlier. */
-static LExprId load(Lower *l, LBufferId buffer, LExprId at)
-{
-    LExprId e = tessi_lexpr_load(l->p, buffer, &at, 1);
-    tessi_pin(l, e, tessi_scope_depth(l));
-    return e;
-}
-
 static LExprId open_loop(Lower *l, const char *name, LExprId from, LExprId to, uint8_t flags)
 {
     return tessi_lexpr_var(l->p, tessi_scope_for(l, name, from, to, 1, flags));
 }
-
-/* partial[k] = combine(the source at x, partial[k]). */
-static void take(Lower *l, const Reducer *r, Coord *coord, LBufferId partial, LExprId x, LExprId k)
-{
-    if (r->source->n_dims)
-        coord[r->source->n_dims - 1].e = x;
-    LExprId v = element(l, r, tessi_eval_stage(l, r->stage->source, coord, false));
-    store(l, partial, k, combine(l, r, v, load(l, partial, k)));
-}
-
-/* The row at `coord` into partial[0]. */
-static void reduce_row(Lower *l, const Reducer *r, const Nest *nest, Coord *coord,
-                       LBufferId partial)
-{
-    LExprId zero = tessi_l_int(l, 0), width = tessi_l_int(l, PARTIALS), n = tessi_l_int(l, 1);
-    if (nest->n_dims) {
-        uint8_t last = (uint8_t)(nest->n_dims - 1);
-        coord[last] = tessi_nest_coord(nest, last, zero);
-        n = nest->to[last];
-    }
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = partial;
-    LExprId k = open_loop(l, "k", zero, width, LFOR_SIMD);
-    store(l, partial, k, start_value(l, r));
-    tessi_scope_close(l);
-
-    LExprId blocks = tessi_l_op(l, OP_FLOORDIV, n, width);
-    LExprId block = open_loop(l, "block", zero, blocks, 0);
-    LExprId first = tessi_l_op(l, OP_MUL, block, width);
-    k = open_loop(l, "k", zero, width, LFOR_SIMD);
-    take(l, r, coord, partial, tessi_l_op(l, OP_ADD, first, k), k);
-    tessi_scope_close(l);
-    tessi_scope_close(l);
-
-    LExprId rest = tessi_l_op(l, OP_MUL, blocks, width);
-    k = open_loop(l, "k", zero, tessi_l_op(l, OP_SUB, n, rest), 0);
-    take(l, r, coord, partial, tessi_l_op(l, OP_ADD, rest, k), k);
-    tessi_scope_close(l);
-
-    for (int half = PARTIALS / 2; half; half /= 2) {
-        k = open_loop(l, "k", zero, tessi_l_int(l, half), LFOR_SIMD);
-        LExprId other = tessi_l_op(l, OP_ADD, k, tessi_l_int(l, half));
-        store(l, partial, k, combine(l, r, load(l, partial, other), load(l, partial, k)));
-        tessi_scope_close(l);
-    }
-}
-
-/* What the rows come to: the mean's division, the conversion to the stage's type. */
-static LExprId finish(Lower *l, const Reducer *r, LExprId total)
-{
-    if (r->stage->reduction == REDUCE_MEAN) {
-        Value one = tessi_value_real(1);
-        LExprId points = tessi_lexpr_const(l->p, TYPE_F64, one);
-        for (uint8_t d = 0; d < r->source->n_dims; d++)
-            points = tessi_l_op(
-                l, OP_MUL, points,
-                tessi_lexpr_cast(l->p, TYPE_F64, tessi_lower_size(l, r->source->size[d])));
-        total = tessi_l_op(l, OP_DIV, tessi_lexpr_cast(l->p, TYPE_F64, total), points);
-    }
-    return tessi_lexpr_cast(l->p, r->stage->type, total);
-}
-
-/* The rows' results into `result`, one after another. */
-static void combine_rows(Lower *l, const Reducer *r, LBufferId rows, LExprId n_rows,
-                         LBufferId result)
-{
-    LExprId zero = tessi_l_int(l, 0);
-    LVarId total = tessi_scope_var(l, r->stage->name, r->acc, start_value(l, r));
-    LExprId so_far = tessi_lexpr_var(l->p, total);
-    LExprId row = open_loop(l, "row", zero, n_rows, 0);
-    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
-    set->var = total;
-    set->a = combine(l, r, load(l, rows, row), so_far);
-    tessi_scope_close(l);
-    store(l, result, zero, finish(l, r, so_far));
-}
-
-/* ---- On GPUs: 16 threads a row, which hold a partial result each */
-
-enum { ROWS_A_BLOCK = 8 };
-
-typedef struct RowKernel {
-    const Reducer *r;
-    const Nest *nest;
-    LExprId n_rows, block;
-    LBufferId partial; /* [ROWS_A_BLOCK][PARTIALS] */
-} RowKernel;
-
-/* Opens the threads of one step, `n` a row; sets the row in the block, the row, and the thread's number in its row. */
-static void open_row_threads(Lower *l, const RowKernel *kernel, int64_t n, LExprId *place,
-                             LExprId *row)
-{
-    place[0] = tessi_kernel_threads(l, 1, "r", ROWS_A_BLOCK);
-    LExprId first = tessi_l_op(l, OP_MUL, kernel->block, tessi_l_int(l, ROWS_A_BLOCK));
-    *row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, first, place[0]));
-    tessi_scope_if(l, tessi_l_op(l, OP_LT, *row, kernel->n_rows));
-    place[1] = tessi_kernel_threads(l, 0, "k", n);
-}
-
-static void close_row_threads(Lower *l)
-{
-    for (int i = 0; i < 3; i++)
-        tessi_scope_close(l);
-}
-
-static void store2(Lower *l, LBufferId buffer, const LExprId *at, LExprId value)
-{
-    LExprId place[3] = { at[0], at[1], value };
-    tessi_scope_place(l, place, 3);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = buffer;
-    s->n_index = 2;
-    s->index[0] = place[0];
-    s->index[1] = place[1];
-    s->a = place[2];
-}
-
-/* acc = combine(the source at x, acc). */
-static void take_into(Lower *l, const Reducer *r, Coord *coord, LVarId acc, LExprId x)
-{
-    if (r->source->n_dims)
-        coord[r->source->n_dims - 1].e = x;
-    LExprId v = element(l, r, tessi_eval_stage(l, r->stage->source, coord, false));
-    v = combine(l, r, v, tessi_lexpr_var(l->p, acc));
-    v = tessi_scope_place1(l, v);
-    LStmt *set = tessi_scope_stmt(l, LSTMT_SET);
-    set->var = acc;
-    set->a = v;
-}
-
-/* One thread's partial result of its row. */
-static void partial_of_row(Lower *l, const RowKernel *kernel, LExprId row, const LExprId *place)
-{
-    const Nest *nest = kernel->nest;
-    Coord coord[MAX_DIMS] = { { .dim = -1 } };
-    LExprId zero = tessi_l_int(l, 0), width = tessi_l_int(l, PARTIALS), n = tessi_l_int(l, 1);
-    LExprId k = place[1];
-    tessi_nest_row_coords(l, nest, row, coord);
-    if (nest->n_dims) {
-        uint8_t last = (uint8_t)(nest->n_dims - 1);
-        coord[last] = tessi_nest_coord(nest, last, zero);
-        n = nest->to[last];
-    }
-    LVarId acc = tessi_scope_var(l, "partial", kernel->r->acc, start_value(l, kernel->r));
-    LExprId blocks = tessi_l_op(l, OP_FLOORDIV, n, width);
-    LExprId block = open_loop(l, "block", zero, blocks, 0);
-    LExprId first = tessi_l_op(l, OP_MUL, block, width);
-    take_into(l, kernel->r, coord, acc, tessi_l_op(l, OP_ADD, first, k));
-    tessi_scope_close(l);
-    LExprId rest = tessi_l_op(l, OP_MUL, blocks, width);
-    tessi_scope_if(l, tessi_l_op(l, OP_LT, k, tessi_l_op(l, OP_SUB, n, rest)));
-    take_into(l, kernel->r, coord, acc, tessi_l_op(l, OP_ADD, rest, k));
-    tessi_scope_close(l);
-    store2(l, kernel->partial, place, tessi_lexpr_var(l->p, acc));
-}
-
-static LExprId load2(Lower *l, LBufferId buffer, LExprId at, LExprId k)
-{
-    LExprId e = tessi_lexpr_load(l->p, buffer, (LExprId[]){ at, k }, 2);
-    tessi_pin(l, e, tessi_scope_depth(l));
-    return e;
-}
-
-/* Partial results of all rows, and then combined in pairs. */
-static void reduce_rows(Lower *l, RowKernel *kernel, LBufferId rows)
-{
-    const Reducer *r = kernel->r;
-    LExprId place[2], row;
-    kernel->block =
-        tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, kernel->n_rows, ROWS_A_BLOCK));
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = kernel->partial;
-    open_row_threads(l, kernel, PARTIALS, place, &row);
-    partial_of_row(l, kernel, row, place);
-    close_row_threads(l);
-    for (int half = PARTIALS / 2; half; half /= 2) {
-        open_row_threads(l, kernel, half, place, &row);
-        LExprId other = tessi_l_op(l, OP_ADD, place[1], tessi_l_int(l, half));
-        LExprId v = combine(l, r, load2(l, kernel->partial, place[0], other),
-                            load2(l, kernel->partial, place[0], place[1]));
-        if (half > 1)
-            store2(l, kernel->partial, place, v);
-        else
-            store(l, rows, row, v);
-        close_row_threads(l);
-    }
-    tessi_scope_close(l);
-}
-
-static void reduction_kernels(Lower *l, const PlanGroup *group, const Reducer *r, const Nest *nest,
-                              LBuffer *rows, LExprId n_rows)
-{
-    RowKernel kernel = { .r = r, .nest = nest, .n_rows = n_rows };
-    LBuffer partial = { .name = "partials", .kind = LBUF_LOCAL, .type = r->acc, .n_dims = 2 };
-    partial.size[0] = tessi_l_int(l, ROWS_A_BLOCK);
-    partial.size[1] = tessi_l_int(l, PARTIALS);
-    kernel.partial = tessi_loop_buffer(l->p, &partial);
-    LBufferId rows_id = tessi_loop_buffer(l->p, rows);
-    const char *comment = tessi_group_comment(l, group);
-    tessi_kernel_open(l, rows->name, comment, PARTIALS, ROWS_A_BLOCK);
-    reduce_rows(l, &kernel, rows_id);
-    tessi_scope_close(l);
-    tessi_kernel_open(l, group->name, comment, 1, 1);
-    combine_rows(l, r, rows_id, n_rows, l->buffer[group->members.at[0].v]);
-    tessi_scope_close(l);
-}
-
-/* ---- Both */
-
-void tessi_lower_reduction(Lower *l, const PlanGroup *group)
-{
-    StageId id = group->members.at[0];
-    const Reducer r = reducer_of(l, tessi_stage(l->g, id));
-    Nest nest = { .parallel = group->parallel >= 0 };
-    Coord coord[MAX_DIMS];
-    tessi_nest_whole(l, r.source, &nest);
-    l->n_loop_dims = nest.n_dims;
-    l->inside_last = l->inside_rows = false;
-    LExprId zero = tessi_l_int(l, 0);
-    LExprId n_rows = nest.n_dims > 1 ? tessi_nest_row_count(l, &nest) : tessi_l_int(l, 1);
-
-    LBuffer partial = { .name = "partial", .kind = LBUF_LOCAL, .type = r.acc, .n_dims = 1 };
-    partial.size[0] = tessi_l_int(l, PARTIALS);
-    LBuffer rows = { .kind = LBUF_TEMP, .type = r.acc, .n_dims = 1, .size = { n_rows } };
-    rows.name = tessi_sprintf(l->arena, "%s_rows", r.stage->name);
-    if (l->plan->gpu) {
-        reduction_kernels(l, group, &r, &nest, &rows, n_rows);
-        return;
-    }
-    LBufferId partial_id = tessi_loop_buffer(l->p, &partial);
-    LBufferId rows_id = tessi_loop_buffer(l->p, &rows);
-
-    if (nest.n_dims > 1) {
-        uint8_t flags = nest.parallel ? LFOR_PARALLEL : 0;
-        LExprId row = tessi_nest_rows(l, &nest, coord, flags);
-        reduce_row(l, &r, &nest, coord, partial_id);
-        store(l, rows_id, row, load(l, partial_id, zero));
-        tessi_scope_close(l);
-    } else {
-        reduce_row(l, &r, &nest, coord, partial_id);
-        store(l, rows_id, zero, load(l, partial_id, zero));
-    }
-    combine_rows(l, &r, rows_id, n_rows, l->buffer[id.v]);
-}
-
-/* ---- Histograms ------------------------------------------------------------------------------ */
 
 /* Parallel parts of the image count into arrays of their own, which are added up; too many bins for that are counted
  * by atomic additions. */

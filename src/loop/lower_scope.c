@@ -34,15 +34,20 @@ void tessi_hint(Lower *l, LExprId id, const char *name)
         k->hint = name;
 }
 
-static LVarId new_var(Lower *l, const char *name, ScalarType t, bool is_mutable, uint32_t level)
+static void set_level(Lower *l, LVarId v, uint32_t level)
 {
-    LVarId v = tessi_loop_var(l->p, name, t, is_mutable);
     while (l->var_level_cap <= v.v) {
         uint32_t used = l->var_level_cap;
         l->var_level =
             tessi_vec_grow(l->scratch, l->var_level, used, &l->var_level_cap, sizeof *l->var_level);
     }
     l->var_level[v.v] = level;
+}
+
+static LVarId new_var(Lower *l, const char *name, ScalarType t, bool is_mutable, uint32_t level)
+{
+    const LVarId v = tessi_loop_var(l->p, name, t, is_mutable);
+    set_level(l, v, level);
     return v;
 }
 
@@ -194,6 +199,21 @@ LExprId tessi_scope_keep(Lower *l, const char *name, LExprId value)
     LBlock *block = l->scopes.at[l->scopes.n - 1].block;
     block->at[block->n - 1]->flags |= LLET_KEPT;
     return var;
+}
+
+void tessi_scope_open(Lower *l, LStmt *s)
+{
+    open_scope(l, s, &s->body);
+}
+
+void tessi_scope_append(Lower *l, LStmt *s)
+{
+    VEC_PUSH(l->arena, l->scopes.at[l->scopes.n - 1].block, s);
+}
+
+void tessi_scope_own(Lower *l, LVarId v)
+{
+    set_level(l, v, tessi_scope_depth(l));
 }
 
 void tessi_scope_remember(Lower *l, uint32_t *cell)
