@@ -167,6 +167,8 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_MACHINE: line->machine_path = word; break;
     case OPT_DUMP: line->dump = word; break;
     case OPT_TIME_PASSES: line->dump = "times"; break;
+    case OPT_SIZE: line->size = true; break;
+    case OPT_CLEAR: line->clear = true; break;
     case OPT_REGRET: line->regret = true; break;
     case OPT_GRAY: line->gray = true; break;
     case OPT_EACH_CHANNEL: line->each_channel = true; break;
@@ -350,7 +352,11 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
     }
 
-    bool wants_program = line->command != CMD_MACHINE && line->command != CMD_BORDERS;
+    if (line->size && line->clear)
+        return usage(status, "%s", "--size and --clear are two things to do");
+    /* the table says what words there are */
+    const char *arguments = cli_commands[line->command].arguments;
+    const bool wants_program = strncmp(arguments, "PROGRAM", 7) == 0;
     if (wants_program) {
         if (!line->n_words)
             return usage(status, "which program? tessera %s PROGRAM",
@@ -358,7 +364,7 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         line->program = line->words[0];
         line->words++;
         line->n_words--;
-    } else if (line->n_words) {
+    } else if (line->n_words && !arguments[0]) {
         return usage(status, "I do not know what to do with '%s'", line->words[0]);
     }
     const bool takes_files = line->command != CMD_CHECK && line->command != CMD_BUILD;

@@ -34,8 +34,9 @@ typedef struct CommandLine {
     int runs;
     double seconds;
     bool regret;
-    int page;  /* of stacks; 0: not chosen */
-    int depth; /* 8 or 16; 0: not said */
+    bool size, clear; /* of the cache */
+    int page;         /* of stacks; 0: not chosen */
+    int depth;        /* 8 or 16; 0: not said */
     bool scale, strict;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
@@ -160,6 +161,7 @@ int cmd_build(const CommandLine *line);
 int cmd_bench(const CommandLine *line);
 int cmd_tune(const CommandLine *line);
 int cmd_machine(const CommandLine *line);
+int cmd_cache(const CommandLine *line);
 int cmd_borders(const CommandLine *line);
 
 #endif

@@ -17,7 +17,7 @@ static void hold_standard_streams(void)
 static int (*const commands[N_COMMANDS])(const CommandLine *) = {
     [CMD_RUN] = cmd_run,         [CMD_CHECK] = cmd_check,     [CMD_EXPLAIN] = cmd_explain,
     [CMD_BUILD] = cmd_build,     [CMD_BENCH] = cmd_bench,     [CMD_TUNE] = cmd_tune,
-    [CMD_MACHINE] = cmd_machine, [CMD_BORDERS] = cmd_borders,
+    [CMD_MACHINE] = cmd_machine, [CMD_BORDERS] = cmd_borders, [CMD_CACHE] = cmd_cache,
 };
 
 int main(int argc, char **argv)

@@ -4,12 +4,12 @@ set(TESSERA_SOURCES
     src/analysis/analysis_print.c src/analysis/analysis_range.c src/analysis/const_eval.c src/analysis/pass_common.c
     src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/passes.c src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c
-    src/api/backend_opencl.c src/api/bind.c src/api/build.c src/api/compile.c src/api/convolve.c src/api/convolve_text.c
-    src/api/device_image.c src/api/diags.c src/api/dump.c src/api/general.c src/api/gpu_backend.c src/api/gpu_call.c
-    src/api/gpu_code.c src/api/gpu_context.c src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c
-    src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c src/api/module.c src/api/passes.c
-    src/api/reach.c src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c
-    src/api/variant.c
+    src/api/backend_opencl.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
+    src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/general.c
+    src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c src/api/gpu_general.c
+    src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c
+    src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c
+    src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
     src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c src/emit/c_parts.c
@@ -73,8 +73,8 @@ set(TESSERA_SOURCES
 set(TESSERA_TEMPLATES
     src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
-    cli/args.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c cli/cmd_check.c cli/cmd_explain.c
-    cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c cli/main.c
-    cli/progress.c cli/results.c cli/say.c cli/session.c cli/tables.c)
+    cli/args.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c
+    cli/cmd_explain.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c
+    cli/main.c cli/progress.c cli/results.c cli/say.c cli/session.c cli/tables.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/tensor.c)

@@ -399,6 +399,19 @@ TESS_API tess_status tess_program_device(tess_program *p, tess_device_info *info
  * or that there is no cache, stands in a comment ("# ...") at the head of the text, which always is what planning
  * uses now. */
 TESS_API tess_status tess_machine_measure(const char *cache, char **text);
+/* What lies in the compile cache (as in tess_options.cache). `folder` is freed with tess_text_free. */
+typedef struct tess_cache_state {
+    size_t struct_size;
+    char *folder;
+    uint64_t n_entries, bytes;
+    uint64_t most_bytes; /* beyond, what was unused for longest goes */
+} tess_cache_state;
+/* On failure, where there is no cache, `error` (may be NULL) receives one sentence. */
+TESS_API tess_status tess_cache_look(const char *cache, tess_cache_state *state, char *error,
+                                     size_t error_size);
+/* Empties it, but for what tess_machine_measure keeps there, and says what was removed. Others may go on using it. */
+TESS_API tess_status tess_cache_clear(const char *cache, tess_cache_state *removed, char *error,
+                                      size_t error_size);
 /* The border rules: name, aliases, picture, SciPy's and OpenCV's name; index from 0; TESS_ERROR_ARGUMENT past the
  * end. */
 TESS_API tess_status tess_border_rule(size_t i, const char *fields[5]);

@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const uint64_t most_cached = (uint64_t)512 << 20;
 enum {
     ENTRY_MODE = 0600,
     TRASH_SECONDS = 3600 /* a temporary file as old as this belongs to nobody */
@@ -88,7 +87,8 @@ static char *read_entry(int fd, const char *name, size_t *n)
 {
     uint8_t *data;
     size_t size;
-    if (!is_ours(fd) || !tessi_file_read_open(fd, name, (size_t)most_cached, &data, &size, NULL))
+    if (!is_ours(fd)
+        || !tessi_file_read_open(fd, name, (size_t)CACHE_MOST_BYTES, &data, &size, NULL))
         return NULL;
     if (size >= sizeof(Trailer)) {
         *n = size - sizeof(Trailer);
@@ -178,14 +178,14 @@ bool tessi_cache_insert(const RtCache *c, CacheKey key, const char *suffix, cons
                         size_t n)
 {
     char name[CACHE_NAME];
-    const int folder = n <= most_cached / 4 ? tessi_cache_folder(c) : -1;
+    const int folder = n <= CACHE_MOST_BYTES / 4 ? tessi_cache_folder(c) : -1;
     if (folder < 0)
         return false;
     tessi_cache_name(key, suffix, name);
     const bool ok = write_entry(folder, name, data, n);
     close(folder);
     if (ok)
-        tessi_cache_prune(c, most_cached);
+        tessi_cache_prune(c, CACHE_MOST_BYTES);
     return ok;
 }
 
@@ -238,26 +238,44 @@ static bool is_entry_name(const char *name)
     return n == 2 * DIGEST_BYTES || n == 32;
 }
 
-void tessi_cache_prune(const RtCache *c, uint64_t most_bytes)
+/* The entries of the folder; what crashed processes left is removed in passing. */
+static void list_entries(DIR *dir, EntryList *list)
 {
-    const int folder = tessi_cache_folder(c);
-    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
-    if (!dir) {
-        if (folder >= 0)
-            close(folder);
-        return;
-    }
-    EntryList list = { 0 };
     const time_t now = time(NULL);
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         struct stat st;
         if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
-        if (strncmp(e->d_name, ".tess-", 6) == 0 && now - st.st_mtime > TRASH_SECONDS)
+        if (strncmp(e->d_name, ".tess-", 6) == 0 && now - st.st_mtim.tv_sec > TRASH_SECONDS)
             unlinkat(dirfd(dir), e->d_name, 0);
-        else if (is_entry_name(e->d_name) && !list_add(&list, e->d_name, &st))
-            break;
+        else if (is_entry_name(e->d_name) && !list_add(list, e->d_name, &st))
+            return;
     }
+}
+
+static DIR *open_folder(const RtCache *c)
+{
+    const int folder = tessi_cache_folder(c);
+    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
+    if (!dir && folder >= 0)
+        close(folder);
+    return dir;
+}
+
+static void list_free(EntryList *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->at[i].name);
+    free(list->at);
+}
+
+void tessi_cache_prune(const RtCache *c, uint64_t most_bytes)
+{
+    DIR *dir = open_folder(c);
+    if (!dir)
+        return;
+    EntryList list = { 0 };
+    list_entries(dir, &list);
     if (list.bytes > most_bytes) {
         qsort(list.at, list.n, sizeof *list.at, by_age);
         /* A quarter more than needed, so that not every insertion prunes. */
@@ -265,8 +283,26 @@ void tessi_cache_prune(const RtCache *c, uint64_t most_bytes)
             if (unlinkat(dirfd(dir), list.at[i].name, 0) == 0)
                 list.bytes -= list.at[i].bytes;
     }
-    for (size_t i = 0; i < list.n; i++)
-        free(list.at[i].name);
-    free(list.at);
+    list_free(&list);
+    closedir(dir);
+}
+
+void tessi_cache_sum(const RtCache *c, bool clear, uint64_t *n_entries, uint64_t *bytes)
+{
+    *n_entries = *bytes = 0;
+    DIR *dir = open_folder(c);
+    if (!dir)
+        return;
+    EntryList list = { 0 };
+    list_entries(dir, &list);
+    for (size_t i = 0; i < list.n; i++) {
+        const char *suffix = strchr(list.at[i].name, '.');
+        const bool stays = suffix && strcmp(suffix, CACHE_RATES) == 0;
+        if (clear && (stays || unlinkat(dirfd(dir), list.at[i].name, 0) != 0))
+            continue;
+        ++*n_entries;
+        *bytes += list.at[i].bytes;
+    }
+    list_free(&list);
     closedir(dir);
 }

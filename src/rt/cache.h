@@ -12,6 +12,11 @@
 #include "base/base.h"
 #include "rt/digest.h"
 
+/* Beyond it, what is unused for longest goes. */
+#define CACHE_MOST_BYTES ((uint64_t)512 << 20)
+/* The suffix of rates that were measured (machine_detect.c). */
+#define CACHE_RATES ".rates"
+
 typedef struct RtCache {
     char *dir;             /* without symbolic links; NULL: no cache */
     uint64_t device, file; /* which directory that is */
@@ -45,9 +50,12 @@ char *tessi_cache_read(const RtCache *c, CacheKey key, const char *suffix, size_
  * of modules does not mind. */
 int tessi_cache_find(const RtCache *c, CacheKey key, const char *suffix);
 /* Adds an entry; false when that was not possible. Now and then removes the entries unused for
- * longest, beyond 512 MiB. */
+ * longest, beyond CACHE_MOST_BYTES. */
 bool tessi_cache_insert(const RtCache *c, CacheKey key, const char *suffix, const void *data,
                         size_t n);
+/* How many entries there are, and their bytes; with `clear`, how many were removed. Entries that
+ * cannot be made again by compiling, what was measured of the machine, count but stay. */
+void tessi_cache_sum(const RtCache *c, bool clear, uint64_t *n_entries, uint64_t *bytes);
 /* Removes the entries unused for longest until at most `most_bytes` remain, and what crashed
  * processes left. */
 void tessi_cache_prune(const RtCache *c, uint64_t most_bytes);

@@ -162,7 +162,7 @@ static CacheKey rates_key(const Facts *f)
 static bool recall_rates(const RtCache *cache, const Facts *f, MachineRates *rates)
 {
     size_t n;
-    char *data = f->knows_cpu ? tessi_cache_read(cache, rates_key(f), ".rates", &n) : NULL;
+    char *data = f->knows_cpu ? tessi_cache_read(cache, rates_key(f), CACHE_RATES, &n) : NULL;
     const bool ok = data && n == sizeof *rates;
     if (ok)
         memcpy(rates, data, sizeof *rates);
@@ -275,7 +275,7 @@ static void keep_rates(const RtCache *cache, const Facts *f, const MachineRates 
         if (!known)
             used = usual_rates(f);
     } else if (!f->knows_cpu
-               || !tessi_cache_insert(cache, rates_key(f), ".rates", rates, sizeof *rates)) {
+               || !tessi_cache_insert(cache, rates_key(f), CACHE_RATES, rates, sizeof *rates)) {
         tessi_text_addf(out, "# these figures could not be kept%s%.300s\n",
                         cache && cache->refused.status ? ": " : "",
                         cache ? cache->refused.text : "");

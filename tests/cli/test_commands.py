@@ -79,12 +79,32 @@ def test_progress(folder):
     check("no line elsewhere", err.count("\n") == 1 and "\r" not in err and not out, err)
 
 
+def test_cache(folder):
+    env = {"TESSERA_CACHE": str(folder / "cache-of-slow")} # where a program lies, and what the compiler takes
+    (folder / "cache-of-slow" / ("0" * 64 + ".rates")).write_bytes(b"measured")
+    code, out, err = run("cache", env=env)
+    found = re.fullmatch(r"(.*): (\d+) entries, ([0-9.]+) MiB of at most 512\n", out)
+    check("cache", code == 0 and not err and found and found[1] == str(folder / "cache-of-slow"), out + err)
+    code, out, _ = run("cache", "--size", env=env)
+    sizes = [path.stat().st_size for path in (folder / "cache-of-slow").iterdir()]
+    check("cache --size", code == 0 and int(out) == sum(sizes) > 8 and int(found[2]) == len(sizes), out)
+    code, out, err = run("cache", "--clear", env=env)
+    check("cache --clear", code == 0 and f"removed {len(sizes) - 1} entries" in out and not err, out + err)
+    check("rates stay", [path.suffix for path in (folder / "cache-of-slow").iterdir()] == [".rates"])
+    one_sentence("cache of two things", run("cache", "--clear", "--size", env=env), ["--clear"], 2)
+    one_sentence("cache of a word", run("cache", "x", env=env), ["'x'"], 2)
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    one_sentence("cache of others", run("cache", env={"TESSERA_CACHE": str(folder / "open")}), ["others can write"])
+
+
 def main():
     test_environment()
     with tool.workspace() as place:
         folder = pathlib.Path(place)
         (folder / "blur.tess").write_text(BLUR)
         test_progress(folder)
+        test_cache(folder)
     tool.finish()
 
 
