@@ -77,4 +77,4 @@ set(TESSERA_CLI_SOURCES
     cli/cmd_explain.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c
     cli/main.c cli/progress.c cli/results.c cli/say.c cli/session.c cli/tables.c)
 set(TESSERA_PYTHON_SOURCES
-    python/src/module.c python/src/program.c python/src/run.c python/src/tensor.c)
+    python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

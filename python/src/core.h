@@ -5,7 +5,8 @@
  *   module.c   the module: functions, setting up
  *   tensor.c   objects of Python as tensors
  *   program.c  the type Program
- *   run.c      its runs */
+ *   run.c      its runs
+ *   spline.c   the coefficients of splines */
 #ifndef TESSERA_PYTHON_CORE_H
 #define TESSERA_PYTHON_CORE_H
 
@@ -82,5 +83,8 @@ PyObject *tesspy_run(PyObject *self, PyObject *args);
 PyObject *tesspy_shapes(PyObject *self, PyObject *args);
 PyObject *tesspy_dump(PyObject *self, PyObject *args);
 PyObject *tesspy_reach(PyObject *self, PyObject *args);
+
+/* ---- Splines ----------------------------------------------------------------------------------------------------- */
+PyObject *tesspy_spline(PyObject *module, PyObject *args);
 
 #endif

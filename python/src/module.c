@@ -97,6 +97,9 @@ static PyMethodDef functions[] = {
       "Python." },
     { "presets", presets, METH_NOARGS,
       "presets()\n--\n\nThe names of plans that any program takes." },
+    { "spline_filter", tesspy_spline, METH_VARARGS,
+      "spline_filter(address, before, n, behind, order, ends)\n--\n\nMakes an image of doubles, of "
+      "the shape (before, n, behind), the coefficients of its spline along n." },
     { "machine", machine, METH_NOARGS, "machine()\n--\n\nA description of this machine." },
     { NULL, NULL, 0, NULL },
 };

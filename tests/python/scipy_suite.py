@@ -4,9 +4,7 @@ SciPy's.
     python3 tests/python/scipy_suite.py [pytest arguments]
 
 The tests are those of the installed SciPy. Where a test is expected to fail, DIFFERENCES says why; the run fails when
-another one does, or when one of these passes. Splines of orders 2 to 5, which tessera.ndimage refuses, are left to
-SciPy's functions."""
-import functools
+another one does, or when one of these passes."""
 import os
 import pathlib
 import sys
@@ -14,27 +12,12 @@ import sys
 DIFFERENCES = {}
 
 
-def with_splines_of(theirs, ours):
-    """Ours; theirs where ours says that it has no splines of that order."""
-    import tessera
-
-    @functools.wraps(ours)
-    def function(*args, **named):
-        try:
-            return ours(*args, **named)
-        except tessera.UnsupportedError as error:
-            if not str(error).startswith("splines of order"):
-                raise
-            return theirs(*args, **named)
-    return function
-
-
 def names():
     import tessera.ndimage as ours
     from scipy import ndimage
     skip = {"generate_binary_structure", "generic_filter"}  # the latter takes stencils alone
     return {
-        n: with_splines_of(getattr(ndimage, n), getattr(ours, n))
+        n: getattr(ours, n)
         for n in ours.__all__
         if n not in skip and callable(getattr(ours, n)) and hasattr(ndimage, n)
     }

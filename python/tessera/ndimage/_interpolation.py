@@ -1,5 +1,6 @@
-"""Geometric transforms with SciPy's names, of orders 0 and 1: each point of the result is found in the image by its
-coordinates, by SciPy's rules of what lies beyond the edges, and its neighbours are weighed in SciPy's order."""
+"""Geometric transforms with SciPy's names, by splines of orders 0 to 5: each point of the result is found in the image
+by its coordinates, by SciPy's rules of what lies beyond the edges, and its neighbours are weighed. From order 2 on the
+image is first made into the coefficients of its spline (python/src/spline.c)."""
 import functools
 import itertools
 import math
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .. import _errors
+from .. import _core, _errors
 from .._translate import TYPES
 from ._engine import Output, as_image, execute, literal, plain, rule_of, sequence
 
@@ -36,22 +37,75 @@ _RULES = {
 }
 
 
+_PAD = 12  # points around an image whose spline does not end with it, as SciPy has them
+# How the coefficients of splines go on beyond the edges.
+_SPLINE_ENDS = {"grid-wrap": 2, "reflect": 1, "grid-mirror": 1, "nearest": 1}
+# The weights of neighbours: of the distance t to the first of the two in the middle (u to the second) where the order
+# is odd, of the distance t to the one in the middle where it is even.
+_WEIGHTS = {
+    0: ["1.0d"],
+    1: ["1.0d - t", "t"],
+    2: ["0.5d * (0.5d - t) * (0.5d - t)", "0.75d - t * t", "0.5d * (0.5d + t) * (0.5d + t)"],
+    3: [
+        "u * u * u / 6.0d", "(t * t * (t - 2.0d) * 3.0d + 4.0d) / 6.0d", "(u * u * (u - 2.0d) * 3.0d + 4.0d) / 6.0d",
+        "t * t * t / 6.0d",
+    ],
+}
+
+
+def _polynomial(variable, coefficients, divisor):
+    """A polynomial by Horner's rule, the coefficient of the highest power first."""
+    text = f"{float(coefficients[0])}d"
+    for c in coefficients[1:]:
+        text = f"({text}) * {variable} + ({float(c)}d)"
+    return f"({text}) / {float(divisor)}d"
+
+
+# The pieces of the B-splines of orders 4 and 5, of the distances to their middles.
+_WEIGHTS[4] = [
+    _polynomial("(0.5d - t)", [1, 0, 0, 0, 0], 24), _polynomial("(1.0d + t)", [-16, 80, -120, 20, 55], 96),
+    _polynomial("t", [48, 0, -120, 0, 115], 192), _polynomial("(1.0d - t)", [-16, 80, -120, 20, 55], 96),
+    _polynomial("(0.5d + t)", [1, 0, 0, 0, 0], 24),
+]
+_WEIGHTS[5] = [
+    _polynomial("u", [1, 0, 0, 0, 0, 0], 120), _polynomial("(1.0d + t)", [5, -45, 150, -210, 75, 51], 120),
+    _polynomial("t", [-10, 30, 0, -60, 0, 66], 120), _polynomial("u", [-10, 30, 0, -60, 0, 66], 120),
+    _polynomial("(1.0d + u)", [5, -45, 150, -210, 75, 51], 120), _polynomial("t", [1, 0, 0, 0, 0, 0], 120),
+]
+
+
 def _check_order(order):
     if not 0 <= order <= 5:
         raise RuntimeError("spline order not supported")
-    if order > 1:
-        raise _errors.UnsupportedError(
-            f"splines of order {order} are not compiled; orders 0 (nearest) and 1 (linear) are"
-        )
+
+
+def _spline(image, orders, mode, cval, prefilter):
+    """(coefficients of the image's spline along the axes of order 2 and more, how many points they have more at each
+    edge of each axis)."""
+    if max(orders) < 2 or not prefilter:
+        return image, [0] * image.ndim
+    pads = [_PAD if order > 1 and mode in ("nearest", "grid-constant") else 0 for order in orders]
+    image = image.astype(np.float64)
+    if any(pads):
+        wide = dict(mode="edge") if mode == "nearest" else dict(constant_values=cval)
+        image = np.pad(image, [(pad, pad) for pad in pads], **wide)
+    made = np.ascontiguousarray(image)
+    for axis, (n, order) in enumerate(zip(made.shape, orders)):
+        if order < 2:
+            continue
+        before, behind = math.prod(made.shape[:axis]), math.prod(made.shape[axis + 1:])
+        _core.spline_filter(made.ctypes.data, before, n, behind, order, _SPLINE_ENDS.get(mode, 0))
+    return made, pads
 
 
 def _named(text, d):
     return re.sub(r"\b([mnlx])\b", rf"\g<1>{d}", text)
 
 
-def _coordinate(d, expression, mode):
+def _coordinate(d, expression, mode, pad):
     """Locals that make of a coordinate where it is read: m, the coordinate brought inside."""
-    lines = [f"n{d} = cast<double>(size(X, {d}));", f"l{d} = n{d} - 1.0d;", f"x{d} = {expression};"]
+    more = f" + {pad}.0d" if pad else ""
+    lines = [f"n{d} = cast<double>(size(X, {d}));", f"l{d} = n{d} - 1.0d;", f"x{d} = {expression}{more};"]
     if mode in ("constant", "grid-constant", "nearest"):  # neighbours outside are answered one by one
         return lines + [f"c{d} = x{d};"]
     below, below_m, above, above_m = (_named(t, d) for t in _MAPS[mode])
@@ -60,20 +114,39 @@ def _coordinate(d, expression, mode):
     return lines + [f"c{d} = x{d} >= 0.0d && x{d} <= l{d} ? x{d} : n{d} <= 1.0d ? 0.0d : x{d} < 0.0d ? {low} : {high};"]
 
 
-def _text(source, n_out, coordinates, order, mode, made, declarations, arguments):
+def _flat(orders):
+    """The neighbours of orders 0 and 1, weighed as SciPy does it, since integers show the last bit of a half."""
+    terms = []
+    for corner in itertools.product(*(range(order + 1) for order in orders)):
+        places = ", ".join(f"i{d} + {k}" if k else f"i{d}" for d, k in enumerate(corner))
+        weights = "".join(f" * w{d}{k}" for d, k in enumerate(corner) if orders[d])
+        terms.append(f"cast<double>(X[{places}]){weights}")
+    return " + ".join(terms)
+
+
+def _weighed(corners, d, orders):
+    """The neighbours from dimension d on, weighed: `corners` says where they lie in those before."""
+    if d == len(orders):
+        return f"cast<double>(X[{', '.join(corners)}])"
+    terms = [
+        _weighed([*corners, f"i{d} + {k}" if k else f"i{d}"], d + 1, orders) + (f" * w{d}{k}" if orders[d] else "")
+        for k in range(orders[d] + 1)
+    ]
+    return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
+
+
+def _text(source, n_out, coordinates, orders, mode, pads, made, declarations, arguments):
     """A program that reads image `a` at coordinates: `coordinates` has an expression for each of its dimensions."""
     ndim = source.ndim
-    lines = [line for d, c in enumerate(coordinates) for line in _coordinate(d, c, mode)]
-    for d in range(ndim):
-        lines.append(f"f{d} = floor(c{d}{' + 0.5d' if order == 0 else ''});")
-        lines.append(f"i{d} = cast<int>(f{d});")
+    lines = [line for d, c in enumerate(coordinates) for line in _coordinate(d, c, mode, pads[d])]
+    for d, order in enumerate(orders):
+        lines.append(f"f{d} = floor(c{d}{'' if order % 2 else ' + 0.5d'});")
+        lines.append(f"i{d} = cast<int>(f{d}){f' - {order // 2}' if order > 1 else ''};")
         lines.append(f"t{d} = c{d} - f{d};")
-    terms = []
-    for corner in itertools.product(range(order + 1), repeat=ndim):
-        value = f"cast<double>(X[{', '.join(f'i{d} + {k}' if k else f'i{d}' for d, k in enumerate(corner))}])"
-        weights = "".join(f" * {f't{d}' if k else f'(1.0d - t{d})'}" for d, k in enumerate(corner)) if order else ""
-        terms.append(f"{value}{weights}")
-    lines.append(f"v = {' + '.join(terms)};")
+        if order:
+            lines.append(f"u{d} = 1.0d - t{d};")
+            lines += [f"w{d}{k} = {re.sub(r'([tu])', rf'{chr(92)}g<1>{d}', w)};" for k, w in enumerate(_WEIGHTS[order])]
+    lines.append(f"v = {_flat(orders) if max(orders) < 2 else _weighed([], 0, orders)};")
     if mode == "constant":
         outside = " || ".join(f"x{d} < 0.0d || x{d} > l{d}" for d in range(ndim))
         lines.append(f"r = {outside} ? cval : v;")
@@ -105,8 +178,8 @@ def _stored_type(place):
     return "bool" if place.dtype == np.bool_ else place.stage_type
 
 
-def _run(image, place, text, others, cval, order):
-    operations = math.prod(place.shape) * (20 + 8 * (order + 1)**image.ndim)
+def _run(image, place, text, others, cval, orders):
+    operations = math.prod(place.shape) * (20 + 8 * math.prod(order + 1 for order in orders))
     result = execute(text, [image, *others], {"cval": float(cval)}, operations)
     if place.dtype == np.uint64:
         result = result.view(np.uint64)
@@ -118,8 +191,8 @@ def _check_mode(mode):
     return mode
 
 
-def _transform(image, place, coordinates, order, mode, cval):
-    """A result whose coordinates are expressions of its own indices."""
+def _transform(image, place, coordinates, orders, mode, cval, prefilter):
+    """A result whose coordinates are expressions of its own indices; `orders` has one of the spline for each."""
     _check_mode(mode)
     image = plain(image)
     if 0 in place.shape:
@@ -129,12 +202,12 @@ def _transform(image, place, coordinates, order, mode, cval):
     n_out = len(place.shape)
     if image.ndim > 4 or n_out > 4:
         raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {max(image.ndim, n_out)}")
+    image, pads = _spline(image, orders, mode, cval, prefilter)
     sizes = ", ".join(f"P{d}" for d in range(n_out))
     declarations = f"parameter {sizes};\nvector#{n_out} uint8 p[{sizes}];\n"  # says how large the result is
-    text = _text(
-        image, n_out, coordinates, order, mode, _stored_type(place), declarations, [(f"vector#{n_out} uint8 P", "p")]
-    )
-    return _run(image, place, text, [np.zeros(place.shape, np.uint8)], cval, order)
+    arguments = [(f"vector#{n_out} uint8 P", "p")]
+    text = _text(image, n_out, coordinates, orders, mode, pads, _stored_type(place), declarations, arguments)
+    return _run(image, place, text, [np.zeros(place.shape, np.uint8)], cval, orders)
 
 
 def _complex_parts(function):
@@ -151,7 +224,7 @@ def _complex_parts(function):
 
 
 @_complex_parts
-def _map_coordinates(image, coordinates, order, mode, *, output, cval):
+def _map_coordinates(image, coordinates, order, mode, prefilter, *, output, cval):
     place = Output(output, image, coordinates.shape[1:])
     _check_mode(mode)
     image, points = plain(image), int(np.prod(place.shape))
@@ -159,17 +232,19 @@ def _map_coordinates(image, coordinates, order, mode, *, output, cval):
         return place.finish(np.full(place.shape, cval, place.dtype))
     if image.ndim > 4:
         raise _errors.UnsupportedError(f"transforms have up to 4 dimensions, not {image.ndim}")
+    orders = [order] * image.ndim
+    image, pads = _spline(image, orders, mode, cval, prefilter)
     others = [np.ascontiguousarray(c, np.float64).reshape(-1) for c in coordinates]
     declarations = "parameter P;\n" + "".join(f"vector#1 double q{d}[P];\n" for d in range(image.ndim))
     arguments = [(f"vector#1 double Q{d}", f"q{d}") for d in range(image.ndim)]
     text = _text(
-        image, 1, [f"Q{d}" for d in range(image.ndim)], order, mode, _stored_type(place), declarations, arguments
+        image, 1, [f"Q{d}" for d in range(image.ndim)], orders, mode, pads, _stored_type(place), declarations, arguments
     )
-    return _run(image, place, text, others, cval, order)
+    return _run(image, place, text, others, cval, orders)
 
 
 def map_coordinates(input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """The image at given coordinates, as `scipy.ndimage.map_coordinates`, of orders 0 and 1."""
+    """The image at given coordinates, as `scipy.ndimage.map_coordinates`."""
     _check_order(order)
     coordinates = np.asarray(coordinates)
     if np.iscomplexobj(coordinates):
@@ -178,7 +253,7 @@ def map_coordinates(input, coordinates, output=None, order=3, mode="constant", c
         raise RuntimeError("input and output rank must be > 0")
     if coordinates.shape[0] != np.ndim(input):
         raise RuntimeError("invalid shape for coordinate array")
-    return _map_coordinates(input, coordinates, order, mode, output=output, cval=cval)
+    return _map_coordinates(input, coordinates, order, mode, prefilter, output=output, cval=cval)
 
 
 def _row(offset, factors):
@@ -187,14 +262,14 @@ def _row(offset, factors):
 
 
 @_complex_parts
-def _affine(image, rows, shape, order, mode, *, output, cval):
-    return _transform(image, Output(output, image, shape), rows, order, mode, cval)
+def _affine(image, rows, shape, orders, mode, prefilter, *, output, cval):
+    return _transform(image, Output(output, image, shape), rows, orders, mode, cval, prefilter)
 
 
 def affine_transform(
     input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant", cval=0.0, prefilter=True
 ):
-    """An affine transform, as `scipy.ndimage.affine_transform`, of orders 0 and 1."""
+    """An affine transform, as `scipy.ndimage.affine_transform`."""
     _check_order(order)
     image = as_image(input)
     if output_shape is None:
@@ -227,21 +302,21 @@ def affine_transform(
                 f"(cast<double>(index({d})) + {literal(o / m)}) * {literal(m)}"
                 for d, (o, m) in enumerate(zip(offset, matrix))
             ]
-    return _affine(image, rows, tuple(output_shape), order, mode, output=output, cval=cval)
+    return _affine(image, rows, tuple(output_shape), [order] * image.ndim, mode, prefilter, output=output, cval=cval)
 
 
 def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """The image moved, as `scipy.ndimage.shift`, of orders 0 and 1."""
+    """The image moved, as `scipy.ndimage.shift`."""
     _check_order(order)
     image = as_image(input)
     if image.ndim < 1:
         raise RuntimeError("input and output rank must be > 0")
     rows = [f"cast<double>(index({d})) + {literal(-float(s))}" for d, s in enumerate(sequence(shift, image.ndim))]
-    return _affine(image, rows, image.shape, order, mode, output=output, cval=cval)
+    return _affine(image, rows, image.shape, [order] * image.ndim, mode, prefilter, output=output, cval=cval)
 
 
 def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *, grid_mode=False):
-    """The image at another size, as `scipy.ndimage.zoom`, of orders 0 and 1."""
+    """The image at another size, as `scipy.ndimage.zoom`."""
     _check_order(order)
     image = as_image(input)
     if image.ndim < 1:
@@ -260,7 +335,7 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
         step = literal(n / m if m else 1.0)
         at = f"cast<double>(index({d}))"
         rows.append(f"({at} + 0.5d) * {step} - 0.5d" if grid_mode else f"{at} * {step}")
-    return _affine(image, rows, shape, order, mode, output=output, cval=cval)
+    return _affine(image, rows, shape, [order] * image.ndim, mode, prefilter, output=output, cval=cval)
 
 
 def _of_degrees(angle):
@@ -274,7 +349,7 @@ def _of_degrees(angle):
 
 
 def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """The image turned in a plane, as `scipy.ndimage.rotate`, of orders 0 and 1."""
+    """The image turned in a plane, as `scipy.ndimage.rotate`."""
     _check_order(order)
     image = as_image(input)
     n = image.ndim
@@ -303,4 +378,5 @@ def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="
         rows[axis] = literal(offset[k]) + "".join(
             f" + cast<double>(index({d})) * {literal(f)}" for d, f in enumerate(factors) if d in axes
         )
-    return _affine(image, rows, tuple(shape), order, mode, output=output, cval=cval)
+    orders = [order if d in axes else 0 for d in range(n)]  # each plane is turned by itself
+    return _affine(image, rows, tuple(shape), orders, mode, prefilter, output=output, cval=cval)
