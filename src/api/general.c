@@ -112,8 +112,8 @@ LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **pa
     VEC_FOREACH (PlanGroup, group, &plan->groups) {
         if (plan->gpu)
             break;
-        group->parallel = (int8_t)(group->n_dims ? 0 : -1);
-        group->vector = (int8_t)(group->n_dims - 1);
+        tessi_level_set_parallel(group, group->n_dims > 0);
+        tessi_level_set_vector(group, group->n_dims > 0);
     }
     GeneralSums *sums = tessi_general_sums(&v->arena, g, plan);
     if (!sums)

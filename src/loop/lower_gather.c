@@ -132,8 +132,9 @@ void tessi_give_point(Lower *l, const PlanGroup *group, ExprId window, LExprId v
 void tessi_give_row(Lower *l, const PlanGroup *group, ExprId window, LBufferId values, LExprId row,
                     LExprId y, LExprId x, LExprId x_end)
 {
-    LExprId at = tessi_lexpr_var(
-        l->p, tessi_scope_for(l, "x", x, x_end, 1, group->vector >= 0 ? LFOR_SIMD : 0));
+    LExprId at =
+        tessi_lexpr_var(l->p, tessi_scope_for(l, "x", x, x_end, 1,
+                                              tessi_level_vector(&group->levels) ? LFOR_SIMD : 0));
     const LExprId index[2] = { row, tessi_l_op(l, OP_SUB, at, x) };
     tessi_give_point(l, group, window, tessi_lexpr_load(l->p, values, index, 2), y, at);
     tessi_scope_close(l);

@@ -106,10 +106,11 @@ static void points(Points *p, const PlanGroup *group, LExprId y, LExprId x, LExp
     Lower *l = p->l;
     const Expr *e = tessi_expr(l->g, p->s->sum.window);
     for (int k = 0; k < POINTS; k++) {
-        p->x[k] = tessi_scope_let(l, "x", plus(l, x, tessi_l_int(l, k * group->block[0])));
+        p->x[k] = tessi_scope_let(
+            l, "x", plus(l, x, tessi_l_int(l, k * tessi_level_threads(&group->levels, 0))));
         p->sum[k] = tessi_scope_var(l, "sum", e->type, tessi_window_start(l, e, COND_NONE));
     }
-    LExprId end = plus(l, block_x, tessi_l_int(l, POINTS * group->block[0]));
+    LExprId end = plus(l, block_x, tessi_l_int(l, POINTS * tessi_level_threads(&group->levels, 0)));
     tessi_scope_if(l, is_inside(p, block_x, end));
     add_mask(p, true);
     tessi_scope_else(l);
@@ -124,10 +125,11 @@ void tessi_kernel_general(Lower *l, const PlanGroup *group, const GeneralSum *su
     const Stage *stage = tessi_stage(l->g, sum->stage);
     const LExprId height = tessi_lower_size(l, stage->size[0]),
                   width = tessi_lower_size(l, stage->size[1]);
-    const int64_t rows = group->block[1], columns = POINTS * (int64_t)group->block[0];
-    tessi_kernel_open(l, group->name,
-                      tessi_sprintf(l->arena, "%s\nfor masks of any extent", stage->name),
-                      group->block[0], group->block[1]);
+    const int64_t rows = tessi_level_threads(&group->levels, 1),
+                  columns = POINTS * (int64_t)tessi_level_threads(&group->levels, 0);
+    tessi_kernel_open(
+        l, group->name, tessi_sprintf(l->arena, "%s\nfor masks of any extent", stage->name),
+        tessi_level_threads(&group->levels, 0), tessi_level_threads(&group->levels, 1));
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
     LExprId block_y = tessi_kernel_grid(l, 1, "block_y", tessi_kernel_blocks(l, height, rows));
@@ -137,7 +139,7 @@ void tessi_kernel_general(Lower *l, const PlanGroup *group, const GeneralSum *su
     LExprId y = tessi_kernel_threads(l, 1, "thread_y", rows);
     y = tessi_scope_let(l, "y", plus(l, block_y, y));
     tessi_scope_if(l, tessi_l_op(l, OP_LT, y, height));
-    LExprId x = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
+    LExprId x = tessi_kernel_threads(l, 0, "thread_x", tessi_level_threads(&group->levels, 0));
     p.read = tessi_gather_new(l, tessi_access(l->g, sum->sum.read),
                               tessi_expr(l->g, sum->sum.window)->type);
     p.read.first[0] = tessi_scope_let(l, "first_y", plus(l, y, sum->least[0]));

@@ -297,23 +297,23 @@ static bool covers_all(const Lower *l, const Stage *s)
 /* `part` distinguishes the kernels of a group; "" when there is one. */
 static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
 {
-    uint16_t one[2] = { 1, 1 };
     tessi_staged_constants(l, group);
-    const uint16_t *block = nest->n_dims ? group->block : one;
+    const PlanThreads block =
+        nest->n_dims ? tessi_level_threads_all(&group->levels) : (PlanThreads){ { 1, 1 } };
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
-                      tessi_group_comment(l, group), block[0], block[1])
+                      tessi_group_comment(l, group), block.of[0], block.of[1])
         ->resident = group->resident;
     Frame frame;
     if (group->frame.rows[0])
         frame = tessi_kernel_register_frame(l, nest, group);
-    if (group->kernel == KERNEL_REGISTER)
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER)
         tessi_kernel_register(l, nest, group);
-    else if (group->kernel == KERNEL_ROLLING)
+    else if (tessi_plan_kernel(group) == KERNEL_ROLLING)
         tessi_kernel_rolling(l, nest, group);
-    else if (group->kernel == KERNEL_SWEEP)
+    else if (tessi_plan_kernel(group) == KERNEL_SWEEP)
         tessi_kernel_sweep(l, nest, group);
     else
-        tessi_kernel_points(l, nest, block, nest->split ? group->split : SPLIT_NONE,
+        tessi_kernel_points(l, nest, block.of, nest->split ? group->split : SPLIT_NONE,
                             nest->roots ? group : NULL);
     tessi_scope_close(l);
     if (group->frame.rows[0])
@@ -322,7 +322,7 @@ static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char 
         return;
     const char *comment = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), comment,
-                      block[0], block[1])
+                      block.of[0], block.of[1])
         ->beside = true;
     tessi_kernel_register_edges(l, nest, group);
     tessi_scope_close(l);
@@ -354,15 +354,15 @@ static const PlanCarries *carries_of(Lower *l, const Job *job)
 
 void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job)
 {
-    nest->parallel = group->parallel >= 0 && !nest->tiled;
-    nest->strip_rows = nest->tiled ? 0 : group->strip_rows;
-    nest->vector = group->vector >= 0;
+    nest->parallel = tessi_level_parallel(&group->levels) && !nest->tiled;
+    nest->strip_rows = nest->tiled ? 0 : tessi_level_dealt(&group->levels);
+    nest->vector = tessi_level_vector(&group->levels);
     nest->split = group->split != SPLIT_NONE && job->roots;
     nest->roots = job->roots;
     nest->n_roots = job->roots ? job->n : 0;
     nest->rows = rows;
     nest->windows = nest->roots && has_window(l, nest);
-    nest->columns = nest->windows || !nest->tiled ? group->columns : 1;
+    nest->columns = nest->windows || !nest->tiled ? tessi_level_columns(&group->levels) : 1;
     nest->packed = group->packed;
     nest->carries = carries_of(l, job);
     nest->band = job->band;
@@ -409,29 +409,29 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
             (l->plan->gpu ? tessi_kernel_transform : tessi_lower_transform)(l, group);
         return;
     }
-    if (group->tile[0]) {
-        (group->kernel == KERNEL_WARP ? tessi_kernel_warps
-         : l->plan->gpu               ? tessi_kernel_tiles
-                                      : tessi_lower_tiles)(l, group);
+    if (tessi_level_tile(group, 0)) {
+        (tessi_plan_kernel(group) == KERNEL_WARP ? tessi_kernel_warps
+         : l->plan->gpu                          ? tessi_kernel_tiles
+                                                 : tessi_lower_tiles)(l, group);
         return;
     }
     if (tessi_stage_is_plain(l->g, first)) {
         tessi_nest_whole(l, first, &nest);
         Job job = { .stage = group->members.at, .n = group->members.n, .part = "" };
         job.roots = tessi_bodies(l, job.stage, job.n);
-        job.band = group->band;
-        tessi_lower_job(l, group, group->rows, &nest, &job);
+        job.band = tessi_level_band(&group->levels);
+        tessi_lower_job(l, group, tessi_level_rows(&group->levels), &nest, &job);
         return;
     }
     if (!covers_all(l, first)) {
         Job zeros = { .stage = group->members.at, .n = 1, .part = "_clear" };
         tessi_nest_whole(l, first, &nest);
-        tessi_lower_job(l, group, group->rows, &nest, &zeros);
+        tessi_lower_job(l, group, tessi_level_rows(&group->levels), &nest, &zeros);
     }
     VEC_FOREACH (const Piece, piece, &first->pieces) {
         Job job = { .stage = group->members.at, .piece = piece, .n = 1, .roots = &piece->body };
         job.part = tessi_sprintf(l->arena, "_part%d", (int)(piece - first->pieces.at));
         piece_range(l, first, piece, &nest);
-        tessi_lower_job(l, group, group->rows, &nest, &job);
+        tessi_lower_job(l, group, tessi_level_rows(&group->levels), &nest, &job);
     }
 }

@@ -77,17 +77,19 @@ LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place)
 
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m)
 {
+    const PlanMarch march = tessi_level_march(&group->levels);
     LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, m->step);
-    const int64_t columns = (int64_t)group->block[0] * group->outputs[0];
-    const int64_t most = group->march.blocks / m->step, blocks = most ? most : 1;
+    const int64_t columns =
+        (int64_t)tessi_level_threads(&group->levels, 0) * tessi_level_outputs(&group->levels, 0);
+    const int64_t most = march.blocks / m->step, blocks = most ? most : 1;
     LExprId rows = rows_of_phase(l, height, m->step);
     LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
-    const Strips all = strips_of(l, &group->march, blocks, rows, across);
+    const Strips all = strips_of(l, &march, blocks, rows, across);
     LExprId number = tessi_l_op(l, OP_MUL, all.inner, all.n[0]);
     number = tessi_l_op(l, OP_ADD, number, tessi_l_op(l, OP_MUL, all.edges, all.n[1]));
     LExprId block = tessi_kernel_grid(l, 0, "block", phases(l, number, m->step));
     across = tessi_scope_let(l, "across", across);
-    Strips s = strips_of(l, &group->march, blocks, rows, across);
+    Strips s = strips_of(l, &march, blocks, rows, across);
     LExprId at_edges = phases(l, tessi_l_op(l, OP_MUL, s.edges, s.n[1]), m->step);
     const EdgesFirst e = tessi_edges_first(l, block, across, at_edges, m->step);
     LExprId strip =
@@ -121,10 +123,11 @@ LExprId tessi_march_row(Lower *l, const March *m, LExprId i)
 
 void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March *m)
 {
-    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
-    LExprId x = tessi_l_op(l, OP_MUL, m->column, tessi_l_int(l, group->block[0]));
+    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", tessi_level_threads(&group->levels, 0));
+    LExprId x =
+        tessi_l_op(l, OP_MUL, m->column, tessi_l_int(l, tessi_level_threads(&group->levels, 0)));
     x = tessi_l_op(l, OP_ADD, x, thread);
-    x = tessi_l_op(l, OP_MUL, x, tessi_l_int(l, group->outputs[0]));
+    x = tessi_l_op(l, OP_MUL, x, tessi_l_int(l, tessi_level_outputs(&group->levels, 0)));
     m->x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
     tessi_scope_if(l, tessi_l_op(l, OP_LT, m->x, width));
 }

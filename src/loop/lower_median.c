@@ -377,7 +377,7 @@ static void open_tasks(Median *m)
         count[d] = op(l, OP_FLOORDIV, add(l, size, step[d] - 1), tessi_l_int(l, step[d]));
     }
     LExprId task = loop(l, "task", tessi_l_int(l, 0), op(l, OP_MUL, count[0], count[1]),
-                        m->group->parallel >= 0 ? LFOR_PARALLEL : 0);
+                        tessi_level_parallel(&m->group->levels) ? LFOR_PARALLEL : 0);
     LExprId at[2] = { op(l, OP_FLOORDIV, task, count[1]), op(l, OP_FLOORMOD, task, count[1]) };
     m->y = now(l, "y_from", op(l, OP_MUL, at[0], tessi_l_int(l, step[0])));
     m->x = now(l, "x_from", op(l, OP_MUL, at[1], tessi_l_int(l, step[1])));

@@ -300,14 +300,15 @@ static void by_counting(Median *m)
 {
     Lower *l = m->l;
     const ScalarType key = m->what.key;
-    Points p = { .n = m->group->outputs[1] };
+    Points p = { .n = tessi_level_outputs(&m->group->levels, 1) };
     p.key = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)p.n);
     p.less = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)p.n);
     p.tried = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)p.n);
     p.least = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)p.n);
     copy_tile(m);
-    LExprId line = tessi_kernel_threads(l, 1, "thread_y", m->group->block[1]);
-    p.col = tessi_kernel_threads(l, 0, "thread_x", m->group->block[0]);
+    LExprId line =
+        tessi_kernel_threads(l, 1, "thread_y", tessi_level_threads(&m->group->levels, 1));
+    p.col = tessi_kernel_threads(l, 0, "thread_x", tessi_level_threads(&m->group->levels, 0));
     p.row = now(l, "first", op(l, OP_MUL, line, tessi_l_int(l, p.n)));
     LExprId x = now(l, "x", op(l, OP_ADD, m->x, p.col));
     LExprId y = now(l, "y", op(l, OP_ADD, m->y, p.row));
@@ -333,17 +334,17 @@ static void by_counting(Median *m)
 static LExprId rows_of_blocks(const Median *m)
 {
     Lower *l = m->l;
-    const PlanMarch *march = &m->group->march;
-    if (!march->least)
+    const PlanMarch march = tessi_level_march(&m->group->levels);
+    if (!march.least)
         return tessi_l_int(l, m->group->median);
     const LExprId one = tessi_l_int(l, 1);
     LExprId across = op(l, OP_MAX, tessi_kernel_blocks(l, m->end[1], m->group->strip), one);
-    LExprId n = op(l, OP_FLOORDIV, tessi_l_int(l, march->blocks), across);
+    LExprId n = op(l, OP_FLOORDIV, tessi_l_int(l, march.blocks), across);
     n = op(l, OP_MAX, n, one);
     tessi_hint(l, n, "strips");
     LExprId rows = op(l, OP_FLOORDIV, op(l, OP_ADD, m->end[0], add(l, n, -1)), n);
-    rows = op(l, OP_MAX, rows, tessi_l_int(l, march->least));
-    return op(l, OP_MIN, rows, tessi_l_int(l, march->most));
+    rows = op(l, OP_MAX, rows, tessi_l_int(l, march.least));
+    return op(l, OP_MIN, rows, tessi_l_int(l, march.most));
 }
 
 void tessi_kernel_median(Lower *l, const PlanGroup *group)
@@ -356,8 +357,9 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
     m.rank = (int64_t)m.what.rows * m.what.cols / 2;
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
-    tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0],
-                      group->block[1])
+    tessi_kernel_open(l, group->name, tessi_group_comment(l, group),
+                      tessi_level_threads(&group->levels, 0),
+                      tessi_level_threads(&group->levels, 1))
         ->resident = group->resident;
     const uint32_t depth = tessi_scope_depth(l);
     for (uint8_t d = 0; d < 2; d++)
@@ -367,10 +369,11 @@ void tessi_kernel_median(Lower *l, const PlanGroup *group)
     LExprId block_y = tessi_kernel_grid(l, 1, "block_y", op(l, OP_FLOORDIV, high, m.high));
     LExprId block_x =
         tessi_kernel_grid(l, 0, "block_x", tessi_kernel_blocks(l, m.end[1], group->strip));
-    if (group->march.least)
+    if (tessi_level_march(&group->levels).least)
         m.high = now(l, "strip_rows", rows_of_blocks(&m));
     LExprId y = op(l, OP_MUL, block_y, m.high);
-    if (group->march.least) /* as it is; said for the bound of what 32 bits have to hold */
+    if (tessi_level_march(&group->levels)
+            .least) /* as it is; said for the bound of what 32 bits have to hold */
         y = op(l, OP_MIN, y, add(l, m.end[0], -1));
     m.y = now(l, "y_from", y);
     m.x = now(l, "x_from", op(l, OP_MUL, block_x, tessi_l_int(l, group->strip)));

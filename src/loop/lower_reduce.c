@@ -151,7 +151,7 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 {
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
-    Nest nest = { .parallel = group->parallel >= 0 };
+    Nest nest = { .parallel = tessi_level_parallel(&group->levels) };
     Reducers all = { .l = l, .nest = &nest, .n = group->members.n, .coord = { { .dim = -1 } } };
     tessi_nest_whole(l, tessi_stage(l->g, first->source), &nest);
     l->n_loop_dims = nest.n_dims;
@@ -316,9 +316,10 @@ static void histogram_kernels(Lower *l, const PlanGroup *group, Counting *c, con
     tessi_kernel_points(l, &bins, (uint16_t[]){ CLEAR_BLOCK, 1 }, SPLIT_NONE, NULL);
     tessi_scope_close(l);
     c->atomic = nest->n_dims > 0;
-    tessi_kernel_open(l, group->name, comment, nest->n_dims ? group->block[0] : 1,
-                      nest->n_dims ? group->block[1] : 1);
-    tessi_kernel_points(l, nest, group->block, SPLIT_NONE, NULL);
+    tessi_kernel_open(l, group->name, comment,
+                      nest->n_dims ? tessi_level_threads(&group->levels, 0) : 1,
+                      nest->n_dims ? tessi_level_threads(&group->levels, 1) : 1);
+    tessi_kernel_points(l, nest, tessi_level_threads_all(&group->levels).of, SPLIT_NONE, NULL);
     tessi_scope_close(l);
 }
 
@@ -334,7 +335,7 @@ void tessi_lower_histogram(Lower *l, const PlanGroup *group)
         histogram_kernels(l, group, &c, &nest);
         return;
     }
-    bool parallel = group->parallel >= 0 && nest.n_dims > 0;
+    bool parallel = tessi_level_parallel(&group->levels) && nest.n_dims > 0;
     int64_t bins;
     if (parallel && tessi_size_is_const(l->g, stage->size[0], &bins) && bins <= MAX_PART_BINS) {
         count_parts(l, stage, &nest, &c, l->buffer[id.v]);

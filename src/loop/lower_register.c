@@ -89,8 +89,8 @@ static LExprId open_threads(const Tiles *t, uint8_t d, LExprId block)
     Lower *l = t->l;
     uint8_t axis = d == t->y;
     uint32_t n = axis ? t->rows : t->columns;
-    LExprId thread =
-        tessi_kernel_threads(l, axis, axis ? "thread_y" : "thread_x", t->group->block[axis]);
+    LExprId thread = tessi_kernel_threads(l, axis, axis ? "thread_y" : "thread_x",
+                                          tessi_level_threads(&t->group->levels, axis));
     LExprId at = tessi_l_op(l, OP_MUL, thread, tessi_l_int(l, n));
     return tessi_scope_let(l, tessi_dim_name(t->nest->n_dims, d), tessi_l_op(l, OP_ADD, block, at));
 }
@@ -141,10 +141,12 @@ static Tiles new_tiles(Lower *l, const Nest *nest, const PlanGroup *group)
                     .group = group,
                     .y = (uint8_t)(nest->n_dims - 2),
                     .x = (uint8_t)(nest->n_dims - 1),
-                    .rows = group->outputs[1],
-                    .columns = group->outputs[0],
-                    .height = (int64_t)group->block[1] * group->outputs[1],
-                    .width = (int64_t)group->block[0] * group->outputs[0] };
+                    .rows = tessi_level_outputs(&group->levels, 1),
+                    .columns = tessi_level_outputs(&group->levels, 0),
+                    .height = (int64_t)tessi_level_threads(&group->levels, 1)
+                              * tessi_level_outputs(&group->levels, 1),
+                    .width = (int64_t)tessi_level_threads(&group->levels, 0)
+                             * tessi_level_outputs(&group->levels, 0) };
 }
 
 /* How far a block reaches from its first point. Vectors may hold some columns more than are read. */

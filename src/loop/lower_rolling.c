@@ -251,7 +251,7 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
-    Rolling r = { .l = l, .nest = nest, .columns = group->outputs[0] };
+    Rolling r = { .l = l, .nest = nest, .columns = tessi_level_outputs(&group->levels, 0) };
     LExprId height = nest->to[0], width = nest->to[1];
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
@@ -266,16 +266,16 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     LExprId whole = tessi_l_op(l, OP_ADD, r.at.x, tessi_l_int(l, r.columns));
     whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
     tessi_lines_declare(l, &r.lines, r.at.x);
-    if (group->march.ahead)
+    if (tessi_level_march(&group->levels).ahead)
         tessi_lines_read(l, &r.lines, r.at.y);
     declare_sums(&r);
     LExprId end = tessi_l_op(l, OP_ADD, r.at.n, tessi_l_int(l, r.rows - 1));
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     r.i = tessi_lexpr_var(l->p, i);
-    if (!group->march.ahead)
+    if (!tessi_level_march(&group->levels).ahead)
         tessi_lines_read(l, &r.lines, tessi_march_row(l, &r.at, r.i));
     tessi_lines_take(l, &r.lines);
-    if (group->march.ahead) {
+    if (tessi_level_march(&group->levels).ahead) {
         LExprId next = tessi_l_op(l, OP_ADD, r.i, tessi_l_int(l, 1));
         tessi_lines_read(l, &r.lines, tessi_march_row(l, &r.at, next));
     }

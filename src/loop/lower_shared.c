@@ -14,7 +14,7 @@
 typedef struct Part {
     Nest nest;
     Job job;
-    const uint8_t *outputs;
+    PlanOutputs outputs;
     PlanExtent extent;
     /* rows and columns from here on are needed by nobody; none: all are computed */
     LExprId limit[2];
@@ -39,14 +39,15 @@ static Part part_of(const Tiles *t, uint32_t i)
 {
     const PlanGroup *group = t->group;
     const bool members = i == group->passes.n;
-    Part part = { .outputs = members ? group->outputs : group->passes.at[i].outputs };
+    const PlanLevels *levels = members ? &group->levels : &group->passes.at[i].levels;
+    Part part = { .outputs = tessi_level_outputs_all(levels) };
     part.job.stage = members ? group->members.at : group->passes.at[i].stages.at;
     part.job.n = members ? group->members.n : group->passes.at[i].stages.n;
     part.job.to_scratch = !members;
     part.job.roots = tessi_bodies(t->l, part.job.stage, part.job.n);
     for (int k = 0; k < 2; k++) {
         part.extent.lo[k] = members ? 0 : t->extent[i].lo[k];
-        part.extent.n[k] = members ? group->tile[t->y + k] : t->extent[i].n[k];
+        part.extent.n[k] = members ? tessi_level_tile(group, t->y + k) : t->extent[i].n[k];
     }
     tessi_nest_whole(t->l, tessi_stage(t->l->g, part.job.stage[0]), &part.nest);
     for (uint8_t d = 0; d < t->n_dims; d++)
@@ -125,7 +126,7 @@ typedef struct Thread {
 static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside, bool loose)
 {
     Lower *l = t->l;
-    const uint32_t columns = part->outputs[0], rows = part->outputs[1];
+    const uint32_t columns = part->outputs.of[0], rows = part->outputs.of[1];
     typedef Coord Point[MAX_DIMS];
     Point *coord = ARENA_NEW_ARRAY(l->arena, Point, rows * columns);
     for (uint32_t i = 0; i < rows * columns; i++) {
@@ -137,13 +138,13 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
             LExprId e = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, at[k]));
             coord[i][d] = tessi_nest_coord(&part->nest, d, e);
             coord[i][d].lo = coord[i][d].hi = at[k];
-            coord[i][d].less = part->outputs[1 - k] - 1;
+            coord[i][d].less = part->outputs.of[1 - k] - 1;
             coord[i][d].loose = loose && !coord[i][d].beyond;
         }
     }
-    uint32_t aligned = gcd(columns, (uint32_t)t->group->tile[t->y + 1]);
+    uint32_t aligned = gcd(columns, (uint32_t)tessi_level_tile(t->group, t->y + 1));
     if (t->group->frame.rows[0]) /* tiles begin at any multiple of what threads store */
-        aligned = gcd(aligned, t->group->outputs[0]);
+        aligned = gcd(aligned, tessi_level_outputs(&t->group->levels, 0));
     const TileColumns vectors = {
         .x = thread->at[1],
         .shared_x = thread->column,
@@ -175,7 +176,7 @@ static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
     Lower *l = t->l;
     LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
     for (int k = 0; k < 2; k++) {
-        LExprId n = tessi_l_int(l, part->outputs[1 - k]);
+        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
         LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
         whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]));
     }
@@ -191,7 +192,7 @@ static void points_one_by_one(const Tiles *t, const Part *part, const Thread *th
         coord[d] = t->outer[d];
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(t->y + k);
-        LExprId n = tessi_l_int(l, part->outputs[1 - k]);
+        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
         LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
         end = tessi_l_op(l, OP_MIN, end, part->nest.to[d]);
         LVarId v =
@@ -211,12 +212,12 @@ static Thread open_threads(const Tiles *t, const Part *part)
     static const char *const names[] = { "row", "column" };
     Lower *l = t->l;
     Thread thread = { .column = { 0 } };
-    const int64_t across = part->extent.n[1] / part->outputs[0];
-    const int64_t n[2] = { part->extent.n[0] / part->outputs[1], across };
+    const int64_t across = part->extent.n[1] / part->outputs.of[0];
+    const int64_t n[2] = { part->extent.n[0] / part->outputs.of[1], across };
     LExprId number = tessi_kernel_threads(l, 0, "patch", n[0] * n[1]);
     for (int k = 0; k < 2; k++) {
         LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
-        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs[1 - k]));
+        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs.of[1 - k]));
         at = tessi_scope_let(l, names[k], at);
         thread.column = at;
         thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
@@ -250,7 +251,7 @@ static void points_anywhere(const Tiles *t, Part *part)
     }
     tessi_scope_if(l, is_whole(t, part, &thread));
     whole_patch(t, part, &thread, false, false);
-    if (part->outputs[0] > 1 || part->outputs[1] > 1) {
+    if (part->outputs.of[0] > 1 || part->outputs.of[1] > 1) {
         tessi_scope_else(l);
         points_one_by_one(t, part, &thread);
     }
@@ -384,7 +385,7 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
         coord[d].count = members->size[d];
         if (d >= t->y) {
             const int k = d - t->y;
-            const int64_t vector = k ? part->outputs[0] - 1 : 0; /* may hold more than is read */
+            const int64_t vector = k ? part->outputs.of[0] - 1 : 0; /* may hold more than is read */
             coord[d].lo = part->extent.lo[k];
             coord[d].hi = part->extent.lo[k] + part->extent.n[k] - 1 + vector;
         }
@@ -475,7 +476,7 @@ static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId
         tessi_guard_range(l, &guards, (int8_t)d, &from[d], &to[d]);
     }
     for (int k = 0; k < 2; k++) {
-        blocks.size[k] = t->group->tile[t->y + k];
+        blocks.size[k] = tessi_level_tile(t->group, t->y + k);
         blocks.end[k] = members->to[t->y + k];
         blocks.from[k] = from[t->y + k];
         blocks.to[k] = to[t->y + k];
@@ -485,7 +486,8 @@ static Blocks blocks_of(const Tiles *t, const Part *part, LExprId *from, LExprId
 
 static Frame frame_of(const Tiles *t, const Blocks *blocks)
 {
-    const int64_t step[2] = { t->group->outputs[1], t->group->outputs[0] };
+    const int64_t step[2] = { tessi_level_outputs(&t->group->levels, 1),
+                              tessi_level_outputs(&t->group->levels, 0) };
     return tessi_blocks_frame(blocks, step);
 }
 
@@ -540,7 +542,7 @@ static void find_limits(const Tiles *t, Part *part)
         for (int k = 0; k < 2; k++) {
             LExprId reach = tessi_l_int(l, region->hi[t->y + k] + beyond[k]);
             part[i].limit[k] = tessi_l_op(l, OP_ADD, t->end[k], reach);
-            beyond[k] += part[i].outputs[1 - k] - 1;
+            beyond[k] += part[i].outputs.of[1 - k] - 1;
         }
     }
 }
@@ -584,7 +586,7 @@ static void frame_side(Tiles *t, const Frame *frame, int side)
     Blocks blocks = { .l = l };
     PatchList patches = { 0 };
     for (int k = 0; k < 2; k++) {
-        blocks.size[k] = t->group->tile[t->y + k];
+        blocks.size[k] = tessi_level_tile(t->group, t->y + k);
         blocks.end[k] = members->to[t->y + k];
     }
     if (t->y)
@@ -621,7 +623,7 @@ void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame)
         const char *about =
             tessi_sprintf(l->arena, "%s, %s the blocks inside.", group->name, where[side]);
         tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_%s", group->name, name[side]), about,
-                          tiles->block[0], 1)
+                          tessi_level_threads(&tiles->levels, 0), 1)
             ->beside = true;
         l->plan = own;
         frame_side(&t, frame, side);
@@ -637,8 +639,9 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_extents(group, &t.regions, t.extent);
-    tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
-        group->resident;
+    tessi_kernel_open(l, group->name, tessi_group_comment(l, group),
+                      tessi_level_threads(&group->levels, 0), 1)
+        ->resident = group->resident;
     Frame frame;
     if (group->frame.rows[0]) {
         LExprId from[MAX_DIMS], to[MAX_DIMS];
@@ -654,8 +657,8 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group)
     if (!edges || group->frame.rows[0])
         return;
     const char *about = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
-    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_edges", group->name), about, group->block[0],
-                      1)
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_edges", group->name), about,
+                      tessi_level_threads(&group->levels, 0), 1)
         ->beside = true;
     kernel(&t, BLOCKS_AT_EDGES);
     tessi_scope_close(l);

@@ -214,7 +214,7 @@ static void open_strips(Passes *k, LExprId columns)
 {
     Transform *t = k->t;
     Lower *l = t->l;
-    k->columns = t->group->outputs[0];
+    k->columns = tessi_level_outputs(&t->group->levels, 0);
     k->pair = tessi_kernel_grid(l, 1, "pair", pairs(t));
     LExprId strip = tessi_kernel_grid(l, 0, "strip", covers(t, columns, t->width));
     t->x = tessi_scope_let(l, "x_strip", times_int(t, strip, t->width));
@@ -297,8 +297,8 @@ static void columns_kernel(Transform *t, LBufferId sine)
     uint32_t radix[MAX_RADICES];
     const uint32_t n = tessi_transform_radices(t->n, radix);
     Passes k = { .t = t, .sine = sine, .size = t->n, .radix = radix[0] };
-    const uint32_t depth =
-        open_kernel(t, "_columns", tessi_group_comment(l, t->group), t->group->block[0], false);
+    const uint32_t depth = open_kernel(t, "_columns", tessi_group_comment(l, t->group),
+                                       tessi_level_threads(&t->group->levels, 0), false);
     open_strips(&k, columns_read(t));
     t->read = tessi_gather_new(l, tessi_access(l->g, t->sum.read), t->type);
     tessi_gather_at(&t->read, tessi_expr(l->g, t->sum.window)->window, t->y, t->x);
@@ -598,7 +598,8 @@ static void rows_kernel(Transform *t, LBufferId sine)
     const uint32_t n = tessi_transform_radices(t->n, radix);
     const bool bare = is_bare(t);
     Passes k = { .t = t, .sine = sine, .size = 1, .back = true };
-    const uint32_t depth = open_kernel(t, "_rows", "Back to rows.", t->group->block[0], false);
+    const uint32_t depth =
+        open_kernel(t, "_rows", "Back to rows.", tessi_level_threads(&t->group->levels, 0), false);
     open_strips(&k, columns_given(t));
     for (uint32_t i = n; i-- > 0;) {
         k.radix = radix[i];

@@ -177,7 +177,7 @@ static void set_sums(void *user, Eval *ev, uint32_t c)
 static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LExprId width)
 {
     Lower *l = s->l;
-    const int64_t columns = (int64_t)group->block[0] * s->columns;
+    const int64_t columns = (int64_t)tessi_level_threads(&group->levels, 0) * s->columns;
     const int64_t rows = s->rows * s->lines.step;
     LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, s->lines.step);
     LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
@@ -201,7 +201,10 @@ static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LEx
 void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
-    Sweep s = { .l = l, .nest = nest, .columns = group->outputs[0], .rows = group->outputs[1] };
+    Sweep s = { .l = l,
+                .nest = nest,
+                .columns = tessi_level_outputs(&group->levels, 0),
+                .rows = tessi_level_outputs(&group->levels, 1) };
     LExprId height = nest->to[0], width = nest->to[1];
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
@@ -210,8 +213,9 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     s.lines.together = TOGETHER;
     LExprId column = open_blocks(&s, group, height, width);
     tessi_given_copy(l, nest, &s.given);
-    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", group->block[0]);
-    LExprId x = tessi_l_op(l, OP_MUL, column, tessi_l_int(l, group->block[0]));
+    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", tessi_level_threads(&group->levels, 0));
+    LExprId x =
+        tessi_l_op(l, OP_MUL, column, tessi_l_int(l, tessi_level_threads(&group->levels, 0)));
     x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, s.columns));
     s.x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
     tessi_scope_if(l, tessi_l_op(l, OP_LT, s.x, width));

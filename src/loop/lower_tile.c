@@ -80,8 +80,9 @@ static void bring_into_being(Tiles *t, StageId id)
     LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .type = s->type, .n_dims = s->n_dims };
     int64_t before[MAX_DIMS], size[MAX_DIMS];
     const PlanRegion *region = &t->regions.at[id.v];
-    tessi_plan_scratch_shape(s, region, t->group->tile, t->group->roll, before, size);
-    place->ring = t->group->roll ? size[rolling_dim(t)] : 0;
+    tessi_plan_scratch_shape(s, region, tessi_level_tile_all(t->group).of,
+                             tessi_level_roll(&t->group->levels), before, size);
+    place->ring = tessi_level_roll(&t->group->levels) ? size[rolling_dim(t)] : 0;
     for (uint8_t d = 0; d < s->n_dims; d++) {
         b.size[d] = tessi_l_int(l, size[d]);
         place->origin[d] = tessi_l_op(l, OP_SUB, t->from[d], tessi_l_int(l, before[d]));
@@ -126,7 +127,7 @@ static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t 
         bool filled = e > d && has_borders(t, id, e);
         LExprId begin = e == d ? from : filled ? region_from(t, id, e) : computed->from[e];
         LExprId end = e == d ? to : filled ? region_to(t, id, e) : computed->to[e];
-        bool vector = e == s->n_dims - 1 && e != d && t->group->vector >= 0;
+        bool vector = e == s->n_dims - 1 && e != d && tessi_level_vector(&t->group->levels);
         LVarId v =
             tessi_scope_for(l, tessi_dim_name(s->n_dims, e), begin, end, 1, vector ? LFOR_SIMD : 0);
         coord[e] = (Coord){ .e = tessi_lexpr_var(l->p, v), .dim = -1 };
@@ -183,13 +184,13 @@ static void run_pass(Tiles *t, const PlanPass *pass)
     Nest nest = { 0 };
     comment(l, pass->stages.at, pass->stages.n);
     stage_range(t, pass->stages.at[0], &nest);
-    if (!t->group->roll)
+    if (!tessi_level_roll(&t->group->levels))
         VEC_FOREACH (const StageId, id, &pass->stages)
             bring_into_being(t, *id);
     Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
-    job.band = pass->band;
+    job.band = tessi_level_band(&pass->levels);
     job.roots = tessi_bodies(l, job.stage, job.n);
-    tessi_lower_job(l, t->group, pass->rows, &nest, &job);
+    tessi_lower_job(l, t->group, tessi_level_rows(&pass->levels), &nest, &job);
     VEC_FOREACH (const StageId, id, &pass->stages)
         fill_borders(t, *id, &nest);
 }
@@ -207,15 +208,15 @@ static void run_members(Tiles *t)
     }
     comment(l, member, t->group->members.n);
     Job job = { .stage = member, .n = t->group->members.n };
-    job.band = t->group->band;
+    job.band = tessi_level_band(&t->group->levels);
     job.roots = tessi_bodies(l, job.stage, job.n);
-    tessi_lower_job(l, t->group, t->group->rows, &nest, &job);
+    tessi_lower_job(l, t->group, tessi_level_rows(&t->group->levels), &nest, &job);
 }
 
 static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)
 {
     Lower *l = t->l;
-    LExprId end = tessi_l_op(l, OP_ADD, from, tessi_l_int(l, t->group->tile[d]));
+    LExprId end = tessi_l_op(l, OP_ADD, from, tessi_l_int(l, tessi_level_tile(t->group, d)));
     t->from[d] = from;
     t->to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_end", tessi_dim_name(s->n_dims, d)),
                                tessi_l_op(l, OP_MIN, end, tessi_lower_size(l, s->size[d])));
@@ -226,7 +227,7 @@ static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)
 static bool shares_out_bands(const PlanGroup *group)
 {
     enum { HIGH = 128 };
-    return group->n_dims == 2 && group->tile[0] < HIGH;
+    return group->n_dims == 2 && tessi_level_tile(group, 0) < HIGH;
 }
 
 /* Opens a loop over the tiles of the first `n` dimensions, whose iterations are shared out. */
@@ -235,16 +236,16 @@ static void open_shared_tiles(Tiles *t, const Stage *s, uint8_t n, uint8_t flags
     Lower *l = t->l;
     LExprId zero = tessi_l_int(l, 0), count[MAX_DIMS], total = tessi_l_int(l, 1);
     for (uint8_t d = 0; d < n; d++) {
-        LExprId size = tessi_l_int(l, t->group->tile[d]);
+        LExprId size = tessi_l_int(l, tessi_level_tile(t->group, d));
         LExprId up = tessi_l_op(l, OP_ADD, tessi_lower_size(l, s->size[d]),
-                                tessi_l_int(l, t->group->tile[d] - 1));
+                                tessi_l_int(l, tessi_level_tile(t->group, d) - 1));
         count[d] = tessi_l_op(l, OP_FLOORDIV, up, size);
         total = tessi_l_op(l, OP_MUL, total, count[d]);
     }
     LExprId left = tessi_lexpr_var(l->p, tessi_scope_for(l, "tile", zero, total, 1, flags));
     for (uint8_t d = n; d-- > 0;) {
         LExprId at = d ? tessi_l_op(l, OP_FLOORMOD, left, count[d]) : left;
-        LExprId from = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, t->group->tile[d]));
+        LExprId from = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, tessi_level_tile(t->group, d)));
         left = d ? tessi_l_op(l, OP_FLOORDIV, left, count[d]) : left;
         const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
         set_tile(t, s, d, tessi_scope_let(l, name, from));
@@ -257,14 +258,15 @@ static void open_row_of_tiles(Tiles *t, const Stage *s, uint8_t d, uint8_t flags
     Lower *l = t->l;
     const char *name = tessi_sprintf(l->arena, "%s_tile", tessi_dim_name(s->n_dims, d));
     LVarId from = tessi_scope_for(l, name, tessi_l_int(l, 0), tessi_lower_size(l, s->size[d]),
-                                  t->group->tile[d], flags);
+                                  tessi_level_tile(t->group, d), flags);
     set_tile(t, s, d, tessi_lexpr_var(l->p, from));
 }
 
 /* The loops over tiles; their number. */
 static int open_tiles(Tiles *t, const Stage *s)
 {
-    const uint8_t flags = t->group->parallel >= 0 ? LFOR_PARALLEL : 0, n = s->n_dims;
+    const uint8_t flags = tessi_level_parallel(&t->group->levels) ? LFOR_PARALLEL : 0,
+                  n = s->n_dims;
     const uint8_t last = (uint8_t)(n - 1);
     if (n == 2 && !shares_out_bands(t->group)) {
         open_shared_tiles(t, s, n, flags);
@@ -288,10 +290,11 @@ static void open_steps(Tiles *t, const Stage *s)
     VEC_FOREACH (const PlanPass, pass, &t->group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
             bring_into_being(t, *id);
-    LVarId step =
-        tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), from, to, t->group->roll, 0);
+    LVarId step = tessi_scope_for(l, tessi_sprintf(l->arena, "%s_step", dim), from, to,
+                                  tessi_level_roll(&t->group->levels), 0);
     t->from[d] = tessi_lexpr_var(l->p, step);
-    LExprId end = tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, t->group->roll));
+    LExprId end =
+        tessi_l_op(l, OP_ADD, t->from[d], tessi_l_int(l, tessi_level_roll(&t->group->levels)));
     t->to[d] = tessi_scope_let(l, tessi_sprintf(l->arena, "%s_step_end", dim),
                                tessi_l_op(l, OP_MIN, end, to));
     t->is_first = tessi_scope_let(l, "is_first", tessi_l_op(l, OP_EQ, t->from[d], from));
@@ -304,7 +307,7 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     int loops = open_tiles(&t, s);
-    if (group->roll) {
+    if (tessi_level_roll(&group->levels)) {
         open_steps(&t, s);
         loops++;
     }

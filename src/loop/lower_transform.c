@@ -260,7 +260,7 @@ static void open_tasks(Transform *t)
     }
     LVarId task =
         tessi_scope_for(l, "task", tessi_l_int(l, 0), tessi_l_op(l, OP_MUL, count[0], count[1]), 1,
-                        t->group->parallel >= 0 ? LFOR_PARALLEL : 0);
+                        tessi_level_parallel(&t->group->levels) ? LFOR_PARALLEL : 0);
     LExprId number = tessi_lexpr_var(l->p, task);
     LExprId at[2] = { tessi_l_op(l, OP_FLOORDIV, number, count[1]),
                       tessi_l_op(l, OP_FLOORMOD, number, count[1]) };

@@ -75,8 +75,8 @@ static Warps new_warps(Lower *l, const PlanGroup *group)
 {
     Warps t = { .l = l, .group = group, .n_dims = group->n_dims, .n_parts = group->passes.n + 1 };
     t.y = (uint8_t)(t.n_dims - 2);
-    t.rows = group->outputs[1];
-    t.columns = group->outputs[0];
+    t.rows = tessi_level_outputs(&group->levels, 1);
+    t.columns = tessi_level_outputs(&group->levels, 0);
     tessi_plan_regions(tessi_lower_facts(l), l->plan, group, &l->regions);
     t.regions = l->regions;
     tessi_plan_warp(tessi_lower_facts(l), l->plan, group, &t.warp);
@@ -112,7 +112,7 @@ static void find_places(Warps *t)
         l->place[h->stage.v].scratch = t->held[i];
         t->n_images += h->is_image;
     }
-    if (t->group->march.ahead)
+    if (tessi_level_march(&t->group->levels).ahead)
         t->ahead = ARENA_NEW_ARRAY(l->arena, LBufferId, t->n_images + 1);
     for (uint32_t i = 0; i < t->n_images && t->ahead; i++)
         t->ahead[i] = new_held(t, t->warp.held.at[i].stage, t->rows, t->columns);
@@ -178,7 +178,8 @@ static void open_threads(Warps *t)
 {
     Lower *l = t->l;
     const LExprId warp = tessi_l_int(l, PLAN_WARP);
-    LExprId thread = tessi_kernel_threads(l, 0, "thread", t->group->block[0]);
+    LExprId thread =
+        tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));
     l->tile_depth = tessi_scope_depth(l);
     t->lane = tessi_l_op(l, OP_FLOORMOD, thread, warp);
     LExprId at = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_FLOORDIV, thread, warp),
@@ -373,7 +374,7 @@ static void clear_rows(const Warps *t)
 {
     Lower *l = t->l;
     LExprId to[MAX_DIMS];
-    tessi_kernel_threads(l, 0, "thread", t->group->block[0]);
+    tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));
     for (uint32_t i = 0; i < t->warp.held.n; i++) {
         const PlanHeld *h = &t->warp.held.at[i];
         const ScalarType s = tessi_stage(l->g, h->stage)->type, value = tessi_value_type(s);
@@ -437,7 +438,7 @@ static Blocks blocks_of(const Warps *t)
     Lower *l = t->l;
     Blocks blocks = { .l = l };
     GuardList guards = { 0 };
-    const int64_t tile[2] = { t->warp.least, t->group->tile[t->y + 1] };
+    const int64_t tile[2] = { t->warp.least, tessi_level_tile(t->group, t->y + 1) };
     const Nest *members = &t->part[t->n_parts - 1].nest;
     for (uint32_t i = 0; i < t->n_parts; i++)
         part_guards(t, &t->part[i], tile, &guards);
@@ -463,20 +464,20 @@ static Blocks blocks_of(const Warps *t)
 static void find_strips(Warps *t, const Frame *frame, LExprId across)
 {
     Lower *l = t->l;
-    const PlanMarch *march = &t->group->march;
+    const PlanMarch march = tessi_level_march(&t->group->levels);
     const Nest *members = &t->part[t->n_parts - 1].nest;
     LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, t->rows);
     LExprId beyond = tessi_l_int(l, t->warp.beyond);
     LExprId height = tessi_l_op(l, OP_SUB, frame->to[0], frame->from[0]);
     for (uint8_t d = 0; d < t->y; d++)
         across = tessi_l_op(l, OP_MUL, across, tessi_nest_extent(l, members, d));
-    LExprId n = tessi_l_int(l, march->blocks);
+    LExprId n = tessi_l_int(l, march.blocks);
     n = tessi_l_op(l, OP_FLOORDIV, n, tessi_l_op(l, OP_MAX, across, one));
     n = tessi_l_op(l, OP_MAX, n, one);
     LExprId rows = tessi_l_op(l, OP_ADD, height, tessi_l_op(l, OP_SUB, n, one));
     rows = tessi_l_op(l, OP_FLOORDIV, rows, n);
-    rows = tessi_l_op(l, OP_MAX, rows, tessi_l_int(l, march->least));
-    rows = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march->most));
+    rows = tessi_l_op(l, OP_MAX, rows, tessi_l_int(l, march.least));
+    rows = tessi_l_op(l, OP_MIN, rows, tessi_l_int(l, march.most));
     t->steps = tessi_kernel_blocks(l, tessi_l_op(l, OP_ADD, rows, beyond), t->rows);
     height = tessi_l_op(l, OP_FLOORDIV, tessi_l_op(l, OP_ADD, height, beyond), step);
     t->steps = tessi_l_op(l, OP_MIN, t->steps, height);
@@ -490,7 +491,7 @@ static void find_strips(Warps *t, const Frame *frame, LExprId across)
 static void open_blocks(Warps *t, const Frame *frame)
 {
     Lower *l = t->l;
-    const int64_t columns = t->group->tile[t->y + 1];
+    const int64_t columns = tessi_level_tile(t->group, t->y + 1);
     LExprId width = tessi_l_op(l, OP_SUB, frame->to[1], frame->from[1]);
     LExprId across = tessi_kernel_blocks(l, width, columns);
     find_strips(t, frame, across);
@@ -572,7 +573,7 @@ static void step(Warps *t, LExprId number)
             give_results(t);
         tessi_scope_close(l);
     }
-    tessi_kernel_threads(l, 0, "thread", t->group->block[0]);
+    tessi_kernel_threads(l, 0, "thread", tessi_level_threads(&t->group->levels, 0));
     keep_rows(t);
     tessi_scope_close(l);
 }
@@ -589,8 +590,9 @@ static LExprId row_of(const Warps *t, LExprId number)
 void tessi_kernel_warps(Lower *l, const PlanGroup *group)
 {
     Warps t = new_warps(l, group);
-    tessi_kernel_open(l, group->name, tessi_group_comment(l, group), group->block[0], 1)->resident =
-        group->resident;
+    tessi_kernel_open(l, group->name, tessi_group_comment(l, group),
+                      tessi_level_threads(&group->levels, 0), 1)
+        ->resident = group->resident;
     const uint32_t depth = tessi_scope_depth(l);
     find_places(&t);
     for (uint32_t i = 0; i < t.n_parts; i++)

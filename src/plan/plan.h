@@ -130,13 +130,22 @@ typedef struct PlanStage {
     const char *reason; /* "" when none */
 } PlanStage;
 
+/* The loops of a group or of a pass; plan_levels.h has the functions that ask about them and change them. */
+typedef struct PlanLevels {
+    int64_t tile[MAX_DIMS];
+    int8_t parallel, vector;
+    uint16_t roll, strip_rows, band;
+    uint8_t rows, columns;
+    uint16_t block[2];
+    uint8_t outputs[2];
+    PlanMarch march;
+} PlanLevels;
+
 /* Stages computed together into scratch memory, for one tile of a group at a time. They have the same sizes and
  * regions and do not read each other. */
 typedef struct PlanPass {
     StageList stages;
-    uint8_t rows;       /* as PlanGroup.rows */
-    uint16_t band;      /* as PlanGroup.band */
-    uint8_t outputs[2]; /* as PlanGroup.outputs: of kernels of tiles */
+    PlanLevels levels; /* within those of the group */
 } PlanPass;
 
 /* Stages computed by one function. Several members share their domain and do not read each other. With tiles, the
@@ -147,33 +156,17 @@ typedef struct PlanGroup {
     StageList members;
     uint8_t n_dims;
     uint8_t order[MAX_DIMS]; /* dimensions, outermost loop first */
-    int8_t parallel;         /* dimension whose iterations are shared among the cores; -1 = none */
-    /* of these, so many rows are a task, handed to the next free core; 0: equal parts */
-    uint16_t strip_rows;
-    int8_t vector; /* dimension executed in vectors; -1 = none */
-    /* rows of the result that one pass of the vector loop computes together, sharing what they read; at least 1 */
-    uint8_t rows;
-    uint8_t columns; /* vectors that a step of the vector loop computes side by side; at least 1 */
-    /* rows that a vector of columns goes down with stages in registers; 0: these are inlined here */
-    uint16_t band;
+    PlanLevels levels;
     Split split;
-    KernelKind kernel;  /* NONE on CPUs */
-    uint16_t block[2];  /* threads of a block along the last dimension and the one before */
-    uint8_t outputs[2]; /* points that each of them computes along these dimensions */
+    KernelKind kind_of_kernel; /* NONE on CPUs */
     /* of register tiles: integers of 16 bits of neighbours in a row are computed two in a word */
     bool packed;
     /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     uint8_t resident;
     PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
-    PlanMarch march;        /* zeros but for kernels of rolling sums, of warps and of medians */
     VEC(PlanStaged) staged; /* of kernels of points */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
-    /* points of the members computed at a time, for each dimension; 0 in [0]: no tiles */
-    int64_t tile[MAX_DIMS];
-    /* Tiles are gone through from top to bottom, so many rows at a time, and stages of passes keep the rows that are
-     * still needed in rings (placement ROWS); 0: a tile of each stage is computed whole. */
-    uint16_t roll;
-    bool stream; /* results bypass the caches when these have no room for them */
+    bool stream;            /* results bypass the caches when these have no room for them */
     /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */
     uint16_t transform;
     /* rows of the strips along which the one median of its stage is found; 0 = by sorting, point by point */
@@ -365,5 +358,7 @@ bool tessi_plan_same_transforms(const Plan *a, const Plan *b);
 void tessi_plan_take_transforms(Plan *to, const Plan *from);
 /* NULL when the plan is legal for the graph and this version lowers it, else one sentence. */
 const char *tessi_plan_verify(Arena *a, const Plan *p, const Graph *g);
+
+#include "plan/plan_levels.h"
 
 #endif

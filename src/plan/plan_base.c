@@ -364,10 +364,9 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
     PlanGroup group = { .name = tessi_stage(g, first)->name, .n_dims = s->n_dims, .reason = "" };
     for (uint8_t d = 0; d < s->n_dims; d++)
         group.order[d] = d;
-    group.parallel = s->n_dims ? 0 : -1;
-    group.vector = (int8_t)(s->n_dims - 1);
-    group.rows = group.columns = 1;
-    group.block[0] = group.block[1] = group.outputs[0] = group.outputs[1] = 1;
+    tessi_levels_one_by_one(&group.levels);
+    tessi_level_set_parallel(&group, s->n_dims > 0);
+    tessi_level_set_vector(&group, s->n_dims > 0);
     group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
     VEC_PUSH(p->arena, &group.members, first);
     VEC_PUSH(p->arena, &p->groups, group);
@@ -382,18 +381,19 @@ void tessi_plan_drop_copies(PlanGroup *group)
 
 void tessi_plan_point_kernel(PlanGroup *group)
 {
-    group->kernel = KERNEL_POINT;
+    tessi_plan_set_kernel(group, KERNEL_POINT);
     group->packed = false;
     if (group->median)
         group->median = group->strip = 0;
     group->counts = false;
-    group->march = (PlanMarch){ 0 };
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     tessi_plan_drop_copies(group);
     group->frame = (PlanFrame){ 0 };
-    group->outputs[0] = group->outputs[1] = 1;
-    group->block[0] = group->n_dims < 2 ? 256 : 32;
-    group->block[1] = group->n_dims < 2 ? 1 : 8;
-    group->rows = group->columns = 1;
+    tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 1, 1 } });
+    tessi_level_set_rows(&group->levels, 1);
+    tessi_level_set_columns(&group->levels, 1);
+    tessi_level_set_threads(&group->levels, 0, group->n_dims < 2 ? 256 : 32);
+    tessi_level_set_threads(&group->levels, 1, group->n_dims < 2 ? 1 : 8);
     group->split = SPLIT_NONE;
 }
 
@@ -417,7 +417,7 @@ StageList tessi_plan_part(const PlanGroup *group, uint32_t i)
 
 Placement tessi_plan_scratch_placement(const PlanGroup *group)
 {
-    return group->roll ? PLACE_ROWS : PLACE_TILE;
+    return tessi_level_roll(&group->levels) ? PLACE_ROWS : PLACE_TILE;
 }
 
 void tessi_plan_place_passes(Plan *p, const PlanGroup *group)

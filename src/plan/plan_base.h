@@ -145,6 +145,9 @@ void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Mac
  * vectors would not find their elements side by side. */
 uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const StageList *stages,
                                uint8_t *columns);
+/* Gives loops the columns that go with these rows; loops that have one row at once keep theirs. */
+void tessi_plan_window_columns(const PlanFacts *f, const Machine *m, const StageList *stages,
+                               PlanLevels *levels);
 /* What a point of the stages does not load because the rows and vectors of a step share it, when each stage has
  * steps of its own. */
 double tessi_plan_shared_seconds(const PlanFacts *f, const Machine *m, const StageList *stages);

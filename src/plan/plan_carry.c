@@ -148,9 +148,11 @@ static const char *check_group(Check *c)
     const char *fault = NULL;
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         if (!fault)
-            fault = check_loops(c, pass->stages.at, pass->stages.n, pass->band);
+            fault =
+                check_loops(c, pass->stages.at, pass->stages.n, tessi_level_band(&pass->levels));
     tessi_plan_own_members(c->f->arena, group, &computed);
-    return fault ? fault : check_loops(c, computed.at, computed.n, group->band);
+    return fault ? fault
+                 : check_loops(c, computed.at, computed.n, tessi_level_band(&group->levels));
 }
 
 const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p)
@@ -189,8 +191,7 @@ typedef struct Chooser {
 /* Loops of the plan that could have a band. */
 typedef struct Loops {
     StageList stages;
-    uint8_t *rows;
-    uint16_t *band;
+    PlanLevels *levels;
     uint32_t down;     /* rows that there are to go down */
     double walk;       /* seconds of a point: lines of images that are not the next of their row */
     const char **told; /* where the reason goes */
@@ -269,10 +270,11 @@ static const char *names_of(const Chooser *c, const StageList *list)
 static void choose_for(Chooser *c, const Loops *loops)
 {
     Arena *a = c->f->arena;
+    const uint8_t rows_before = tessi_level_rows(loops->levels);
     const double again =
-        tessi_plan_cost_of_repeating(c->f, c->an, c->m, c->p, &loops->stages, *loops->rows).seconds;
+        tessi_plan_cost_of_repeating(c->f, c->an, c->m, c->p, &loops->stages, rows_before).seconds;
     double best = again + loops->walk;
-    uint8_t rows = *loops->rows;
+    uint8_t rows = rows_before;
     StageList inlined = { 0 }, carried = { 0 };
     find_inlined(c, &loops->stages, &inlined);
     bool any = inlined.n && fits(c, loops); /* other loops carry what these read */
@@ -298,9 +300,8 @@ static void choose_for(Chooser *c, const Loops *loops)
     }
     if (!carried.n && !any)
         return;
-    const uint8_t rows_before = *loops->rows;
-    *loops->rows = rows;
-    *loops->band = BAND_ROWS;
+    tessi_level_set_rows(loops->levels, rows);
+    tessi_level_set_band(loops->levels, BAND_ROWS);
     if (best <= c->m->small_gain * again && !tessi_plan_verify_with(c->f, c->p)) {
         VEC_FOREACH (const StageId, id, &carried)
             tessi_plan_add_reason(
@@ -312,8 +313,8 @@ static void choose_for(Chooser *c, const Loops *loops)
                               tessi_plan_ps(again), rows_before));
         return;
     }
-    *loops->rows = rows_before;
-    *loops->band = 0;
+    tessi_level_set_rows(loops->levels, rows_before);
+    tessi_level_set_band(loops->levels, 0);
     VEC_FOREACH (const StageId, id, &carried)
         c->p->stage[id->v].placement = PLACE_INLINE;
     if (!carried.n || best - loops->walk > c->m->small_gain * again)
@@ -333,13 +334,12 @@ void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Mac
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         const Check check = { .f = f, .p = p, .group = group };
         const uint8_t row = (uint8_t)(group->n_dims - 2);
-        if (group->n_dims < 2 || group->vector < 0)
+        if (group->n_dims < 2 || !tessi_level_vector(&group->levels))
             continue;
         for (uint32_t k = 0; k <= group->passes.n; k++) {
             const bool members = k == group->passes.n;
             PlanPass *pass = members ? NULL : &group->passes.at[k];
-            Loops loops = { .rows = members ? &group->rows : &pass->rows,
-                            .band = members ? &group->band : &pass->band,
+            Loops loops = { .levels = members ? &group->levels : &pass->levels,
                             .down = BAND_ROWS,
                             .told = &group->reason };
             if (members)
@@ -348,9 +348,9 @@ void tessi_plan_choose_carries(const PlanFacts *f, const Analysis *an, const Mac
                 loops.stages = pass->stages;
             if (!can_carry(&check, &loops.stages))
                 continue;
-            const int64_t most = group->roll      ? group->roll
-                                 : group->tile[0] ? group->tile[row]
-                                                  : BAND_ROWS;
+            const int64_t most = tessi_level_roll(&group->levels) ? tessi_level_roll(&group->levels)
+                                 : tessi_level_tile(group, 0)     ? tessi_level_tile(group, row)
+                                                                  : BAND_ROWS;
             loops.down = most < BAND_ROWS ? (uint32_t)most : BAND_ROWS;
             loops.walk = walk_seconds(&c, &loops.stages, members);
             choose_for(&c, &loops);

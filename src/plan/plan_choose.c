@@ -194,7 +194,8 @@ static void choose_streams(const Chooser *c)
         return;
     VEC_FOREACH (PlanGroup, group, &c->p->groups) {
         const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
-        group->stream = s->n_dims && group->vector >= 0 && tessi_stage_is_plain(c->f->g, s);
+        group->stream =
+            s->n_dims && tessi_level_vector(&group->levels) && tessi_stage_is_plain(c->f->g, s);
     }
 }
 

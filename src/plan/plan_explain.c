@@ -39,9 +39,10 @@ static RowCost cost_of(const Explainer *c, const Machine *m, const PlanGroup *gr
                        const StageList *stages, Steps steps)
 {
     const bool windows = has_windows(c->f, stages);
-    const int64_t most = group->roll                    ? group->roll
-                         : steps.band && group->tile[0] ? group->tile[group->n_dims - 2]
-                                                        : steps.band;
+    const int64_t most = tessi_level_roll(&group->levels) ? tessi_level_roll(&group->levels)
+                         : steps.band && tessi_level_tile(group, 0)
+                             ? tessi_level_tile(group, group->n_dims - 2)
+                             : steps.band;
     if (steps.band)
         return tessi_plan_cost_of_carrying(c->f, c->an, m, c->p, stages, steps.rows,
                                            (uint32_t)(most < steps.band ? most : steps.band));
@@ -58,13 +59,16 @@ static void predict_tile(Explainer *c, const Machine *m, const PlanGroup *group,
     double operations = members->operations, once = members->once;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const PlanPass *pass = &group->passes.at[i];
-        cost[i] = cost_of(c, m, group, &pass->stages, (Steps){ pass->rows, pass->band });
+        cost[i] =
+            cost_of(c, m, group, &pass->stages,
+                    (Steps){ tessi_level_rows(&pass->levels), tessi_level_band(&pass->levels) });
         operations += cost[i].operations;
         once += cost[i].once;
     }
     tessi_plan_regions(c->f, c->p, group, &c->regions);
-    const PlanTile tile = tessi_plan_cost_of_tile(c->f, m, group, &c->regions, cost, members,
-                                                  x->traffic.images, group->tile, group->roll);
+    const PlanTile tile =
+        tessi_plan_cost_of_tile(c->f, m, group, &c->regions, cost, members, x->traffic.images,
+                                tessi_level_tile_all(group).of, tessi_level_roll(&group->levels));
     x->compute = tile.seconds;
     x->overlap = tile.overlap;
     x->operations = operations * tile.overlap;
@@ -81,16 +85,19 @@ static Prediction predict(Explainer *c, const Machine *m, const PlanGroup *group
         x.compute = group->transform ? tessi_plan_transform_seconds(c->f, m, group)
                                      : tessi_plan_median_seconds(c->f, m, group);
     } else {
-        RowCost cost = cost_of(c, m, group, &list, (Steps){ group->rows, group->band });
+        RowCost cost =
+            cost_of(c, m, group, &list,
+                    (Steps){ tessi_level_rows(&group->levels), tessi_level_band(&group->levels) });
         cost.seconds +=
             2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(m, TYPE_F32); /* copied */
         x.operations = cost.operations;
         x.inlined = cost.once > 0 ? cost.operations / cost.once : 1;
         x.compute = cost.seconds;
-        if (group->tile[0])
+        if (tessi_level_tile(group, 0))
             predict_tile(c, m, group, &cost, &x);
         else
-            x.compute += tessi_plan_reread_seconds(c->f, m, &list, group->rows, INT32_MAX);
+            x.compute += tessi_plan_reread_seconds(c->f, m, &list, tessi_level_rows(&group->levels),
+                                                   INT32_MAX);
     }
     x.seconds = tessi_plan_together(m, x.compute, x.memory);
     return x;
@@ -160,7 +167,8 @@ static void say_split(const Explainer *c, PlanGroup *group, const Prediction *x)
         return;
     const double answers =
         m->rule_operations * reads / (m->simple_per_cycle * m->ghz * 1e9 * (double)m->cores);
-    const double everywhere = x->compute * (lanes > 1 && group->vector >= 0 ? lanes : 1) + answers;
+    const double everywhere =
+        x->compute * (lanes > 1 && tessi_level_vector(&group->levels) ? lanes : 1) + answers;
     say(c, group,
         tessi_sprintf(c->f->arena,
                       "inside no rule is answered: %lld ps of arithmetic, %lld ps with rules "
@@ -195,13 +203,17 @@ static void say_rows(const Explainer *c, PlanGroup *group)
 {
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         const char *why =
-            rows_reason(c, &pass->stages, (Steps){ pass->rows, pass->band }, group->columns);
+            rows_reason(c, &pass->stages,
+                        (Steps){ tessi_level_rows(&pass->levels), tessi_level_band(&pass->levels) },
+                        tessi_level_columns(&group->levels));
         if (why)
             tessi_plan_add_reason(c->f->arena, &c->p->stage[pass->stages.at[0].v].reason, why);
     }
     StageList list = { 0 };
     tessi_plan_own_members(c->f->arena, group, &list);
-    const char *why = rows_reason(c, &list, (Steps){ group->rows, group->band }, group->columns);
+    const char *why = rows_reason(
+        c, &list, (Steps){ tessi_level_rows(&group->levels), tessi_level_band(&group->levels) },
+        tessi_level_columns(&group->levels));
     if (why)
         say(c, group, why);
 }

@@ -11,10 +11,11 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
     const PlanRegion *next = last ? NULL : &regions->at[group->passes.at[i + 1].stages.at[0].v];
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
-        const int64_t step = pass->outputs[1 - k], far = region->hi[d] - region->lo[d];
+        const int64_t step = tessi_level_outputs(&pass->levels, 1 - k),
+                      far = region->hi[d] - region->lo[d];
         /* its readers need far beyond the tile; the pass after it goes on beyond what is needed of it */
-        const int64_t n =
-            last ? group->tile[d] + far : extent[i + 1].n[k] - (next->hi[d] - next->lo[d]) + far;
+        const int64_t n = last ? tessi_level_tile(group, d) + far
+                               : extent[i + 1].n[k] - (next->hi[d] - next->lo[d]) + far;
         extent[i].lo[k] = region->lo[d];
         extent[i].n[k] = (n + step - 1) / step * step;
     }

@@ -16,7 +16,7 @@ static void find_passes(const Frame *c, StageList *out)
 {
     const PlanGroup *group = c->group;
     PlanStage *stage = c->plan->stage;
-    const bool warps = group->kernel == KERNEL_WARP;
+    const bool warps = tessi_plan_kernel(group) == KERNEL_WARP;
     Needs needs = { 0 };
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
@@ -40,15 +40,16 @@ static void find_passes(const Frame *c, StageList *out)
 }
 
 /* Columns and rows of a thread: a few in a row, so that rows move as vectors, and little code. */
-static void choose_outputs(const Frame *c, const StageList *stages, uint8_t columns, uint8_t *out)
+static void choose_outputs(const Frame *c, const StageList *stages, uint8_t columns,
+                           PlanLevels *levels)
 {
     enum { MOST_POINTS = 1024 }; /* of windows written out */
-    out[0] = columns;
-    out[1] = columns > 1 ? PLAN_FRAME_ROWS : 1;
+    PlanOutputs out = { { columns, columns > 1 ? PLAN_FRAME_ROWS : 1 } };
     VEC_FOREACH (const StageId, id, stages)
         if (!tessi_plan_can_tile(c->f, *id)
-            || c->f->window_points[id->v] * out[0] * out[1] > MOST_POINTS)
-            out[0] = out[1] = 1;
+            || c->f->window_points[id->v] * out.of[0] * out.of[1] > MOST_POINTS)
+            out = (PlanOutputs){ { 1, 1 } };
+    tessi_level_set_outputs_all(levels, out);
 }
 
 const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup *group, int side,
@@ -57,28 +58,25 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     Arena *a = f->arena;
     if (group->n_dims < 2)
         return "it has one dimension";
-    if (group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE
-        && group->kernel != KERNEL_WARP)
+    if (tessi_plan_kernel(group) != KERNEL_REGISTER && tessi_plan_kernel(group) != KERNEL_TILE
+        && tessi_plan_kernel(group) != KERNEL_WARP)
         return "it is no kernel of register tiles, tiles or warps";
     *plan_out = *p;
     plan_out->stage = ARENA_NEW_ARRAY(a, PlanStage, p->n_stages);
     memcpy(plan_out->stage, p->stage, p->n_stages * sizeof *p->stage);
-    *out = (PlanGroup){ .name = group->name,
-                        .n_dims = group->n_dims,
-                        .parallel = group->parallel,
-                        .vector = group->vector,
-                        .rows = 1,
-                        .columns = 1,
-                        .split = SPLIT_EDGES,
-                        .kernel = KERNEL_TILE,
-                        .block = { PLAN_FRAME_THREADS, 1 },
-                        .outputs = { 1, 1 },
-                        .reason = "" };
+    *out = (PlanGroup){
+        .name = group->name, .n_dims = group->n_dims, .split = SPLIT_EDGES, .reason = ""
+    };
+    tessi_levels_one_by_one(&out->levels);
+    tessi_level_set_parallel(out, tessi_level_parallel(&group->levels));
+    tessi_level_set_vector(out, tessi_level_vector(&group->levels));
+    tessi_plan_set_kernel(out, KERNEL_TILE);
+    tessi_level_set_threads(&out->levels, 0, PLAN_FRAME_THREADS);
     memcpy(out->order, group->order, sizeof out->order);
     for (uint8_t d = 0; d < group->n_dims; d++)
-        out->tile[d] = 1;
-    out->tile[group->n_dims - 2] = group->frame.rows[side];
-    out->tile[group->n_dims - 1] = group->frame.columns[side];
+        tessi_level_set_tile(out, d, 1);
+    tessi_level_set_tile(out, group->n_dims - 2, group->frame.rows[side]);
+    tessi_level_set_tile(out, group->n_dims - 1, group->frame.columns[side]);
     VEC_FOREACH (const StageId, id, &group->members)
         VEC_PUSH(a, &out->members, *id);
     const Frame c = { f, group, plan_out };
@@ -91,10 +89,11 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
         return fault;
     tessi_plan_make_passes(f, plan_out, regions, &stages, 0, out);
     /* Vectors of the frame begin where threads of the blocks inside may end. */
-    const uint8_t columns = group->outputs[0] % 4 == 0 ? 4 : group->outputs[0] % 2 == 0 ? 2 : 1;
+    const uint8_t of = tessi_level_outputs(&group->levels, 0);
+    const uint8_t columns = of % 4 == 0 ? 4 : of % 2 == 0 ? 2 : 1;
     VEC_FOREACH (PlanPass, pass, &out->passes)
-        choose_outputs(&c, &pass->stages, columns, pass->outputs);
-    choose_outputs(&c, &out->members, columns, out->outputs);
+        choose_outputs(&c, &pass->stages, columns, &pass->levels);
+    choose_outputs(&c, &out->members, columns, &out->levels);
     return tessi_plan_check_tiles(f, plan_out, out, regions);
 }
 

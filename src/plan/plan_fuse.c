@@ -120,32 +120,36 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     StageList list = { 0 };
     tessi_plan_own_members(c->f->arena, group, &list);
     const int block_nodes =
-        group->split == SPLIT_INTERIOR && group->vector >= 0 ? PLAN_BLOCK_NODES : 0;
+        group->split == SPLIT_INTERIOR && tessi_level_vector(&group->levels) ? PLAN_BLOCK_NODES : 0;
     double nodes = 0;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         PlanPass *pass = &group->passes.at[i];
-        pass->rows =
-            tessi_plan_best_rows(c->f, c->an, c->m, c->p, &pass->stages, block_nodes, &cost[i]);
+        tessi_level_set_rows(
+            &pass->levels,
+            tessi_plan_best_rows(c->f, c->an, c->m, c->p, &pass->stages, block_nodes, &cost[i]));
         nodes += cost[i].nodes;
     }
-    group->rows = tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list, block_nodes, &members);
-    group->columns = 1;
+    tessi_level_set_rows(&group->levels, tessi_plan_best_rows(c->f, c->an, c->m, c->p, &list,
+                                                              block_nodes, &members));
+    tessi_level_set_columns(&group->levels, 1);
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
-        if (pass->rows > 1)
-            tessi_plan_window_rows(c->f, c->m, &pass->stages, &group->columns);
+        if (tessi_level_rows(&pass->levels) > 1)
+            tessi_plan_window_columns(c->f, c->m, &pass->stages, &group->levels);
     }
-    if (group->rows > 1)
-        tessi_plan_window_rows(c->f, c->m, &list, &group->columns);
+    if (tessi_level_rows(&group->levels) > 1)
+        tessi_plan_window_columns(c->f, c->m, &list, &group->levels);
     members.seconds += 2.0 * (group->members.n - list.n) * tessi_plan_load_seconds(c->m, TYPE_F32);
     if (nodes + members.nodes > c->m->group_nodes || group->passes.n > MAX_PASSES)
         return -1;
     const PlanTraffic traffic = tessi_plan_traffic(c->f, c->p, group);
     const double memory = tessi_plan_traffic_seconds(c->m, &traffic);
     if (!group->passes.n)
-        return tessi_plan_together(
-            c->m,
-            members.seconds + tessi_plan_reread_seconds(c->f, c->m, &list, group->rows, INT32_MAX),
-            memory);
+        return tessi_plan_together(c->m,
+                                   members.seconds
+                                       + tessi_plan_reread_seconds(c->f, c->m, &list,
+                                                                   tessi_level_rows(&group->levels),
+                                                                   INT32_MAX),
+                                   memory);
     PlanTile other = { .seconds = -1 };
     *tile = best_tile(c, group, cost, &members, traffic.images, false);
     if (can_roll(c, group))
@@ -161,9 +165,9 @@ static double settle(Fuse *c, PlanGroup *group, PlanTile *tile)
     if (tile->next >= 0)
         tile->next = tessi_plan_together(c->m, tile->next, memory);
     tile->other = other.seconds < 0 ? -1 : tessi_plan_together(c->m, other.seconds, memory);
-    group->roll = tile->roll;
+    tessi_level_set_roll(&group->levels, tile->roll);
     for (uint8_t d = 0; d < group->n_dims; d++)
-        group->tile[d] = tile->size[d];
+        tessi_level_set_tile(group, d, tile->size[d]);
     return tessi_plan_together(c->m, tile->seconds, memory);
 }
 
@@ -197,7 +201,8 @@ static const char *tile_text(Arena *a, const int64_t *size, uint8_t n)
 static int64_t bytes_of_tile(const Fuse *c, const PlanGroup *group)
 {
     if (!c->p->gpu)
-        return tessi_plan_tile_bytes(c->f, group, &c->regions, group->tile, group->roll);
+        return tessi_plan_tile_bytes(c->f, group, &c->regions, tessi_level_tile_all(group).of,
+                                     tessi_level_roll(&group->levels));
     PlanExtent *extent = ARENA_NEW_ARRAY(c->f->arena, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, &c->regions, extent);
     return tessi_plan_shared_bytes(c->f, group, extent);
@@ -211,18 +216,20 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Pla
     const char *unit = c->p->gpu ? "fs" : "ps";
     Text t;
     tessi_text_init(&t, a);
-    tessi_text_addf(&t, "tiles of %s points", tile_text(a, fused->tile, fused->n_dims));
-    if (fused->roll)
-        tessi_text_addf(&t, " in steps of %u rows", fused->roll);
+    tessi_text_addf(&t, "tiles of %s points",
+                    tile_text(a, tessi_level_tile_all(fused).of, fused->n_dims));
+    if (tessi_level_roll(&fused->levels))
+        tessi_text_addf(&t, " in steps of %u rows", tessi_level_roll(&fused->levels));
     tessi_text_addf(&t, ", %lld KiB of %s: %lld %s a point",
                     (long long)(bytes_of_tile(c, fused) + 1023) / 1024,
-                    c->p->gpu     ? "shared memory"
-                    : fused->roll ? "rings of rows"
-                                  : "scratch memory",
+                    c->p->gpu                          ? "shared memory"
+                    : tessi_level_roll(&fused->levels) ? "rings of rows"
+                                                       : "scratch memory",
                     amount(c, together_seconds), unit);
     if (!c->p->gpu && tile->other >= 0)
         tessi_text_addf(&t, ", %lld %s with %s", amount(c, tile->other), unit,
-                        fused->roll ? "tiles computed whole" : "rings of rows");
+                        tessi_level_roll(&fused->levels) ? "tiles computed whole"
+                                                         : "rings of rows");
     tessi_text_addf(&t, ", %lld %s with '%s' in memory", amount(c, apart), unit, producer);
     if (tile->next >= 0)
         tessi_text_addf(&t, "\nthe next best tiles, of %s points, cost %lld %s",
@@ -265,7 +272,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
     VEC_FOREACH (const StageId, id, &stages)
         tessi_plan_insert_pass(a, &fused, fused.passes.n, *id);
     for (uint8_t d = 0; d < fused.n_dims; d++)
-        fused.tile[d] = 1;
+        tessi_level_set_tile(&fused, d, 1);
     const char *fault = NULL;
     VEC_FOREACH (const StageId, id, &fused.members)
         if (!tessi_stage_same_domain(tessi_stage(c->f->g, *id),
@@ -310,7 +317,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
 
 static bool can_be_fused(const Fuse *c, const PlanGroup *group)
 {
-    bool can = group->n_dims > 0 && group->vector >= 0 && !group->strip;
+    bool can = group->n_dims > 0 && tessi_level_vector(&group->levels) && !group->strip;
     VEC_FOREACH (const StageId, id, &group->members)
         can = can && tessi_stage_is_plain(c->f->g, tessi_stage(c->f->g, *id));
     return can;

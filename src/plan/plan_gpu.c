@@ -153,17 +153,18 @@ static void add_to_groups(Chooser *c, StageId id)
 static const char *described(Chooser *c, const PlanGroup *group, const KernelCost *cost)
 {
     const char *kind =
-        group->kernel == KERNEL_ROLLING
+        tessi_plan_kernel(group) == KERNEL_ROLLING
             ? tessi_sprintf(c->f->arena, "%d columns a thread, sums of all rows of the window%s",
-                            group->outputs[0],
+                            tessi_level_outputs(&group->levels, 0),
                             group->staged.n ? ", coefficients in constant memory" : "")
-        : group->kernel == KERNEL_SWEEP
-            ? tessi_sprintf(c->f->arena,
-                            "%d x %d outputs a thread, over their rows of pixels in turn",
-                            group->outputs[0], group->outputs[1])
-        : group->kernel == KERNEL_REGISTER ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
-                                                           group->outputs[0], group->outputs[1])
-                                           : "one output a thread";
+        : tessi_plan_kernel(group) == KERNEL_SWEEP ? tessi_sprintf(
+              c->f->arena, "%d x %d outputs a thread, over their rows of pixels in turn",
+              tessi_level_outputs(&group->levels, 0), tessi_level_outputs(&group->levels, 1))
+        : tessi_plan_kernel(group) == KERNEL_REGISTER
+            ? tessi_sprintf(c->f->arena, "%d x %d outputs a thread",
+                            tessi_level_outputs(&group->levels, 0),
+                            tessi_level_outputs(&group->levels, 1))
+            : "one output a thread";
     return tessi_sprintf(
         c->f->arena, "%s: %lld fs a point, about %lld registers, %lld threads a multiprocessor",
         kind, tessi_plan_fs(cost->seconds), (long long)cost->registers, (long long)cost->threads);
@@ -176,15 +177,19 @@ static void make_narrow(const Machine *m, PlanGroup *group, const KernelCost *co
 {
     const double halos = cost->windows ? m->window_block_halos : m->block_halos;
     const int64_t far = (int64_t)halos * cost->halo[0];
-    const int threads = group->block[0] * group->block[1];
-    const bool high = cost->windows && far > group->block[1] * group->outputs[1];
+    const int threads =
+        tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1);
+    const bool high =
+        cost->windows
+        && far > tessi_level_threads(&group->levels, 1) * tessi_level_outputs(&group->levels, 1);
     if (group->split != SPLIT_EDGES && !high)
         return;
-    group->block[0] = PLAN_WARP;
-    group->block[1] = (uint16_t)(threads / PLAN_WARP);
-    if (far > group->block[1] * group->outputs[1] && threads <= PLAN_MAX_BLOCK / 2
-        && !cost->windows) {
-        group->block[1] = (uint16_t)(2 * group->block[1]);
+    tessi_level_set_threads(&group->levels, 0, PLAN_WARP);
+    tessi_level_set_threads(&group->levels, 1, (uint16_t)(threads / PLAN_WARP));
+    if (far > tessi_level_threads(&group->levels, 1) * tessi_level_outputs(&group->levels, 1)
+        && threads <= PLAN_MAX_BLOCK / 2 && !cost->windows) {
+        tessi_level_set_threads(&group->levels, 1,
+                                (uint16_t)(2 * tessi_level_threads(&group->levels, 1)));
         group->resident = (uint8_t)((group->resident + 1) / 2);
     }
 }
@@ -196,20 +201,21 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
     const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group);
     const double blocks = tessi_plan_split_gain(c->m, group, &cost, SPLIT_INTERIOR);
     double warps = 0;
-    if (group->kernel == KERNEL_POINT && group->block[0] == PLAN_WARP && group->n_dims >= 2)
+    if (tessi_plan_kernel(group) == KERNEL_POINT
+        && tessi_level_threads(&group->levels, 0) == PLAN_WARP && group->n_dims >= 2)
         warps = tessi_plan_split_gain(c->m, group, &cost, SPLIT_WARP);
     const double gain = c->m->split_gain;
-    const bool one_path = c->f->few && group->kernel == KERNEL_REGISTER && !cost.windows;
+    const bool one_path = c->f->few && tessi_plan_kernel(group) == KERNEL_REGISTER && !cost.windows;
     if ((blocks > gain || warps > gain) && !one_path)
         group->split = warps > gain * blocks ? SPLIT_WARP : SPLIT_INTERIOR;
     /* Of code without rules compilers make more than the count of instructions says. */
     const bool alone = cost.windows && (cost.long_code || group->resident);
     const bool apart = group->split == SPLIT_INTERIOR || alone;
-    if (apart && group->kernel == KERNEL_REGISTER && !c->f->few
+    if (apart && tessi_plan_kernel(group) == KERNEL_REGISTER && !c->f->few
         && tessi_plan_stays_in_plane(c->f, c->p, group))
         group->split = SPLIT_EDGES;
     const char *reason = tessi_plan_split_reason(c->f->arena, c->m, group, &cost);
-    if (group->kernel == KERNEL_REGISTER && !c->f->few)
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER && !c->f->few)
         make_narrow(c->m, group, &cost);
     return reason;
 }
@@ -219,9 +225,12 @@ static const char *choose_split(Chooser *c, PlanGroup *group)
 static void shape_block(PlanGroup *group)
 {
     enum { THREADS = 128, ROWS = 8 };
-    const int rows = group->outputs[1] < ROWS ? ROWS / group->outputs[1] : 1;
-    group->block[1] = (uint16_t)(rows < 4 ? rows : 4);
-    group->block[0] = (uint16_t)(THREADS / group->block[1]);
+    const int rows = tessi_level_outputs(&group->levels, 1) < ROWS
+                         ? ROWS / tessi_level_outputs(&group->levels, 1)
+                         : 1;
+    tessi_level_set_threads(&group->levels, 1, (uint16_t)(rows < 4 ? rows : 4));
+    tessi_level_set_threads(&group->levels, 0,
+                            (uint16_t)(THREADS / tessi_level_threads(&group->levels, 1)));
 }
 
 /* Compilers that know how many blocks are to fit load ahead as far as registers allow, and no further. Threads with
@@ -233,13 +242,15 @@ static uint8_t choose_resident(const Chooser *c, PlanGroup *group, const KernelC
     if (cost->narrow || (cost->windows && c->f->few))
         return 0;
     if (cost->windows) {
-        group->block[0] = PLAN_WARP;
-        group->block[1] = ROWS_OF_WARPS;
+        tessi_level_set_threads(&group->levels, 0, PLAN_WARP);
+        tessi_level_set_threads(&group->levels, 1, ROWS_OF_WARPS);
     }
     const int64_t enough =
         (int64_t)(cost->windows ? c->m->enough_window_threads : c->m->enough_threads);
     const int64_t threads = cost->threads < enough ? cost->threads : enough;
-    return (uint8_t)(threads / (group->block[0] * group->block[1]));
+    return (uint8_t)(threads
+                     / (tessi_level_threads(&group->levels, 0)
+                        * tessi_level_threads(&group->levels, 1)));
 }
 
 /* Some of what a kernel computes are small integers. */
@@ -300,11 +311,11 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
             if (columns * rows[i / 2] > c->facts->most_points)
                 continue;
             PlanGroup tried = *group;
-            tried.kernel = KERNEL_REGISTER;
+            tessi_plan_set_kernel(&tried, KERNEL_REGISTER);
             if (in_plane && !c->f->few) /* rules at the edges alone, if at all */
                 tried.split = SPLIT_EDGES;
-            tried.outputs[0] = (uint8_t)columns;
-            tried.outputs[1] = rows[i / 2];
+            tessi_level_set_outputs(&tried.levels, 0, (uint8_t)columns);
+            tessi_level_set_outputs(&tried.levels, 1, rows[i / 2]);
             tried.packed = i % 2;
             if (tried.packed && !small)
                 continue;
@@ -334,12 +345,12 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     }
     c->total += least.seconds;
     c->code += least.code;
-    if (best.kernel == KERNEL_REGISTER)
+    if (tessi_plan_kernel(&best) == KERNEL_REGISTER)
         best.resident = choose_resident(c, &best, &least);
     const char *why = described(c, &best, &least);
-    if (turns && other.kernel == KERNEL_REGISTER)
+    if (turns && tessi_plan_kernel(&other) == KERNEL_REGISTER)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, &other, &other_cost));
-    if (best.kernel != KERNEL_POINT)
+    if (tessi_plan_kernel(&best) != KERNEL_POINT)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
     if (best.n_dims)
         why = tessi_sprintf(c->f->arena, "%s\n%s", why,
@@ -481,7 +492,7 @@ Plan *tessi_plan_choose_gpu(Arena *a, const Graph *g, const Analysis *an, const 
     if (!few)
         tessi_plan_choose_warps(f, an, m, c.p);
     VEC_FOREACH (PlanGroup, group, &c.p->groups)
-        if (group->split == SPLIT_EDGES && group->kernel == KERNEL_TILE)
+        if (group->split == SPLIT_EDGES && tessi_plan_kernel(group) == KERNEL_TILE)
             tessi_plan_choose_frame(f, c.p, group);
     tessi_plan_order(c.p, f);
     return c.p;

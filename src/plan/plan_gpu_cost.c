@@ -96,8 +96,9 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
 /* Windows are written out: a thread computes several points. */
 static bool straight_line(const Counter *c)
 {
-    return c->group->kernel == KERNEL_REGISTER || c->group->kernel == KERNEL_WARP
-           || (c->group->kernel == KERNEL_TILE && c->columns * c->rows > 1);
+    return tessi_plan_kernel(c->group) == KERNEL_REGISTER
+           || tessi_plan_kernel(c->group) == KERNEL_WARP
+           || (tessi_plan_kernel(c->group) == KERNEL_TILE && c->columns * c->rows > 1);
 }
 
 /* It computes tiles of the stage, of its own points. */
@@ -351,15 +352,16 @@ static double inside_share(const KernelCost *cost, const int64_t *tile)
 double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const KernelCost *cost,
                              Split split)
 {
-    double points = (double)group->outputs[0] * group->outputs[1];
-    int64_t tile[2] = { (split == SPLIT_WARP ? 1 : group->block[1]) * group->outputs[1],
-                        (int64_t)group->block[0] * group->outputs[0] };
-    if (group->kernel == KERNEL_ROLLING)
-        tile[0] = group->march.least;
-    if (group->kernel == KERNEL_TILE) { /* a thread has its share of the tile */
+    const PlanThreads n = tessi_level_threads_all(&group->levels);
+    const PlanOutputs of = tessi_level_outputs_all(&group->levels);
+    double points = tessi_level_points(&group->levels);
+    int64_t tile[2] = { (split == SPLIT_WARP ? 1 : n.of[1]) * of.of[1], n.of[0] * of.of[0] };
+    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
+        tile[0] = tessi_level_march(&group->levels).least;
+    if (tessi_plan_kernel(group) == KERNEL_TILE) { /* a thread has its share of the tile */
         for (int d = 0; d < 2; d++)
-            tile[d] = group->tile[group->n_dims - 2 + d];
-        points = (double)(tile[0] * tile[1]) / group->block[0];
+            tile[d] = tessi_level_tile(group, group->n_dims - 2 + d);
+        points = (double)(tile[0] * tile[1]) / tessi_level_threads(&group->levels, 0);
     }
     const double share = inside_share(cost, tile);
     const double plain = cost->plain_instructions;
@@ -432,7 +434,8 @@ static double halo_seconds(const Counter *c)
     if (!c->cost.windows)
         return 0;
     /* such blocks are as wide as a warp */
-    const double rows = (double)(c->group->block[0] * c->group->block[1] / PLAN_WARP * c->rows);
+    const double rows = (double)(tessi_level_threads(&c->group->levels, 0)
+                                 * tessi_level_threads(&c->group->levels, 1) / PLAN_WARP * c->rows);
     const double bytes = 4 * c->words * (1 + 2 * (double)c->cost.halo[0] / rows);
     return bytes / (c->m->halo_served * c->m->l2_gbs * (double)c->m->cores * 1e9);
 }
@@ -459,12 +462,12 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
                                   const Plan *p, const PlanGroup *group)
 {
     Counter c = { .f = f, .an = an, .m = m, .p = p, .group = group };
-    if (group->kernel == KERNEL_ROLLING)
+    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
         return tessi_plan_cost_of_rolling(f, an, m, p, group);
-    if (group->kernel == KERNEL_SWEEP)
+    if (tessi_plan_kernel(group) == KERNEL_SWEEP)
         return tessi_plan_cost_of_sweep(f, an, m, p, group);
-    c.columns = group->outputs[0];
-    c.rows = group->outputs[1];
+    c.columns = tessi_level_outputs(&group->levels, 0);
+    c.rows = tessi_level_outputs(&group->levels, 1);
     count_stages(&c, group->members.at, group->members.n);
     KernelCost *cost = &c.cost;
     const double points = (double)(c.rows * c.columns);
@@ -492,10 +495,11 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     cost->seconds = overlapped(m, memory, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     if (f->few)
-        cost->seconds = when_few(m, cost, cost->code * (cost->chain ? m->chain_at_edges : 1),
-                                 points, group->block[0] * group->block[1], 1);
+        cost->seconds = when_few(
+            m, cost, cost->code * (cost->chain ? m->chain_at_edges : 1), points,
+            tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1), 1);
     /* What does not fit spills to memory: not for us. */
-    cost->feasible = group->kernel != KERNEL_REGISTER
+    cost->feasible = tessi_plan_kernel(group) != KERNEL_REGISTER
                      || (cost->registers <= m->registers_a_thread && cost->code <= m->most_code);
     return *cost;
 }
@@ -566,7 +570,7 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
                             int64_t shared_bytes, KernelCost *cost)
 {
     const double idle = cost->in_rounds / cost->instructions - 1;
-    const int64_t threads = group->block[0];
+    const int64_t threads = tessi_level_threads(&group->levels, 0);
     int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
     const int64_t by_memory = m->shared_bytes / (shared_bytes + (int64_t)m->reserved_bytes);
     blocks = blocks < by_memory ? blocks : by_memory;
@@ -586,13 +590,14 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         cost->issue_seconds *= m->long_tile_time;
     if (missing > 0)
         cost->issue_seconds *= 1 + missing * m->missing_threads;
-    const double points = (double)(group->outputs[0] * group->outputs[1]);
+    const double points = tessi_level_points(&group->levels);
     wait_for_memory(m, cost, points);
     cost->seconds = overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */
     if (f->few) {
         const uint8_t x = (uint8_t)(group->n_dims - 1);
-        const double tile = (double)(group->tile[x] * group->tile[x - 1]) / (double)threads;
+        const double tile =
+            (double)(tessi_level_tile(group, x) * tessi_level_tile(group, x - 1)) / (double)threads;
         cost->seconds =
             when_few(m, cost, m->few_edges * cost->in_rounds * tile, tile, (double)threads, 2);
     }
@@ -665,13 +670,14 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
-    const double columns = group->outputs[0], words = r->bytes > 4 ? r->bytes / 4.0 : 1;
+    const double columns = tessi_level_outputs(&group->levels, 0),
+                 words = r->bytes > 4 ? r->bytes / 4.0 : 1;
     const double line = (double)r->read + columns * (double)r->images;
     const double vector = columns >= 4 ? 4 : columns;
     const double steps = instructions_of(&c, group->members.at[0]) * columns;
     const double given = r->given ? (double)r->rows * given_vectors(r) : 0;
     const double constants = (double)(r->constants * r->points); /* two at a time */
-    const bool ahead = group->march.ahead;
+    const bool ahead = tessi_level_march(&group->levels).ahead;
     cost.registers =
         (int64_t)m->rolling_registers + (r->given ? (int64_t)m->rolling_given_registers : 0)
         + (int64_t)(words * ((double)(r->rows * r->sums) * columns + (ahead ? 2 : 1) * line));
@@ -709,12 +715,14 @@ KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const
     cost.cache_seconds *= (1 + 2 * again) / columns;
     double row_rule, column_rule;
     note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
-    set_rules(r, row_rule + column_rule * (double)r->read / group->march.least, columns, &cost);
+    set_rules(r, row_rule + column_rule * (double)r->read / tessi_level_march(&group->levels).least,
+              columns, &cost);
     cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few) {
-        const double high = group->march.least, window = (double)r->rows;
-        cost.seconds = when_few(m, &cost, steps * (high + window / 2) + row * (high + window),
-                                high * columns, group->block[0], r->constants ? 2 : 1);
+        const double high = tessi_level_march(&group->levels).least, window = (double)r->rows;
+        cost.seconds =
+            when_few(m, &cost, steps * (high + window / 2) + row * (high + window), high * columns,
+                     tessi_level_threads(&group->levels, 0), r->constants ? 2 : 1);
     }
     cost.feasible = cost.registers <= m->registers_a_thread && warps >= 2;
     return cost;
@@ -726,7 +734,8 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     Counter c = { .f = f, .an = an, .m = m };
     KernelCost cost = { .windows = true };
     cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
-    const double columns = group->outputs[0], rows = group->outputs[1], outputs = rows * columns;
+    const double columns = tessi_level_outputs(&group->levels, 0),
+                 rows = tessi_level_outputs(&group->levels, 1), outputs = rows * columns;
     const double words = r->bytes > 4 ? r->bytes / 4.0 : 1;
     const double line = (double)r->read + columns * (double)r->images;
     const double vector = columns >= 4 ? 4 : columns;
@@ -761,7 +770,8 @@ KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const M
     set_rules(r, over * row_rule + column_rule * (double)r->read, outputs, &cost);
     cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
     if (f->few)
-        cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs, group->block[0], 1);
+        cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs,
+                                tessi_level_threads(&group->levels, 0), 1);
     cost.feasible = cost.registers <= m->registers_a_thread && warps > 0;
     return cost;
 }

@@ -6,10 +6,12 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
                                     const KernelCost *cost)
 {
     const double blocks = tessi_plan_split_gain(m, group, cost, SPLIT_INTERIOR);
-    double points = (double)group->outputs[0] * group->outputs[1];
-    if (group->kernel == KERNEL_TILE)
-        points = (double)(group->tile[group->n_dims - 1] * group->tile[group->n_dims - 2])
-                 / group->block[0];
+    double points =
+        (double)tessi_level_outputs(&group->levels, 0) * tessi_level_outputs(&group->levels, 1);
+    if (tessi_plan_kernel(group) == KERNEL_TILE)
+        points = (double)(tessi_level_tile(group, group->n_dims - 1)
+                          * tessi_level_tile(group, group->n_dims - 2))
+                 / tessi_level_threads(&group->levels, 0);
     const char *what = group->split == SPLIT_NONE   ? "rules everywhere"
                        : group->split == SPLIT_WARP ? "warps inside without rules"
                        : group->split == SPLIT_EDGES
@@ -19,7 +21,8 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
     Text t;
     tessi_text_init(&t, a);
     tessi_text_addf(&t, "%s: gain of splitting by blocks G = %.2f", what, blocks);
-    if (group->kernel == KERNEL_POINT && group->block[0] == PLAN_WARP && group->n_dims >= 2)
+    if (tessi_plan_kernel(group) == KERNEL_POINT
+        && tessi_level_threads(&group->levels, 0) == PLAN_WARP && group->n_dims >= 2)
         tessi_text_addf(&t, ", by warps G = %.2f",
                         tessi_plan_split_gain(m, group, cost, SPLIT_WARP));
     tessi_text_addf(&t, " (rules: %lld instructions a thread of %lld%s)",

@@ -87,11 +87,12 @@ static uint8_t best_rows(Search *s, uint32_t i)
         const uint8_t rows = pass_rows[k];
         if (!s->cost[i][rows].feasible || rows > s->most_rows)
             continue;
-        pass->outputs[1] = rows;
+        tessi_level_set_outputs(&pass->levels, 1, rows);
         tessi_plan_extent(s->group, s->regions, i, s->extent);
         KernelCost cost = { 0 };
-        tessi_plan_add_part(s->m, &s->cost[i][rows], patches(&s->extent[i], pass->outputs),
-                            s->group->block[0], 1, &cost);
+        tessi_plan_add_part(s->m, &s->cost[i][rows],
+                            patches(&s->extent[i], tessi_level_outputs_all(&pass->levels).of),
+                            tessi_level_threads(&s->group->levels, 0), 1, &cost);
         const double busy =
             s->f->few ? cost.in_rounds : cost.instructions + s->m->rounds_share * cost.in_rounds;
         if (best && busy >= s->m->window_gain * least)
@@ -109,15 +110,16 @@ static void find_halo(const Search *s, KernelCost *cost)
     const PlanGroup *group = s->group;
     for (uint32_t i = 0; i < s->n_parts; i++) {
         const bool pass = i < group->passes.n;
-        const uint8_t *outputs = pass ? group->passes.at[i].outputs : group->outputs;
+        const uint8_t rows =
+            tessi_level_outputs(pass ? &group->passes.at[i].levels : &group->levels, 1);
         for (uint8_t d = 0; d < 2; d++) {
-            const int64_t tile = group->tile[group->n_dims - 2 + d];
+            const int64_t tile = tessi_level_tile(group, group->n_dims - 2 + d);
             int64_t far = 0;
             if (pass) {
                 const int64_t after = s->extent[i].lo[d] + s->extent[i].n[d] - tile;
                 far = -s->extent[i].lo[d] > after ? -s->extent[i].lo[d] : after;
             }
-            far += s->cost[i][outputs[1]].halo[d];
+            far += s->cost[i][rows].halo[d];
             cost->halo[d] = far > cost->halo[d] ? far : cost->halo[d];
         }
     }
@@ -128,20 +130,21 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
 {
     PlanGroup *group = s->group;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    const double points = (double)(group->tile[x] * group->tile[y]);
+    const double points = (double)(tessi_level_tile(group, x) * tessi_level_tile(group, y));
     KernelCost cost = { .registers = 1 };
     tessi_plan_extents(group, s->regions, s->extent);
     const int64_t bytes = tessi_plan_shared_bytes(s->f, group, s->extent);
     if (bytes > PLAN_MAX_SHARED_BYTES || bytes > s->m->shared_bytes)
         return cost;
     for (uint32_t i = 0; i < group->passes.n; i++) {
-        const uint8_t *outputs = group->passes.at[i].outputs;
-        tessi_plan_add_part(s->m, &s->cost[i][outputs[1]], patches(&s->extent[i], outputs),
-                            group->block[0], points, &cost);
+        const PlanOutputs outputs = tessi_level_outputs_all(&group->passes.at[i].levels);
+        tessi_plan_add_part(s->m, &s->cost[i][outputs.of[1]], patches(&s->extent[i], outputs.of),
+                            tessi_level_threads(&group->levels, 0), points, &cost);
     }
-    tessi_plan_add_part(s->m, &s->cost[group->passes.n][group->outputs[1]],
-                        points / (group->outputs[0] * group->outputs[1]), group->block[0], points,
-                        &cost);
+    tessi_plan_add_part(
+        s->m, &s->cost[group->passes.n][tessi_level_outputs(&group->levels, 1)],
+        points / (tessi_level_outputs(&group->levels, 0) * tessi_level_outputs(&group->levels, 1)),
+        tessi_level_threads(&group->levels, 0), points, &cost);
     cost.dram_seconds = bytes_seconds;
     tessi_plan_finish_tile(s->f, s->m, group, bytes, &cost);
     return cost;
@@ -152,7 +155,8 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
 static bool choose_pass_rows(Search *s, uint8_t *rows)
 {
     for (uint32_t i = s->group->passes.n; i-- > 0;) {
-        s->group->passes.at[i].outputs[1] = rows[i] = best_rows(s, i);
+        rows[i] = best_rows(s, i);
+        tessi_level_set_outputs(&s->group->passes.at[i].levels, 1, rows[i]);
         if (!rows[i])
             return false;
         tessi_plan_extent(s->group, s->regions, i, s->extent);
@@ -214,16 +218,17 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_
     PlanGroup *group = s->group;
     const uint32_t members = group->passes.n;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    group->outputs[1] = rows;
+    tessi_level_set_outputs(&group->levels, 1, rows);
     for (uint32_t i = 0; i < members; i++)
-        group->passes.at[i].outputs[1] = in_passes[i];
+        tessi_level_set_outputs(&group->passes.at[i].levels, 1, in_passes[i]);
     const KernelCost cost = cost_as_is(s, bytes_seconds);
     if (!cost.feasible)
         return;
-    const bool same = best->tile[0] == group->tile[y] && best->tile[1] == group->tile[x];
+    const bool same =
+        best->tile[0] == tessi_level_tile(group, y) && best->tile[1] == tessi_level_tile(group, x);
     if (best->seconds >= 0 && cost.seconds >= best->seconds) {
         if (!same)
-            note_next(best, cost.seconds, group->tile[y], group->tile[x]);
+            note_next(best, cost.seconds, tessi_level_tile(group, y), tessi_level_tile(group, x));
         return;
     }
     if (best->seconds >= 0 && !same) {
@@ -232,12 +237,12 @@ static void try_rows(Search *s, double bytes_seconds, uint8_t rows, const uint8_
     }
     const int64_t enough = (int64_t)s->m->enough_threads;
     const int64_t threads = cost.threads < enough ? cost.threads : enough;
-    const int64_t blocks = threads / group->block[0];
+    const int64_t blocks = threads / tessi_level_threads(&group->levels, 0);
     *best = (Choice){ .seconds = cost.seconds,
-                      .tile = { group->tile[y], group->tile[x] },
+                      .tile = { tessi_level_tile(group, y), tessi_level_tile(group, x) },
                       .next = best->next,
                       .next_tile = { best->next_tile[0], best->next_tile[1] },
-                      .threads = group->block[0],
+                      .threads = tessi_level_threads(&group->levels, 0),
                       .resident = (uint8_t)(blocks < MOST_RESIDENT ? blocks : MOST_RESIDENT) };
     for (uint32_t i = 0; i < members; i++)
         best->rows[i] = in_passes[i];
@@ -256,7 +261,8 @@ static void try_tile(Search *s, double bytes_seconds, Choice *best)
     s->most_rows = FEWER_ROWS;
     can[1] = s->many && choose_pass_rows(s, in_passes[1]); /* else it is the same again */
     for (uint8_t rows = 1; rows <= MOST_ROWS; rows++) {
-        if (!s->cost[group->passes.n][rows].feasible || group->tile[group->n_dims - 2] % rows)
+        if (!s->cost[group->passes.n][rows].feasible
+            || tessi_level_tile(group, group->n_dims - 2) % rows)
             continue;
         for (int k = 0; k < 2; k++)
             if (can[k])
@@ -279,10 +285,11 @@ static Choice best_tile(Search *s)
     const int64_t over[2] = { halo(s, y, 1), halo(s, x, s->columns[group->passes.n]) };
     const double bytes = bytes_seconds(s);
     for (int k = 0; k < SIZES * 12; k++) {
-        group->tile[y] = rows[k % HEIGHTS] - (k / SIZES % 2 ? over[0] : 0);
-        group->tile[x] = columns[k % SIZES / HEIGHTS] - (k / SIZES / 2 % 2 ? over[1] : 0);
-        group->block[0] = threads[k / SIZES / 4];
-        if (group->tile[y] >= LEAST_ROWS && group->tile[x] >= LEAST_COLUMNS)
+        tessi_level_set_tile(group, y, rows[k % HEIGHTS] - (k / SIZES % 2 ? over[0] : 0));
+        tessi_level_set_tile(group, x,
+                             columns[k % SIZES / HEIGHTS] - (k / SIZES / 2 % 2 ? over[1] : 0));
+        tessi_level_set_threads(&group->levels, 0, threads[k / SIZES / 4]);
+        if (tessi_level_tile(group, y) >= LEAST_ROWS && tessi_level_tile(group, x) >= LEAST_COLUMNS)
             try_tile(s, bytes, &best);
     }
     return best;
@@ -294,14 +301,14 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     if (group->n_dims < 2 || group->passes.n >= MOST_PARTS)
         return -1;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    group->kernel = KERNEL_TILE;
+    tessi_plan_set_kernel(group, KERNEL_TILE);
     group->packed = false;
-    group->march = (PlanMarch){ 0 };
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->split = SPLIT_EDGES;
-    group->block[1] = 1;
+    tessi_level_set_threads(&group->levels, 1, 1);
     for (uint8_t d = 0; d < group->n_dims; d++)
-        group->tile[d] = 1;
-    group->outputs[0] = group->outputs[1] = 1;
+        tessi_level_set_tile(group, d, 1);
+    tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 1, 1 } });
     if (tessi_plan_regions(f, p, group, regions))
         return -1;
     if (!tessi_plan_stays_in_plane(f, p, group))
@@ -311,21 +318,21 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     s->n_parts = group->passes.n + 1;
     count_parts(s);
     for (uint32_t i = 0; i < group->passes.n; i++)
-        group->passes.at[i].outputs[0] = s->columns[i];
-    group->outputs[0] = s->columns[group->passes.n];
+        tessi_level_set_outputs(&group->passes.at[i].levels, 0, s->columns[i]);
+    tessi_level_set_outputs(&group->levels, 0, s->columns[group->passes.n]);
     const Choice best = best_tile(s);
     if (best.seconds < 0)
         return -1;
-    group->tile[y] = best.tile[0];
-    group->tile[x] = best.tile[1];
-    group->block[0] = best.threads;
+    tessi_level_set_tile(group, y, best.tile[0]);
+    tessi_level_set_tile(group, x, best.tile[1]);
+    tessi_level_set_threads(&group->levels, 0, best.threads);
     group->resident = best.resident;
     for (uint32_t i = 0; i < group->passes.n; i++)
-        group->passes.at[i].outputs[1] = best.rows[i];
-    group->outputs[1] = best.rows[group->passes.n];
+        tessi_level_set_outputs(&group->passes.at[i].levels, 1, best.rows[i]);
+    tessi_level_set_outputs(&group->levels, 1, best.rows[group->passes.n]);
     tile->next = best.next;
     for (uint8_t d = 0; d < x; d++)
-        tile->next_size[d] = group->tile[d];
+        tile->next_size[d] = tessi_level_tile(group, d);
     tile->next_size[y] = best.next_tile[0];
     tile->next_size[x] = best.next_tile[1];
     KernelCost cost = cost_as_is(s, bytes_seconds(s));

@@ -21,8 +21,8 @@ const char *tessi_plan_check_median(const PlanFacts *f, const Plan *p, const Pla
     WideMedian median;
     if (p->gpu)
         return tessi_plan_check_median_kernel(f, group);
-    if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->transform
-        || !tessi_stage_wide_median(f->g, f->walk, s, &median))
+    if (group->members.n != 1 || tessi_level_tile(group, 0) || tessi_level_rows(&group->levels) > 1
+        || group->transform || !tessi_stage_wide_median(f->g, f->walk, s, &median))
         return tessi_sprintf(
             a,
             "group '%s': strips of medians are for the only window of one stage in "
@@ -70,7 +70,7 @@ double tessi_plan_median_seconds(const PlanFacts *f, const Machine *m, const Pla
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     if (!group->median || !tessi_stage_wide_median(f->g, f->walk, s, &median))
         return 0;
-    if (group->kernel != KERNEL_NONE)
+    if (tessi_plan_kernel(group) != KERNEL_NONE)
         return tessi_plan_median_kernel_seconds(f, m, group);
     return (group->counts ? counting_seconds : histogram_seconds)(m, &median);
 }

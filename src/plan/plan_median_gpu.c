@@ -32,7 +32,8 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
 {
     Arena *a = f->arena;
     WideMedian median;
-    if (group->kernel != KERNEL_MEDIAN || group->members.n != 1 || group->split != SPLIT_NONE
+    if (tessi_plan_kernel(group) != KERNEL_MEDIAN || group->members.n != 1
+        || group->split != SPLIT_NONE
         || !tessi_stage_wide_median(f->g, f->walk, tessi_stage(f->g, group->members.at[0]),
                                     &median))
         return tessi_sprintf(a,
@@ -40,17 +41,21 @@ const char *tessi_plan_check_median_kernel(const PlanFacts *f, const PlanGroup *
                              "not split, for the only window of one stage in two dimensions, a "
                              "median of a rectangle",
                              group->name);
-    if (group->strip != group->block[0] || group->outputs[0] != 1
-        || (group->counts ? group->median != group->block[1] * group->outputs[1]
-                          : group->block[1] != 1 || group->outputs[1] != 1))
+    if (group->strip != tessi_level_threads(&group->levels, 0)
+        || tessi_level_outputs(&group->levels, 0) != 1
+        || (group->counts ? group->median
+                                != tessi_level_threads(&group->levels, 1)
+                                       * tessi_level_outputs(&group->levels, 1)
+                          : tessi_level_threads(&group->levels, 1) != 1
+                                || tessi_level_outputs(&group->levels, 1) != 1))
         return tessi_sprintf(a,
                              "group '%s': on GPUs strips of medians have a column for each thread "
                              "of a line, and by counting a row for each output",
                              group->name);
-    const PlanMarch *march = &group->march;
-    if (march->least
-        && (group->counts || march->most != group->median || march->least > march->most
-            || march->ahead))
+    const PlanMarch march = tessi_level_march(&group->levels);
+    if (march.least
+        && (group->counts || march.most != group->median || march.least > march.most
+            || march.ahead))
         return tessi_sprintf(a,
                              "group '%s': of medians only histograms march, not ahead, and at most "
                              "the rows of their strips",
@@ -110,8 +115,8 @@ static bool fit_tile(const WideMedian *median, PlanGroup *group)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         group->strip = PLAN_WARP;
         group->median = (uint16_t)(shapes[i][0] * shapes[i][1]);
-        group->block[1] = shapes[i][0];
-        group->outputs[1] = shapes[i][1];
+        tessi_level_set_threads(&group->levels, 1, shapes[i][0]);
+        tessi_level_set_outputs(&group->levels, 1, shapes[i][1]);
         if (shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES)
             return true;
     }
@@ -125,9 +130,10 @@ static bool fit_histograms(const Machine *m, const WideMedian *median, PlanGroup
     enum { LEAST = 2 * ROWS_AT_ONCE };
     group->strip = (uint16_t)(4 * PLAN_WARP / counter_bytes(median));
     group->median = PLAN_MEDIAN_ROWS;
-    group->march = (PlanMarch){ .least = LEAST,
-                                .most = PLAN_MEDIAN_ROWS,
-                                .blocks = (uint32_t)(m->median_blocks * (double)m->cores) };
+    tessi_level_set_march(&group->levels,
+                          (PlanMarch){ .least = LEAST,
+                                       .most = PLAN_MEDIAN_ROWS,
+                                       .blocks = (uint32_t)(m->median_blocks * (double)m->cores) });
     return shared_bytes(median, group) <= PLAN_MAX_SHARED_BYTES;
 }
 
@@ -146,7 +152,8 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
     const double sorted =
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
-    PlanGroup tried = { .block = { 1, 1 }, .outputs = { 1, 1 } };
+    PlanGroup tried = { 0 };
+    tessi_levels_one_by_one(&tried.levels);
     tried.counts = !is_narrow(&median) || counted < slid;
     const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;
@@ -167,33 +174,34 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
             &text,
             "\nstrips of %u to %u rows, so few that there are %u blocks: one alone waits "
             "for its memory as long as two or three take together",
-            tried.march.least, tried.march.most, (unsigned)tried.march.blocks);
+            tessi_level_march(&tried.levels).least, tessi_level_march(&tried.levels).most,
+            (unsigned)tessi_level_march(&tried.levels).blocks);
     group->reason = tessi_text_str(&text);
     if (!chosen)
         return;
-    tried.block[0] = tried.strip;
+    tessi_level_set_threads(&tried.levels, 0, tried.strip);
     group->median = tried.median;
-    group->march = tried.march;
+    tessi_level_set_march(&group->levels, tessi_level_march(&tried.levels));
     group->strip = tried.strip;
     group->counts = tried.counts;
     for (int d = 0; d < 2; d++) {
-        group->block[d] = tried.block[d];
-        group->outputs[d] = tried.outputs[d];
+        tessi_level_set_threads(&group->levels, d, tessi_level_threads(&tried.levels, d));
+        tessi_level_set_outputs(&group->levels, d, tessi_level_outputs(&tried.levels, d));
     }
 }
 
 void tessi_plan_median_kernel(const PlanGroup *chosen, PlanGroup *group)
 {
     group->median = chosen->median;
-    group->march = chosen->march;
+    tessi_level_set_march(&group->levels, tessi_level_march(&chosen->levels));
     group->strip = chosen->strip;
     group->counts = chosen->counts;
     if (!group->median)
         return;
-    group->kernel = KERNEL_MEDIAN;
+    tessi_plan_set_kernel(group, KERNEL_MEDIAN);
     group->split = SPLIT_NONE;
     for (int d = 0; d < 2; d++) {
-        group->block[d] = chosen->block[d];
-        group->outputs[d] = chosen->outputs[d];
+        tessi_level_set_threads(&group->levels, d, tessi_level_threads(&chosen->levels, d));
+        tessi_level_set_outputs(&group->levels, d, tessi_level_outputs(&chosen->levels, d));
     }
 }

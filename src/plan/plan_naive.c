@@ -10,7 +10,8 @@ Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m)
         if (!tessi_plan_computes(f, id))
             continue;
         PlanGroup *group = tessi_plan_add_group(p, g, id);
-        group->parallel = group->vector = -1;
+        tessi_level_set_parallel(group, false);
+        tessi_level_set_vector(group, false);
         group->split = SPLIT_NONE;
         if (p->gpu)
             tessi_plan_point_kernel(group);

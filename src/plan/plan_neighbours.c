@@ -113,8 +113,9 @@ static void carry(Editor *e, uint32_t i, StageId s)
             Plan *p = tessi_plan_copy(e->arena, e->from);
             PlanGroup *group = &p->groups.at[i];
             const uint16_t band = bands[n / sizeof rows];
-            *(pass ? &group->passes.at[k].band : &group->band) = band;
-            *(pass ? &group->passes.at[k].rows : &group->rows) = rows[n % sizeof rows];
+            PlanLevels *levels = pass ? &group->passes.at[k].levels : &group->levels;
+            tessi_level_set_band(levels, band);
+            tessi_level_set_rows(levels, rows[n % sizeof rows]);
             p->stage[s.v].placement = PLACE_REGISTER;
             const uint32_t before = e->out->n;
             offer(e, p, s,
@@ -134,9 +135,9 @@ static void carry_nothing(Editor *e)
     Plan *p = tessi_plan_copy(e->arena, e->from);
     StageId about = { 0 };
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        group->band = 0;
+        tessi_level_set_band(&group->levels, 0);
         VEC_FOREACH (PlanPass, pass, &group->passes)
-            pass->band = 0;
+            tessi_level_set_band(&pass->levels, 0);
     }
     for (uint32_t v = 1; v < p->n_stages; v++) {
         if (p->stage[v].placement != PLACE_REGISTER)
@@ -148,21 +149,22 @@ static void carry_nothing(Editor *e)
 }
 
 /* What a thread computes of a new pass with this stage. */
-static void pass_outputs(const Editor *e, StageId s, uint8_t *outputs)
+static void pass_outputs(const Editor *e, StageId s, PlanLevels *levels)
 {
-    outputs[0] = outputs[1] = e->from->gpu && tessi_plan_can_tile(e->f, s) ? 4 : 1;
+    const uint8_t n = e->from->gpu && tessi_plan_can_tile(e->f, s) ? 4 : 1;
+    tessi_level_set_outputs_all(levels, (PlanOutputs){ { n, n } });
 }
 
 /* An inlined stage in a pass of its own, where the tiles of group i read it. */
 static void place_in_pass(Editor *e, uint32_t i, StageId s)
 {
-    if (!tessi_plan_is_inline(e->from, s) || !e->from->groups.at[i].tile[0])
+    if (!tessi_plan_is_inline(e->from, s) || !tessi_level_tile(&e->from->groups.at[i], 0))
         return;
     for (uint32_t at = 0; at <= e->from->groups.at[i].passes.n; at++) {
         Plan *p = tessi_plan_copy(e->arena, e->from);
         PlanGroup *group = &p->groups.at[i];
         tessi_plan_insert_pass(e->arena, group, at, s);
-        pass_outputs(e, s, group->passes.at[at].outputs);
+        pass_outputs(e, s, &group->passes.at[at].levels);
         p->stage[s.v].placement = tessi_plan_scratch_placement(group);
         uint32_t before = e->out->n;
         offer(e, p, s, tessi_sprintf(e->arena, "in the tiles of %s", group->name));
@@ -181,7 +183,8 @@ static void separate(Editor *e, uint32_t i)
         StageId s = group->members.at[k];
         remove_member(e, p, s);
         add_alone(e, p, s);
-        p->groups.at[p->groups.n - 1].rows = group->rows;
+        tessi_level_set_rows(&p->groups.at[p->groups.n - 1].levels,
+                             tessi_level_rows(&group->levels));
         offer(e, p, s, "by itself");
     }
 }
@@ -213,13 +216,13 @@ static PlanGroup *edit(Editor *e, uint32_t i, Plan **p)
 static void change_rows(Editor *e, uint32_t i)
 {
     for (uint8_t rows = 1; rows <= PLAN_MAX_ROWS; rows = (uint8_t)(rows * 2)) {
-        if (rows == e->from->groups.at[i].rows)
+        if (rows == tessi_level_rows(&e->from->groups.at[i].levels))
             continue;
         Plan *p;
         PlanGroup *group = edit(e, i, &p);
-        group->rows = rows;
-        if (group->strip_rows % rows)
-            group->strip_rows = rows;
+        tessi_level_set_rows(&group->levels, rows);
+        if (tessi_level_dealt(&group->levels) % rows)
+            tessi_level_set_dealt(&group->levels, rows);
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "rows %d", rows));
     }
 }
@@ -231,9 +234,9 @@ static void change_strip(Editor *e, uint32_t i)
     const PlanGroup *old = &e->from->groups.at[i];
     for (size_t k = 0; k < sizeof heights / sizeof *heights; k++) {
         Plan *p;
-        if (heights[k] == old->strip_rows)
+        if (heights[k] == tessi_level_dealt(&old->levels))
             continue;
-        edit(e, i, &p)->strip_rows = heights[k];
+        tessi_level_set_dealt(&edit(e, i, &p)->levels, heights[k]);
         offer(e, p, about_group(e, i),
               heights[k] ? tessi_sprintf(e->arena, "strip %d", heights[k]) : "no strips");
     }
@@ -263,15 +266,21 @@ static void change_loops(Editor *e, uint32_t i)
     PlanGroup *group = edit(e, i, &p);
     group->split = old->split == SPLIT_INTERIOR ? SPLIT_NONE : SPLIT_INTERIOR;
     group->frame = (PlanFrame){ 0 };
-    group->rows = group->split == SPLIT_NONE ? 1 : old->rows; /* of which strips are multiples */
+    tessi_level_set_rows(&group->levels,
+                         group->split == SPLIT_NONE
+                             ? 1
+                             : tessi_level_rows(&old->levels)); /* of which strips are multiples */
     offer(e, p, about_group(e, i), old->split == SPLIT_INTERIOR ? "split none" : "split interior");
     group = edit(e, i, &p);
-    group->parallel = old->parallel < 0 ? 0 : -1;
-    group->strip_rows = 0;
-    offer(e, p, about_group(e, i), old->parallel < 0 ? "parallel 0" : "not parallel");
+    tessi_level_set_parallel(group, !tessi_level_parallel(&old->levels));
+    tessi_level_set_dealt(&group->levels, 0);
+    offer(e, p, about_group(e, i),
+          tessi_level_parallel(&old->levels) ? "not parallel" : "parallel 0");
 }
 
-static const uint8_t outputs[][2] = { { 1, 1 }, { 4, 1 }, { 4, 2 }, { 4, 4 }, { 4, 8 } };
+static const PlanOutputs outputs[] = {
+    { { 1, 1 } }, { { 4, 1 } }, { { 4, 2 } }, { { 4, 4 } }, { { 4, 8 } }
+};
 
 /* Blocks and outputs of a kernel of tiles. */
 static void change_tile_kernel(Editor *e, uint32_t i)
@@ -281,9 +290,9 @@ static void change_tile_kernel(Editor *e, uint32_t i)
     Plan *p;
     for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
         PlanGroup *group = edit(e, i, &p);
-        group->block[0] = threads[k];
+        tessi_level_set_threads(&group->levels, 0, threads[k]);
         group->resident = 0;
-        if (old->block[0] != threads[k])
+        if (tessi_level_threads(&old->levels, 0) != threads[k])
             offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "block %u 1", threads[k]));
     }
     for (uint8_t blocks = 1; blocks <= 8; blocks++) {
@@ -293,15 +302,15 @@ static void change_tile_kernel(Editor *e, uint32_t i)
     }
     for (uint32_t k = 0; k <= old->passes.n; k++) {
         const bool pass = k < old->passes.n;
-        const uint8_t *from = pass ? old->passes.at[k].outputs : old->outputs;
+        const PlanOutputs from =
+            tessi_level_outputs_all(pass ? &old->passes.at[k].levels : &old->levels);
         const StageId about = pass ? old->passes.at[k].stages.at[0] : about_group(e, i);
         for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
             PlanGroup *group = edit(e, i, &p);
-            uint8_t *to = pass ? group->passes.at[k].outputs : group->outputs;
-            to[0] = outputs[n][0];
-            to[1] = outputs[n][1];
-            if (from[0] != to[0] || from[1] != to[1])
-                offer(e, p, about, tessi_sprintf(e->arena, "outputs %u %u", to[0], to[1]));
+            const PlanOutputs to = outputs[n];
+            tessi_level_set_outputs_all(pass ? &group->passes.at[k].levels : &group->levels, to);
+            if (from.of[0] != to.of[0] || from.of[1] != to.of[1])
+                offer(e, p, about, tessi_sprintf(e->arena, "outputs %u %u", to.of[0], to.of[1]));
         }
     }
 }
@@ -310,12 +319,13 @@ static void change_tile_kernel(Editor *e, uint32_t i)
 static void change_blocks(Editor *e, uint32_t i)
 {
     const PlanGroup *old = &e->from->groups.at[i];
-    for (int k = 0; k < 2 && old->march.least; k++) {
-        const uint32_t blocks = k ? old->march.blocks * 2 : (old->march.blocks + 1) / 2;
-        if (blocks == old->march.blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
+    for (int k = 0; k < 2 && tessi_level_march(&old->levels).least; k++) {
+        const uint32_t blocks = k ? tessi_level_march(&old->levels).blocks * 2
+                                  : (tessi_level_march(&old->levels).blocks + 1) / 2;
+        if (blocks == tessi_level_march(&old->levels).blocks || blocks > PLAN_MAX_MARCH_BLOCKS)
             continue;
         Plan *p;
-        edit(e, i, &p)->march.blocks = blocks;
+        tessi_level_set_march_blocks(&edit(e, i, &p)->levels, blocks);
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "march to %u blocks", blocks));
     }
 }
@@ -327,13 +337,14 @@ static void change_rolling(Editor *e, uint32_t i)
     const PlanGroup *old = &e->from->groups.at[i];
     Plan *p;
     for (size_t k = 0; k < sizeof columns; k++) {
-        if (columns[k] == old->outputs[0])
+        if (columns[k] == tessi_level_outputs(&old->levels, 0))
             continue;
-        edit(e, i, &p)->outputs[0] = columns[k];
+        tessi_level_set_outputs(&edit(e, i, &p)->levels, 0, columns[k]);
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "outputs %u 1", columns[k]));
     }
     for (size_t k = 0; k < sizeof resident; k++) {
-        if (resident[k] == old->resident || resident[k] * old->block[0] > PLAN_MAX_THREADS)
+        if (resident[k] == old->resident
+            || resident[k] * tessi_level_threads(&old->levels, 0) > PLAN_MAX_THREADS)
             continue;
         edit(e, i, &p)->resident = resident[k];
         offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
@@ -355,21 +366,25 @@ static void change_median(Editor *e, uint32_t i)
         PlanGroup *group = edit(e, i, &p);
         const int size = k / 2 % SIZES, other = k / 2 / SIZES;
         tessi_plan_point_kernel(group);
-        group->kernel = KERNEL_MEDIAN;
+        tessi_plan_set_kernel(group, KERNEL_MEDIAN);
         group->split = SPLIT_NONE;
         group->counts = k % 2;
-        group->block[0] = group->counts ? WIDE : lines[size];
-        group->block[1] = group->counts ? (uint16_t)(HIGH >> other) : 1;
-        group->outputs[1] = group->counts ? outputs[size] : 1;
-        group->strip = group->block[0];
-        group->median =
-            group->counts ? (uint16_t)(group->block[1] * group->outputs[1]) : rows[other];
-        if (!group->counts && old->march.least && old->march.least <= group->median) {
-            group->march = old->march;
-            group->march.most = group->median;
+        tessi_level_set_threads(&group->levels, 0, group->counts ? WIDE : lines[size]);
+        tessi_level_set_threads(&group->levels, 1, group->counts ? (uint16_t)(HIGH >> other) : 1);
+        tessi_level_set_outputs(&group->levels, 1, group->counts ? outputs[size] : 1);
+        group->strip = tessi_level_threads(&group->levels, 0);
+        group->median = group->counts ? (uint16_t)(tessi_level_threads(&group->levels, 1)
+                                                   * tessi_level_outputs(&group->levels, 1))
+                                      : rows[other];
+        if (!group->counts && tessi_level_march(&old->levels).least
+            && tessi_level_march(&old->levels).least <= group->median) {
+            PlanMarch march = tessi_level_march(&old->levels);
+            march.most = group->median;
+            tessi_level_set_march(&group->levels, march);
         }
         if (group->counts == old->counts && group->strip == old->strip
-            && group->median == old->median && group->outputs[1] == old->outputs[1])
+            && group->median == old->median
+            && tessi_level_outputs(&group->levels, 1) == tessi_level_outputs(&old->levels, 1))
             continue;
         offer(e, p, about_group(e, i),
               tessi_sprintf(e->arena, "%s %u %u", group->counts ? "count" : "histogram",
@@ -389,26 +404,32 @@ static void change_warp(Editor *e, uint32_t i)
     Plan *p;
     for (size_t k = 0; k < sizeof rows; k++) {
         PlanGroup *group = edit(e, i, &p);
-        group->outputs[1] = rows[k];
+        tessi_level_set_outputs(&group->levels, 1, rows[k]);
         VEC_FOREACH (PlanPass, pass, &group->passes)
-            pass->outputs[1] = rows[k];
-        if (old->outputs[1] != rows[k])
+            tessi_level_set_outputs(&pass->levels, 1, rows[k]);
+        if (tessi_level_outputs(&old->levels, 1) != rows[k])
             offer(e, p, about_group(e, i),
-                  tessi_sprintf(e->arena, "outputs %u %u", old->outputs[0], rows[k]));
+                  tessi_sprintf(e->arena, "outputs %u %u", tessi_level_outputs(&old->levels, 0),
+                                rows[k]));
     }
     for (size_t k = 0; k < sizeof resident; k++) {
         PlanGroup *group = edit(e, i, &p);
         if (old->resident) /* as many blocks as there are at once */
-            group->march.blocks = old->march.blocks / old->resident * resident[k];
+            tessi_level_set_march_blocks(&group->levels, tessi_level_march(&old->levels).blocks
+                                                             / old->resident * resident[k]);
         group->resident = resident[k];
-        if (old->resident != resident[k] && resident[k] * old->block[0] <= PLAN_MAX_THREADS
-            && group->march.blocks)
+        if (old->resident != resident[k]
+            && resident[k] * tessi_level_threads(&old->levels, 0) <= PLAN_MAX_THREADS
+            && tessi_level_march(&group->levels).blocks)
             offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "resident %u", resident[k]));
     }
     change_blocks(e, i);
     PlanGroup *group = edit(e, i, &p);
-    group->march.ahead = !old->march.ahead;
-    offer(e, p, about_group(e, i), old->march.ahead ? "march not ahead" : "march ahead");
+    PlanMarch march = tessi_level_march(&old->levels);
+    march.ahead = !march.ahead;
+    tessi_level_set_march(&group->levels, march);
+    offer(e, p, about_group(e, i),
+          tessi_level_march(&old->levels).ahead ? "march not ahead" : "march ahead");
 }
 
 /* The group computed by warps. */
@@ -461,46 +482,48 @@ static void change_kernel(Editor *e, uint32_t i)
 {
     static const uint16_t widths[] = { 32, 64, 128, 256 }, heights[] = { 1, 2, 4, 8 };
     const PlanGroup *old = &e->from->groups.at[i];
-    if (old->kernel == KERNEL_TILE)
+    if (tessi_plan_kernel(old) == KERNEL_TILE)
         change_tile_kernel(e, i);
-    if (old->kernel == KERNEL_ROLLING)
+    if (tessi_plan_kernel(old) == KERNEL_ROLLING)
         change_rolling(e, i);
-    if (old->kernel == KERNEL_MEDIAN)
+    if (tessi_plan_kernel(old) == KERNEL_MEDIAN)
         change_median(e, i);
-    if (old->kernel == KERNEL_WARP)
+    if (tessi_plan_kernel(old) == KERNEL_WARP)
         change_warp(e, i);
-    if (old->kernel == KERNEL_TILE || old->kernel == KERNEL_REGISTER)
+    if (tessi_plan_kernel(old) == KERNEL_TILE || tessi_plan_kernel(old) == KERNEL_REGISTER)
         make_warp(e, i);
-    if (old->kernel == KERNEL_POINT)
+    if (tessi_plan_kernel(old) == KERNEL_POINT)
         change_copies(e, i);
-    if (old->kernel != KERNEL_POINT && old->kernel != KERNEL_REGISTER)
+    if (tessi_plan_kernel(old) != KERNEL_POINT && tessi_plan_kernel(old) != KERNEL_REGISTER)
         return;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         for (size_t h = 0; h < sizeof heights / sizeof *heights; h++) {
-            if (old->block[0] == widths[w] && old->block[1] == heights[h])
+            if (tessi_level_threads(&old->levels, 0) == widths[w]
+                && tessi_level_threads(&old->levels, 1) == heights[h])
                 continue;
             Plan *p;
             PlanGroup *group = edit(e, i, &p);
-            group->block[0] = widths[w];
-            group->block[1] = heights[h];
+            tessi_level_set_threads(&group->levels, 0, widths[w]);
+            tessi_level_set_threads(&group->levels, 1, heights[h]);
             offer(e, p, about_group(e, i),
                   tessi_sprintf(e->arena, "block %u %u", widths[w], heights[h]));
         }
     }
     for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
         KernelKind kernel = k ? KERNEL_REGISTER : KERNEL_POINT;
-        if (old->kernel == kernel && old->outputs[0] == outputs[k][0]
-            && old->outputs[1] == outputs[k][1])
+        if (tessi_plan_kernel(old) == kernel
+            && tessi_level_outputs(&old->levels, 0) == outputs[k].of[0]
+            && tessi_level_outputs(&old->levels, 1) == outputs[k].of[1])
             continue;
         Plan *p;
         PlanGroup *group = edit(e, i, &p);
-        group->kernel = kernel;
+        tessi_plan_set_kernel(group, kernel);
         tessi_plan_drop_copies(group);
         group->packed = group->packed && kernel == KERNEL_REGISTER;
-        group->outputs[0] = outputs[k][0];
-        group->outputs[1] = outputs[k][1];
+        tessi_level_set_outputs(&group->levels, 0, outputs[k].of[0]);
+        tessi_level_set_outputs(&group->levels, 1, outputs[k].of[1]);
         offer(e, p, about_group(e, i),
-              tessi_sprintf(e->arena, "outputs %u %u", outputs[k][0], outputs[k][1]));
+              tessi_sprintf(e->arena, "outputs %u %u", outputs[k].of[0], outputs[k].of[1]));
     }
 }
 
@@ -510,24 +533,24 @@ enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles *
 
 static void give_tiles(const Plan *p, PlanGroup *group)
 {
-    group->strip_rows = 0;
+    tessi_level_set_dealt(&group->levels, 0);
     for (uint8_t d = 0; d < group->n_dims; d++)
-        group->tile[d] = d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS;
+        tessi_level_set_tile(group, d, d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS);
     if (!p->gpu || group->n_dims < 2)
         return;
     for (uint8_t d = 0; d + 2 < group->n_dims; d++)
-        group->tile[d] = 1;
-    group->tile[group->n_dims - 1] = FIRST_COLUMNS / 2; /* shared memory is small */
-    group->kernel = KERNEL_TILE;
+        tessi_level_set_tile(group, d, 1);
+    tessi_level_set_tile(group, group->n_dims - 1, FIRST_COLUMNS / 2); /* shared memory is small */
+    tessi_plan_set_kernel(group, KERNEL_TILE);
     tessi_plan_drop_copies(group);
     group->packed = false;
-    group->march = (PlanMarch){ 0 };
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->frame = (PlanFrame){ 0 };
     group->split = SPLIT_INTERIOR;
-    group->block[0] = 128;
-    group->block[1] = 1;
+    tessi_level_set_threads(&group->levels, 0, 128);
+    tessi_level_set_threads(&group->levels, 1, 1);
     group->resident = 0;
-    group->outputs[0] = group->outputs[1] = 4;
+    tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 4, 4 } });
 }
 
 static const char *tile_text(Arena *a, const PlanGroup *group)
@@ -536,7 +559,7 @@ static const char *tile_text(Arena *a, const PlanGroup *group)
     tessi_text_init(&text, a);
     tessi_text_add(&text, "tile");
     for (uint8_t d = 0; d < group->n_dims; d++)
-        tessi_text_addf(&text, " %lld", (long long)group->tile[d]);
+        tessi_text_addf(&text, " %lld", (long long)tessi_level_tile(group, d));
     return tessi_text_str(&text);
 }
 
@@ -545,21 +568,23 @@ static void change_tiles(Editor *e, uint32_t i)
 {
     const PlanGroup *old = &e->from->groups.at[i];
     Plan *p;
-    if (old->n_dims && !e->from->gpu && (!old->tile[0] || !old->passes.n)) {
+    if (old->n_dims && !e->from->gpu && (!tessi_level_tile(old, 0) || !old->passes.n)) {
         PlanGroup *group = edit(e, i, &p);
-        if (old->tile[0])
-            group->tile[0] = 0;
+        if (tessi_level_tile(old, 0))
+            tessi_level_set_tile(group, 0, 0);
         else
             give_tiles(p, group);
-        for (uint8_t d = 1; d < MAX_DIMS && !group->tile[0]; d++)
-            group->tile[d] = 0;
-        offer(e, p, about_group(e, i), group->tile[0] ? tile_text(e->arena, group) : "no tiles");
+        for (uint8_t d = 1; d < MAX_DIMS && !tessi_level_tile(group, 0); d++)
+            tessi_level_set_tile(group, d, 0);
+        offer(e, p, about_group(e, i),
+              tessi_level_tile(group, 0) ? tile_text(e->arena, group) : "no tiles");
     }
-    for (uint8_t d = 0; d < old->n_dims && old->tile[0]; d++) {
+    for (uint8_t d = 0; d < old->n_dims && tessi_level_tile(old, 0); d++) {
         for (int twice = 0; twice < 2; twice++) {
             PlanGroup *group = edit(e, i, &p);
-            group->tile[d] = twice ? old->tile[d] * 2 : old->tile[d] / 2;
-            if (group->tile[d] >= 1 && group->tile[d] <= PLAN_MAX_TILE)
+            tessi_level_set_tile(
+                group, d, twice ? tessi_level_tile(old, d) * 2 : tessi_level_tile(old, d) / 2);
+            if (tessi_level_tile(group, d) >= 1 && tessi_level_tile(group, d) <= PLAN_MAX_TILE)
                 offer(e, p, about_group(e, i), tile_text(e->arena, group));
         }
     }
@@ -575,7 +600,7 @@ static void offer_roll(Editor *e, uint32_t i, int roll)
 {
     Plan *p;
     PlanGroup *group = edit(e, i, &p);
-    group->roll = (uint16_t)roll;
+    tessi_level_set_roll(&group->levels, (uint16_t)roll);
     tessi_plan_place_passes(p, group);
     offer(e, p, about_group(e, i),
           roll ? tessi_sprintf(e->arena, "rings, %d rows a step", roll) : "no rings");
@@ -588,11 +613,11 @@ static void change_rings(Editor *e, uint32_t i)
     const PlanGroup *old = &e->from->groups.at[i];
     if (e->from->gpu || !old->passes.n || old->n_dims < 2)
         return;
-    offer_roll(e, i, old->roll ? 0 : FIRST_STEP);
-    if (old->roll > 1)
-        offer_roll(e, i, old->roll / 2);
-    if (old->roll && old->roll * 2 <= PLAN_MAX_ROLL)
-        offer_roll(e, i, old->roll * 2);
+    offer_roll(e, i, tessi_level_roll(&old->levels) ? 0 : FIRST_STEP);
+    if (tessi_level_roll(&old->levels) > 1)
+        offer_roll(e, i, tessi_level_roll(&old->levels) / 2);
+    if (tessi_level_roll(&old->levels) && tessi_level_roll(&old->levels) * 2 <= PLAN_MAX_ROLL)
+        offer_roll(e, i, tessi_level_roll(&old->levels) * 2);
 }
 
 static void change_passes(Editor *e, uint32_t i)
@@ -600,10 +625,10 @@ static void change_passes(Editor *e, uint32_t i)
     const PlanGroup *old = &e->from->groups.at[i];
     for (uint32_t k = 0; k < old->passes.n; k++) {
         for (uint8_t rows = 1; rows <= PLAN_MAX_ROWS; rows = (uint8_t)(rows * 2)) {
-            if (rows == old->passes.at[k].rows)
+            if (rows == tessi_level_rows(&old->passes.at[k].levels))
                 continue;
             Plan *p;
-            edit(e, i, &p)->passes.at[k].rows = rows;
+            tessi_level_set_rows(&edit(e, i, &p)->passes.at[k].levels, rows);
             offer(e, p, old->passes.at[k].stages.at[0], tessi_sprintf(e->arena, "rows %d", rows));
         }
     }
@@ -617,7 +642,10 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     VEC(PlanPass) passes = { 0 };
     VEC_FOREACH (const PlanPass, pass, &from.passes)
         VEC_PUSH(e->arena, &passes, *pass);
-    PlanPass own = { .rows = into->split == SPLIT_INTERIOR ? from.rows : 1, .outputs = { 1, 1 } };
+    PlanPass own = { 0 };
+    tessi_levels_one_by_one(&own.levels);
+    if (into->split == SPLIT_INTERIOR)
+        tessi_level_set_rows(&own.levels, tessi_level_rows(&from.levels));
     VEC_FOREACH (const StageId, s, &from.members) {
         VEC_PUSH(e->arena, &own.stages, *s);
         if (e->f->returned[s->v]) /* copied out as well */
@@ -630,7 +658,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
         VEC_PUSH(e->arena, &passes, *pass);
     into->passes.at = passes.at;
     into->passes.n = into->passes.cap = passes.n;
-    if (!into->tile[0])
+    if (!tessi_level_tile(into, 0))
         give_tiles(p, into);
     tessi_plan_place_passes(p, into);
     remove_group(p, k);

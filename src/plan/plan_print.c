@@ -91,7 +91,7 @@ static void add_knob(const Knob *k, const PlanGroup *group, const PlanPass *pass
     uint32_t n = k->n;
     switch (k->kind) {
     case KNOB_KERNEL:
-        tessi_text_addf(out, "    kernel %s\n", tessi_kernel_name(group->kernel));
+        tessi_text_addf(out, "    kernel %s\n", tessi_kernel_name(tessi_plan_kernel(group)));
         return;
     case KNOB_SPLIT: tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split)); return;
     case KNOB_COPY: return; /* add_staged */
@@ -106,7 +106,7 @@ static void add_knob(const Knob *k, const PlanGroup *group, const PlanPass *pass
     for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_ORDER; d++)
         tessi_text_addf(out, " %d", group->order[d]);
     for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_SIZES; d++)
-        tessi_text_addf(out, " %lld", (long long)group->tile[d]);
+        tessi_text_addf(out, " %lld", (long long)tessi_level_tile(group, d));
     for (uint32_t i = 0; i < n && k->kind != KNOB_SIZES; i++)
         tessi_text_addf(out, " %lld", (long long)tessi_knob_get(k, i, group, pass));
     tessi_text_addf(out, "%s%s\n", flag ? " " : "", flag ? k->last : "");
@@ -139,7 +139,7 @@ static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Tex
     for (; k->word; k++) {
         if (k->where == KNOB_COPIES && k[1].where != KNOB_COPIES)
             add_staged(p, g, group, out);
-        else if (k->where != KNOB_OF_KERNEL || group->kernel != KERNEL_NONE)
+        else if (k->where != KNOB_OF_KERNEL || tessi_plan_kernel(group) != KERNEL_NONE)
             add_knob(k, group, NULL, out);
     }
 }

@@ -26,25 +26,32 @@ static void inline_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+static PlanMarch draw_march(Random *r)
+{
+    PlanMarch march;
+    march.least = (uint16_t)(1 + draw(r, 9));
+    march.most = (uint16_t)(march.least + draw(r, 40));
+    march.blocks = 1 + draw(r, 30);
+    march.ahead = draw(r, 2);
+    return march;
+}
+
 /* Rolling sums where the group can have them. */
 static bool draw_rolling(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     static const uint16_t widths[] = { 32, 64, 1, 7 };
     static const uint8_t columns[] = { 4, 1, 2, 3, 8 };
     PlanGroup tried = *group;
-    tried.kernel = KERNEL_ROLLING;
+    tessi_plan_set_kernel(&tried, KERNEL_ROLLING);
     tried.split = SPLIT_NONE;
-    tried.block[0] = widths[draw(r, 4)];
-    tried.block[1] = 1;
-    tried.outputs[0] = columns[draw(r, 5)];
-    tried.march.least = (uint16_t)(1 + draw(r, 9));
-    tried.march.most = (uint16_t)(tried.march.least + draw(r, 40));
-    tried.march.blocks = 1 + draw(r, 30);
-    tried.march.ahead = draw(r, 2);
+    tessi_level_set_threads(&tried.levels, 0, widths[draw(r, 4)]);
+    tessi_level_set_threads(&tried.levels, 1, 1);
+    tessi_level_set_outputs(&tried.levels, 0, columns[draw(r, 5)]);
+    tessi_level_set_march(&tried.levels, draw_march(r));
     PlanGroup sweep = tried;
-    sweep.kernel = KERNEL_SWEEP;
-    sweep.march = (PlanMarch){ 0 };
-    sweep.outputs[1] = (uint8_t)(1 + draw(r, 3));
+    tessi_plan_set_kernel(&sweep, KERNEL_SWEEP);
+    tessi_level_set_march(&sweep.levels, (PlanMarch){ 0 });
+    tessi_level_set_outputs(&sweep.levels, 1, (uint8_t)(1 + draw(r, 3)));
     if (draw(r, 2) && !tessi_plan_check_sweep(f, p, &sweep))
         tried = sweep;
     else if (tessi_plan_check_rolling(f, p, &tried))
@@ -58,17 +65,21 @@ static bool draw_median(const PlanFacts *f, PlanGroup *group, Random *r)
 {
     static const uint16_t widths[] = { 32, 64, 128, 7 };
     PlanGroup tried = *group;
-    tried.kernel = KERNEL_MEDIAN;
+    tessi_plan_set_kernel(&tried, KERNEL_MEDIAN);
     tried.split = SPLIT_NONE;
     tried.counts = draw(r, 2);
-    tried.strip = tried.block[0] = widths[draw(r, 4)];
-    tried.block[1] = (uint16_t)(tried.counts ? 1 + draw(r, 4) : 1);
-    tried.outputs[1] = (uint8_t)(tried.counts ? 1 + draw(r, 5) : 1);
-    tried.median = (uint16_t)(tried.counts ? tried.block[1] * tried.outputs[1] : 1 + draw(r, 20));
+    tried.strip = widths[draw(r, 4)];
+    tessi_level_set_threads(&tried.levels, 0, tried.strip);
+    tessi_level_set_threads(&tried.levels, 1, (uint16_t)(tried.counts ? 1 + draw(r, 4) : 1));
+    tessi_level_set_outputs(&tried.levels, 1, (uint8_t)(tried.counts ? 1 + draw(r, 5) : 1));
+    tried.median = (uint16_t)(tried.counts ? tessi_level_threads(&tried.levels, 1)
+                                                 * tessi_level_outputs(&tried.levels, 1)
+                                           : 1 + draw(r, 20));
     if (!tried.counts && draw(r, 2))
-        tried.march = (PlanMarch){ .least = (uint16_t)(1 + draw(r, tried.median)),
-                                   .most = tried.median,
-                                   .blocks = 1 + draw(r, 30) };
+        tessi_level_set_march(&tried.levels,
+                              (PlanMarch){ .least = (uint16_t)(1 + draw(r, tried.median)),
+                                           .most = tried.median,
+                                           .blocks = 1 + draw(r, 30) });
     if (tessi_plan_check_median_kernel(f, &tried))
         return false;
     *group = tried;
@@ -97,12 +108,12 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
     enum { MOST_POINTS = 1000 }; /* of windows written out */
     static const uint16_t widths[] = { 32, 64, 1, 7 };
     tessi_plan_point_kernel(group);
-    group->block[0] = widths[draw(r, 4)];
+    tessi_level_set_threads(&group->levels, 0, widths[draw(r, 4)]);
     if (group->n_dims >= 2)
-        group->block[1] = (uint16_t)(1 + draw(r, 5));
+        tessi_level_set_threads(&group->levels, 1, (uint16_t)(1 + draw(r, 5)));
     if (draw(r, 2))
         group->split = SPLIT_INTERIOR;
-    if (draw(r, 2) && group->block[0] == 32 && group->n_dims >= 2)
+    if (draw(r, 2) && tessi_level_threads(&group->levels, 0) == 32 && group->n_dims >= 2)
         group->split = SPLIT_WARP;
     if (f->sorts[group->members.at[0].v] && draw(r, 4) && draw_median(f, group, r))
         return;
@@ -117,9 +128,9 @@ static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
         draw_copies(f, p, group, r);
         return;
     }
-    group->kernel = KERNEL_REGISTER;
-    group->outputs[0] = columns;
-    group->outputs[1] = rows;
+    tessi_plan_set_kernel(group, KERNEL_REGISTER);
+    tessi_level_set_outputs(&group->levels, 0, columns);
+    tessi_level_set_outputs(&group->levels, 1, rows);
     group->split = draw(r, 2) ? SPLIT_INTERIOR : SPLIT_NONE;
     if (draw(r, 2) && tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_EDGES;
@@ -147,9 +158,14 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
         PlanGroup *target = &joined.groups.at[i - (k < i)];
         const PlanGroup old = *target;
         tessi_plan_drop_copies(target); /* two stages may read an image by two rules */
-        target->rows = old.rows < from->rows ? old.rows : from->rows;
-        target->strip_rows = (uint16_t)(old.strip_rows / old.rows * target->rows);
-        if (p->gpu && (from->kernel != old.kernel || f->has_window[from->members.at[0].v]))
+        const uint8_t rows = tessi_level_rows(&old.levels), other = tessi_level_rows(&from->levels);
+        const uint8_t fewer = rows < other ? rows : other;
+        tessi_level_set_rows(&target->levels, fewer);
+        tessi_level_set_dealt(&target->levels,
+                              (uint16_t)(tessi_level_dealt(&old.levels) / rows * fewer));
+        if (p->gpu
+            && (tessi_plan_kernel(from) != tessi_plan_kernel(&old)
+                || f->has_window[from->members.at[0].v]))
             tessi_plan_point_kernel(target);
         target->members.at = NULL;
         target->members.n = target->members.cap = 0;
@@ -167,11 +183,11 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Columns and rows that a thread of a kernel of tiles computes. */
-static void draw_outputs(uint8_t *outputs, Random *r)
+static void draw_outputs(PlanLevels *levels, Random *r)
 {
     static const uint8_t columns[] = { 1, 4, 2, 3 };
-    outputs[0] = columns[draw(r, 4)];
-    outputs[1] = (uint8_t)(1 + draw(r, 3));
+    tessi_level_set_outputs(levels, 0, columns[draw(r, 4)]);
+    tessi_level_set_outputs(levels, 1, (uint8_t)(1 + draw(r, 3)));
 }
 
 static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
@@ -179,33 +195,36 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     static const uint8_t sizes[] = { 1, 2, 3, 5, 8, 16, 33 };
     static const uint16_t threads[] = { 32, 64, 7, 1 };
     for (uint8_t d = 0; d < group->n_dims; d++)
-        group->tile[d] = sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2);
-    group->strip_rows = 0;
+        tessi_level_set_tile(group, d, sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2));
+    tessi_level_set_dealt(&group->levels, 0);
     if (!p->gpu || group->n_dims < 2)
         return;
-    group->kernel = KERNEL_TILE;
+    tessi_plan_set_kernel(group, KERNEL_TILE);
     tessi_plan_drop_copies(group);
-    group->march = (PlanMarch){ 0 };
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
-    group->block[0] = threads[draw(r, 4)];
-    group->block[1] = 1;
-    draw_outputs(group->outputs, r);
+    tessi_level_set_threads(&group->levels, 0, threads[draw(r, 4)]);
+    tessi_level_set_threads(&group->levels, 1, 1);
+    draw_outputs(&group->levels, r);
     group->resident = 0;
     group->packed = false;
     group->frame = (PlanFrame){ 0 };
     for (uint8_t d = 0; d + 2 < group->n_dims; d++)
-        group->tile[d] = 1;
-    for (uint8_t k = 0; k < 2; k++)
-        group->tile[group->n_dims - 1 - k] *= group->outputs[k];
+        tessi_level_set_tile(group, d, 1);
+    for (uint8_t k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(group->n_dims - 1 - k);
+        tessi_level_set_tile(group, d,
+                             tessi_level_tile(group, d) * tessi_level_outputs(&group->levels, k));
+    }
 }
 
 /* Tiles computed whole, or in steps of a few rows with rings. */
 static void draw_rings(Plan *p, PlanGroup *group, Random *r)
 {
     static const uint8_t steps[] = { 1, 2, 3, 4, 8, 13 };
-    group->roll = 0;
+    tessi_level_set_roll(&group->levels, 0);
     if (!p->gpu && group->n_dims > 1 && draw(r, 2))
-        group->roll = steps[draw(r, sizeof steps)];
+        tessi_level_set_roll(&group->levels, steps[draw(r, sizeof steps)]);
     tessi_plan_place_passes(p, group);
 }
 
@@ -214,11 +233,14 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
 {
     PlanGroup *into = &p->groups.at[i];
     const PlanGroup *from = &p->groups.at[k];
-    if (!into->tile[0])
+    if (!tessi_level_tile(into, 0))
         draw_tile(p, into, r);
-    PlanPass pass = { .rows = into->split == SPLIT_INTERIOR ? from->rows : 1, .outputs = { 1, 1 } };
+    PlanPass pass = { 0 };
+    tessi_levels_one_by_one(&pass.levels);
+    if (into->split == SPLIT_INTERIOR)
+        tessi_level_set_rows(&pass.levels, tessi_level_rows(&from->levels));
     if (p->gpu)
-        draw_outputs(pass.outputs, r);
+        draw_outputs(&pass.levels, r);
     VEC_FOREACH (const StageId, s, &from->members) {
         VEC_PUSH(f->arena, &pass.stages, *s);
         if (f->returned[s->v]) /* copied out as well */
@@ -275,10 +297,7 @@ static Plan *warp_some(const PlanFacts *f, Plan *p, Random *r)
         const uint8_t outputs[2] = { (uint8_t)(1 << draw(r, 4)), (uint8_t)(1 + draw(r, 5)) };
         if (tessi_plan_make_warp(f, warps, group, outputs, (uint16_t)(1 + draw(r, 2))))
             continue;
-        group->march.least = (uint16_t)(1 + draw(r, 9));
-        group->march.most = (uint16_t)(group->march.least + draw(r, 40));
-        group->march.blocks = 1 + draw(r, 30);
-        group->march.ahead = draw(r, 2);
+        tessi_level_set_march(&group->levels, draw_march(r));
         group->resident = (uint8_t)draw(r, 3);
         if (tessi_plan_order(warps, f) && !tessi_plan_verify_with(f, warps))
             p = warps;
@@ -318,12 +337,13 @@ static void carry_some(const PlanFacts *f, Plan *p, Random *r)
         p->stage[id.v].placement = PLACE_REGISTER;
         VEC_FOREACH (PlanGroup, group, &p->groups) {
             for (uint32_t k = 0; k <= group->passes.n; k++) {
-                uint16_t *band = k < group->passes.n ? &group->passes.at[k].band : &group->band;
-                if (*band)
+                PlanLevels *levels =
+                    k < group->passes.n ? &group->passes.at[k].levels : &group->levels;
+                if (tessi_level_band(levels))
                     continue;
-                *band = bands[draw(r, sizeof bands)];
+                tessi_level_set_band(levels, bands[draw(r, sizeof bands)]);
                 if (tessi_plan_verify_with(f, p))
-                    *band = 0;
+                    tessi_level_set_band(levels, 0);
             }
         }
         if (tessi_plan_verify_with(f, p))
@@ -346,9 +366,9 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
         PlanGroup *group = tessi_plan_add_group(p, g, id);
         group->reason = "drawn";
         if (draw(&r, 3) == 0)
-            group->parallel = -1;
+            tessi_level_set_parallel(group, false);
         if (draw(&r, 3) == 0)
-            group->vector = -1;
+            tessi_level_set_vector(group, false);
         if (draw(&r, 3) == 0)
             group->split = SPLIT_NONE;
         if (p->gpu) {
@@ -356,12 +376,13 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
             continue;
         }
         if (tessi_plan_can_join_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
-            group->rows = (uint8_t)(2 + draw(&r, 4));
+            tessi_level_set_rows(&group->levels, (uint8_t)(2 + draw(&r, 4)));
         if (draw(&r, 3) == 0)
-            group->columns = (uint8_t)(1 + draw(&r, 3));
-        if (group->parallel == 0 && group->n_dims > 1 && draw(&r, 3) == 0
+            tessi_level_set_columns(&group->levels, (uint8_t)(1 + draw(&r, 3)));
+        if (tessi_level_parallel(&group->levels) && group->n_dims > 1 && draw(&r, 3) == 0
             && tessi_stage(g, id)->kind == STAGE_COMPUTE)
-            group->strip_rows = (uint16_t)(group->rows * (1 + draw(&r, 6)));
+            tessi_level_set_dealt(&group->levels,
+                                  (uint16_t)(tessi_level_rows(&group->levels) * (1 + draw(&r, 6))));
     }
     join_some(f, p, &r);
     if (p->groups.n)

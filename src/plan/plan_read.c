@@ -250,7 +250,7 @@ static bool read_choice(PlanReader *r, const Knob *k)
         return false;
     if (split && !tessi_split_by_name(w, &r->group->split))
         return bad(r, DIAG_BAD_PLAN_TEXT, "a split is %s, not '%s'", kinds, w);
-    if (!split && !tessi_kernel_by_name(w, &r->group->kernel))
+    if (!split && !tessi_kernel_by_name(w, &r->group->kind_of_kernel))
         return bad(r, DIAG_BAD_PLAN_TEXT, "'%s' is no kind of kernel", w);
     return line_ends(r);
 }
@@ -261,8 +261,10 @@ static bool read_sizes(PlanReader *r)
         skip_blanks(r);
         if (d && r->at == r->end)
             return true;
-        if (!read_number(r, "points of a tile", PLAN_MAX_TILE, &r->group->tile[d]))
+        int64_t n;
+        if (!read_number(r, "points of a tile", PLAN_MAX_TILE, &n))
             return false;
+        r->group->levels.tile[d] = n;
     }
     return line_ends(r);
 }
@@ -380,7 +382,7 @@ static bool read_group(PlanReader *r)
         return false;
     PlanGroup group = { .name = name, .reason = "" };
     tessi_knobs_unset(&group, NULL);
-    group.block[0] = group.block[1] = 1;
+    tessi_levels_one_by_one(&group.levels);
     VEC_PUSH(r->arena, &r->p->groups, group);
     r->group = &r->p->groups.at[r->p->groups.n - 1];
     r->pass = NULL;

@@ -190,18 +190,21 @@ static bool can_be_given(const Scan *s)
 const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };
-    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0]) || s.found.own)
+    if (group->members.n != 1 || tessi_level_tile(group, 0) || !scan(&s, group->members.at[0])
+        || s.found.own)
         return tessi_sprintf(f->arena,
                              "group '%s': rolling sums are for one whole stage of two dimensions, "
                              "with windows of one range over stored images whose rows move with "
                              "the first variable of the window",
                              group->name);
-    if (group->block[1] != 1 || group->outputs[1] != 1 || group->split != SPLIT_NONE)
+    if (tessi_level_threads(&group->levels, 1) != 1 || tessi_level_outputs(&group->levels, 1) != 1
+        || group->split != SPLIT_NONE)
         return tessi_sprintf(f->arena,
                              "group '%s': threads with rolling sums stand in one line, have one "
                              "row of outputs, and blocks that are not split",
                              group->name);
-    if (s.found.points * s.found.sums * group->outputs[0] > PLAN_MAX_WRITTEN_OUT)
+    if (s.found.points * s.found.sums * tessi_level_outputs(&group->levels, 0)
+        > PLAN_MAX_WRITTEN_OUT)
         return tessi_sprintf(f->arena,
                              "group '%s': the windows of all columns of a thread have more than "
                              "%d points to be written out",
@@ -211,7 +214,8 @@ const char *tessi_plan_check_rolling(const PlanFacts *f, const Plan *p, const Pl
                              "group '%s': coefficients that come with the run are for windows of "
                              "two variables without conditions, and have to fit shared memory",
                              group->name);
-    if (!group->march.least || group->march.least > group->march.most)
+    if (!tessi_level_march(&group->levels).least
+        || tessi_level_march(&group->levels).least > tessi_level_march(&group->levels).most)
         return tessi_sprintf(f->arena, "group '%s': a march is of at least one row", group->name);
     return NULL;
 }
@@ -228,12 +232,13 @@ KernelCost tessi_plan_cost_of_rolling(const PlanFacts *f, const Analysis *an, co
 static PlanGroup in_line(const PlanGroup *from, KernelKind kernel, uint16_t threads)
 {
     PlanGroup made = *from;
-    made.kernel = kernel;
+    tessi_plan_set_kernel(&made, kernel);
     made.split = SPLIT_NONE;
-    made.block[0] = threads;
-    made.block[1] = made.outputs[1] = 1;
+    tessi_level_set_threads(&made.levels, 0, threads);
+    tessi_level_set_threads(&made.levels, 1, 1);
+    tessi_level_set_outputs(&made.levels, 1, 1);
     made.resident = 0;
-    made.march = (PlanMarch){ 0 };
+    tessi_level_set_march(&made.levels, (PlanMarch){ 0 });
     return made;
 }
 
@@ -254,12 +259,13 @@ static KernelCost try_rolling(const PlanFacts *f, const Analysis *an, const Mach
                               const Plan *p, PlanGroup *group, uint8_t columns, bool ahead)
 {
     enum { LEAST = 16, MOST = 4096 };
-    group->outputs[0] = columns;
-    group->march = (PlanMarch){ .least = LEAST, .most = MOST, .ahead = ahead };
+    tessi_level_set_outputs(&group->levels, 0, columns);
+    tessi_level_set_march(&group->levels,
+                          (PlanMarch){ .least = LEAST, .most = MOST, .ahead = ahead });
     KernelCost cost = tessi_plan_cost_of_rolling(f, an, m, p, group);
-    const int64_t fit = cost.threads / group->block[0];
+    const int64_t fit = cost.threads / tessi_level_threads(&group->levels, 0);
     group->resident = (uint8_t)(fit < PLAN_MAX_RESIDENT ? fit : PLAN_MAX_RESIDENT);
-    group->march.blocks = (uint32_t)(group->resident * m->cores);
+    tessi_level_set_march_blocks(&group->levels, (uint32_t)(group->resident * m->cores));
     cost.feasible = cost.feasible && !tessi_plan_check_rolling(f, p, group)
                     && !tessi_plan_check_staged(f, p, group);
     return cost;
@@ -298,20 +304,22 @@ KernelCost tessi_plan_settle_rolling(const PlanFacts *f, const Analysis *an, con
 const char *tessi_plan_check_sweep(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Scan s = { .f = f, .p = p, .group = group };
-    if (group->members.n != 1 || group->tile[0] || !scan(&s, group->members.at[0])
+    if (group->members.n != 1 || tessi_level_tile(group, 0) || !scan(&s, group->members.at[0])
         || !(s.found.given || s.found.own) || !can_be_given(&s))
         return tessi_sprintf(f->arena,
                              "group '%s': sweeps are for one stage that could have rolling sums, "
                              "with coefficients that come with the run and fit shared memory, or "
                              "reads at the point itself, and no steps left out",
                              group->name);
-    if (group->block[1] != 1 || group->split != SPLIT_NONE)
+    if (tessi_level_threads(&group->levels, 1) != 1 || group->split != SPLIT_NONE)
         return tessi_sprintf(f->arena,
                              "group '%s': threads of sweeps stand in one line, in blocks that are "
                              "not split",
                              group->name);
     const int64_t across = s.found.points / s.found.rows;
-    if (across * s.found.sums * group->outputs[0] * group->outputs[1] > PLAN_MAX_WRITTEN_OUT)
+    if (across * s.found.sums * tessi_level_outputs(&group->levels, 0)
+            * tessi_level_outputs(&group->levels, 1)
+        > PLAN_MAX_WRITTEN_OUT)
         return tessi_sprintf(f->arena, "group '%s': the window is too wide for a sweep",
                              group->name);
     return NULL;
@@ -335,8 +343,8 @@ KernelCost tessi_plan_settle_sweep(const PlanFacts *f, const Analysis *an, const
     KernelCost least = { .feasible = false };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         PlanGroup tried = in_line(&before, KERNEL_SWEEP, THREADS);
-        tried.outputs[0] = outputs[i][0];
-        tried.outputs[1] = outputs[i][1];
+        tessi_level_set_outputs(&tried.levels, 0, outputs[i][0]);
+        tessi_level_set_outputs(&tried.levels, 1, outputs[i][1]);
         if (tessi_plan_check_sweep(f, p, &tried))
             continue;
         const KernelCost cost = tessi_plan_cost_of_sweep(f, an, m, p, &tried);

@@ -292,17 +292,19 @@ const char *tessi_plan_rows_reason(const PlanFacts *f, const Analysis *an, const
 void tessi_plan_choose_rows(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p)
 {
     VEC_FOREACH (PlanGroup, group, &p->groups) {
-        if (group->split != SPLIT_INTERIOR || group->vector < 0 || group->tile[0] || group->strip)
+        if (group->split != SPLIT_INTERIOR || !tessi_level_vector(&group->levels)
+            || tessi_level_tile(group, 0) || group->strip)
             continue;
         StageList members = { group->members.at, group->members.n, group->members.n };
         RowCost best;
-        group->rows = tessi_plan_best_rows(f, an, m, p, &members, PLAN_BLOCK_NODES, &best);
+        tessi_level_set_rows(&group->levels,
+                             tessi_plan_best_rows(f, an, m, p, &members, PLAN_BLOCK_NODES, &best));
         if (tessi_plan_in_pairs(f, p, &members)) {
-            group->columns = 2;
+            tessi_level_set_columns(&group->levels, 2);
             group->reason = tessi_sprintf(f->arena, "%s%seven and odd bytes side by side",
                                           group->reason, *group->reason ? "\n" : "");
         }
-        if (group->rows > 1)
-            tessi_plan_window_rows(f, m, &members, &group->columns);
+        if (tessi_level_rows(&group->levels) > 1)
+            tessi_plan_window_columns(f, m, &members, &group->levels);
     }
 }

@@ -55,11 +55,11 @@ static void give_register_tiles(const PlanFacts *f, const Plan *p, PlanGroup *gr
     if (!tessi_plan_can_tile(f, id) || !tessi_plan_stays_in_plane(f, p, group)
         || f->window_points[id.v] * OUTPUTS * OUTPUTS > MOST_POINTS)
         return;
-    group->kernel = KERNEL_REGISTER;
+    tessi_plan_set_kernel(group, KERNEL_REGISTER);
     group->split = SPLIT_EDGES;
-    group->block[0] = 32;
-    group->block[1] = 4;
-    group->outputs[0] = group->outputs[1] = OUTPUTS;
+    tessi_level_set_threads(&group->levels, 0, 32);
+    tessi_level_set_threads(&group->levels, 1, 4);
+    tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { OUTPUTS, OUTPUTS } });
 }
 
 Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
@@ -82,10 +82,11 @@ static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t co
             const PlanRegion *r = &s->regions.at[pass->stages.at[0].v];
             wide = wide || r->lo[d] != r->hi[d];
         }
-        group->tile[d] = d + 1 == group->n_dims   ? columns
-                         : d + 2 == group->n_dims ? rows
-                         : wide && !s->p->gpu     ? 8
-                                                  : 1;
+        tessi_level_set_tile(group, d,
+                             d + 1 == group->n_dims   ? columns
+                             : d + 2 == group->n_dims ? rows
+                             : wide && !s->p->gpu     ? 8
+                                                      : 1);
     }
 }
 
@@ -98,7 +99,7 @@ static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
         const PlanRegion *r = &s->regions.at[pass->stages.at[0].v];
         int64_t points = 1;
         for (uint8_t d = (uint8_t)(n - 2); d < n; d++)
-            points *= group->tile[d] + r->hi[d] - r->lo[d];
+            points *= tessi_level_tile(group, d) + r->hi[d] - r->lo[d];
         most = points > most ? points : most;
     }
     most = (most + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
@@ -125,9 +126,9 @@ static const char *fits_machine(const Scheme *s, const PlanGroup *group)
                ? tessi_sprintf(s->f->arena,
                                "a tile of %lld x %lld needs %lld bytes of shared memory, and a "
                                "block of this machine has %lld",
-                               (long long)group->tile[group->n_dims - 2],
-                               (long long)group->tile[group->n_dims - 1], (long long)bytes,
-                               (long long)most_shared(s->m))
+                               (long long)tessi_level_tile(group, group->n_dims - 2),
+                               (long long)tessi_level_tile(group, group->n_dims - 1),
+                               (long long)bytes, (long long)most_shared(s->m))
                : NULL;
 }
 
@@ -141,7 +142,7 @@ static const char *halve_block(Scheme *s, PlanGroup *group)
     for (;;) {
         set_tile(s, group, rows, columns);
         const uint32_t threads = threads_of(s, group);
-        group->block[0] = (uint16_t)threads;
+        tessi_level_set_threads(&group->levels, 0, (uint16_t)threads);
         const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
         if (!fault)
             fault = fits_machine(s, group);
@@ -163,7 +164,8 @@ static const char *fill_cache(Scheme *s, PlanGroup *group)
     const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
     while (!fault && group->n_dims > 1 && rows < MOST_ROWS) {
         set_tile(s, group, 2 * rows, COLUMNS);
-        const int64_t bytes = tessi_plan_tile_bytes(s->f, group, &s->regions, group->tile, 0);
+        const int64_t bytes =
+            tessi_plan_tile_bytes(s->f, group, &s->regions, tessi_level_tile_all(group).of, 0);
         if (4 * bytes > 3 * s->m->l2_bytes
             || tessi_plan_check_tiles(s->f, s->p, group, &s->regions))
             break;
@@ -199,8 +201,8 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
         return "it is not computed point by point with its reader";
     if (s->p->gpu) {
         tessi_plan_point_kernel(&fused);
-        fused.kernel = KERNEL_TILE;
-        fused.block[1] = 1;
+        tessi_plan_set_kernel(&fused, KERNEL_TILE);
+        tessi_level_set_threads(&fused.levels, 1, 1);
     }
     fused.split = SPLIT_INTERIOR;
     if (!s->f->returned[id.v])
@@ -223,7 +225,8 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
 /* Whole warps of a block that have no point among so many. */
 static int64_t idle_warps(const PlanGroup *group, int64_t points)
 {
-    return (group->block[0] + PLAN_WARP - 1) / PLAN_WARP - (points + PLAN_WARP - 1) / PLAN_WARP;
+    return (tessi_level_threads(&group->levels, 0) + PLAN_WARP - 1) / PLAN_WARP
+           - (points + PLAN_WARP - 1) / PLAN_WARP;
 }
 
 /* Halos, shared memory, halvings and warps without work, a fact a line. */
@@ -234,23 +237,23 @@ static void explain_block(Scheme *s, PlanGroup *group)
     tessi_plan_regions(s->f, s->p, group, &s->regions);
     int halvings = 0;
     for (uint8_t d = y; d <= x; d++)
-        for (int64_t side = DEFAULT_SIDE; side > group->tile[d]; side /= 2)
+        for (int64_t side = DEFAULT_SIDE; side > tessi_level_tile(group, d); side /= 2)
             halvings++;
     tessi_plan_add_reason(
         a, &group->reason,
         tessi_sprintf(a,
                       "tile %lld x %lld after %d halving%s of %d x %d: %lld bytes of shared memory "
                       "of %lld, %u threads of %d",
-                      (long long)group->tile[y], (long long)group->tile[x], halvings,
-                      halvings == 1 ? "" : "s", DEFAULT_SIDE, DEFAULT_SIDE,
+                      (long long)tessi_level_tile(group, y), (long long)tessi_level_tile(group, x),
+                      halvings, halvings == 1 ? "" : "s", DEFAULT_SIDE, DEFAULT_SIDE,
                       (long long)shared_bytes_of(s, group), (long long)most_shared(s->m),
-                      (unsigned)group->block[0], PLAN_MAX_BLOCK));
+                      (unsigned)tessi_level_threads(&group->levels, 0), PLAN_MAX_BLOCK));
     for (uint32_t i = 0; i <= group->passes.n; i++) {
         const StageId id =
             i < group->passes.n ? group->passes.at[i].stages.at[0] : group->members.at[0];
         const PlanRegion *r = &s->regions.at[id.v];
-        const int64_t rows = group->tile[y] + r->hi[y] - r->lo[y];
-        const int64_t columns = group->tile[x] + r->hi[x] - r->lo[x];
+        const int64_t rows = tessi_level_tile(group, y) + r->hi[y] - r->lo[y];
+        const int64_t columns = tessi_level_tile(group, x) + r->hi[x] - r->lo[x];
         const int64_t idle = idle_warps(group, rows * columns);
         const char *halo =
             i == group->passes.n

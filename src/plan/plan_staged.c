@@ -125,7 +125,7 @@ static int64_t elements_of(const Graph *g, const Stage *s)
 static int64_t block_points(const PlanGroup *group, int d)
 {
     const int from_last = group->n_dims - 1 - d;
-    return from_last < 2 ? group->block[from_last] : 1;
+    return from_last < 2 ? tessi_level_threads(&group->levels, from_last) : 1;
 }
 
 void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
@@ -222,8 +222,9 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
     int64_t shared = 0;
     if (!group->staged.n)
         return NULL;
-    bool plain = group->kernel == KERNEL_POINT && group->n_dims > 0 && group->split != SPLIT_WARP;
-    bool constants = group->kernel == KERNEL_ROLLING;
+    bool plain =
+        tessi_plan_kernel(group) == KERNEL_POINT && group->n_dims > 0 && group->split != SPLIT_WARP;
+    bool constants = tessi_plan_kernel(group) == KERNEL_ROLLING;
     VEC_FOREACH (const PlanStaged, staged, &group->staged)
         constants = constants && staged->in == STAGED_CONSTANT;
     VEC_FOREACH (const StageId, id, &group->members)

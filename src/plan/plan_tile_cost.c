@@ -58,7 +58,9 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
                                  uint16_t roll)
 {
     uint8_t n = group->n_dims, last = (uint8_t)(n - 1);
-    PlanTile tile = { .seconds = members->seconds * whole_blocks(roll, group->rows), .roll = roll };
+    PlanTile tile = { .seconds =
+                          members->seconds * whole_blocks(roll, tessi_level_rows(&group->levels)),
+                      .roll = roll };
     const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
     double row = m->tile_row_cycles * cycle, miss = m->tile_miss_cycles * cycle;
     double moved = 0, operations = members->operations, without = operations;
@@ -67,13 +69,14 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const PlanPass *pass = &group->passes.at[i];
         const PlanRegion *region = &regions->at[pass->stages.at[0].v];
-        double overlap = whole_blocks(roll, pass->rows);
+        double overlap = whole_blocks(roll, tessi_level_rows(&pass->levels));
         for (uint8_t d = 0; d < n; d++)
             overlap *= 1 + (double)(region->hi[d] - region->lo[d]) / (double)size[d];
-        const double again = tessi_plan_reread_seconds(f, m, &pass->stages, pass->rows, size[last]);
-        tile.seconds +=
-            overlap
-            * (pass_cost[i].seconds + again + row / (double)pass->rows / (double)size[last]);
+        const double again = tessi_plan_reread_seconds(f, m, &pass->stages,
+                                                       tessi_level_rows(&pass->levels), size[last]);
+        tile.seconds += overlap
+                        * (pass_cost[i].seconds + again
+                           + row / (double)tessi_level_rows(&pass->levels) / (double)size[last]);
         operations += overlap * pass_cost[i].operations;
         without += pass_cost[i].operations;
         VEC_FOREACH (const StageId, id, &pass->stages) {
@@ -83,8 +86,9 @@ PlanTile tessi_plan_cost_of_tile(const PlanFacts *f, const Machine *m, const Pla
         }
     }
     const StageList results = { group->members.at, group->members.n, group->members.n };
-    tile.seconds += tessi_plan_reread_seconds(f, m, &results, group->rows, size[last]);
-    tile.seconds += row / (double)group->rows / (double)size[last];
+    tile.seconds +=
+        tessi_plan_reread_seconds(f, m, &results, tessi_level_rows(&group->levels), size[last]);
+    tile.seconds += row / (double)tessi_level_rows(&group->levels) / (double)size[last];
     tile.seconds += images * miss / (double)size[last];
     const double bytes = (double)tessi_plan_tile_bytes(f, group, regions, size, roll);
     if (bytes > m->cache_filled * (double)m->l1_bytes)

@@ -28,13 +28,14 @@ static int64_t scratch_bytes(ScalarType t, uint32_t n, uint32_t strip, uint32_t 
 static const char *check_on_gpu(const PlanFacts *f, const PlanGroup *group, ScalarType t)
 {
     const int64_t bytes = 2 * (int64_t)group->transform * group->strip * tessi_type_info(t)->bytes;
-    if (group->kernel != KERNEL_TRANSFORM || group->block[1] != 1)
+    if (tessi_plan_kernel(group) != KERNEL_TRANSFORM || tessi_level_threads(&group->levels, 1) != 1)
         return tessi_sprintf(f->arena,
                              "group '%s': on GPUs transforms are kernels of kind 'transform', "
                              "their blocks one line of threads",
                              group->name);
-    if (group->outputs[1] != 1 || group->outputs[0] > GPU_MOST_COLUMNS
-        || (group->outputs[0] & (group->outputs[0] - 1)))
+    if (tessi_level_outputs(&group->levels, 1) != 1
+        || tessi_level_outputs(&group->levels, 0) > GPU_MOST_COLUMNS
+        || (tessi_level_outputs(&group->levels, 0) & (tessi_level_outputs(&group->levels, 0) - 1)))
         return tessi_sprintf(f->arena,
                              "group '%s': on GPUs threads transform 1, 2 .. %d columns at once",
                              group->name, GPU_MOST_COLUMNS);
@@ -53,8 +54,8 @@ const char *tessi_plan_check_transform(const PlanFacts *f, const Plan *p, const 
     const Stage *s = tessi_stage(f->g, group->members.at[0]);
     WideSum sum;
     bool must;
-    if (group->members.n != 1 || group->tile[0] || group->rows > 1 || group->median
-        || !tessi_stage_wide_sum(f->g, f->walk, s, &sum, &must))
+    if (group->members.n != 1 || tessi_level_tile(group, 0) || tessi_level_rows(&group->levels) > 1
+        || group->median || !tessi_stage_wide_sum(f->g, f->walk, s, &sum, &must))
         return tessi_sprintf(a,
                              "group '%s': transforms are for the only sum over a wide mask of one "
                              "stage in two dimensions, where rounding may differ",
@@ -117,11 +118,12 @@ bool tessi_plan_same_transforms(const Plan *a, const Plan *b)
 void tessi_plan_transform_kernel(PlanGroup *group)
 {
     tessi_plan_point_kernel(group);
-    group->kernel = KERNEL_TRANSFORM;
-    group->block[0] = GPU_THREADS;
-    group->block[1] = 1;
-    group->outputs[0] =
-        group->strip >= PLAN_WARP ? 2 : 1; /* of narrow strips, they would be in many rows */
+    tessi_plan_set_kernel(group, KERNEL_TRANSFORM);
+    tessi_level_set_threads(&group->levels, 0, GPU_THREADS);
+    tessi_level_set_threads(&group->levels, 1, 1);
+    tessi_level_set_outputs(
+        &group->levels, 0,
+        group->strip >= PLAN_WARP ? 2 : 1); /* of narrow strips, they would be in many rows */
     group->split = SPLIT_NONE;
 }
 

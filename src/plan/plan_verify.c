@@ -93,18 +93,19 @@ static const char *check_loops(Check *c, const PlanGroup *group)
             return tessi_sprintf(
                 a, "group '%s': this version lowers only loops in the order of the dimensions",
                 group->name);
-    if (group->parallel > 0 || (group->parallel == 0 && !group->n_dims) || group->parallel < -1)
+    const PlanLevels *l = &group->levels;
+    if (l->parallel > 0 || (l->parallel == 0 && !group->n_dims))
         return tessi_sprintf(a, "group '%s': this version shares out only dimension 0",
                              group->name);
-    if (group->vector >= 0 && group->vector != group->n_dims - 1)
+    if (l->vector >= 0 && l->vector != group->n_dims - 1)
         return tessi_sprintf(a, "group '%s': this version makes vectors only of the last dimension",
                              group->name);
     const char *fault = tessi_knobs_check(a, group);
     if (fault)
         return fault;
     VEC_FOREACH (const StageId, id, &group->members) {
-        bool copied = group->tile[0] && tessi_plan_in_passes(group, *id);
-        if (group->rows > 1 && !copied
+        bool copied = tessi_level_tile(group, 0) && tessi_plan_in_passes(group, *id);
+        if (tessi_level_rows(&group->levels) > 1 && !copied
             && (group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, *id)))
             return tessi_sprintf(a,
                                  "group '%s': several rows at once are for split loops over whole "
@@ -119,24 +120,26 @@ static const char *check_strip(Check *c, const PlanGroup *group)
 {
     Arena *a = c->f->arena;
     const Stage *first = tessi_stage(c->f->g, group->members.at[0]);
-    if (!group->strip_rows)
+    if (!tessi_level_dealt(&group->levels))
         return NULL;
-    if (c->p->gpu || first->kind != STAGE_COMPUTE || group->n_dims < 2 || group->parallel < 0)
+    if (c->p->gpu || first->kind != STAGE_COMPUTE || group->n_dims < 2
+        || !tessi_level_parallel(&group->levels))
         return tessi_sprintf(a,
                              "group '%s': strips are for loops of CPUs that share out the rows of "
                              "computed stages of two dimensions or more",
                              group->name);
-    if (group->tile[0] || group->strip || group->band)
+    if (tessi_level_tile(group, 0) || group->strip || tessi_level_band(&group->levels))
         return tessi_sprintf(a, "group '%s': %s are shared out as they are, not in strips of rows",
                              group->name,
-                             group->tile[0] ? "tiles"
-                             : group->band  ? "bands"
-                                            : "transforms and medians");
-    if (group->strip_rows % group->rows)
+                             tessi_level_tile(group, 0)         ? "tiles"
+                             : tessi_level_band(&group->levels) ? "bands"
+                                                                : "transforms and medians");
+    if (tessi_level_dealt(&group->levels) % tessi_level_rows(&group->levels))
         return tessi_sprintf(a,
                              "group '%s': a strip of %d rows is no whole number of times the %d "
                              "that are computed at once",
-                             group->name, group->strip_rows, group->rows);
+                             group->name, tessi_level_dealt(&group->levels),
+                             tessi_level_rows(&group->levels));
     return NULL;
 }
 
@@ -162,18 +165,19 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
 static const char *check_kernel(Check *c, const PlanGroup *group)
 {
     Arena *a = c->f->arena;
-    if (c->p->gpu != (group->kernel != KERNEL_NONE))
+    if (c->p->gpu != (tessi_plan_kernel(group) != KERNEL_NONE))
         return tessi_sprintf(a, "group '%s' is %s kernel, and the plan %s for a GPU", group->name,
                              c->p->gpu ? "no" : "a", c->p->gpu ? "is" : "is not");
     if (group->split == SPLIT_WARP
-        && (group->kernel != KERNEL_POINT || group->block[0] != PLAN_WARP || group->n_dims < 2))
+        && (tessi_plan_kernel(group) != KERNEL_POINT
+            || tessi_level_threads(&group->levels, 0) != PLAN_WARP || group->n_dims < 2))
         return tessi_sprintf(a,
                              "group '%s': splitting by warps is for kernels of points with blocks "
                              "as wide as a warp, %d",
                              group->name, PLAN_WARP);
     if (group->split == SPLIT_EDGES
-        && ((group->kernel != KERNEL_REGISTER && group->kernel != KERNEL_TILE
-             && group->kernel != KERNEL_WARP)
+        && ((tessi_plan_kernel(group) != KERNEL_REGISTER && tessi_plan_kernel(group) != KERNEL_TILE
+             && tessi_plan_kernel(group) != KERNEL_WARP)
             || !tessi_plan_stays_in_plane(c->f, c->p, group)))
         return tessi_sprintf(a,
                              "group '%s': kernels of their own for edges are for register tiles, "
@@ -184,64 +188,74 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
-    if (group->packed && group->kernel != KERNEL_REGISTER)
+    if (group->packed && tessi_plan_kernel(group) != KERNEL_REGISTER)
         return tessi_sprintf(a, "group '%s': only register tiles are packed", group->name);
     if (!c->p->gpu)
         return NULL;
-    if (group->block[0] * group->block[1] > PLAN_MAX_BLOCK || !group->block[0] || !group->block[1])
+    if (tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1)
+            > PLAN_MAX_BLOCK
+        || !tessi_level_threads(&group->levels, 0) || !tessi_level_threads(&group->levels, 1))
         return tessi_sprintf(a, "group '%s': blocks have 1 to %d threads", group->name,
                              PLAN_MAX_BLOCK);
-    if (group->block[0] * group->block[1] * group->resident > PLAN_MAX_THREADS)
+    if (tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1)
+            * group->resident
+        > PLAN_MAX_THREADS)
         return tessi_sprintf(a, "group '%s': no more than %d threads fit a multiprocessor",
                              group->name, PLAN_MAX_THREADS);
-    if (group->n_dims < 2 && group->block[1] != 1)
+    if (group->n_dims < 2 && tessi_level_threads(&group->levels, 1) != 1)
         return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
-    if (group->rows > 1)
+    if (tessi_level_rows(&group->levels) > 1)
         return tessi_sprintf(a, "group '%s': rows are for CPUs, outputs for GPUs", group->name);
-    bool several = group->outputs[0] != 1 || group->outputs[1] != 1;
-    if (group->kernel == KERNEL_POINT && several)
+    bool several =
+        tessi_level_outputs(&group->levels, 0) != 1 || tessi_level_outputs(&group->levels, 1) != 1;
+    if (tessi_plan_kernel(group) == KERNEL_POINT && several)
         return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
                              group->name);
-    const bool tiles = group->kernel == KERNEL_TILE || group->kernel == KERNEL_WARP;
-    if (tiles != (group->tile[0] > 0))
+    const bool tiles =
+        tessi_plan_kernel(group) == KERNEL_TILE || tessi_plan_kernel(group) == KERNEL_WARP;
+    if (tiles != (tessi_level_tile(group, 0) > 0))
         return tessi_sprintf(
             a, "group '%s': tiles on GPUs are those of kernels of tiles and of warps", group->name);
-    if (tiles && (group->n_dims < 2 || group->block[1] != 1))
+    if (tiles && (group->n_dims < 2 || tessi_level_threads(&group->levels, 1) != 1))
         return tessi_sprintf(a,
                              "group '%s': kernels of tiles and of warps are for stages of two "
                              "dimensions or more, their blocks one line of threads",
                              group->name);
-    if ((group->kernel == KERNEL_TRANSFORM) != (group->transform > 0))
+    if ((tessi_plan_kernel(group) == KERNEL_TRANSFORM) != (group->transform > 0))
         return tessi_sprintf(a, "group '%s': transforms on GPUs are kernels of kind 'transform'",
                              group->name);
-    if ((group->kernel == KERNEL_MEDIAN) != (group->median > 0))
+    if ((tessi_plan_kernel(group) == KERNEL_MEDIAN) != (group->median > 0))
         return tessi_sprintf(
             a, "group '%s': strips of medians on GPUs are kernels of kind 'median'", group->name);
     if (group->transform)
         return NULL; /* plan_transform.c */
-    if (group->kernel == KERNEL_ROLLING)
+    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
         return tessi_plan_check_rolling(c->f, c->p, group);
-    if (group->kernel == KERNEL_SWEEP)
+    if (tessi_plan_kernel(group) == KERNEL_SWEEP)
         return tessi_plan_check_sweep(c->f, c->p, group);
     if (group->median)
         return NULL; /* plan_median_gpu.c */
-    if (group->march.least && group->kernel != KERNEL_WARP)
+    if (tessi_level_march(&group->levels).least && tessi_plan_kernel(group) != KERNEL_WARP)
         return tessi_sprintf(a,
                              "group '%s': marches are for kernels of rolling sums, of warps and of "
                              "medians",
                              group->name);
-    if (group->kernel == KERNEL_REGISTER || group->kernel == KERNEL_WARP || several)
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER || tessi_plan_kernel(group) == KERNEL_WARP
+        || several)
         VEC_FOREACH (const StageId, id, &group->members)
             if (!tessi_plan_in_passes(group, *id)) {
-                const char *fault = check_outputs(c, group, *id, group->outputs);
+                const char *fault =
+                    check_outputs(c, group, *id, tessi_level_outputs_all(&group->levels).of);
                 if (fault)
                     return fault;
             }
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages) {
             const char *fault =
-                pass->outputs[0] > 1 || pass->outputs[1] > 1 || group->kernel == KERNEL_WARP
-                    ? check_outputs(c, group, *id, pass->outputs)
+                tessi_level_outputs(&pass->levels, 0) > 1
+                        || tessi_level_outputs(&pass->levels, 1) > 1
+                        || tessi_plan_kernel(group) == KERNEL_WARP
+                    ? check_outputs(c, group, *id, tessi_level_outputs_all(&pass->levels).of)
                     : NULL;
             if (fault)
                 return fault;

@@ -66,12 +66,14 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
         return tessi_sprintf(a, "stage '%s' of a pass of group '%s' is placed in %s", s->name,
                              group, tessi_placement_name(c->p->stage[id.v].placement));
     const PlanPass *pass = &c->group->passes.at[i];
-    if (c->p->gpu ? pass->rows > 1 : pass->outputs[0] > 1 || pass->outputs[1] > 1)
+    if (c->p->gpu ? tessi_level_rows(&pass->levels) > 1
+                  : tessi_level_outputs(&pass->levels, 0) > 1
+                        || tessi_level_outputs(&pass->levels, 1) > 1)
         return tessi_sprintf(a, "pass of stage '%s': rows are for CPUs, outputs for GPUs", s->name);
     if (!tessi_stage_same_domain(s, tessi_stage(g, pass->stages.at[0])))
         return tessi_sprintf(a, "the stages '%s' and '%s' of a pass have different sizes", s->name,
                              name_of(c, pass->stages.at[0]));
-    if (pass->rows > 1
+    if (tessi_level_rows(&pass->levels) > 1
         && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, id)))
         return tessi_sprintf(a,
                              "pass of stage '%s': several rows at once are for split loops over "
@@ -124,12 +126,14 @@ static const char *check_kernel_tiles(TileCheck *c)
     const PlanGroup *group = c->group;
     Arena *a = c->f->arena;
     const uint8_t x = (uint8_t)(group->n_dims - 1), y = (uint8_t)(x - 1);
-    const bool warps = group->kernel == KERNEL_WARP;
-    if (!warps && (group->tile[x] % group->outputs[0] || group->tile[y] % group->outputs[1]))
+    const bool warps = tessi_plan_kernel(group) == KERNEL_WARP;
+    if (!warps
+        && (tessi_level_tile(group, x) % tessi_level_outputs(&group->levels, 0)
+            || tessi_level_tile(group, y) % tessi_level_outputs(&group->levels, 1)))
         return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
                              group->name);
     for (uint8_t d = 0; d < y; d++) {
-        bool in_plane = group->tile[d] == 1;
+        bool in_plane = tessi_level_tile(group, d) == 1;
         VEC_FOREACH (const PlanPass, pass, &group->passes) {
             const PlanRegion *region = &c->regions->at[pass->stages.at[0].v];
             in_plane = in_plane && !region->lo[d] && !region->hi[d];
@@ -153,21 +157,22 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
 {
     TileCheck c = { .f = f, .p = p, .group = group, .regions = regions };
     Arena *a = f->arena;
-    if (!group->tile[0] && group->roll)
+    if (!tessi_level_tile(group, 0) && tessi_level_roll(&group->levels))
         return tessi_sprintf(a, "group '%s' has rings of rows, and no tiles", group->name);
-    if (!group->tile[0])
+    if (!tessi_level_tile(group, 0))
         return group->passes.n
                    ? tessi_sprintf(a, "group '%s' has passes, and no tiles", group->name)
                    : NULL;
     for (uint8_t d = 0; d < MAX_DIMS; d++)
-        if (group->tile[d] < (d < group->n_dims) || group->tile[d] > PLAN_MAX_TILE
-            || (d >= group->n_dims && group->tile[d]))
+        if (tessi_level_tile(group, d) < (d < group->n_dims)
+            || tessi_level_tile(group, d) > PLAN_MAX_TILE
+            || (d >= group->n_dims && tessi_level_tile(group, d)))
             return tessi_sprintf(a, "group '%s': a tile has 1 to %d points in each dimension",
                                  group->name, PLAN_MAX_TILE);
     if (!tessi_stage_is_plain(f->g, tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
                              group->name);
-    if (group->roll && (p->gpu || group->n_dims < 2))
+    if (tessi_level_roll(&group->levels) && (p->gpu || group->n_dims < 2))
         return tessi_sprintf(a,
                              "group '%s': rings of rows are for stages of two dimensions or more, "
                              "on CPUs",
@@ -191,8 +196,10 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
         fault = check_same_regions(&c);
     if (!fault)
         fault = p->gpu ? check_kernel_tiles(&c)
-                       : check_total(
-                           &c, tessi_plan_tile_bytes(f, group, c.regions, group->tile, group->roll),
-                           PLAN_MAX_SCRATCH_BYTES, "scratch");
+                       : check_total(&c,
+                                     tessi_plan_tile_bytes(f, group, c.regions,
+                                                           tessi_level_tile_all(group).of,
+                                                           tessi_level_roll(&group->levels)),
+                                     PLAN_MAX_SCRATCH_BYTES, "scratch");
     return fault;
 }

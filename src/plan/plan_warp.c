@@ -195,7 +195,8 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
                             PlanWarp *out)
 {
     Finder c = { .f = f, .p = p, .group = group, .n_parts = group->passes.n + 1, .out = out };
-    const int64_t columns = group->outputs[0], rows = group->outputs[1];
+    const int64_t columns = tessi_level_outputs(&group->levels, 0),
+                  rows = tessi_level_outputs(&group->levels, 1);
     int64_t most[3] = { 0, 0, 0 }; /* up, left, right */
     *out = (PlanWarp){ .delay = ARENA_NEW_ARRAY(f->arena, int64_t, c.n_parts) };
     c.needs = ARENA_NEW_ARRAY(f->arena, Needs, c.n_parts);
@@ -222,8 +223,9 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
     out->beyond = most[0] + out->delay[group->passes.n];
     out->least = (out->beyond + rows) / rows * rows - out->beyond;
     VEC_FOREACH (const PlanHeld, h, &out->held)
-        out->elements += (h->keep + rows) * (h->left + columns + h->right)
-                         + (h->is_image && group->march.ahead ? rows * columns : 0);
+        out->elements +=
+            (h->keep + rows) * (h->left + columns + h->right)
+            + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0);
     return NULL;
 }
 
@@ -235,25 +237,27 @@ const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanG
         return tessi_sprintf(
             a, "group '%s': kernels of warps compute blocks inside, and leave a frame",
             group->name);
-    if (group->block[0] % PLAN_WARP)
+    if (tessi_level_threads(&group->levels, 0) % PLAN_WARP)
         return tessi_sprintf(a, "group '%s': blocks of kernels of warps are whole warps",
                              group->name);
     VEC_FOREACH (const PlanPass, pass, &group->passes)
-        if (pass->outputs[0] != group->outputs[0] || pass->outputs[1] != group->outputs[1])
+        if (tessi_level_outputs(&pass->levels, 0) != tessi_level_outputs(&group->levels, 0)
+            || tessi_level_outputs(&pass->levels, 1) != tessi_level_outputs(&group->levels, 1))
             return tessi_sprintf(
                 a, "group '%s': the passes of a kernel of warps have the outputs of the group",
                 group->name);
     const char *fault = tessi_plan_warp(f, p, group, &w);
     if (fault)
         return fault;
-    if (!group->march.least || group->march.least > group->march.most)
+    if (!tessi_level_march(&group->levels).least
+        || tessi_level_march(&group->levels).least > tessi_level_march(&group->levels).most)
         return tessi_sprintf(a, "group '%s': a march is of at least one row", group->name);
-    if (group->tile[group->n_dims - 2] != 1)
+    if (tessi_level_tile(group, group->n_dims - 2) != 1)
         return tessi_sprintf(
             a, "group '%s': strips of warps are as long as the march says, their tile one row",
             group->name);
-    const int64_t columns = group->block[0] / PLAN_WARP * w.columns;
-    if (group->tile[group->n_dims - 1] != columns)
+    const int64_t columns = tessi_level_threads(&group->levels, 0) / PLAN_WARP * w.columns;
+    if (tessi_level_tile(group, group->n_dims - 1) != columns)
         return tessi_sprintf(a, "group '%s': the warps of a block compute %lld columns",
                              group->name, (long long)columns);
     if (w.elements > PLAN_MAX_HELD)
@@ -314,17 +318,18 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
         return "it has fewer than two dimensions, or reduces";
     if (group->transform || group->median)
         return "it has a transform or a median";
-    made.kernel = KERNEL_WARP;
+    tessi_plan_set_kernel(&made, KERNEL_WARP);
     tessi_plan_drop_copies(&made);
     made.packed = false;
     made.split = SPLIT_EDGES;
-    made.block[0] = (uint16_t)(PLAN_WARP * warps);
-    made.block[1] = 1;
-    made.rows = made.columns = 1;
+    tessi_level_set_threads(&made.levels, 0, (uint16_t)(PLAN_WARP * warps));
+    tessi_level_set_threads(&made.levels, 1, 1);
+    tessi_level_set_rows(&made.levels, 1);
+    tessi_level_set_columns(&made.levels, 1);
     made.resident = 0;
-    made.march = (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, true };
+    tessi_level_set_march(&made.levels, (PlanMarch){ LEAST, PLAN_MAX_MARCH, BLOCKS, true });
     for (int k = 0; k < 2; k++)
-        made.outputs[k] = outputs[k];
+        tessi_level_set_outputs(&made.levels, k, outputs[k]);
     const char *fault = tessi_plan_fit_frame(f, p, &made, &chain);
     if (!fault)
         fault = tessi_plan_frame(f, p, &made, 0, &plan, &side, &regions);
@@ -334,12 +339,12 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
     made.passes = side.passes;
     VEC_FOREACH (PlanPass, pass, &made.passes)
         for (int k = 0; k < 2; k++)
-            pass->outputs[k] = outputs[k];
+            tessi_level_set_outputs(&pass->levels, k, outputs[k]);
     fault = tessi_plan_warp(f, &plan, &made, &w);
     if (fault)
         return fault;
     for (uint8_t d = 0; d < made.n_dims; d++)
-        made.tile[d] = d + 1 == made.n_dims ? warps * w.columns : 1;
+        tessi_level_set_tile(&made, d, d + 1 == made.n_dims ? warps * w.columns : 1);
     p->stage = plan.stage;
     *group = made;
     return NULL;

@@ -8,11 +8,13 @@
 static int64_t registers_of(const Machine *m, const PlanWarp *w, const PlanGroup *group,
                             double words)
 {
-    const int64_t rows = group->outputs[1], columns = group->outputs[0];
+    const int64_t rows = tessi_level_outputs(&group->levels, 1),
+                  columns = tessi_level_outputs(&group->levels, 0);
     int64_t kept = 0, widest = 0;
     VEC_FOREACH (const PlanHeld, h, &w->held) {
         const int64_t row = h->left + columns + h->right;
-        kept += h->keep * row + (h->is_image && group->march.ahead ? rows * columns : 0);
+        kept += h->keep * row
+                + (h->is_image && tessi_level_march(&group->levels).ahead ? rows * columns : 0);
         widest = rows * row > widest ? rows * row : widest;
     }
     const int64_t n =
@@ -51,15 +53,16 @@ typedef struct Step {
 static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
                     const PlanGroup *group, const PlanWarp *w)
 {
-    const double rows = group->outputs[1], columns = group->outputs[0];
+    const double rows = tessi_level_outputs(&group->levels, 1),
+                 columns = tessi_level_outputs(&group->levels, 0);
     PlanRegions regions = { 0 };
     Step step = { .instructions = m->warp_step_instructions + m->warp_row_instructions * rows,
                   .words = 1 };
     if (tessi_plan_regions(f, p, group, &regions))
         return (Step){ 0 };
     for (uint32_t i = 0; i <= group->passes.n; i++) {
-        const KernelCost part =
-            tessi_plan_part_cost(f, an, m, p, group, &regions, i, group->outputs, NULL);
+        const KernelCost part = tessi_plan_part_cost(
+            f, an, m, p, group, &regions, i, tessi_level_outputs_all(&group->levels).of, NULL);
         step.instructions += part.plain_instructions;
         step.operations += part.operations;
         step.once += part.once / (rows * columns);
@@ -68,7 +71,8 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
         const double size = tessi_type_info(tessi_stage(f->g, h->stage)->type)->bytes;
         step.shuffles += rows * ceil(size / 4) * (double)(h->left + h->right);
         step.instructions +=
-            m->warp_kept * (double)(h->keep * (h->left + group->outputs[0] + h->right));
+            m->warp_kept
+            * (double)(h->keep * (h->left + tessi_level_outputs(&group->levels, 0) + h->right));
         step.instructions += h->is_image ? rows * ceil(size * columns / 16) : 0;
         step.bytes += h->is_image ? size : 0;
         step.words = size / 4 > step.words ? size / 4 : step.words;
@@ -95,7 +99,8 @@ static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Mac
         || step.instructions <= 0)
         return cost;
     const int64_t warps = warps_of(m, cost.registers);
-    const double columns = group->outputs[0], rows = group->outputs[1];
+    const double columns = tessi_level_outputs(&group->levels, 0),
+                 rows = tessi_level_outputs(&group->levels, 1);
     const double results = rows * (double)w.columns / PLAN_WARP;
     const double strip = (double)SIDE * SIDE / ((double)(warps * m->cores) * (double)w.columns);
     cost.threads = PLAN_WARP * warps;
@@ -149,7 +154,7 @@ static double seconds_now(const Chooser *c, const PlanGroup *group)
     PlanGroup copy = *group;
     PlanRegions regions = { 0 };
     PlanTile tile;
-    if (group->kernel == KERNEL_REGISTER)
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER)
         return tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group).seconds;
     copy.passes.at = ARENA_NEW_ARRAY(c->f->arena, PlanPass, group->passes.n + 1);
     for (uint32_t i = 0; i < group->passes.n; i++)
@@ -163,7 +168,8 @@ static const char *described(const Chooser *c, const PlanGroup *group, const Ker
     return tessi_sprintf(c->f->arena,
                          "warps with %d x %d outputs a thread: %lld fs a point (memory %lld, %lld "
                          "instructions %lld), about %lld registers; %lld fs as kernel %s",
-                         group->outputs[0], group->outputs[1], tessi_plan_fs(cost->seconds),
+                         tessi_level_outputs(&group->levels, 0),
+                         tessi_level_outputs(&group->levels, 1), tessi_plan_fs(cost->seconds),
                          tessi_plan_fs(cost->dram_seconds), tessi_plan_amount(cost->instructions),
                          tessi_plan_fs(cost->issue_seconds), (long long)cost->registers,
                          tessi_plan_fs(now), tessi_kernel_name(kernel));
@@ -198,16 +204,16 @@ static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGrou
     if (!least.feasible)
         return false;
     const double now = seconds_now(c, group);
-    const char *why = described(c, &best, &least, now, group->kernel);
+    const char *why = described(c, &best, &least, now, tessi_plan_kernel(group));
     if (least.seconds >= c->m->small_gain * now) {
         if (group->passes.n) {
             tessi_plan_add_reason(c->kept, &group->reason, tessi_strdup(c->kept, why));
         }
         return false;
     }
-    best.resident = (uint8_t)(least.threads / best.block[0]);
-    best.march.blocks =
-        (uint32_t)(beside_frame(c->m, least.registers, best.resident) * c->m->cores);
+    best.resident = (uint8_t)(least.threads / tessi_level_threads(&best.levels, 0));
+    tessi_level_set_march_blocks(
+        &best.levels, (uint32_t)(beside_frame(c->m, least.registers, best.resident) * c->m->cores));
     tessi_plan_add_reason(a, &best.reason, why);
     tessi_plan_add_reason(a, &best.reason, tessi_plan_kernel_reason(c->f, &with, &best, &least));
     tessi_plan_add_reason(a, &best.reason,
@@ -247,7 +253,7 @@ void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machi
 {
     for (uint32_t i = 0; i < p->groups.n; i++) {
         const PlanGroup *group = &p->groups.at[i];
-        if ((group->kernel == KERNEL_TILE || group->kernel == KERNEL_REGISTER)
+        if ((tessi_plan_kernel(group) == KERNEL_TILE || tessi_plan_kernel(group) == KERNEL_REGISTER)
             && group->n_dims >= 2)
             choose_warp(f, an, m, p, i);
     }

@@ -138,6 +138,15 @@ uint8_t tessi_plan_window_rows(const PlanFacts *f, const Machine *m, const Stage
     return rows;
 }
 
+void tessi_plan_window_columns(const PlanFacts *f, const Machine *m, const StageList *stages,
+                               PlanLevels *levels)
+{
+    uint8_t columns = 0;
+    tessi_plan_window_rows(f, m, stages, &columns);
+    if (columns)
+        tessi_level_set_columns(levels, columns);
+}
+
 /* What a point of the stage does not load in steps of so many rows and vectors. */
 static double shared_by(const PlanFacts *f, const Machine *m, StageId id, uint8_t rows,
                         uint8_t columns)

@@ -375,9 +375,11 @@ static void large_windows_run_over_strips(void **state)
         "output r[M, N] float = v",
         NULL);
     Plan *plan = plan_number(*state, g, 1, 0);
-    assert_true(plan->groups.at[0].rows > 1 && plan->groups.at[0].columns > 1);
+    assert_true(tessi_level_rows(&plan->groups.at[0].levels) > 1
+                && tessi_level_columns(&plan->groups.at[0].levels) > 1);
     assert_null(strstr(loops_text(*state, lowered(*state, g, plan)), "for strip"));
-    plan->groups.at[0].rows = plan->groups.at[0].columns = 1;
+    tessi_level_set_rows(&plan->groups.at[0].levels, 1);
+    tessi_level_set_columns(&plan->groups.at[0].levels, 1);
     LoopProgram *loops = lowered(*state, g, plan);
     const char *text = loops_text(*state, loops);
     const char *inner = strstr(strstr(text, "for strip"), "for j");

@@ -70,15 +70,15 @@ static void rows_share_what_they_read(void **state)
     const char *complaint, *text = plan_text(*state, p, g);
     assert_int_equal(placed(g, p, "temp")->placement, PLACE_INLINE);
     assert_non_null(strstr(placed(g, p, "temp")->reason, "1.25 where 8 rows share them"));
-    assert_int_equal(p->groups.at[0].rows, 8);
+    assert_int_equal(tessi_level_rows(&p->groups.at[0].levels), 8);
     assert_non_null(strstr(text, "    rows 8\n"));
     Plan *again = testing_plan(*state, g, text, &complaint);
     assert_non_null(again);
-    assert_int_equal(again->groups.at[0].rows, 8);
+    assert_int_equal(tessi_level_rows(&again->groups.at[0].levels), 8);
     again->groups.at[0].split = SPLIT_NONE;
     assert_non_null(tessi_plan_verify(*state, again, g));
     again->groups.at[0].split = SPLIT_INTERIOR;
-    again->groups.at[0].rows = PLAN_MAX_ROWS + 1;
+    tessi_level_set_rows(&again->groups.at[0].levels, PLAN_MAX_ROWS + 1);
     assert_non_null(tessi_plan_verify(*state, again, g));
     static const char *const bad[] = {
         "rows 0", "rows 17", "rows 08", "rows x", "rows 1e1", "rows"
@@ -159,7 +159,7 @@ static void regions_grow_towards_what_is_read(void **state)
     assert_null(tessi_plan_regions(tessi_plan_facts(*state, g), p, group, &regions));
     const PlanRegion *a = &regions.at[group->passes.at[0].stages.at[0].v];
     const PlanRegion *b = &regions.at[group->passes.at[1].stages.at[0].v];
-    assert_int_equal(group->passes.at[1].rows, 2);
+    assert_int_equal(tessi_level_rows(&group->passes.at[1].levels), 2);
     assert_true(b->lo[0] == 0 && b->hi[0] == 0 && b->lo[1] == -3 && b->hi[1] == 3);
     assert_true(a->lo[0] == -2 && a->hi[0] == 1 && a->lo[1] == -3 && a->hi[1] == 3);
 }
@@ -491,9 +491,9 @@ static void fields_hold_their_numbers(void **state)
         }
     }
     tessi_knobs_unset(&group, &pass);
-    assert_int_equal(group.parallel, -1);
-    assert_int_equal(group.rows, 1);
-    assert_int_equal(pass.band, 0);
+    assert_false(tessi_level_parallel(&group.levels));
+    assert_int_equal(tessi_level_rows(&group.levels), 1);
+    assert_int_equal(tessi_level_band(&pass.levels), 0);
     assert_null(tessi_knob_by_word("row"));
 }
 

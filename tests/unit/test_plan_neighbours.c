@@ -116,7 +116,7 @@ static void a_copy_is_apart(void **state)
     Plan *p = tessi_plan_naive(a, g, tessi_machine_default(a));
     const char *before = text_of(a, p, g);
     Plan *copy = tessi_plan_copy(a, p);
-    copy->groups.at[0].rows = 9;
+    tessi_level_set_rows(&copy->groups.at[0].levels, 9);
     copy->groups.at[0].members.at[0] = copy->groups.at[1].members.at[0];
     copy->stage[copy->groups.at[0].members.at[0].v].placement = PLACE_INLINE;
     copy->groups.n = 1;
