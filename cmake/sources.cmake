@@ -15,7 +15,8 @@ set(TESSERA_SOURCES
     src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c src/emit/c_parts.c
     src/emit/c_plan.c src/emit/c_program.c src/emit/c_selftest.c src/emit/c_sign.c src/emit/c_stmt.c src/emit/c_text.c
     src/emit/c_vector_expr.c src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c
-    src/emit/gpu_stmt.c src/emit/target_c.c src/emit/target_cuda.c src/emit/target_opencl.c
+    src/emit/gpu_stmt.c src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c
+    src/emit/target_cuda.c src/emit/target_opencl.c
     src/front/ast_print.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
     src/front/check_const.c src/front/check_expr.c src/front/check_instance.c src/front/check_mask.c
     src/front/check_op.c src/front/check_place.c src/front/check_program.c src/front/check_read.c

@@ -1,5 +1,6 @@
 /* A program of kernels as one text: the plan as a comment, the prelude, tables, kernels. */
 #include "emit/gpu_private.h"
+#include "emit/prelude.h"
 
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes)
@@ -17,7 +18,9 @@ bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t
     return true;
 }
 
-static void head(CWriter *w, const EmitOptions *o, const char *usage, const char *before)
+/* `program` is what the prelude is for. */
+static void head(CWriter *w, const EmitOptions *o, const char *usage, const char *before,
+                 const char *program)
 {
     const char *said =
         usage ? usage : tessi_sprintf(w->arena, "Compile with %s.", w->target->flags);
@@ -29,7 +32,7 @@ static void head(CWriter *w, const EmitOptions *o, const char *usage, const char
     if (o->aligned_rows)
         tessi_text_addf(w->out, "%s#define TESS_ALIGNED_ROWS\n", o->wide_index ? "" : "\n");
     if (o->prelude)
-        tessi_text_addf(w->out, "\n%s", o->prelude);
+        tessi_prelude_used(o->prelude, &program, 1, w->out);
 }
 
 /* Writes one kernel; false when it does nothing. */
@@ -143,7 +146,6 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
     tessi_c_begin(&w, t, p, &names, out);
     w.gpu = &gpu;
     *module = (EmitModule){ 0 };
-    head(&w, o, usage, before);
     const char **kernel_name = ARENA_NEW_ARRAY(a, const char *, p->functions.n + 1);
     for (uint32_t i = 0; i < p->functions.n; i++)
         kernel_name[i] = file_name(&w, p->functions.at[i].name);
@@ -153,16 +155,20 @@ void tessi_gpu_kernels(const LoopProgram *p, const EmitTarget *t, const EmitOpti
     tessi_c_name_parameters(&w);
 
     bool *used = ARENA_NEW_ARRAY(a, bool, p->buffers.n);
-    Text kernels;
+    Text kernels, program;
     tessi_text_init(&kernels, a);
+    tessi_text_init(&program, a);
     w.out = &kernels; /* they say which tables are used */
     all_kernels(&w, kernel_name, module, used);
-    w.out = out;
+    w.out = &program;
     for (int tables = 1; tables >= 0; tables--)
         for (uint32_t i = 1; i < p->buffers.n; i++)
             if (used[i] && tables == (p->buffers.at[i].kind == LBUF_TABLE))
                 define(&w, (LBufferId){ i });
-    tessi_text_add(out, tessi_text_str(&kernels));
+    tessi_text_add(&program, tessi_text_str(&kernels));
+    w.out = out;
+    head(&w, o, usage, before, tessi_text_str(&program));
+    tessi_text_add(out, tessi_text_str(&program));
     for (uint32_t i = 1; i < p->buffers.n; i++)
         if (used[i] && tessi_c_is_given(t, &p->buffers.at[i])) {
             const bool symbol = p->buffers.at[i].in_constant && t->constant_buffer;

@@ -1,6 +1,7 @@
 /* Files of kernels with their launcher and a self-test, for builds ahead of time. The kernels and the launcher are
  * in one file: compilers for the device and for the host each see their part of it. */
 #include "emit/gpu_private.h"
+#include "emit/prelude.h"
 
 /* ---- The head ---------------------------------------------------------------------------------------------------- */
 
@@ -38,15 +39,20 @@ static const char wide_always[] = "#ifndef TESS_WIDE_INDEX\n#define TESS_WIDE_IN
 static void selftest(GpuHost *h, const EmitOptions *o)
 {
     CWriter *w = h->w, reference;
-    Text *out = w->out;
+    Text *out = w->out, program;
+    tessi_text_init(&program, out->arena);
     tessi_c_names_leave(w->names, w->mark);
     const char *name = tessi_c_file_name(w, "reference");
-    tessi_c_writer_init(&reference, h->api->host, o->reference, name, w->names, out);
-    tessi_text_addf(out, "\n%s", o->reference_prelude);
-    tessi_c_frame(out);
+    tessi_c_writer_init(&reference, h->api->host, o->reference, name, w->names, &program);
+    tessi_c_frame(&program);
     tessi_c_program(&reference, true);
     w->functions = NULL;
+    w->out = &program;
     tessi_c_selftest(w, h->on_host, &reference);
+    w->out = out;
+    const char *text = tessi_text_str(&program);
+    tessi_prelude_used(o->reference_prelude, &text, 1, out);
+    tessi_text_add(out, text);
 }
 
 static void declare_on_host(GpuHost *h)

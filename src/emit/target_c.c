@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emit/c_file.h"
+#include "emit/prelude.h"
 
 /* ---- Public names ------------------------------------------------------------------------------------------------ */
 
@@ -283,10 +284,9 @@ static void begin(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames 
     tessi_c_file_name(w, "entry"); /* taken */
 }
 
-static void vector_prelude(CWriter *w, const EmitOptions *options)
+/* The types and operators of vectors that the program has. */
+static void vectors(CWriter *w)
 {
-    tessi_text_addf(w->out, "\n#define TESS_VECTOR_MOST %u\n%s", w->p->vector_bytes,
-                    options->vector_prelude);
     tessi_text_add(w->out, "\n/* The vectors of this program. */\n");
     VEC_FOREACH (const char *, line, &w->vector_types)
         tessi_c_line(w, "%s", *line);
@@ -294,34 +294,57 @@ static void vector_prelude(CWriter *w, const EmitOptions *options)
         tessi_c_line(w, "%s", *line);
 }
 
+/* The program whose text `of` is compared with, and main. */
+static void selftest(CWriter *w, const EmitTarget *t, const LoopProgram *p, CNames *names)
+{
+    CWriter reference;
+    const char *name = tessi_c_file_name(w, "reference");
+    tessi_c_writer_init(&reference, t, p, name, names, w->out);
+    tessi_text_add(w->out, "\n#ifdef TESSERA_SELFTEST\n");
+    tessi_c_program(&reference, true);
+    tessi_c_selftest(w, w->public_name, &reference);
+    tessi_text_add(w->out, "#endif /* TESSERA_SELFTEST */\n");
+}
+
+/* What the program uses of the preludes. */
+static void prelude(const CWriter *w, const EmitOptions *options, const char *program, Text *out)
+{
+    const bool has_vectors = w->vector_types.n && options->vector_prelude;
+    Text text;
+    tessi_text_init(&text, out->arena);
+    if (has_vectors)
+        tessi_text_addf(&text, "#define TESS_VECTOR_MOST %u\n", w->p->vector_bytes);
+    tessi_text_add(&text, options->prelude);
+    if (has_vectors)
+        tessi_text_add(&text, options->vector_prelude);
+    tessi_prelude_used(tessi_text_str(&text), &program, 1, out);
+}
+
 static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options, Text *out)
 {
     CNames names;
-    CWriter w, reference;
+    CWriter w;
     begin(&w, t, p, &names, out);
-    Text program;
+    Text functions, program;
+    tessi_text_init(&functions, out->arena);
     tessi_text_init(&program, out->arena);
-    w.out = &program; /* first: it says which vector types it needs */
+    w.out = &functions; /* first: they say which vector types are needed */
     tessi_c_program(&w, false);
     entry(&w);
+    if (options->reference)
+        selftest(&w, t, options->reference, &names);
+    w.out = &program;
+    if (w.vector_types.n && options->vector_prelude)
+        vectors(&w);
+    tessi_c_frame(&program);
+    tessi_text_add(&program, tessi_text_str(&functions));
     w.out = out;
     head_comment(&w, options);
     if (has_fma(p))
         tessi_text_add(out, needs_fma);
     if (options->prelude)
-        tessi_text_addf(out, "\n%s", options->prelude);
-    if (w.vector_types.n && options->vector_prelude)
-        vector_prelude(&w, options);
-    tessi_c_frame(out);
+        prelude(&w, options, tessi_text_str(&program), out);
     tessi_text_add(out, tessi_text_str(&program));
-    if (!options->reference)
-        return;
-    const char *name = tessi_c_file_name(&w, "reference");
-    tessi_c_writer_init(&reference, t, options->reference, name, &names, out);
-    tessi_text_add(out, "\n#ifdef TESSERA_SELFTEST\n");
-    tessi_c_program(&reference, true);
-    tessi_c_selftest(&w, w.public_name, &reference);
-    tessi_text_add(out, "#endif /* TESSERA_SELFTEST */\n");
 }
 
 static void print_file(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options,

@@ -14,10 +14,7 @@ STOPS = ("ast", "types", "graph", "analysis", "plan", "loops", "c")
 MACHINE = "--machine=machines/generic-avx2.machine"
 FRAME_END, ENTRY = "#define TESS_UNROLL\n#endif\n", "\n#ifdef TESSERA_ENTRY\n"
 KERNELS, KERNEL_MACHINE = "kernels", "--machine=machines/generic-gpu.machine"
-PRELUDE = {
-    language: "".join((tool.ROOT / "prelude" / name).read_text() for name in (f"{language}.h", "c.h", "c_math.h"))
-    for language in ("cuda", "opencl")
-}
+PRELUDE, PROGRAM = "\n/* What this program uses of Tessera's prelude;", "\n/* ---- The program ---- */\n"
 accept = sys.argv[1:] == ["--accept"]
 
 
@@ -54,21 +51,13 @@ def kernels_of(program, folder):
         code, _, errors = tool.run("build", program.relative_to(tool.ROOT), KERNEL_MACHINE, "-o", path)
         tool.check(f"build {path.name}", code == 0, errors)
         text = path.read_text() if code == 0 else ""
-        tool.check(
-            f"{path.name}: the frame of the file",
-            text.count(PRELUDE[language]) == 1 and text.count("TESSERA_SELFTEST") > 2, text[:300],
-        )
-        text = text.replace(PRELUDE[language], "")
-        compare(
-            program.with_suffix(f"{suffix}.txt"),
-            text[
-                : (
-                    text.rindex("/* The scalar operators of generated C")
-                    if language == "opencl"
-                    else text.index("#elif ")
-                )
-            ],
-        )
+        found = text.count(PRELUDE) == text.count(PROGRAM) == 2 and text.count("TESSERA_SELFTEST") > 2
+        tool.check(f"{path.name}: the frame of the file", found, text[:300])
+        if not found:
+            continue
+        reference = text.rindex(PRELUDE) if language == "opencl" else text.index("#elif ")
+        text = text[:text.index(PRELUDE)] + text[text.index(PROGRAM) + len(PROGRAM):reference]
+        compare(program.with_suffix(f"{suffix}.txt"), text)
         compare(program.with_suffix(f"{suffix}.h.txt"), path.with_suffix(".h").read_text() if code == 0 else "")
 
 
