@@ -74,8 +74,9 @@ Analysis *tessi_analyse(const Graph *g, Arena *a);
 const Footprint *tessi_footprints_of(const Analysis *an, StageId consumer, uint32_t *n);
 void tessi_analysis_print(const Analysis *an, const Graph *g, Text *out);
 
-/* Warns, once a stage, of casts to a narrower integer type whose operand can be outside it. */
-void tessi_warn_narrowing(const Analysis *an, const Graph *g, Diags *d);
+/* Warns, once a stage and kind, of values that a type does not hold: narrower integers, sums and products that wrap,
+ * reals of 0 to 1 made integers. */
+void tessi_warn_values(const Analysis *an, const Graph *g, Diags *d);
 
 const char *tessi_op_class_name(OpClass c);
 OpClass tessi_op_class(Op op);

@@ -403,27 +403,100 @@ void tessi_analyse_ranges(Analysis *an, Arena *a)
 
 /* ---- Warnings -------------------------------------------------------------------------------- */
 
-void tessi_warn_narrowing(const Analysis *an, const Graph *g, Diags *d)
+/* What an operation of integers gives before it wraps; false when it cannot leave its type or its operands are of any
+ * value, so that nothing is known. */
+static bool before_wrapping(const Analysis *an, const Graph *g, const Expr *e, Interval *have)
 {
+    bool op = e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL);
+    bool sum = e->kind == EXPR_WINDOW && e->reduction == REDUCE_SUM;
+    Interval room = tessi_type_range(e->type), v[2];
+    if ((!op && !sum) || !tessi_is_integer(e->type) || tessi_is_unsigned(e->type)
+        || e->type == TYPE_INDEX)
+        return false;
+    for (int i = 0; i < (op ? 2 : 1); i++) {
+        v[i] = an->expr_range[e->arg[i].v].i;
+        if (v[i].lo == room.lo || v[i].hi == room.hi)
+            return false;
+    }
+    if (sum) {
+        const int64_t n = tessi_window_points(tessi_window(g, e->window));
+        *have = tessi_interval_mul(v[0], (Interval){ n, n });
+    } else if (e->op == OP_MUL) {
+        *have = tessi_interval_mul(v[0], v[1]);
+    } else {
+        const Interval minus = { -v[1].hi, -v[1].lo };
+        *have = tessi_interval_add(v[0], e->op == OP_SUB ? minus : v[1]);
+    }
+    return have->lo < room.lo || have->hi > room.hi;
+}
+
+static bool warn_overflow(const Analysis *an, const Graph *g, const Stage *s, const Expr *e,
+                          Diags *d)
+{
+    Interval have;
+    if (!before_wrapping(an, g, e, &have))
+        return false;
+    Diag *diag = tessi_diag(d, DIAG_OVERFLOW, s->span, s->name, (long long)have.lo,
+                            (long long)have.hi, tessi_type_info(e->type)->name);
+    tessi_diag_help(
+        d, diag,
+        "convert an operand first, cast<%s>(..); arithmetic that is to wrap is written in uint32",
+        e->type == TYPE_I64 ? "double" : "int64");
+    return true;
+}
+
+static bool warn_narrowing(const Analysis *an, const Graph *g, const Stage *s, const Expr *e,
+                           Diags *d)
+{
+    ScalarType from = tessi_expr(g, e->arg[0])->type;
+    if (e->kind != EXPR_CAST || !tessi_is_integer(e->type) || !tessi_is_integer(from)
+        || tessi_type_info(e->type)->bytes >= tessi_type_info(from)->bytes)
+        return false;
+    Interval have = an->expr_range[e->arg[0].v].i, room = tessi_type_range(e->type);
+    if (have.lo >= room.lo && have.hi <= room.hi)
+        return false;
+    const char *type = tessi_type_info(e->type)->name;
+    Diag *diag = tessi_diag(d, DIAG_NARROWING, s->span, s->name, type, (long long)have.lo,
+                            (long long)have.hi);
+    tessi_diag_help(d, diag, "'sat<%s>(..)' keeps them at the ends of the type", type);
+    return true;
+}
+
+/* Reals of 0 to 1, or -1 to 1, hardly mean anything as integers. Rounded ones were meant so. */
+static bool warn_unit(const Analysis *an, const Graph *g, const Stage *s, const Expr *e, Diags *d)
+{
+    if ((e->kind != EXPR_CAST && e->kind != EXPR_SAT) || !tessi_is_integer(e->type))
+        return false;
+    const Expr *real = tessi_expr(g, e->arg[0]);
+    const ValueRange *r = &an->expr_range[e->arg[0].v];
+    const bool rounded = real->kind == EXPR_OP
+                         && (real->op == OP_FLOOR || real->op == OP_CEIL || real->op == OP_ROUND
+                             || real->op == OP_TRUNC || real->op == OP_SELECT);
+    if (!tessi_is_real(real->type) || rounded || real->kind == EXPR_CAST || r->lo < -1 || r->hi > 1
+        || r->lo == r->hi)
+        return false;
+    const char *type = tessi_type_info(e->type)->name;
+    Diag *diag = tessi_diag(d, DIAG_UNIT_TO_INTEGER, s->span, s->name, type, r->lo, r->hi);
+    tessi_diag_help(d, diag, "multiply by the largest value first, as in 'sat<%s>(%lld * ..)'",
+                    type, (long long)tessi_type_range(e->type).hi);
+    return true;
+}
+
+typedef bool (*ValueWarning)(const Analysis *, const Graph *, const Stage *, const Expr *, Diags *);
+
+void tessi_warn_values(const Analysis *an, const Graph *g, Diags *d)
+{
+    static const ValueWarning warnings[] = { warn_narrowing, warn_overflow, warn_unit };
+    enum { N = sizeof warnings / sizeof *warnings };
     ExprWalk walk = { .arena = d->arena };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        bool told = false;
+        bool told[N] = { false };
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
-            for (uint32_t i = 0; i < list->n && !told; i++) {
-                const Expr *e = tessi_expr(g, list->at[i]);
-                ScalarType from = tessi_expr(g, e->arg[0])->type;
-                if (e->kind != EXPR_CAST || !tessi_is_integer(e->type) || !tessi_is_integer(from)
-                    || tessi_type_info(e->type)->bytes >= tessi_type_info(from)->bytes)
-                    continue;
-                Interval have = an->expr_range[e->arg[0].v].i, room = tessi_type_range(e->type);
-                if (have.lo >= room.lo && have.hi <= room.hi)
-                    continue;
-                told = true;
-                tessi_diag(d, DIAG_NARROWING, s->span, s->name, tessi_type_info(e->type)->name,
-                           (long long)have.lo, (long long)have.hi);
-            }
+            for (uint32_t i = 0; i < list->n; i++)
+                for (int k = 0; k < N; k++)
+                    told[k] = told[k] || warnings[k](an, g, s, tessi_expr(g, list->at[i]), d);
         }
     }
 }

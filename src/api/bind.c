@@ -7,6 +7,28 @@
 #include "rt/env.h"
 #include "rt/memory.h"
 
+/* The operands of each expression on images have one size. */
+static bool check_agreements(const tess_program *p, const Variant *v, const int64_t *params,
+                             Failure *f)
+{
+    const Graph *g = v->lowered;
+    VEC_FOREACH (const Agreement, it, &g->agreements) {
+        int64_t a, b;
+        int line, col;
+        if (!tessi_size_eval(g, it->a, params, &a) || !tessi_size_eval(g, it->b, params, &b)
+            || a == b)
+            continue;
+        tessi_sources_line_col(v->ast->sources, it->span.file, it->span.begin, &line, &col);
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "%s:%d:%d: the operands '%s' and '%s' have %lld and %lld points in "
+                           "dimension %d; cut the "
+                           "larger one to the points that are meant",
+                           p->name, line, col, it->name_a, it->name_b, (long long)a, (long long)b,
+                           (int)it->dim);
+    }
+    return true;
+}
+
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f)
 {
@@ -31,7 +53,8 @@ bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *
             }
         }
     }
-    return tessi_graph_bind_sizes(g, arena, sizes, given, params, f);
+    return tessi_graph_bind_sizes(g, arena, sizes, given, params, f)
+           && check_agreements(p, v, params, f);
 }
 
 static bool bind_scalars(const tess_program *p, const Variant *v, const tess_args *a, Value *values,

@@ -146,7 +146,7 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
         return false;
     Analysis ranges = { .g = v->meaning };
     tessi_analyse_ranges(&ranges, &v->arena);
-    tessi_warn_narrowing(&ranges, v->meaning, &d->diags);
+    tessi_warn_values(&ranges, v->meaning, &d->diags);
     note(v, "simplify", &begun);
     v->graph = tessi_graph_exact_passes(v->meaning, &v->arena);
     if (!verified(v->graph, "exact passes", d))

@@ -86,7 +86,9 @@ typedef struct Context {
     uint32_t const_depth; /* > 0: the value is needed now, so parameters stand for their values */
     /* coefficients: typed constants count as untyped, so they are computed in double */
     bool in_constant;
-    bool in_program; /* the statements of the program, not of a vector function */
+    bool in_program;          /* the statements of the program, not of a vector function */
+    bool counts;              /* an index or a size: integers are meant */
+    const AstExpr *truncated; /* the quotient that cast<int>(a / b) truncates on purpose */
     int64_t loop_depth;
 } Context;
 
@@ -178,6 +180,12 @@ TExpr *tessi_check_binary(Checker *c, Span span, AstOperator op, TExpr *a, TExpr
 TExpr *tessi_check_unary(Checker *c, Span span, AstOperator op, TExpr *a);
 TExpr *tessi_check_select(Checker *c, Span span, TExpr *cond, TExpr *a, TExpr *b);
 TExpr *tessi_check_condition(Checker *c, TExpr *e); /* as bool */
+
+/* ---- check_warn.c ----------------------------------------------------------------------------------------------- */
+/* Warns where e, the quotient a / b, drops a fraction; marks it where that depends on what it meets. */
+void tessi_warn_quotient(Checker *c, const AstExpr *ast, const TExpr *a, const TExpr *b, TExpr *e);
+/* A marked quotient becomes a real. */
+void tessi_warn_dropped(Checker *c, const TExpr *e, TType to);
 
 /* ---- static_eval.c ---------------------------------------------------------------------------------------------- */
 typedef struct WindowPoint { /* values of the variables of the windows around an expression */

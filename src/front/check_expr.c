@@ -82,6 +82,7 @@ static TExpr *local_expr(Checker *c, uint32_t slot, Span span)
     e->arg[0] = value;
     e->slot = slot;
     e->is_static = value->is_static;
+    e->dropped = value->dropped;
     return e;
 }
 
@@ -217,7 +218,11 @@ static TExpr *ternary(Checker *c, const AstExpr *e)
 static TExpr *check_cast(Checker *c, const AstExpr *e)
 {
     TType t = tessi_check_type(c, &e->type);
+    const AstExpr *outer = c->at.truncated;
+    if (e->kind == AST_CAST && tessi_tt_is_integer(t))
+        c->at.truncated = e->arg.at[0];
     TExpr *a = tessi_check_expr(c, e->arg.at[0]);
+    c->at.truncated = outer;
     return tessi_check_cast(c, a, t, e->kind == AST_SAT, e->span);
 }
 
@@ -270,7 +275,10 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
     case AST_BINARY: {
         TExpr *a = tessi_check_expr(c, e->arg.at[0]);
         TExpr *b = tessi_check_expr(c, e->arg.at[1]);
-        return tessi_check_binary(c, e->span, e->op, a, b);
+        TExpr *r = tessi_check_binary(c, e->span, e->op, a, b);
+        if (e->op == AST_OP_DIV)
+            tessi_warn_quotient(c, e, a, b, r);
+        return r;
     }
     case AST_TERNARY: return ternary(c, e);
     case AST_WINDOW: return tessi_check_window(c, e);

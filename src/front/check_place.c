@@ -39,6 +39,7 @@ TExpr *tessi_check_size(Checker *c, const AstExpr *ast)
     Context saved = c->at;
     c->at.inst = NULL;
     c->at.operands = NULL;
+    c->at.counts = true;
     TExpr *e = tessi_check_expr(c, ast);
     c->at = saved;
     if (tessi_tt_is_error(e->type))

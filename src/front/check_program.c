@@ -59,13 +59,23 @@ static void check_function_names(Checker *c)
 }
 
 /* ---- parameters and inputs ------------------------------------------------------------------- */
-/* Says that the value given for an input is none of its type. */
-static void no_such_value(Checker *c, Span span, double user, ScalarType type)
+/* Says that the value given for an input is none of its type: of the command line or caller, which has no place in
+ * the program. */
+static void no_such_value(Checker *c, const char *name, double user, ScalarType type)
 {
+    const Interval room = tessi_type_range(type);
+    const char *takes = type == TYPE_BOOL ? "0 and 1"
+                        : tessi_type_info(type)->bytes == 8
+                            ? "whole numbers"
+                            : tessi_sprintf(c->a, "whole numbers from %lld to %lld",
+                                            (long long)room.lo, (long long)room.hi);
     Text t;
     tessi_text_init(&t, c->a);
-    tessi_text_add_real(&t, user, false);
-    CHECK_DIAG(c, DIAG_LITERAL_RANGE, span, tessi_text_str(&t), tessi_type_info(type)->name);
+    if (user > -1e15 && user < 1e15 && user == (double)(int64_t)user)
+        tessi_text_addf(&t, "%lld", (long long)user);
+    else
+        tessi_text_add_real(&t, user, false);
+    CHECK_DIAG(c, DIAG_GIVEN_TYPE, (Span){ 0 }, name, tessi_text_str(&t), takes);
 }
 
 static void declare_param(Checker *c, const AstDecl *decl)
@@ -76,7 +86,7 @@ static void declare_param(Checker *c, const AstDecl *decl)
         p.has_value = true;
         p.value = tessi_eval_cast(TYPE_I64, TYPE_F64, tessi_value_real(user)).i;
         if (user != (double)p.value) {
-            no_such_value(c, decl->name.span, user, TYPE_I64);
+            no_such_value(c, decl->name.text, user, TYPE_I64);
             p.value = 1; /* to go on with */
         }
     }
@@ -116,13 +126,13 @@ static double number(ScalarType t, Value v)
     return tessi_is_real(t) ? v.f : (double)v.i;
 }
 
-static bool inside_range(Checker *c, const TScalar *s, Span span)
+static bool inside_range(Checker *c, const TScalar *s, Span span, bool given)
 {
     double v = number(s->type, s->value);
     if (!s->has_range || (v >= number(s->type, s->lo) && v <= number(s->type, s->hi)))
         return true;
-    CHECK_DIAG(c, DIAG_OUT_OF_RANGE, span, s->name, v, number(s->type, s->lo),
-               number(s->type, s->hi));
+    CHECK_DIAG(c, given ? DIAG_GIVEN_RANGE : DIAG_OUT_OF_RANGE, span, s->name, v,
+               number(s->type, s->lo), number(s->type, s->hi));
     return false;
 }
 
@@ -131,8 +141,8 @@ static bool set_by_user(Checker *c, TScalar *s, double user)
     s->has_default = true;
     s->value = tessi_eval_cast(s->type, TYPE_F64, tessi_value_real(user));
     if (tessi_is_real(s->type) || (double)s->value.i == user)
-        return inside_range(c, s, s->span);
-    no_such_value(c, s->span, user, s->type);
+        return inside_range(c, s, (Span){ 0 }, true);
+    no_such_value(c, s->name, user, s->type);
     return false;
 }
 
@@ -151,7 +161,7 @@ static void declare_scalar(Checker *c, const AstDecl *decl)
             tessi_check_convert(c, tessi_check_const(c, decl->init, "the default of an input"), t);
         s.has_default = e->kind == TE_CONST;
         s.value = e->value;
-        ok = s.has_default && inside_range(c, &s, decl->init->span);
+        ok = s.has_default && inside_range(c, &s, decl->init->span, false);
     }
     if (ok && decl->type.is_const && tessi_check_user_value(c, decl->name.text, &user))
         ok = set_by_user(c, &s, user);

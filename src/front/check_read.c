@@ -221,7 +221,10 @@ TExpr *tessi_check_index(Checker *c, const AstExpr *e)
     read->absolute = true;
     bool ok = true;
     for (uint32_t d = 0; d < arg.n_dims; d++) {
+        const bool counts = c->at.counts;
+        c->at.counts = true;
         TExpr *i = tessi_check_expr(c, e->arg.at[d + 1]);
+        c->at.counts = counts;
         if (!tessi_tt_is_error(i->type) && !tessi_tt_is_integer(i->type)) {
             Diag *diag =
                 CHECK_DIAG(c, DIAG_NEEDS_INTEGER, i->span, "an index", tessi_tt_name(c, i->type));

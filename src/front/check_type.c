@@ -244,6 +244,7 @@ TExpr *tessi_check_convert(Checker *c, TExpr *e, TType to)
         return e;
     if (tessi_tt_is_error(e->type))
         return e;
+    tessi_warn_dropped(c, e, to);
     if (e->type.kind == TT_STRUCT
         && (to.kind != TT_STRUCT || to.st->origin != e->type.st->origin)) {
         CHECK_DIAG(c, DIAG_NO_CONVERSION, e->span, tessi_tt_name(c, e->type), tessi_tt_name(c, to));

@@ -208,6 +208,63 @@ static bool shrink(Lower *l, const TValue *v, uint32_t slot, uint32_t d, SizeId 
     return true;
 }
 
+/* What stands for operand `slot` of an expression on images: its name, or the text of a short one. */
+static const char *operand_shown(const Lower *l, const TValue *v, uint32_t slot)
+{
+    enum { SHORT = 30 };
+    const TArg *arg = &v->inst->args.at[slot];
+    const TValue *image = v->args.at[slot].image;
+    const Span span = image->named || image->kind == TV_INPUT ? (Span){ 0 } : arg->span;
+    if (!span.file || span.end - span.begin > SHORT)
+        return arg->name;
+    return tessi_strndup(l->a, l->t->ast->sources->files.at[span.file].text + span.begin,
+                         span.end - span.begin);
+}
+
+/* A[1, 2]: meant as a pixel by who writes it beside images. */
+static bool is_one_point(const TValue *v)
+{
+    bool one = v->kind == TV_SUBDOMAIN;
+    for (uint32_t d = 0; one && d < v->n_dims; d++)
+        one = v->lo[d] && v->lo[d] == v->hi[d];
+    return one;
+}
+
+/* Operands of an expression on images have one size: says so where they cannot, has the run check where they might
+ * not. */
+static void agree(Lower *l, const TValue *v, uint32_t first, SizeId a, uint32_t other, SizeId b,
+                  uint32_t d)
+{
+    Graph *g = l->g;
+    int64_t apart;
+    if (a.v == b.v || l->t->forma || v->inst->def)
+        return;
+    if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &apart) && apart == 0)
+        return;
+    const Agreement must = { .a = a,
+                             .b = b,
+                             .dim = d,
+                             .name_a = operand_shown(l, v, first),
+                             .name_b = operand_shown(l, v, other),
+                             .span = v->span };
+    VEC_PUSH(g->arena, &g->agreements, must);
+    const TValue *x = v->args.at[first].image, *y = v->args.at[other].image;
+    if (is_one_point(x) != is_one_point(y)) {
+        const bool swap = is_one_point(y);
+        Diag *diag = tessi_diag(l->d, DIAG_ONE_POINT, v->span, swap ? must.name_b : must.name_a,
+                                swap ? must.name_a : must.name_b);
+        tessi_diag_help(
+            l->d, diag,
+            "a neighbour of each pixel is read by 'X@[..]', and 'X[..]' cuts a part out");
+    } else if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &apart)) {
+        Diag *diag = tessi_diag(l->d, DIAG_SIZES_DIFFER, v->span, must.name_a, must.name_b,
+                                (long long)(apart < 0 ? -apart : apart), (long long)d);
+        tessi_diag_help(l->d, diag,
+                        "cut the larger one, '%s', to the points that are meant: 'X[1.., ..]'",
+                        apart < 0 ? must.name_b : must.name_a);
+    }
+}
+
 bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
 {
     const TInstance *inst = v->inst;
@@ -215,6 +272,7 @@ bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
     body->n_dims = inst->n_dims;
     for (uint32_t d = 0; d < inst->n_dims; d++) {
         SizeId n = { 0 };
+        uint32_t begun = 0;
         for (uint32_t i = 0; i < inst->args.n; i++) {
             const TArg *arg = &inst->args.at[i];
             if (arg->kind != TARG_IMAGE || !arg->relative)
@@ -222,6 +280,10 @@ bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
             SizeId own = l->value[v->args.at[i].image->id].size[d];
             if (arg->scale[d] > 1)
                 own = tessi_size_floordiv(g, own, arg->scale[d]);
+            if (n.v)
+                agree(l, v, begun, n, i, own, d);
+            else
+                begun = i;
             n = n.v ? tessi_size_min(g, n, own) : own;
         }
         int64_t first = 0;

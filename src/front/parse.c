@@ -1,4 +1,6 @@
 /* A whole file: definitions, then declarations, then statements, then `return`; and the files read by `use`. */
+#include <string.h>
+
 #include "front/parse.h"
 
 typedef enum Phase { PHASE_DEFINITIONS, PHASE_DECLARATIONS, PHASE_STATEMENTS } Phase;
@@ -38,7 +40,11 @@ static void use_file(Parser *p)
     Span span = tessi_parse_token_span(p, p->at);
     if (!tessi_parse_expect(p, TOK_STRING, "the name of a file in double quotes"))
         return;
-    const char *name = tessi_parse_intern(p, p->text + span.begin + 1, span.end - span.begin - 2);
+    static const char suffix[] = ".tess"; /* may be written */
+    size_t length = span.end - span.begin - 2, tail = sizeof suffix - 1;
+    if (length > tail && !memcmp(p->text + span.end - 1 - tail, suffix, tail))
+        length -= tail;
+    const char *name = tessi_parse_intern(p, p->text + span.begin + 1, length);
     tessi_parse_semicolon(p);
     for (uint32_t i = 0; i < p->used.n; i++)
         if (p->used.at[i] == name)
@@ -241,6 +247,8 @@ static void read_items(Parser *p, FileState *f)
     while (tessi_parse_peek(p) != TOK_END && !f->returned && !f->stopped
            && !tessi_diags_full(p->diags)) {
         uint32_t start = p->at;
+        if (tessi_parse_foreign_statement(p))
+            continue;
         if (f->used)
             used_item(p, f);
         else

@@ -117,6 +117,13 @@ void tessi_parse_stmts(Parser *p, AstStmts *out);
 /* return a, b; */
 void tessi_parse_return(Parser *p, AstExprs *out, Span *span);
 
+/* ---- Words of other languages (parse_foreign.c) ---- */
+/* A statement begins that is none of ours: reports it, and goes behind it. */
+bool tessi_parse_foreign_statement(Parser *p);
+bool tessi_parse_foreign_infix(Parser *p); /* behind a value: **, and, or; reports it and panics */
+bool tessi_parse_foreign_value(Parser *p); /* at a name: not x */
+bool tessi_parse_foreign_change(Parser *p, const char *name); /* behind a name: +=, ++ */
+
 /* ---- Definitions and declarations (parse_define.c, parse_decl.c) ---- */
 /* A struct, a stencil or a vector function begins at the token `ahead` places further on. */
 bool tessi_parse_at_definition(const Parser *p, uint32_t ahead);

@@ -125,6 +125,8 @@ static AstExpr *named(Parser *p)
         return conversion(p, AST_SAT);
     if (!p->forma && tessi_parse_at_window(p))
         return tessi_parse_window(p);
+    if (tessi_parse_foreign_value(p))
+        return placeholder(p);
     if (tessi_parse_look(p, 1) == TOK_LPAREN)
         return tessi_parse_call(p);
     uint32_t first = p->at;
@@ -312,6 +314,8 @@ static AstExpr *infix_expr(Parser *p, int level)
     uint32_t first = p->at;
     AstExpr *left = tessi_parse_unary(p);
     for (;;) {
+        if (tessi_parse_foreign_infix(p))
+            return left;
         const Infix *infix = infix_of(tessi_parse_peek(p));
         int found = infix ? infix->level[p->forma] : 0;
         if (!found || found < level)

@@ -65,12 +65,12 @@ static void assignment(Parser *p, AstStmt *s)
         tessi_parse_offsets(p, &s->offsets);
     else if (!assigned && tessi_parse_peek(p) == TOK_LBRACKET)
         tessi_parse_ranges(p, &s->ranges);
+    if (!assigned && tessi_parse_foreign_change(p, s->name.text))
+        return;
     if (!assigned && !tessi_parse_accept(p, TOK_ASSIGN)) {
         TokenKind found = tessi_parse_peek(p);
         Diag *d = tessi_parse_unexpected(p, "'='");
-        if (d && tessi_streq(s->name.text, "if"))
-            tessi_diag_help(p->diags, d, "a choice is a value: condition ? a : b");
-        else if (d && found == TOK_LPAREN)
+        if (d && found == TOK_LPAREN)
             tessi_diag_help(p->diags, d, "a result needs a name: out = %s(..);", s->name.text);
         else if (d && found == TOK_EQ)
             tessi_diag_help(p->diags, d, "== compares; = gives a name to a value");
@@ -190,6 +190,8 @@ void tessi_parse_stmts(Parser *p, AstStmts *out)
 {
     while (!p->panic && !ends_statements(tessi_parse_peek(p)) && !tessi_diags_full(p->diags)) {
         uint32_t start = p->at;
+        if (tessi_parse_foreign_statement(p))
+            continue;
         AstStmt *s = tessi_parse_stmt(p);
         if (s)
             VEC_PUSH(p->arena, out, s);

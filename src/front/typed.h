@@ -112,6 +112,8 @@ struct TExpr {
     Span span;
     bool is_static; /* depends on constants and window variables only */
     bool is_mean;   /* WINDOW */
+    bool
+        dropped; /* a quotient of integers whose fraction is lost: real is what it must not become */
     uint8_t n_args, dim;
     Op op;               /* OP */
     Reduction reduction; /* WINDOW */

@@ -257,6 +257,15 @@ typedef struct MaskForm {
     double error_written, error; /* bounds, in units of the sum of |weight * value| */
 } MaskForm;
 
+/* Sizes that the operands of an expression on images must have in common, checked when a run begins. In the graph
+ * that the front makes; passes do not carry it on. */
+typedef struct Agreement {
+    SizeId a, b;
+    uint32_t dim;
+    const char *name_a, *name_b;
+    Span span;
+} Agreement;
+
 typedef enum FpMode { FP_DEFAULT, FP_STRICT, FP_FAST } FpMode;
 
 typedef struct Graph {
@@ -275,6 +284,7 @@ typedef struct Graph {
     VEC(Stage) stages;
     VEC(MethodRequest) requests;
     VEC(MaskForm) forms; /* of a simplified graph */
+    VEC(Agreement) agreements;
     IdMap size_map, window_map, expr_map, access_map, stage_map;
     struct GraphScratch *scratch; /* graph_rewrite.c: memory used again between calls */
 } Graph;

@@ -290,8 +290,8 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
                 || field.strukt >= 0)
                 return false;
             for (int d = 0; d < image.n_dims; d++)
-                if (field.size[d] < out->size[d])
-                    out->size[d] = field.size[d];
+                if (field.size[d] != out->size[d])
+                    return false; /* a run says so */
         }
         out->strukt = s->strukt;
         out->exact_struct = true;

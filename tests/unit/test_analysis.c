@@ -181,7 +181,7 @@ static void narrowing_is_told_once_a_stage(void **state)
     Diags d;
     tessi_sources_init(&sources, a);
     tessi_diags_init(&d, a, &sources);
-    tessi_warn_narrowing(tessi_analyse(g, a), g, &d);
+    tessi_warn_values(tessi_analyse(g, a), g, &d);
     assert_int_equal(d.n_warnings, 1);
     assert_int_equal(d.list.at[0].code, DIAG_NARROWING);
     assert_string_equal(d.list.at[0].text,

@@ -1,0 +1,94 @@
+"""What the tool says about programs of people who come from other languages, about values given to a program, and about
+sizes that a run finds to differ; files that are used by their whole name."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+HEAD = "parameter M, N;\nvector#2 uint8 photo[M, N];\n"
+
+
+def first_lines(text):
+    return [line for line in text.splitlines() if "error[" in line or line.startswith(("tessera:", "  help:"))]
+
+
+def check_foreign(folder):
+    cases = {
+        "# a comment\n" + HEAD + "return photo;": ["1:1: error[E0121]: '#'", "//"],
+        "#include <math.h>\n" + HEAD + "return photo;": ["1:1: error[E0121]: '#include'", "use"],
+        "import numpy as np\n" + HEAD + "return photo;": ["1:1: error[E0121]: 'import'", "use"],
+        "def f(x):\n    y = x\n    return y\n" + HEAD + "return photo;": ["1:1: error[E0121]: 'def'", "stencil"],
+        HEAD + "x = photo ** 2;\nreturn photo;": ["3:11: error[E0121]: '**'", "x^2"],
+        HEAD + "x = photo > 1 and photo < 9;\nreturn x;": ["3:15: error[E0121]: 'and'", "&&"],
+        HEAD + "x = photo > 1 or photo < 9;\nreturn x;": ["3:15: error[E0121]: 'or'", "||"],
+        HEAD + "x = not photo;\nreturn x;": ["3:5: error[E0121]: 'not'", "!"],
+        HEAD + "print(photo);\nreturn photo;": ["3:1: error[E0121]: 'print'", "return"],
+        HEAD + "while (M > 2) { M = M / 2; }\nreturn photo;": ["3:1: error[E0121]: 'while'", "for"],
+        HEAD + "if (M > 2) {\n  x = 1;\n}\nreturn photo;": ["3:1: error[E0121]: 'if'", "? a : b"],
+        HEAD + "var a, b;\nreturn photo;": ["3:1: error[E0121]: 'var'", "a = value"],
+        HEAD + "x = photo;\nx += 1;\nreturn photo;": ["4:3: error[E0121]: '+='", "x + .."],
+        "stencil f(vector#2 float X) { var a = 2; return a * X; }\n" + HEAD + "return f(photo);":
+            ["1:31: error[E0121]: 'var'", "a = value"],
+    }
+    for text, (error, advice) in cases.items():
+        path = folder / "foreign.tess"
+        path.write_text(text)
+        code, _, said = tool.run("check", path)
+        lines = first_lines(said)
+        good = code == 1 and len(lines) == 2 and error in lines[0] and advice in lines[1]
+        tool.check(f"foreign {text!r}", good, said)
+    names = "print = photo; and = print + 1; def = and; if = def@[0, 1]; not = if > 2;\nreturn not;"
+    (folder / "names.tess").write_text(HEAD + names)
+    code, _, said = tool.run("check", folder / "names.tess")
+    tool.check("foreign words are names", code == 0 and not said, said)
+
+
+def check_values(folder):
+    (folder / "values.tess").write_text(
+        HEAD + "const float k = 0.5 in 0..1;\nconst int n = 3;\nconst uint8 b = 1;\nreturn photo * k * n * b;")
+    for given, sentence in {
+        "k=3": "error[E0320]: the value given for 'k' is 3, outside of its range 0..1",
+        "n=2.5":
+            "error[E0321]: the value given for 'n' is 2.5, and it takes whole numbers from -2147483648 to 2147483647",
+        "b=-1": "error[E0321]: the value given for 'b' is -1, and it takes whole numbers from 0 to 255",
+        "M=4.5": "error[E0321]: the value given for 'M' is 4.5, and it takes whole numbers",
+    }.items():
+        code, _, said = tool.run("explain", folder / "values.tess", given)
+        tool.check(f"value {given}", code == 1 and said.strip() == sentence, said)
+
+
+def check_sizes(folder):
+    tool.write_npy(folder / "a.npy", (3, 4), "<f4", range(12))
+    tool.write_npy(folder / "b.npy", (2, 4), "<f4", range(8))
+    head = "parameter M, N, K;\nvector#2 float a[M, N], b[K, N];\n"
+    run = lambda text, b: ((folder / "sizes.tess").write_text(head + text), tool.run(
+        "run", folder / "sizes.tess", folder / "a.npy", folder / b, "-o", folder / "out.npy", "--target=interp"))[1]
+    code, _, said = run("return a - b;", "b.npy")
+    sentence = "sizes.tess:3:8: the operands 'a' and 'b' have 3 and 2 points in dimension 0"
+    tool.check("sizes differ", code == 1 and sentence in said, said)
+    tool.check("nothing is written", not (folder / "out.npy").exists())
+    code, _, said = run("return a - b;", "a.npy")
+    tool.check("equal sizes", code == 0, said)
+    code, _, said = run("return a[0..1, ..] - b;", "b.npy")
+    tool.check("cut on purpose", code == 0 and tool.read_npy(folder / "out.npy")[0] == (2, 4), said)
+
+
+def check_use(folder):
+    (folder / "mine.tess").write_text("stencil twice(vector#2 any X) { return 2 * X; }")
+    for name in "mine", "mine.tess":
+        (folder / "use.tess").write_text(f'use "{name}";\nuse "mine";\n' + HEAD + "return twice(photo);")
+        code, _, said = tool.run("check", folder / "use.tess")
+        tool.check(f"use {name}", code == 0 and not said, said)
+    (folder / "use.tess").write_text('use ".tess";\n' + HEAD + "return photo;")
+    code, _, said = tool.run("check", folder / "use.tess")
+    tool.check("use of no name", code == 1 and "E0113" in said, said)
+
+
+with tool.workspace() as name:
+    folder = pathlib.Path(name)
+    check_foreign(folder)
+    check_values(folder)
+    check_sizes(folder)
+    check_use(folder)
+tool.finish()
