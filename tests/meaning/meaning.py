@@ -410,6 +410,7 @@ class Run:
     def points(self, s, value, names):
         """An expression of images; names: more for its body."""
         reads = Reads(self)
+        reads.agree = True
         reads.collect(value, {})
         if not reads.at:
             raise Invalid("no image")
@@ -552,14 +553,12 @@ class Run:
 
     def do_build(self, s):
         fields, images = self.program.structs[s.struct], [self.image(r) for r in s.images]
-        shape = tuple(map(min, zip(*(i.shape for i in images))))
-        cut = tuple(slice(0, n) for n in shape)
-        if any(i.struct for i in images) or len({i.ndim for i in images}) != 1 or len(images) != len(fields):
+        if any(i.struct for i in images) or len({i.shape for i in images}) != 1 or len(images) != len(fields):
             raise Invalid("fields")
         for i in images:
             self.event(i, self.reader(s), "struct", ["-"])
         return "struct", Image(
-            Pixel({n: values.convert(i.data[cut], TYPES[t]) for (n, t), i in zip(fields.items(), images)}), s.struct
+            Pixel({n: values.convert(i.data, TYPES[t]) for (n, t), i in zip(fields.items(), images)}), s.struct
         )
 
     def results(self):

@@ -49,6 +49,7 @@ class Reads:
 
     def __init__(self, run):
         self.run = run
+        self.agree = False  # the operands of an expression of images have one size
         self.at = {}    # key to the set of offsets, a tuple of a dimension each
         self.scale = {}  # key to scales
         self.refs = {}  # key to (Ref, rule), in statements
@@ -141,6 +142,8 @@ class Reads:
                 sizes, first, last = counts, [0] * n, [c - 1 for c in counts]
             if len(sizes) != n:
                 raise Invalid("images of different dimensions")
+            if self.agree and counts != sizes:
+                raise Invalid("operands of different sizes")
             for d in range(n):
                 last[d] = min(last[d], counts[d] - 1)
                 if b.rules[d] == "none" and offsets:
