@@ -68,6 +68,8 @@ static LExprId with(void *user, const LExprId *arg)
     if (all->nest->n_dims)
         all->coord[all->nest->n_dims - 1].e = arg[1];
     LExprId v = tessi_eval_stage(all->l, r->stage->source, all->coord, false);
+    if (all->n > 1 && !tessi_known(all->l, v)->let) /* others may reduce it too */
+        tessi_scope_define(all->l, v, tessi_scope_place1(all->l, v));
     if (r->stage->reduction == REDUCE_COUNT)
         v = tessi_lexpr_cast(all->l->p, TYPE_BOOL, v);
     return both(user, (LExprId[]){ arg[0], tessi_lexpr_cast(all->l->p, r->acc, v), arg[2] });
@@ -108,9 +110,23 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     Arena *a = all->l->arena;
     const Reducer *at = &all->at[r];
     add_arg(all, (TemplateArg)ARG_TYPE(tessi_sprintf(a, "acc%u", r), at->acc));
+    add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "bytes%u", r),
+                                         tessi_type_info(at->acc)->bytes));
     add_arg(all, (TemplateArg)ARG_WORDS(tessi_sprintf(a, "name%u", r), at->stage->name));
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
+}
+
+/* Whether some accumulate in so many bytes. */
+static void add_widths(Reducers *all)
+{
+    static const char *const name[] = { "has1", "has2", "has4", "has8" };
+    for (int k = 0; k < 4; k++) {
+        bool has = false;
+        for (uint32_t r = 0; r < all->n; r++)
+            has = has || tessi_type_info(all->at[r].acc)->bytes == 1 << k;
+        add_arg(all, (TemplateArg)ARG_NUMBER(name[k], has));
+    }
 }
 
 static void instance(Reducers *all, const char *name, LExprId row)
@@ -180,6 +196,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
         all.rows[r] = tessi_loop_buffer(l->p, &rows);
         add_reducer(&all, r, id);
     }
+    add_widths(&all);
     if (l->plan->gpu)
         on_blocks(&all, group);
     else

@@ -355,19 +355,32 @@ bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s)
            && !f->sorts[s.v];
 }
 
+const Stage *tessi_plan_domain(const Graph *g, StageId id)
+{
+    const Stage *s = tessi_stage(g, id);
+    const bool reads_image = s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
+    return reads_image ? tessi_stage(g, s->source) : s;
+}
+
+bool tessi_plan_can_share_loops(const Graph *g, StageId a, StageId b)
+{
+    const Stage *s = tessi_stage(g, a), *t = tessi_stage(g, b);
+    const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE;
+    const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
+    return (reduce || compute)
+           && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b));
+}
+
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 {
-    const Stage *s = tessi_stage(g, first);
-    bool reads_image = s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
-    if (reads_image)
-        s = tessi_stage(g, s->source); /* the loops run over what is reduced */
+    const Stage *s = tessi_plan_domain(g, first);
     PlanGroup group = { .name = tessi_stage(g, first)->name, .n_dims = s->n_dims, .reason = "" };
     for (uint8_t d = 0; d < s->n_dims; d++)
         group.order[d] = d;
     tessi_levels_one_by_one(&group.levels);
     tessi_level_set_parallel(&group, s->n_dims > 0);
     tessi_level_set_vector(&group, s->n_dims > 0);
-    group.split = reads_image ? SPLIT_NONE : SPLIT_INTERIOR;
+    group.split = tessi_stage(g, first)->kind != STAGE_COMPUTE ? SPLIT_NONE : SPLIT_INTERIOR;
     VEC_PUSH(p->arena, &group.members, first);
     VEC_PUSH(p->arena, &p->groups, group);
     return &p->groups.at[p->groups.n - 1];

@@ -387,6 +387,10 @@ bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGrou
 void tessi_plan_drop_copies(PlanGroup *group);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */
 void tessi_plan_point_kernel(PlanGroup *group);
+/* What the loops of a stage run over: of reductions and histograms what they read. */
+const Stage *tessi_plan_domain(const Graph *g, StageId id);
+/* Two stages can be computed by the same loops, point by point. */
+bool tessi_plan_can_share_loops(const Graph *g, StageId a, StageId b);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */

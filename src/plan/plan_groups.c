@@ -30,21 +30,22 @@ static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
     const PlanFacts *f = g->f;
     const StageId first = group->members.at[0];
     const Stage *s = tessi_stage(f->g, id), *t = tessi_stage(f->g, first);
+    if (!tessi_plan_can_share_loops(f->g, id, first))
+        return false;
     int64_t nodes = g->size->nodes[id.v];
     VEC_FOREACH (const StageId, member, &group->members)
         nodes += g->size->nodes[member->v];
-    return !group->strip && tessi_stage_is_plain(f->g, t) && tessi_stage_same_domain(s, t)
-           && nodes <= g->most_nodes
+    return !group->strip && nodes <= g->most_nodes
            && (!g->p->gpu || f->has_window[id.v] == f->has_window[first.v])
            && (tessi_plan_same_pixel(s, t)
-               || tessi_plan_share_reads(f, g->p, first, id, g->p->gpu));
+               || tessi_plan_share_reads(f, g->p, first, id, g->p->gpu || s->kind == STAGE_REDUCE));
 }
 
 void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
 {
     const Stage *s = tessi_stage(g->f->g, id);
     Plan *p = g->p;
-    const bool joins = !alone->strip && s->n_dims > 0 && tessi_stage_is_plain(g->f->g, s);
+    const bool joins = !alone->strip && (s->n_dims > 0 || s->kind == STAGE_REDUCE);
     for (uint32_t i = p->groups.n; joins && i-- > 0 && p->groups.n - i <= g->look_back;) {
         PlanGroup *group = &p->groups.at[i];
         if (!can_join(g, id, group) || depends_on_group(g, id, i))

@@ -168,9 +168,7 @@ static bool read_staged(PlanReader *r, bool constant)
 /* The loops of a group are those of its first stage, until said otherwise. */
 static void natural_loops(PlanReader *r, StageId id)
 {
-    const Stage *t = tessi_stage(r->g, id);
-    if (t->kind == STAGE_REDUCE || t->kind == STAGE_HISTOGRAM)
-        t = tessi_stage(r->g, t->source);
+    const Stage *t = tessi_plan_domain(r->g, id);
     r->group->n_dims = t->n_dims;
     for (uint8_t d = 0; d < MAX_DIMS; d++)
         r->group->order[d] = d;

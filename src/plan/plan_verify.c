@@ -54,9 +54,7 @@ static const char *check_members(Check *c, uint32_t i)
             return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
         c->group_of[id->v] = i + 1;
         const Stage *s = tessi_stage(c->f->g, *id);
-        if (group->members.n > 1
-            && (!tessi_stage_is_plain(c->f->g, s)
-                || !tessi_stage_same_domain(s, tessi_stage(c->f->g, first))))
+        if (group->members.n > 1 && !tessi_plan_can_share_loops(c->f->g, *id, first))
             return tessi_sprintf(a, "stage '%s' cannot share the loops of group '%s': %s",
                                  name_of(c, *id), group->name,
                                  tessi_stage_is_plain(c->f->g, s)
@@ -82,9 +80,7 @@ static const char *check_members(Check *c, uint32_t i)
 static const char *check_loops(Check *c, const PlanGroup *group)
 {
     Arena *a = c->f->arena;
-    const Stage *s = tessi_stage(c->f->g, group->members.at[0]);
-    if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM)
-        s = tessi_stage(c->f->g, s->source);
+    const Stage *s = tessi_plan_domain(c->f->g, group->members.at[0]);
     if (group->n_dims != s->n_dims)
         return tessi_sprintf(a, "group '%s' has %d loops where its stages have %d dimensions",
                              group->name, group->n_dims, s->n_dims);
