@@ -54,7 +54,8 @@ build() {
 
 build_tests() {
     install_packages libcmocka-dev python3 python3-numpy python3-scipy python3-venv python3-dev clang-format \
-        pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+        pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev g++ gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+        qemu-user libimage-exiftool-perl libtiff-tools
     build -DTESSERA_TESTS=ON
 }
 

@@ -38,6 +38,7 @@ typedef struct CommandLine {
     int page;         /* of stacks; 0: not chosen */
     int depth;        /* 8 or 16; 0: not said */
     bool scale, strict;
+    bool no_metadata, no_orient;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;
@@ -83,7 +84,9 @@ bool cli_is_ending(void);
 /* inputs.c: what a run is given */
 typedef struct Inputs {
     tess_args *args;
-    DLTensor **images; /* one per input of the program, NULL where none; owned */
+    DLTensor **images;           /* one per input of the program, NULL where none; owned */
+    tess_meta **meta;            /* likewise: what their files say besides the pixels */
+    const struct Inputs *shared; /* bound too, and owned by others; or NULL */
     size_t n;
     bool has_pages; /* one of them is a stack */
     double read_ms;
@@ -144,6 +147,10 @@ void cli_print_times(const Job *job, double write_ms); /* --time */
 int cli_check_outputs(const CommandLine *line, const tess_program *p);
 
 double cli_clock_ms(void);
+
+/* metadata.c: what the file of a result says besides its pixels. `provenance` has 200 bytes. */
+void cli_add_metadata(const CommandLine *line, const Job *job, size_t output,
+                      tess_image_store *store, tess_geometry *geometry, char *provenance);
 
 /* channels.c: colour */
 DLTensor *cli_channel(const DLTensor *t,

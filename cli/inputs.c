@@ -143,6 +143,10 @@ static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const 
     request.gray = line->gray;
     request.drop_alpha = line->drop_alpha;
     request.any_channels = line->each_channel;
+    request.no_orient = line->no_orient;
+    tess_meta_free(in->meta[input]);
+    in->meta[input] = NULL;
+    request.meta = &in->meta[input];
     DLTensor *image = NULL;
     char error[ERROR_SIZE] = "";
     const double start = cli_clock_ms();
@@ -196,11 +200,12 @@ bool cli_bind(const CommandLine *line, tess_program *p, Inputs *in, size_t input
 
 bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in)
 {
-    *in = (Inputs){ .n = tess_program_inputs(p) };
+    *in = (Inputs){ .n = tess_program_inputs(p), .shared = shared };
     in->images = calloc(in->n + 1, sizeof(DLTensor *));
+    in->meta = calloc(in->n + 1, sizeof(tess_meta *));
     const tess_status status =
         shared ? tess_args_copy(shared->args, &in->args) : tess_args_new(p, &in->args);
-    if (in->images && status == TESS_OK)
+    if (in->images && in->meta && status == TESS_OK)
         return true;
     cli_fail("out of memory");
     return false;
@@ -211,7 +216,10 @@ void cli_inputs_free(Inputs *in)
     tess_args_free(in->args);
     for (size_t i = 0; in->images && i < in->n; i++)
         tess_image_free(in->images[i]);
+    for (size_t i = 0; in->meta && i < in->n; i++)
+        tess_meta_free(in->meta[i]);
     free(in->images);
+    free(in->meta);
     *in = (Inputs){ 0 };
 }
 

@@ -44,15 +44,20 @@ static void say_what_became(const CommandLine *line, const char *path, const cha
     else if (store->n_saturated)
         cli_tell("%s: %lld values did not fit the format and were saturated", shown,
                  (long long)store->n_saturated);
+    if (store->left_out[0])
+        cli_tell("%s: %s", shown, store->left_out);
 }
 
-static bool write_image(const CommandLine *line, const char *path, size_t output, const DLTensor *t,
+static bool write_image(const CommandLine *line, const Job *job, size_t output, const DLTensor *t,
                         const tess_info *result)
 {
-    char sentence[600] = "", remedy[600];
+    char sentence[600] = "", remedy[600], provenance[200];
+    const char *path = job->outputs[output];
     tess_image_store store;
+    tess_geometry geometry;
     init_store(line, output, &store);
     store.result = result;
+    cli_add_metadata(line, job, output, &store, &geometry, provenance);
     cli_progress("writing", path);
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
     const tess_status status = tess_image_save(path, t, &store, sentence, sizeof sentence);
@@ -72,7 +77,7 @@ bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
     for (size_t i = 0; i < line->n_outputs; i++) {
         tess_info info;
         const DLTensor *t;
-        if (!cli_result(job, i, &t, &info) || !write_image(line, job->outputs[i], i, t, &info))
+        if (!cli_result(job, i, &t, &info) || !write_image(line, job, i, t, &info))
             return false;
     }
     *ms = cli_clock_ms() - start;

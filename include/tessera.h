@@ -193,6 +193,21 @@ typedef struct tess_reach {
 } tess_reach;
 TESS_API tess_status tess_program_reach(tess_program *p, const tess_args *args, const char *name,
                                         tess_reach *reach);
+/* Where the points of a result lie in an input image: in dimension d of the image at scale[d] * x[source[d]] +
+ * offset[d] for point x of the result, source -1: at offset[d]. Parts of images, samplings and placements move and
+ * scale; what stencils read besides does not count. ndim is 0 where the result comes from the image at several scales
+ * or not point by point. The images and numbers bound so far must give all sizes. */
+typedef struct tess_geometry {
+    size_t struct_size;
+    int ndim; /* of the image */
+    int source[4];
+    double scale[4], offset[4];
+} tess_geometry;
+TESS_API tess_status tess_result_geometry(tess_program *p, tess_args *a, size_t output,
+                                          const char *input, tess_geometry *geometry);
+/* What made the results of a program, for the files they go to: the version, the BLAKE2b-256 of the program's text
+ * (`b2sum -l 256`), the contract about rounding. */
+TESS_API void tess_program_provenance(const tess_program *p, char *text, size_t size);
 /* Runs. Results not bound by tess_args_output are allocated by the library in host memory and read with
  * tess_args_result, valid until the next run or tess_args_free. `stream` is for devices (CUstream or
  * cl_command_queue; NULL = the default one) and ignored on the CPU. When every image is in device memory the call
@@ -311,6 +326,13 @@ TESS_API tess_status tess_build(tess_program *p, const char *path, tess_diags **
  * (may be NULL) receives one sentence. */
 TESS_API tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **tensor,
                                      char *error, size_t error_size);
+/* What a file says of a picture besides its pixels: colour profile, EXIF, XMP, resolution, tags of TIFF. */
+typedef struct tess_meta tess_meta;
+TESS_API void tess_meta_free(tess_meta *m);
+/* Number i of what it says, a name and a text for people; TESS_ERROR_ARGUMENT past the end. */
+TESS_API tess_status tess_meta_item(const tess_meta *m, size_t i, char *name, size_t name_size,
+                                    char *text, size_t text_size);
+
 /* How a file is read for an image of a program. */
 typedef struct tess_image_request {
     size_t struct_size;
@@ -318,6 +340,9 @@ typedef struct tess_image_request {
     int gray;         /* colours become Rec. 709 luma where one channel is wanted */
     int drop_alpha;   /* the alpha channel is left out */
     int any_channels; /* more channels than one may come, as a last dimension, for an image of one */
+    int no_orient; /* pixels stay as they are stored; else the orientation that EXIF or TIFF tells is applied */
+    tess_meta **
+        meta; /* NULL, or receives what the file says besides, freed with tess_meta_free; NULL after failure */
     /* Filled in, also when the file is refused for them: */
     int64_t pages; /* 1 of a file that is no stack; 0: not known */
     int channels;
@@ -361,12 +386,18 @@ typedef struct tess_image_store {
     int depth;  /* 8 or 16: unsigned integers of so many bits; 0: as format and type say */
     int scale;  /* not 0: the range of the values becomes that of the integers */
     int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
+    const tess_meta *
+        meta; /* NULL, or what the picture that the image was made from says: the file says it too */
+    const tess_geometry
+        *geometry;          /* where the image lies in that picture; NULL: it has the same points */
+    const char *provenance; /* NULL, or what made it, as from tess_program_provenance */
     /* Filled in: */
     tess_doubt doubt;
     int converted;     /* values were rounded, saturated or scaled; the numbers below are of that */
     DLDataType stored; /* of the elements in the file */
     int64_t n_saturated; /* values that did not fit */
     double lo, hi;       /* least and largest finite value; lo > hi: there is none */
+    char left_out[200];  /* a sentence about what of `meta` the format does not hold, or empty */
 } tess_image_store;
 TESS_API void tess_image_store_init(tess_image_store *store);
 /* Writes as tess_image_write does, row by row. When it went well, `error` receives the doubt as a sentence, or is

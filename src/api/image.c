@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/gpu.h"
+#include "api/image_meta.h"
 #include "base/rounding.h"
 #include "rt/image.h"
 
@@ -151,6 +152,11 @@ tess_status tess_image_load(const char *path, const tess_info *want, tess_image_
     request.page = r->page;
     request.name = want->name;
     request.ndim = want->ndim;
+    request.turn = !r->no_orient;
+    RtMeta meta = { 0 };
+    request.meta = r->meta ? &meta : NULL;
+    if (r->meta)
+        *r->meta = NULL;
     if (!tessi_record_is_mixed(&record)) { /* which are read as their bytes */
         request.dtype = field[0].type;
         request.channels = want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
@@ -160,6 +166,13 @@ tess_status tess_image_load(const char *path, const tess_info *want, tess_image_
     tess_status status = read_image(path, &record, &request, tensor, error, error_size);
     r->pages = request.pages_found;
     r->channels = request.channels_found;
+    if (status == TESS_OK && r->meta && !tessi_meta_give(&meta, r->meta)) {
+        tess_image_free(*tensor);
+        *tensor = NULL;
+        return TESS_ERROR_MEMORY;
+    }
+    if (status != TESS_OK)
+        tessi_meta_dispose(&meta);
     return status;
 }
 
@@ -259,8 +272,16 @@ tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image
             return TESS_ERROR_ARGUMENT;
     }
     const Rounding before = tessi_round_to_nearest();
+    RtMeta meta = { 0 };
+    bool any = false;
+    if (ok && !tessi_meta_for_result(s, view.picture_dims, &meta, &any))
+        ok = tessi_failf(&f, TESS_ERROR_MEMORY, "out of memory");
+    store.meta = any ? &meta : NULL;
+    store.provenance = s->provenance;
     ok = ok && tessi_image_write(path, &view, &store, &f);
+    tessi_meta_dispose(&meta);
     tessi_round_as(before);
+    snprintf(s->left_out, sizeof s->left_out, "%s", store.left_out);
     s->doubt = (tess_doubt)store.doubt;
     s->converted = store.converted;
     s->stored = tessi_dl_type(store.stored);

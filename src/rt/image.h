@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/scalar.h"
 #include "rt/bytes.h"
+#include "rt/meta.h"
 
 enum { RT_IMAGE_DIMS = 5, RT_IMAGE_CHANNELS = 64 /* of pseudo-inputs: the fields of a struct */ };
 
@@ -61,6 +62,9 @@ typedef struct RtRequest {
      * differ; other fields of the file are left out, and one wanted field without a name is the only one of
      * the file. NULL: structured types are refused. */
     const RtRecord *record;
+    bool
+        turn; /* the orientation that the file tells is applied to the pixels, and reset in *meta */
+    RtMeta *meta; /* what the file says besides, owned by the caller; NULL: not wanted */
     /* Filled in, also when the file is refused for them: */
     int64_t pages_found; /* 1 of a file that is no stack; 0: not known yet */
     int channels_found;
@@ -99,7 +103,11 @@ typedef struct RtStore {
     int depth;   /* 8 or 16: unsigned integers of so many bits; 0: as the format and the type say */
     bool scale;  /* the range of the values becomes that of the integers */
     bool strict; /* nothing is written where there is a doubt */
+    const RtMeta
+        *meta; /* what the file shall say besides the pixels, of a picture like it; NULL: nothing */
+    const char *provenance; /* what made it; NULL: nothing is said */
     /* Filled in: */
+    char left_out[200]; /* a sentence about metadata that the format does not hold; or empty */
     RtDoubt doubt;
     ScalarType stored; /* the type of the elements in the file */
     /* the values were rounded, saturated or scaled; the numbers below are of that */

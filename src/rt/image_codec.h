@@ -6,6 +6,7 @@
 #include "rt/bytes.h"
 #include "rt/image.h"
 #include "rt/input.h"
+#include "rt/meta.h"
 #include "rt/output.h"
 
 /* ---- Conversion of elements ---- */
@@ -43,7 +44,9 @@ typedef struct ImageHead {
 typedef struct ImageDecode {
     RtInput *in;
     RtRequest *want;
-    RtImage *image; /* empty until tessi_decode_begin */
+    RtImage *image;    /* empty until tessi_decode_begin */
+    RtMeta meta;       /* what the decoder found */
+    bool turns_differ; /* pages are stored in different orientations */
     /* Between a row of the file and its place in the image: */
     ImageHead head;
     Conversion conversion;
@@ -97,6 +100,8 @@ typedef struct ImageRows {
     int64_t n_rows;
     int row_begin; /* the dimensions of the view from this one on make a row */
     size_t row_bytes;
+    const RtMeta *meta;            /* what the file shall say besides; may be NULL */
+    const char *provenance;        /* what made it; may be NULL */
     uint8_t *gathered, *converted; /* one row each; NULL where none is needed */
 } ImageRows;
 /* Row k, of all pages counted through; valid until the next call. */
@@ -121,6 +126,8 @@ typedef struct ImageFormat {
     const char *depths;   /* what can be asked for: "8 16" */
     bool stacks;          /* holds pages */
     bool seeks;           /* the encoder goes back in the file */
+    const char *keeps;    /* of metadata: words among icc exif xmp resolution tags */
+    size_t longest;       /* blocks of EXIF and XMP have at most so many bytes; 0: any number */
     ImageEncoder encode;
 } ImageFormat;
 extern const ImageFormat tessi_image_formats[];
@@ -132,6 +139,15 @@ const ImageFormat *tessi_image_format_of(const char *path); /* by suffix, NULL w
 bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *store,
                       ImageRows *rows, Failure *f);
 void tessi_rows_end(ImageRows *rows);
+/* Turns the pixels of each page upright. */
+bool tessi_image_turn(RtImage *image, int orientation, Failure *f);
+/* What of `m` the format holds for these rows; `left_out` receives a sentence about what it does not, or is empty.
+ * False without memory. */
+bool tessi_meta_for_file(const RtMeta *m, const ImageFormat *format, const ImageRows *r,
+                         RtMeta *stored, char *left_out, size_t size);
+bool tessi_meta_is_placed(const RtMeta *m); /* on earth */
+/* "ImageJ description" or "OME description" where there is one of these, which speak of a stack; else NULL. */
+const char *tessi_meta_stack_text(const RtMeta *m);
 /* Whether depth and scale mean something for the format. */
 bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Failure *f);
 

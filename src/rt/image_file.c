@@ -12,15 +12,18 @@
 enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8 };
 
 const ImageFormat tessi_image_formats[] = {
-    { "NPY", ".npy", "", "", "", true, false, tessi_encode_npy },
-    { "PNG", ".png", "u8 u16", "1234", "8 16", false, false, tessi_encode_png },
-    { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, tessi_encode_jpeg },
-    { "TIFF", ".tif .tiff", "", "*", "8 16", true, true, tessi_encode_tiff },
-    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, tessi_encode_pnm },
-    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, tessi_encode_pnm },
-    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, tessi_encode_pnm },
-    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, tessi_encode_pam },
-    { "PFM", ".pfm", "f32", "13", "", false, false, tessi_encode_pfm },
+    { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy },
+    { "PNG", ".png", "u8 u16", "1234", "8 16", false, false, "icc exif xmp resolution", 0,
+      tessi_encode_png },
+    { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, "icc exif xmp resolution", 65000,
+      tessi_encode_jpeg },
+    { "TIFF", ".tif .tiff", "", "*", "8 16", true, true, "icc exif xmp resolution tags", 0,
+      tessi_encode_tiff },
+    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm },
+    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm },
+    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm },
+    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam },
+    { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm },
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
@@ -66,6 +69,29 @@ static bool fail_on(Failure *f, const char *what, const char *path)
                        (int)sizeof f->text - PATH_SHOWN - 24, inner.text);
 }
 
+/* Turns the picture upright where that is wanted. */
+static bool settle_meta(ImageDecode *d, Failure *f)
+{
+    RtMeta *m = &d->meta;
+    const int last = d->image->ndim - (d->image->channels > 1);
+    if (tessi_meta_failed(m))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (!d->want->turn || last < 2)
+        return true;
+    if (d->turns_differ)
+        return tessi_failf(
+            f, TESS_ERROR_UNSUPPORTED,
+            "its pages have different orientations; one of them can be read, or all as they are "
+            "stored");
+    if (m->orientation <= 1)
+        return true;
+    const int64_t height = d->image->shape[last - 2], width = d->image->shape[last - 1];
+    if (!tessi_image_turn(d->image, m->orientation, f))
+        return false;
+    tessi_meta_turned(m, height, width);
+    return !tessi_meta_failed(m) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
 /* Finds the decoder and runs it; the image is empty after a failure. */
 static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
 {
@@ -81,11 +107,18 @@ static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
                                "it is a %s file; images are read from %s", signatures[i].name,
                                readable);
         ImageDecode d = { .in = in, .want = want, .image = image };
-        const bool ok = signatures[i].decode(&d, f);
+        bool ok = signatures[i].decode(&d, f);
         free(d.rows);
         free(d.between);
-        if (!ok)
+        ok = ok && settle_meta(&d, f);
+        if (!ok) {
+            tessi_meta_dispose(&d.meta);
             tessi_image_dispose(image);
+        } else if (want->meta) {
+            *want->meta = d.meta;
+        } else {
+            tessi_meta_dispose(&d.meta);
+        }
         return ok;
     }
     return tessi_failf(f, TESS_ERROR_FILE, "it is not %s", readable);
@@ -95,6 +128,8 @@ bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage
 {
     RtInput in;
     *image = (RtImage){ 0 };
+    if (want->meta)
+        *want->meta = (RtMeta){ 0 };
     want->pages_found = want->channels_found = 0;
     tessi_input_memory(bytes, n, &in);
     return decode(&in, want, image, f);
@@ -103,6 +138,8 @@ bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage
 bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure *f)
 {
     *image = (RtImage){ 0 };
+    if (want->meta)
+        *want->meta = (RtMeta){ 0 };
     want->pages_found = want->channels_found = 0;
     RtInput in;
     if (!tessi_input_open(path, &in, f))
@@ -111,6 +148,8 @@ bool tessi_image_read(const char *path, RtRequest *want, RtImage *image, Failure
     bool ok = decode(&in, want, image, &why);
     if (in.error) {
         tessi_image_dispose(image);
+        if (want->meta)
+            tessi_meta_dispose(want->meta);
         ok = tessi_failf(&why, TESS_ERROR_FILE, "%s", strerror(in.error));
     }
     tessi_input_close(&in);
@@ -174,7 +213,29 @@ static const ImageFormat *format_for(const char *path, const RtView *image, cons
 /* Forgets what an earlier call filled in. */
 static void begin_store(RtStore *store)
 {
-    *store = (RtStore){ .depth = store->depth, .scale = store->scale, .strict = store->strict };
+    *store = (RtStore){ .depth = store->depth,
+                        .scale = store->scale,
+                        .strict = store->strict,
+                        .meta = store->meta,
+                        .provenance = store->provenance };
+}
+
+/* Encodes with what the file shall say besides. */
+static bool encode(const ImageFormat *format, ImageRows *rows, RtStore *store, RtOutput *out,
+                   Failure *f)
+{
+    RtMeta stored = { 0 };
+    if (store->meta) {
+        if (!tessi_meta_for_file(store->meta, format, rows, &stored, store->left_out,
+                                 sizeof store->left_out))
+            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+        rows->meta = &stored;
+    }
+    rows->provenance = store->provenance;
+    const bool ok = format->encode(rows, out, f);
+    rows->meta = NULL;
+    tessi_meta_dispose(&stored);
+    return ok;
 }
 
 bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Failure *f)
@@ -193,7 +254,7 @@ bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Fa
         tessi_rows_end(&rows);
         return false;
     }
-    bool ok = format->encode(&rows, &out, &why);
+    bool ok = encode(format, &rows, store, &out, &why);
     tessi_rows_end(&rows);
     const bool said = !ok && !out.error; /* by the encoder; else the write failed, and says why */
     ok = tessi_output_close(path, &out, ok, f);
@@ -216,7 +277,7 @@ bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, R
         return false;
     RtOutput out;
     tessi_output_memory(bytes, &out);
-    const bool ok = format->encode(&rows, &out, f);
+    const bool ok = encode(format, &rows, store, &out, f);
     tessi_rows_end(&rows);
     return out.error ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : ok;
 }

@@ -1,6 +1,7 @@
 /* JPEG through libjpeg: 8 bits, grey or RGB, written at quality 95. A damaged or truncated file is
  * refused: libjpeg would invent the missing pixels. */
 #include "rt/image_codec.h"
+#include "rt/meta_ifd.h"
 #include "tessera.h"
 
 #ifndef HAVE_JPEG
@@ -22,12 +23,18 @@ bool tessi_encode_jpeg(ImageRows *rows, RtOutput *out, Failure *f)
 #else
 
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs FILE and size_t */
 #include <stdlib.h>
+#include <string.h>
 
 #include <jerror.h>
 #include <jpeglib.h>
+
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 2000000
+#define HAS_PROFILES
+#endif
 
 enum {
     QUALITY = 95,
@@ -62,13 +69,24 @@ static void on_error(j_common_ptr cinfo)
     longjmp(s->jump, 1);
 }
 
+/* A colour profile in pieces that do not fit is none. */
+static bool is_about_profile(int code)
+{
+#ifdef HAS_PROFILES
+    return code == JWRN_BOGUS_ICC;
+#else
+    (void)code;
+    return false;
+#endif
+}
+
 /* Warnings (level below 0) mean damage, except remarks about bytes between the parts and about
  * versions. */
 static void on_message(j_common_ptr cinfo, int level)
 {
     int code = cinfo->err->msg_code;
     if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR
-        && code != JWRN_ADOBE_XFORM)
+        && code != JWRN_ADOBE_XFORM && !is_about_profile(code))
         on_error(cinfo);
 }
 
@@ -102,6 +120,105 @@ static bool fail_jpeg(const JpegState *s, Failure *f)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     return tessi_failf(f, TESS_ERROR_FILE, "its JPEG data cannot be %s: %s",
                        s->reading ? "decoded" : "encoded", s->message);
+}
+
+/* ---- Metadata ---- */
+
+enum { EXIF_MARKER = JPEG_APP0 + 1, PROFILE_MARKER = JPEG_APP0 + 2, LONGEST_MARKER = 65533 };
+static const char exif_begin[] = "Exif\0"; /* and the NUL that ends it here */
+static const char xmp_begin[] = "http://ns.adobe.com/xap/1.0/";
+
+static void keep_markers(j_decompress_ptr jpeg)
+{
+    jpeg_save_markers(jpeg, EXIF_MARKER, 0xffff);
+    jpeg_save_markers(jpeg, PROFILE_MARKER, 0xffff);
+}
+
+/* JFIF has whole numbers; EXIF tells the same ones more exactly. */
+static void read_density(j_decompress_ptr jpeg, RtMeta *m)
+{
+    const double x = jpeg->X_density, y = jpeg->Y_density;
+    const bool said = jpeg->saw_JFIF_marker && x > 0 && y > 0 && jpeg->density_unit <= 2;
+    const bool exact = tessi_exif_resolution(&m->exif, m->resolution, &m->unit);
+    if (!said || (jpeg->density_unit == 0 && (exact || x == y))
+        || (exact && (int)m->unit == jpeg->density_unit && fabs(x - m->resolution[0]) <= 0.5
+            && fabs(y - m->resolution[1]) <= 0.5))
+        return;
+    m->resolution[0] = x;
+    m->resolution[1] = y;
+    m->unit = (RtUnit)jpeg->density_unit; /* ratio, inch, centimetre */
+}
+
+static void read_meta(j_decompress_ptr jpeg, RtMeta *m)
+{
+    for (jpeg_saved_marker_ptr at = jpeg->marker_list; at; at = at->next) {
+        if (at->marker != EXIF_MARKER)
+            continue;
+        if (!m->exif.n && at->data_length > sizeof exif_begin
+            && memcmp(at->data, exif_begin, sizeof exif_begin) == 0)
+            tessi_bytes_add(&m->exif, at->data + sizeof exif_begin,
+                            at->data_length - sizeof exif_begin);
+        if (!m->xmp.n && at->data_length > sizeof xmp_begin
+            && memcmp(at->data, xmp_begin, sizeof xmp_begin) == 0)
+            tessi_bytes_add(&m->xmp, at->data + sizeof xmp_begin,
+                            at->data_length - sizeof xmp_begin);
+    }
+    m->orientation = tessi_exif_orientation(&m->exif);
+    read_density(jpeg, m);
+}
+
+/* The profile is put together from its markers, in memory of its own. */
+static void read_profile(j_decompress_ptr jpeg, RtMeta *m)
+{
+#ifdef HAS_PROFILES
+    JOCTET *profile = NULL;
+    unsigned n = 0;
+    if (jpeg_read_icc_profile(jpeg, &profile, &n))
+        tessi_bytes_add(&m->icc, profile, n);
+    free(profile);
+#else
+    (void)jpeg, (void)m;
+#endif
+}
+
+static void write_block(j_compress_ptr jpeg, const char *begin, size_t n_begin, const RtBytes *b)
+{
+    if (!b->n || b->n > LONGEST_MARKER - n_begin)
+        return;
+    jpeg_write_m_header(jpeg, EXIF_MARKER, (unsigned)(n_begin + b->n));
+    for (size_t i = 0; i < n_begin; i++)
+        jpeg_write_m_byte(jpeg, (unsigned char)begin[i]);
+    for (size_t i = 0; i < b->n; i++)
+        jpeg_write_m_byte(jpeg, b->at[i]);
+}
+
+/* In inches, whose whole numbers are the finer ones. */
+static void set_density(j_compress_ptr jpeg, const RtMeta *m)
+{
+    const double inches = m->unit == RT_UNIT_CM ? 2.54 : 1;
+    const double x = m->resolution[0] * inches, y = m->resolution[1] * inches;
+    if (!(x >= 0.5 && x < 65535 && y >= 0.5 && y < 65535))
+        return;
+    jpeg->density_unit = m->unit != RT_UNIT_NONE;
+    jpeg->X_density = (UINT16)lround(x);
+    jpeg->Y_density = (UINT16)lround(y);
+}
+
+/* Behind the beginning of the file, before its pixels. */
+static void write_meta(j_compress_ptr jpeg, const ImageRows *r)
+{
+    const RtMeta *m = r->meta;
+    if (m) {
+        write_block(jpeg, exif_begin, sizeof exif_begin, &m->exif);
+        write_block(jpeg, xmp_begin, sizeof xmp_begin, &m->xmp);
+#ifdef HAS_PROFILES
+        if (m->icc.n)
+            jpeg_write_icc_profile(jpeg, m->icc.at, (unsigned)m->icc.n);
+#endif
+    }
+    if (r->provenance)
+        jpeg_write_marker(jpeg, JPEG_COM, (const JOCTET *)r->provenance,
+                          (unsigned)strlen(r->provenance));
 }
 
 /* ---- Reading ---- */
@@ -175,7 +292,10 @@ static bool read_picture(struct jpeg_decompress_struct *jpeg, JpegState *s, Imag
                                           .resync_to_restart = jpeg_resync_to_restart,
                                           .term_source = on_end_source };
     jpeg->src = &s->source;
+    keep_markers(jpeg);
     jpeg_read_header(jpeg, TRUE);
+    read_meta(jpeg, &d->meta);
+    read_profile(jpeg, &d->meta);
     if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK
         || jpeg->num_components > 3)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
@@ -261,7 +381,10 @@ static bool write_picture(struct jpeg_compress_struct *jpeg, JpegState *s, Image
     jpeg->in_color_space = r->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, QUALITY, TRUE);
+    if (r->meta)
+        set_density(jpeg, r->meta);
     jpeg_start_compress(jpeg, TRUE);
+    write_meta(jpeg, r);
     while (jpeg->next_scanline < jpeg->image_height) {
         JSAMPROW from = (JSAMPROW)(uintptr_t)tessi_rows_get(r, jpeg->next_scanline);
         jpeg_write_scanlines(jpeg, &from, 1);

@@ -1,7 +1,8 @@
 /* PNG through libpng: 8 and 16 bits, 1 to 4 channels. Palettes and samples below 8 bits are
- * expanded to 8, a transparent colour becomes an alpha channel. Gamma and colour profiles are left
- * alone: values are never rescaled. */
+ * expanded to 8, a transparent colour becomes an alpha channel. Gamma and colour profiles are kept and
+ * not applied: values are never rescaled. */
 #include "rt/image_codec.h"
+#include "rt/meta_ifd.h"
 #include "tessera.h"
 
 #ifndef HAVE_PNG
@@ -23,6 +24,7 @@ bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f)
 #else
 
 #include <inttypes.h>
+#include <math.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -36,6 +38,7 @@ typedef struct PngState {
     RtInput *in;   /* when reading */
     RtOutput *out; /* when writing */
     char message[128];
+    bool no_memory; /* something was left out */
 } PngState;
 
 static void on_error(png_structp png, png_const_charp message)
@@ -45,9 +48,16 @@ static void on_error(png_structp png, png_const_charp message)
     longjmp(png_jmpbuf(png), 1);
 }
 
+/* Without memory libpng leaves metadata out. */
 static void on_warning(png_structp png, png_const_charp message)
 {
-    (void)png, (void)message;
+    PngState *s = png_get_error_ptr(png);
+    s->no_memory |= strstr(message, "emory") != NULL;
+}
+
+static bool left_out(png_structp png)
+{
+    return ((const PngState *)png_get_error_ptr(png))->no_memory;
 }
 
 static void on_read(png_structp png, png_bytep to, size_t n)
@@ -69,6 +79,84 @@ static void on_flush(png_structp png)
 {
     (void)png;
 }
+
+/* ---- Metadata ---- */
+
+static const char xmp_key[] =
+    "XML:com.adobe.xmp";   /* of the text that is XMP, by its specification */
+enum { INCHES_100 = 254 }; /* a hundred inches in centimetres */
+
+/* What stands before the pixels, or behind them. */
+static void read_meta(png_structp png, png_infop info, RtMeta *m)
+{
+    png_charp name;
+    png_bytep bytes;
+    png_uint_32 n, x, y;
+    png_textp text;
+    int kind, n_texts = 0, unit;
+    if (!m->icc.n && png_get_iCCP(png, info, &name, &kind, &bytes, &n))
+        tessi_bytes_add(&m->icc, bytes, n);
+#ifdef PNG_eXIf_SUPPORTED
+    if (!m->exif.n && png_get_eXIf_1(png, info, &n, &bytes))
+        tessi_bytes_add(&m->exif, bytes, n);
+#endif
+    png_get_text(png, info, &text, &n_texts);
+    for (int i = 0; i < n_texts && !m->xmp.n; i++)
+        if (strcmp(text[i].key, xmp_key) == 0)
+            tessi_bytes_add(&m->xmp, text[i].text,
+                            text[i].itxt_length ? text[i].itxt_length : text[i].text_length);
+    if (png_get_pHYs(png, info, &x, &y, &unit) && x && y) {
+        const bool metres = unit == PNG_RESOLUTION_METER;
+        m->unit = metres ? RT_UNIT_CM : RT_UNIT_NONE;
+        m->resolution[0] = metres ? x / 100.0 : x;
+        m->resolution[1] = metres ? y / 100.0 : y;
+    }
+    m->orientation = tessi_exif_orientation(&m->exif);
+    if (m->resolution[0] <= 0)
+        tessi_exif_resolution(&m->exif, m->resolution, &m->unit);
+}
+
+static png_uint_32 a_metre(double x, RtUnit unit)
+{
+    const double per = unit == RT_UNIT_INCH ? x * 10000 / INCHES_100
+                       : unit == RT_UNIT_CM ? x * 100
+                                            : x;
+    return per > 0 && per < INT32_MAX ? (png_uint_32)lround(per) : 0;
+}
+
+static void add_text(png_structp png, png_infop info, const char *key, const char *text, size_t n)
+{
+    png_text chunk = { .compression = PNG_ITXT_COMPRESSION_NONE };
+    chunk.key = (png_charp)(uintptr_t)key;
+    chunk.text = (png_charp)(uintptr_t)text;
+    chunk.itxt_length = n;
+    png_set_text(png, info, &chunk, 1);
+}
+
+static void write_meta(png_structp png, png_infop info, const ImageRows *r)
+{
+    const RtMeta *m = r->meta;
+    if (m && m->icc.n)
+        png_set_iCCP(png, info, "ICC profile", PNG_COMPRESSION_TYPE_BASE, m->icc.at,
+                     (png_uint_32)m->icc.n);
+#ifdef PNG_eXIf_SUPPORTED
+    if (m && m->exif.n)
+        png_set_eXIf_1(png, info, (png_uint_32)m->exif.n, m->exif.at);
+#endif
+    if (m && m->resolution[0] > 0) {
+        const png_uint_32 x = a_metre(m->resolution[0], m->unit),
+                          y = a_metre(m->resolution[1], m->unit);
+        if (x && y)
+            png_set_pHYs(png, info, x, y,
+                         m->unit == RT_UNIT_NONE ? PNG_RESOLUTION_UNKNOWN : PNG_RESOLUTION_METER);
+    }
+    if (m && m->xmp.n)
+        add_text(png, info, xmp_key, (const char *)m->xmp.at, m->xmp.n);
+    if (r->provenance)
+        add_text(png, info, "Software", r->provenance, strlen(r->provenance));
+}
+
+/* ---- Reading ---- */
 
 /* Asks for 8 or 16 bits in native order without palette; how many passes the rows come in. */
 static int set_transforms(png_structp png, png_infop info)
@@ -132,6 +220,7 @@ static bool read_picture(png_structp png, png_infop info, ImageDecode *d, Failur
     png_read_info(png, info);
     if (!check_frames(d, count_frames(png, info), f) || !check_claim(png, info, d->in, f))
         return false;
+    read_meta(png, info, &d->meta);
     const png_uint_32 width = png_get_image_width(png, info),
                       height = png_get_image_height(png, info);
     const int passes = set_transforms(png, info);
@@ -152,8 +241,9 @@ static bool read_picture(png_structp png, png_infop info, ImageDecode *d, Failur
             if (pass == passes - 1 && !tessi_decode_done(d, y, f))
                 return false;
         }
-    png_read_end(png, NULL);
-    return true;
+    png_read_end(png, info);
+    read_meta(png, info, &d->meta);
+    return !left_out(png);
 }
 
 bool tessi_decode_png(ImageDecode *d, Failure *f)
@@ -177,6 +267,8 @@ bool tessi_decode_png(ImageDecode *d, Failure *f)
     return tessi_failf(f, TESS_ERROR_FILE, "its PNG data cannot be decoded: %s", s.message);
 }
 
+/* ---- Writing ---- */
+
 static bool write_picture(png_structp png, png_infop info, ImageRows *r)
 {
     static const int colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
@@ -187,12 +279,20 @@ static bool write_picture(png_structp png, png_infop info, ImageRows *r)
     png_set_IHDR(png, info, (png_uint_32)r->width, (png_uint_32)r->height,
                  r->type == TYPE_U16 ? 16 : 8, colours[r->channels], PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_benign_errors(png, 1); /* a profile that libpng finds odd is no reason to fail */
+#ifdef PNG_SKIP_sRGB_CHECK_PROFILE
+    png_set_option(png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);
+#endif
+    write_meta(png, info, r);
+    if (left_out(png))
+        return false;
     png_write_info(png, info);
+    png_set_benign_errors(png, 0);
     if (r->type == TYPE_U16 && tessi_little_endian())
         png_set_swap(png);
     for (int64_t y = 0; y < r->height; y++)
         png_write_row(png, tessi_rows_get(r, y));
-    png_write_end(png, info);
+    png_write_end(png, NULL); /* with `info` it would write EXIF once more */
     return true;
 }
 

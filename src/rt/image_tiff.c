@@ -1,6 +1,6 @@
 /* TIFF through libtiff. Read: pages of integers of 8 to 64 bits, floats of 16 to 64, and of 1, 2 and 4
  * bits unpacked to 0..255; strips or tiles, interleaved or planar samples. Written: every type of the
- * language, bool as bitmap, stacks as pages, interleaved, not compressed. */
+ * language, bool as bitmap, stacks as pages, interleaved, not compressed. Metadata: image_tiff_meta.c. */
 #include "rt/image_codec.h"
 #include "tessera.h"
 
@@ -29,6 +29,8 @@ bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f)
 }
 
 #else
+
+#include "rt/image_tiff.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -422,6 +424,7 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, cons
     if (!read_layout(tiff, &l, file, f) || !check_claim(&l, pages, d->in->size, f)
         || !read_blocks_head(tiff, &l, &b, file, f))
         return false;
+    tessi_tiff_read_meta(tiff, d->in, &d->meta);
     ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.samples);
     head.stacks = true;
     if (!tessi_decode_begin(d, &head, b.by_rows ? 1 : b.rows, b.bytes, f))
@@ -437,6 +440,7 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, cons
                                "its %" PRId64
                                " pages differ in size or type; one of them can be read",
                                d->want->pages_found);
+        d->turns_differ |= tessi_tiff_orientation(tiff) != d->meta.orientation;
         uint8_t *buffer = malloc(b.bytes);
         if (!buffer)
             return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -525,10 +529,11 @@ static void pack(const uint8_t *from, size_t n, uint8_t *to)
 }
 
 /* libtiff may change the row that it is given, so it gets a copy, in `row`. */
-static bool write_page(TIFF *tiff, ImageRows *r, int64_t page, uint8_t *row, size_t bytes)
+static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_t page,
+                       uint8_t *row, size_t bytes)
 {
     const size_t n = (size_t)(r->width * r->channels);
-    bool ok = set_fields(tiff, r, page, bytes);
+    bool ok = set_fields(tiff, r, page, bytes) && tessi_tiff_write_meta(tiff, out, r, page, big);
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)
@@ -550,10 +555,11 @@ bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
     if (!row)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     /* Offsets of the classic form have 32 bits. */
-    TIFF *tiff = open_tiff(&file, whole < UINT32_MAX - (1u << 24) ? "w" : "w8", 0);
+    const bool big = whole >= UINT32_MAX - (1u << 24);
+    TIFF *tiff = open_tiff(&file, big ? "w8" : "w", 0);
     bool ok = tiff != NULL;
     for (int64_t page = 0; ok && page < r->pages; page++)
-        ok = write_page(tiff, r, page, row, bytes);
+        ok = write_page(tiff, out, big, r, page, row, bytes);
     if (tiff)
         TIFFClose(tiff);
     free(row);

@@ -25,6 +25,7 @@
 
 #include "image_testing.h"
 #include "rt/file.h"
+#include "rt/meta_ifd.h"
 #include "tessera.h"
 
 /* ---- Allocations that fail ---- */
@@ -252,17 +253,60 @@ static RtImage noise(size_t k, int64_t height, int64_t width)
     return image;
 }
 
+static RtMeta said;       /* besides the pixels */
+static bool pixels_alone; /* it is not */
+
+/* A profile of colours, EXIF with a directory of its own, XMP, tags of all types. */
+static int make_said(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "ImageJ=1.53", "Someone" };
+    const double scale[3] = { 10, 10, 0 }, tie[6] = { 0, 0, 0, 5, 6, 0 };
+    const uint16_t keys[4] = { 1, 1, 0, 0 }, iso = 200;
+    uint8_t profile[132] = { 0, 0, 0, 132 };
+    RtTags first = { 0 }, exif = { 0 };
+    const RtTags none = { 0 };
+    memcpy(profile + 8, "\2\20\0\0mntrRGB XYZ ", 16);
+    memcpy(profile + 36, "acsp", 4);
+    tessi_bytes_add(&said.icc, profile, sizeof profile);
+    tessi_bytes_add(&said.xmp, "<x:xmpmeta/>", 12);
+    tessi_tag_add(&first, 315, 2, strlen(texts[1]) + 1, texts[1]);
+    tessi_tag_add(&exif, 34855, 3, 1, &iso);
+    tessi_exif_make(&first, &exif, &none, &exif, &said.exif);
+    tessi_tag_add(&said.tags, 270, 2, strlen(texts[0]) + 1, texts[0]);
+    tessi_tag_add(&said.tags, 33550, 12, 3, scale);
+    tessi_tag_add(&said.tags, 33922, 12, 6, tie);
+    tessi_tag_add(&said.tags, 34735, 3, 4, keys);
+    tessi_tags_dispose(&first);
+    tessi_tags_dispose(&exif);
+    said.resolution[0] = said.resolution[1] = 300;
+    said.unit = RT_UNIT_INCH;
+    return 0;
+}
+
+static int free_said(void **state)
+{
+    (void)state;
+    tessi_meta_dispose(&said);
+    return 0;
+}
+
 static bool write_noise(const RtImage *image, Failure *f)
 {
     const RtView view = tessi_image_view(image);
-    RtStore store = { 0 };
+    RtStore store = { .meta = &said, .provenance = "test" };
+    if (pixels_alone)
+        store = (RtStore){ 0 };
     return tessi_image_write(path, &view, &store, f);
 }
 
 static bool read_noise(size_t k, RtImage *image, Failure *f)
 {
-    RtRequest want = { .dtype = cases[k].wanted };
-    return tessi_image_read(path, &want, image, f);
+    RtMeta meta;
+    RtRequest want = { .dtype = cases[k].wanted, .turn = true, .meta = &meta };
+    const bool ok = tessi_image_read(path, &want, image, f);
+    tessi_meta_dispose(&meta);
+    return ok;
 }
 
 static void begin_case(size_t k)
@@ -362,10 +406,13 @@ static void test_memory_ends_while_writing(void **state)
     for (size_t k = 0; k < N_CASES; k++) {
         RtImage image = noise(k, 19, 33);
         begin_case(k);
+        /* libtiff counts a tag that it got no memory for, and reads past the end of its tags when it closes. */
+        pixels_alone = strstr(path, ".tif") != NULL;
         if (is_there(&image)) {
             write_with_little_memory(&image, false);
             write_with_little_memory(&image, true);
         }
+        pixels_alone = false;
         end_case();
         tessi_image_dispose(&image);
     }
@@ -402,10 +449,12 @@ static void test_memory_ends_while_reading(void **state)
     for (size_t k = 0; k < N_CASES; k++) {
         RtImage image = noise(k, 19, 33);
         begin_case(k);
+        pixels_alone = strstr(path, ".tif") != NULL; /* as above */
         if (is_there(&image)) {
             read_with_little_memory(k, false);
             read_with_little_memory(k, true);
         }
+        pixels_alone = false;
         end_case();
         tessi_image_dispose(&image);
     }
@@ -613,5 +662,5 @@ int main(void)
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_full_device),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_said, free_said);
 }

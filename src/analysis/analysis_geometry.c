@@ -1,0 +1,182 @@
+/* Geometry of stages with respect to an input image, from the first stage to the last. */
+#include "analysis/geometry.h"
+
+#include "graph/graph_walk.h"
+
+#include <math.h>
+
+typedef struct Finder {
+    const Graph *g;
+    const int64_t *params;
+    const Image *image;
+    Geometry *at; /* by StageId */
+    ExprWalk walk;
+} Finder;
+
+/* What the reads of a stage say together: offsets within lo..hi. */
+typedef struct Sum {
+    Geometry geometry;
+    double lo[MAX_DIMS], hi[MAX_DIMS];
+    bool any, differ; /* they have different scales */
+    bool in_place;    /* one of them is the image where it is */
+} Sum;
+
+static Geometry identity(const Image *image)
+{
+    Geometry same = { .known = true, .n_dims = image->n_dims };
+    for (int d = 0; d < image->n_dims; d++)
+        same.dim[d] = (GeometryDim){ .src = d, .scale = 1 };
+    return same;
+}
+
+static bool is_identity(const Geometry *x)
+{
+    for (int d = 0; d < x->n_dims; d++)
+        if (x->dim[d].src != d || x->dim[d].scale != 1 || x->dim[d].offset != 0)
+            return false;
+    return x->known;
+}
+
+static bool value_of(const Finder *f, SizeId size, double *value)
+{
+    int64_t n;
+    if (!tessi_size_eval(f->g, size, f->params, &n))
+        return false;
+    *value = (double)n;
+    return true;
+}
+
+static bool has_size_of(const Finder *f, const Stage *s, int n_dims, const SizeId *size)
+{
+    bool same = s->n_dims == n_dims;
+    for (int d = 0; same && d < n_dims; d++) {
+        double is, want;
+        same = value_of(f, s->size[d], &is) && value_of(f, size[d], &want) && is == want;
+    }
+    return same;
+}
+
+/* The middle of what a read reaches in this dimension, for point 0. */
+static bool middle_of(const Finder *f, const AccessDim *dim, double *middle)
+{
+    if (!value_of(f, dim->add, middle))
+        return false;
+    for (int t = 0; t < dim->n_terms; t++) {
+        const Window *w = tessi_window(f->g, dim->term[t].window);
+        const int var = dim->term[t].var;
+        *middle += dim->term[t].coef * ((double)w->lo[var] + (double)w->hi[var]) / 2;
+    }
+    return true;
+}
+
+/* One dimension of the producer as a function of the stage's points. `stays`: neighbours that are read besides do not
+ * move it. */
+static bool read_dim(const Finder *f, const Piece *piece, const AccessDim *dim, bool stays,
+                     GeometryDim *out)
+{
+    double offset;
+    *out = (GeometryDim){ .src = dim->src };
+    if (dim->absolute || !middle_of(f, dim, &out->offset))
+        return false;
+    if (dim->src < 0)
+        return true;
+    if (stays && dim->scale == 1)
+        out->offset = 0;
+    if (!value_of(f, piece->offset[dim->src], &offset))
+        return false;
+    out->scale = (double)dim->scale / piece->step[dim->src];
+    out->offset -= out->scale * offset;
+    return true;
+}
+
+/* What one read says; false: nothing. */
+static bool follow(const Finder *f, const Stage *s, const Piece *piece, const Access *a, bool plain,
+                   Geometry *found)
+{
+    const Geometry *from = &f->at[a->producer.v];
+    const Stage *producer = tessi_stage(f->g, a->producer);
+    GeometryDim dim[MAX_DIMS];
+    if (!from->known)
+        return false;
+    const bool stays = !plain && has_size_of(f, s, producer->n_dims, producer->size)
+                       && tessi_piece_is_whole(f->g, s, piece);
+    for (int d = 0; d < a->n_dims; d++)
+        if (!read_dim(f, piece, &a->dim[d], stays, &dim[d]))
+            return false;
+    *found = (Geometry){ .known = true, .n_dims = from->n_dims };
+    for (int k = 0; k < from->n_dims; k++) {
+        const GeometryDim *outer = &from->dim[k];
+        if (outer->src < 0) {
+            found->dim[k] = *outer;
+            continue;
+        }
+        const GeometryDim *inner = &dim[outer->src];
+        found->dim[k] = (GeometryDim){ .src = inner->src,
+                                       .scale = outer->scale * inner->scale,
+                                       .offset = outer->scale * inner->offset + outer->offset };
+    }
+    return true;
+}
+
+static void add(Sum *sum, const Geometry *x)
+{
+    sum->in_place |= is_identity(x);
+    if (!sum->any)
+        sum->geometry = *x;
+    for (int d = 0; d < x->n_dims; d++) {
+        const GeometryDim *have = &sum->geometry.dim[d];
+        sum->differ |= have->src != x->dim[d].src || have->scale != x->dim[d].scale;
+        sum->lo[d] = sum->any ? fmin(sum->lo[d], x->dim[d].offset) : x->dim[d].offset;
+        sum->hi[d] = sum->any ? fmax(sum->hi[d], x->dim[d].offset) : x->dim[d].offset;
+    }
+    sum->any = true;
+}
+
+/* Nothing but the value of a read, as another type perhaps. */
+static bool is_plain_read(const Graph *g, ExprId body)
+{
+    const Expr *e = tessi_expr(g, body);
+    while (e->kind == EXPR_CAST || e->kind == EXPR_SAT)
+        e = tessi_expr(g, e->arg[0]);
+    return e->kind == EXPR_LOAD;
+}
+
+static Geometry of_computed(Finder *f, const Stage *s)
+{
+    Sum sum = { .any = false };
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        const bool plain = is_plain_read(f->g, piece->body);
+        const ExprList *list = tessi_expr_walk(&f->walk, f->g, &piece->body, 1);
+        VEC_FOREACH (const ExprId, at, list) {
+            const Expr *e = tessi_expr(f->g, *at);
+            Geometry found;
+            if (e->kind == EXPR_LOAD
+                && follow(f, s, piece, tessi_access(f->g, e->access), plain, &found))
+                add(&sum, &found);
+        }
+    }
+    if (sum.in_place && has_size_of(f, s, f->image->n_dims, f->image->size))
+        return identity(f->image);
+    if (!sum.any || sum.differ)
+        return (Geometry){ .known = false };
+    for (int d = 0; d < sum.geometry.n_dims; d++)
+        sum.geometry.dim[d].offset = (sum.lo[d] + sum.hi[d]) / 2;
+    return sum.geometry;
+}
+
+const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *params, Arena *a)
+{
+    Finder f = { .g = g,
+                 .params = params,
+                 .image = &g->inputs.at[image],
+                 .at = ARENA_NEW_ARRAY(a, Geometry, g->stages.n),
+                 .walk = { .arena = a } };
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        if (s->kind == STAGE_INPUT && s->image == image)
+            f.at[id.v] = identity(f.image);
+        else if (s->kind == STAGE_COMPUTE)
+            f.at[id.v] = of_computed(&f, s);
+    }
+    return f.at;
+}

@@ -1,0 +1,22 @@
+/* Where a point of a stage lies in an input image: parts of images, samplings and placements move and scale. What
+ * stencils read besides does not count, so that a filter leaves its image where it is. */
+#ifndef TESSERA_ANALYSIS_GEOMETRY_H
+#define TESSERA_ANALYSIS_GEOMETRY_H
+
+#include "graph/graph.h"
+
+/* Of one dimension of the input: scale * x[src] + offset, x the point of the stage; src = -1: offset alone. */
+typedef struct GeometryDim {
+    int src;
+    double scale, offset;
+} GeometryDim;
+typedef struct Geometry {
+    bool known; /* the stage comes from the image, everywhere at the same scale */
+    int n_dims; /* of the image */
+    GeometryDim dim[MAX_DIMS];
+} Geometry;
+
+/* By StageId, in the arena; `image` is the number of the input, params the values of the graph's parameters. */
+const Geometry *tessi_geometry(const Graph *g, uint32_t image, const int64_t *params, Arena *a);
+
+#endif

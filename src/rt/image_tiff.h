@@ -1,0 +1,16 @@
+/* Between the two files of TIFF: pixels, and what pages say besides. */
+#ifndef TESSERA_RT_IMAGE_TIFF_H
+#define TESSERA_RT_IMAGE_TIFF_H
+
+#include <tiffio.h>
+
+#include "rt/image_codec.h"
+
+/* What the page says that libtiff stands at. Memory that was short shows in *m. */
+void tessi_tiff_read_meta(TIFF *tiff, RtInput *in, RtMeta *m);
+int tessi_tiff_orientation(TIFF *tiff); /* 0: not said */
+/* Sets the tags of a page before its pixels are written; directories of EXIF go into `out`, with offsets of 64 bits
+ * when `big`. */
+bool tessi_tiff_write_meta(TIFF *tiff, RtOutput *out, const ImageRows *r, int64_t page, bool big);
+
+#endif

@@ -1,0 +1,249 @@
+"""What pictures say besides their pixels, from the first input to the results: read back with exiftool and tiffinfo
+(gdalinfo where it is), tags of TIFF by code that shares nothing with the tool's."""
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool  # noqa: E402
+from tool import check, run  # noqa: E402
+
+RGB = "struct rgb { uint8 r; uint8 g; uint8 b; }\n"
+CODES = {1: "B", 2: "s", 3: "H", 4: "I", 12: "d"}
+GEO = {  # a raster of 10 m in a projected system
+    33550: (12, [10.0, 10.0, 0.0]), 33922: (12, [0.0, 0.0, 0.0, 500000.0, 4600000.0, 0.0]),
+    34735: (3, [1, 1, 0, 3, 1024, 0, 1, 1, 1025, 0, 1, 1, 3072, 0, 1, 32633]), 42113: (2, b"-9999\0"),
+}
+
+
+def exiftool(*files):
+    """Tags of the files as numbers, with their groups."""
+    done = subprocess.run(["exiftool", "-json", "-n", "-G0", *map(str, files)], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def retag(path, *changes):
+    subprocess.run(["exiftool", "-q", "-n", "-overwrite_original", *changes, str(path)], check=True)
+
+
+def write_tiff(path, rows, columns, values, tags):
+    """One strip of floats; tags: {id: (type, values)}"""
+    pixels = struct.pack(f"<{rows * columns}f", *values)
+    tags = {256: (4, [columns]), 257: (4, [rows]), 258: (3, [32]), 259: (3, [1]), 262: (3, [1]), 273: (4, [8]),
+            277: (3, [1]), 278: (4, [rows]), 279: (4, [len(pixels)]), 339: (3, [3]), **tags}
+    at = 8 + len(pixels)
+    entries, blobs = b"", b""
+    begin = at + 2 + 12 * len(tags) + 4
+    for tag, (kind, data) in sorted(tags.items()):
+        raw = data if kind == 2 else struct.pack(f"<{len(data)}{CODES[kind]}", *data)
+        value = raw.ljust(4, b"\0") if len(raw) <= 4 else struct.pack("<I", begin + len(blobs))
+        entries += struct.pack("<HHI", tag, kind, len(data)) + value
+        blobs += raw + b"\0" * (len(raw) % 2) if len(raw) > 4 else b""
+    directory = struct.pack("<H", len(tags)) + entries + struct.pack("<I", 0) + blobs
+    pathlib.Path(path).write_bytes(b"II*\0" + struct.pack("<I", at) + pixels + directory)
+
+
+def read_tags(path):
+    """Of the first page of a little-endian TIFF: {id: values}"""
+    data = pathlib.Path(path).read_bytes()
+    (at,) = struct.unpack_from("<I", data, 4)
+    (n,) = struct.unpack_from("<H", data, at)
+    tags = {}
+    for k in range(n):
+        tag, kind, count, value = struct.unpack_from("<HHI4s", data, at + 2 + 12 * k)
+        if kind not in CODES:
+            continue
+        size = count * struct.calcsize("<" + CODES[kind])
+        raw = value[:size] if size <= 4 else data[struct.unpack("<I", value)[0]:][:size]
+        tags[tag] = raw if kind == 2 else list(struct.unpack(f"<{count}{CODES[kind]}", raw))
+    return tags
+
+
+def photo(folder):
+    """A colour picture with a profile, EXIF, XMP and a resolution."""
+    path = folder / "photo.png"
+    shutil.copy(tool.ROOT / "examples/images/chelsea.png", path)
+    retag(path, "-Artist=Someone", "-ISO=200", "-GPSLatitude=12.5", "-GPSLatitudeRef=N", "-XMP-dc:Title=A cat")
+    return path
+
+
+def test_blocks(folder):
+    """Profile, EXIF, XMP and resolution reach PNG, JPEG and TIFF, from each of these."""
+    same = folder / "same.tess"
+    same.write_text(RGB + "stencil same(vector#2 rgb X) { return X; }\nparameter M, N;\nvector#2 rgb a[M, N];\n"
+                    "s = same(a);\nreturn s, s, s, s@[(0, 2), (0, 2)], s.g;\n")
+    source = photo(folder)
+    digest = subprocess.run(["b2sum", "-l", "256", same], capture_output=True, check=True).stdout[:64].decode()
+    version = run("--version")[1].split()[1]
+    for step in range(3):
+        names = [folder / f"{step}{end}" for end in (".png", ".jpg", ".tif", "half.png", "grey.png")]
+        status, _, err = run("run", same, source, *(w for name in names for w in ("-o", name)), "--target=interp")
+        check("a profile of colours for a grey picture", status == 0 and "ICC profile is not one of 1" in err, err)
+        for tags, name in zip(exiftool(*names), names):
+            scale = 0.5 if "half" in name.name else 1
+            inches = [tags.get("PNG:PixelsPerUnitX", 0) * 0.0254 or tags.get("JFIF:XResolution")]
+            if "EXIF:XResolution" in tags:
+                inches.append(tags["EXIF:XResolution"] * (2.54 if tags["EXIF:ResolutionUnit"] == 3 else 1))
+            check(
+                f"{name.name} from {source.name}: EXIF and XMP",
+                tags.get("EXIF:Artist") == "Someone" and tags.get("EXIF:ISO") == 200
+                and abs(tags.get("EXIF:GPSLatitude", 0) - 12.5) < 1e-9 and tags.get("XMP:Title") == "A cat", tags,
+            )
+            check(
+                f"{name.name} from {source.name}: resolution",
+                all(abs(x - 72.009 * scale) < 0.02 or x == round(72 * scale) for x in inches if x is not None)
+                and any(inches), inches,
+            )
+            check(
+                f"{name.name} from {source.name}: profile",
+                ("ICC_Profile:ProfileDescription" in tags) == ("grey" not in name.name), tags,
+            )
+            made = tags.get("PNG:Software") or tags.get("File:Comment") or tags.get("EXIF:Software")
+            check(f"{name.name}: what made it", made == f"Tessera {version}, program {digest}, fp default", made)
+        source = names[(1, 2, 0)[step]]
+    status, _, _ = run("run", same, source, *(w for name in names for w in ("-o", name)), "--no-metadata",
+                       "--target=interp")
+    for tags in exiftool(*names):
+        check("--no-metadata", status == 0 and not any(
+            key.split(":")[0] in ("XMP", "ICC_Profile") or key.endswith(("Artist", "Software", "Comment"))
+            or key == "EXIF:XResolution"
+            for key in tags), tags)
+    info = subprocess.run(["tiffinfo", folder / "0.tif"], capture_output=True, text=True).stdout
+    check("tiffinfo reads it", "Resolution: 28.35, 28.35 pixels/cm" in info and "ICC Profile: <present>" in info, info)
+
+
+def test_orientation(folder):
+    """The eight orientations are applied and reset, in EXIF as well as in XMP; --no-orient leaves them."""
+    same = folder / "grey.tess"
+    same.write_text("stencil same(vector#2 uint8 X) { return X; }\nparameter M, N;\nvector#2 uint8 a[M, N];\n"
+                    "return same(a);\n")
+    source, back = folder / "turned.png", folder / "upright.npy"
+    rows, columns = 3, 5
+    stored = [[10 * y + x for x in range(columns)] for y in range(rows)]
+    tool.write_npy(folder / "in.npy", (rows, columns), "|u1", sum(stored, []))
+    run("run", same, folder / "in.npy", "-o", source, "--target=interp")
+    flip, mirror = lambda a: a[::-1], lambda a: [r[::-1] for r in a]
+    turn = lambda a: [list(r) for r in zip(*a)]
+    upright = {1: stored, 2: mirror(stored), 3: flip(mirror(stored)), 4: flip(stored), 5: turn(stored),
+               6: mirror(turn(stored)), 7: flip(mirror(turn(stored))), 8: flip(turn(stored))}
+    for k, want in upright.items():
+        retag(source, f"-EXIF:Orientation={k}", f"-XMP-tiff:Orientation={k}")
+        status, _, err = run("run", same, source, "-o", back, "--target=interp")
+        shape, _, values = tool.read_npy(back)
+        check(f"orientation {k}", status == 0 and shape == (len(want), len(want[0])) and values == sum(want, []),
+              (shape, values, err))
+    names = [folder / "turned.jpg", folder / "turned.tif", folder / "kept.jpg", folder / "kept.tif"]
+    for name in names:
+        run("run", same, source, "-o", name, "--target=interp", *(["--no-orient"] if "kept" in name.name else []))
+    for tags, name in zip(exiftool(*names), names):
+        kept = "kept" in name.name
+        check(f"{name.name}: orientation", tags["EXIF:Orientation"] == (8 if kept else 1)
+              and tags["XMP:Orientation"] == (8 if kept else 1)
+              and tags["File:ImageWidth" if "jpg" in name.name else "EXIF:ImageWidth"] == (5 if kept else 3), tags)
+    # Pages of different orientations: one sentence, unless one is chosen or all are left as they are.
+    write_tiff(folder / "one.tif", 2, 3, range(6), {274: (3, [6])})
+    first = (folder / "one.tif").read_bytes()
+    write_tiff(folder / "two.tif", 2, 3, range(6), {274: (3, [1])})
+    second, begin = (folder / "two.tif").read_bytes(), len(first)
+    moved = bytearray(first + second)
+    (at,) = struct.unpack_from("<I", second, 4)
+    (n,) = struct.unpack_from("<H", second, at)
+    struct.pack_into("<I", moved, struct.unpack_from("<I", first, 4)[0] + 2 + 12 * n, begin + at)
+    for k in range(n):
+        if struct.unpack_from("<H", second, at + 2 + 12 * k) == (273,):
+            struct.pack_into("<I", moved, begin + at + 10 + 12 * k, begin + 8)
+    (folder / "both.tif").write_bytes(moved)
+    stack = folder / "stack.tess"
+    stack.write_text("stencil same(vector#3 float X) { return X; }\nparameter L, M, N;\nvector#3 float a[L, M, N];\n"
+                     "return same(a);\n")
+    (folder / "stack.npy").write_bytes(b"precious")
+    status, _, err = run("run", stack, folder / "both.tif", "-o", folder / "stack.npy", "--target=interp")
+    check("pages of different orientations", status == 1 and err.count("\n") == 1 and "different orientations" in err
+          and (folder / "stack.npy").read_bytes() == b"precious", err)
+    for more, shape in ((["--no-orient"], (2, 2, 3)), (["--page=1"], (1, 3, 2)), (["--page=2"], (1, 2, 3))):
+        status, _, err = run("run", stack, folder / "both.tif", "-o", folder / "stack.npy", "--target=interp", *more)
+        check(f"{more} of them", status == 0 and tool.read_npy(folder / "stack.npy")[0] == shape, err)
+
+
+def test_places(folder):
+    """Parts, samplings and placements move and scale the transform of GeoTIFF; filters leave it."""
+    source = folder / "geo.tif"
+    program = folder / "geo.tess"
+    program.write_text(
+        "stencil mean(vector#2 float X) { return (X@[-1, 0] + X@[1, 0]) / 2; }\n"
+        "stencil half(vector#2 float X) { return (X@[(-1, 2), (0, 2)] + X@[(1, 2), (0, 2)]) / 2; }\n"
+        "parameter M, N;\nvector#2 float a[M, N];\nvector#2 float other[M, N];\ns = mean(a);\n"
+        "return s, s[1..M-2, 2..N-3], s@[(0, 2), (1, 4)], half(s), a@[0, 1] - a,\n"
+        "( @[(0, 2), (0, 2)] = a; @[(1, 2), (0, 2)] = a; @[(0, 2), (1, 2)] = a; @[(1, 2), (1, 2)] = a; ),\n"
+        "( [.., ..] = a; [3.., 3..] = half(a); ), s + other, mean(other);\n")
+    want = [  # columns and rows of the result in those of the picture: factor and offset of the corner
+        ((1, 1), (0, 0)), ((1, 1), (2, 1)), ((4, 2), (-0.5, -0.5)), ((2, 2), (-0.5, -0.5)), ((1, 1), (0, 0)),
+        ((0.5, 0.5), (0.0, 0.0)), ((1, 1), (0, 0)), ((1, 1), (0, 0)), None,
+    ]
+    names = [folder / f"g{i}.tif" for i in range(len(want))]
+    for point in (False, True):
+        keys = list(GEO[34735][1])
+        keys[11] = 2 if point else 1
+        write_tiff(source, 12, 16, range(192), {**GEO, 34735: (3, keys)})
+        status, _, err = run("run", program, source, "zero:12x16", *(w for n in names for w in ("-o", n)),
+                             "--target=interp")
+        check("GeoTIFF", status == 0, err)
+        for name, place in zip(names, want):
+            tags = read_tags(name)
+            if place is None:
+                check(f"{name.name}: of another picture", 33550 not in tags and 34735 not in tags, tags)
+                continue
+            (fx, fy), (x, y) = place
+            if point:  # coordinates count centres: those of the samples that are read
+                x, y = x - 0.5 + 0.5 * fx, y - 0.5 + 0.5 * fy
+            scale, tie = tags[33550], tags[33922]
+            check(f"{name.name}: place", abs(scale[0] - 10 * fx) < 1e-9 and abs(scale[1] - 10 * fy) < 1e-9
+                  and abs(tie[3] - (500000 + 10 * x)) < 1e-6 and abs(tie[4] - (4600000 - 10 * y)) < 1e-6,
+                  (scale, tie, place))
+            check(f"{name.name}: keys and no-data", tags[34735] == keys and tags[42113] == b"-9999\0", tags)
+    if shutil.which("gdalinfo"):
+        info = subprocess.run(["gdalinfo", names[1]], capture_output=True, text=True).stdout
+        check("gdalinfo reads it", "UTM zone 33N" in info and "NoData Value=-9999" in info, info)
+    status, _, err = run("run", program, source, "zero:12x16", "-o", folder / "g.png:16",
+                         *(w for n in names[1:] for w in ("-o", n)), "--target=interp")
+    check("a format without places", status == 0 and "PNG does not hold the picture's place on earth" in err, err)
+
+
+def test_broken(folder):
+    """Blocks that make no sense are left where they are, or out; the pixels come through."""
+    same = folder / "grey.tess"
+    write_tiff(folder / "x.tif", 3, 4, [1.0] * 12, {34735: (3, [1]), 33550: (12, [1.0]), 33922: (12, [0.0] * 5),
+                                                  34665: (4, [7]), 34853: (4, [4000000000])})
+    status, _, err = run("run", same, folder / "x.tif", "-o", folder / "y.tif", "--target=interp")
+    check("tags of the wrong length", status == 0, err)
+    source = folder / "turned.png"
+    data = source.read_bytes()
+    at = data.index(b"eXIf")
+    (n,) = struct.unpack_from(">I", data, at - 4)
+    for k in range(0, n, 9):  # every ninth byte of EXIF, one after the other
+        block = bytearray(data[at:at + 4 + n])
+        block[4 + k] ^= 0xff
+        (folder / "bad.png").write_bytes(data[:at] + bytes(block) + struct.pack(">I", zlib.crc32(bytes(block)))
+                                         + data[at + 8 + n:])
+        status, _, err = run("run", same, folder / "bad.png", "-o", folder / "y.tif", "--target=interp")
+        check(f"EXIF with byte {k} changed", status == 0 and not err, err)
+
+
+def main():
+    if not shutil.which("exiftool") or not shutil.which("tiffinfo"):
+        print("skipped: this machine has no exiftool or tiffinfo")
+        sys.exit(tool.SKIPPED)
+    with tool.workspace() as name:
+        folder = pathlib.Path(name)
+        test_blocks(folder)
+        test_orientation(folder)
+        test_places(folder)
+        test_broken(folder)
+    tool.finish()
+
+
+main()
