@@ -60,6 +60,13 @@ void cli_warn(const char *fmt, ...);
 __attribute__((format(printf, 1, 2)))
 #endif
 void cli_tell(const char *fmt, ...); /* what is neither: without "tessera: " */
+/* Until the next call, what this thread has to say is kept, with the file that it is about in front of sentences that
+ * do not name it. NULL: it is said at once again. */
+typedef struct Said {
+    char *text; /* owned */
+} Said;
+void cli_collect(Said *said, const char *about);
+void cli_say_collected(Said *said);              /* and empties it */
 void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done
@@ -72,8 +79,9 @@ void cli_progress_stop(void);
 /* What is being done now, and with what: "reading", "photo.png". NULL: nothing that is worth a line. */
 void cli_progress(const char *what, const char *about);
 void cli_progress_phase(void *user, const char *what); /* as tess_options.phase */
-void cli_progress_clear(void);                         /* before anything else is written there */
-void cli_progress_abandon(void); /* from a handler of signals, before the end */
+void cli_progress_bar(const char *text); /* that, whatever is done, until cli_progress(NULL) */
+void cli_progress_clear(void);           /* before anything else is written there */
+void cli_progress_abandon(void);         /* from a handler of signals, before the end */
 
 /* ending.c: signals that end the tool. Between cli_hold(NULL, 1) and cli_hold(NULL, -1) they wait
  * (tess_options.hold). */
@@ -82,15 +90,16 @@ int cli_hold(void *user, int change);
 bool cli_is_ending(void);
 
 /* inputs.c: what a run is given */
-typedef struct Inputs {
+typedef struct Inputs Inputs;
+struct Inputs {
     tess_args *args;
-    DLTensor **images;           /* one per input of the program, NULL where none; owned */
-    tess_meta **meta;            /* likewise: what their files say besides the pixels */
-    const struct Inputs *shared; /* bound too, and owned by others; or NULL */
+    DLTensor **images;    /* one per input of the program, NULL where none; owned */
+    tess_meta **meta;     /* likewise: what their files say besides the pixels */
+    const Inputs *shared; /* bound too, and owned by others; or NULL */
     size_t n;
     bool has_pages; /* one of them is a stack */
     double read_ms;
-} Inputs;
+};
 /* With nothing bound, or what is bound to `shared` (may be NULL). False after saying why; to be freed then too. */
 bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in);
 void cli_inputs_free(Inputs *in);
@@ -124,7 +133,7 @@ char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
 
 /* Whether the outputs can be written, as far as that can be known before; false after saying why not. */
-bool cli_can_write(const CommandLine *line);
+bool cli_can_write(const char *const *outputs, size_t n);
 char *cli_folder_of(const char *path); /* owned by the caller; NULL without memory */
 
 /* job.c: one run of a program. Each false after saying why. */
@@ -141,7 +150,7 @@ void cli_job_clear(const CommandLine *line, Job *job); /* what the run has made 
 
 /* results.c: images to files */
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
-void cli_print_times(const Job *job, double write_ms); /* --time */
+void cli_print_times(const tess_timing *t, double read_ms, double write_ms); /* --time */
 /* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and
  * their formats. Returns an exit status. */
 int cli_check_outputs(const CommandLine *line, const tess_program *p);

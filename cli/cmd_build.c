@@ -7,7 +7,7 @@ int cmd_build(const CommandLine *line)
         cli_fail("say where the result goes: -o NAME.c (or .cu, .cl, .o, .so, .a)");
         return EXIT_USAGE;
     }
-    if (!cli_can_write(line))
+    if (!cli_can_write(line->outputs, line->n_outputs))
         return EXIT_DIAGNOSED;
     Session s;
     bool ok = cli_open(line, &s, false);

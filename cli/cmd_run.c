@@ -1,5 +1,34 @@
-/* tessera run: bind, run, write. */
-#include "cli/cli.h"
+/* tessera run: bind, run, write; or for many inputs a batch (batch.h). */
+#include "cli/batch.h"
+
+static int run_one(const CommandLine *line, Session *s)
+{
+    if (!cli_bind_words(line, s->program, &s->in))
+        return EXIT_DIAGNOSED;
+    const int status = cli_check_outputs(line, s->program);
+    if (status != EXIT_OK)
+        return status;
+    Job job = { .program = s->program, .in = s->in, .outputs = line->outputs };
+    double write_ms = 0;
+    const bool ok = cli_run(line, &job) && cli_write_results(line, &job, &write_ms);
+    if (ok && line->time)
+        cli_print_times(&job.timing, job.in.read_ms, write_ms);
+    cli_job_clear(line, &job);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}
+
+static int run_batch(const CommandLine *line, Session *s)
+{
+    Batch batch;
+    int status = cli_check_outputs(line, s->program);
+    if (status != EXIT_OK)
+        return status;
+    status = cli_batch_open(line, s->program, &batch);
+    if (status == EXIT_OK)
+        status = cli_batch_run(line, s->program, &batch);
+    cli_batch_free(line, &batch);
+    return status;
+}
 
 int cmd_run(const CommandLine *line)
 {
@@ -7,19 +36,13 @@ int cmd_run(const CommandLine *line)
         cli_fail("say where the result goes: -o FILE");
         return EXIT_USAGE;
     }
-    if (!cli_can_write(line))
+    const bool is_batch = cli_is_batch(line);
+    if (!is_batch && !cli_can_write(line->outputs, line->n_outputs))
         return EXIT_DIAGNOSED;
     Session s;
-    int status = cli_open(line, &s, true) ? cli_check_outputs(line, s.program) : EXIT_DIAGNOSED;
-    if (status == EXIT_OK) {
-        Job job = { .program = s.program, .in = s.in, .outputs = line->outputs };
-        double write_ms = 0;
-        if (!cli_run(line, &job) || !cli_write_results(line, &job, &write_ms))
-            status = EXIT_DIAGNOSED;
-        else if (line->time)
-            cli_print_times(&job, write_ms);
-        cli_job_clear(line, &job);
-    }
+    int status = EXIT_DIAGNOSED;
+    if (cli_compile(line, &s))
+        status = is_batch ? run_batch(line, &s) : run_one(line, &s);
     cli_close(&s);
     return status;
 }

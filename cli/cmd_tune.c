@@ -49,7 +49,7 @@ int cmd_tune(const CommandLine *line)
         cli_fail("say where the plan goes: -o NAME.plan (- is standard output)");
         return EXIT_USAGE;
     }
-    if (!cli_can_write(line))
+    if (!cli_can_write(line->outputs, line->n_outputs))
         return EXIT_DIAGNOSED;
     Session s;
     tess_tuning t;

@@ -35,7 +35,13 @@ void cli_print_help(void)
         "TIFF, PGM, PPM, PAM, PFM, NPY, by content for input and by suffix for output. For trying "
         "and timing:\n"
         "zero:HxW, constant:V:HxW, random:SEED:HxW, ramp:HxW. Pixel values are rescaled by --scale "
-        "alone.\n");
+        "alone.\n\n"
+        "'in/*.tif' -o 'out/{name}.png' runs a program on every file, in one process; {name} is "
+        "the name of the file without its\n"
+        "folder and suffix. With several such inputs {name} stands for what their names have in "
+        "common:\n"
+        "'in/{name}_left.tif' 'in/{name}_right.tif'. Other inputs are shared by all runs. What "
+        "fails is listed in the end.\n");
     print_variables();
     printf("\nExit status: 0 when all is done, 1 when something failed that was said, 2 when the "
            "command line makes no sense.\n");

@@ -64,6 +64,12 @@ void cli_job_clear(const CommandLine *line, Job *job)
 
 /* ---- Channel by channel ----------------------------------------------------------------------- */
 
+static const DLTensor *image_of(const Job *job, size_t input)
+{
+    const Inputs *shared = job->in.shared;
+    return job->in.images[input] || !shared ? job->in.images[input] : shared->images[input];
+}
+
 /* The number of channels of the colour inputs bound for --each-channel; 0 when there is none, -1 when they differ. */
 static int64_t common_channels(const Job *job)
 {
@@ -71,9 +77,9 @@ static int64_t common_channels(const Job *job)
     for (size_t i = 0; i < job->in.n; i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(job->program, i, &info);
-        if (!job->in.images[i] || info.is_struct || job->in.images[i]->ndim != info.ndim + 1)
+        if (!image_of(job, i) || info.is_struct || image_of(job, i)->ndim != info.ndim + 1)
             continue;
-        int64_t n = job->in.images[i]->shape[info.ndim];
+        int64_t n = image_of(job, i)->shape[info.ndim];
         if (common && common != n)
             return -1;
         common = n;
@@ -86,10 +92,10 @@ static bool bind_channel(Job *job, int64_t channel, DLTensor **planes)
     for (size_t i = 0; i < job->in.n; i++) {
         tess_info info = { .struct_size = sizeof info };
         tess_program_input(job->program, i, &info);
-        if (!job->in.images[i] || info.is_struct || job->in.images[i]->ndim != info.ndim + 1)
+        if (!image_of(job, i) || info.is_struct || image_of(job, i)->ndim != info.ndim + 1)
             continue;
         tess_image_free(planes[i]);
-        planes[i] = cli_channel(job->in.images[i], channel);
+        planes[i] = cli_channel(image_of(job, i), channel);
         if (!planes[i])
             return cli_fail("out of memory"), false;
         if (tess_args_image(job->in.args, info.name, planes[i]) != TESS_OK)

@@ -16,7 +16,7 @@ static struct {
     thrd_t thread;
     mtx_t lock; /* guards what follows */
     cnd_t ended;
-    bool stop;
+    bool stop, is_bar;
     char what[LINE_SIZE], shown[LINE_SIZE]; /* empty: nothing */
 } line_of;
 static volatile int is_shown; /* for the handler of signals */
@@ -114,10 +114,25 @@ void cli_progress(const char *what, const char *about)
     if (!line_of.is_on)
         return;
     mtx_lock(&line_of.lock);
+    if (line_of.is_bar && what) {
+        mtx_unlock(&line_of.lock);
+        return;
+    }
+    line_of.is_bar = false;
     snprintf(line_of.what, sizeof line_of.what, "%s%s%s", what ? what : "", about ? " " : "",
              about ? about : "");
     if (!what)
         clear();
+    mtx_unlock(&line_of.lock);
+}
+
+void cli_progress_bar(const char *text)
+{
+    if (!line_of.is_on)
+        return;
+    mtx_lock(&line_of.lock);
+    line_of.is_bar = true;
+    snprintf(line_of.what, sizeof line_of.what, "%s", text);
     mtx_unlock(&line_of.lock);
 }
 

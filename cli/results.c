@@ -84,18 +84,18 @@ bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
     return true;
 }
 
-void cli_print_times(const Job *job, double write_ms)
+void cli_print_times(const tess_timing *t, double read_ms, double write_ms)
 {
-    const tess_timing t = job->timing;
     char device[100] = "", strips[40] = "";
-    if (t.copy_ms > 0)
-        snprintf(device, sizeof device, ", copies to and from the device %.3f ms", t.copy_ms);
-    if (t.strips)
-        snprintf(strips, sizeof strips, ", in %d strips", t.strips);
+    if (t->copy_ms > 0)
+        snprintf(device, sizeof device, ", copies to and from the device %.3f ms", t->copy_ms);
+    if (t->strips)
+        snprintf(strips, sizeof strips, ", in %d strips", t->strips);
     cli_tell("front %.2f ms, plan %.2f ms, compile %.2f ms%s, read %.2f ms, run %.3f ms (%s)%s%s, "
              "write %.2f ms",
-             t.front_ms - t.plan_ms, t.plan_ms, t.compile_ms, t.compile_cached ? " (cached)" : "",
-             job->in.read_ms, t.run_ms, t.target, device, strips, write_ms);
+             t->front_ms - t->plan_ms, t->plan_ms, t->compile_ms,
+             t->compile_cached ? " (cached)" : "", read_ms, t->run_ms, t->target, device, strips,
+             write_ms);
 }
 
 /* ---- Before ----------------------------------------------------------------------------------- */

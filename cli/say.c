@@ -7,7 +7,12 @@
 
 #include "cli/cli.h"
 
+enum { SENTENCE = 4096 };
+
 static bool as_json;
+/* Where the sentences of this thread are kept; NULL: they are said at once. */
+static _Thread_local Said *kept;
+static _Thread_local const char *about;
 
 double cli_clock_ms(void)
 {
@@ -21,33 +26,77 @@ void cli_say_json(bool json)
     as_json = json;
 }
 
-/* With the members that diagnostics of programs have; those about a place are left out. */
-static void say_json(const char *severity, const char *sentence)
+void cli_collect(Said *said, const char *file)
 {
-    fprintf(stderr, "{\"severity\":\"%s\",\"message\":\"", severity);
-    for (const char *s = sentence; *s; s++) {
+    kept = said;
+    about = file;
+}
+
+void cli_say_collected(Said *said)
+{
+    cli_progress_clear();
+    if (said->text)
+        fputs(said->text, stderr);
+    free(said->text);
+    said->text = NULL;
+}
+
+/* A line for standard error, or to be kept. */
+static void put(const char *line)
+{
+    if (!kept) {
+        cli_progress_clear();
+        fputs(line, stderr);
+        return;
+    }
+    const size_t before = kept->text ? strlen(kept->text) : 0;
+    char *text = realloc(kept->text, before + strlen(line) + 1);
+    if (!text)
+        return;
+    strcpy(text + before, line);
+    kept->text = text;
+}
+
+/* With the members that diagnostics of programs have; those about a place are left out. */
+static void put_json(const char *severity, const char *sentence)
+{
+    char line[6 * SENTENCE], *at = line;
+    const char *const end = line + sizeof line - 16;
+    at += snprintf(line, sizeof line, "{\"severity\":\"%s\",\"message\":\"", severity);
+    for (const char *s = sentence; *s && at < end; s++) {
         const unsigned char c = (unsigned char)*s;
         if (c == '"' || c == '\\')
-            fprintf(stderr, "\\%c", c);
-        else if (c < 32 || c == 127)
-            fprintf(stderr, "\\u%04x", (unsigned)c);
+            *at++ = '\\';
+        if (c < 32 || c == 127)
+            at += snprintf(at, 8, "\\u%04x", (unsigned)c);
         else
-            fputc(c, stderr);
+            *at++ = (char)c;
     }
-    fputs("\"}\n", stderr);
+    strcpy(at, "\"}\n");
+    put(line);
+}
+
+/* The sentence, with the file in front that it is about and does not name. */
+static void with_file(char *line, size_t size, const char *sentence)
+{
+    const bool names_file = !about || strstr(sentence, about);
+    snprintf(line, size, "%.500s%s%s", names_file ? "" : about, names_file ? "" : ": ", sentence);
 }
 
 static void say(const char *severity, const char *fmt, va_list args)
 {
     if (cli_is_ending()) /* what was cut off is no failure */
         return;
-    char sentence[4096];
+    char sentence[SENTENCE], line[SENTENCE + 600];
     vsnprintf(sentence, sizeof sentence, fmt, args);
-    cli_progress_clear();
-    if (as_json)
-        say_json(severity, sentence);
-    else
-        fprintf(stderr, "tessera: %s\n", sentence);
+    with_file(line, sizeof line, sentence);
+    if (as_json) {
+        put_json(severity, line);
+        return;
+    }
+    char text[sizeof line + 16];
+    snprintf(text, sizeof text, "tessera: %s\n", line);
+    put(text);
 }
 
 int cli_fail(const char *fmt, ...)
@@ -71,9 +120,10 @@ void cli_tell(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    cli_progress_clear();
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    char sentence[SENTENCE], line[SENTENCE + 600];
+    vsnprintf(sentence, sizeof sentence, fmt, args);
+    with_file(line, sizeof line - 1, sentence);
+    put(strcat(line, "\n"));
     va_end(args);
 }
 

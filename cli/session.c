@@ -154,10 +154,10 @@ static bool read_texts(const CommandLine *line, Session *s, tess_options *option
 
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
-bool cli_can_write(const CommandLine *line)
+bool cli_can_write(const char *const *outputs, size_t n)
 {
-    for (size_t i = 0; i < line->n_outputs; i++) {
-        const char *path = line->outputs[i];
+    for (size_t i = 0; i < n; i++) {
+        const char *path = outputs[i];
         char *folder = cli_folder_of(path);
         struct stat st;
         const char *why = NULL;

@@ -1,0 +1,32 @@
+/* Batches: one program on many inputs. */
+#ifndef TESSERA_CLI_BATCH_H
+#define TESSERA_CLI_BATCH_H
+
+#include "cli/cli.h"
+
+/* One run of a batch: the files that vary from run to run, and its results. */
+typedef struct Item {
+    char *name;     /* what {name} stands for */
+    char **files;   /* one for each input of Batch.input */
+    char **outputs; /* one for each of the line */
+    Said said;      /* what there was to say, until it is its turn */
+    bool done, failed;
+} Item;
+
+typedef struct Batch {
+    size_t *input, n_inputs; /* the inputs whose files vary */
+    char **shared; /* for each input of the program the word for all runs, or NULL; borrowed */
+    Item *items;
+    size_t n;
+} Batch;
+
+/* pattern.c: whether the line is for many inputs: one of its words is a pattern, or an output has {name} */
+bool cli_is_batch(const CommandLine *line);
+/* Finds the files and names the results; an exit status, after saying what is wrong. */
+int cli_batch_open(const CommandLine *line, const tess_program *p, Batch *b);
+void cli_batch_free(const CommandLine *line, Batch *b);
+
+/* batch.c: reads, runs and writes all items; an exit status */
+int cli_batch_run(const CommandLine *line, tess_program *p, Batch *b);
+
+#endif
