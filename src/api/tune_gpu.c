@@ -47,6 +47,8 @@ static bool make(Tuner *t, Candidate *c)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     if (!GUARDED(&guard, &v->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    v->ast = t->v->ast;
+    v->lowered = t->v->lowered;
     v->meaning = t->v->meaning;
     v->graph = t->v->graph;
     v->machine = t->v->machine;
