@@ -167,6 +167,13 @@ typedef struct AstMask {
     bool normalized;
 } AstMask;
 
+/* One of several names that the results of a call are given to. */
+typedef struct AstTarget {
+    Name name;
+    AstExpr *family; /* or NULL */
+} AstTarget;
+typedef VEC(AstTarget) AstTargets;
+
 typedef struct AstStmt AstStmt;
 typedef VEC(AstStmt *) AstStmts;
 struct AstStmt {
@@ -176,6 +183,7 @@ struct AstStmt {
     bool is_const, has_type;
     AstType type;       /* when has_type */
     AstExpr *family;    /* X<family> = ..., or NULL */
+    AstTargets more;    /* a, b<i> = f(..): the names behind the first */
     AstRanges ranges;   /* placement out[1..,3..] = */
     AstOffsets offsets; /* placement out@[(0,2),..] = */
     AstExpr *value;     /* ASSIGN */
@@ -201,7 +209,9 @@ typedef struct AstFunctionArg {
     Span span;
 } AstFunctionArg;
 typedef struct AstFunction {
-    bool is_stencil; /* else a vector function */
+    bool is_stencil; /* else a vector function, or */
+    bool is_scalar;  /* a function of scalars, with the type of its result */
+    AstType type;    /* when is_scalar */
     Name name;
     Span span;
     VEC(AstFunctionArg) args;

@@ -300,6 +300,14 @@ static void print_assignment(Printer *p, const AstStmt *s)
         print_expr(p, s->family);
         add(p, ">");
     }
+    VEC_FOREACH (const AstTarget, t, &s->more) {
+        tessi_text_addf(p->out, ", %s", t->name.text);
+        if (t->family) {
+            add(p, "<");
+            print_expr(p, t->family);
+            add(p, ">");
+        }
+    }
     if (s->ranges.n)
         print_ranges(p, &s->ranges);
     if (s->offsets.n)
@@ -358,7 +366,11 @@ static void print_struct(Printer *p, const AstStructDef *s)
 static void print_function(Printer *p, const AstFunction *f)
 {
     begin_line(p, f->span);
-    tessi_text_addf(p->out, "%s %s\n", f->is_stencil ? "stencil" : "vector", f->name.text);
+    tessi_text_addf(p->out, "%s %s\n",
+                    f->is_stencil  ? "stencil"
+                    : f->is_scalar ? f->type.name.text
+                                   : "vector",
+                    f->name.text);
     p->level++;
     VEC_FOREACH (AstFunctionArg, a, &f->args) {
         begin_line(p, a->span);

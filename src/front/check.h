@@ -181,6 +181,14 @@ TExpr *tessi_check_unary(Checker *c, Span span, AstOperator op, TExpr *a);
 TExpr *tessi_check_select(Checker *c, Span span, TExpr *cond, TExpr *a, TExpr *b);
 TExpr *tessi_check_condition(Checker *c, TExpr *e); /* as bool */
 
+/* ---- check_function.c ------------------------------------------------------------------------------------------- */
+TExpr *tessi_check_scalar_call(Checker *c, const AstExpr *e, const AstFunction *f);
+TExpr *tessi_check_scalar_body(Checker *c, const AstFunction *f, TExpr *const *args, Span call);
+bool tessi_check_scalar_arguments(
+    Checker *c, const AstFunction *f); /* false with a diagnostic: images among them */
+/* Defined before, not calling itself, within the limits; else false with a diagnostic. */
+bool tessi_check_may_call(Checker *c, const AstExpr *e, const AstFunction *f);
+
 /* ---- check_warn.c ----------------------------------------------------------------------------------------------- */
 /* Warns where e, the quotient a / b, drops a fraction; marks it where that depends on what it meets. */
 void tessi_warn_quotient(Checker *c, const AstExpr *ast, const TExpr *a, const TExpr *b, TExpr *e);
@@ -234,6 +242,7 @@ bool tessi_check_user_value(const Checker *c, const char *name, double *value);
 
 /* ---- check_expr.c, check_read.c, check_call.c, check_window.c, check_mask.c ------------------ */
 TExpr *tessi_check_expr(Checker *c, const AstExpr *e);
+bool tessi_check_is_number_name(const char *name, double *value); /* PI, E, INF */
 TExpr *tessi_check_operand_expr(Checker *c, Operand o,
                                 Span span); /* the operand as part of an expression */
 TExpr *tessi_check_read_slot(Checker *c, uint32_t slot, Span span, TRead *read);

@@ -228,7 +228,7 @@ static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, Bo
     return true;
 }
 
-static bool may_call(Checker *c, const AstExpr *e, const AstFunction *f)
+bool tessi_check_may_call(Checker *c, const AstExpr *e, const AstFunction *f)
 {
     if (!tessi_check_is_defined(c, e, f))
         return false;
@@ -239,7 +239,7 @@ static bool may_call(Checker *c, const AstExpr *e, const AstFunction *f)
         }
     }
     if (c->call_depth >= CHECK_MAX_CALLS)
-        tessi_check_limit(c, e->span, "vector functions calling each other", CHECK_MAX_CALLS);
+        tessi_check_limit(c, e->span, "functions calling each other", CHECK_MAX_CALLS);
     if (++c->call_count > CHECK_MAX_CALL_COUNT)
         tessi_check_limit(c, e->span, "calls in the program", CHECK_MAX_CALL_COUNT);
     return !c->over_limit;
@@ -275,7 +275,7 @@ static void call_vector(Checker *c, const AstExpr *e, const AstFunction *f, Oper
     Operand error = tessi_operand_error(e->span);
     VEC_PUSH(c->a, &c->called, f);
     Operand *operands = check_arguments(c, e, f);
-    if (!rule_for_body(c, e, f, &rule) || !operands || !may_call(c, e, f))
+    if (!rule_for_body(c, e, f, &rule) || !operands || !tessi_check_may_call(c, e, f))
         VEC_PUSH(c->a, out, error);
     else
         tessi_check_vector_body(c, f, operands, e->span, rule, out);
@@ -284,7 +284,7 @@ static void call_vector(Checker *c, const AstExpr *e, const AstFunction *f, Oper
 void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
 {
     const AstFunction *f = e->kind == AST_CALL ? tessi_check_function_named(c, e->name.text) : NULL;
-    if (f && !f->is_stencil) {
+    if (f && !f->is_stencil && !f->is_scalar) {
         call_vector(c, e, f, out);
     } else {
         Operand o = tessi_check_vector(c, e);
@@ -422,6 +422,8 @@ Operand tessi_check_call(Checker *c, const AstExpr *e)
     Operands results = { 0 };
     if (f && f->is_stencil)
         return stencil_call(c, e, f);
+    if (f && f->is_scalar)
+        return tessi_check_expression_on_images(c, e);
     if (!f && tessi_is_reduction(e->name.text))
         return c->forma ? tessi_operand_scalar(tessi_check_no_such_function(c, e), e->span)
                         : check_reduction(c, e);

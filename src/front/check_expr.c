@@ -1,6 +1,8 @@
 /* front/check_expr: expressions that give one value at one point: literals, names, operators, fields. The same walk
  * serves the bodies of stencils, constants, and expressions on whole images (Context.operands), which are pointwise
  * stencils without a name. */
+#include <math.h>
+
 #include "front/check.h"
 
 static TExpr *literal(Checker *c, const AstExpr *e)
@@ -86,9 +88,29 @@ static TExpr *local_expr(Checker *c, uint32_t slot, Span span)
     return e;
 }
 
+/* PI, E and INF, where the program has no such names of its own. */
+bool tessi_check_is_number_name(const char *name, double *value)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } NUMBERS[] = { { "PI", 3.141592653589793238 },
+                    { "E", 2.718281828459045235 },
+                    { "INF", (double)INFINITY } };
+    for (size_t i = 0; name && i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
+        *value = NUMBERS[i].value;
+        if (tessi_streq(NUMBERS[i].name, name))
+            return true;
+    }
+    return false;
+}
+
 static TExpr *name_expr(Checker *c, const AstExpr *e)
 {
     Sym *sym = tessi_scope_find(c->at.scope, e->name.text);
+    double number;
+    if (!sym && !c->forma && tessi_check_is_number_name(e->name.text, &number))
+        return tessi_te_const(c, tessi_tt_kind(TT_UNTYPED_REAL), tessi_value_real(number), e->span);
     if (!sym) {
         tessi_check_unknown_name(c, e->name);
         return tessi_te_error(c, e->span);
@@ -235,6 +257,8 @@ static TExpr *as_operand(Checker *c, const AstExpr *e)
 static TExpr *call_expr(Checker *c, const AstExpr *e)
 {
     const AstFunction *f = tessi_check_function_named(c, e->name.text);
+    if (f && f->is_scalar)
+        return tessi_check_scalar_call(c, e, f);
     if (c->at.operands && (f || tessi_is_reduction(e->name.text)))
         return as_operand(c, e);
     if (f && !tessi_is_builtin(e->name.text)) {

@@ -146,8 +146,11 @@ static void bind_local(Checker *c, TInstance *inst, const AstStmt *s)
         tessi_check_const_stmt(c, s);
         return;
     }
-    if (s->family || s->ranges.n || s->offsets.n) {
-        CHECK_DIAG(c, DIAG_IMAGE_FORM, s->span, s->family ? "a family" : "a placement");
+    if (s->family || s->ranges.n || s->offsets.n || s->more.n) {
+        CHECK_DIAG(c, DIAG_IMAGE_FORM, s->span,
+                   s->more.n   ? "a statement with several names"
+                   : s->family ? "a family"
+                               : "a placement");
         return;
     }
     TExpr *value = tessi_check_expr(c, s->value);

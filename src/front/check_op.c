@@ -282,9 +282,32 @@ static bool find_types(Checker *c, Span span, OpRule rule, Op op, TExpr *const *
     return false;
 }
 
-TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *args, uint32_t n)
+/* A constant of integers among constants of which one is a real literal counts with its value only, as a literal
+ * would: of `const int k`, k / 7.0 takes the type that it meets. The same for the argument of a real function. */
+static void free_constants(Checker *c, OpRule rule, TExpr *const *args, uint32_t n, TExpr **out)
+{
+    bool constant = true, real = rule == RULE_REAL;
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = args[i];
+        real |= args[i]->type.kind == TT_UNTYPED_REAL;
+        constant &=
+            args[i]->kind == TE_CONST
+            && (tessi_tt_is_untyped(args[i]->type)
+                || (args[i]->type.kind == TT_SCALAR && tessi_is_integer(args[i]->type.scalar)));
+    }
+    if (c->forma || !constant || !real)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (args[i]->type.kind == TT_SCALAR)
+            out[i] =
+                tessi_te_const(c, tessi_tt_kind(TT_UNTYPED_INT), args[i]->value, args[i]->span);
+}
+
+TExpr *tessi_check_apply(Checker *c, Span span, OpRule rule, Op op, TExpr *const *given, uint32_t n)
 {
     OpTypes o;
+    TExpr *args[3];
+    free_constants(c, rule, given, n, args);
     if (!find_types(c, span, rule, op, args, n, &o))
         return tessi_te_error(c, span);
     TExpr *e = tessi_te_new(c, TE_OP, o.op, span, n);

@@ -255,17 +255,81 @@ static void declare_image(Checker *c, const AstDecl *decl)
     VEC_PUSH(c->a, &c->t->inputs, in);
 }
 
-static void check_decls(Checker *c)
+static void declare(Checker *c, const AstDecl *d)
 {
-    VEC_FOREACH (AstDecl *const, d, &c->ast->decls) {
-        if (!(*d)->name.text)
-            continue;
-        if ((*d)->kind == AST_DECL_PARAMETER)
-            declare_param(c, *d);
-        else if ((*d)->kind == AST_DECL_SCALAR)
-            declare_scalar(c, *d);
-        else
-            declare_image(c, *d);
+    if (!d->name.text)
+        return;
+    if (d->kind == AST_DECL_PARAMETER)
+        declare_param(c, d);
+    else if (d->kind == AST_DECL_SCALAR)
+        declare_scalar(c, d);
+    else
+        declare_image(c, d);
+}
+
+static bool mentions(const Scope *program, const AstExpr *e);
+
+static bool mention(const Scope *program, const AstExprs *list)
+{
+    VEC_FOREACH (AstExpr *const, e, list) {
+        if (mentions(program, *e))
+            return true;
+    }
+    return false;
+}
+
+static bool vars_mention(const Scope *program, const AstWindowVars *vars)
+{
+    VEC_FOREACH (const AstWindowVar, v, vars) {
+        if (mentions(program, v->lo) || mentions(program, v->hi) || mentions(program, v->mask))
+            return true;
+    }
+    return false;
+}
+
+/* A name of the program stands in the expression of a constant. */
+static bool mentions(const Scope *program, const AstExpr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == AST_NAME && tessi_scope_find_here(program, e->name.text))
+        return true;
+    VEC_FOREACH (const AstArg, a, &e->args) {
+        if (mentions(program, a->value))
+            return true;
+    }
+    return mention(program, &e->arg) || vars_mention(program, &e->vars);
+}
+
+/* Masks and constants that need nothing of the program are seen by functions too, wherever they stand. */
+static bool is_global(const Checker *c, const AstStmt *s)
+{
+    const AstMask *m = &s->mask;
+    if (c->forma || (s->kind != AST_MASK && !(s->kind == AST_ASSIGN && s->is_const))
+        || tessi_scope_find_here(c->program, s->name.text))
+        return false;
+    return !mentions(c->program, s->value) && !mention(c->program, &m->sizes)
+           && !mention(c->program, &m->list) && !vars_mention(c->program, &m->vars)
+           && !mentions(c->program, m->value) && !mentions(c->program, m->divisor)
+           && !mentions(c->program, m->factor);
+}
+
+/* Declarations and statements in the order that they are written in. */
+static void check_items(Checker *c)
+{
+    const Ast *ast = c->ast;
+    uint32_t decl = 0;
+    for (uint32_t i = 0; i <= ast->body.n; i++) {
+        const uint32_t until = i < ast->body.n ? ast->body.at[i]->span.begin : UINT32_MAX;
+        for (; decl < ast->decls.n && ast->decls.at[decl]->name.span.begin < until; decl++)
+            declare(c, ast->decls.at[decl]);
+        if (i == ast->body.n)
+            break;
+        const AstStmts one = { .at = &ast->body.at[i], .n = 1 };
+        if (is_global(c, ast->body.at[i]))
+            c->at.scope = c->at.body = c->globals;
+        tessi_check_statements(c, &one);
+        c->at.scope = c->at.body = c->program;
     }
 }
 
@@ -353,8 +417,7 @@ Typed *tessi_check(Arena *a, Diags *d, const Ast *ast, const FrontOptions *o)
     tessi_check_statements(c, &ast->constants);
     c->program = c->at.scope = c->at.body = tessi_scope_new(c, c->globals);
     program_border(c);
-    check_decls(c);
-    tessi_check_statements(c, &ast->body);
+    check_items(c);
     check_results(c);
     tessi_check_warn_unused(c, c->program);
     tessi_check_uncalled(c);

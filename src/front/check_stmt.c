@@ -69,14 +69,14 @@ static Operand assigned(Checker *c, const AstStmt *s)
     return o;
 }
 
-static Sym *family_sym(Checker *c, const AstStmt *s)
+static Sym *family_sym(Checker *c, Name name)
 {
-    Sym *sym = tessi_scope_find_here(c->at.body, s->name.text);
+    Sym *sym = tessi_scope_find_here(c->at.body, name.text);
     if (sym && sym->kind == SYM_FAMILY)
         return sym;
     Scope *inner = c->at.scope;
     c->at.scope = c->at.body;
-    sym = tessi_scope_add(c, s->name, SYM_FAMILY);
+    sym = tessi_scope_add(c, name, SYM_FAMILY);
     c->at.scope = inner;
     if (sym)
         sym->warn_unused = true;
@@ -90,55 +90,98 @@ static bool same_kind(const Operand *a, const Operand *b)
     return a->image->n_dims == b->image->n_dims && tessi_tt_same(a->image->type, b->image->type);
 }
 
-static void define_member(Checker *c, const AstStmt *s)
+static void define_member(Checker *c, Name target, int64_t k, Operand o)
 {
-    int64_t k = 0;
-    bool ok = tessi_check_const_int(c, s->family, "the number of a member", &k);
-    Operand o = assigned(c, s);
-    Sym *sym = s->name.text ? family_sym(c, s) : NULL;
-    if (!sym || !ok)
+    Sym *sym = target.text ? family_sym(c, target) : NULL;
+    if (!sym)
         return;
     VEC_FOREACH (const FamilyMember, m, &sym->members) {
         if (m->index == k) {
-            const char *name = tessi_sprintf(c->a, "%s<%lld>", s->name.text, (long long)k);
-            Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, s->name.span, name);
+            const char *name = tessi_sprintf(c->a, "%s<%lld>", target.text, (long long)k);
+            Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, target.span, name);
             tessi_diag_note(c->d, d, m->span, "'%s' is first defined here", name);
             return;
         }
     }
     if (c->forma && sym->members.n && !same_kind(&sym->members.at[0].operand, &o)) {
-        Diag *d = CHECK_DIAG(c, DIAG_NOT_IN_FORMA, s->span,
+        Diag *d = CHECK_DIAG(c, DIAG_NOT_IN_FORMA, target.span,
                              "a member of another type or number of dimensions than the others");
         tessi_diag_note(c->d, d, sym->members.at[0].span,
-                        "the first member of '%s' is defined here", s->name.text);
-        o = tessi_operand_error(s->span);
+                        "the first member of '%s' is defined here", target.text);
+        o = tessi_operand_error(target.span);
     }
-    FamilyMember member = { k, s->name.span, o };
+    FamilyMember member = { k, target.span, o };
     VEC_PUSH(c->a, &sym->members, member);
-    Name name = { tessi_sprintf(c->a, "%s<%lld>", s->name.text, (long long)k), s->name.span };
+    Name name = { tessi_sprintf(c->a, "%s<%lld>", target.text, (long long)k), target.span };
     if (o.kind == OPERAND_IMAGE)
         name_value(c, o.image, name.text);
     if (o.kind != OPERAND_ERROR)
         tessi_check_define(c, name, o.image, o.scalar, o.mask);
 }
 
-static void define_plain(Checker *c, const AstStmt *s)
+static void define_plain(Checker *c, Name name, Operand o)
 {
-    Operand o = assigned(c, s);
     if (c->at.loop_depth > 0) {
-        Diag *d = CHECK_DIAG(c, DIAG_LOOP_ASSIGN, s->name.span, s->name.text);
-        tessi_diag_help(c->d, d, "give each turn its own image: '%s<i> = ..'", s->name.text);
+        Diag *d = CHECK_DIAG(c, DIAG_LOOP_ASSIGN, name.span, name.text);
+        tessi_diag_help(c->d, d, "give each turn its own image: '%s<i> = ..'", name.text);
         return;
     }
-    Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
+    Sym *sym = tessi_scope_add(c, name, SYM_OPERAND);
     if (!sym)
         return;
     sym->operand = o;
     sym->warn_unused = true;
     if (o.kind == OPERAND_IMAGE)
-        name_value(c, o.image, s->name.text);
+        name_value(c, o.image, name.text);
     if (o.kind != OPERAND_ERROR)
-        tessi_check_define(c, s->name, o.image, o.scalar, o.mask);
+        tessi_check_define(c, name, o.image, o.scalar, o.mask);
+}
+
+/* A name, or a member of a family, for a value. The number of the member is known before the value is. */
+static void define_target(Checker *c, Name name, const AstExpr *family, bool known, int64_t k,
+                          Operand o)
+{
+    if (!family)
+        define_plain(c, name, o);
+    else if (known)
+        define_member(c, name, k, o);
+}
+
+static bool member_number(Checker *c, const AstExpr *family, int64_t *k)
+{
+    *k = 0;
+    return !family || tessi_check_const_int(c, family, "the number of a member", k);
+}
+
+static void define_one(Checker *c, const AstStmt *s)
+{
+    int64_t k;
+    bool known = member_number(c, s->family, &k);
+    define_target(c, s->name, s->family, known, k, assigned(c, s));
+}
+
+/* a, b<i> = f(..): a name for each result of a vector function. */
+static void define_several(Checker *c, const AstStmt *s)
+{
+    Operands results = { 0 };
+    const uint32_t n = s->more.n + 1;
+    tessi_check_results_of(c, s->value, &results);
+    if (results.n != n && !(results.n == 1 && results.at[0].kind == OPERAND_ERROR)) {
+        CHECK_DIAG(c, DIAG_TARGET_COUNT, s->value->span, (long long)results.n, (long long)n);
+        results.n = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const Name name = i ? s->more.at[i - 1].name : s->name;
+        const AstExpr *family = i ? s->more.at[i - 1].family : s->family;
+        int64_t k;
+        bool known = member_number(c, family, &k);
+        Operand o =
+            i < results.n && results.n == n ? results.at[i] : tessi_operand_error(name.span);
+        if (o.kind == OPERAND_SCALAR)
+            o = scalar_value(c, o.scalar, name.text, s->value->span);
+        o.direct = false;
+        define_target(c, name, family, known, k, o);
+    }
 }
 
 static void loop(Checker *c, const AstStmt *s)
@@ -181,10 +224,10 @@ void tessi_check_statements(Checker *c, const AstStmts *body)
             loop(c, s);
         else if (s->is_const)
             tessi_check_const_stmt(c, s);
-        else if (s->family)
-            define_member(c, s);
+        else if (s->more.n)
+            define_several(c, s);
         else
-            define_plain(c, s);
+            define_one(c, s);
     }
     c->expr_depth--;
 }

@@ -40,6 +40,14 @@ static void check_as_called(Checker *c, const AstFunction *f)
         if (operands[i].kind == OPERAND_ERROR)
             return;
     }
+    if (f->is_scalar && tessi_check_scalar_arguments(c, f)) {
+        TExpr **args = ARENA_NEW_ARRAY(c->a, TExpr *, f->args.n + 1);
+        for (uint32_t i = 0; i < f->args.n; i++)
+            args[i] = tessi_check_operand_expr(c, operands[i], f->args.at[i].span);
+        (void)tessi_check_scalar_body(c, f, args, f->name.span);
+    }
+    if (f->is_scalar)
+        return;
     if (f->is_stencil) {
         (void)tessi_check_instance(c, f, operands, f->name.span);
         return;
@@ -105,8 +113,10 @@ static void names_in(Checker *c, const AstExpr *e)
         return;
     Scope *saved = c->at.scope;
     c->expr_depth++;
+    double number;
     if ((e->kind == AST_NAME || e->kind == AST_FAMILY)
-        && !tessi_scope_find(c->at.scope, e->name.text))
+        && !tessi_scope_find(c->at.scope, e->name.text)
+        && !tessi_check_is_number_name(e->name.text, &number))
         tessi_check_unknown_name(c, e->name);
     if (e->kind == AST_CALL)
         name_of_call(c, e);
@@ -155,6 +165,10 @@ static void names_in_statements(Checker *c, const AstStmts *body)
         names_in_ranges(c, &s->ranges, &s->offsets);
         names_in(c, s->value);
         bind_variable(c, s->name);
+        VEC_FOREACH (const AstTarget, t, &s->more) {
+            names_in(c, t->family);
+            bind_variable(c, t->name);
+        }
     }
     c->expr_depth--;
 }

@@ -25,11 +25,12 @@ static void too_late(Parser *p, FileState *f, Phase wanted)
                phase_names[f->phase]);
 }
 
+/* The parts of a program may stand in any order that defines before use; those of the original dialect may not. */
 static void enter_phase(Parser *p, FileState *f, Phase wanted)
 {
-    if (wanted < f->phase)
+    if (wanted < f->phase && p->forma)
         too_late(p, f, wanted);
-    else
+    else if (wanted > f->phase)
         f->phase = wanted;
 }
 

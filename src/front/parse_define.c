@@ -1,6 +1,12 @@
 /* Definitions: structs, stencils and vector functions. */
 #include "front/parse.h"
 
+/* `photo and (..)`, which is no function `and` of type `photo`. */
+static bool is_infix_word(const Parser *p, uint32_t ahead)
+{
+    return tessi_parse_is_word(p, ahead, "and") || tessi_parse_is_word(p, ahead, "or");
+}
+
 bool tessi_parse_at_definition(const Parser *p, uint32_t ahead)
 {
     TokenKind next = tessi_parse_look(p, ahead + 1), then = tessi_parse_look(p, ahead + 2);
@@ -8,6 +14,9 @@ bool tessi_parse_at_definition(const Parser *p, uint32_t ahead)
     case TOK_STENCIL: return true;
     case TOK_VECTOR: return next != TOK_HASH;
     case TOK_STRUCT: return next != TOK_NAME || then == TOK_LBRACE || then == TOK_SEMICOLON;
+    case TOK_TYPE:
+    case TOK_NAME:
+        return !p->forma && next == TOK_NAME && then == TOK_LPAREN && !is_infix_word(p, ahead + 1);
     default: return false;
     }
 }
@@ -97,8 +106,10 @@ static void function_result(Parser *p, AstFunction *f, bool broken)
     broken = p->panic;
     if (p->panic) {
         tessi_parse_recover(p);
-    } else if ((f->is_stencil || p->forma) && f->result.n > 1) {
-        const char *what = f->is_stencil ? "a stencil" : "a function of the original dialect";
+    } else if ((f->is_stencil || f->is_scalar || p->forma) && f->result.n > 1) {
+        const char *what = f->is_stencil  ? "a stencil"
+                           : f->is_scalar ? "a function of scalars"
+                                          : "a function of the original dialect";
         Diag *d = tessi_diag(p->diags, DIAG_ONE_RESULT, f->result.at[1]->span, what);
         tessi_diag_help(p->diags, d, "several values are the fields of one: struct T(a, b)");
         f->result.n = 1;
@@ -124,9 +135,15 @@ static void function_result(Parser *p, AstFunction *f, bool broken)
 static void function_definition(Parser *p)
 {
     uint32_t first = p->at;
+    if (!tessi_parse_is_word(p, 0, "any") && tessi_parse_misspelt(p))
+        return;
     AstFunction *f = ARENA_NEW(p->arena, AstFunction);
     f->is_stencil = tessi_parse_peek(p) == TOK_STENCIL;
-    tessi_parse_advance(p);
+    f->is_scalar = !f->is_stencil && tessi_parse_peek(p) != TOK_VECTOR;
+    if (f->is_scalar)
+        tessi_parse_element_type(p, &f->type);
+    else
+        tessi_parse_advance(p);
     f->name = tessi_parse_name(p, f->is_stencil ? "the name of a stencil"
                                                 : "'#' or the name of a function");
     function_args(p, f);
@@ -140,7 +157,7 @@ static void function_definition(Parser *p)
     if (!tessi_parse_accept(p, TOK_LBRACE))
         return;
     ParseContext outside = p->context;
-    p->context = f->is_stencil ? CONTEXT_STENCIL : CONTEXT_VECTOR;
+    p->context = f->is_stencil || f->is_scalar ? CONTEXT_STENCIL : CONTEXT_VECTOR;
     uint32_t errors = p->diags->n_errors;
     tessi_parse_stmts(p, &f->body);
     function_result(p, f, p->diags->n_errors > errors);

@@ -37,10 +37,10 @@ static void typed_local(Parser *p, AstStmt *s)
 }
 
 /* After name: `<index>`, which lexes as `< index >=` where the = follows at once. Returns whether the = was taken. */
-static bool family_target(Parser *p, AstStmt *s)
+static bool family_target(Parser *p, AstExpr **family)
 {
     tessi_parse_advance(p);
-    s->family = tessi_parse_family_index(p);
+    *family = tessi_parse_family_index(p);
     if (tessi_parse_peek(p) != TOK_GE) {
         tessi_parse_expect(p, TOK_GT, NULL);
         return false;
@@ -60,7 +60,13 @@ static void assignment(Parser *p, AstStmt *s)
     s->name = tessi_parse_name(p, "a statement");
     bool assigned = false;
     if (p->context != CONTEXT_STENCIL && tessi_parse_peek(p) == TOK_LT)
-        assigned = family_target(p, s);
+        assigned = family_target(p, &s->family);
+    while (!assigned && !p->forma && tessi_parse_accept(p, TOK_COMMA)) {
+        AstTarget t = { .name = tessi_parse_name(p, "the name of a result") };
+        if (p->context != CONTEXT_STENCIL && tessi_parse_peek(p) == TOK_LT)
+            assigned = family_target(p, &t.family);
+        VEC_PUSH(p->arena, &s->more, t);
+    }
     if (!assigned && tessi_parse_peek(p) == TOK_AT)
         tessi_parse_offsets(p, &s->offsets);
     else if (!assigned && tessi_parse_peek(p) == TOK_LBRACKET)

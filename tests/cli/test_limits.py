@@ -95,7 +95,7 @@ PROGRAMS = {
         lambda n: stencil(f"convolve(A, m, dilation = {n})", "mask m[3] = { 1, 2, 1 };\n"), 1,
     ),
     "elements of a histogram": (lambda n: f"{HEAD}return histogram(X, {n});\n", 1),
-    "vector functions calling each other": (functions, 1),
+    "functions calling each other": (functions, 1),
     "calls in a program": (calls, 1),
     "turns of one loop": (lambda n: f"{HEAD}for i = 1..{n}\nt<i> = X;\nendfor\nreturn t<1>;\n", 1),
     "turns of all loops": (lambda n: loops(n, "X"), 1),

@@ -338,7 +338,8 @@ static void test_order(void **state)
     const char *f = "stencil f(vector#2 float X) { return X; } ";
     char text[512];
     snprintf(text, sizeof text, "a = X; parameter M; parameter N; %s %s return a;", f, f);
-    assert_errors(text, false, "WRONG_ORDER WRONG_ORDER"); /* once for each kind */
+    assert_errors(text, true, "WRONG_ORDER WRONG_ORDER"); /* once for each kind */
+    assert_errors(text, false, "");
 }
 
 /* Deep or long input is refused, not followed to the end of the stack. */
