@@ -172,6 +172,9 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_SIZE: line->size = true; break;
     case OPT_CLEAR: line->clear = true; break;
     case OPT_REGRET: line->regret = true; break;
+    case OPT_AUDIT: line->audit = true; break;
+    case OPT_SIDE: return whole_number(word, 1, &line->side);
+    case OPT_PLANS: return whole_number(word, 1, &line->plans);
     case OPT_GRAY: line->gray = true; break;
     case OPT_EACH_CHANNEL: line->each_channel = true; break;
     case OPT_DROP_ALPHA: line->drop_alpha = true; break;
@@ -354,6 +357,8 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         return usage(status, "--device-memory is for %s", targets_with_device(known, sizeof known));
     }
 
+    if (!line->audit && (line->side || line->plans))
+        return usage(status, "%s", "--side and --plans are for --audit");
     if (line->size && line->clear)
         return usage(status, "%s", "--size and --clear are two things to do");
     /* the table says what words there are */

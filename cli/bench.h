@@ -18,4 +18,7 @@ size_t bench_bytes(const DLTensor *t);
 bool bench_is_device(const CommandLine *line);
 bool bench_on_device(const CommandLine *line, Session *s, BenchResult *r);
 
+/* audit.c: all programs of the folder that the line names. An exit status. */
+int bench_audit(const CommandLine *line);
+
 #endif

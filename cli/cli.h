@@ -32,6 +32,8 @@ typedef struct CommandLine {
     tess_options options; /* plan and machine still empty: see paths */
     const char *plan_path, *machine_path, *dump;
     int runs;
+    bool audit;
+    int side, plans; /* of audits; 0: not said */
     double seconds;
     bool regret;
     bool size, clear; /* of the cache */

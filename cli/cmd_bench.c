@@ -271,6 +271,8 @@ static bool measure(const CommandLine *line, Session *s, Rotation *rotation, Ben
 
 int cmd_bench(const CommandLine *line)
 {
+    if (line->audit)
+        return bench_audit(line);
     Session s;
     BenchResult result = { 0 };
     bool ok = cli_open(line, &s, true);

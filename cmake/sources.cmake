@@ -55,14 +55,15 @@ set(TESSERA_SOURCES
     src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c src/loop/pass_pairs.c
     src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_base.c src/plan/plan_carry.c
-    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_explain.c src/plan/plan_extent.c
-    src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c src/plan/plan_gpu_explain.c
-    src/plan/plan_gpu_tile.c src/plan/plan_groups.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c
-    src/plan/plan_median_gpu.c src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c
-    src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
-    src/plan/plan_region.c src/plan/plan_rolling.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c
-    src/plan/plan_staged.c src/plan/plan_tile_cost.c src/plan/plan_transform.c src/plan/plan_verify.c
-    src/plan/plan_verify_tile.c src/plan/plan_warp.c src/plan/plan_warp_cost.c src/plan/plan_window.c
+    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
+    src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
+    src/plan/plan_gpu_explain.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c src/plan/plan_groups.c
+    src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c src/plan/plan_median_gpu.c
+    src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c src/plan/plan_passes.c
+    src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c src/plan/plan_region.c
+    src/plan/plan_rolling.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c src/plan/plan_staged.c
+    src/plan/plan_tile_cost.c src/plan/plan_transform.c src/plan/plan_verify.c src/plan/plan_verify_tile.c
+    src/plan/plan_warp.c src/plan/plan_warp_cost.c src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/device.c src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c src/rt/image_jpeg.c
@@ -76,8 +77,9 @@ set(TESSERA_SOURCES
 set(TESSERA_TEMPLATES
     src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
-    cli/args.c cli/batch.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c
-    cli/cmd_check.c cli/cmd_explain.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c
-    cli/job.c cli/main.c cli/metadata.c cli/pattern.c cli/progress.c cli/results.c cli/say.c cli/session.c cli/tables.c)
+    cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c
+    cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c
+    cli/help.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/pattern.c cli/progress.c cli/results.c cli/say.c
+    cli/session.c cli/tables.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

@@ -151,7 +151,8 @@ TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_in
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
 
 /* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of
- * few points), "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all), "c",
+ * few points), "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all),
+ * "estimate" (what the cost model expects of a run with these args: milliseconds, bounds, what they depend on), "c",
  * "header", "cuda", "opencl", "times" (milliseconds of each pass). *text is owned by the caller; free with
  * tess_text_free. With args (may be NULL) the sizes are known. */
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
@@ -180,6 +181,10 @@ TESS_API tess_status tess_args_output(tess_args *a, size_t output, const DLTenso
 enum { TESS_MAX_SHAPE = 5 }; /* four dimensions and the channels */
 TESS_API tess_status tess_result_shape(tess_program *p, tess_args *a, size_t output, int *ndim,
                                        int64_t shape[TESS_MAX_SHAPE]);
+/* The shape that input image or mask `input` must have with the numbers bound so far, which must give all its sizes:
+ * parameters as scalars. As for tess_args_image. */
+TESS_API tess_status tess_input_shape(tess_program *p, tess_args *a, size_t input, int *ndim,
+                                      int64_t shape[TESS_MAX_SHAPE]);
 /* How much of an image a point of the results depends on, for those who cut images into parts: in dimension d,
  * points up to before[d] before it and after[d] behind it matter to it, or any[d]: there is no such bound (indices
  * that are computed or scaled, reads that wrap around, numbers of whole images). At the edges of an image, border
@@ -238,6 +243,11 @@ typedef struct tess_estimate { /* what the plan expects of a run with these args
     double operations;                /* arithmetic operations, a fused multiply-add counts two */
     double bytes_read, bytes_written; /* of whole images in memory */
     double predicted_ms;              /* by the plan's cost model */
+    double start_ms;                  /* of these: threads, launches */
+    /* What no plan goes below: inputs read and results written once, and each stage computed once a point, at what
+     * the machine's description says it reaches. */
+    double must_move; /* bytes */
+    double bound_memory_ms, bound_compute_ms;
 } tess_estimate;
 TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_estimate *e);
 
@@ -300,6 +310,11 @@ struct tess_tuning {
     int sweep; /* not only neighbours of the best plan so far: also plans drawn from everywhere */
     void (*progress)(void *user, const tess_tuning *so_far); /* after each step; may be NULL */
     void *user;
+    /* So many plans are measured beside the chosen one, the most promising of its neighbours, and none is followed
+     * further; 0 = as time allows. */
+    int most;
+    /* Each plan that was measured, the chosen one first; may be NULL. Texts are borrowed for the call. */
+    void (*told)(void *user, const char *plan, double predicted_ms, double ms);
     /* What came out: */
     int measured; /* plans compiled and measured beside the chosen one */
     int complete; /* nothing was left to try */

@@ -265,9 +265,9 @@ const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, c
 /* Whether tessi_bind would find fault with what is given; allocates no results. */
 bool tessi_bind_check(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       Failure *f);
-/* The shape of the tensor that a result is, for these parameters. */
-bool tessi_result_shape(const tess_info *info, const Variant *v, uint32_t number,
-                        const int64_t *params, int *ndim, int64_t *shape, Failure *f);
+/* The shape of the tensor that an input or a result is, for these parameters. */
+bool tessi_image_shape(const tess_info *info, const Graph *g, const Image *image,
+                       const int64_t *params, int *ndim, int64_t *shape, Failure *f);
 bool tessi_bind_sizes(const tess_program *p, const Variant *v, const tess_args *a, Arena *arena,
                       int64_t *params, Failure *f);
 

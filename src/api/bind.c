@@ -191,15 +191,13 @@ static DLDataType result_type(const tess_info *info, const Image *image)
     return info->dtype;
 }
 
-bool tessi_result_shape(const tess_info *info, const Variant *v, uint32_t number,
-                        const int64_t *params, int *ndim, int64_t *shape, Failure *f)
+bool tessi_image_shape(const tess_info *info, const Graph *g, const Image *image,
+                       const int64_t *params, int *ndim, int64_t *shape, Failure *f)
 {
-    const Image *image = &v->graph->outputs.at[number];
     *ndim = image->n_dims;
     for (int d = 0; d < *ndim; d++)
-        if (!tessi_size_eval(v->graph, image->size[d], params, &shape[d]))
-            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of the result '%s' is too large",
-                               info->name);
+        if (!tessi_size_eval(g, image->size[d], params, &shape[d]))
+            return tessi_failf(f, TESS_ERROR_ARGUMENT, "the size of '%s' is too large", info->name);
     if (image->is_struct)
         shape[(*ndim)++] = image->pixel_bytes / (result_type(info, image).bits / 8u);
     return true;
@@ -212,7 +210,7 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     const DLDataType dtype = result_type(info, image);
     int64_t shape[TESS_MAX_SHAPE];
     int ndim;
-    if (!tessi_result_shape(info, v, number, params, &ndim, shape, f))
+    if (!tessi_image_shape(info, v->graph, image, params, &ndim, shape, f))
         return false;
     if (!b->set || b->owned) {
         if (!own_result(b, dtype, ndim, shape, info->name, f))

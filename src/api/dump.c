@@ -15,9 +15,10 @@ typedef enum StopKind {
     STOP_PLAN,
     STOP_SMALL_PLAN, /* of GPUs: the plan for small images */
     STOP_LOOPS,
-    STOP_TEXT,   /* of a target, which is the name of the stop */
-    STOP_HEADER, /* of the first target */
-    STOP_TIMES,  /* of all passes to the text that is compiled */
+    STOP_ESTIMATE, /* what the cost model expects of a run */
+    STOP_TEXT,     /* of a target, which is the name of the stop */
+    STOP_HEADER,   /* of the first target */
+    STOP_TIMES,    /* of all passes to the text that is compiled */
 } StopKind;
 typedef struct Stop {
     const char *name;
@@ -27,7 +28,7 @@ typedef struct Stop {
 
 enum { MOST_STOPS = 24 };
 static const char *const first_stops[] = { "ast",  "types",      "graph", "analysis",
-                                           "plan", "small-plan", "loops" };
+                                           "plan", "small-plan", "loops", "estimate" };
 
 /* All stops in the order of the compiler; how many there are. */
 static int list_stops(Stop *stops)
@@ -145,9 +146,21 @@ static bool print_text(const tess_program *p, Variant *v, const Stop *stop, Text
     }
 }
 
+static bool print_estimate(const tess_program *p, Variant *v, const tess_args *args, Text *out,
+                           Failure *f)
+{
+    if (!args)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "an estimate needs the sizes of a run");
+    int64_t *params = ARENA_NEW_ARRAY(&v->arena, int64_t, v->graph->params.n);
+    if (!tessi_bind_sizes(p, v, args, &v->arena, params, f))
+        return false;
+    tessi_plan_estimate_print(v->plan, v->graph, v->analysis, v->machine, params, out);
+    return true;
+}
+
 /* Runs the passes that come before the stop, then prints it. */
-static bool print_stop(tess_program *p, Variant *v, const Stop *stop, tess_diags *d, Text *out,
-                       Failure *f)
+static bool print_stop(tess_program *p, Variant *v, const tess_args *args, const Stop *stop,
+                       tess_diags *d, Text *out, Failure *f)
 {
     if (stop->kind >= STOP_ANALYSIS && !tessi_pass_plan(p, v, d, f))
         return false;
@@ -155,6 +168,8 @@ static bool print_stop(tess_program *p, Variant *v, const Stop *stop, tess_diags
         && !(tessi_backend_fits(of_devices(), v->plan, f) && tessi_pass_loops(v, f)
              && tessi_pass_small_loops(v, f)))
         return false;
+    if (stop->kind == STOP_ESTIMATE)
+        return print_estimate(p, v, args, out, f);
     if (stop->kind >= STOP_LOOPS && !tessi_pass_loops(v, f))
         return false;
     switch (stop->kind) {
@@ -165,6 +180,7 @@ static bool print_stop(tess_program *p, Variant *v, const Stop *stop, tess_diags
     case STOP_PLAN: tessi_plan_print(v->plan, v->graph, out); return true;
     case STOP_SMALL_PLAN: tessi_plan_print(v->small_plan, v->graph, out); return true;
     case STOP_LOOPS: tessi_loop_print(v->loops, out); return true;
+    case STOP_ESTIMATE:
     case STOP_TEXT:
     case STOP_HEADER:
     case STOP_TIMES: break;
@@ -173,8 +189,8 @@ static bool print_stop(tess_program *p, Variant *v, const Stop *stop, tess_diags
 }
 
 /* *text is the caller's to free. The variant's lock is held. */
-static bool dump_variant(tess_program *p, Variant *v, const Stop *stop, const char *pass,
-                         char **text, tess_diags *d, Failure *f)
+static bool dump_variant(tess_program *p, Variant *v, const tess_args *args, const Stop *stop,
+                         const char *pass, char **text, tess_diags *d, Failure *f)
 {
     Guard guard;
     if (!GUARDED(&guard, &v->arena))
@@ -183,7 +199,7 @@ static bool dump_variant(tess_program *p, Variant *v, const Stop *stop, const ch
     Text out;
     tessi_text_init(&out, &v->arena);
     if (pass ? !tessi_pass_plan(p, v, d, f) || !print_loops_after(v, &v->arena, pass, &out, f)
-             : !print_stop(p, v, stop, d, &out, f))
+             : !print_stop(p, v, args, stop, d, &out, f))
         return false;
     *text = strdup(tessi_text_str(&out));
     return *text || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -194,7 +210,7 @@ static bool dump(tess_program *p, const tess_args *args, const char *stop_name, 
 {
     Stop stop = { 0 };
     Variant *v = find_stop(stop_name, &stop, f) ? tessi_variant_for_passes(p, args, d, f) : NULL;
-    const bool ok = v && dump_variant(p, v, &stop, pass_in(stop_name), text, *d, f);
+    const bool ok = v && dump_variant(p, v, args, &stop, pass_in(stop_name), text, *d, f);
     tessi_variant_leave(p, v);
     return ok;
 }
@@ -256,6 +272,10 @@ static bool estimate(tess_program *p, tess_args *a, Arena *arena, tess_estimate 
             e->bytes_read = made.bytes_read;
             e->bytes_written = made.bytes_written;
             e->predicted_ms = made.seconds * 1e3;
+            e->start_ms = made.start_seconds * 1e3;
+            e->must_move = made.must_move;
+            e->bound_memory_ms = made.bound_memory * 1e3;
+            e->bound_compute_ms = made.bound_compute * 1e3;
         }
     } else {
         ok = tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");

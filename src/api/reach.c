@@ -1,5 +1,5 @@
-/* tess_result_shape: how large a result will be; tess_program_reach: how far from a point of the results an input
- * matters. */
+/* tess_result_shape, tess_input_shape: how large a result will be, and an input must be; tess_program_reach: how far
+ * from a point of the results an input matters. */
 #include <string.h>
 
 #include "api/api.h"
@@ -7,30 +7,43 @@
 #include "graph/graph_walk.h"
 
 /* ---- Shapes ---------------------------------------------------------------------------------- */
-static bool shape_of(const tess_program *p, const Variant *v, tess_args *a, size_t output,
-                     Arena *arena, int *ndim, int64_t *shape)
+/* The image of the graph that is this input; NULL: scalars, and images that nothing reads. */
+static const Image *image_of(const Graph *g, const tess_info *info)
+{
+    VEC_FOREACH (const Image, image, &g->inputs)
+        if (strcmp(image->name, info->name) == 0)
+            return image;
+    return NULL;
+}
+
+static bool shape_of(const tess_program *p, const Variant *v, tess_args *a, const tess_info *info,
+                     const Image *image, Arena *arena, int *ndim, int64_t *shape)
 {
     Guard guard;
     Failure *f = &a->failure;
     if (!GUARDED(&guard, arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (!image)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "'%s' is no image that has a shape", info->name);
     int64_t *params = ARENA_NEW_ARRAY(arena, int64_t, v->graph->params.n);
     return tessi_bind_sizes(p, v, a, arena, params, f)
-           && tessi_result_shape(&p->outputs.at[output].info, v, (uint32_t)output, params, ndim,
-                                 shape, f);
+           && tessi_image_shape(info, v->graph, image, params, ndim, shape, f);
 }
 
-static tess_status result_shape(tess_program *p, tess_args *a, size_t output, int *ndim,
-                                int64_t *shape)
+static tess_status shape_of_image(tess_program *p, tess_args *a, bool input, size_t i, int *ndim,
+                                  int64_t *shape)
 {
-    if (!p || !a || !ndim || !shape || !tessi_args_begin(p, a) || output >= p->outputs.n)
+    if (!p || !a || !ndim || !shape || !tessi_args_begin(p, a)
+        || i >= (input ? p->inputs.n : p->outputs.n))
         return TESS_ERROR_ARGUMENT;
     Variant *v = tessi_variant_enter(p, a, NULL, &a->failure);
     if (!v)
         return (tess_status)a->failure.status;
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
-    const bool ok = shape_of(p, v, a, output, &arena, ndim, shape);
+    const tess_info *info = input ? &p->inputs.at[i].info : &p->outputs.at[i].info;
+    const Image *image = input ? image_of(v->graph, info) : &v->graph->outputs.at[i];
+    const bool ok = shape_of(p, v, a, info, image, &arena, ndim, shape);
     tessi_arena_dispose(&arena);
     tessi_variant_leave(p, v);
     return ok ? TESS_OK : (tess_status)a->failure.status;
@@ -40,7 +53,16 @@ tess_status tess_result_shape(tess_program *p, tess_args *a, size_t output, int 
                               int64_t shape[TESS_MAX_SHAPE])
 {
     const Rounding callers = tessi_round_to_nearest();
-    const tess_status status = result_shape(p, a, output, ndim, shape);
+    const tess_status status = shape_of_image(p, a, false, output, ndim, shape);
+    tessi_round_as(callers);
+    return status;
+}
+
+tess_status tess_input_shape(tess_program *p, tess_args *a, size_t input, int *ndim,
+                             int64_t shape[TESS_MAX_SHAPE])
+{
+    const Rounding callers = tessi_round_to_nearest();
+    const tess_status status = shape_of_image(p, a, true, input, ndim, shape);
     tessi_round_as(callers);
     return status;
 }

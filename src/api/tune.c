@@ -133,6 +133,19 @@ static bool same_results(Tuner *t, const Candidate *c)
     return true;
 }
 
+/* Says what a plan took, if somebody wants to know. */
+static void tell(const Tuner *t, const Candidate *c, double ms)
+{
+    Text text;
+    if (!t->t->told)
+        return;
+    tessi_text_init(&text, (Arena *)&t->arena);
+    tessi_plan_print(c->plan, t->v->graph, &text);
+    tessi_round_as(t->callers);
+    t->t->told(t->t->user, tessi_text_str(&text), c->predicted * 1e3, ms);
+    tessi_round_to_nearest();
+}
+
 /* Times a candidate; it takes the place of the best, or is dropped. */
 static bool judge(Tuner *t, Candidate *c)
 {
@@ -149,6 +162,7 @@ static bool judge(Tuner *t, Candidate *c)
     }
     t->t->measured++;
     t->ms.at[number_of(t, c->hash)] = ms[0];
+    tell(t, c, ms[0]);
     if (ms[0] >= t->t->best_ms * clearly) {
         t->lane->drop(t, c);
         return true;
@@ -159,6 +173,8 @@ static bool judge(Tuner *t, Candidate *c)
         t->chosen = t->best;
     t->best = *c;
     t->t->best_ms = ms[0];
+    if (t->t->most)
+        return true;
     t->queue.n = 0; /* neighbours of what is no longer the best */
     enqueue_neighbours(t);
     return true;
@@ -216,6 +232,7 @@ static bool start(Tuner *t)
     if (!t->lane->run(t, &t->best, t->expected) || !time_in_turn(t, &only, 1, &ms))
         return false;
     t->t->chosen_ms = t->t->best_ms = t->ms.at[1] = ms;
+    tell(t, &t->best, ms);
     enqueue_neighbours(t);
     return true;
 }
@@ -237,7 +254,8 @@ static bool search(Tuner *t)
     uint64_t seed = 1;
     while (tessi_clock_ms() < t->end_ms) {
         uint32_t n = 0;
-        while (n < at_once && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
+        const uint32_t left = t->t->most ? (uint32_t)(t->t->most - t->t->measured) : at_once;
+        while (n < at_once && n < left && (t->queue.n || (t->t->sweep && enqueue_drawn(t, &seed))))
             n += dequeue(t, &batch[n]);
         t->t->complete = n == 0;
         if (!n)
@@ -376,7 +394,8 @@ static const char *measurable(char *known, size_t size)
 
 static tess_status tune_plans(tess_program *p, tess_args *a, tess_tuning *tuning, Rounding callers)
 {
-    if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning || !tessi_args_begin(p, a))
+    if (!p || !a || !tuning || tuning->struct_size != sizeof *tuning || tuning->most < 0
+        || !tessi_args_begin(p, a))
         return TESS_ERROR_ARGUMENT;
     tuning->plan = tuning->chosen_plan = NULL;
     tuning->measured = tuning->complete = 0;

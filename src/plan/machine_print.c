@@ -6,28 +6,44 @@
 const MachineKey *tessi_machine_key(int k)
 {
     static const MachineKey keys[N_MACHINE_KEYS] = {
-#define TEXT(key, standard, words) \
-    { #key, MACHINE_TEXT, offsetof(Machine, key), 0, 0, 0, 0, words, sizeof standard == 1, "", "" },
-#define INT(key, standard, least, most) \
-    { #key, MACHINE_INT, offsetof(Machine, key), least, most, 0, 0, "", false, "", "" },
-#define REAL(key, standard, least, most) \
-    { #key, MACHINE_REAL, offsetof(Machine, key), 0, 0, least, most, "", false, "", "" },
+#define NO_COST .machines = "", .unit = "", .sentence = ""
+#define TEXT(key, standard, possible)       \
+    { .name = #key,                         \
+      .kind = MACHINE_TEXT,                 \
+      .offset = offsetof(Machine, key),     \
+      .words = possible,                    \
+      .may_be_empty = sizeof standard == 1, \
+      NO_COST },
+#define INT(key, standard, from, to)    \
+    { .name = #key,                     \
+      .kind = MACHINE_INT,              \
+      .offset = offsetof(Machine, key), \
+      .words = "",                      \
+      .least_int = from,                \
+      .most_int = to,                   \
+      NO_COST },
+#define REAL(key, standard, from, to)   \
+    { .name = #key,                     \
+      .kind = MACHINE_REAL,             \
+      .offset = offsetof(Machine, key), \
+      .words = "",                      \
+      .least = from,                    \
+      .most = to,                       \
+      NO_COST },
 #include "plan/machine_keys.def"
 #undef TEXT
 #undef INT
 #undef REAL
-#define COST(target, key, standard, unit, sentence) \
-    { #key,                                         \
-      MACHINE_REAL,                                 \
-      offsetof(Machine, key),                       \
-      0,                                            \
-      0,                                            \
-      (standard) / 16.0,                            \
-      (standard)*16.0,                              \
-      "",                                           \
-      false,                                        \
-      unit,                                         \
-      sentence },
+#define COST(kind_of_machine, key, standard, in, says) \
+    { .name = #key,                                    \
+      .kind = MACHINE_REAL,                            \
+      .offset = offsetof(Machine, key),                \
+      .words = "",                                     \
+      .least = (standard) / 16.0,                      \
+      .most = (standard)*16.0,                         \
+      .machines = #kind_of_machine,                    \
+      .unit = in,                                      \
+      .sentence = says },
 #include "plan/machine_costs.def"
 #undef COST
     };

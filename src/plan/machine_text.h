@@ -13,7 +13,7 @@ typedef struct MachineKey {
     double least, most;
     const char *words; /* TEXT: those that it can be; "" = any */
     bool may_be_empty;
-    const char *unit, *sentence; /* of fitted constants; "" of all others */
+    const char *machines, *unit, *sentence; /* of fitted constants; "" of all others */
 } MachineKey;
 enum {
 #define TEXT(key, standard, words)       MACHINE_KEY_##key,

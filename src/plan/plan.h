@@ -341,9 +341,17 @@ typedef struct PlanEstimate {
     double operations;                /* arithmetic; a fused multiply-add counts two */
     double bytes_read, bytes_written; /* of whole images in memory */
     double seconds;
+    double start_seconds; /* of these: threads, launches */
+    /* What no plan can do without: bytes of inputs and results, and the seconds that these take, and the operations
+     * of computing each stage once at the machine's rates. */
+    double must_move, bound_memory, bound_compute;
 } PlanEstimate;
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
                                  const Machine *m, const int64_t *params);
+/* The estimate as lines of text, group by group, with the bound; and by how many per cent the prediction grows when a
+ * fitted constant of the machine grows by one, for each that it depends on: what bench/fit.py reads. */
+void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an, const Machine *m,
+                               const int64_t *params, Text *out);
 
 /* A copy that shares nothing that an edit changes, without reasons. */
 Plan *tessi_plan_copy(Arena *a, const Plan *p);

@@ -201,12 +201,26 @@ void tessi_plan_explain(const PlanFacts *f, const Analysis *an, const Machine *m
 /* What a group moves through memory, by the point: every image that it reads or writes once. */
 typedef struct PlanTraffic {
     double read, written; /* bytes */
+    double inner_read,
+        inner_written; /* of these: of images that neither come from the caller nor go there */
     double images;
 } PlanTraffic;
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 double tessi_plan_traffic_seconds(const Machine *m, const PlanTraffic *traffic);
 /* Memory and arithmetic overlap, but not perfectly. */
 double tessi_plan_together(const Machine *m, double compute, double memory);
+/* ---- plan_group_cost.c: a group of any plan */
+typedef struct GroupCost {
+    PlanTraffic traffic;
+    double operations;      /* of a point; 0 = not counted */
+    double inlined;         /* operations, over those if each stage were computed once a point */
+    double overlap;         /* the same for overlaps of tiles */
+    double compute, memory; /* seconds of a point */
+    double seconds;         /* of both together */
+} GroupCost;
+/* By the point of its members, all cores at work. */
+GroupCost tessi_plan_group_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group);
 typedef struct PlanTile {
     int64_t size[MAX_DIMS];
     uint16_t roll;  /* rows of a step, 0: tiles of all stages are computed whole */
@@ -329,6 +343,9 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
  * becomes a pass of it, also for the plan. NULL, or one sentence: why it cannot be; then nothing is changed. */
 const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
                                  const uint8_t *outputs, uint16_t warps);
+/* What a kernel of warps costs as it is; not feasible where it cannot be one. */
+KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group);
 /* Has groups computed by warps where that is expected to be faster, and says so. */
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);
@@ -349,6 +366,9 @@ void tessi_plan_add_bytes(int64_t *total, int64_t bytes, const int64_t *n, int d
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, PlanRegions *regions,
                               PlanTile *tile);
+/* What a kernel of tiles costs as it is; not feasible where the device cannot hold it. */
+KernelCost tessi_plan_tile_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group);
 /* How many times faster the group is when blocks (or warps) inside are told from those at borders, in an image of
  * 2048 x 2048: the model of the paper on borders by index-set splitting, with the time of the memory beside that of
  * instructions. */

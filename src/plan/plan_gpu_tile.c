@@ -177,6 +177,30 @@ static double bytes_seconds(Search *s)
     return seconds;
 }
 
+/* A search among nothing, of a group whose tile and outputs are settled. */
+KernelCost tessi_plan_tile_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group)
+{
+    KernelCost none = { .registers = 1 };
+    PlanRegions regions = { 0 };
+    PlanGroup copy = *group;
+    if (group->n_dims < 2 || group->passes.n >= MOST_PARTS
+        || tessi_plan_regions(f, p, group, &regions))
+        return none;
+    Search *s = ARENA_NEW(f->arena, Search);
+    *s = (Search){ .f = f, .an = an, .m = m, .p = p, .group = &copy, .regions = &regions };
+    s->n_parts = group->passes.n + 1;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const PlanOutputs outputs = tessi_level_outputs_all(
+            i < group->passes.n ? &group->passes.at[i].levels : &group->levels);
+        if (outputs.of[1] > MOST_ROWS)
+            return none;
+        s->cost[i][outputs.of[1]] =
+            tessi_plan_part_cost(f, an, m, p, group, &regions, i, outputs.of, NULL);
+    }
+    return cost_as_is(s, bytes_seconds(s));
+}
+
 /* How far the passes reach beyond a tile, in whole vectors. */
 static int64_t halo(const Search *s, uint8_t d, int64_t step)
 {

@@ -11,12 +11,19 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
         const Stage *s = tessi_stage(f->g, *id);
         if (tessi_placement_is_scratch(p->stage[id->v].placement) || !s->n_dims)
             continue;
-        traffic.read += tessi_type_info(s->type)->bytes;
+        const double bytes = tessi_type_info(s->type)->bytes;
+        traffic.read += bytes;
+        traffic.inner_read += s->kind == STAGE_INPUT ? 0 : bytes;
         traffic.images++;
     }
-    VEC_FOREACH (const StageId, id, &group->members)
-        if (tessi_stage(f->g, *id)->kind == STAGE_COMPUTE) /* others give a few numbers */
-            traffic.written += tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
+    VEC_FOREACH (const StageId, id, &group->members) {
+        const Stage *s = tessi_stage(f->g, *id);
+        if (s->kind != STAGE_COMPUTE) /* others give a few numbers */
+            continue;
+        const double bytes = tessi_type_info(s->type)->bytes;
+        traffic.written += bytes;
+        traffic.inner_written += f->returned[id->v] ? 0 : bytes;
+    }
     return traffic;
 }
 

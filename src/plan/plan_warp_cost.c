@@ -83,8 +83,8 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     return step;
 }
 
-static KernelCost cost_of_warp(const PlanFacts *f, const Analysis *an, const Machine *m,
-                               const Plan *p, const PlanGroup *group)
+KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                const Plan *p, const PlanGroup *group)
 {
     enum { SIDE = 8192 };
     const double power = m->warp_power;
@@ -194,7 +194,7 @@ static bool choose(const Chooser *c, uint32_t i, PlanStage **stage_out, PlanGrou
         fault = tessi_plan_make_warp(c->f, &tried, &made, outputs, 1);
         if (fault)
             break;
-        const KernelCost cost = cost_of_warp(c->f, c->an, c->m, &tried, &made);
+        const KernelCost cost = tessi_plan_warp_cost(c->f, c->an, c->m, &tried, &made);
         if (!cost.feasible || (least.feasible && cost.seconds >= c->m->rows_gain * least.seconds))
             continue;
         least = cost;
