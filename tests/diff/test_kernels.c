@@ -197,7 +197,7 @@ static const char *warps_text(Arena *a, const Variant *v, const uint8_t *outputs
         PlanGroup *group = &p->groups.at[i];
         if (tessi_plan_make_warp(f, p, group, outputs, warps))
             continue;
-        group->march = (PlanMarch){ 3, 17, 4, warps == 1 };
+        tessi_level_set_march(&group->levels, (PlanMarch){ 3, 17, 4, warps == 1 });
         made++;
         if (!tessi_plan_verify_with(f, p))
             continue;
@@ -252,7 +252,7 @@ static const char *frames_text(Arena *a, const Variant *v, uint64_t seed)
     Text text;
     bool any = false;
     VEC_FOREACH (const PlanGroup, group, &p->groups)
-        any = any || (group->frame.rows[0] && group->kernel != KERNEL_WARP);
+        any = any || (group->frame.rows[0] && tessi_plan_kernel(group) != KERNEL_WARP);
     tessi_text_init(&text, a);
     tessi_plan_print(p, v->graph, &text);
     return any ? tessi_text_str(&text) : NULL;
