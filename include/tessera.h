@@ -78,7 +78,9 @@ typedef struct tess_options {
     tess_fp fp;
     int threads; /* 0 = all cores; more than 256 count as 256 */
     int device;  /* number of the device; the CPU has only 0 */
-    int forma;   /* read the original dialect; set by tess_compile for names ending in .idsl */
+    /* the dialect: 1 reads the original one (set by tess_compile for names ending in .idsl), 2 the text of a graph as
+     * tess_dump gives it, nothing of which is changed: its bits are those of the program that it was made of */
+    int forma;
     const char *border;  /* rule for reads that name none; NULL = the program's */
     const char *plan;    /* text of a plan, or "preset NAME" (tess_preset); NULL = choose */
     const char *machine; /* text of a machine description; NULL = detect this machine */

@@ -13,6 +13,7 @@ from . import _arrays, _core, _errors
 
 _TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5}
 _FPS = {"default": 0, "strict": 1, "fast": 2}
+_DIALECTS = {None: 0, "tessera": 0, "forma": 1, "graph": 2}
 _PRESETS = tuple(_core.presets())
 
 Input = collections.namedtuple("Input", "name kind dtype ndim channels default range const")
@@ -125,8 +126,8 @@ def compile(
         Number of the device, of targets that are one.
     name : str, optional
         Stands in diagnostics.
-    dialect : {'forma'}, optional
-        Reads the original dialect.
+    dialect : {'forma', 'graph'}, optional
+        Reads the original dialect, or the text of a graph as ``explain(stop="graph")`` gives it.
     machine, cc, cache, library : str, optional
         A description of the machine, a C compiler, the folder of compiled programs ('' for none), the folder of `use`
         files.
@@ -158,8 +159,8 @@ def compile(
         text = program.encode("utf-8", "surrogatepass")
     else:
         raise _errors.ArgumentTypeError(f"a program is text or a path, not {_arrays._kind(program)}")
-    if dialect not in (None, "forma", "tessera"):
-        raise _errors.ArgumentError(f"dialect is {dialect!r}, but it can be 'forma'")
+    if dialect not in _DIALECTS:
+        raise _errors.ArgumentError(f"dialect is {dialect!r}, but it can be 'forma' or 'graph'")
     if machine is not None and "\n" not in machine:
         machine = _read(machine, "the machine").decode("utf-8", "replace")
     options = dict(
@@ -195,7 +196,7 @@ class Program:
             _open_nvrtc()
         self._core = _core.Program(
             text, options["name"], target, _choice("fp", options["fp"], _FPS), options["threads"], options["device"],
-            int(options["dialect"] == "forma"), options["border"], options["plan"], options["machine"],
+            _DIALECTS[options["dialect"]], options["border"], options["plan"], options["machine"],
             options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None,
         )
         inputs = self._core.inputs
@@ -224,7 +225,8 @@ class Program:
         offset, shape : tuple of int, optional
             The images are parts, at `offset`, of images of this shape. Results are then those points that the parts
             decide: where a part ends inside the image, as many less as `margins` says; where it ends with the image,
-            its border rules answer.
+            its border rules answer. Where results have fewer points than images, as thumbnails have, `offset` has to
+            be a multiple of how many points of an image one of theirs is.
         **named
             Numbers, and images by name.
 
@@ -297,34 +299,10 @@ class Program:
             raise _errors.ArgumentError("a part needs both: 'offset', where it begins, and 'shape', that of the whole")
         if out is not None:
             raise _errors.UnsupportedError("results of parts have no 'out': they are smaller than what is computed")
+        from . import _parts
         arrays, numbers = self._bind(images, named)
-        margins = self.margins(**numbers)
-        n = len(margins)
-        extents = {tuple(np.shape(a)[:n]) for a in arrays}
         offset, shape = tuple(int(o) for o in offset), tuple(int(s) for s in shape)
-        if len(extents) != 1 or len(offset) != n or len(shape) != n:
-            raise _errors.ArgumentError(
-                f"parts, their offset and the shape of the whole need the same {n} dimensions, and the parts one shape"
-            )
-        keep = []
-        for d, (begin, size, whole, margin) in enumerate(zip(offset, next(iter(extents)), shape, margins)):
-            if begin < 0 or begin + size > whole:
-                raise _errors.ArgumentError(
-                    f"a part of {size} at {begin} does not lie in dimension {d} of the whole, of {whole}"
-                )
-            keep.append(slice(margin if begin > 0 else 0, size - (margin if begin + size < whole else 0)))
-            if keep[-1].start >= keep[-1].stop:
-                raise _errors.ArgumentError(
-                    f"a part of {size} points decides none in dimension {d}: each depends on {margin} before and "
-                    f"behind it"
-                )
-        results = self._run(arrays, None, stream, numbers, False)
-        parts = []
-        for result in results if isinstance(results, tuple) else (results,):
-            if tuple(np.shape(result)[:n]) not in extents:
-                raise _errors.UnsupportedError("parts can be computed where results have the shape of the images")
-            parts.append(result[tuple(keep)])
-        return parts[0] if self._n_out == 1 else tuple(parts)
+        return _parts.of_part(self, arrays, numbers, offset, shape)
 
     def margins(self, **numbers):
         """How many points at each edge of a part of an image are not decided by the part.
@@ -338,8 +316,13 @@ class Program:
         ------
         UnsupportedError
             Points depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on where they
-            are.
+            are, or are computed in blocks that are counted from the first.
         """
+        from . import _parts
+        if _parts.is_transformed(self):
+            raise _errors.UnsupportedError(
+                "parts cannot be computed apart: sums are transformed in blocks of rows, counted from the first"
+            )
         found = {
             name: dims
             for name, dims in self.reach(**numbers).items()

@@ -1,51 +1,221 @@
 """Programs over dask arrays: chunk by chunk, with as many points more at each edge as the program reads."""
+import functools
+import itertools
+
 import numpy as np
 
-from . import _errors
+from . import _errors, _parts
 
 
 def map(program, *arrays, **numbers):
-    """A program over dask arrays, by `dask.array.map_overlap` with the program's reach; nothing is computed yet.
+    """A program over dask arrays, chunk by chunk; nothing is computed yet.
 
-    The bits are those of the whole arrays at once, whatever the chunks.
+    The bits are those of the whole arrays at once, whatever the chunks. Each chunk is computed of what it depends on:
+    by `dask.array.map_overlap` with the program's reach where points depend on near points alone, else of slices of
+    the arrays. Numbers of whole images (`mean`, `maximum`, histograms ...) are computed before, of all chunks in the
+    order that the language fixes, so each costs a pass over what it is taken of. Dimensions in which points depend on
+    far ones (computed indices, images mirrored or turned) are not cut: there each task has them whole.
 
     Parameters
     ----------
     program : tessera.Program
-        It has one result, of the shape of its images, each point of which depends on near points of the images alone.
     *arrays : dask array
-        For its images, in the order declared, all of one shape.
+        For its images and masks, in the order declared; NumPy's arrays for those that are little.
     **numbers
         Its numbers.
 
     Returns
     -------
-    dask array
+    dask array, or tuple of dask arrays
+        The results; those whose points have several fields have a dimension more, of one chunk.
 
     Raises
     ------
     UnsupportedError
-        Points of the result depend on far ones (numbers of whole images, `wrap`, scaled or computed indices), or on
-        where they are.
+        Pixels have fields of several types.
     """
     import dask.array
-    reach = program.margins(**numbers)
-    if len(program.outputs) != 1:
-        raise _errors.UnsupportedError(f"tessera.dask.map takes programs of one result, not of {len(program.outputs)}")
-    if any(i.channels for i in program.inputs) or program.outputs[0].channels:
-        raise _errors.UnsupportedError("tessera.dask.map takes programs whose pixels have one field")
-    shapes = {a.shape for a in arrays}
-    if len(shapes) != 1 or len(next(iter(shapes))) != len(reach):
-        raise _errors.ArgumentError(
-            f"the arrays should have one shape of {len(reach)} dimensions, not "
-            f"{', '.join(str(a.shape) for a in arrays)}"
-        )
+    if len(arrays) != len(program._images):
+        raise _errors.ArgumentError(f"the program takes {len(program._images)} images, not {len(arrays)}")
+    if any(o.dtype == "uint8" and len(set(types)) > 1 for o, types in _fields(program)):
+        raise _errors.UnsupportedError("tessera.dask.map takes programs whose pixels have fields of one type")
+    arrays = [a if isinstance(a, dask.array.Array) else dask.array.from_array(np.asarray(a), -1) for a in arrays]
+    near = _reach(program, arrays, numbers)
+    if near is not None:
+        return _by_overlap(program, arrays, numbers, near)
+    results = _Map(program, arrays, numbers).results()
+    return results[0] if len(results) == 1 else tuple(results)
 
-    def part(*blocks):
-        return program(*(np.ascontiguousarray(b) for b in blocks), **numbers)
 
+def _fields(program):
+    return [(o, raw[5]) for o, raw in zip(program.outputs, program._core.outputs)]
+
+
+def _reach(program, arrays, numbers):
+    """The depth where `map_overlap` does; None where it takes more."""
+    try:
+        margins = program.margins(**numbers)
+    except _errors.UnsupportedError:
+        return None
+    plain = not any(i.channels or i.kind == "mask" for i in program.inputs) and len(program.outputs) == 1
+    one_shape = len({a.shape for a in arrays}) == 1 and arrays[0].ndim == len(margins)
+    if not plain or not one_shape or program.outputs[0].channels:
+        return None
+    work = _parts.Parts(program, {name: arrays[0].shape for name in program._images}, numbers).of_output(0)
+    as_large = tuple(work.extent()) == arrays[0].shape and all(m < n for m, n in zip(margins, arrays[0].shape))
+    return margins if as_large and all(work.cut) else None
+
+
+class _Block:
+    """A program as a function of blocks, which goes to other processes."""
+
+    def __init__(self, program, numbers):
+        self.program, self.numbers = program, numbers
+
+    def __call__(self, *blocks):
+        return self.program(*(np.ascontiguousarray(b) for b in blocks), **self.numbers)
+
+
+def _by_overlap(program, arrays, numbers, margins):
+    import dask.array
     kind = np.dtype(program.outputs[0].dtype)
     return dask.array.map_overlap(
-        part, *arrays, depth=dict(enumerate(reach)), boundary="none", trim=True, allow_rechunk=True, dtype=kind,
-        meta=np.empty((0,) * len(reach), kind),
+        _Block(program, numbers), *arrays, depth=dict(enumerate(margins)), boundary="none", trim=True,
+        allow_rechunk=True, dtype=kind, meta=np.empty((0,) * len(margins), kind),
     )
+
+
+class _Map:
+    """The tasks of a program for arrays."""
+
+    def __init__(self, program, arrays, numbers):
+        shapes = {name: a.shape for name, a in zip(program._images, arrays)}
+        self.program, self.numbers = program, numbers
+        self.arrays = dict(zip(program._images, arrays))
+        self.parts = _parts.Parts(program, shapes, numbers)
+        self.options = _parts.options_of(program)
+        self.known = {}  # numbers of whole images, by stage
+
+    def results(self):
+        import dask.array
+        import dask
+        if _parts.is_transformed(self.program):  # by blocks of rows, counted from the first: nothing can be cut
+            whole = dask.delayed(_whole)(self.program, list(self.arrays.values()), self.numbers)
+            made = [whole[i] for i in range(len(self.program.outputs))]
+            shapes = [self._shape(self.parts.of_output(i), i) for i in range(len(made))]
+            return [dask.array.from_delayed(m, s, o.dtype) for m, s, o in zip(made, shapes, self.program.outputs)]
+        return [self._result(i) for i in range(len(self.program.outputs))]
+
+    def _shape(self, work, i):
+        output = self.program.outputs[i]
+        return (*work.extent(), *([len(output.channels)] if output.channels else []))
+
+    def _result(self, i):
+        output = self.program.outputs[i]
+        return self._array(self.parts.of_output(i), np.dtype(output.dtype), len(output.channels))
+
+    def _number(self, name):
+        """The task of a number of whole images, or of a histogram."""
+        import dask
+        if name not in self.known:
+            stage = self.parts.graph.stages[name]
+            work = self.parts.of_number(stage)
+            source = self.parts.graph.stages[stage.source]
+            dtype, made = (np.dtype(_parts.of_graph(t)) for t in (source.type, stage.type))
+            blocks = np.asarray(self._array(work, dtype, 0).to_delayed(), object)
+            if stage.kind == "histogram":
+                n = _parts._evaluate(stage.sizes[0], self.parts.values)
+                counts = [dask.delayed(_parts.histogram)(b, n) for b in blocks.reshape(-1)]
+                self.known[name] = dask.delayed(_added)(counts)
+            else:
+                points = int(np.prod(work.extent()))
+                rows = [dask.delayed(_parts.rows)(b, stage.reduction) for b in blocks.reshape(-1)]
+                self.known[name] = dask.delayed(_total)(
+                    rows, blocks.shape, stage.reduction, dtype.name, made.name, points
+                )
+        return self.known[name]
+
+    def _array(self, work, dtype, channels):
+        """What a pass gives, chunk by chunk."""
+        import dask
+        import dask.array
+        program = _parts.program_of(work.text, self.options)
+        if _parts.is_transformed(program):
+            work.cut = [False] * work.n
+        extent = work.extent()
+        lines = [self._chunks(work, d, size) for d, size in enumerate(extent)]
+        given = {n: self._number(key[1]) for n, key in work.given.items() if key[0] == "number"}
+        images = {_parts._bare(n): n for n in work.images}
+        histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced if work.graph.stages[h].kind == "histogram"}
+        more = (slice(None),) if channels else ()
+        blocks = np.empty([len(line) for line in lines], object)
+        for place in itertools.product(*(range(len(line)) for line in lines)):
+            ranges = [line[k] for line, k in zip(lines, place)]
+            offset, keep, cut = self._offsets(work, ranges)
+            inputs = [
+                self._number(histograms[i.name]) if i.name in histograms
+                else _slice(self.arrays[i.name], cut if images[i.name] in work.parted else {})
+                for i in program.inputs if i.kind in ("image", "mask")
+            ]
+            numbers = work.numbers(offset, self.numbers)
+            task = dask.delayed(_parts.run)(work.text, self.options, inputs, {**numbers, **given}, (*keep, *more))
+            shape = tuple(end - begin for begin, end in ranges) + ((channels,) if channels else ())
+            blocks[place] = dask.array.from_delayed(task, shape, dtype)
+        if channels:
+            blocks = blocks[..., np.newaxis]
+        return dask.array.block(blocks.tolist()) if blocks.ndim else blocks.item()
+
+    def _chunks(self, work, d, size):
+        """The ranges of points that tasks compute in a dimension of what a pass gives: as the first image has them."""
+        if not work.cuts(d):
+            return [(0, size)]
+        step = work.steps[work.target.name][d]
+        ends = np.cumsum(self.arrays[_parts._bare(work.parted[0])].chunks[d])
+        ends = sorted({min(size, int(-(-int(e) // step))) for e in ends} - {0} | {size})
+        return list(zip([0, *ends], ends))
+
+    def _offsets(self, work, ranges):
+        """(where the part begins, what of its result is kept, what of the images it is)."""
+        offset, keep, cut = [0] * work.n, [slice(None)] * len(ranges), {}
+        for d, (begin, end) in enumerate(ranges):
+            if work.cuts(d):
+                low, high = work.range_of(d, begin, end)
+                first = int(low / work.steps[work.target.name][d])
+                offset[d], keep[d] = low, slice(begin - first, end - first)
+                cut[d] = (low, high)
+        for d in range(work.n):
+            if d not in cut and work.cut[d]:
+                cut[d] = (0, work.values[work.sizes[d]])
+        return offset, keep, cut
+
+
+def _slice(array, cut):
+    """Part of an array; beyond its edges it goes on as it begins."""
+    import dask.array
+    for d, (low, high) in cut.items():
+        n, pieces, at = array.shape[d], [], low
+        while at < high:
+            begin = at % n
+            end = min(n, begin + high - at)
+            pieces.append(array[(slice(None),) * d + (slice(begin, end),)])
+            at += end - begin
+        array = pieces[0] if len(pieces) == 1 else dask.array.concatenate(pieces, d)
+    return array
+
+
+def _whole(program, arrays, numbers):
+    results = program(*(np.ascontiguousarray(a) for a in arrays), **numbers)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _added(counts):
+    return functools.reduce(np.add, counts)
+
+
+def _total(rows, blocks, reduction, dtype, made, points):
+    """Of the results of rows, block by block, those of the whole image in their order, and of these the number."""
+    grid = np.empty(blocks[:-1], object)
+    for place, block in zip(np.ndindex(*blocks[:-1]), rows):
+        grid[place] = block
+    whole = np.block(grid.tolist()) if grid.ndim else grid.item()
+    return _parts.total(np.asarray(whole), reduction, np.dtype(dtype), np.dtype(made), points)

@@ -196,6 +196,8 @@ void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o); /*
 int64_t tessi_input_number(const tess_program *p, const char *name); /* -1 when there is none */
 /* Parses, checks, lowers and simplifies into `v` (arena ready, constants set). False with diagnostics in `d`. */
 bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d);
+/* The program is the text of a graph, without tree and types. */
+bool tessi_is_graph_text(const tess_program *p);
 
 /* Tells the host what is done from now on (tess_options.phase). */
 static inline void tessi_phase(const tess_program *p, const char *what)

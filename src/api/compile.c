@@ -16,6 +16,12 @@ enum {
     PLACEHOLDER = 3 /* for a constant that only a run can give, while the signature is made */
 };
 
+bool tessi_is_graph_text(const tess_program *p)
+{
+    enum { GRAPH_TEXT = 2 };
+    return p->options.forma == GRAPH_TEXT;
+}
+
 static bool init_diags(tess_diags *d)
 {
     Guard guard;
@@ -116,15 +122,14 @@ static void note(Variant *v, const char *name, double *begun)
     *begun = tessi_clock_ms();
 }
 
-bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
+/* From the text to a graph whose rounding is decided. */
+static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
-    double start = tessi_clock_ms();
-    v->arena.limit_bytes = LARGEST_COMPILATION;
     uint16_t file = tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
     UseContext use = { p, &v->arena };
     double begun = start;
     v->ast =
-        tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma != 0, read_use, &use);
+        tessi_parse(&v->arena, &d->diags, &d->sources, file, p->options.forma == 1, read_use, &use);
     note(v, "parse", &begun);
     FrontOptions options = { .name = program_name(&v->arena, p->name),
                              .border = p->options.border,
@@ -152,6 +157,27 @@ bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
     if (!verified(v->graph, "exact passes", d))
         return false;
     note(v, "exact", &begun);
+    return true;
+}
+
+/* A graph as text is taken as it stands. There is no tree, and nothing that is known while compiling alone. */
+static bool read_meaning(const tess_program *p, Variant *v, tess_diags *d)
+{
+    tessi_sources_add(&d->sources, p->name, p->text, p->n_text);
+    v->ast = ARENA_NEW(&v->arena, Ast);
+    v->typed = ARENA_NEW(&v->arena, Typed);
+    v->lowered = tessi_graph_read(&v->arena, &d->diags, p->text, p->n_text);
+    v->graph = v->meaning = v->lowered;
+    return v->graph && !d->diags.n_errors && verified(v->graph, "read", d);
+}
+
+bool tessi_compile_front(const tess_program *p, Variant *v, tess_diags *d)
+{
+    const double start = tessi_clock_ms();
+    v->arena.limit_bytes = LARGEST_COMPILATION;
+    if (!(tessi_is_graph_text(p) ? read_meaning(p, v, d) : find_meaning(p, v, d, start)))
+        return false;
+    double begun = tessi_clock_ms();
     v->analysis = tessi_analyse(v->graph, &v->arena);
     note(v, "analyse", &begun);
     keep_sources(v, &d->sources);
@@ -230,9 +256,45 @@ static bool fill_scalar(tess_program *p, const Variant *v, const char *name, Inp
     return false;
 }
 
+static void add_input(tess_program *p, const Input *in)
+{
+    const char *name = in->info.name;
+    VEC_PUSH(&p->arena, &p->inputs, *in);
+    tessi_idmap_add(&p->arena, &p->input_map, tessi_hash_bytes(0, name, strlen(name)), p->inputs.n);
+}
+
+static void fill_parameter(tess_program *p, const char *name, Input *in)
+{
+    in->info.kind = TESS_PARAMETER;
+    fill_number(p, in, name, TYPE_I64, false, (Value){ 0 }, false, (Value){ 0 }, (Value){ 0 });
+}
+
+/* The inputs of a graph, in its order. */
+static void add_inputs_of(tess_program *p, const Variant *v)
+{
+    p->options.fp = (tess_fp)v->graph->fp;
+    VEC_FOREACH (const Param, param, &v->graph->params) {
+        Input in = { .info.struct_size = sizeof in.info };
+        fill_parameter(p, param->name, &in);
+        add_input(p, &in);
+    }
+    VEC_FOREACH (const Image, image, &v->graph->inputs) {
+        Input in = { .info.struct_size = sizeof in.info };
+        fill_channels(p, image, &in);
+        add_input(p, &in);
+    }
+    VEC_FOREACH (const Scalar, s, &v->graph->scalars) {
+        Input in = { .info.struct_size = sizeof in.info };
+        fill_scalar(p, v, s->name, &in);
+        add_input(p, &in);
+    }
+}
+
 static void make_signature(tess_program *p, const Variant *v)
 {
     uint32_t last = 0;
+    if (tessi_is_graph_text(p))
+        add_inputs_of(p, v);
     for (uint32_t i = 0; i < v->ast->decls.n; i++) {
         const AstDecl *decl = v->ast->decls.at[i];
         Input in = { 0 };
@@ -244,15 +306,10 @@ static void make_signature(tess_program *p, const Variant *v)
         } else if (decl->kind == AST_DECL_SCALAR) {
             known = fill_scalar(p, v, name, &in);
         } else {
-            in.info.kind = TESS_PARAMETER;
-            fill_number(p, &in, name, TYPE_I64, false, (Value){ 0 }, false, (Value){ 0 },
-                        (Value){ 0 });
+            fill_parameter(p, name, &in);
         }
-        if (!known)
-            continue;
-        VEC_PUSH(&p->arena, &p->inputs, in);
-        tessi_idmap_add(&p->arena, &p->input_map, tessi_hash_bytes(0, name, strlen(name)),
-                        p->inputs.n);
+        if (known)
+            add_input(p, &in);
     }
     VEC_FOREACH (const Image, image, &v->graph->outputs) {
         Input out = { 0 };

@@ -105,7 +105,8 @@ static const Graph *rolled_graph(const tess_program *p, Variant *v, Failure *f)
 LoopProgram *tessi_general_loops(const tess_program *p, Variant *v, int64_t **params, uint32_t *n,
                                  Failure *f)
 {
-    const Graph *g = tessi_has_transforms(v->plan) ? NULL : rolled_graph(p, v, f);
+    const Graph *g =
+        tessi_has_transforms(v->plan) || tessi_is_graph_text(p) ? NULL : rolled_graph(p, v, f);
     if (!g)
         return NULL;
     Plan *plan = tessi_plan_naive(&v->arena, g, v->machine);

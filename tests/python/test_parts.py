@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import tessera
+from conftest import ROOT
 
 CHAIN = """stencil f(vector#2 float X) { return X@[-2, 0] + 0.5 * X@[1, 0] + X@[0, 3]; }
 stencil g(vector#2 float X, float s) { return max(i = -1..1, j = -1..1 : X@[i, j]) * s; }
@@ -29,15 +30,47 @@ def test_parts_are_those_of_the_whole(rng, rule):
         )
 
 
+HEAD = "parameter M, N;\nvector#2 float a[M, N];\n"
+PLACED = """stencil f(vector#2 float X) { return X@[-1, 2] + cast<float>(index(0) * size(X, 1) + index(1)); }
+""" + HEAD + "return f(a:mirror);\n"
+SAMPLED = """stencil f(vector#2 float X) { return X@[-1, 0] + 2 * X + X@[1, 1]; }
+""" + HEAD + "b = f(a:mirror);\nc = b@[(0, 2), (1, 3)];\nreturn f(c:clamp), b;\n"
+FAR = """stencil f(vector#2 float X, float s) { return (X@[0, -1] * s + X@[1, 0]) * index(0) + size(X, 0); }
+""" + HEAD + """float s = 2.0;
+b = f(a:wrap, s);
+m = mean(b);
+t = maximum(abs(b - m));
+d = b@[(0, 2), (1, 2)];
+return b / t, d - m, t, count(b < m), histogram(a * 9.0, 8);
+"""
+
+
+def test_parts_know_where_they_are(rng):
+    whole = rng.random((30, 42), np.float32)
+    for text, step in ((PLACED, (1, 1)), (SAMPLED, (2, 3))):
+        p = tessera.compile(text, target="interp")
+        want = p(whole)
+        for y, x, h, w in ((0, 0, 30, 42), (6, 6, 20, 24), (10, 12, 20, 30)):
+            have = p(whole[y:y + h, x:x + w], offset=(y, x), shape=whole.shape)
+            for one, of in zip(have, want) if isinstance(want, tuple) else ((have, want),):
+                places = [
+                    (i, j)
+                    for i in range(of.shape[0] - one.shape[0] + 1)
+                    for j in range(of.shape[1] - one.shape[1] + 1)
+                    if (of[i:i + one.shape[0], j:j + one.shape[1]] == one).all()
+                ]
+                assert places and one.size >= of.size * (h - 12) * (w - 14) / whole.size, (text, y, x)
+    with pytest.raises(tessera.ArgumentError, match="steps of 2"):
+        p(whole[5:], offset=(5, 0), shape=whole.shape)
+
+
 def test_what_cannot_be_cut(rng):
     a = rng.random((9, 9), np.float32)
-    head = "parameter M, N;\nvector#2 float a[M, N];\n"
     for text, word in (
-        (CHAIN.replace("RULE", "wrap"), "far points of 'a'"),
-        (head + "m = mean(a);\nreturn a - m;\n", "far points"),
-        ("stencil f(vector#2 float X) { return X + index(0); }\n" + head + "return f(a);\n", "where in the image"),
-        (head + "return a@[(0, 2), (0, 2)];\n", "far points"),
-        ("stencil f(vector#2 float X) { return X@[1, 0]; }\n" + head + "return f(a:none);\n", "shape of the images"),
+        (CHAIN.replace("RULE", "wrap"), "far points of the images"),
+        (HEAD + "m = mean(a);\nreturn a - m;\n", "numbers"),
+        ("stencil f(vector#2 float X, vector#2 float Y) { return Y + X[8 - index(0), index(1)]; }\n" + HEAD
+         + "return f(a:clamp, a);\n", "far"),
     ):
         with pytest.raises(tessera.UnsupportedError, match=word):
             tessera.compile(text)(a, offset=(1, 1), shape=(20, 20))
@@ -52,6 +85,10 @@ def test_what_cannot_be_cut(rng):
         p(a[:6], offset=(5, 0), shape=(20, 9))
 
 
+def equal(have, want):
+    return have.shape == want.shape and have.dtype == want.dtype and have.tobytes() == want.tobytes()
+
+
 def test_dask(rng):
     array = pytest.importorskip("dask.array")
     p = tessera.compile(CHAIN.replace("RULE", "mirror"))
@@ -59,7 +96,7 @@ def test_dask(rng):
     want = p(whole, s=0.3)
     for chunks in ((61, 53), (20, 20), (7, 53), (16, 9), (2, 3)):
         have = tessera.dask.map(p, array.from_array(whole, chunks=chunks), s=0.3)
-        assert have.dtype == np.float32 and (have.compute(scheduler="threads", num_workers=3) == want).all(), chunks
+        assert equal(have.compute(scheduler="threads", num_workers=3), want), chunks
     two = tessera.compile(
         "stencil f(vector#1 double X, vector#1 float Y) { return X@[-1] * Y@[2]; }\nparameter N;\nvector#1 double "
         "a[N];\n"
@@ -69,10 +106,74 @@ def test_dask(rng):
     assert (
         tessera.dask.map(two, array.from_array(a, chunks=7), array.from_array(b, chunks=11)).compute() == two(a, b)
     ).all()
-    with pytest.raises(tessera.UnsupportedError):
-        tessera.dask.map(tessera.compile(CHAIN.replace("RULE", "wrap")), array.from_array(whole))
     with pytest.raises(tessera.ArgumentError):
         tessera.dask.map(two, array.from_array(a), array.from_array(b[:9]))
+    with pytest.raises(tessera.ArgumentError, match="takes 2 images"):
+        tessera.dask.map(two, array.from_array(a))
+
+
+@pytest.mark.parametrize("text", [FAR, PLACED, SAMPLED, CHAIN.replace("RULE", "wrap")])
+def test_dask_with_numbers_of_whole_images_and_far_points(rng, text):
+    array, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    p = tessera.compile(text, target="interp")
+    whole = rng.random((61, 53), np.float32)
+    want = p(whole)
+    for chunks in ((20, 17), (7, 53), (61, 9)):
+        have = tessera.dask.map(p, array.from_array(whole, chunks=chunks))
+        many = isinstance(want, tuple)
+        for one, of, lazy in zip(dask.compute(*have) if many else dask.compute(have), want if many else [want],
+                                 have if many else [have]):
+            assert equal(one, of), (chunks, of.shape)
+        assert (have[0] if many else have).npartitions > 1  # it is cut
+
+
+def test_dask_computes_the_corpus(rng):
+    """Programs of all kinds; interpreted, so that no compiler runs."""
+    array, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    cut = 0
+    for path in sorted((ROOT / "tests/corpus").glob("*.tess"))[::7]:
+        try:
+            p = tessera.compile(path, target="interp", quiet=True)
+            arrays = []
+            for i in p.inputs:
+                if i.kind in ("image", "mask"):
+                    shape = (3,) * i.ndim if i.kind == "mask" else (18, 16, 9, 8)[:i.ndim]
+                    shape += (len(i.channels),) if i.channels else ()
+                    arrays.append((rng.random(shape) * (9 if i.dtype != "bool" else 1.9)).astype(i.dtype))
+            numbers = {name: 1 for name, s in p.scalars.items() if s.default is None}
+            want = p(*arrays, **numbers)
+            have = tessera.dask.map(
+                p, *(array.from_array(a, ((7, 5, 5, 8) + a.shape)[:a.ndim]) for a in arrays), **numbers
+            )
+        except (tessera.ArgumentError, tessera.UnsupportedError, tessera.CompileError):
+            continue  # takes other images
+        have, want = (r if isinstance(r, tuple) else (r,) for r in (have, want))
+        for one, of in zip(dask.compute(*have, scheduler="sync"), want):
+            assert equal(one, of), path.name
+        cut += have[0].npartitions > 1
+    assert cut > 20
+
+
+def test_dask_on_several_workers(rng):
+    dask, array = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("distributed")
+    p = tessera.compile(FAR, target="interp")
+    whole = rng.random((90, 70), np.float32)
+    want = p(whole)
+    dask.config.set({"distributed.worker.multiprocessing-method": "fork"})  # starts in a moment
+    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            before = client.run(passes_here)
+            lazy = tessera.dask.map(p, array.from_array(whole, chunks=(30, 20)))
+            have = client.gather(client.compute(list(lazy)))
+            used = [w for w, n in client.run(passes_here).items() if n > before[w]]
+    assert all(equal(one, of) for one, of in zip(have, want)) and len(used) == 2
+
+
+def passes_here():
+    """How many passes this process has compiled."""
+    from tessera import _parts
+    return _parts.program_of.cache_info().misses
 
 
 def test_xarray(rng):
