@@ -350,7 +350,7 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     line->options.hold = cli_hold;
     line->options.phase = cli_progress_phase;
 
-    if (line->command == CMD_RUN)
+    if (cli_commands[line->command].letter == cli_commands[CMD_RUN].letter)
         split_depths(line);
     if (line->options.device_bytes && !tess_target_has_device(line->options.target)) {
         char known[200];

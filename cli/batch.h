@@ -22,6 +22,8 @@ typedef struct Batch {
 
 /* pattern.c: whether the line is for many inputs: one of its words is a pattern, or an output has {name} */
 bool cli_is_batch(const CommandLine *line);
+/* The first file that a word stands for, owned; NULL after saying that there is none. */
+char *cli_first_file(const char *word);
 /* Finds the files and names the results; an exit status, after saying what is wrong. */
 int cli_batch_open(const CommandLine *line, const tess_program *p, Batch *b);
 void cli_batch_free(const CommandLine *line, Batch *b);

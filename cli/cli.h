@@ -22,8 +22,9 @@ typedef enum Switch { SWITCH_AUTO, SWITCH_ALWAYS, SWITCH_NEVER } Switch;
 /* The command line, taken apart. */
 typedef struct CommandLine {
     CommandId command;
-    const char *program; /* path, or - */
-    const char **words;  /* INPUT and NAME=VALUE in order */
+    const char *program;      /* path, or - */
+    const char *program_text; /* instead of a file of that name; or NULL */
+    const char **words;       /* INPUT and NAME=VALUE in order */
     size_t n_words;
     const char **outputs; /* -o, in order */
     char **names;         /* memory for outputs without their depth */
@@ -171,14 +172,20 @@ DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n);
 /* cmd_tune.c: prints the regret of the chosen plan and what the best plan does otherwise. */
 bool cli_regret(const CommandLine *line, Session *s);
 
+/* cmd_filters.c: the operator of that name; NULL after saying that there is none */
+const tess_operator *cli_find_operator(const tess_library *library, const char *name);
+
 /* The commands. Each returns an exit status. */
 int cmd_run(const CommandLine *line);
+int cli_run_program(const CommandLine *line); /* what cmd_run does */
 int cmd_check(const CommandLine *line);
 int cmd_explain(const CommandLine *line);
 int cmd_build(const CommandLine *line);
 int cmd_bench(const CommandLine *line);
 int cmd_tune(const CommandLine *line);
 int cmd_machine(const CommandLine *line);
+int cmd_apply(const CommandLine *line);
+int cmd_filters(const CommandLine *line);
 int cmd_cache(const CommandLine *line);
 int cmd_borders(const CommandLine *line);
 

@@ -30,7 +30,7 @@ static int run_batch(const CommandLine *line, Session *s)
     return status;
 }
 
-int cmd_run(const CommandLine *line)
+int cli_run_program(const CommandLine *line)
 {
     if (line->n_outputs == 0) {
         cli_fail("say where the result goes: -o FILE");
@@ -45,4 +45,9 @@ int cmd_run(const CommandLine *line)
         status = is_batch ? run_batch(line, &s) : run_one(line, &s);
     cli_close(&s);
     return status;
+}
+
+int cmd_run(const CommandLine *line)
+{
+    return cli_run_program(line);
 }

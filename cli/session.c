@@ -200,14 +200,15 @@ bool cli_compile(const CommandLine *line, Session *s)
 {
     memset(s, 0, sizeof *s);
     tess_options options = line->options;
-    options.library = s->folder = cli_folder_of(line->program);
+    options.library = s->folder = line->program_text ? NULL : cli_folder_of(line->program);
     if (!collect_constants(line, s) || !read_texts(line, s, &options))
         return false;
     options.constants = s->constants;
     while (s->constants[options.n_constants].name)
         options.n_constants++;
     size_t n;
-    s->text = read_program(line->program, &n);
+    s->text = line->program_text ? strdup(line->program_text) : read_program(line->program, &n);
+    n = s->text && line->program_text ? strlen(s->text) : n;
     if (!s->text)
         return false;
     tess_diags *diags = NULL;

@@ -9,8 +9,8 @@ set(TESSERA_SOURCES
     src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/general.c src/api/geometry.c
     src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c src/api/gpu_general.c
     src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c
-    src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c src/api/time.c src/api/tune.c
-    src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
+    src/api/library.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c src/api/time.c
+    src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
     src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c src/emit/c_parts.c
@@ -20,15 +20,14 @@ set(TESSERA_SOURCES
     src/emit/target_cuda.c src/emit/target_opencl.c
     src/front/ast_print.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
     src/front/check_const.c src/front/check_expr.c src/front/check_function.c src/front/check_instance.c
-    src/front/check_mask.c src/front/check_op.c src/front/check_place.c src/front/check_program.c
-    src/front/check_read.c src/front/check_scope.c src/front/check_stmt.c src/front/check_type.c
-    src/front/check_uncalled.c src/front/check_used.c src/front/check_vector.c src/front/check_warn.c
-    src/front/check_window.c src/front/lex.c src/front/lex_number.c src/front/lower_expr.c src/front/lower_local.c
-    src/front/lower_place.c src/front/lower_program.c src/front/lower_read.c src/front/lower_shape.c
-    src/front/lower_stage.c src/front/lower_static.c src/front/lower_window.c src/front/parse.c src/front/parse_decl.c
-    src/front/parse_define.c src/front/parse_expr.c src/front/parse_foreign.c src/front/parse_forma.c
-    src/front/parse_list.c src/front/parse_stmt.c src/front/parse_token.c src/front/static_eval.c
-    src/front/typed_print.c
+    src/front/check_mask.c src/front/check_op.c src/front/check_place.c src/front/check_program.c src/front/check_read.c
+    src/front/check_scope.c src/front/check_stmt.c src/front/check_type.c src/front/check_uncalled.c
+    src/front/check_used.c src/front/check_vector.c src/front/check_warn.c src/front/check_window.c src/front/lex.c
+    src/front/lex_number.c src/front/lower_expr.c src/front/lower_local.c src/front/lower_place.c
+    src/front/lower_program.c src/front/lower_read.c src/front/lower_shape.c src/front/lower_stage.c
+    src/front/lower_static.c src/front/lower_window.c src/front/parse.c src/front/parse_decl.c src/front/parse_define.c
+    src/front/parse_expr.c src/front/parse_foreign.c src/front/parse_forma.c src/front/parse_list.c
+    src/front/parse_stmt.c src/front/parse_token.c src/front/static_eval.c src/front/typed_print.c
     src/graph/access.c src/graph/graph_affine.c src/graph/graph_build.c src/graph/graph_eval.c src/graph/graph_expr.c
     src/graph/graph_fold.c src/graph/graph_forms.c src/graph/graph_lex.c src/graph/graph_low_rank.c
     src/graph/graph_masks.c src/graph/graph_pass_constants.c src/graph/graph_pass_inside.c src/graph/graph_pass_masks.c
@@ -58,12 +57,12 @@ set(TESSERA_SOURCES
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c src/plan/plan_groups.c
-    src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c src/plan/plan_median_gpu.c
-    src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c src/plan/plan_passes.c
-    src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c src/plan/plan_region.c
-    src/plan/plan_rolling.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c src/plan/plan_staged.c
-    src/plan/plan_tile_cost.c src/plan/plan_transform.c src/plan/plan_verify.c src/plan/plan_verify_tile.c
-    src/plan/plan_warp.c src/plan/plan_warp_cost.c src/plan/plan_window.c
+    src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c src/plan/plan_median_gpu.c src/plan/plan_naive.c
+    src/plan/plan_neighbours.c src/plan/plan_pairs.c src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c
+    src/plan/plan_random.c src/plan/plan_read.c src/plan/plan_region.c src/plan/plan_rolling.c src/plan/plan_rows.c
+    src/plan/plan_scheme.c src/plan/plan_shared.c src/plan/plan_staged.c src/plan/plan_tile_cost.c
+    src/plan/plan_transform.c src/plan/plan_verify.c src/plan/plan_verify_tile.c src/plan/plan_warp.c
+    src/plan/plan_warp_cost.c src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/device.c src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c src/rt/image_jpeg.c
@@ -77,9 +76,9 @@ set(TESSERA_SOURCES
 set(TESSERA_TEMPLATES
     src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
-    cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/channels.c cli/cmd_bench.c cli/cmd_build.c
-    cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c
-    cli/help.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/pattern.c cli/progress.c cli/results.c cli/say.c
-    cli/session.c cli/tables.c)
+    cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c cli/cmd_bench.c
+    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_filters.c cli/cmd_info.c cli/cmd_run.c
+    cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/pattern.c cli/progress.c
+    cli/results.c cli/say.c cli/session.c cli/tables.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

@@ -152,6 +152,29 @@ TESS_API size_t tess_program_outputs(const tess_program *p);
 TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info);
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
 
+/* The operators that `use "filters";` brings, in the order of lib/filters.tess. */
+typedef struct tess_library tess_library;
+typedef struct tess_argument {
+    const char *name, *type; /* as written: "vector#2 any", "const float" */
+    tess_kind kind;          /* TESS_IMAGE, TESS_MASK or TESS_SCALAR */
+    int ndim;                /* of images and masks */
+    int is_const;            /* it must be known when compiling */
+} tess_argument;
+typedef struct tess_operator {
+    size_t struct_size;
+    const char *name, *section;
+    const char *comment; /* what it does; lines end in \n, but for the last */
+    size_t n_arguments;
+    const tess_argument *arguments;
+} tess_operator;
+TESS_API tess_status tess_library_open(tess_library **library);
+TESS_API void tess_library_free(tess_library *l);
+/* The operator number i, or of that name; NULL when there is none. Borrowed, as all that it points to. */
+TESS_API const tess_operator *tess_library_operator(const tess_library *l, size_t i);
+TESS_API const tess_operator *tess_library_find(const tess_library *l, const char *name);
+TESS_API const char *tess_library_nearest(const tess_library *l,
+                                          const char *name); /* a name like it, or NULL */
+
 /* Text of a stop of the compiler: "ast", "types", "graph", "analysis", "plan", "small-plan" (of GPUs: for images of
  * few points), "loops" ("loops:PASS": after that pass of src/loop/passes.def, "loops:lower": before all),
  * "estimate" (what the cost model expects of a run with these args: milliseconds, bounds, what they depend on), "c",

@@ -98,6 +98,82 @@ def test_cache(folder):
     one_sentence("cache of others", run("cache", env={"TESSERA_CACHE": str(folder / "open")}), ["others can write"])
 
 
+def test_filters(folder):
+    """The list has every operator that the library tells of, with a line from its comment."""
+    text = (tool.ROOT / "lib" / "filters.tess").read_text()
+    told = re.findall(r"^// .*\n(?:stencil|vector) (\w+)\(", text, re.M)
+    code, out, err = run("filters")
+    listed = re.findall(r"^  (\w+)\(.*\)", out, re.M)
+    check("filters", code == 0 and not err and listed == told and len(told) > 30, f"{set(listed) ^ set(told)}\n{err}")
+    line = "  box(X, radius)                       Mean of the square of side 2 * radius + 1.\n"
+    check("a line each", line in out, out)
+    check("a sentence has an end", "(Rec. 709 weights), real.\n" in out and "mixture.\n" in out, out)
+    check("width", max(map(len, out.splitlines())) <= 115, out)
+    check("parts of operators are none", "gaussian_rows" not in out and "odd_columns" not in out, out)
+    code, out, err = run("filters", "gaussian")
+    check("one filter", code == 0 and "const float sigma" in out and "cut off at 3 sigma" in out
+          and "example: tessera apply gaussian sigma=2 in.png -o out.png" in out, out + err)
+    one_sentence("no filter", run("filters", "gausian"), ["'gausian'", "did you mean 'gaussian'"])
+    one_sentence("two filters", run("filters", "box", "open"), ["'open'"], 2)
+
+
+CHAIN = """use "filters";
+parameter M, N;
+vector#2 uint8 in1[M, N];
+a = box(in1, 2);
+return unsharp(a, 1.5, 0.5);
+"""
+
+
+def test_apply(folder):
+    """A chain on the command line is the program that one would write."""
+    slow, out = "--target=interp", folder / "applied.npy"
+    (folder / "chain.tess").write_text(CHAIN)
+    grey = folder / "grey.pgm"
+    grey.write_bytes(b"P5 9 7 255\n" + bytes(k * k % 251 for k in range(63)))
+    run("run", folder / "chain.tess", grey, "-o", folder / "expected.npy", slow, "--border=wrap")
+    for words in (
+        ["box", "radius=2,", "unsharp", "sigma=1.5", "amount=0.5", grey],
+        ["box radius=2,unsharp amount=0.5 sigma=1.5", grey], [grey.name, "box", "radius=2"][1:] + [
+            ",unsharp", "amount=.5", "sigma=15e-1", grey],
+        ["box", f"X={grey}", "radius=2", ",", "unsharp", "sigma=1.5", "amount=0.5"],
+    ):
+        out.unlink(missing_ok=True)
+        code, _, err = run("apply", *words, "-o", out, slow, "--border=wrap")
+        check(f"{words}", code == 0 and out.read_bytes() == (folder / "expected.npy").read_bytes(), err)
+    colour = folder / "colour.ppm"
+    colour.write_bytes(b"P6 3 2 255\n" + bytes(range(18)))
+    for option, shape in (([], (2, 3, 3)), (["--gray"], (2, 3)), (["--each-channel"], (2, 3, 3))):
+        code, _, err = run("apply", "dilate", "radius=1", colour, "-o", out, slow, *option)
+        check(f"colour {option}", code == 0 and tool.read_npy(out)[:2] == (shape, "|u1"), err)
+    code, _, err = run("apply", "difference", colour, colour, "-o", out, slow)
+    check("two colour pictures", code == 0 and set(tool.read_npy(out)[2]) == {0}, err)
+    code, _, err = run("apply", "subtract", "Y=" + str(grey), grey, "-o", out, slow)
+    check("two images", code == 0 and set(tool.read_npy(out)[2]) == {0}, err)
+    (folder / "applied").mkdir()
+    colour = colour.rename(folder / "g2.pgm")
+    for words, left in (([folder / "g*.pgm"], "g2.npy"), ([grey, colour], "grey.npy")):
+        code, _, err = run("apply", "erode", "radius=1", *words, "-o", folder / "applied" / "{name}.npy", slow)
+        check("a batch", code == 1 and [p.name for p in (folder / "applied").iterdir()] == [left], err)
+        (folder / "applied" / left).unlink()
+    for words, said in (
+        (["gausian", "sigma=2", grey], ["gausian", "gaussian"]), (["box", grey], ["box wants radius=VALUE"]),
+        (["canny", "sigma=1", grey], ["low=VALUE high=VALUE steps=VALUE"]), (["box", "radius=1.5", grey], ["whole"]),
+        (["box", "radius=x", grey], ["'x'", "radius"]), (["box", "size=2", grey], ["'size'", "filters box"]),
+        (["box", "radius=1", "radius=2", grey], ["'radius'", "twice"]), (["sobel", grey, grey], ["no image is left"]),
+        (["sobel"], ["no file is given", "'X'"]), (["sobel,", grey], [f"'{grey}'"]), (["sobel,"], ["last comma"]),
+        (["sobel,,", "sobel", grey], ["before a comma"]), (["sobel", "-"], ["standard input"]),
+        (["sobel", folder / "no.png"], ["no.png"]), (["sobel", folder / "no*.png"], ["no file matches"]),
+        (["running_total", grey], ["1 dimension"]), (["radius=2", grey], ["radius=2"]),
+        (["sobel", ",", "laplacian", f"X={grey}", grey], ["laplacian", "before it"]),
+        (["box", "radius=nan", grey], ["nan"]),
+    ):
+        one_sentence(f"apply {words}", run("apply", *words, "-o", folder / "nothing.npy", slow), said)
+    one_sentence("apply nothing", run("apply"), ["which filter"], 2)
+    one_sentence("apply to nowhere", run("apply", "sobel", grey), ["-o"], 2)
+    check("nothing was written", not (folder / "nothing.npy").exists())
+
+
 def main():
     test_environment()
     with tool.workspace() as place:
@@ -105,6 +181,8 @@ def main():
         (folder / "blur.tess").write_text(BLUR)
         test_progress(folder)
         test_cache(folder)
+        test_filters(folder)
+        test_apply(folder)
     tool.finish()
 
 
