@@ -74,7 +74,7 @@ set(TESSERA_SOURCES
     src/rt/output.c src/rt/process.c src/rt/thread.c)
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
-    src/loop/templates/reduce.loops)
+    src/loop/templates/median.loops src/loop/templates/median_kernel.loops src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
     cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c cli/cmd_bench.c
     cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_filters.c cli/cmd_info.c cli/cmd_run.c

@@ -59,9 +59,9 @@ static int hex_digit(char c)
 
 static const char *word_of(const LoopLexer *l, const char *name)
 {
-    VEC_FOREACH (const LoopWord, word, l->words)
-        if (tessi_streq(word->name, name))
-            return word->text;
+    for (uint32_t i = l->words->n; i-- > 0;) /* the latest of this name */
+        if (tessi_streq(l->words->at[i].name, name))
+            return l->words->at[i].text;
     return NULL;
 }
 

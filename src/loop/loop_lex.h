@@ -26,7 +26,7 @@ typedef struct LoopToken {
 
 /* A parameter of a template that is part of its text: `$name`, or `$(name)` inside of other names. */
 typedef struct LoopWord {
-    const char *name, *text; /* "": nothing stands there */
+    const char *name, *text; /* "": nothing stands there; NULL: it is no part of the text */
 } LoopWord;
 typedef VEC(LoopWord) LoopWords;
 

@@ -201,6 +201,109 @@ static bool read_each(LoopReader *r, LBlock *block)
     return true;
 }
 
+/* What stands behind `template NAME`; NULL when there is none. */
+static const char *text_of(Arena *a, const char *name, int *line)
+{
+    const char *head = tessi_sprintf(a, "\ntemplate %s {", name);
+    const char *found = strstr(tessi_loop_templates, head);
+    *line = 1;
+    for (const char *at = tessi_loop_templates; found && at <= found; at++)
+        *line += *at == '\n';
+    return found ? found + strlen(head) - 1 : NULL;
+}
+
+/* Reads the statements of a template. */
+static bool read_template(LoopReader *r, LBlock *block, const char *name)
+{
+    const char *text = text_of(r->arena, name, &r->lexer.line);
+    if (!text)
+        return tessi_loop_fault(r, "no template is called '%s'", name);
+    r->lexer.at = text;
+    r->lexer.end = text + strlen(text);
+    r->token = (LoopToken){ 0 };
+    r->ahead = tessi_loop_next_token(&r->lexer);
+    tessi_loop_advance(r);
+    return read_part(r, block, true);
+}
+
+/* A parameter of the part of a template that is used, and whose name it was before. */
+typedef struct Bound {
+    LoopToken key;
+    LoopName before;
+    LoopNameKind kind; /* an expression, or a buffer */
+    uint32_t id;
+} Bound;
+
+static bool read_bound(LoopReader *r, Bound *b)
+{
+    const LoopName *found = tessi_loop_find_name(r, r->token.text);
+    const bool is_buffer = found && found->kind == LNAME_BUFFER && r->ahead.text[0] != '[';
+    b->kind = is_buffer ? LNAME_BUFFER : LNAME_EXPR;
+    b->id = is_buffer ? found->id : tessi_loop_read_expr(r).v;
+    if (is_buffer)
+        tessi_loop_advance(r);
+    return b->id != 0;
+}
+
+/* Binds it; a number is part of the text too. */
+static void bind(LoopReader *r, Bound *b)
+{
+    const LExpr *e = b->kind == LNAME_EXPR ? tessi_lexpr(r->p, (LExprId){ b->id }) : NULL;
+    const bool number = e && e->kind == LEXPR_CONST && e->type == TYPE_INDEX && e->value.i >= 0;
+    const char *text = number ? tessi_sprintf(r->arena, "%lld", (long long)e->value.i) : NULL;
+    VEC_PUSH(r->arena, &r->of->words, ((LoopWord){ b->key.text, text }));
+    b->key.text = tessi_sprintf(r->arena, "$%s", b->key.text);
+    const LoopName *known = tessi_loop_find_name(r, b->key.text);
+    b->before = known ? *known : (LoopName){ 0 };
+    tessi_loop_declare(r, &b->key, b->kind, b->id);
+}
+
+/* `(` name `=` expression, ... `)` */
+static int read_bounds(LoopReader *r, Bound *bound)
+{
+    int n = 0;
+    if (!tessi_loop_expect(r, "("))
+        return -1;
+    while (!tessi_loop_is_sign(r, ")")) {
+        if (n == MOST_ARGS || !tessi_loop_expect_name(r, &bound[n].key)
+            || !tessi_loop_expect(r, "="))
+            return -1;
+        if (!read_bound(r, &bound[n++]))
+            return -1;
+        if (!tessi_loop_accept(r, ","))
+            break;
+    }
+    for (int i = 0; i < n; i++) /* all at once: they may be made of others of these names */
+        bind(r, &bound[i]);
+    return n;
+}
+
+/* `use` name bounds: the statements of another template, as if they stood here. */
+static bool read_use(LoopReader *r, LBlock *block)
+{
+    LoopToken name;
+    Bound bound[MOST_ARGS];
+    const uint32_t words = r->of->words.n;
+    if (!tessi_loop_expect_name(r, &name))
+        return false;
+    const int n = read_bounds(r, bound);
+    if (n < 0 || !tessi_loop_is_sign(r, ")"))
+        return tessi_loop_fault(r, "expected ')'");
+    const LoopReader here = *r;
+    if (++r->depth > LOOP_MAX_NESTING || !read_template(r, block, name.name))
+        return tessi_loop_fault(r, "templates use one another without end");
+    r->depth = here.depth;
+    r->of->words.n = words;
+    for (int i = n; i-- > 0;)
+        if (bound[i].before.key)
+            tessi_loop_declare(r, &bound[i].key, bound[i].before.kind, bound[i].before.id);
+    r->lexer = here.lexer;
+    r->ahead = here.ahead;
+    r->token = here.token;
+    tessi_loop_advance(r);
+    return true;
+}
+
 /* `$name(` arguments `)` for its statements. */
 static bool read_given(LoopReader *r)
 {
@@ -235,6 +338,8 @@ bool tessi_template_stmt(LoopReader *r, LBlock *block, bool *good)
         *good = read_when(r, block);
     else if (tessi_loop_accept_word(r, "each"))
         *good = read_each(r, block);
+    else if (tessi_loop_accept_word(r, "use"))
+        *good = read_use(r, block);
     else if (tessi_loop_accept_word(r, "result"))
         *good = read_result(r);
     else
@@ -275,35 +380,17 @@ static void declare_arg(LoopReader *r, uint32_t i)
     }
 }
 
-/* What stands behind `template NAME`; NULL when there is none. */
-static const char *text_of(Arena *a, const char *name, int *line)
-{
-    const char *head = tessi_sprintf(a, "\ntemplate %s {", name);
-    const char *found = strstr(tessi_loop_templates, head);
-    *line = 1;
-    for (const char *at = tessi_loop_templates; found && at <= found; at++)
-        *line += *at == '\n';
-    return found ? found + strlen(head) - 1 : NULL;
-}
-
 LExprId tessi_template(Lower *l, const char *name, const char *prefix, const TemplateArg *args,
                        void *user)
 {
-    int line;
-    const char *text = text_of(l->arena, name, &line);
     LoopTemplate of = { .l = l, .args = args, .user = user, .prefix = prefix };
     LoopReader r = { .arena = l->arena, .p = l->p, .of = &of };
     LBlock unused = { 0 };
     VEC_PUSH(r.arena, &r.names, (LoopName){ 0 });
     for (uint32_t i = 0; args[i].name; i++)
         declare_arg(&r, i);
-    text = text ? text : "";
-    r.lexer = (LoopLexer){
-        .arena = l->arena, .at = text, .end = text + strlen(text), .line = line, .words = &of.words
-    };
-    r.ahead = tessi_loop_next_token(&r.lexer);
-    tessi_loop_advance(&r);
-    read_part(&r, &unused, true);
+    r.lexer = (LoopLexer){ .arena = l->arena, .words = &of.words };
+    read_template(&r, &unused, name);
     if (r.fault)
         l->p->fault = tessi_sprintf(l->arena, "template %s: %s", name, r.fault);
     return of.result;

@@ -13,6 +13,16 @@ bool tessi_window_is_selected(const Lower *l, const Expr *e)
            && tessi_window_points(tessi_window(l->g, e->window)) > MOST_STORED / bytes;
 }
 
+static LExprId number(Lower *l, ScalarType t, int64_t i)
+{
+    return tessi_lexpr_const(l->p, t, tessi_value_int(i));
+}
+
+static LExprId i32(Lower *l, int64_t i)
+{
+    return number(l, TYPE_I32, i);
+}
+
 typedef struct Selection {
     Lower *l;
     Eval *ev;
@@ -31,20 +41,21 @@ static LExprId count(const Selection *s, const char *name, LExprId tried)
     tessi_window_open(l, s->ev, s->e->window);
     if (where.v)
         tessi_scope_if(l, tessi_eval_expr(l, s->ev, where));
-    LExprId more = op(l, OP_ADD, var(l, n), i32(l, 1));
+    LExprId more = tessi_l_op(l, OP_ADD, tessi_lexpr_var(l->p, n), i32(l, 1));
     if (tried.v) {
         LExprId value = tessi_eval_expr(l, s->ev, s->e->arg[0]);
         if (tessi_is_real(s->e->type))
             value = tessi_lexpr_op(l->p, OP_ORDER, value, (LExprId){ 0 }, (LExprId){ 0 });
         else
             value = tessi_lexpr_cast(l->p, s->key, value);
-        const LExprId is_less = tessi_scope_place1(l, op(l, OP_LT, value, tried));
-        more = tessi_l_select(l, is_less, more, var(l, n));
+        const LExprId is_less = tessi_scope_place1(l, tessi_l_op(l, OP_LT, value, tried));
+        more = tessi_l_select(l, is_less, more, tessi_lexpr_var(l->p, n));
     }
     tessi_lower_set(l, n, more);
-    close(l, where.v ? 1 : 0);
+    if (where.v)
+        tessi_scope_close(l);
     tessi_window_close(l, s->ev, s->e->window);
-    return var(l, n);
+    return tessi_lexpr_var(l->p, n);
 }
 
 static ScalarType key_of(ScalarType t)
@@ -62,23 +73,27 @@ LExprId tessi_window_selected(Lower *l, Eval *ev, ExprId id)
     const int64_t points = tessi_window_points(tessi_window(l->g, e.window));
     const bool all = s.member.cond == COND_NONE;
     const LExprId n = all ? i32(l, points) : count(&s, "n", (LExprId){ 0 });
-    const LExprId rank = now(l, "rank", op(l, OP_SHR, n, i32(l, 1)));
+    const LExprId rank = tessi_scope_let(l, "rank", tessi_l_op(l, OP_SHR, n, i32(l, 1)));
     const LVarId found =
         tessi_scope_var(l, "found", s.key, number(l, s.key, tessi_type_range(s.key).lo));
     const LBufferId bits = tessi_median_bits(l, "median", s.key);
-    LExprId b = count_to(l, "b", 8 * tessi_type_info(s.key)->bytes, 0);
-    const LExprId bit = now(l, "bit", tessi_lexpr_load(l->p, bits, &b, 1));
-    const LExprId tried = now(l, "tried", op(l, OP_ADD, var(l, found), bit));
+    const int64_t n_bits = 8 * tessi_type_info(s.key)->bytes;
+    const LVarId at = tessi_scope_for(l, "b", tessi_l_int(l, 0), tessi_l_int(l, n_bits), 1, 0);
+    const LExprId b = tessi_lexpr_var(l->p, at);
+    const LExprId bit = tessi_scope_let(l, "bit", tessi_lexpr_load(l->p, bits, &b, 1));
+    const LExprId tried =
+        tessi_scope_let(l, "tried", tessi_l_op(l, OP_ADD, tessi_lexpr_var(l->p, found), bit));
     const LExprId less = count(&s, "less", tried);
-    const LExprId fits = op(l, OP_LE, less, rank);
-    tessi_lower_set(l, found, tessi_l_select(l, fits, tried, var(l, found)));
-    close(l, 1);
-    LExprId value = var(l, found);
+    const LExprId fits = tessi_l_op(l, OP_LE, less, rank);
+    tessi_lower_set(l, found, tessi_l_select(l, fits, tried, tessi_lexpr_var(l->p, found)));
+    tessi_scope_close(l);
+    LExprId value = tessi_lexpr_var(l->p, found);
     if (tessi_is_real(e.type))
         value = tessi_lexpr_op(l->p, OP_AT_ORDER, value, (LExprId){ 0 }, (LExprId){ 0 });
     else
         value = tessi_lexpr_cast(l->p, e.type, value);
     if (s.member.cond == COND_STATIC)
-        value = tessi_l_select(l, op(l, OP_LT, i32(l, 0), n), value, tessi_window_empty(l, &e));
+        value =
+            tessi_l_select(l, tessi_l_op(l, OP_LT, i32(l, 0), n), value, tessi_window_empty(l, &e));
     return tessi_scope_let(l, "median", value);
 }

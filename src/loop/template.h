@@ -6,6 +6,7 @@
  *   x$(name)       inside of names
  *   when C { } otherwise { }      one of them, as the constant says
  *   each k in a .. b { }          for each value of $k; also `each k in 8, 4, 2, 1`
+ *   use OTHER(k = E)              the statements of another template, where $k is the expression
  *   local x: type[sizes]          declares the array too; its name begins with that of the instance
  *   result E                      what tessi_template returns
  *   ## comments                   are the template's, # those of the generated code */

@@ -158,11 +158,232 @@ static void reductions_keep_their_order(void **state)
         reduces(*state, columns);
 }
 
+/* ---- median.loops, median_kernel.loops ------------------------------------------------------- */
+
+enum {
+    HEIGHT = 9,
+    WIDTH = 21,
+    HIGH = 5,
+    ACROSS = 3,
+    BAND = 4,
+    STRIP = 8,
+    WIDE = STRIP + ACROSS - 1
+};
+
+/* The median of windows whose first value is the point's own; beyond the edge is the nearest inside. */
+typedef struct Source {
+    Lower *l;
+    LBufferId in, out, values, results, come, go;
+    LExprId y, x; /* the first point of the strip or block */
+} Source;
+
+static LExprId clamped(Lower *l, LExprId at, int64_t size)
+{
+    at = tessi_l_op(l, OP_MAX, at, tessi_l_int(l, 0));
+    return tessi_l_op(l, OP_MIN, at, tessi_l_int(l, size - 1));
+}
+
+static LExprId answered(void *user, const LExprId *arg)
+{
+    const Source *m = user;
+    Lower *l = m->l;
+    const LExprId at[2] = { clamped(l, tessi_l_op(l, OP_ADD, m->y, arg[0]), HEIGHT),
+                            clamped(l, tessi_l_op(l, OP_ADD, m->x, arg[1]), WIDTH) };
+    return tessi_lexpr_load(l->p, m->in, at, 2);
+}
+
+static void put(Lower *l, LBufferId to, LExprId y, LExprId x, LExprId value)
+{
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = to;
+    s->n_index = 2;
+    s->index[0] = y;
+    s->index[1] = x;
+    s->a = value;
+}
+
+static LExprId count(Lower *l, const char *name, LExprId n)
+{
+    return tessi_lexpr_var(l->p, tessi_scope_for(l, name, tessi_l_int(l, 0), n, 1, 0));
+}
+
+static void begin_strip(void *user, const LExprId *arg)
+{
+    Source *m = user;
+    m->y = arg[0];
+    m->x = arg[1];
+}
+
+static void copy_strip(void *user, const LExprId *arg)
+{
+    const Source *m = user;
+    Lower *l = m->l;
+    const LExprId y = count(l, "y", arg[0]), x = count(l, "x", tessi_l_int(l, WIDE));
+    put(l, m->values, y, x, answered(user, (LExprId[]){ y, x }));
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+static void give_strip(void *user, const LExprId *arg)
+{
+    const Source *m = user;
+    Lower *l = m->l;
+    const LExprId n = tessi_l_op(l, OP_SUB, arg[3], arg[2]), x = count(l, "x", n);
+    const LExprId at[2] = { arg[0], x };
+    put(l, m->out, arg[1], tessi_l_op(l, OP_ADD, arg[2], x),
+        tessi_lexpr_load(l->p, m->results, at, 2));
+    tessi_scope_close(l);
+}
+
+static void copy_block(void *user, const LExprId *arg)
+{
+    const Source *m = user;
+    Lower *l = m->l;
+    const bool goes = tessi_lexpr(l->p, arg[2])->value.i != 0;
+    const LExprId y = tessi_kernel_threads(l, 1, "r", 4), x = tessi_kernel_threads(l, 0, "j", WIDE);
+    for (int k = 0; k <= goes; k++) {
+        const LExprId row = tessi_l_op(l, OP_ADD, arg[k], y);
+        put(l, k ? m->go : m->come, y, x, answered(user, (LExprId[]){ row, x }));
+    }
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+static void give_point(void *user, const LExprId *arg)
+{
+    const Source *m = user;
+    put(m->l, m->out, arg[1], arg[2], arg[0]);
+}
+
+static LBufferId powers(Lower *l, ScalarType t, uint32_t bits)
+{
+    LBuffer b = { .name = "bits", .kind = LBUF_TABLE, .type = t, .n_dims = 1, .n_table = bits };
+    b.size[0] = tessi_l_int(l, bits);
+    b.table = ARENA_NEW_ARRAY(l->arena, Value, bits);
+    for (uint32_t k = 0; k < bits; k++)
+        b.table[k] = tessi_eval_cast(t, TYPE_I64, tessi_value_int((int64_t)1 << (bits - 1 - k)));
+    return tessi_loop_buffer(l->p, &b);
+}
+
+static LBufferId array(Lower *l, const char *name, ScalarType t, int64_t rows, int64_t columns)
+{
+    LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = t, .n_dims = 2 };
+    b.size[0] = tessi_l_int(l, rows);
+    b.size[1] = tessi_l_int(l, columns);
+    return tessi_loop_buffer(l->p, &b);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int16_t *)a - *(const int16_t *)b;
+}
+
+static int16_t median_at(const int16_t *in, int y, int x)
+{
+    int16_t all[HIGH * ACROSS];
+    for (int i = 0; i < HIGH; i++)
+        for (int j = 0; j < ACROSS; j++) {
+            const int row = y + i < HEIGHT ? y + i : HEIGHT - 1;
+            const int column = x + j < WIDTH ? x + j : WIDTH - 1;
+            all[i * ACROSS + j] = in[row * WIDTH + column];
+        }
+    qsort(all, HIGH * ACROSS, sizeof *all, by_value);
+    return all[HIGH * ACROSS / 2];
+}
+
+/* Values of a byte in 16 bits, which all algorithms take. `how`: on CPUs; NULL: on GPUs, `counts` or not. */
+static void medians(Arena *a, const char *how, bool counts, int64_t points, bool march)
+{
+    Lower *l = begin(a, "loops test\n"
+                        "input in: { \"\": int16 @0 } pixel 2 [9, 21]\n"
+                        "output out: { \"\": int16 @0 } pixel 2 [9, 21]\n"
+                        "buffer in: input 0/0 int16[9, 21]\n"
+                        "buffer out: output 0/0 int16[9, 21]\n");
+    const ScalarType t = TYPE_I16;
+    Source m = { .l = l, .in = buffer(l, "in"), .out = buffer(l, "out") };
+    m.values = array(l, "values", t, BAND + HIGH - 1, WIDE);
+    m.results = array(l, "results", t, 1, STRIP);
+    m.come = array(l, "come", t, 4, WIDE);
+    m.go = array(l, "go", t, 4, WIDE);
+    const int64_t least = counts || (how && tessi_streq(how, "median_count")) ? INT16_MIN : 0;
+    const TemplateArg args[] = { ARG_WORDS("how", how ? how : ""),
+                                 ARG_WORDS("parallel", "parallel"),
+                                 ARG_EXPR("height", tessi_l_int(l, HEIGHT)),
+                                 ARG_EXPR("width", tessi_l_int(l, WIDTH)),
+                                 ARG_EXPR("block_rows", tessi_l_int(l, BAND)),
+                                 ARG_NUMBER("band", BAND),
+                                 ARG_NUMBER("strip", STRIP),
+                                 ARG_NUMBER("high", HIGH),
+                                 ARG_NUMBER("across", ACROSS),
+                                 ARG_NUMBER("wide", WIDE),
+                                 ARG_NUMBER("rank", HIGH * ACROSS / 2),
+                                 ARG_NUMBER("least", least),
+                                 ARG_NUMBER("n_bits", 16),
+                                 ARG_NUMBER("ordered", 0),
+                                 ARG_NUMBER("march", march),
+                                 ARG_NUMBER("counts", counts),
+                                 ARG_NUMBER("parts", 2),
+                                 ARG_NUMBER("together", 0),
+                                 ARG_NUMBER("tile_rows", BAND + HIGH - 1),
+                                 ARG_NUMBER("points", points),
+                                 ARG_NUMBER("block_x", STRIP),
+                                 ARG_NUMBER("block_y", BAND / points),
+                                 ARG_NUMBER("narrow", points != 2),
+                                 ARG_TYPE("key", t),
+                                 ARG_TYPE("type", t),
+                                 ARG_TYPE("counter", TYPE_U16),
+                                 ARG_BUFFER("values", m.values),
+                                 ARG_BUFFER("results", m.results),
+                                 ARG_BUFFER("come", m.come),
+                                 ARG_BUFFER("go", m.go),
+                                 ARG_BUFFER("bits", powers(l, t, 16)),
+                                 ARG_PART("begin", begin_strip),
+                                 ARG_PART("copy", how ? copy_strip : copy_block),
+                                 ARG_PART("give", how ? give_strip : give_point),
+                                 ARG_HOLE("answered", answered),
+                                 ARG_END };
+    LFunction *f = &l->p->functions.at[0];
+    f->is_kernel = !how;
+    f->block[0] = STRIP;
+    f->block[1] = (uint32_t)(counts ? BAND / points : 1);
+    f->block[2] = 1;
+    tessi_template(l, how ? "median_strips" : "median_blocks", "x", args, &m);
+    tessi_scope_close(l);
+
+    int16_t in[HEIGHT * WIDTH], out[HEIGHT * WIDTH];
+    for (int i = 0; i < HEIGHT * WIDTH; i++)
+        in[i] = (int16_t)((i * i * 31 + i * 7) % 256);
+    InterpImage from = { in, { HEIGHT, WIDTH }, { WIDTH * 2, 2 } };
+    InterpImage to = { out, { HEIGHT, WIDTH }, { WIDTH * 2, 2 } };
+    run(l, &(InterpArgs){ .inputs = &from, .outputs = &to });
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            assert_int_equal(out[y * WIDTH + x], median_at(in, y, x));
+}
+
+static void medians_of_strips(void **state)
+{
+    medians(*state, "median_count", false, 1, false);
+    medians(*state, "median_8", false, 1, false);
+    medians(*state, "median_16", false, 1, false);
+}
+
+static void medians_of_blocks(void **state)
+{
+    medians(*state, NULL, false, 1, false);
+    medians(*state, NULL, false, 1, true);
+    medians(*state, NULL, true, 1, false);
+    medians(*state, NULL, true, 2, false);
+    medians(*state, NULL, true, 4, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOOP_TEST(faults_are_said),
         LOOP_TEST(reductions_keep_their_order),
+        LOOP_TEST(medians_of_strips),
+        LOOP_TEST(medians_of_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
