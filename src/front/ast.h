@@ -41,7 +41,7 @@ typedef enum AstExprKind {
     AST_BOOL,   /* true, false */
     AST_NAME,   /* name */
     AST_MEMBER, /* arg[0] . name */
-    AST_FAMILY, /* name<arg[0]>: X<3>, X<i>, X<i-1> */
+    AST_FAMILY, /* name<arg[0]> or name<arg[0], arg[1]>: X<3>, X<i-1>, X<8*i+j>, X<i, j> */
     AST_INDEX, /* arg[0] [arg[1], ..]: absolute index; ranges may make it a subdomain (see ranges) */
     AST_OFFSET, /* arg[0] @[offset, ..] */
     /* name(args), each with optional borders; built-in functions, stencils, vector functions, convolve, casts of
@@ -99,6 +99,7 @@ typedef struct AstRange {
     Span span;
     AstExpr *lo, *hi;
     bool single;
+    bool drops; /* `=a`: the index a, of a dimension that the part does not have */
 } AstRange;
 typedef VEC(AstRange) AstRanges;
 
@@ -170,7 +171,7 @@ typedef struct AstMask {
 /* One of several names that the results of a call are given to. */
 typedef struct AstTarget {
     Name name;
-    AstExpr *family; /* or NULL */
+    AstExpr *family, *second; /* its numbers, or NULL */
 } AstTarget;
 typedef VEC(AstTarget) AstTargets;
 
@@ -183,7 +184,9 @@ struct AstStmt {
     bool is_const, has_type;
     AstType type;       /* when has_type */
     AstExpr *family;    /* X<family> = ..., or NULL */
+    AstExpr *second;    /* X<family, second> = ..., or NULL */
     AstTargets more;    /* a, b<i> = f(..): the names behind the first */
+    AstExprs sizes;     /* vector#2 float a[M, N] = ..: declared, with the type */
     AstRanges ranges;   /* placement out[1..,3..] = */
     AstOffsets offsets; /* placement out@[(0,2),..] = */
     AstExpr *value;     /* ASSIGN */

@@ -80,6 +80,8 @@ static void print_ranges(Printer *p, const AstRanges *ranges)
     for (uint32_t i = 0; i < ranges->n; i++) {
         const AstRange *r = &ranges->at[i];
         add(p, i ? ", " : "");
+        if (r->drops)
+            add(p, "=");
         if (r->lo)
             print_expr(p, r->lo);
         if (r->single)
@@ -223,6 +225,20 @@ static void print_index(Printer *p, const AstExpr *e)
     add(p, "]");
 }
 
+/* Of a member of a family; nothing where there are none. */
+static void print_numbers(Printer *p, const AstExpr *first, const AstExpr *second)
+{
+    if (!first)
+        return;
+    add(p, "<");
+    print_expr(p, first);
+    if (second) {
+        add(p, ", ");
+        print_expr(p, second);
+    }
+    add(p, ">");
+}
+
 static void print_expr(Printer *p, const AstExpr *e)
 {
     switch (e->kind) {
@@ -235,9 +251,8 @@ static void print_expr(Printer *p, const AstExpr *e)
         tessi_text_addf(p->out, ".%s", e->name.text);
         break;
     case AST_FAMILY:
-        tessi_text_addf(p->out, "%s<", e->name.text);
-        print_expr(p, e->arg.at[0]);
-        add(p, ">");
+        add(p, e->name.text);
+        print_numbers(p, e->arg.at[0], e->arg.n > 1 ? e->arg.at[1] : NULL);
         break;
     case AST_INDEX: print_index(p, e); break;
     case AST_OFFSET:
@@ -295,18 +310,15 @@ static void print_assignment(Printer *p, const AstStmt *s)
         add(p, " ");
     }
     add(p, s->name.text);
-    if (s->family) {
-        add(p, "<");
-        print_expr(p, s->family);
-        add(p, ">");
+    print_numbers(p, s->family, s->second);
+    if (s->sizes.n) {
+        add(p, "[");
+        print_list(p, &s->sizes);
+        add(p, "]");
     }
     VEC_FOREACH (const AstTarget, t, &s->more) {
         tessi_text_addf(p->out, ", %s", t->name.text);
-        if (t->family) {
-            add(p, "<");
-            print_expr(p, t->family);
-            add(p, ">");
-        }
+        print_numbers(p, t->family, t->second);
     }
     if (s->ranges.n)
         print_ranges(p, &s->ranges);

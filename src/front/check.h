@@ -36,8 +36,14 @@ typedef struct Operand { /* what a name or an expression of the vector level sta
     bool direct; /* the result of a call, not of a name: see section 8.3 of the original dialect */
 } Operand;
 
+/* The number of a member of a family, or two. */
+typedef struct MemberNumber {
+    uint32_t n;
+    int64_t at[2];
+} MemberNumber;
+
 typedef struct FamilyMember {
-    int64_t index;
+    MemberNumber number;
     Span span;
     Operand operand;
 } FamilyMember;
@@ -90,6 +96,8 @@ typedef struct Context {
     bool counts;              /* an index or a size: integers are meant */
     const AstExpr *truncated; /* the quotient that cast<int>(a / b) truncates on purpose */
     int64_t loop_depth;
+    uint32_t
+        declared_dims; /* of the value being checked, whose sizes are declared; 0: they are not */
 } Context;
 
 typedef struct Checker {
@@ -271,6 +279,8 @@ TMask *tessi_mask_new(Checker *c, const char *name, Span span, uint32_t n_dims);
 /* ---- check_instance.c ------------------------------------------------------------------------------------------- */
 TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span);
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call); /* dimensions of the result */
+/* Says that no image gives the result a size; true. */
+bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call);
 /* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a
  * diagnostic. */
 TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands,
@@ -279,6 +289,14 @@ void tessi_check_const_stmt(Checker *c, const AstStmt *s);
 
 /* ---- check_vector.c, check_apply.c, check_place.c, check_border.c ---------------------------- */
 Operand tessi_check_vector(Checker *c, const AstExpr *e);
+/* The numbers `first` and `second` (or NULL), which must be known; false with a diagnostic. */
+bool tessi_member_number(Checker *c, const AstExpr *first, const AstExpr *second, MemberNumber *k);
+bool tessi_member_same(const MemberNumber *a, const MemberNumber *b);
+const char *tessi_member_text(const Checker *c, const MemberNumber *k); /* "3", "1, 2" */
+Operand tessi_check_member(Checker *c, const AstExpr *e);               /* p<3> */
+/* p<value>: the member that the value chooses at each point. */
+TExpr *tessi_check_chosen(Checker *c, const AstExpr *e);
+bool tessi_is_chosen(const Checker *c, const AstExpr *e);
 Operand tessi_operand_error(Span span);
 Operand tessi_operand_image(TValue *v, Span span);
 Operand tessi_operand_scalar(TExpr *e, Span span);
@@ -296,7 +314,10 @@ void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *op
 /* An expression that may give several results: a call of a vector function. */
 void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out);
 bool tessi_is_reduction(const char *name);
+/* The image, with elements of type `to` and, unless NULL, these sizes. */
+TValue *tessi_check_converted(Checker *c, TValue *image, TType to, TExpr *const *sizes, Span span);
 Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base);
+Operand tessi_check_declared(Checker *c, const AstStmt *s); /* vector#2 float a[M, N] = value */
 Operand tessi_check_compose(Checker *c, const AstParts *parts, Span span);
 TExpr *tessi_check_size(Checker *c,
                         const AstExpr *e); /* an integer expression over the size parameters */

@@ -125,15 +125,32 @@ static bool check_rule(Checker *c, const TArg *arg, const TCallArg *call)
     return true;
 }
 
+/* The call of a stencil whose result gets its size from no image declares it, with so many dimensions. */
+static bool may_declare(Checker *c, const TInstance *inst, uint32_t declared)
+{
+    if (!declared) {
+        tessi_check_no_size(c, inst, inst->span);
+        return false;
+    }
+    if (!inst->uses_index || inst->max_index < declared)
+        return true;
+    CHECK_DIAG(c, DIAG_NO_DIMENSION, inst->index_span, (long long)inst->max_index,
+               (long long)declared - 1);
+    return false;
+}
+
 static Operand stencil_call(Checker *c, const AstExpr *e, const AstFunction *f)
 {
+    const uint32_t declared = c->at.declared_dims;
+    c->at.declared_dims = 0;
     VEC_PUSH(c->a, &c->called, f);
     Operand *operands = check_arguments(c, e, f);
     bool may = operands && tessi_check_is_defined(c, e, f);
     TInstance *inst = may ? tessi_check_instance(c, f, operands, e->span) : NULL;
-    if (!inst)
+    if (!inst || (inst->sizeless && !may_declare(c, inst, declared)))
         return tessi_operand_error(e->span);
-    TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, e->span);
+    const uint32_t n_dims = inst->sizeless ? declared : inst->n_dims;
+    TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, n_dims, e->span);
     bool ok = true;
     v->inst = inst;
     for (uint32_t i = 0; i < f->args.n; i++) {
@@ -156,10 +173,10 @@ static Operand stencil_call(Checker *c, const AstExpr *e, const AstFunction *f)
 }
 
 /* ---- vector functions -------------------------------------------------------------------------------------------- */
-/* An image in another element type: a pointwise conversion. */
-static TValue *converted_image(Checker *c, TValue *image, TType to, Span span)
+/* A pointwise conversion, or copy. */
+TValue *tessi_check_converted(Checker *c, TValue *image, TType to, TExpr *const *sizes, Span span)
 {
-    if (tessi_tt_same(image->type, to))
+    if (tessi_tt_same(image->type, to) && !sizes)
         return image;
     Context saved = c->at;
     TCallArgs operands = { 0 };
@@ -177,7 +194,15 @@ static TValue *converted_image(Checker *c, TValue *image, TType to, Span span)
     v->inst = inst;
     for (uint32_t i = 0; i < operands.n; i++)
         VEC_PUSH(c->a, &v->args, operands.at[i]);
+    for (uint32_t d = 0; sizes && d < image->n_dims; d++)
+        v->declared[d] = sizes[d];
     return v;
+}
+
+/* An image in another element type. */
+static TValue *converted_image(Checker *c, TValue *image, TType to, Span span)
+{
+    return tessi_check_converted(c, image, to, NULL, span);
 }
 
 static void bind_arguments(Checker *c, const AstFunction *f, const Operand *operands)
@@ -273,6 +298,7 @@ static void call_vector(Checker *c, const AstExpr *e, const AstFunction *f, Oper
 {
     BorderInForce rule;
     Operand error = tessi_operand_error(e->span);
+    c->at.declared_dims = 0;
     VEC_PUSH(c->a, &c->called, f);
     Operand *operands = check_arguments(c, e, f);
     if (!rule_for_body(c, e, f, &rule) || !operands || !tessi_check_may_call(c, e, f))
@@ -380,6 +406,7 @@ static Operand histogram(Checker *c, const AstExpr *e, Operand o)
 static Operand check_reduction(Checker *c, const AstExpr *e)
 {
     bool is_histogram = tessi_streq(e->name.text, "histogram");
+    c->at.declared_dims = 0;
     uint32_t expected = is_histogram ? 2 : 1;
     if (e->args.n != expected) {
         CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected,

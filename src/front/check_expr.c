@@ -141,8 +141,9 @@ static TExpr *name_expr(Checker *c, const AstExpr *e)
     }
     case SYM_FAMILY: {
         Diag *d = CHECK_DIAG(c, DIAG_NOT_A_VALUE, e->span, e->name.text, "a family of images");
-        tessi_diag_help(c->d, d, "name a member: '%s<%lld>'", e->name.text,
-                        (long long)(sym->members.n ? sym->members.at[0].index : 0));
+        const MemberNumber zero = { .n = 1 };
+        tessi_diag_help(c->d, d, "name a member: '%s<%s>'", e->name.text,
+                        tessi_member_text(c, sym->members.n ? &sym->members.at[0].number : &zero));
         break;
     }
     }
@@ -309,6 +310,8 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
     case AST_FAMILY:
         if (c->at.inst && !c->at.operands)
             return misplaced(c, e, "a family");
+        if (c->at.operands && tessi_is_chosen(c, e))
+            return tessi_check_chosen(c, e);
         return as_operand(c, e);
     case AST_SUBDOMAIN:
     case AST_COMPOSE:

@@ -27,7 +27,8 @@ static void statement(Checker *c, const AstStmt *s)
 {
     if (s->kind == AST_MASK) {
         tessi_check_mask_stmt(c, s);
-    } else if (s->kind == AST_FOR || s->family || s->ranges.n || s->offsets.n || s->more.n) {
+    } else if (s->kind == AST_FOR || s->family || s->ranges.n || s->offsets.n || s->more.n
+               || s->sizes.n) {
         CHECK_DIAG(c, DIAG_IMAGE_FORM, s->span, "a statement of images");
     } else if (s->is_const) {
         tessi_check_const_stmt(c, s);

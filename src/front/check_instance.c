@@ -11,6 +11,16 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)
     return inst;
 }
 
+bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call)
+{
+    Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, inst->def ? inst->name : "this expression");
+    tessi_diag_help(c->d, d,
+                    "give it an image argument of the size of the result; it need not be read");
+    if (!c->forma)
+        tessi_diag_help(c->d, d, "or declare the size: 'vector#2 float name[M, N] = ..;'");
+    return true;
+}
+
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
 {
     const TArg *first = NULL, *indexed = NULL;
@@ -34,13 +44,14 @@ bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
         }
         *(arg->relative ? &first : &indexed) = arg;
     }
-    if (!first) {
-        Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, inst->def ? inst->name : "this expression");
-        tessi_diag_help(c->d, d,
-                        "give it an image argument of the size of the result; it need not be read");
+    inst->sizeless = !first;
+    if (!first && (c->forma || (!inst->def && !c->at.declared_dims))) {
+        tessi_check_no_size(c, inst, call);
         return false;
     }
-    inst->n_dims = first->n_dims;
+    inst->n_dims = first ? first->n_dims : (uint8_t)c->at.declared_dims;
+    if (!inst->n_dims)
+        return true; /* each call declares its own */
     if (!inst->uses_index || inst->max_index < inst->n_dims)
         return true;
     CHECK_DIAG(c, DIAG_NO_DIMENSION, inst->index_span, (long long)inst->max_index,
@@ -146,11 +157,12 @@ static void bind_local(Checker *c, TInstance *inst, const AstStmt *s)
         tessi_check_const_stmt(c, s);
         return;
     }
-    if (s->family || s->ranges.n || s->offsets.n || s->more.n) {
+    if (s->family || s->ranges.n || s->offsets.n || s->more.n || s->sizes.n) {
         CHECK_DIAG(c, DIAG_IMAGE_FORM, s->span,
-                   s->more.n   ? "a statement with several names"
-                   : s->family ? "a family"
-                               : "a placement");
+                   s->more.n    ? "a statement with several names"
+                   : s->family  ? "a family"
+                   : s->sizes.n ? "an image"
+                                : "a placement");
         return;
     }
     TExpr *value = tessi_check_expr(c, s->value);

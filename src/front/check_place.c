@@ -92,13 +92,17 @@ Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base)
                    (long long)base.image->n_dims, "ranges", (long long)(n));
         return tessi_operand_error(e->span);
     }
-    TValue *v = tessi_value_new(c, TV_SUBDOMAIN, base.image->type, n, e->span);
+    uint32_t dropped = 0;
+    for (uint32_t d = 0; !index && d < n; d++)
+        dropped += e->ranges.at[d].drops;
+    TValue *v = tessi_value_new(c, TV_SUBDOMAIN, base.image->type, n - dropped, e->span);
     v->base = base.image;
     bool ok = true;
     for (uint32_t d = 0; d < n; d++) {
         AstRange single = { .lo = index ? e->arg.at[d + 1] : NULL, .single = true };
         if (index)
             single.span = single.lo->span;
+        v->drops[d] = !index && e->ranges.at[d].drops;
         ok &= check_range(c, index ? &single : &e->ranges.at[d], &v->lo[d], &v->hi[d]);
     }
     return ok ? tessi_operand_image(v, e->span) : tessi_operand_error(e->span);
@@ -146,6 +150,10 @@ static bool part_ranges(Checker *c, const AstPart *ast, TPart *part, uint32_t *n
     part->n_leading = (uint8_t)(ast->ranges.n - own);
     for (uint32_t d = 0; d < ast->ranges.n; d++) {
         const AstRange *r = &ast->ranges.at[d];
+        if (r->drops) {
+            CHECK_DIAG(c, DIAG_PLACE_DROPS, r->span);
+            return false;
+        }
         if (!check_range(c, r, &part->lo[d], &part->hi[d]))
             return false;
         if (part->lo[d] && is_const_int(part->lo[d]) && part->lo[d]->value.i < 0) {
@@ -178,7 +186,8 @@ static bool check_part(Checker *c, const AstPart *ast, TPart *part, uint32_t *n_
         return false;
     if (o.kind == OPERAND_IMAGE && o.image->n_dims > 0) {
         part->image = o.image;
-        part->computed_only = c->forma && o.direct && o.image->kind == TV_CALL;
+        part->direct = o.direct && o.image->kind == TV_CALL;
+        part->computed_only = c->forma && part->direct;
     } else if (o.kind == OPERAND_MASK) {
         CHECK_DIAG(c, DIAG_NOT_A_VALUE, o.span, o.mask->name, "a mask");
         return false;

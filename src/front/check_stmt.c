@@ -52,7 +52,9 @@ static Operand typed_operand(Checker *c, const AstStmt *s, Operand o)
 static Operand assigned(Checker *c, const AstStmt *s)
 {
     Operand o;
-    if (s->ranges.n || s->offsets.n) {
+    if (s->sizes.n) {
+        o = tessi_check_declared(c, s);
+    } else if (s->ranges.n || s->offsets.n) {
         AstPart part = {
             .span = s->span, .ranges = s->ranges, .offsets = s->offsets, .value = s->value
         };
@@ -61,7 +63,7 @@ static Operand assigned(Checker *c, const AstStmt *s)
     } else {
         o = tessi_check_vector(c, s->value);
     }
-    if (s->has_type && !tessi_check_is_any(&s->type))
+    if (s->has_type && !s->sizes.n && !tessi_check_is_any(&s->type))
         o = typed_operand(c, s, o);
     if (o.kind == OPERAND_SCALAR)
         o = scalar_value(c, o.scalar, s->name.text, s->value->span);
@@ -90,14 +92,14 @@ static bool same_kind(const Operand *a, const Operand *b)
     return a->image->n_dims == b->image->n_dims && tessi_tt_same(a->image->type, b->image->type);
 }
 
-static void define_member(Checker *c, Name target, int64_t k, Operand o)
+static void define_member(Checker *c, Name target, MemberNumber k, Operand o)
 {
     Sym *sym = target.text ? family_sym(c, target) : NULL;
     if (!sym)
         return;
     VEC_FOREACH (const FamilyMember, m, &sym->members) {
-        if (m->index == k) {
-            const char *name = tessi_sprintf(c->a, "%s<%lld>", target.text, (long long)k);
+        if (tessi_member_same(&m->number, &k)) {
+            const char *name = tessi_sprintf(c->a, "%s<%s>", target.text, tessi_member_text(c, &k));
             Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, target.span, name);
             tessi_diag_note(c->d, d, m->span, "'%s' is first defined here", name);
             return;
@@ -112,7 +114,8 @@ static void define_member(Checker *c, Name target, int64_t k, Operand o)
     }
     FamilyMember member = { k, target.span, o };
     VEC_PUSH(c->a, &sym->members, member);
-    Name name = { tessi_sprintf(c->a, "%s<%lld>", target.text, (long long)k), target.span };
+    Name name = { tessi_sprintf(c->a, "%s<%s>", target.text, tessi_member_text(c, &k)),
+                  target.span };
     if (o.kind == OPERAND_IMAGE)
         name_value(c, o.image, name.text);
     if (o.kind != OPERAND_ERROR)
@@ -138,7 +141,7 @@ static void define_plain(Checker *c, Name name, Operand o)
 }
 
 /* A name, or a member of a family, for a value. The number of the member is known before the value is. */
-static void define_target(Checker *c, Name name, const AstExpr *family, bool known, int64_t k,
+static void define_target(Checker *c, Name name, const AstExpr *family, bool known, MemberNumber k,
                           Operand o)
 {
     if (!family)
@@ -147,16 +150,10 @@ static void define_target(Checker *c, Name name, const AstExpr *family, bool kno
         define_member(c, name, k, o);
 }
 
-static bool member_number(Checker *c, const AstExpr *family, int64_t *k)
-{
-    *k = 0;
-    return !family || tessi_check_const_int(c, family, "the number of a member", k);
-}
-
 static void define_one(Checker *c, const AstStmt *s)
 {
-    int64_t k;
-    bool known = member_number(c, s->family, &k);
+    MemberNumber k = { 0 };
+    bool known = !s->family || tessi_member_number(c, s->family, s->second, &k);
     define_target(c, s->name, s->family, known, k, assigned(c, s));
 }
 
@@ -171,16 +168,17 @@ static void define_several(Checker *c, const AstStmt *s)
         results.n = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const Name name = i ? s->more.at[i - 1].name : s->name;
-        const AstExpr *family = i ? s->more.at[i - 1].family : s->family;
-        int64_t k;
-        bool known = member_number(c, family, &k);
+        const AstTarget first = { s->name, s->family, s->second },
+                        *t = i ? &s->more.at[i - 1] : &first;
+        const Name name = t->name;
+        MemberNumber k = { 0 };
+        bool known = !t->family || tessi_member_number(c, t->family, t->second, &k);
         Operand o =
             i < results.n && results.n == n ? results.at[i] : tessi_operand_error(name.span);
         if (o.kind == OPERAND_SCALAR)
             o = scalar_value(c, o.scalar, name.text, s->value->span);
         o.direct = false;
-        define_target(c, name, family, known, k, o);
+        define_target(c, name, t->family, known, k, o);
     }
 }
 

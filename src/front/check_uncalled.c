@@ -161,12 +161,17 @@ static void names_in_statements(Checker *c, const AstStmts *body)
             names_in(c, *a);
         }
         c->at.scope = saved;
+        VEC_FOREACH (AstExpr *const, size, &s->sizes) {
+            names_in(c, *size);
+        }
         names_in(c, s->family);
+        names_in(c, s->second);
         names_in_ranges(c, &s->ranges, &s->offsets);
         names_in(c, s->value);
         bind_variable(c, s->name);
         VEC_FOREACH (const AstTarget, t, &s->more) {
             names_in(c, t->family);
+            names_in(c, t->second);
             bind_variable(c, t->name);
         }
     }

@@ -36,6 +36,7 @@ static void use_operands(Marks *m, const TValue *v)
     for (int d = 0; d < MAX_DIMS; d++) {
         use_scalars(m, v->lo[d]);
         use_scalars(m, v->hi[d]);
+        use_scalars(m, v->declared[d]);
     }
     VEC_FOREACH (const TCallArg, a, &v->args) {
         use(a->image);

@@ -103,6 +103,7 @@ Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e)
     c->at.inst = inst;
     c->at.operands = &operands;
     c->at.window = NULL;
+    c->at.declared_dims = 0;
     TExpr *result = tessi_check_expr(c, e);
     c->at = saved;
     if (tessi_tt_is_error(result->type))
@@ -135,36 +136,6 @@ static Operand name_operand(Checker *c, const AstExpr *e)
         return o;
     }
     return tessi_operand_scalar(tessi_check_expr(c, e), e->span); /* also says what is wrong */
-}
-
-static Operand family_operand(Checker *c, const AstExpr *e)
-{
-    Sym *sym = tessi_scope_find(c->at.scope, e->name.text);
-    int64_t k;
-    if (!sym) {
-        tessi_check_unknown_name(c, e->name);
-        return tessi_operand_error(e->span);
-    }
-    sym->used = true;
-    if (sym->kind != SYM_FAMILY) {
-        Diag *d = CHECK_DIAG(c, DIAG_NOT_A_FAMILY, e->span, e->name.text);
-        tessi_diag_note(c->d, d, sym->name.span, "'%s' is defined here", e->name.text);
-        return tessi_operand_error(e->span);
-    }
-    if (!tessi_check_const_int(c, e->arg.at[0], "the number of a member", &k))
-        return tessi_operand_error(e->span);
-    VEC_FOREACH (const FamilyMember, m, &sym->members) {
-        if (m->index == k) {
-            Operand o = m->operand;
-            o.span = e->span;
-            o.direct = false;
-            return o;
-        }
-    }
-    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_MEMBER, e->span, e->name.text, (long long)k);
-    tessi_diag_note(c->d, d, sym->name.span, "the first member of '%s' is defined here",
-                    e->name.text);
-    return tessi_operand_error(e->span);
 }
 
 static Operand member_operand(Checker *c, const AstExpr *e)
@@ -204,9 +175,12 @@ static Operand vector_kind(Checker *c, const AstExpr *e)
             return tessi_operand_error(e->span);
         return (Operand){ .kind = OPERAND_MASK, .span = e->span, .mask = m };
     }
+    if (e->kind == AST_MEMBER || e->kind == AST_INDEX || e->kind == AST_SUBDOMAIN
+        || e->kind == AST_COMPOSE)
+        c->at.declared_dims = 0;
     switch (e->kind) {
     case AST_NAME: return name_operand(c, e);
-    case AST_FAMILY: return family_operand(c, e);
+    case AST_FAMILY: return tessi_check_member(c, e);
     case AST_MEMBER: return member_operand(c, e);
     case AST_INDEX:
     case AST_SUBDOMAIN: return part_operand(c, e);

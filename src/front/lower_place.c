@@ -19,21 +19,39 @@ static SizeId at_least_zero(Graph *g, SizeId a)
     return tessi_size_at_most(g, zero, a) ? a : tessi_size_max(g, zero, a);
 }
 
+/* The value of `base` at the piece's point, from lo on, at lo in the dimensions that the part does not have. */
+static ExprId part_load(Lower *l, StageId base, const bool *drops, const SizeId *lo)
+{
+    Access a = { .producer = base, .n_dims = tessi_stage(l->g, base)->n_dims };
+    int8_t src = 0;
+    for (uint32_t d = 0; d < a.n_dims; d++)
+        a.dim[d] = (AccessDim){ .rule = BORDER_INSIDE,
+                                .src = drops[d] ? (int8_t)-1 : src++,
+                                .scale = drops[d] ? 0 : 1,
+                                .add = lo[d] };
+    return tessi_expr_load(l->g, tessi_graph_access(l->g, &a));
+}
+
 void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
 {
     Graph *g = l->g;
     const LValue *base = &l->value[v->base->id];
     SizeId lo[MAX_DIMS], one = tessi_size_const(g, 1);
-    for (uint32_t d = 0; d < v->n_dims; d++) {
+    uint32_t own = 0;
+    for (uint32_t d = 0; d < v->base->n_dims; d++) {
         SizeId end = tessi_size_sub(g, base->size[d], one);
         lo[d] = v->lo[d] ? at_least_zero(g, tessi_lower_size_expr(l, v->lo[d]))
                          : tessi_size_const(g, 0);
+        if (v->drops[d]) { /* clipped to the image, as a part is */
+            lo[d] = tessi_size_at_most(g, lo[d], end) ? lo[d] : tessi_size_min(g, lo[d], end);
+            continue;
+        }
         SizeId hi = v->hi[d] ? tessi_size_min(g, end, tessi_lower_size_expr(l, v->hi[d])) : end;
-        out->size[d] = tessi_size_add(g, tessi_size_sub(g, hi, lo[d]), one);
+        out->size[own++] = tessi_size_add(g, tessi_size_sub(g, hi, lo[d]), one);
     }
     for (uint32_t k = 0; k < out->n_channels; k++) {
         Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
-        Piece p = { .body = tessi_lower_copy_load(l, base->stage[k], 0, lo) };
+        Piece p = { .body = part_load(l, base->stage[k], v->drops, lo) };
         for (uint32_t d = 0; d < v->n_dims; d++) {
             s.size[d] = p.count[d] = out->size[d];
             p.step[d] = 1;
@@ -100,6 +118,17 @@ static void place_dim(Lower *l, const TPart *part, uint32_t d, LPart *out)
     }
 }
 
+/* Leaves out the points beyond a declared size. */
+static void clip(Lower *l, SizeId size, uint32_t d, Piece *p)
+{
+    Graph *g = l->g;
+    SizeId room = tessi_size_sub(g, size, p->offset[d]);
+    SizeId fits = tessi_size_floordiv(
+        g, tessi_size_add(g, room, tessi_size_const(g, p->step[d] - 1)), p->step[d]);
+    if (fits.v != p->count[d].v)
+        p->count[d] = at_least_zero(g, tessi_size_min(g, p->count[d], fits));
+}
+
 void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
 {
     Graph *g = l->g;
@@ -107,6 +136,11 @@ void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
     for (uint32_t i = 0; i < v->parts.n; i++) {
         for (uint32_t d = 0; d < v->n_dims; d++) {
             place_dim(l, &v->parts.at[i], d, &parts[i]);
+            if (v->declared[d]) {
+                out->size[d] = tessi_lower_size_expr(l, v->declared[d]);
+                clip(l, out->size[d], d, &parts[i].piece);
+                continue;
+            }
             out->size[d] =
                 i ? tessi_size_max(g, out->size[d], parts[i].extent[d]) : parts[i].extent[d];
         }

@@ -237,7 +237,7 @@ static void agree(Lower *l, const TValue *v, uint32_t first, SizeId a, uint32_t 
 {
     Graph *g = l->g;
     int64_t apart;
-    if (a.v == b.v || l->t->forma || v->inst->def)
+    if (a.v == b.v || l->t->forma || v->inst->def || v->declared[d])
         return;
     if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &apart) && apart == 0)
         return;
@@ -269,8 +269,8 @@ bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
 {
     const TInstance *inst = v->inst;
     Graph *g = l->g;
-    body->n_dims = inst->n_dims;
-    for (uint32_t d = 0; d < inst->n_dims; d++) {
+    body->n_dims = v->n_dims;
+    for (uint32_t d = 0; d < v->n_dims; d++) {
         SizeId n = { 0 };
         uint32_t begun = 0;
         for (uint32_t i = 0; i < inst->args.n; i++) {
@@ -285,6 +285,11 @@ bool tessi_lower_shape(Lower *l, const TValue *v, LBody *body)
             else
                 begun = i;
             n = n.v ? tessi_size_min(g, n, own) : own;
+        }
+        if (v->declared[d]) {
+            body->shift[d] = 0;
+            body->size[d] = tessi_lower_size_expr(l, v->declared[d]);
+            continue;
         }
         int64_t first = 0;
         for (uint32_t i = 0; i < inst->args.n; i++) {

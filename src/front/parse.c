@@ -190,6 +190,9 @@ static void program_item(Parser *p, FileState *f)
         program_return(p, f);
     } else if (tessi_parse_at_mask(p)) {
         push_stmt(p, f->phase == PHASE_DEFINITIONS ? &p->ast->constants : &p->ast->body);
+    } else if (tessi_parse_at_declared(p)) {
+        f->phase = PHASE_STATEMENTS;
+        push_stmt(p, &p->ast->body);
     } else if (tessi_parse_at_type(p)) {
         typed_item(p, f);
     } else if (tessi_parse_at_decl(p)) {

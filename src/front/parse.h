@@ -32,7 +32,8 @@ typedef struct Parser {
     void *use_user;
     IdMap name_ids; /* interned names; ids are positions in `names` + 1 */
     VEC(const char *) names;
-    VEC(const char *) used; /* interned names of the files read by `use` */
+    VEC(const char *) used;     /* interned names of the files read by `use` */
+    VEC(const char *) families; /* interned names of families defined so far */
 
     /* the file being read */
     uint16_t file;
@@ -90,14 +91,16 @@ bool tessi_parse_misspelt(Parser *p);
 /* ---- Expressions (parse_expr.c) ---- */
 AstExpr *tessi_parse_expr(Parser *p);
 AstExpr *tessi_parse_unary(Parser *p); /* without infix operators and ?: */
+AstExpr *tessi_parse_sum(Parser *p);   /* without comparisons and what is looser */
 AstExpr *tessi_parse_new(Parser *p, AstExprKind kind);
 void tessi_parse_push(Parser *p, AstExpr *parent, AstExpr *child); /* into parent->arg */
 /* Makes parent at least one higher than child; every child that is not in `arg` goes through here. NULL is nothing. */
 void tessi_parse_adopt(Parser *p, AstExpr *parent, const AstExpr *child);
 
 /* ---- What stands in brackets (parse_list.c) ---- */
-bool tessi_parse_at_family(const Parser *p);  /* `< index >` follows */
-AstExpr *tessi_parse_family_index(Parser *p); /* after `<`: i, 3, i-1; leaves the closing > */
+bool tessi_parse_at_family(const Parser *p); /* `< index >` follows */
+/* After `<`: i, 3, i-1, 8*i+j; then perhaps a second number. Leaves the closing >. */
+void tessi_parse_family_numbers(Parser *p, AstExpr **first, AstExpr **second);
 void tessi_parse_offsets(Parser *p, AstOffsets *out); /* at `@` */
 bool tessi_parse_ranges(Parser *p, AstRanges *out);   /* at `[`; true when one of them has `..` */
 void tessi_parse_expr_list(Parser *p, TokenKind close, AstExprs *out); /* up to and with `close` */
@@ -109,9 +112,10 @@ AstExpr *tessi_parse_call(Parser *p);
 AstExpr *tessi_parse_composition(Parser *p);
 
 /* ---- Statements (parse_stmt.c) ---- */
-AstStmt *tessi_parse_stmt(Parser *p);      /* NULL after an error */
-bool tessi_parse_at_type(const Parser *p); /* a typed name follows */
-bool tessi_parse_at_mask(const Parser *p); /* mask NAME [ */
+AstStmt *tessi_parse_stmt(Parser *p);          /* NULL after an error */
+bool tessi_parse_at_type(const Parser *p);     /* a typed name follows */
+bool tessi_parse_at_mask(const Parser *p);     /* mask NAME [ */
+bool tessi_parse_at_declared(const Parser *p); /* vector#2 float NAME[M, N] = */
 /* Statements up to a token that begins none: `return`, `}`, `endfor`, `stencil`, the end of the file. */
 void tessi_parse_stmts(Parser *p, AstStmts *out);
 /* return a, b; */

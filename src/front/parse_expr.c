@@ -135,7 +135,11 @@ static AstExpr *named(Parser *p)
     if (p->context != CONTEXT_STENCIL && tessi_parse_at_family(p)) {
         e->kind = AST_FAMILY;
         tessi_parse_advance(p);
-        tessi_parse_push(p, e, tessi_parse_family_index(p));
+        AstExpr *number, *second;
+        tessi_parse_family_numbers(p, &number, &second);
+        tessi_parse_push(p, e, number);
+        if (second)
+            tessi_parse_push(p, e, second);
         tessi_parse_expect(p, TOK_GT, NULL);
     }
     e->span = tessi_parse_span_from(p, first);
@@ -324,6 +328,11 @@ static AstExpr *infix_expr(Parser *p, int level)
         AstExpr *right = infix_expr(p, found + 1);
         left = binary(p, infix->op, left, right, first);
     }
+}
+
+AstExpr *tessi_parse_sum(Parser *p)
+{
+    return infix_expr(p, infix_of(TOK_PLUS)->level[0]);
 }
 
 AstExpr *tessi_parse_expr(Parser *p)

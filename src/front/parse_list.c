@@ -1,4 +1,6 @@
 /* What stands in brackets and after them: offsets, ranges, call arguments with their borders, windows, compositions. */
+#include <string.h>
+
 #include "front/parse.h"
 
 static const char *const windows[] = {
@@ -11,14 +13,53 @@ static bool is_index_part(TokenKind kind)
     return kind == TOK_INT || kind == TOK_NAME;
 }
 
+/* `< 8*i + j >` or `< i, j >` behind the name of a family: up to the first > outside of brackets. */
+static bool at_computed_family(const Parser *p)
+{
+    bool known = false;
+    Token name = p->tokens[p->at - 1];
+    VEC_FOREACH (const char *const, it, &p->families) {
+        size_t n = strlen(*it);
+        known |= n == name.end - name.begin && !memcmp(*it, p->text + name.begin, n);
+    }
+    int depth = 0;
+    for (uint32_t at = p->at + 1; known; at++) {
+        switch (p->tokens[at].kind) {
+        case TOK_LPAREN:
+        case TOK_LBRACKET: depth++; break;
+        case TOK_RPAREN:
+        case TOK_RBRACKET:
+            if (--depth < 0)
+                return false;
+            break;
+        case TOK_GT:
+            if (depth == 0)
+                return true;
+            break;
+        case TOK_END:
+        case TOK_SEMICOLON:
+        case TOK_LT:
+        case TOK_ASSIGN:
+        case TOK_LBRACE:
+        case TOK_RBRACE:
+        case TOK_BROKEN: return false;
+        default: break;
+        }
+    }
+    return false;
+}
+
 bool tessi_parse_at_family(const Parser *p)
 {
-    if (tessi_parse_look(p, 0) != TOK_LT || !is_index_part(tessi_parse_look(p, 1)))
+    if (tessi_parse_look(p, 0) != TOK_LT)
         return false;
     TokenKind after = tessi_parse_look(p, 2);
-    return after == TOK_GT
-           || ((after == TOK_PLUS || after == TOK_MINUS) && is_index_part(tessi_parse_look(p, 3))
-               && tessi_parse_look(p, 4) == TOK_GT);
+    bool simple =
+        is_index_part(tessi_parse_look(p, 1))
+        && (after == TOK_GT
+            || ((after == TOK_PLUS || after == TOK_MINUS) && is_index_part(tessi_parse_look(p, 3))
+                && tessi_parse_look(p, 4) == TOK_GT));
+    return simple || (!p->forma && at_computed_family(p));
 }
 
 static AstExpr *index_part(Parser *p)
@@ -32,7 +73,7 @@ static AstExpr *index_part(Parser *p)
     return e;
 }
 
-AstExpr *tessi_parse_family_index(Parser *p)
+static AstExpr *family_index(Parser *p)
 {
     uint32_t first = p->at;
     AstExpr *e = index_part(p);
@@ -46,6 +87,14 @@ AstExpr *tessi_parse_family_index(Parser *p)
     tessi_parse_push(p, moved, index_part(p));
     moved->span = tessi_parse_span_from(p, first);
     return moved;
+}
+
+void tessi_parse_family_numbers(Parser *p, AstExpr **first, AstExpr **second)
+{
+    *second = NULL;
+    *first = p->forma ? family_index(p) : tessi_parse_sum(p);
+    if (!p->forma && tessi_parse_accept(p, TOK_COMMA))
+        *second = tessi_parse_sum(p);
 }
 
 /* At `(`: does a comma stand directly inside? Tells (displacement, scale) from a parenthesised displacement. */
@@ -111,9 +160,11 @@ bool tessi_parse_ranges(Parser *p, AstRanges *out)
     do {
         AstRange r = { 0 };
         uint32_t first = p->at;
-        if (tessi_parse_peek(p) != TOK_DOTDOT)
+        r.drops = !p->forma && tessi_parse_accept(p, TOK_ASSIGN);
+        any |= r.drops;
+        if (r.drops || tessi_parse_peek(p) != TOK_DOTDOT)
             r.lo = tessi_parse_expr(p);
-        if (tessi_parse_accept(p, TOK_DOTDOT)) {
+        if (!r.drops && tessi_parse_accept(p, TOK_DOTDOT)) {
             any = true;
             if (!ends_range(tessi_parse_peek(p)))
                 r.hi = tessi_parse_expr(p);

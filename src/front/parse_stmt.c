@@ -36,11 +36,46 @@ static void typed_local(Parser *p, AstStmt *s)
     tessi_parse_semicolon(p);
 }
 
+bool tessi_parse_at_declared(const Parser *p)
+{
+    if (p->forma || tessi_parse_peek(p) != TOK_VECTOR || tessi_parse_look(p, 1) != TOK_HASH)
+        return false;
+    int depth = 0;
+    for (uint32_t at = p->at; p->tokens[at].kind != TOK_END && p->tokens[at].kind != TOK_SEMICOLON;
+         at++) {
+        const TokenKind kind = p->tokens[at].kind;
+        depth += kind == TOK_LBRACKET || kind == TOK_LPAREN;
+        depth -= kind == TOK_RBRACKET || kind == TOK_RPAREN;
+        if (depth == 0 && (kind == TOK_ASSIGN || kind == TOK_COMMA))
+            return kind == TOK_ASSIGN;
+    }
+    return false;
+}
+
+static bool family_target(Parser *p, const char *name, AstExpr **family, AstExpr **second);
+
+/* vector#2 float name[M, N] = value; */
+static void declared_result(Parser *p, AstStmt *s)
+{
+    s->has_type = true;
+    tessi_parse_type(p, &s->type);
+    s->name = tessi_parse_name(p, "the name of an image");
+    if (tessi_parse_peek(p) == TOK_LT) {
+        family_target(p, s->name.text, &s->family, &s->second);
+    }
+    if (tessi_parse_expect(p, TOK_LBRACKET, "'[' and the sizes"))
+        tessi_parse_expr_list(p, TOK_RBRACKET, &s->sizes);
+    tessi_parse_expect(p, TOK_ASSIGN, NULL);
+    s->value = tessi_parse_expr(p);
+    tessi_parse_semicolon(p);
+}
+
 /* After name: `<index>`, which lexes as `< index >=` where the = follows at once. Returns whether the = was taken. */
-static bool family_target(Parser *p, AstExpr **family)
+static bool family_target(Parser *p, const char *name, AstExpr **family, AstExpr **second)
 {
     tessi_parse_advance(p);
-    *family = tessi_parse_family_index(p);
+    VEC_PUSH(p->arena, &p->families, name);
+    tessi_parse_family_numbers(p, family, second);
     if (tessi_parse_peek(p) != TOK_GE) {
         tessi_parse_expect(p, TOK_GT, NULL);
         return false;
@@ -60,11 +95,11 @@ static void assignment(Parser *p, AstStmt *s)
     s->name = tessi_parse_name(p, "a statement");
     bool assigned = false;
     if (p->context != CONTEXT_STENCIL && tessi_parse_peek(p) == TOK_LT)
-        assigned = family_target(p, &s->family);
+        assigned = family_target(p, s->name.text, &s->family, &s->second);
     while (!assigned && !p->forma && tessi_parse_accept(p, TOK_COMMA)) {
         AstTarget t = { .name = tessi_parse_name(p, "the name of a result") };
         if (p->context != CONTEXT_STENCIL && tessi_parse_peek(p) == TOK_LT)
-            assigned = family_target(p, &t.family);
+            assigned = family_target(p, t.name.text, &t.family, &t.second);
         VEC_PUSH(p->arena, &s->more, t);
     }
     if (!assigned && tessi_parse_peek(p) == TOK_AT)
@@ -176,6 +211,8 @@ AstStmt *tessi_parse_stmt(Parser *p)
         whole = for_loop(p, s);
     else if (tessi_parse_at_mask(p))
         mask_statement(p, s);
+    else if (tessi_parse_at_declared(p))
+        declared_result(p, s);
     else if (!p->forma && tessi_parse_at_type(p))
         typed_local(p, s);
     else if (tessi_parse_peek(p) == TOK_NAME)

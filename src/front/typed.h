@@ -165,7 +165,8 @@ struct TInstance {
     bool uses_index;    /* index(d) */
     uint32_t max_index; /* the largest d of those, first at index_span */
     Span index_span;
-    bool failed; /* its body was diagnosed */
+    bool failed;   /* its body was diagnosed */
+    bool sizeless; /* no image gives it a size: calls declare one */
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------------------- */
@@ -188,6 +189,7 @@ typedef struct TPart {
     TValue *image; /* else fill */
     TExpr *fill;
     bool scaled;        /* @[(o,s)]: offset and step; else ranges lo.. */
+    bool direct;        /* a call that nothing else names: its size may still be declared */
     bool computed_only; /* original dialect: only the points that the stencil computes */
     int32_t offset[MAX_DIMS], step[MAX_DIMS];
     TExpr *lo[MAX_DIMS], *hi[MAX_DIMS]; /* size expressions; NULL lo = 0; hi for a fill */
@@ -222,6 +224,8 @@ struct TValue {
     VEC(TCallArg) args;
     VEC(TPart) parts;
     TExpr *lo[MAX_DIMS], *hi[MAX_DIMS];
+    bool drops[MAX_DIMS];      /* SUBDOMAIN: dimension of the base that the part does not have */
+    TExpr *declared[MAX_DIMS]; /* CALL, COMPOSE: the sizes, where they are declared */
     Reduction reduction;
     TExpr *bins;
     TExpr *expr;

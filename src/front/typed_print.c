@@ -275,9 +275,10 @@ static void value(Printer *p, const TValue *v)
         return;
     case TV_SUBDOMAIN:
         tessi_text_addf(out, "%s[", value_name(v->base));
-        for (uint32_t d = 0; d < v->n_dims; d++) {
+        for (uint32_t d = 0; d < v->base->n_dims; d++) {
             tessi_text_add(out, d ? ", " : "");
-            range(p, v->lo[d], v->hi[d]);
+            tessi_text_add(out, v->drops[d] ? "=" : "");
+            range(p, v->lo[d], v->drops[d] ? v->lo[d] : v->hi[d]);
         }
         tessi_text_add(out, "]");
         return;
