@@ -329,6 +329,10 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     if (argc < 2)
         return usage(status, "%s", "say what to do");
     const bool help = strcmp(argv[1], "help") == 0;
+    if (help && argc > 2 && strcmp(argv[2], "files") == 0) {
+        cli_print_formats();
+        return false;
+    }
     if (help && argc > 2) /* with the command whose help it is */
         return find_command(argv[2], &line->command)
                    ? (cli_print_command_help(line->command), false)
@@ -371,6 +375,8 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
         line->program = line->words[0];
         line->words++;
         line->n_words--;
+    } else if (line->command == CMD_INFO && !line->n_words) {
+        return usage(status, "%s", "which files? tessera info FILE ...");
     } else if (line->n_words && !arguments[0]) {
         return usage(status, "I do not know what to do with '%s'", line->words[0]);
     }

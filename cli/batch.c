@@ -149,7 +149,7 @@ static void write_item(Pipeline *p, Slot *s)
     double ms = 0;
     cli_collect(&item->said, item->files[0]);
     const bool ok = cli_write_results(p->line, &s->job, &ms);
-    cli_job_clear(p->line, &s->job);
+    cli_job_clear(&s->job);
     cli_collect(NULL, NULL);
     mtx_lock(&p->lock);
     p->write_ms += ms;
@@ -183,7 +183,7 @@ static void run_item(Pipeline *p, Slot *s)
     cli_collect(&item->said, item->files[0]);
     const bool ok = cli_run(p->line, &s->job);
     if (!ok)
-        cli_job_clear(p->line, &s->job);
+        cli_job_clear(&s->job);
     cli_collect(NULL, NULL);
     mtx_lock(&p->lock);
     const tess_timing *t = &s->job.timing;

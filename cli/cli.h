@@ -66,10 +66,13 @@ void cli_tell(const char *fmt, ...); /* what is neither: without "tessera: " */
 /* Until the next call, what this thread has to say is kept, with the file that it is about in front of sentences that
  * do not name it. NULL: it is said at once again. */
 typedef struct Said {
-    char *text; /* owned */
+    char *text;  /* for standard error; owned */
+    char *shown; /* for standard output; owned */
 } Said;
 void cli_collect(Said *said, const char *about);
+const char *cli_collecting(void);                /* what it is about; NULL: nothing is kept */
 void cli_say_collected(Said *said);              /* and empties it */
+void cli_show(const char *text);                 /* on standard output, or to be kept */
 void cli_note(void *user, const char *sentence); /* a warning, as tess_options.note */
 void cli_say_json(bool json); /* sentences as diagnostics are: --diagnostics=json */
 /* A sentence of the library about a file, with the file in front unless it is in the sentence, and what can be done
@@ -149,7 +152,18 @@ typedef struct Job {
 } Job;
 bool cli_run(const CommandLine *line, Job *job);
 bool cli_result(const Job *job, size_t output, const DLTensor **t, tess_info *info);
-void cli_job_clear(const CommandLine *line, Job *job); /* what the run has made */
+void cli_job_clear(Job *job); /* what the run has made */
+
+/* text.c: *text (NULL at first, freed by the caller) grows; without memory it stays */
+void cli_append(char **text, const char *more);
+void cli_append_json(char **text, const char *s); /* a string with its quotes */
+
+/* numbers.c: results of one pixel, which are printed where no file is given for them */
+size_t cli_n_numbers(const tess_program *p);
+/* The number of the output on the line that a result goes to; SIZE_MAX: it is printed. */
+size_t cli_output_of(const CommandLine *line, const tess_program *p, size_t result);
+void cli_add_number(const CommandLine *line, const tess_info *info, const DLTensor *t, char **text);
+void cli_print_numbers(const CommandLine *line, char *numbers); /* all that were added */
 
 /* results.c: images to files */
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
@@ -188,5 +202,6 @@ int cmd_apply(const CommandLine *line);
 int cmd_filters(const CommandLine *line);
 int cmd_cache(const CommandLine *line);
 int cmd_borders(const CommandLine *line);
+int cmd_info(const CommandLine *line);
 
 #endif

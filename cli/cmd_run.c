@@ -13,7 +13,7 @@ static int run_one(const CommandLine *line, Session *s)
     const bool ok = cli_run(line, &job) && cli_write_results(line, &job, &write_ms);
     if (ok && line->time)
         cli_print_times(&job.timing, job.in.read_ms, write_ms);
-    cli_job_clear(line, &job);
+    cli_job_clear(&job);
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }
 
@@ -32,10 +32,6 @@ static int run_batch(const CommandLine *line, Session *s)
 
 int cli_run_program(const CommandLine *line)
 {
-    if (line->n_outputs == 0) {
-        cli_fail("say where the result goes: -o FILE");
-        return EXIT_USAGE;
-    }
     const bool is_batch = cli_is_batch(line);
     if (!is_batch && !cli_can_write(line->outputs, line->n_outputs))
         return EXIT_DIAGNOSED;

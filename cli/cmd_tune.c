@@ -1,6 +1,5 @@
 /* tessera tune: measures plans and keeps the best. tessera explain --regret: how far the chosen plan is from the
  * best of a sweep. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,16 +30,13 @@ static bool tune(const CommandLine *line, Session *s, bool sweep, tess_tuning *t
 
 static bool write_plan(const char *path, const char *text)
 {
-    bool standard = strcmp(path, "-") == 0;
-    cli_hold(NULL, 1);
-    FILE *f = standard ? stdout : fopen(path, "w");
-    bool ok = f && fputs(text, f) >= 0;
-    if (f && !standard)
-        ok = fclose(f) == 0 && ok;
+    char error[600] = "";
+    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
+    const tess_status status = tess_text_save(path, text, error, sizeof error);
     cli_hold(NULL, -1);
-    if (!ok)
-        cli_fail("cannot write %s: %s", path, strerror(errno));
-    return ok;
+    if (status != TESS_OK)
+        cli_fail_about(path, error, "");
+    return status == TESS_OK;
 }
 
 int cmd_tune(const CommandLine *line)

@@ -54,9 +54,9 @@ bool cli_result(const Job *job, size_t output, const DLTensor **t, tess_info *in
     return true;
 }
 
-void cli_job_clear(const CommandLine *line, Job *job)
+void cli_job_clear(Job *job)
 {
-    for (size_t o = 0; job->made && o < line->n_outputs; o++)
+    for (size_t o = 0; job->made && o < tess_program_outputs(job->program); o++)
         tess_image_free(job->made[o]);
     free(job->made);
     job->made = NULL;
@@ -122,7 +122,7 @@ static bool run_channels(const CommandLine *line, Job *job, int64_t channels, DL
     for (int64_t c = 0; c < channels; c++) {
         if (!bind_channel(job, c, planes) || !run_once(line, job))
             return false;
-        for (size_t o = 0; o < line->n_outputs; o++) {
+        for (size_t o = 0; o < tess_program_outputs(job->program); o++) {
             const DLTensor *t;
             tess_info info;
             if (!output_info(job, o, &info) || tess_args_result(job->in.args, o, &t) != TESS_OK)
@@ -139,11 +139,11 @@ static bool run_channels(const CommandLine *line, Job *job, int64_t channels, DL
     return true;
 }
 
-static bool interleave(const CommandLine *line, Job *job, int64_t channels, DLTensor **results)
+static bool interleave(Job *job, int64_t channels, DLTensor **results)
 {
-    job->made = calloc(line->n_outputs + 1, sizeof *job->made);
+    job->made = calloc(tess_program_outputs(job->program) + 1, sizeof *job->made);
     bool ok = job->made != NULL;
-    for (size_t o = 0; ok && o < line->n_outputs; o++) {
+    for (size_t o = 0; ok && o < tess_program_outputs(job->program); o++) {
         job->made[o] =
             cli_interleave((const DLTensor *const *)&results[o * MOST_CHANNELS], channels);
         ok = job->made[o] != NULL;
@@ -161,13 +161,14 @@ static bool run_each_channel(const CommandLine *line, Job *job)
     if (channels == 0)
         return run_once(line, job);
     DLTensor **planes = calloc(job->in.n + 1, sizeof *planes);
-    DLTensor **results = calloc(line->n_outputs * MOST_CHANNELS + 1, sizeof *results);
+    DLTensor **results =
+        calloc(tess_program_outputs(job->program) * MOST_CHANNELS + 1, sizeof *results);
     bool ok = planes && results ? run_channels(line, job, channels, planes, results)
                                 : (cli_fail("out of memory"), false);
-    ok = ok && interleave(line, job, channels, results);
+    ok = ok && interleave(job, channels, results);
     for (size_t i = 0; planes && i < job->in.n; i++)
         tess_image_free(planes[i]);
-    for (size_t i = 0; results && i < line->n_outputs * MOST_CHANNELS; i++)
+    for (size_t i = 0; results && i < tess_program_outputs(job->program) * MOST_CHANNELS; i++)
         tess_image_free(results[i]);
     free(planes);
     free(results);

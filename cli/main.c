@@ -18,7 +18,7 @@ static int (*const commands[N_COMMANDS])(const CommandLine *) = {
     [CMD_RUN] = cmd_run,         [CMD_CHECK] = cmd_check,     [CMD_EXPLAIN] = cmd_explain,
     [CMD_BUILD] = cmd_build,     [CMD_BENCH] = cmd_bench,     [CMD_TUNE] = cmd_tune,
     [CMD_MACHINE] = cmd_machine, [CMD_BORDERS] = cmd_borders, [CMD_CACHE] = cmd_cache,
-    [CMD_APPLY] = cmd_apply,     [CMD_FILTERS] = cmd_filters,
+    [CMD_APPLY] = cmd_apply,     [CMD_FILTERS] = cmd_filters, [CMD_INFO] = cmd_info,
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,8 @@
 /* Results to files: what is written, and what is said where a file does not hold what is in a result. */
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -48,8 +51,22 @@ static void say_what_became(const CommandLine *line, const char *path, const cha
         cli_tell("%s: %s", shown, store->left_out);
 }
 
-static bool write_image(const CommandLine *line, const Job *job, size_t output, const DLTensor *t,
-                        const tess_info *result)
+/* A terminal gets text, of what a person can look at. */
+static bool suits_terminal(const DLTensor *t)
+{
+    enum { MOST_VALUES = 4096 };
+    int64_t n = 1;
+    for (int d = 0; d < t->ndim; d++)
+        n *= t->shape[d];
+    if (n <= MOST_VALUES)
+        return true;
+    cli_fail("standard output is a terminal, and the result has %lld values; -o FILE writes them",
+             (long long)n);
+    return false;
+}
+
+static bool write_image(const CommandLine *line, const Job *job, size_t number, size_t output,
+                        const DLTensor *t, const tess_info *result)
 {
     char sentence[600] = "", remedy[600], provenance[200];
     const char *path = job->outputs[output];
@@ -57,7 +74,10 @@ static bool write_image(const CommandLine *line, const Job *job, size_t output, 
     tess_geometry geometry;
     init_store(line, output, &store);
     store.result = result;
-    cli_add_metadata(line, job, output, &store, &geometry, provenance);
+    cli_add_metadata(line, job, number, &store, &geometry, provenance);
+    store.text = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+    if (store.text && !suits_terminal(t))
+        return false;
     cli_progress("writing", path);
     cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
     const tess_status status = tess_image_save(path, t, &store, sentence, sizeof sentence);
@@ -74,14 +94,23 @@ static bool write_image(const CommandLine *line, const Job *job, size_t output, 
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
 {
     const double start = cli_clock_ms();
-    for (size_t i = 0; i < line->n_outputs; i++) {
+    char *numbers = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < tess_program_outputs(job->program); i++) {
         tess_info info;
         const DLTensor *t;
-        if (!cli_result(job, i, &t, &info) || !write_image(line, job, i, t, &info))
-            return false;
+        const size_t output = cli_output_of(line, job->program, i);
+        ok = cli_result(job, i, &t, &info);
+        if (ok && output == SIZE_MAX)
+            cli_add_number(line, &info, t, &numbers);
+        else if (ok)
+            ok = write_image(line, job, i, output, t, &info);
     }
+    if (ok && numbers)
+        cli_print_numbers(line, numbers);
+    free(numbers);
     *ms = cli_clock_ms() - start;
-    return true;
+    return ok;
 }
 
 void cli_print_times(const tess_timing *t, double read_ms, double write_ms)
@@ -100,17 +129,38 @@ void cli_print_times(const tess_timing *t, double read_ms, double write_ms)
 
 /* ---- Before ----------------------------------------------------------------------------------- */
 
+/* As many outputs as there are results, or as there are images among them: then the numbers are printed. */
 static int count_outputs(const CommandLine *line, const tess_program *p)
 {
-    const size_t n = tess_program_outputs(p);
-    if (line->n_outputs != n)
+    const size_t n = tess_program_outputs(p), images = n - cli_n_numbers(p);
+    if (line->n_outputs == 0 && images)
+        return cli_fail("say where the result goes: -o FILE"), EXIT_USAGE;
+    if (line->n_outputs != n && line->n_outputs != images)
         return cli_fail("the program returns %zu image%s, but %zu -o %s given", n,
                         n == 1 ? "" : "s", line->n_outputs, line->n_outputs == 1 ? "was" : "were"),
                EXIT_USAGE;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(line->outputs[i], line->outputs[k]) == 0)
-                return cli_fail("%s is given for two results", line->outputs[i]), EXIT_USAGE;
+    return EXIT_OK;
+}
+
+/* No file twice, and standard output for one kind of thing. */
+static int check_places(const CommandLine *line, const tess_program *p)
+{
+    size_t printed = 0, to_standard = 0;
+    for (size_t i = 0; i < tess_program_outputs(p); i++) {
+        const size_t output = cli_output_of(line, p, i);
+        printed += output == SIZE_MAX;
+        to_standard += output != SIZE_MAX && strcmp(line->outputs[output], "-") == 0;
+        for (size_t k = 0; output != SIZE_MAX && k < output; k++)
+            if (strcmp(line->outputs[output], line->outputs[k]) == 0)
+                return cli_fail("%s is given for two results", line->outputs[output]), EXIT_USAGE;
+    }
+    if (printed && to_standard)
+        return cli_fail("standard output takes the image or the numbers, not both; name a file for "
+                        "one of them"),
+               EXIT_USAGE;
+    if (line->json && !printed)
+        return cli_fail("--json is for results that are numbers and printed, and there is none"),
+               EXIT_USAGE;
     return EXIT_OK;
 }
 
@@ -128,6 +178,8 @@ static bool check_formats(const CommandLine *line)
 
 int cli_check_outputs(const CommandLine *line, const tess_program *p)
 {
-    const int status = count_outputs(line, p);
+    int status = count_outputs(line, p);
+    if (status == EXIT_OK)
+        status = check_places(line, p);
     return status != EXIT_OK ? status : check_formats(line) ? EXIT_OK : EXIT_DIAGNOSED;
 }

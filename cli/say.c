@@ -32,9 +32,26 @@ void cli_collect(Said *said, const char *file)
     about = file;
 }
 
+const char *cli_collecting(void)
+{
+    return kept ? about : NULL;
+}
+
+void cli_show(const char *text)
+{
+    if (kept)
+        cli_append(&kept->shown, text);
+    else
+        fputs(text, stdout);
+}
+
 void cli_say_collected(Said *said)
 {
     cli_progress_clear();
+    if (said->shown)
+        fputs(said->shown, stdout);
+    free(said->shown);
+    said->shown = NULL;
     if (said->text)
         fputs(said->text, stderr);
     free(said->text);
@@ -49,31 +66,21 @@ static void put(const char *line)
         fputs(line, stderr);
         return;
     }
-    const size_t before = kept->text ? strlen(kept->text) : 0;
-    char *text = realloc(kept->text, before + strlen(line) + 1);
-    if (!text)
-        return;
-    strcpy(text + before, line);
-    kept->text = text;
+    cli_append(&kept->text, line);
 }
 
 /* With the members that diagnostics of programs have; those about a place are left out. */
 static void put_json(const char *severity, const char *sentence)
 {
-    char line[6 * SENTENCE], *at = line;
-    const char *const end = line + sizeof line - 16;
-    at += snprintf(line, sizeof line, "{\"severity\":\"%s\",\"message\":\"", severity);
-    for (const char *s = sentence; *s && at < end; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            *at++ = '\\';
-        if (c < 32 || c == 127)
-            at += snprintf(at, 8, "\\u%04x", (unsigned)c);
-        else
-            *at++ = (char)c;
-    }
-    strcpy(at, "\"}\n");
-    put(line);
+    char *line = NULL;
+    cli_append(&line, "{\"severity\":\"");
+    cli_append(&line, severity);
+    cli_append(&line, "\",\"message\":");
+    cli_append_json(&line, sentence);
+    cli_append(&line, "}\n");
+    if (line)
+        put(line);
+    free(line);
 }
 
 /* The sentence, with the file in front that it is about and does not name. */

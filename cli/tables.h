@@ -38,5 +38,8 @@ void cli_option_words(OptionId option, char *text, size_t size);
 /* help.c: on standard output */
 void cli_print_help(void);
 void cli_print_command_help(CommandId command);
+/* help_files.c */
+void cli_print_formats(void);
+void cli_print_format_names(void);
 
 #endif

@@ -9,7 +9,8 @@ set(TESSERA_SOURCES
     src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/general.c src/api/geometry.c
     src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c src/api/gpu_general.c
     src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c
-    src/api/library.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c src/api/time.c
+    src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c
+    src/api/time.c
     src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
@@ -68,7 +69,8 @@ set(TESSERA_SOURCES
     src/rt/cuda_load.c src/rt/device.c src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c src/rt/image_jpeg.c
     src/rt/image_meta.c src/rt/image_npy.c src/rt/image_pfm.c src/rt/image_png.c src/rt/image_pnm.c
-    src/rt/image_pseudo.c src/rt/image_rows.c src/rt/image_tiff.c src/rt/image_tiff_meta.c src/rt/image_turn.c
+    src/rt/image_pseudo.c src/rt/image_rows.c src/rt/image_text.c src/rt/image_tiff.c src/rt/image_tiff_meta.c
+    src/rt/image_turn.c
     src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
     src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
@@ -78,8 +80,10 @@ set(TESSERA_TEMPLATES
     src/loop/templates/median.loops src/loop/templates/median_kernel.loops src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
     cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c cli/cmd_bench.c
-    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_filters.c cli/cmd_info.c cli/cmd_run.c
-    cli/cmd_tune.c cli/ending.c cli/help.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/pattern.c cli/progress.c
-    cli/results.c cli/say.c cli/session.c cli/tables.c)
+    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c cli/cmd_info.c
+    cli/cmd_run.c
+    cli/cmd_tune.c cli/ending.c cli/help.c cli/help_files.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c
+    cli/numbers.c cli/pattern.c cli/progress.c
+    cli/results.c cli/say.c cli/session.c cli/tables.c cli/text.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

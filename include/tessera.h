@@ -146,6 +146,9 @@ typedef struct tess_info {
     int is_struct, is_const;
     int has_default, has_range;
     double value, lo, hi;
+    int is_number; /* of results: one pixel, whatever the sizes of images */
+    const char *
+        label; /* of results: how the program writes it where it has no name, as "mean(a)"; else the name */
 } tess_info;
 TESS_API size_t tess_program_inputs(const tess_program *p); /* images, masks, scalars, parameters */
 TESS_API size_t tess_program_outputs(const tess_program *p);
@@ -183,6 +186,9 @@ TESS_API const char *tess_library_nearest(const tess_library *l,
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
                                char **text, tess_diags **diags);
 TESS_API void tess_text_free(char *text);
+/* Writes a text to a file that appears complete or not at all ("-": standard output). */
+TESS_API tess_status tess_text_save(const char *path, const char *text, char *error,
+                                    size_t error_size);
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 TESS_API tess_status tess_args_new(const tess_program *p, tess_args **args);
@@ -373,6 +379,44 @@ TESS_API void tess_meta_free(tess_meta *m);
 TESS_API tess_status tess_meta_item(const tess_meta *m, size_t i, char *name, size_t name_size,
                                     char *text, size_t text_size);
 
+/* The formats of files, from 0 on, as words for people: TESS_ERROR_ARGUMENT past the last. */
+enum { TESS_N_TYPES = 11 };
+typedef struct tess_format {
+    size_t struct_size;
+    const char *name, *suffixes; /* separated by blanks */
+    const char *
+        channels; /* digits of the numbers of channels held; "*": any; "": any dimensions as well */
+    const char *depths; /* what can be asked for: "8 16" */
+    const char *keeps;  /* of metadata: words among icc exif xmp resolution tags */
+    int stacks;         /* holds pages */
+    /* what becomes of elements of the types bool, int8, uint8, int16, uint16, int32, uint32, int64, float16, float,
+     * double: "same"; "8 rnd", "8 sat", "16 sat": integers of so many bits, rounded or saturated; "0 255": black and
+     * white; "float": widened; "-": refused */
+    const char *stores[TESS_N_TYPES];
+} tess_format;
+TESS_API tess_status tess_file_format(size_t i, tess_format *format);
+
+/* What a file holds. */
+typedef struct tess_image_facts {
+    size_t struct_size;
+    const char *format; /* its name; borrowed for ever */
+    char packed[24];    /* how samples are packed that become bytes: "1 bit", "palette"; or empty */
+    DLDataType dtype;   /* of the elements as they are read */
+    int ndim;
+    int64_t shape
+        [5]; /* of the picture as it is stored: pages, rows, columns, channels where there are any */
+    int64_t pages;        /* of the file; 1 of one that is no stack */
+    int channels;         /* 1: the last dimension is none of channels */
+    double lo, hi;        /* least and largest value that is finite; lo > hi: there is none */
+    int64_t n_not_finite; /* infinities and NaN */
+    tess_meta *meta;      /* what it says besides; freed with tess_meta_free */
+} tess_image_facts;
+/* Reads a file to the end and says what it holds: all pages, or with page > 0 that one, counted from 1. On failure
+ * `pages` may tell that there are several, which cannot be read together, and `error` (may be NULL) receives one
+ * sentence. */
+TESS_API tess_status tess_image_look(const char *path, int64_t page, tess_image_facts *facts,
+                                     char *error, size_t error_size);
+
 /* How a file is read for an image of a program. */
 typedef struct tess_image_request {
     size_t struct_size;
@@ -395,6 +439,9 @@ TESS_API void tess_image_request_init(tess_image_request *request);
 TESS_API tess_status tess_image_load(const char *path, const tess_info *want,
                                      tess_image_request *request, DLTensor **tensor, char *error,
                                      size_t error_size);
+/* An element as text, with as many digits as it takes to read the same value again. */
+TESS_API tess_status tess_element_text(DLDataType type, const void *element, char *text,
+                                       size_t size);
 /* The same values as elements of another type, never rescaled; a value that the type does not have is an error. */
 TESS_API tess_status tess_image_convert(const DLTensor *from, DLDataType to, DLTensor **tensor,
                                         char *error, size_t error_size);
@@ -426,6 +473,7 @@ typedef struct tess_image_store {
     int depth;  /* 8 or 16: unsigned integers of so many bits; 0: as format and type say */
     int scale;  /* not 0: the range of the values becomes that of the integers */
     int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
+    int text;   /* not 0: standard output gets text, as .txt files have it */
     const tess_meta *
         meta; /* NULL, or what the picture that the image was made from says: the file says it too */
     const tess_geometry

@@ -290,6 +290,41 @@ static void add_inputs_of(tess_program *p, const Variant *v)
     }
 }
 
+/* The text that the program returns result i by, without blanks; NULL where it is no name for it: long, or that of
+ * several results. */
+static const char *written_as(tess_program *p, const Variant *v, uint32_t i)
+{
+    enum { LONGEST = 60 };
+    if (!v->typed || i >= v->typed->outputs.n) /* a graph is all there is */
+        return NULL;
+    const Span span = v->typed->outputs.at[i].span;
+    Text text;
+    tessi_text_init(&text, &p->arena);
+    for (uint32_t k = 0; k < v->typed->outputs.n; k++)
+        if (k != i && v->typed->outputs.at[k].span.begin == span.begin)
+            return NULL;
+    if (span.end > p->n_text || span.begin >= span.end || span.end - span.begin > LONGEST)
+        return NULL;
+    for (uint32_t at = span.begin; at < span.end; at++) {
+        const char c = p->text[at];
+        if (c == '\n' || c == '\r')
+            return NULL;
+        if (c != ' ' && c != '\t')
+            tessi_text_addn(&text, &c, 1);
+    }
+    return tessi_text_str(&text);
+}
+
+static void label_output(tess_program *p, const Variant *v, uint32_t i, Input *out)
+{
+    const Image *image = &v->graph->outputs.at[i];
+    int64_t size;
+    const char *written = written_as(p, v, i);
+    out->info.label = written ? written : out->info.name;
+    out->info.is_number =
+        image->n_dims == 1 && tessi_size_is_const(v->graph, image->size[0], &size) && size == 1;
+}
+
 static void make_signature(tess_program *p, const Variant *v)
 {
     uint32_t last = 0;
@@ -311,10 +346,11 @@ static void make_signature(tess_program *p, const Variant *v)
         if (known)
             add_input(p, &in);
     }
-    VEC_FOREACH (const Image, image, &v->graph->outputs) {
+    for (uint32_t i = 0; i < v->graph->outputs.n; i++) {
         Input out = { 0 };
         out.info.struct_size = sizeof out.info;
-        fill_channels(p, image, &out);
+        fill_channels(p, &v->graph->outputs.at[i], &out);
+        label_output(p, v, i, &out);
         VEC_PUSH(&p->arena, &p->outputs, out);
     }
 }

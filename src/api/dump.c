@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "api/backend.h"
 #include "base/rounding.h"
+#include "rt/file.h"
 
 typedef enum StopKind {
     STOP_AST,
@@ -242,6 +243,18 @@ tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop_n
     const tess_status status = dump_text(p, args, stop_name, text, diags);
     tessi_round_as(callers);
     return status;
+}
+
+tess_status tess_text_save(const char *path, const char *text, char *error, size_t error_size)
+{
+    Failure f = { 0 };
+    if (!path || !text)
+        return TESS_ERROR_ARGUMENT;
+    if (tessi_file_write(path, text, strlen(text), &f))
+        return TESS_OK;
+    if (error && error_size)
+        snprintf(error, error_size, "%s", f.text);
+    return (tess_status)f.status;
 }
 
 void tess_text_free(char *text)

@@ -248,7 +248,9 @@ void tess_image_store_init(tess_image_store *store)
 
 static bool store_of(const tess_image_store *s, RtStore *out)
 {
-    *out = (RtStore){ .depth = s->depth, .scale = s->scale != 0, .strict = s->strict != 0 };
+    *out = (RtStore){
+        .depth = s->depth, .scale = s->scale != 0, .strict = s->strict != 0, .text = s->text != 0
+    };
     return s->struct_size == sizeof *s && (s->depth == 0 || s->depth == 8 || s->depth == 16);
 }
 
@@ -342,6 +344,17 @@ tess_status tess_image_can_write(const char *path, char *error, size_t error_siz
     tess_image_store store;
     tess_image_store_init(&store);
     return tess_image_can_store(path, &store, error, error_size);
+}
+
+tess_status tess_element_text(DLDataType type, const void *element, char *text, size_t size)
+{
+    ScalarType t;
+    if (!element || !text || !size || !tessi_scalar_type(type, &t))
+        return TESS_ERROR_ARGUMENT;
+    const Rounding before = tessi_round_to_nearest();
+    tessi_number_text(t, element, text, size);
+    tessi_round_as(before);
+    return TESS_OK;
 }
 
 DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape)

@@ -66,7 +66,9 @@ typedef struct RtRequest {
         turn; /* the orientation that the file tells is applied to the pixels, and reset in *meta */
     RtMeta *meta; /* what the file says besides, owned by the caller; NULL: not wanted */
     /* Filled in, also when the file is refused for them: */
-    int64_t pages_found; /* 1 of a file that is no stack; 0: not known yet */
+    const char *format_found; /* its name, of a table; "": none that is known */
+    char packed_found[24]; /* how the samples are packed that became others: "1 bit", "palette" */
+    int64_t pages_found;   /* 1 of a file that is no stack; 0: not known yet */
     int channels_found;
 } RtRequest;
 RtRequest tessi_request_as_stored(void);
@@ -103,6 +105,7 @@ typedef struct RtStore {
     int depth;   /* 8 or 16: unsigned integers of so many bits; 0: as the format and the type say */
     bool scale;  /* the range of the values becomes that of the integers */
     bool strict; /* nothing is written where there is a doubt */
+    bool text;   /* standard output gets text */
     const RtMeta
         *meta; /* what the file shall say besides the pixels, of a picture like it; NULL: nothing */
     const char *provenance; /* what made it; NULL: nothing is said */
@@ -116,6 +119,8 @@ typedef struct RtStore {
     double lo, hi;          /* least and largest value that is finite; lo > hi: there is none */
 } RtStore;
 
+/* An element with as many digits as it takes to read the same value again. */
+void tessi_number_text(ScalarType t, const void *element, char *text, size_t size);
 /* The doubt as a sentence about the image ("its values ..."); empty when there is none. */
 void tessi_store_doubt(const RtStore *store, char *text, size_t size);
 
@@ -138,6 +143,14 @@ bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, R
 /* Whether tessi_image_write knows this file name's suffix, and `depth` and `scale` mean something for
  * it, for asking before a long run. */
 bool tessi_image_can_write(const char *path, const RtStore *store, Failure *f);
+
+/* What files of format number i are: NULL past the last. */
+typedef struct RtFormatFacts {
+    const char *name, *suffixes, *channels, *depths, *keeps; /* as in ImageFormat */
+    bool stacks, any_shape;
+    const char *stores[N_TYPES]; /* by type: "same", "8 sat", ... */
+} RtFormatFacts;
+bool tessi_image_format_facts(size_t i, RtFormatFacts *facts);
 
 /* Pseudo-inputs: KIND:SIZES with SIZES like 480x640 (1 to 4 dimensions, rows first); a last
  * dimension is added when channels > 1: for them, or for the bytes of a pixel when types[] differ.

@@ -86,6 +86,9 @@ bool tessi_decode_npy(ImageDecode *d, Failure *f);
 bool tessi_decode_png(ImageDecode *d, Failure *f);
 bool tessi_decode_jpeg(ImageDecode *d, Failure *f);
 bool tessi_decode_tiff(ImageDecode *d, Failure *f);
+bool tessi_decode_text(ImageDecode *d, Failure *f); /* of numbers */
+/* Whether a file that begins with these bytes may be one. */
+bool tessi_is_text_of_numbers(const uint8_t *bytes, size_t n);
 
 /* ---- Writing ---- */
 
@@ -112,6 +115,8 @@ const void *tessi_rows_get(ImageRows *rows, int64_t k);
 typedef bool (*ImageEncoder)(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pnm(ImageRows *rows, RtOutput *out, Failure *f); /* PGM or PPM, by channels */
 bool tessi_encode_pam(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_csv(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_txt(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pfm(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_npy(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_png(ImageRows *rows, RtOutput *out, Failure *f);
@@ -148,6 +153,10 @@ bool tessi_meta_for_file(const RtMeta *m, const ImageFormat *format, const Image
 bool tessi_meta_is_placed(const RtMeta *m); /* on earth */
 /* "ImageJ description" or "OME description" where there is one of these, which speak of a stack; else NULL. */
 const char *tessi_meta_stack_text(const RtMeta *m);
+/* The element type that a format stores for elements of type t, and how values get there; N_TYPES where it would have
+ * to lose depth. The rules stand at tessi_image_write. */
+ScalarType tessi_format_type(const ImageFormat *format, ScalarType t, const RtStore *store,
+                             ConversionKind *how);
 /* Whether depth and scale mean something for the format. */
 bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Failure *f);
 

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8 };
+enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
+
+/* Every type, but not pixels of several. */
+#define ALL "b i8 u8 i16 u16 i32 u32 i64 f16 f32 f64"
 
 const ImageFormat tessi_image_formats[] = {
     { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy },
@@ -24,6 +27,8 @@ const ImageFormat tessi_image_formats[] = {
     { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm },
     { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam },
     { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm },
+    { "CSV", ".csv", ALL, "", "", false, false, "", 0, tessi_encode_csv },
+    { "TXT", ".txt", ALL, "", "", false, false, "", 0, tessi_encode_txt },
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
@@ -57,7 +62,39 @@ static const struct {
     { "v/1\x01", 4, "OpenEXR", NULL },
     { "PK\x03\x04", 4, "ZIP (NPZ)", NULL },
 };
-static const char readable[] = "PNG, JPEG, TIFF, PGM, PPM, PAM, PFM or NPY";
+static const char readable[] = "PNG, JPEG, TIFF, PGM, PPM, PAM, PFM, NPY or text of numbers";
+
+/* What becomes of elements of type t in a word or two, of which docs/files.md and the help tell the meaning. */
+static const char *becomes(const ImageFormat *format, ScalarType t)
+{
+    const RtStore as_usual = { .depth = 0 };
+    ConversionKind how;
+    const ScalarType to = tessi_format_type(format, t, &as_usual, &how);
+    if (to == N_TYPES)
+        return "-";
+    if (how == CONVERT_KEEP)
+        return to == t ? "same" : "float";
+    if (how == CONVERT_SHOW)
+        return "0 255";
+    return to == TYPE_U16 ? "16 sat" : tessi_is_real(t) ? "8 rnd" : "8 sat";
+}
+
+bool tessi_image_format_facts(size_t i, RtFormatFacts *facts)
+{
+    if (i >= tessi_image_n_formats)
+        return false;
+    const ImageFormat *format = &tessi_image_formats[i];
+    *facts = (RtFormatFacts){ .name = format->name,
+                              .suffixes = format->suffixes,
+                              .channels = format->channels,
+                              .depths = format->depths,
+                              .keeps = format->keeps,
+                              .stacks = format->stacks,
+                              .any_shape = !*format->channels };
+    for (int t = 0; t < TYPE_INDEX; t++)
+        facts->stores[t] = becomes(format, (ScalarType)t);
+    return true;
+}
 
 /* Puts "cannot read 'path': " before the sentence of a codec. */
 static bool fail_on(Failure *f, const char *what, const char *path)
@@ -92,45 +129,56 @@ static bool settle_meta(ImageDecode *d, Failure *f)
     return !tessi_meta_failed(m) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }
 
-/* Finds the decoder and runs it; the image is empty after a failure. */
+/* Runs the decoder; the image is empty after a failure. */
+static bool run_decoder(ImageDecoder decoder, RtInput *in, RtRequest *want, RtImage *image,
+                        Failure *f)
+{
+    ImageDecode d = { .in = in, .want = want, .image = image };
+    bool ok = decoder(&d, f);
+    free(d.rows);
+    free(d.between);
+    ok = ok && settle_meta(&d, f);
+    if (!ok)
+        tessi_image_dispose(image);
+    if (ok && want->meta)
+        *want->meta = d.meta;
+    else
+        tessi_meta_dispose(&d.meta);
+    return ok;
+}
+
 static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
 {
     const uint8_t *bytes;
+    *image = (RtImage){ 0 };
+    if (want->meta)
+        *want->meta = (RtMeta){ 0 };
+    want->pages_found = want->channels_found = 0;
+    want->format_found = "";
+    want->packed_found[0] = 0;
     const size_t n = tessi_input_peek(in, LONGEST_SIGNATURE, &bytes);
     if (n == 0 && !in->error)
         return tessi_failf(f, TESS_ERROR_FILE, "it is empty");
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         if (n < signatures[i].n || memcmp(bytes, signatures[i].magic, signatures[i].n) != 0)
             continue;
+        want->format_found = signatures[i].name;
         if (!signatures[i].decode)
             return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                                "it is a %s file; images are read from %s", signatures[i].name,
                                readable);
-        ImageDecode d = { .in = in, .want = want, .image = image };
-        bool ok = signatures[i].decode(&d, f);
-        free(d.rows);
-        free(d.between);
-        ok = ok && settle_meta(&d, f);
-        if (!ok) {
-            tessi_meta_dispose(&d.meta);
-            tessi_image_dispose(image);
-        } else if (want->meta) {
-            *want->meta = d.meta;
-        } else {
-            tessi_meta_dispose(&d.meta);
-        }
-        return ok;
+        return run_decoder(signatures[i].decode, in, want, image, f);
     }
-    return tessi_failf(f, TESS_ERROR_FILE, "it is not %s", readable);
+    const size_t more = tessi_input_peek(in, TEXT_BEGIN, &bytes);
+    if (!tessi_is_text_of_numbers(bytes, more))
+        return tessi_failf(f, TESS_ERROR_FILE, "it is not %s", readable);
+    want->format_found = "text";
+    return run_decoder(tessi_decode_text, in, want, image, f);
 }
 
 bool tessi_image_decode(const uint8_t *bytes, size_t n, RtRequest *want, RtImage *image, Failure *f)
 {
     RtInput in;
-    *image = (RtImage){ 0 };
-    if (want->meta)
-        *want->meta = (RtMeta){ 0 };
-    want->pages_found = want->channels_found = 0;
     tessi_input_memory(bytes, n, &in);
     return decode(&in, want, image, f);
 }
@@ -174,13 +222,25 @@ const ImageFormat *tessi_image_format_of(const char *path)
     return NULL;
 }
 
+/* The first suffix of each format. */
+static void list_suffixes(char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < tessi_image_n_formats; i++) {
+        const char *s = tessi_image_formats[i].suffixes;
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%.*s", i ? " " : "", (int)strcspn(s, " "), s);
+    }
+}
+
 static bool fail_suffix(const char *path, Failure *f)
 {
+    char known[200];
+    list_suffixes(known, sizeof known);
     return tessi_failf(
         f, TESS_ERROR_ARGUMENT,
-        "cannot write '%.*s': the suffix decides the format, and '%.16s' is none of .png "
-        ".jpg .tif .pgm .ppm .pam .pfm .npy",
-        PATH_SHOWN, path, tessi_path_suffix(path));
+        "cannot write '%.*s': the suffix decides the format, and '%.16s' is none of %s", PATH_SHOWN,
+        path, tessi_path_suffix(path), known);
 }
 
 /* What goes to standard output is decided by the image. */
@@ -197,6 +257,8 @@ bool tessi_image_can_write(const char *path, const RtStore *store, Failure *f)
 /* For a pipe: a picture where it holds every bit or its depth is asked for, else NPY. */
 static const ImageFormat *format_for_stdout(const RtView *v, const RtStore *store)
 {
+    if (store->text)
+        return tessi_image_format_of("-.txt");
     if (v->record)
         return tessi_image_format_of("-.npy");
     const bool stored = v->dtype == TYPE_U8 || v->dtype == TYPE_U16 || store->depth || store->scale;
@@ -216,6 +278,7 @@ static void begin_store(RtStore *store)
     *store = (RtStore){ .depth = store->depth,
                         .scale = store->scale,
                         .strict = store->strict,
+                        .text = store->text,
                         .meta = store->meta,
                         .provenance = store->provenance };
 }

@@ -223,6 +223,12 @@ static bool read_picture(png_structp png, png_infop info, ImageDecode *d, Failur
     read_meta(png, info, &d->meta);
     const png_uint_32 width = png_get_image_width(png, info),
                       height = png_get_image_height(png, info);
+    const int depth = png_get_bit_depth(png, info);
+    if (png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE)
+        snprintf(d->want->packed_found, sizeof d->want->packed_found, "palette");
+    else if (depth < 8)
+        snprintf(d->want->packed_found, sizeof d->want->packed_found, "%d bit%s", depth,
+                 depth == 1 ? "" : "s");
     const int passes = set_transforms(png, info);
     const ScalarType t = png_get_bit_depth(png, info) == 16 ? TYPE_U16 : TYPE_U8;
     /* 1-bit palettes with transparency grow by 32. */

@@ -57,10 +57,8 @@ bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Fai
     return true;
 }
 
-/* The element type that `format` stores for elements of type t, and how values get there; N_TYPES
- * when it would have to lose depth. The rules stand at tessi_image_write. */
-static ScalarType stored_type(const ImageFormat *format, ScalarType t, const RtStore *store,
-                              ConversionKind *how)
+ScalarType tessi_format_type(const ImageFormat *format, ScalarType t, const RtStore *store,
+                             ConversionKind *how)
 {
     const bool u8 = stores(format, TYPE_U8), u16 = stores(format, TYPE_U16),
                f32 = stores(format, TYPE_F32),
@@ -279,7 +277,7 @@ bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *st
     else if (!check_shape(view, format, rows, f))
         return false;
     ConversionKind how;
-    const ScalarType t = stored_type(format, view->dtype, store, &how);
+    const ScalarType t = tessi_format_type(format, view->dtype, store, &how);
     if (t == N_TYPES)
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,

@@ -425,6 +425,9 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, cons
         || !read_blocks_head(tiff, &l, &b, file, f))
         return false;
     tessi_tiff_read_meta(tiff, d->in, &d->meta);
+    if (l.bits < 8)
+        snprintf(d->want->packed_found, sizeof d->want->packed_found, "%u bit%s", l.bits,
+                 l.bits == 1 ? "" : "s");
     ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.samples);
     head.stacks = true;
     if (!tessi_decode_begin(d, &head, b.by_rows ? 1 : b.rows, b.bytes, f))
