@@ -1,6 +1,7 @@
-# Writes OUT: the files below ROOT that the library carries, as byte arrays named in src/api/embedded.h
-# and src/loop/template.h.
-set(text "/* Made by cmake/embed.cmake. */\n#include \"api/embedded.h\"\n#include \"loop/template.h\"\n")
+# Writes OUT: the files below ROOT that the library carries, as byte arrays named in src/api/embedded.h,
+# src/loop/template.h and src/rt/cc_threads.h.
+set(text "/* Made by cmake/embed.cmake. */\n#include \"api/embedded.h\"\n")
+string(APPEND text "#include \"loop/template.h\"\n#include \"rt/cc_threads.h\"\n")
 # One array of the files named after the symbol, one behind the other.
 function(embed symbol)
     set(hex "")
@@ -17,6 +18,8 @@ embed(tessi_embedded_prelude_c prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_prelude_c_vector prelude/c_vector.h)
 embed(tessi_embedded_prelude_cuda prelude/cuda.h prelude/c.h prelude/c_math.h)
 embed(tessi_embedded_prelude_opencl prelude/opencl.h prelude/c.h prelude/c_math.h)
+embed(tessi_cc_threads prelude/c_threads.c)
+embed(tessi_cc_threads_h prelude/omp.h)
 embed(tessi_embedded_filters lib/filters.tess)
 embed(tessi_embedded_generic_gpu machines/generic-gpu.machine)
 include(${ROOT}/cmake/sources.cmake)

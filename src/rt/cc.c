@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* st_mtim, realpath under -std=c11 */
 #endif
 #include "rt/cc.h"
+#include "rt/cc_threads.h"
 #include "rt/cpu.h"
 #include "rt/env.h"
 #include "rt/file.h"
@@ -46,18 +47,25 @@ static void push(Argv *argv, const char *s)
         argv->at[argv->n++] = s;
 }
 
-static void push_flags(Argv *argv, const CcTool *tool, bool portable, const char *const *more)
+static bool has_own_threads(const CcJob *job)
 {
+    return job->tool->own_threads && job->kind == CC_SHARED;
+}
+
+static void push_flags(Argv *argv, const CcJob *job)
+{
+    const CcTool *tool = job->tool;
+    const bool native = tool->native && !job->portable;
     for (size_t i = 0; i < sizeof common_flags / sizeof *common_flags; i++)
         push(argv, common_flags[i]);
-    for (size_t i = 0; tool->native && !portable && i < sizeof native_flags / sizeof *native_flags;
-         i++)
+    for (size_t i = 0; native && i < sizeof native_flags / sizeof *native_flags; i++)
         push(argv, native_flags[i]);
-    if (tool->native && !portable && tool->mistuned)
+    if (native && tool->mistuned)
         push(argv, wide_tuning);
     /* Without the OpenMP runtime its pragmas for vectors still count. */
-    push(argv, tool->openmp ? "-fopenmp" : "-fopenmp-simd");
-    for (; more && *more; more++)
+    if (tool->openmp || !has_own_threads(job))
+        push(argv, tool->openmp ? "-fopenmp" : "-fopenmp-simd");
+    for (const char *const *more = job->flags; more && *more; more++)
         push(argv, *more);
 }
 
@@ -106,21 +114,45 @@ static bool run(const Argv *argv, const RtHost *host, const char *dir, const cha
     return ok;
 }
 
+/* Lays out what stands for an OpenMP runtime; *source, the caller's to free, is to be compiled too. The driver must
+ * not see the flag, since it would link the runtime that is not there. */
+static bool push_own_threads(Argv *argv, const char *dir, char **source, Failure *f)
+{
+    static const char *const flags[] = { "-Xclang", "-fopenmp", "-pthread", "-Wl,-z,defs", "-I" };
+    char *header = tessi_path_join(dir, "omp.h");
+    *source = tessi_path_join(dir, "threads.c");
+    bool ok = header && *source;
+    if (!ok)
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    ok = ok && tessi_file_write(header, tessi_cc_threads_h, strlen(tessi_cc_threads_h), f)
+         && tessi_file_write(*source, tessi_cc_threads, strlen(tessi_cc_threads), f);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        push(argv, flags[i]);
+    push(argv, dir);
+    push(argv, *source);
+    free(header);
+    return ok;
+}
+
 static bool compile_file(const CcJob *job, const char *dir, bool link, const char *source,
                          const char *object, char **log, Failure *f)
 {
     const CcTool *tool = job->tool;
     Argv argv = { 0 };
+    char *threads = NULL;
     push(&argv, tool->path);
-    push_flags(&argv, tool, job->portable, job->flags);
+    push_flags(&argv, job);
     push(&argv, "-pipe"); /* the assembler works while the compiler does */
     push(&argv, link ? "-shared" : "-c");
     push(&argv, "-o");
     push(&argv, object);
     push(&argv, source);
+    bool ok = !has_own_threads(job) || push_own_threads(&argv, dir, &threads, f);
     if (link)
         push(&argv, "-lm");
-    return run(&argv, tool->host, dir, "the C compiler", log, f);
+    ok = ok && run(&argv, tool->host, dir, "the C compiler", log, f);
+    free(threads);
+    return ok;
 }
 
 /* Compiles in `dir`; *made (owned by the caller) is the file that came out. */
@@ -206,10 +238,12 @@ bool tessi_cc_kind_of(const char *path, CcKind *kind)
 void tessi_cc_add_key(const CcJob *job, CacheKey *key)
 {
     Argv argv = { 0 };
-    push_flags(&argv, job->tool, job->portable, job->flags);
+    push_flags(&argv, job);
     tessi_cache_key_add(key, &job->tool->identity, sizeof job->tool->identity);
     for (size_t i = 0; i < argv.n; i++)
         tessi_cache_key_add_text(key, argv.at[i]);
+    if (job->tool->own_threads)
+        tessi_cache_key_add_text(key, tessi_cc_threads);
 }
 
 /* ---- Finding ---- */
@@ -298,13 +332,15 @@ static bool probe(CcTool *tool, Failure *f)
     if (!tessi_temp_dir(tool->host, &dir, f))
         return false;
     bool ok = false;
-    for (int without = 0; without < 4 && !ok; without++) {
-        tool->openmp = !(without & 1);
-        tool->native = !(without & 2);
+    enum { LAST = 5 };
+    for (int without = 0; without <= LAST && !ok; without++) {
+        tool->openmp = without % 3 == 0;
+        tool->own_threads = without % 3 == 1;
+        tool->native = without < 3;
         char *made = NULL, *log = NULL;
         CcJob job = { .tool = tool, .c_text = probe_text, .kind = CC_SHARED };
         ok = compile_in(dir, &job, &made, &log, f);
-        if (!ok && without == 3 && log) { /* the plainest try: what it says is the reason */
+        if (!ok && without == LAST && log) { /* the plainest try: what it says is the reason */
             log[strcspn(log, "\n")] = 0;
             tessi_failf(f, TESS_ERROR_COMPILER, "the C compiler '%.120s' does not work: %.240s",
                         tool->path, log);
@@ -346,7 +382,7 @@ static bool look_at(CcTool *tool, Failure *f)
     return found && works;
 }
 
-/* What was found is kept as "native openmp mistuned version". */
+/* What was found is kept as "native openmp mistuned version", openmp 2 where its threads are ours. */
 static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
 {
     size_t n;
@@ -355,6 +391,7 @@ static bool recall(const RtCache *cache, CacheKey key, CcTool *tool)
     if (ok) {
         tool->native = text[0] == '1';
         tool->openmp = text[2] == '1';
+        tool->own_threads = text[2] == '2';
         tool->mistuned = text[4] == '1';
         tool->version = strdup(text + 6);
         ok = tool->version != NULL;
@@ -369,8 +406,9 @@ static void remember(const RtCache *cache, CacheKey key, const CcTool *tool)
     char *text = tool->knows_cpu ? malloc(room) : NULL;
     if (!text)
         return;
-    int n = snprintf(text, room, "%d %d %d %s", tool->native, tool->openmp, tool->mistuned,
-                     tool->version);
+    const int threads = tool->own_threads ? 2 : tool->openmp;
+    int n =
+        snprintf(text, room, "%d %d %d %s", tool->native, threads, tool->mistuned, tool->version);
     tessi_cache_insert(cache, key, ".cc", text, (size_t)n);
     free(text);
 }
@@ -501,6 +539,7 @@ static bool try_tool(const Search *s, char *path, CcTool *tool, Failure *f)
     }
     CacheKey key = tessi_cache_key();
     tessi_cache_key_add_text(&key, probe_text);
+    tessi_cache_key_add_text(&key, tessi_cc_threads);
     tessi_cache_key_add(&key, &tool->identity, sizeof tool->identity);
     if (recall(s->cache, key, tool)) {
         identify(tool);

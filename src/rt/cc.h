@@ -7,12 +7,15 @@
 #include "rt/host.h"
 
 typedef struct CcTool {
-    char *path;         /* the program; NULL: none was found */
-    char *version;      /* first line of what --version prints */
-    Digest identity;    /* of the program and of this CPU, which -march=native means */
-    bool knows_cpu;     /* else nothing that it makes is kept */
-    bool native;        /* takes -march=native */
-    bool openmp;        /* compiles and links -fopenmp */
+    char *path;      /* the program; NULL: none was found */
+    char *version;   /* first line of what --version prints */
+    Digest identity; /* of the program and of this CPU, which -march=native means */
+    bool knows_cpu;  /* else nothing that it makes is kept */
+    bool native;     /* takes -march=native */
+    bool openmp;     /* compiles and links -fopenmp */
+    /* else: compiles OpenMP's pragmas, and links with threads of ours. So it does for CC_SHARED alone: the others are
+     * linked by somebody who may have OpenMP. */
+    bool own_threads;
     bool mistuned;      /* -march=native finds 512-bit vectors, but tunes for a processor without */
     const RtHost *host; /* borrowed; may be NULL */
 } CcTool;
@@ -46,7 +49,7 @@ typedef struct CcJob {
     bool portable;            /* code for any CPU of this family instead of this one */
     Text *log;                /* gets what a failing compiler said; may be NULL */
 } CcJob;
-/* -O3, no contraction (the graph alone decides about rounding), OpenMP where there is. */
+/* -O3, no contraction (the graph alone decides about rounding), threads where there are. */
 bool tessi_cc_compile(const CcJob *job, Failure *f);
 /* The same with the log in memory from malloc (owned by the caller, free) instead of job->log, so
  * that nothing jumps out. */
