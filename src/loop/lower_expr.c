@@ -2,7 +2,7 @@
  * for an inlined producer, as its body evaluated at the point read. */
 #include <string.h>
 
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 #include "loop/lower_window.h"
 
 ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n)
@@ -196,7 +196,7 @@ static void set_here(Lower *l, LVarId var, LExprId value)
 }
 
 /* From a copy that has some of the image, where it has it; else from the image. */
-static LExprId read_either(Lower *l, const Eval *ev, const Access *access, const StagedRead *copy)
+static LExprId read_either(Lower *l, const Eval *ev, const Access *access, const CopyRead *copy)
 {
     const Stage *s = tessi_stage(l->g, access->producer);
     const ScalarType t = tessi_lexpr(l->p, copy->load)->type;
@@ -212,11 +212,8 @@ static LExprId read_either(Lower *l, const Eval *ev, const Access *access, const
 static LExprId eval_load(Lower *l, const Eval *ev, const Expr *load)
 {
     const Access *access = tessi_access(l->g, load->access);
-    StagedRead copy;
-    LExprId patched = tessi_patch_load(l, ev, access);
-    if (patched.v)
-        return patched;
-    if (!tessi_staged_read(l, ev, access, &copy))
+    CopyRead copy;
+    if (!tessi_copy_read(l, ev, access, &copy))
         return read_image(l, ev, access);
     return copy.if_in.v ? read_either(l, ev, access, &copy) : copy.load;
 }

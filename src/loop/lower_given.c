@@ -35,14 +35,9 @@ static void copy_mask(Lower *l, const Nest *nest, const Coefficients *c, Given *
     const Stage *mask = tessi_stage(l->g, tessi_access(l->g, e->access)->producer);
     g->width = VECTOR_BYTES / tessi_type_info(mask->type)->bytes;
     const int64_t pitch = (c->across + g->width - 1) / g->width * g->width;
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_shared", mask->name),
-                  .kind = LBUF_LOCAL,
-                  .type = mask->type,
-                  .n_dims = 2 };
-    b.size[0] = tessi_l_int(l, c->height);
-    b.size[1] = tessi_l_int(l, pitch);
-    g->shared = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = g->shared;
+    const int64_t size[2] = { c->height, pitch };
+    const char *name = tessi_sprintf(l->arena, "%s_shared", mask->name);
+    g->shared = tessi_scope_local(l, name, mask->type, 2, size);
     /* A name of its own keeps the places here: blocks that take more than one turn would carry them along in
      * registers. */
     LExprId number = tessi_kernel_threads(l, 0, "element", c->height * pitch), at[2];
@@ -58,13 +53,7 @@ static void copy_mask(Lower *l, const Nest *nest, const Coefficients *c, Given *
     VEC_PUSH(l->arena, &ev->open, vars);
     LExprId value = tessi_eval_expr(l, ev, g->load);
     tessi_pin(l, value, tessi_scope_depth(l));
-    value = tessi_scope_place1(l, value);
-    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
-    store->buffer = g->shared;
-    store->n_index = 2;
-    store->index[0] = at[0];
-    store->index[1] = at[1];
-    store->a = value;
+    tessi_scope_store(l, g->shared, at, 2, tessi_scope_place1(l, value));
     tessi_scope_close(l);
 }
 
@@ -77,13 +66,8 @@ void tessi_given_copy(Lower *l, const Nest *nest, Coefficients *c)
 static void take_vector(Lower *l, const Given *g, LExprId row, int64_t first, int64_t across)
 {
     const LBuffer shared = l->p->buffers.at[g->shared.v];
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_line", shared.name),
-                  .kind = LBUF_LOCAL,
-                  .type = shared.type,
-                  .n_dims = 1 };
-    b.size[0] = tessi_l_int(l, g->width);
-    LBufferId line = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = line;
+    const char *name = tessi_sprintf(l->arena, "%s_line", shared.name);
+    LBufferId line = tessi_new_line(l, name, shared.type, g->width);
     LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
     move->buffer = line;
     move->other = g->shared;
@@ -136,25 +120,13 @@ static bool reads_mask(const Lower *l, const Access *a, int64_t size[2])
 static LBufferId copy_whole(Lower *l, StageId id, const int64_t size[2])
 {
     const Stage *mask = tessi_stage(l->g, id);
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_copy", mask->name),
-                  .kind = LBUF_LOCAL,
-                  .type = mask->type,
-                  .n_dims = 2 };
+    const char *name = tessi_sprintf(l->arena, "%s_copy", mask->name);
+    const LBufferId copy = tessi_scope_local(l, name, mask->type, 2, size);
     LExprId at[2];
     for (int d = 0; d < 2; d++)
-        b.size[d] = tessi_l_int(l, size[d]);
-    const LBufferId copy = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = copy;
-    for (int d = 0; d < 2; d++)
-        at[d] = tessi_lexpr_var(
-            l->p, tessi_scope_for(l, d ? "column" : "row", tessi_l_int(l, 0), b.size[d], 1, 0));
-    LExprId value = tessi_lexpr_load(l->p, l->buffer[id.v], at, 2);
-    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
-    store->buffer = copy;
-    store->n_index = 2;
-    store->index[0] = at[0];
-    store->index[1] = at[1];
-    store->a = value;
+        at[d] = tessi_lexpr_var(l->p, tessi_scope_for(l, d ? "column" : "row", tessi_l_int(l, 0),
+                                                      tessi_l_int(l, size[d]), 1, 0));
+    tessi_scope_store(l, copy, at, 2, tessi_lexpr_load(l->p, l->buffer[id.v], at, 2));
     tessi_scope_close(l);
     tessi_scope_close(l);
     return copy;

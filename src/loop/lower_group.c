@@ -1,5 +1,5 @@
 /* Computed stages: what the loops of a group evaluate, and where it is stored. */
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 /* The stage stands in scratch memory already. */
 static bool is_copied(const Lower *l, const Job *job, uint32_t i)
@@ -35,17 +35,15 @@ static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
     const Job *job = nest->user;
     for (uint32_t i = 0; i < job->n; i++) {
         const Place *at = &l->place[job->stage[i].v];
-        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-        s->buffer = job->to_scratch ? at->scratch : l->buffer[job->stage[i].v];
-        s->n_index = nest->n_dims;
-        for (uint8_t d = 0; d < nest->n_dims; d++) {
-            LExprId index = place[job->n + d];
-            s->index[d] =
-                job->to_scratch ? tessi_place_index(l, at, nest->n_dims, d, index) : index;
+        if (!job->to_scratch) {
+            tessi_scope_store(l, l->buffer[job->stage[i].v], place + job->n, nest->n_dims, place[i])
+                ->b = l->stream;
+            continue;
         }
-        s->a = place[i];
-        if (!job->to_scratch)
-            s->b = l->stream;
+        LExprId index[MAX_DIMS];
+        for (uint8_t d = 0; d < nest->n_dims; d++)
+            index[d] = tessi_place_index(l, at, nest->n_dims, d, place[job->n + d]);
+        tessi_scope_store(l, at->scratch, index, nest->n_dims, place[i]);
     }
 }
 
@@ -360,6 +358,7 @@ void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, 
     nest->split = group->split != SPLIT_NONE && job->roots;
     nest->roots = job->roots;
     nest->n_roots = job->roots ? job->n : 0;
+    nest->stage = job->stage;
     nest->rows = rows;
     nest->windows = nest->roots && has_window(l, nest);
     nest->columns = nest->windows || !nest->tiled ? tessi_level_columns(&group->levels) : 1;

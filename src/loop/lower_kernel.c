@@ -2,7 +2,7 @@
  *
  *   grid z: the outer dimensions, one point a block; grid y, grid x: blocks of points of the last two dimensions;
  *   thread y, thread x: the points of a block, those beyond the edge left out. */
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ typedef struct Points {
     const uint16_t *block;
     LExprId first[2]; /* of the block, in the dimension before the last and in the last */
     Coord coord[MAX_DIMS];
-    StagedList *staged; /* NULL = none */
+    CopyList *staged; /* NULL = none */
 } Points;
 
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
@@ -128,12 +128,6 @@ static void body(Points *p, bool inside)
     l->inside_last = l->inside_rows = false;
 }
 
-static void close_down_to(Lower *l, uint32_t depth)
-{
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
-}
-
 /* The points of one line of threads, or of the whole block, that may lie at the edge. */
 static void points_anywhere(Points *p, bool rows)
 {
@@ -145,7 +139,7 @@ static void points_anywhere(Points *p, bool rows)
     open_points(p, 0);
     leave_out(p, 0);
     body(p, false);
-    close_down_to(p->l, depth);
+    tessi_scope_close_to(p->l, depth);
 }
 
 static void points_inside(Points *p, bool rows)
@@ -157,7 +151,7 @@ static void points_inside(Points *p, bool rows)
         open_points(p, 1);
     open_points(p, 0);
     body(p, true);
-    close_down_to(l, depth);
+    tessi_scope_close_to(l, depth);
 }
 
 /* The first point of the block (or, with the row of threads open, of the warp). */
@@ -246,5 +240,5 @@ void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Spli
     }
     if (copies)
         tessi_staged_end(l, copies);
-    close_down_to(l, depth);
+    tessi_scope_close_to(l, depth);
 }

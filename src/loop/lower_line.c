@@ -17,16 +17,20 @@ static int64_t step_of(Lower *l, const ExprId *roots, uint32_t n)
     return 1;
 }
 
-void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t columns, Lines *out)
+void tessi_lines_find(Lower *l, const Nest *nest, const ExprList *bodies, uint32_t columns,
+                      Lines *out)
 {
-    *out = (Lines){ .columns = columns, .step = step_of(l, roots, n) };
-    tessi_patches_of(l, roots, n, &out->patches);
-    VEC_FOREACH (const Patch, p, &out->patches) {
-        const LBufferId image = l->buffer[p->producer.v];
+    const CopyReaders readers = {
+        .stage = nest->stage, .n = nest->n_roots, .extent = { 1, columns }, .windows = true
+    };
+    *out = (Lines){ .columns = columns, .step = step_of(l, bodies->at, bodies->n) };
+    tessi_copies_find(l, &readers, &out->copies);
+    VEC_FOREACH (const Copy, c, &out->copies) {
+        const LBufferId image = l->buffer[c->image.v];
         Line line = { .width = tessi_vector_elements(l, image, columns) };
         line.dense = tessi_vector_elements(l, image, VECTOR_BYTES) > 1;
-        line.first = tessi_floordiv(p->lo[1], line.width) * line.width;
-        const int64_t most = columns + p->hi[1] - line.first;
+        line.first = tessi_floordiv(c->lo[1], line.width) * line.width;
+        const int64_t most = c->hi[1] + 1 - line.first;
         line.n = (uint32_t)(tessi_floordiv(most + line.width - 1, line.width) * line.width);
         VEC_PUSH(l->arena, &out->lines, line);
     }
@@ -37,24 +41,18 @@ void tessi_lines_declare(Lower *l, Lines *lines, LExprId x)
     lines->x = x;
     for (uint32_t i = 0; i < lines->lines.n; i++) {
         Line *line = &lines->lines.at[i];
-        Patch *p = &lines->patches.at[i];
-        const Stage *s = tessi_stage(l->g, p->producer);
-        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_line", s->name),
-                      .kind = LBUF_LOCAL,
-                      .type = s->type,
-                      .n_dims = 1 };
-        b.size[0] = tessi_l_int(l, line->width);
+        Copy *c = &lines->copies.at[i];
+        const Stage *s = tessi_stage(l->g, c->image);
+        const char *name = tessi_sprintf(l->arena, "%s_line", s->name);
         line->vector = ARENA_NEW_ARRAY(l->arena, LBufferId, line->n / line->width);
-        for (uint32_t v = 0; v < line->n / line->width; v++) {
-            line->vector[v] = tessi_loop_buffer(l->p, &b);
-            tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = line->vector[v];
-        }
-        p->value = ARENA_NEW_ARRAY(l->arena, LExprId, line->n);
-        p->origin[0] = tessi_l_int(l, 0);
-        p->origin[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, line->first));
-        LExprId end = tessi_l_op(l, OP_ADD, p->origin[1], tessi_l_int(l, line->n));
+        for (uint32_t v = 0; v < line->n / line->width; v++)
+            line->vector[v] = tessi_new_line(l, name, s->type, line->width);
+        c->value = ARENA_NEW_ARRAY(l->arena, LExprId, line->n);
+        c->first[0] = tessi_l_int(l, 0);
+        c->first[1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, line->first));
+        LExprId end = tessi_l_op(l, OP_ADD, c->first[1], tessi_l_int(l, line->n));
         LExprId in = tessi_l_op(l, OP_LE, end, tessi_lower_size(l, s->size[1]));
-        in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), p->origin[1]), in);
+        in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, tessi_l_int(l, 0), c->first[1]), in);
         line->inside = tessi_scope_let(l, "inside", in);
     }
 }
@@ -62,30 +60,28 @@ void tessi_lines_declare(Lower *l, Lines *lines, LExprId x)
 /* Some point of the thread reads the element. */
 static bool is_read(const Lines *lines, uint32_t i, uint32_t element)
 {
-    const Patch *p = &lines->patches.at[i];
+    const Copy *c = &lines->copies.at[i];
     const int64_t at = lines->lines.at[i].first + element;
-    return at >= p->lo[1] && at < lines->columns + p->hi[1];
+    return at >= c->lo[1] && at <= c->hi[1];
 }
 
+/* A row of pixels, and where it is found. */
 typedef struct Row {
-    const Patch *patch;
-    LExprId y, inside,
-        outside; /* where it is; rule CONSTANT: whether it is in the image, and what is beyond */
+    const Copy *copy;
+    Answer y;
 } Row;
 
 static LExprId element_of(Lower *l, const Row *row, LExprId x, bool inside)
 {
-    const Patch *p = row->patch;
-    LExprId n = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[1]);
-    LExprId at[2] = { row->y, inside ? x : tessi_border_expr(l, p->rule[1], x, n) },
-            in = row->inside;
-    LExprId value = tessi_lexpr_load(l->p, l->buffer[p->producer.v], at, 2);
-    if (!inside && p->rule[1] == BORDER_CONSTANT)
-        in = tessi_and_also(l, in, tessi_in_range(l, x, tessi_l_int(l, 0), n));
-    if (!inside && in.v)
-        value = tessi_l_select(l, in, value, row->outside);
-    tessi_pin(l, value, tessi_scope_depth(l));
-    return tessi_scope_place1(l, value);
+    const Answer a[2] = { inside ? (Answer){ .at = row->y.at } : row->y,
+                          inside ? (Answer){ .at = x } : tessi_copy_answer(l, row->copy, 1, x) };
+    return tessi_scope_place1(l, tessi_copy_element(l, row->copy, a));
+}
+
+static void put(Lower *l, const Line *line, uint32_t k, LExprId value)
+{
+    const LExprId at = tessi_l_int(l, k % line->width);
+    tessi_scope_store(l, line->vector[k / line->width], &at, 1, value);
 }
 
 /* Element k, from the column `first` of the thread on. */
@@ -97,11 +93,7 @@ static void read_element(Lower *l, const Line *line, uint32_t k, const Row *row,
         first = tessi_scope_here(l, "at_x", first);
     LExprId x = tessi_l_op(l, OP_ADD, first, tessi_l_int(l, line->first + k));
     LExprId value = element_of(l, row, x, inside);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = line->vector[k / line->width];
-    s->n_index = 1;
-    s->index[0] = tessi_l_int(l, k % line->width);
-    s->a = value;
+    put(l, line, k, value);
 }
 
 /* Where all columns are in the image. */
@@ -115,9 +107,9 @@ static void read_vectors(Lower *l, const Lines *lines, uint32_t i, const Row *ro
         }
         LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
         s->buffer = line->vector[k / line->width];
-        s->other = l->buffer[row->patch->producer.v];
+        s->other = l->buffer[row->copy->image.v];
         s->n_index = 2;
-        s->index[0] = row->y;
+        s->index[0] = row->y.at;
         s->index[1] = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
     }
 }
@@ -145,12 +137,8 @@ static void read_elements(Lower *l, const Lines *lines, uint32_t i, const Row *r
             read_element(l, line, k, row, first, false);
             continue;
         }
-        const ScalarType t = tessi_stage(l->g, row->patch->producer)->type;
-        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-        s->buffer = line->vector[k / line->width];
-        s->n_index = 1;
-        s->index[0] = tessi_l_int(l, k % line->width);
-        s->a = tessi_lexpr_const(l->p, t, (Value){ 0 });
+        const ScalarType t = tessi_stage(l->g, row->copy->image)->type;
+        put(l, line, k, tessi_lexpr_const(l->p, t, (Value){ 0 }));
     }
 }
 
@@ -158,19 +146,13 @@ void tessi_lines_read(Lower *l, Lines *lines, LExprId row)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {
         const Line *line = &lines->lines.at[i];
-        const Patch *p = &lines->patches.at[i];
-        LExprId height = tessi_lower_size(l, tessi_stage(l->g, p->producer)->size[0]);
-        LExprId y = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, p->lo[0])), in = line->inside;
-        Row r = { .patch = p };
-        r.y = tessi_scope_let(l, "y_at", tessi_border_expr(l, p->rule[0], y, height));
-        if (p->rule[0] == BORDER_CONSTANT) {
-            r.inside =
-                tessi_scope_let(l, "row_inside", tessi_in_range(l, y, tessi_l_int(l, 0), height));
-            in = tessi_l_op(l, OP_AND, in, r.inside);
-        }
-        if (p->outside.v) {
-            Eval *ev = tessi_eval_new(l, &p->outside, 1, 0);
-            r.outside = tessi_eval_expr(l, ev, p->outside);
+        const Copy *c = &lines->copies.at[i];
+        LExprId y = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, c->lo[0])), in = line->inside;
+        Row r = { .copy = c, .y = tessi_copy_answer(l, c, 0, y) };
+        r.y.at = tessi_scope_let(l, "y_at", r.y.at);
+        if (r.y.in.v) {
+            r.y.in = tessi_scope_let(l, "row_inside", r.y.in);
+            in = tessi_l_op(l, OP_AND, in, r.y.in);
         }
         tessi_scope_likely(l, in);
         read_vectors(l, lines, i, &r);
@@ -190,11 +172,11 @@ void tessi_lines_take(Lower *l, Lines *lines)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {
         const Line *line = &lines->lines.at[i];
-        const Patch *p = &lines->patches.at[i];
-        const char *stage = tessi_stage(l->g, p->producer)->name;
+        const Copy *c = &lines->copies.at[i];
+        const char *stage = tessi_stage(l->g, c->image)->name;
         for (uint32_t k = 0; k < line->n; k++)
             if (is_read(lines, i, k))
-                p->value[k] = tessi_scope_let(l, name_of(l, stage, line->first + k),
+                c->value[k] = tessi_scope_let(l, name_of(l, stage, line->first + k),
                                               element_read(l, line, k));
     }
 }
@@ -217,7 +199,7 @@ static void keep_lines(Lower *l, const Lines *lines)
 {
     for (uint32_t i = 0; i < lines->lines.n; i++) {
         const Line *line = &lines->lines.at[i];
-        const char *stage = tessi_stage(l->g, lines->patches.at[i].producer)->name;
+        const char *stage = tessi_stage(l->g, lines->copies.at[i].image)->name;
         for (uint32_t k = 0; k < line->n; k++)
             if (!is_read(lines, i, k))
                 tessi_scope_keep(l, name_of(l, stage, line->first + k), element_read(l, line, k));

@@ -2,7 +2,7 @@
 #ifndef TESSERA_LOOP_LOWER_LINE_H
 #define TESSERA_LOOP_LOWER_LINE_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 /* Of one image and rule, for the columns of a thread, in whole vectors. */
 typedef struct Line {
@@ -13,7 +13,7 @@ typedef struct Line {
     LExprId inside;    /* BOOL: all its columns are in the image */
 } Line;
 typedef struct Lines {
-    PatchList patches; /* what of the row in hand is in use; to be `patches` of Lower */
+    CopyList copies;   /* what of the row in hand is in use; to be `copies` of Lower */
     VEC(Line) lines;   /* parallel */
     uint32_t columns;  /* of a thread */
     LExprId x;         /* its first */
@@ -21,8 +21,9 @@ typedef struct Lines {
     uint32_t together; /* elements read at once where they are read one by one; 0 = all */
 } Lines;
 
-/* The lines that the expressions read, which are of one row for each row of points. */
-void tessi_lines_find(Lower *l, const ExprId *roots, uint32_t n, uint32_t columns, Lines *out);
+/* The lines that the windows of a nest read, which are of one row for each row of points. */
+void tessi_lines_find(Lower *l, const Nest *nest, const ExprList *bodies, uint32_t columns,
+                      Lines *out);
 /* Brings them into being, for a thread whose first column is x. */
 void tessi_lines_declare(Lower *l, Lines *lines, LExprId x);
 /* Reads the row of pixels that the first rows of windows see from `row`; every read is answered by its rule. */

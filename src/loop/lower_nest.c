@@ -339,12 +339,12 @@ static LExprId open_blocks(Lower *l, const Nest *nest, Coord *coord)
     return tessi_scope_let(l, tessi_dim_name(nest->n_dims, row), first);
 }
 
-/* The same from patches. */
-static void patched_edges(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer,
-                          LExprId y)
+/* The same from copies. */
+static void edges_from_copies(Lower *l, const Nest *nest, const Bounds *b, const Coord *outer,
+                              LExprId y)
 {
     LExprId begin, end;
-    PatchList patches = b->patches;
+    CopyList copies = b->copies;
     open_sides(l, nest, b->from, b->to, &begin, &end);
     end = tessi_scope_let(l, "edge_to", end);
     LVarId edge = tessi_scope_for(l, "edge", begin, end, b->columns, 0);
@@ -352,44 +352,67 @@ static void patched_edges(Lower *l, const Nest *nest, const Bounds *b, const Coo
     LExprId points =
         tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_SUB, end, from), tessi_l_int(l, b->columns));
     points = tessi_scope_let(l, "points", points);
-    tessi_patches_fill(l, nest, &patches, y, from, points, b->columns);
-    l->patches = &patches;
+    VEC_FOREACH (Copy, c, &copies) {
+        LExprId columns = tessi_l_int(l, c->size[1] - b->columns);
+        columns = tessi_scope_let(l, "columns", tessi_l_op(l, OP_ADD, points, columns));
+        tessi_copy_declare(l, c, "edge");
+        tessi_copy_begin(l, c, (const LExprId[]){ y, from });
+        tessi_copy_by_rows(l, c, tessi_l_int(l, c->size[0]), columns);
+    }
+    l->copies = &copies;
     block_line(l, nest, outer, y, from, tessi_l_op(l, OP_ADD, from, points), LFOR_SIMD, false,
                b->columns);
-    l->patches = NULL;
+    l->copies = NULL;
     tessi_scope_close(l);
     tessi_scope_close(l);
 }
 
 /* Whether to copy what the edges of a block read is less work than to answer each of their reads. */
-static bool patches_pay(const Nest *nest, const Bounds *b, uint32_t reads)
+static bool copies_pay(const Nest *nest, const Bounds *b)
 {
-    enum { WORK_OF_ELEMENT = 1 }; /* in reads */
-    double work = 0, columns = 0;
-    VEC_FOREACH (const Patch, p, &b->patches) {
-        const double reach[2] = { (double)(p->hi[0] - p->lo[0]), (double)(p->hi[1] - p->lo[1]) };
-        work += 2 * WORK_OF_ELEMENT * (nest->rows + reach[0]) * (b->columns + reach[1]);
-        columns = reach[1] > columns ? reach[1] : columns;
+    enum { WORK_OF_ELEMENT = 2 }; /* in reads: by less it is not worth its code */
+    double work = 0, reach = 0;
+    VEC_FOREACH (const Copy, c, &b->copies) {
+        const double columns = (double)c->size[1];
+        work += 2 * WORK_OF_ELEMENT * (double)c->size[0] * columns;
+        reach = columns - b->columns > reach ? columns - b->columns : reach;
     }
-    return nest->windows || columns * nest->rows * reads > work;
+    return nest->windows || reach * nest->rows * b->copies.reads > work;
 }
 
-/* Edges of blocks are widened to whole steps of vectors, and computed from patches where that can be and pays. */
+/* Copies of what the edges of a block of rows read, if that is all and not too much. */
+static bool find_copies(Lower *l, const Nest *nest, Bounds *b)
+{
+    enum { MOST_BYTES = 1 << 18, MOST_READS = 4096 };
+    const CopyReaders readers = { .stage = nest->stage,
+                                  .n = nest->n_roots,
+                                  .extent = { nest->rows, b->columns },
+                                  .beyond = { nest->beyond[0], nest->beyond[1] },
+                                  .rows_inside = !nest->windows };
+    int64_t bytes = 0;
+    tessi_copies_find(l, &readers, &b->copies);
+    tessi_copies_size(&b->copies);
+    bool ok = !b->copies.others && b->copies.reads < MOST_READS;
+    VEC_FOREACH (const Copy, c, &b->copies) {
+        ok = ok && !c->loose;
+        bytes += c->size[0] * c->size[1] * tessi_type_info(c->type)->bytes;
+    }
+    return ok && b->copies.n && bytes <= MOST_BYTES && copies_pay(nest, b);
+}
+
+/* Edges of blocks are widened to whole steps of vectors, and computed from copies where that can be and pays. */
 void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b)
 {
-    enum { WIDEST_VECTOR = 64, MOST_OF_PATCHES = 1 << 18 }; /* bytes */
-    uint32_t widest = 1, columns = nest->columns ? nest->columns : 1, reads = 0;
+    enum { WIDEST_VECTOR = 64 }; /* bytes */
+    uint32_t widest = 1, columns = nest->columns ? nest->columns : 1;
     ExprList list = tessi_reach(l, nest->roots, nest->n_roots);
     for (uint32_t i = 0; i < list.n; i++) {
         uint32_t bytes = tessi_type_info(tessi_expr(l->g, list.at[i])->type)->bytes;
         widest = bytes > widest ? bytes : widest;
     }
     b->columns = columns * (WIDEST_VECTOR / widest);
-    if (b->any && nest->vector && nest->n_dims == 2)
-        reads = tessi_patches_find(l, nest, nest->rows, b->columns, !nest->windows, MOST_OF_PATCHES,
-                                   &b->patches);
-    if (!reads || !patches_pay(nest, b, reads)) {
-        b->patches.n = 0;
+    if (!b->any || !nest->vector || nest->n_dims != 2 || !find_copies(l, nest, b)) {
+        b->copies.n = 0;
         return;
     }
     LExprId step = tessi_l_int(l, b->columns), up = tessi_l_int(l, b->columns - 1);
@@ -407,11 +430,11 @@ void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b)
 void tessi_nest_edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
                                LExprId end)
 {
-    l->inside_rows = l->inside_rows && b->patches.n;
+    l->inside_rows = l->inside_rows && b->copies.n;
     if (nest->tiled)
         tessi_scope_if(l, has_edges(l, nest, b));
-    if (b->patches.n) {
-        patched_edges(l, nest, b, coord, y);
+    if (b->copies.n) {
+        edges_from_copies(l, nest, b, coord, y);
     } else if (nest->windows) {
         block_edges(l, nest, b, coord, y);
     } else {

@@ -2,7 +2,7 @@
 #ifndef TESSERA_LOOP_LOWER_NEST_H
 #define TESSERA_LOOP_LOWER_NEST_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 /* What the splitting of one nest comes to. With `all_rows` rows count as inside only where no rule is needed in any
  * dimension. */
@@ -12,7 +12,7 @@ typedef struct Bounds {
     LExprId from, to; /* of the interior in the last dimension */
     GuardList guards;
     /* of a block with windows: edges are computed from these, in steps of `columns` */
-    PatchList patches;
+    CopyList copies;
     uint32_t columns;
 } Bounds;
 
@@ -27,7 +27,7 @@ LExprId tessi_nest_has_vectors(Lower *l, const Bounds *b);
 void tessi_nest_split_line(Lower *l, const Nest *nest, Coord *coord, const Bounds *b);
 /* Opens a loop over the rows from y on, before `end`. */
 void tessi_nest_single_rows(Lower *l, const Nest *nest, Coord *coord, LExprId y, LExprId end);
-/* Edges of blocks are widened to whole steps of vectors, and computed from patches where that can be and pays. */
+/* Edges of blocks are widened to whole steps of vectors, and computed from copies where that can be and pays. */
 void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b);
 /* What stands left and right of the interior of a block. */
 void tessi_nest_edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,

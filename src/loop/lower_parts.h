@@ -8,9 +8,10 @@
  *   lower_window.c windows to loops with accumulators
  *   lower_rows.c   windows for several rows at once
  *   lower_carry.c  stages in registers, for loops down the rows
- *   lower_patch.c  the edges of windows, from copies of what they read
  *   lower_strip.c  windows over strips of points, for vectors
- *   lower_gather.c copies of part of an image, answered by border rules
+ *   lower_copy.c   copies of rectangles of images, answered by border rules
+ *   lower_copies.c what is to be copied
+ *   lower_gather.c copies of what windows of templates read
  *   lower_transform.c sums by Fourier transforms
  *   lower_spectrum.c the same on GPUs
  *   lower_fourier.c  what both are made of
@@ -21,7 +22,6 @@
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
- *   lower_frame.c  what blocks inside leave around them
  *   lower_register.c several points a thread, in registers
  *   lower_pack.c   integers of 16 bits two in a word, in register tiles
  *   lower_dots.c   sums of products of bytes
@@ -147,24 +147,7 @@ typedef struct Place {
     bool wraps[MAX_DIMS];     /* may be evaluated beyond its edges, where all wraps around */
 } Place;
 
-/* A copy of part of an image, all reads answered, from which the points at the edges of windows are computed. */
-typedef struct Patch {
-    StageId producer;
-    Border rule[2];
-    ExprId outside;
-    int64_t lo[2], hi[2]; /* how far from a point it is read */
-    LBufferId buffer;
-    int64_t columns; /* of a patch of a tile: that hold values */
-    bool merged;     /* of a tile: also for reads that are certainly inside */
-    bool dropped;    /* not made: its reads go to the image */
-    bool far,
-        loose; /* of a tile: some read is not at the point itself; some is at no constant distance */
-    LExprId origin[2]; /* the coordinates of its first element */
-    LExprId *value;    /* by column: of a patch of one row in registers; NULL: it is in `buffer` */
-} Patch;
-typedef VEC(Patch) PatchList;
-
-typedef struct StagedList StagedList;
+typedef struct CopyList CopyList; /* lower_copy.h */
 typedef struct Lower {
     Arena *arena;
     Arena *scratch; /* for as long as lowering takes */
@@ -192,12 +175,11 @@ typedef struct Lower {
     bool inside_last, inside_rows; /* the guards of the last / the outer dimensions hold here */
     uint8_t n_loop_dims;
     uint32_t guard_depth;
-    LBufferId *constant;      /* by StageId: its copy in constant memory */
-    const StagedList *staged; /* copies that the threads of the kernel in hand read; NULL = none */
-    const PatchList *patches; /* to read from instead of the images; NULL = none */
-    bool unroll_windows;      /* windows are written out, point by point */
-    const LVarId *carried;    /* stages in registers, in the loop down the rows; NULL = none */
-    bool has_sort;            /* the nest being built sorts: vectors are useless */
+    LBufferId *constant;    /* by StageId: its copy in constant memory */
+    const CopyList *copies; /* to read from instead of the images; NULL = none */
+    bool unroll_windows;    /* windows are written out, point by point */
+    const LVarId *carried;  /* stages in registers, in the loop down the rows; NULL = none */
+    bool has_sort;          /* the nest being built sorts: vectors are useless */
     IdMap inline_map;
     VEC(InlineUse *) inline_uses;
 } Lower;
@@ -229,7 +211,12 @@ void tessi_scope_else(Lower *l); /* the innermost scope is an IF; on to what is 
 /* A scope of names only, whose statements go where those of the scope around it go. */
 void tessi_scope_names(Lower *l);
 void tessi_scope_close(Lower *l);
-LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind); /* appended to the innermost scope */
+void tessi_scope_close_to(Lower *l, uint32_t depth); /* closes what is deeper */
+LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind);   /* appended to the innermost scope */
+LStmt *tessi_scope_store(Lower *l, LBufferId to, const LExprId *index, uint8_t n, LExprId value);
+/* Brings a LOCAL buffer into being. */
+LBufferId tessi_scope_local(Lower *l, const char *name, ScalarType t, uint8_t n_dims,
+                            const int64_t *size);
 /* Statements and variables that others have made (loop_template.c): the body of one is the innermost scope until
  * that closes; one goes to the innermost scope; a variable is declared there. */
 void tessi_scope_open(Lower *l, LStmt *s);
@@ -345,6 +332,7 @@ struct Nest {
     bool windows;
     const ExprId *roots; /* bodies evaluated at the variables, for the guards */
     uint32_t n_roots;
+    const StageId *stage; /* of which they are: as many; NULL: of none */
     /* `ev` is an evaluation of the roots at `coord`; NULL = none has been made. */
     void (*body)(Lower *l, const Nest *nest, const Coord *coord, Eval *ev);
     /* The same for `rows` rows at once, coord[r] being those of row r; only when rows > 1. */
@@ -397,22 +385,6 @@ LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, co
  * everywhere, or only in blocks or warps that do not lie inside. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
                          const PlanGroup *copies);
-/* ---- lower_staged.c ---- */
-/* Kernels that bring what the group has in constant memory there. */
-void tessi_staged_constants(Lower *l, const PlanGroup *group);
-/* Declares the copies of a block whose first point is given; NULL when the group has none. */
-StagedList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *nest,
-                                 const LExprId *first);
-/* Fills them; where `inside` holds without rules. */
-void tessi_staged_fill(Lower *l, const StagedList *list, LExprId inside);
-/* From here on a thread computes the point; with no list it reads the images themselves. */
-void tessi_staged_point(Lower *l, StagedList *list, const Coord *coord);
-void tessi_staged_end(Lower *l, const PlanGroup *group);
-/* A read that a copy serves: where `if_in` holds (none: always). */
-typedef struct StagedRead {
-    LExprId load, if_in;
-} StagedRead;
-bool tessi_staged_read(Lower *l, const Eval *ev, const Access *access, StagedRead *out);
 /* ---- lower_blocks.c ---- */
 /* Blocks of so many rows and columns of points over an image that ends at `end`; one whose first point is in [from,
  * to) lies inside with all it reads. Each function opens the grid of some of them and sets `first`, the first point
@@ -493,19 +465,6 @@ void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
 /* A warp goes down the rows of a tile of the members, what it computes of the passes in the registers of its
  * threads. */
 void tessi_kernel_warps(Lower *l, const PlanGroup *group);
-/* ---- lower_frame.c ---- */
-/* Patches of the images that parts of a tile read at a distance: what a part computes begins `lo` from the tile's
- * first point and has n rows and columns. */
-typedef struct FramePart {
-    const ExprId *roots;
-    uint32_t n_roots;
-    int64_t lo[2], n[2];
-    StageId stage;  /* whose size that of its points is */
-    bool beyond[2]; /* it is evaluated beyond its edges, where all wraps around */
-    bool elsewhere; /* at other points than those of the tile */
-} FramePart;
-void tessi_frame_patches(Lower *l, const FramePart *part, uint32_t n, int64_t most_bytes,
-                         PatchList *list);
 /* ---- lower_rolling.c ---- */
 /* A thread goes down the rows of pixels, and adds each to the sums of all the rows of the result that read it. */
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group);
@@ -517,25 +476,6 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group);
 bool tessi_wants_strips(Lower *l, const Nest *nest);
 /* The last dimension over [from, to) in strips; `coord` of the last dimension is set here. */
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
-/* ---- lower_patch.c ---- */
-/* A patch for each image and rule that the expressions read at distances that move with a window; false when some
- * read is not such, or none is. Reads of the point alone have none. */
-bool tessi_patches_of(Lower *l, const ExprId *roots, uint32_t n_roots, PatchList *list);
-/* The patches for tiles of rows x columns points: the number of reads of a point, those of the stages inlined in it
- * included, or 0 when they would not do or have more than most_bytes. `rows_inside`: no read of the tiles needs a
- * rule in the first dimension. */
-uint32_t tessi_patches_find(Lower *l, const Nest *nest, int64_t rows, int64_t columns,
-                            bool rows_inside, int64_t most_bytes, PatchList *list);
-/* Brings them into being and fills them, each thread of a block of one line its elements, for points from `first`
- * on: patches end where they say. */
-void tessi_patches_fill_by_line(Lower *l, PatchList *list, const LExprId *first);
-/* Brings them into being and fills them for `points` points of the rows from y on, from column x on. */
-void tessi_patches_fill(Lower *l, const Nest *nest, PatchList *list, LExprId y, LExprId x,
-                        LExprId points, uint32_t columns);
-/* The patch is of the image of the read, with these rules. */
-bool tessi_patch_answers(const Patch *p, const Access *access, const Border *rule);
-/* What a read finds in the patches in force; none when there are none. */
-LExprId tessi_patch_load(Lower *l, const Eval *ev, const Access *access);
 /* ---- lower_group.c ---- */
 void tessi_lower_group(Lower *l, const PlanGroup *group);
 /* Every point of a stage. */

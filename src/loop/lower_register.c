@@ -5,7 +5,7 @@
  *               else, by thread: if its tile is whole: the tile, halo columns and rows answered by their rules once a
  *                 tile
  *                                else the points of it that there are, one by one */
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 typedef struct Tiles {
     Lower *l;
@@ -75,12 +75,6 @@ static void points_of_tile(const Tiles *t, LExprId y, LExprId x)
     tessi_scope_close(l);
 }
 
-static void close_down_to(Lower *l, uint32_t depth)
-{
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
-}
-
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 /* Opens the threads along a dimension; the first point of the thread's tile there. */
@@ -105,7 +99,7 @@ static void tiles_inside(const Tiles *t)
         tessi_scope_if(l, tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], x)));
     }
     whole_tile(t, y, x, true);
-    close_down_to(l, depth);
+    tessi_scope_close_to(l, depth);
 }
 
 static LExprId is_whole(const Tiles *t, uint8_t d, LExprId first)
@@ -198,7 +192,7 @@ void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *gr
     t.block_y = blocks.first[0];
     t.block_x = blocks.first[1];
     tiles_anywhere(&t);
-    close_down_to(l, depth);
+    tessi_scope_close_to(l, depth);
 }
 
 void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
@@ -235,7 +229,7 @@ void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group)
     } else {
         tiles_anywhere(&t);
     }
-    close_down_to(l, depth);
+    tessi_scope_close_to(l, depth);
 }
 
 /* ---- Vectors --------------------------------------------------------------------------------- */
@@ -318,11 +312,8 @@ static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x
 
 LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
 {
-    LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = t, .n_dims = 1 };
-    b.size[0] = tessi_l_int(l, n);
-    LBufferId id = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = id;
-    return id;
+    const int64_t size = n;
+    return tessi_scope_local(l, name, t, 1, &size);
 }
 
 static void take(Lower *l, const VectorUse *u)
@@ -351,9 +342,9 @@ static void take(Lower *l, const VectorUse *u)
 /* The columns of a buffer in shared memory that hold values. */
 static int64_t shared_columns(const Lower *l, LBufferId id)
 {
-    for (uint32_t i = 0; l->patches && i < l->patches->n; i++)
-        if (l->patches->at[i].buffer.v == id.v)
-            return l->patches->at[i].columns;
+    for (uint32_t i = 0; l->copies && i < l->copies->n; i++)
+        if (l->copies->at[i].buffer.v == id.v)
+            return l->copies->at[i].size[1];
     GRAPH_FOREACH_STAGE (l->g, s)
         if (l->place[s.v].scratch.v == id.v)
             return l->place[s.v].columns;

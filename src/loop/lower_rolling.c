@@ -197,7 +197,7 @@ static void add_row_of_pixels(Rolling *r)
 {
     Lower *l = r->l;
     const uint32_t parts = (r->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-    l->patches = &r->lines.patches;
+    l->copies = &r->lines.copies;
     for (uint32_t part = parts; part-- > 0;) {
         const uint32_t from = part * r->rows / parts, to = (part + 1) * r->rows / parts;
         LExprId end = tessi_l_op(l, OP_ADD, r->at.n, tessi_l_int(l, to - 1));
@@ -210,7 +210,7 @@ static void add_row_of_pixels(Rolling *r)
         take_steps(r);
         tessi_scope_close(l);
     }
-    l->patches = NULL;
+    l->copies = NULL;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     l->inside_last = l->inside_rows = false;
     find_sums(&r);
     tessi_staged_declare(l, group, nest, NULL); /* in constant memory */
-    tessi_lines_find(l, r.bodies.at, r.bodies.n, r.columns, &r.lines);
+    tessi_lines_find(l, nest, &r.bodies, r.columns, &r.lines);
     tessi_given_find(l, &r.bodies, r.window, &r.given);
     r.at.step = r.lines.step;
     tessi_march_blocks(l, group, height, width, &r.at);
@@ -282,6 +282,5 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     add_row_of_pixels(&r);
     store_row(&r, l->buffer[group->members.at[0].v], whole);
     tessi_staged_end(l, group);
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    tessi_scope_close_to(l, depth);
 }

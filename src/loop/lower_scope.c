@@ -150,9 +150,37 @@ void tessi_scope_close(Lower *l)
         VEC_PUSH(l->arena, l->scopes.at[l->scopes.n - 1].block, stmt);
 }
 
+void tessi_scope_close_to(Lower *l, uint32_t depth)
+{
+    while (tessi_scope_depth(l) > depth)
+        tessi_scope_close(l);
+}
+
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind)
 {
     return tessi_lstmt(l->p, l->scopes.at[l->scopes.n - 1].block, kind);
+}
+
+LStmt *tessi_scope_store(Lower *l, LBufferId to, const LExprId *index, uint8_t n, LExprId value)
+{
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = to;
+    s->n_index = n;
+    for (uint8_t d = 0; d < n; d++)
+        s->index[d] = index[d];
+    s->a = value;
+    return s;
+}
+
+LBufferId tessi_scope_local(Lower *l, const char *name, ScalarType t, uint8_t n_dims,
+                            const int64_t *size)
+{
+    LBuffer b = { .name = name, .kind = LBUF_LOCAL, .type = t, .n_dims = n_dims };
+    for (uint8_t d = 0; d < n_dims; d++)
+        b.size[d] = tessi_l_int(l, size[d]);
+    const LBufferId id = tessi_loop_buffer(l->p, &b);
+    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = id;
+    return id;
 }
 
 LVarId tessi_scope_var(Lower *l, const char *name, ScalarType t, LExprId start)

@@ -8,7 +8,7 @@
  * warps. Blocks that lie inside with all they read answer no rules. In others reads of images are answered by their
  * rules; what a stage holds beyond its own edges, computed like all else, is then replaced by what its readers' rule
  * answers (see plan_region.c). */
-#include "loop/lower_parts.h"
+#include "loop/lower_copy.h"
 
 /* What threads compute between two barriers: a pass, or the members. */
 typedef struct Part {
@@ -319,12 +319,9 @@ static void fill_element(const Tiles *t, const Part *part, StageId id, const LEx
         value = tessi_l_select(l, constant, tessi_eval_expr(l, ev, region->outside), value);
     }
     value = tessi_scope_place1(l, value);
-    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
-    store->buffer = l->place[id.v].scratch;
-    store->n_index = t->n_dims;
-    for (uint8_t d = 0; d < t->n_dims; d++)
-        store->index[d] = d < t->y ? root[d] : element[d - t->y];
-    store->a = value;
+    for (int k = 0; k < 2; k++)
+        root[t->y + k] = element[k];
+    tessi_scope_store(l, l->place[id.v].scratch, root, t->n_dims, value);
 }
 
 /* Some of what the part computes lies beyond the edge in dimension k. */
@@ -517,8 +514,7 @@ static void kernel(Tiles *t, Which which)
     if (t->group->split == SPLIT_INTERIOR)
         inside = is_inside(t, from, to);
     run_parts(t, part, which, inside);
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    tessi_scope_close_to(l, depth);
     forget_places(l);
 }
 
@@ -547,33 +543,54 @@ static void find_limits(const Tiles *t, Part *part)
     }
 }
 
-static void take_images(const Tiles *t, const Part *part, PatchList *patches)
+/* Copies of the images that the parts read at a distance, as far as there is room: rows of whole vectors. */
+static void find_images(const Tiles *t, const Part *part, CopyList *images)
 {
     Lower *l = t->l;
-    const uint32_t n = t->group->passes.n + 1;
-    if (t->y) /* patches have the two dimensions of a tile */
-        return;
-    FramePart *frame = ARENA_NEW_ARRAY(l->arena, FramePart, n);
-    for (uint32_t i = 0; i < n; i++) {
-        frame[i] = (FramePart){ .roots = part[i].job.roots,
-                                .n_roots = part[i].job.n,
-                                .stage = part[i].job.stage[0] };
+    int64_t most =
+        PLAN_MAX_SHARED_BYTES - tessi_plan_shared_bytes(tessi_lower_facts(l), t->group, t->extent);
+    for (uint32_t i = 0; i <= t->group->passes.n; i++) {
+        CopyReaders readers = { .stage = part[i].job.stage, .n = part[i].job.n };
         for (int k = 0; k < 2; k++) {
-            frame[i].lo[k] = part[i].extent.lo[k];
-            frame[i].n[k] = part[i].extent.n[k];
-            frame[i].beyond[k] = part[i].nest.beyond[t->y + k];
+            readers.from[k] = part[i].extent.lo[k];
+            readers.extent[k] = part[i].extent.n[k];
+            readers.beyond[k] = part[i].nest.beyond[k];
         }
+        tessi_copies_find(l, &readers, images);
     }
-    const int64_t passes = tessi_plan_shared_bytes(tessi_lower_facts(l), t->group, t->extent);
-    tessi_frame_patches(l, frame, n, PLAN_MAX_SHARED_BYTES - passes, patches);
+    tessi_copies_size(images);
+    VEC_FOREACH (Copy, c, images) {
+        c->dropped = c->loose || !c->far;
+        if (c->dropped)
+            continue;
+        const uint32_t bytes = tessi_type_info(c->type)->bytes;
+        const int64_t vector = 16 / bytes;
+        c->size[1] = (c->size[1] + vector - 1) / vector * vector;
+        c->dropped = c->size[0] * c->size[1] * bytes > most;
+        most -= c->dropped ? 0 : c->size[0] * c->size[1] * bytes;
+    }
+}
+
+static void take_images(const Tiles *t, const Part *part, CopyList *images)
+{
+    Lower *l = t->l;
     bool any = false;
-    VEC_FOREACH (const Patch, p, patches)
-        any = any || !p->dropped;
-    if (!any)
+    if (t->y) /* these copies have the two dimensions of a tile */
         return;
-    tessi_scope_stmt(l, LSTMT_COMMENT)->text = "images, answered";
-    tessi_patches_fill_by_line(l, patches, t->first);
-    l->patches = patches;
+    find_images(t, part, images);
+    VEC_FOREACH (Copy, c, images) {
+        if (c->dropped)
+            continue;
+        if (!any)
+            tessi_scope_stmt(l, LSTMT_COMMENT)->text = "images, answered";
+        any = true;
+        tessi_copy_declare(l, c, "edge");
+        tessi_copy_begin(l, c, t->first);
+    }
+    VEC_FOREACH (const Copy, c, images)
+        if (!c->dropped)
+            tessi_copy_by_line(l, c);
+    l->copies = any ? images : NULL;
 }
 
 /* The points on one side of those inside. */
@@ -584,7 +601,7 @@ static void frame_side(Tiles *t, const Frame *frame, int side)
     Part *part = find_parts(t);
     Nest *members = &part[t->group->passes.n].nest;
     Blocks blocks = { .l = l };
-    PatchList patches = { 0 };
+    CopyList images = { 0 };
     for (int k = 0; k < 2; k++) {
         blocks.size[k] = tessi_level_tile(t->group, t->y + k);
         blocks.end[k] = members->to[t->y + k];
@@ -599,11 +616,10 @@ static void frame_side(Tiles *t, const Frame *frame, int side)
     }
     find_limits(t, part);
     bring_into_being(t);
-    take_images(t, part, &patches);
+    take_images(t, part, &images);
     run_parts(t, part, BLOCKS_AT_EDGES, (LExprId){ 0 });
-    l->patches = NULL;
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    l->copies = NULL;
+    tessi_scope_close_to(l, depth);
     forget_places(l);
 }
 

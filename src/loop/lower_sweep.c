@@ -150,13 +150,13 @@ static void add_row_of_pixels(Sweep *s)
     tessi_scope_if(l, tessi_l_op(l, OP_AND, any, before));
     WindowVars vars = { .window = s->window };
     vars.var[0] = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, s->given.w->lo[0]));
-    l->patches = &s->lines.patches;
+    l->copies = &s->lines.copies;
     for (int64_t j = 0; j < s->given.across; j++) {
         tessi_given_take(l, &s->given, row, j);
         vars.var[1] = tessi_l_int(l, s->given.w->lo[1] + j);
         steps_at(s, &vars, j);
     }
-    l->patches = NULL;
+    l->copies = NULL;
     tessi_scope_close(l);
 }
 
@@ -209,7 +209,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     find(&s);
-    tessi_lines_find(l, s.bodies.at, s.bodies.n, s.columns, &s.lines);
+    tessi_lines_find(l, nest, &s.bodies, s.columns, &s.lines);
     s.lines.together = TOGETHER;
     LExprId column = open_blocks(&s, group, height, width);
     tessi_given_copy(l, nest, &s.given);
@@ -246,6 +246,5 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
         tessi_lines_give(l, &s.lines, &results, row);
         tessi_scope_close(l);
     }
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    tessi_scope_close_to(l, depth);
 }

@@ -77,18 +77,14 @@ static void bring_into_being(Tiles *t, StageId id)
     Lower *l = t->l;
     const Stage *s = tessi_stage(l->g, id);
     Place *place = &l->place[id.v];
-    LBuffer b = { .name = s->name, .kind = LBUF_LOCAL, .type = s->type, .n_dims = s->n_dims };
     int64_t before[MAX_DIMS], size[MAX_DIMS];
     const PlanRegion *region = &t->regions.at[id.v];
     tessi_plan_scratch_shape(s, region, tessi_level_tile_all(t->group).of,
                              tessi_level_roll(&t->group->levels), before, size);
     place->ring = tessi_level_roll(&t->group->levels) ? size[rolling_dim(t)] : 0;
-    for (uint8_t d = 0; d < s->n_dims; d++) {
-        b.size[d] = tessi_l_int(l, size[d]);
+    for (uint8_t d = 0; d < s->n_dims; d++)
         place->origin[d] = tessi_l_op(l, OP_SUB, t->from[d], tessi_l_int(l, before[d]));
-    }
-    place->scratch = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = place->scratch;
+    place->scratch = tessi_scope_local(l, s->name, s->type, s->n_dims, size);
 }
 
 /* What lies outside the stage in this dimension is read, and filled in. */
@@ -133,12 +129,10 @@ static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t 
         coord[e] = (Coord){ .e = tessi_lexpr_var(l->p, v), .dim = -1 };
     }
     LExprId value = tessi_scope_place1(l, answer(t, id, coord, d));
-    LStmt *store = tessi_scope_stmt(l, LSTMT_STORE);
-    store->buffer = place->scratch;
-    store->n_index = s->n_dims;
+    LExprId index[MAX_DIMS];
     for (uint8_t e = 0; e < s->n_dims; e++)
-        store->index[e] = tessi_place_index(l, place, s->n_dims, e, coord[e].e);
-    store->a = value;
+        index[e] = tessi_place_index(l, place, s->n_dims, e, coord[e].e);
+    tessi_scope_store(l, place->scratch, index, s->n_dims, value);
     for (uint8_t e = 0; e < s->n_dims; e++)
         tessi_scope_close(l);
 }

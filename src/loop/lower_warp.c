@@ -611,8 +611,7 @@ void tessi_kernel_warps(Lower *l, const PlanGroup *group)
     const LExprId number = tessi_lexpr_var(l->p, v);
     t.row = tessi_scope_let(l, "row", row_of(&t, number));
     step(&t, number);
-    while (tessi_scope_depth(l) > depth)
-        tessi_scope_close(l);
+    tessi_scope_close_to(l, depth);
     forget_places(l);
     tessi_scope_close(l);
     tessi_kernel_frame(l, group, &frame);
