@@ -49,6 +49,7 @@ typedef enum AstExprKind {
     AST_CALL,
     AST_CAST,    /* cast<type>(arg[0]) */
     AST_SAT,     /* sat<type>(arg[0]) */
+    AST_WRAP,    /* wrap<type>(arg[0]) */
     AST_STRUCT,  /* struct type(arg[0], ..) */
     AST_UNARY,   /* token: '-', '!', '~' */
     AST_BINARY,  /* token of the operator, see AstOperator */

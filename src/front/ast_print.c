@@ -266,6 +266,7 @@ static void print_expr(Printer *p, const AstExpr *e)
     case AST_CALL: print_call(p, e); break;
     case AST_CAST: print_wrapped(p, "cast<", &e->type, ">(", e); break;
     case AST_SAT: print_wrapped(p, "sat<", &e->type, ">(", e); break;
+    case AST_WRAP: print_wrapped(p, "wrap<", &e->type, ">(", e); break;
     case AST_STRUCT: print_wrapped(p, "struct ", &e->type, "(", e); break;
     case AST_UNARY:
     case AST_BINARY:

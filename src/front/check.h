@@ -69,6 +69,7 @@ typedef struct BorderInForce {
     uint8_t n; /* 1: all dimensions */
     Border rule[MAX_DIMS];
     TExpr *outside;
+    TExpr *each[MAX_DIMS]; /* where the constants of the dimensions differ */
     Span span;
 } BorderInForce;
 
@@ -196,6 +197,11 @@ bool tessi_check_scalar_arguments(
     Checker *c, const AstFunction *f); /* false with a diagnostic: images among them */
 /* Defined before, not calling itself, within the limits; else false with a diagnostic. */
 bool tessi_check_may_call(Checker *c, const AstExpr *e, const AstFunction *f);
+
+/* ---- check_narrow.c: wrap<T>, add_sat, sub_sat, avg, absd ------------------------------------------------------- */
+TExpr *tessi_check_wrap(Checker *c, const AstExpr *e);
+typedef enum NarrowOp { NARROW_ADD, NARROW_SUB, NARROW_AVERAGE, NARROW_DISTANCE } NarrowOp;
+TExpr *tessi_check_narrow(Checker *c, Span span, const char *name, NarrowOp op, TExpr *a, TExpr *b);
 
 /* ---- check_warn.c ----------------------------------------------------------------------------------------------- */
 /* Warns where e, the quotient a / b, drops a fraction; marks it where that depends on what it meets. */

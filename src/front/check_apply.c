@@ -242,7 +242,8 @@ static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, Bo
             return false;
         bool same = given != NULL;
         for (uint32_t d = 0; same && d < r.n; d++)
-            same = r.n == rule->n && r.rule[d] == rule->rule[d] && !r.outside == !rule->outside;
+            same = r.n == rule->n && r.rule[d] == rule->rule[d] && !r.outside == !rule->outside
+                   && !r.each[d] == !rule->each[d];
         if (given && !same) {
             CHECK_DIAG(c, DIAG_BORDER_CONFLICT, b->at[0].span, f->name.text);
             return false;

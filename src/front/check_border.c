@@ -53,6 +53,8 @@ static bool same_value(const TExpr *a, const TExpr *b)
 
 bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out)
 {
+    TExpr *each[MAX_DIMS] = { NULL };
+    bool differ = false;
     *out = (BorderInForce){ .n = (uint8_t)(b->n < MAX_DIMS ? b->n : MAX_DIMS) };
     for (uint32_t i = 0; i < out->n; i++) {
         const AstBorder *rule = &b->at[i];
@@ -74,12 +76,11 @@ bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce 
         TExpr *v = outside_value(c, rule);
         if (tessi_tt_is_error(v->type))
             return false;
-        if (out->outside && !same_value(out->outside, v)) {
-            CHECK_DIAG(c, DIAG_BORDER_TWO_VALUES, rule->span);
-            return false;
-        }
-        out->outside = v;
+        differ |= out->outside && !same_value(out->outside, v);
+        out->outside = each[i] = v;
     }
+    for (uint32_t i = 0; differ && i < out->n; i++)
+        out->each[i] = each[i];
     if (b->n > MAX_DIMS) {
         CHECK_DIAG(c, DIAG_BORDER_DIMENSIONS, out->span, (long long)b->n, (long long)MAX_DIMS);
         return false;
@@ -106,6 +107,8 @@ bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span 
     }
     out->written = true;
     out->outside = rules.outside;
+    for (uint32_t d = 0; d < n_dims; d++)
+        out->each[d] = rules.each[d];
     if (b->n)
         out->span = rules.span;
     for (uint32_t d = 0; d < n_dims; d++)
@@ -124,7 +127,14 @@ bool tessi_check_border_value(Checker *c, TBorder *b, TType element)
     if (element.kind == TT_SCALAR && element.scalar == TYPE_F16)
         element.scalar = TYPE_F32;
     b->outside = tessi_check_convert(c, b->outside, element);
-    return !tessi_tt_is_error(b->outside->type);
+    bool ok = !tessi_tt_is_error(b->outside->type);
+    for (uint32_t d = 0; ok && d < MAX_DIMS; d++) {
+        if (!b->each[d])
+            continue;
+        b->each[d] = tessi_check_convert(c, b->each[d], element);
+        ok = !tessi_tt_is_error(b->each[d]->type);
+    }
+    return ok;
 }
 
 void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why)

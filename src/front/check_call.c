@@ -23,13 +23,18 @@ typedef enum Special {
     SPECIAL_INDEX,
     SPECIAL_SIZE,
     SPECIAL_CONVOLVE,
+    SPECIAL_ADD_SAT, /* from here on in the order of NarrowOp */
+    SPECIAL_SUB_SAT,
+    SPECIAL_AVG,
+    SPECIAL_ABSD,
     N_SPECIALS
 } Special;
 static const struct {
     const char *name;
     uint8_t n_args;
-} SPECIALS[N_SPECIALS] = { { "clamp", 3 }, { "mix", 3 },  { "select", 3 },
-                           { "index", 1 }, { "size", 2 }, { "convolve", 2 } };
+} SPECIALS[N_SPECIALS] = { { "clamp", 3 }, { "mix", 3 },      { "select", 3 },  { "index", 1 },
+                           { "size", 2 },  { "convolve", 2 }, { "add_sat", 2 }, { "sub_sat", 2 },
+                           { "avg", 2 },   { "absd", 2 } };
 
 static const Builtin *find_exact(const char *name, size_t n)
 {
@@ -365,8 +370,11 @@ static TExpr *special(Checker *c, const AstExpr *e, Special which)
     if (which == SPECIAL_SIZE)
         return check_size_call(c, e);
     TExpr *a[3];
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < e->args.n; i++)
         a[i] = tessi_check_expr(c, e->args.at[i].value);
+    if (which >= SPECIAL_ADD_SAT)
+        return tessi_check_narrow(c, e->span, e->name.text, (NarrowOp)(which - SPECIAL_ADD_SAT),
+                                  a[0], a[1]);
     if (which == SPECIAL_SELECT)
         return tessi_check_select(c, e->span, a[0], a[1], a[2]);
     if (which == SPECIAL_CLAMP) {

@@ -295,6 +295,7 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
     case AST_CALL: return call_expr(c, e);
     case AST_CAST:
     case AST_SAT: return check_cast(c, e);
+    case AST_WRAP: return tessi_check_wrap(c, e);
     case AST_STRUCT: return struct_expr(c, e);
     case AST_UNARY: return tessi_check_unary(c, e->span, e->op, tessi_check_expr(c, e->arg.at[0]));
     case AST_BINARY: {

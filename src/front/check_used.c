@@ -42,6 +42,8 @@ static void use_operands(Marks *m, const TValue *v)
         use(a->image);
         use_scalars(m, a->scalar);
         use_scalars(m, a->border.outside);
+        for (int d = 0; d < MAX_DIMS; d++)
+            use_scalars(m, a->border.each[d]);
     }
     VEC_FOREACH (const TPart, p, &v->parts) {
         use(p->image);

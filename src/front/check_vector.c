@@ -53,7 +53,7 @@ static bool same_border(const TBorder *a, const TBorder *b, uint32_t n_dims)
 {
     bool same = a->written == b->written && a->outside == b->outside;
     for (uint32_t d = 0; d < n_dims; d++)
-        same &= a->rule[d] == b->rule[d];
+        same &= a->rule[d] == b->rule[d] && a->each[d] == b->each[d];
     return same;
 }
 

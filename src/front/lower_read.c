@@ -41,10 +41,54 @@ static bool always_inside(Lower *l, const LBody *b, uint32_t d, int64_t scale, I
     return tessi_size_at_most(g, last, tessi_size_sub(g, n, tessi_size_const(g, 1)));
 }
 
-static ExprId outside_value(Lower *l, const TCallArg *arg, uint32_t channel)
+static ExprId outside_value(Lower *l, const TExpr *value, uint32_t channel)
 {
     LBody vector_level = { .epoch = 1, .body_epoch = 1 };
-    return tessi_lower_expr(l, &vector_level, arg->border.outside, channel);
+    return tessi_lower_expr(l, &vector_level, value, channel);
+}
+
+static ExprId op(Lower *l, Op op, ExprId a, ExprId b)
+{
+    return tessi_expr_op(l->g, op, a, b, (ExprId){ 0 });
+}
+
+/* The index that an access takes in a dimension, before any rule. */
+static ExprId coordinate(Lower *l, const AccessDim *dim)
+{
+    Graph *g = l->g;
+    if (dim->absolute)
+        return dim->index;
+    ExprId at = tessi_expr_size(g, dim->add);
+    if (dim->src >= 0)
+        at = op(l, OP_ADD,
+                op(l, OP_MUL, tessi_expr_index(g, (uint32_t)dim->src),
+                   tessi_expr_int(g, TYPE_I32, dim->scale)),
+                at);
+    for (uint32_t k = 0; k < dim->n_terms; k++) {
+        const AccessTerm *t = &dim->term[k];
+        at = op(l, OP_ADD, at,
+                op(l, OP_MUL, tessi_expr_winvar(g, t->window, t->var),
+                   tessi_expr_int(g, TYPE_I32, t->coef)));
+    }
+    return at;
+}
+
+/* With a constant for each dimension: outside in several, the first of them gives its own. */
+static ExprId each_outside(Lower *l, const TCallArg *arg, const Access *a, uint32_t channel,
+                           ExprId read)
+{
+    Graph *g = l->g;
+    for (uint32_t d = a->n_dims; d-- > 0;) {
+        if (a->dim[d].rule != BORDER_CONSTANT)
+            continue;
+        ExprId at = coordinate(l, &a->dim[d]);
+        ExprId n = tessi_expr_size(g, tessi_stage(g, a->producer)->size[d]);
+        ExprId inside =
+            op(l, OP_AND, op(l, OP_LE, tessi_expr_int(g, TYPE_I32, 0), at), op(l, OP_LT, at, n));
+        read = tessi_expr_op(g, OP_SELECT, inside, read,
+                             outside_value(l, arg->border.each[d], channel));
+    }
+    return read;
 }
 
 /* The access to channel `channel` of argument `slot`, and its load, converted to the type that the argument
@@ -59,8 +103,13 @@ static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t c
     for (uint32_t d = 0; d < access->n_dims; d++)
         constant |= access->dim[d].rule == BORDER_CONSTANT;
     if (constant)
-        access->outside = outside_value(l, arg, channel);
+        access->outside = outside_value(l, arg->border.outside, channel);
     ExprId e = tessi_expr_load(l->g, tessi_graph_access(l->g, access));
+    bool differ = false;
+    for (uint32_t d = 0; d < access->n_dims; d++)
+        differ |= constant && arg->border.each[d];
+    if (differ)
+        e = each_outside(l, arg, access, channel, e);
     return tessi_lower_convert(l, e, tessi_stage(l->g, access->producer)->type,
                                tessi_lower_field(b->inst->args.at[slot].type, channel));
 }

@@ -111,18 +111,21 @@ static AstExpr *struct_value(Parser *p)
     return e;
 }
 
-static bool at_saturation(const Parser *p)
+/* sat<type>( or wrap<type>( */
+static bool at_conversion(const Parser *p, const char *word)
 {
     TokenKind type = tessi_parse_look(p, 2);
-    return !p->forma && tessi_parse_is_word(p, 0, "sat") && tessi_parse_look(p, 1) == TOK_LT
+    return !p->forma && tessi_parse_is_word(p, 0, word) && tessi_parse_look(p, 1) == TOK_LT
            && (type == TOK_TYPE || type == TOK_NAME) && tessi_parse_look(p, 3) == TOK_GT
            && tessi_parse_look(p, 4) == TOK_LPAREN;
 }
 
 static AstExpr *named(Parser *p)
 {
-    if (at_saturation(p))
+    if (at_conversion(p, "sat"))
         return conversion(p, AST_SAT);
+    if (at_conversion(p, "wrap"))
+        return conversion(p, AST_WRAP);
     if (!p->forma && tessi_parse_at_window(p))
         return tessi_parse_window(p);
     if (tessi_parse_foreign_value(p))

@@ -174,6 +174,8 @@ typedef struct TBorder {
     bool written; /* at the call, or by a `border` in force */
     Border rule[MAX_DIMS];
     TExpr *outside; /* value of constant(v), or NULL */
+    TExpr *each
+        [MAX_DIMS]; /* of each dimension, where they differ: the first one outside gives its own */
     Span span;
 } TBorder;
 

@@ -202,7 +202,7 @@ static void border(Printer *p, const TBorder *b, uint32_t n_dims)
         tessi_text_addf(p->out, "%s%s", d ? ", " : "", tessi_border_info(b->rule[d])->name);
         if (b->rule[d] == BORDER_CONSTANT && b->outside) {
             tessi_text_add(p->out, "(");
-            expr(p, b->outside);
+            expr(p, b->each[d] ? b->each[d] : b->outside);
             tessi_text_add(p->out, ")");
         }
     }

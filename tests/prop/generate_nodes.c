@@ -292,7 +292,8 @@ static int number(Body *b, int depth)
                                        "tan",  "atan", "floor", "ceil",  "round", "trunc",
                                        "cbrt", "exp2", "log2",  "log10", "tanh",  "sinh",
                                        "cosh", "asin", "acos",  "rsqrt" };
-    static const char *const two[] = { "min", "max", "hypot", "atan2", "fmod", "pow" };
+    static const char *const two[] = { "min", "max", "hypot", "atan2",   "fmod",
+                                       "pow", "avg", "absd",  "add_sat", "sub_sat" };
     static const char *const windows[] = { "sum", "sum", "max", "min", "mean", "median", "prod" };
     if (depth <= 0 || !room(b))
         return gen_chance(b->rng, 70) ? number_leaf(b) : integer_leaf(b);
@@ -315,7 +316,7 @@ static int number(Body *b, int depth)
         return unary(b, GEN_NUMBER, NODE_CALL, one[gen_below(b->rng, 22)], number(b, depth - 1));
     case 7: {
         int x = number(b, depth - 1);
-        return binary(b, GEN_NUMBER, NODE_CALL, two[gen_below(b->rng, 6)], x,
+        return binary(b, GEN_NUMBER, NODE_CALL, two[gen_below(b->rng, 10)], x,
                       gen_chance(b->rng, 50) ? number(b, depth - 1) : literal(b));
     }
     case 8: {

@@ -218,6 +218,31 @@ static const char *operator_name(const Out *o, const char *text)
     return o->forma ? "+" : text;
 }
 
+/* Functions that take integers of up to 32 bits get such. */
+static bool put_narrow(Body *b, const GenNode *node)
+{
+    static const char *const names[] = { "avg", "absd", "add_sat", "sub_sat" };
+    static const char *const types[] = { "uint8", "int8", "uint16", "int16", "int", "float" };
+    bool narrow = false;
+    for (size_t i = 0; node->kind == NODE_CALL && i < 4; i++)
+        narrow |= strcmp(node->text, names[i]) == 0;
+    if (!narrow)
+        return false;
+    if (b->o->forma)
+        put(b->o, "(");
+    else
+        put(b->o, "%s(", node->text);
+    for (int i = 0; i < node->n_children; i++) {
+        put(b->o, i == 0 ? "" : b->o->forma ? " + " : ", ");
+        if (!b->o->forma)
+            put(b->o, "cast<%s>(", types[(node->text[0] + node->text[3] + node->child[0]) % 6]);
+        put_expr(b, node->child[i], true);
+        put(b->o, b->o->forma ? "" : ")");
+    }
+    put(b->o, ")");
+    return true;
+}
+
 static void put_expr(Body *b, int id, bool may_name)
 {
     const GenNode *node = &b->s->node[id];
@@ -225,7 +250,7 @@ static void put_expr(Body *b, int id, bool may_name)
         put(b->o, "l%d", id);
         return;
     }
-    if (b->o->forma && put_in_forma(b, node))
+    if (put_narrow(b, node) || (b->o->forma && put_in_forma(b, node)))
         return;
     switch (node->kind) {
     case NODE_INT: put(b->o, node->value < 0 ? "(%d)" : "%d", (int)node->value); break;
