@@ -169,6 +169,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_MACHINE: line->machine_path = word; break;
     case OPT_DUMP: line->dump = word; break;
     case OPT_TIME_PASSES: line->dump = "times"; break;
+    case OPT_CHECK: line->check = true; break;
     case OPT_SIZE: line->size = true; break;
     case OPT_CLEAR: line->clear = true; break;
     case OPT_REGRET: line->regret = true; break;

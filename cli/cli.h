@@ -38,6 +38,7 @@ typedef struct CommandLine {
     double seconds;
     bool regret;
     bool size, clear; /* of the cache */
+    bool check;       /* of fmt */
     int page;         /* of stacks; 0: not chosen */
     int depth;        /* 8 or 16; 0: not said */
     bool scale, strict;
@@ -135,6 +136,7 @@ bool cli_compile(const CommandLine *line,
 /* The same, and binds inputs and numbers when `bind`, else looks at them. */
 bool cli_open(const CommandLine *line, Session *s, bool bind);
 void cli_close(Session *s);
+char *cli_read_program(const char *path, size_t *n); /* likewise; what is no text is refused */
 char *cli_read_text(const char *path,
                     size_t *n); /* whole file or standard input; NULL after saying why */
 
@@ -200,6 +202,7 @@ int cmd_tune(const CommandLine *line);
 int cmd_machine(const CommandLine *line);
 int cmd_apply(const CommandLine *line);
 int cmd_filters(const CommandLine *line);
+int cmd_fmt(const CommandLine *line);
 int cmd_cache(const CommandLine *line);
 int cmd_borders(const CommandLine *line);
 int cmd_info(const CommandLine *line);

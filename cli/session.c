@@ -80,7 +80,7 @@ static const char *what_else(const char *text, size_t n)
     return strange > begin / 16 ? "no text" : NULL; /* of a few the compiler says where they are */
 }
 
-static char *read_program(const char *path, size_t *n)
+char *cli_read_program(const char *path, size_t *n)
 {
     char *text = cli_read_text(path, n);
     const char *is = text ? what_else(text, *n) : NULL;
@@ -207,7 +207,7 @@ bool cli_compile(const CommandLine *line, Session *s)
     while (s->constants[options.n_constants].name)
         options.n_constants++;
     size_t n;
-    s->text = line->program_text ? strdup(line->program_text) : read_program(line->program, &n);
+    s->text = line->program_text ? strdup(line->program_text) : cli_read_program(line->program, &n);
     n = s->text && line->program_text ? strlen(s->text) : n;
     if (!s->text)
         return false;

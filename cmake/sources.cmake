@@ -6,12 +6,11 @@ set(TESSERA_SOURCES
     src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c
     src/api/backend_opencl.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
-    src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/general.c src/api/geometry.c
-    src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c src/api/gpu_general.c
-    src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c src/api/info.c
-    src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c src/api/run.c
-    src/api/time.c
-    src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
+    src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/format.c src/api/general.c
+    src/api/geometry.c src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
+    src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c
+    src/api/info.c src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c
+    src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
     src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c src/emit/c_parts.c
@@ -24,13 +23,12 @@ set(TESSERA_SOURCES
     src/front/check_function.c src/front/check_instance.c src/front/check_mask.c src/front/check_narrow.c
     src/front/check_op.c src/front/check_place.c src/front/check_program.c src/front/check_read.c
     src/front/check_scope.c src/front/check_stmt.c src/front/check_type.c src/front/check_uncalled.c
-    src/front/check_used.c src/front/check_vector.c src/front/check_warn.c src/front/check_window.c src/front/lex.c
-    src/front/lex_number.c src/front/lower_expr.c src/front/lower_local.c src/front/lower_place.c
+    src/front/check_used.c src/front/check_vector.c src/front/check_warn.c src/front/check_window.c src/front/format.c
+    src/front/lex.c src/front/lex_number.c src/front/lower_expr.c src/front/lower_local.c src/front/lower_place.c
     src/front/lower_program.c src/front/lower_read.c src/front/lower_shape.c src/front/lower_stage.c
-    src/front/lower_static.c src/front/lower_window.c src/front/parse.c src/front/parse_decl.c
-    src/front/parse_define.c src/front/parse_expr.c src/front/parse_foreign.c src/front/parse_forma.c
-    src/front/parse_list.c src/front/parse_stmt.c src/front/parse_token.c src/front/static_eval.c
-    src/front/typed_print.c
+    src/front/lower_static.c src/front/lower_window.c src/front/parse.c src/front/parse_decl.c src/front/parse_define.c
+    src/front/parse_expr.c src/front/parse_foreign.c src/front/parse_forma.c src/front/parse_list.c
+    src/front/parse_stmt.c src/front/parse_token.c src/front/static_eval.c src/front/typed_print.c
     src/graph/access.c src/graph/graph_affine.c src/graph/graph_build.c src/graph/graph_eval.c src/graph/graph_expr.c
     src/graph/graph_fold.c src/graph/graph_forms.c src/graph/graph_lex.c src/graph/graph_low_rank.c
     src/graph/graph_masks.c src/graph/graph_pass_constants.c src/graph/graph_pass_inside.c src/graph/graph_pass_masks.c
@@ -53,10 +51,9 @@ set(TESSERA_SOURCES
     src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_read.c src/loop/lower_reduce.c src/loop/lower_register.c
     src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scope.c src/loop/lower_select.c
     src/loop/lower_shared.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
-    src/loop/lower_strip.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_transform.c
-    src/loop/lower_warp.c src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
-    src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c
-    src/loop/vector_value.c
+    src/loop/lower_strip.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_transform.c src/loop/lower_warp.c
+    src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c src/loop/pass_pairs.c
+    src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_base.c src/plan/plan_carry.c
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
@@ -72,8 +69,7 @@ set(TESSERA_SOURCES
     src/rt/image.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c src/rt/image_jpeg.c
     src/rt/image_meta.c src/rt/image_npy.c src/rt/image_pfm.c src/rt/image_png.c src/rt/image_pnm.c
     src/rt/image_pseudo.c src/rt/image_rows.c src/rt/image_text.c src/rt/image_tiff.c src/rt/image_tiff_meta.c
-    src/rt/image_turn.c
-    src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c src/rt/machine_lines.c
+    src/rt/image_turn.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
     src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
     src/rt/output.c src/rt/process.c src/rt/thread.c)
@@ -82,10 +78,9 @@ set(TESSERA_TEMPLATES
     src/loop/templates/median.loops src/loop/templates/median_kernel.loops src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
     cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c cli/cmd_bench.c
-    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c cli/cmd_info.c
-    cli/cmd_run.c
-    cli/cmd_tune.c cli/ending.c cli/help.c cli/help_files.c cli/inputs.c cli/job.c cli/main.c cli/metadata.c
-    cli/numbers.c cli/pattern.c cli/progress.c
-    cli/results.c cli/say.c cli/session.c cli/tables.c cli/text.c)
+    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c cli/cmd_fmt.c
+    cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/ending.c cli/help.c cli/help_files.c cli/inputs.c cli/job.c
+    cli/main.c cli/metadata.c cli/numbers.c cli/pattern.c cli/progress.c cli/results.c cli/say.c cli/session.c
+    cli/tables.c cli/text.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

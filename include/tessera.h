@@ -132,6 +132,12 @@ TESS_API const char *tess_diags_text(tess_diags *d, int color);
 TESS_API const char *tess_diags_json(tess_diags *d);
 TESS_API void tess_diags_free(tess_diags *d);
 
+/* The text of a program in the form of the house: blanks, indents and empty lines; tokens and comments stay, and so
+ * does what it means. Formatting again changes nothing. Mistakes that leave the tokens and brackets whole do no harm;
+ * else the status is TESS_ERROR_PROGRAM. *formatted is freed with tess_text_free; diags as in tess_compile. */
+TESS_API tess_status tess_format_text(const char *text, size_t n, const char *name, int forma,
+                                      char **formatted, tess_diags **diags);
+
 /* What a program takes and gives, in the order declared. */
 typedef enum tess_kind { TESS_IMAGE, TESS_MASK, TESS_SCALAR, TESS_PARAMETER } tess_kind;
 typedef struct tess_info {

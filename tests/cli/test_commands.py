@@ -174,6 +174,27 @@ def test_apply(folder):
     check("nothing was written", not (folder / "nothing.npy").exists())
 
 
+def test_fmt(folder):
+    """Files are formatted in their place; tests/prop/test_format.c has the form itself."""
+    ugly, form = "stencil f(vector#2 any X){return X@[0,1];}", "stencil f(vector#2 any X) { return X@[0, 1]; }\n"
+    names = [folder / "ugly.tess", folder / "fine.tess"]
+    names[0].write_text(ugly)
+    names[1].write_text(form)
+    check("fmt --check", run("fmt", "--check", *names) == (1, f"{names[0]}\n", ""))
+    check("which changes nothing", names[0].read_text() == ugly)
+    before = names[1].stat()
+    check("fmt", run("fmt", *names, "-v") == (0, f"{names[0]}\n", "") and names[0].read_text() == form)
+    check("what is in form stays", names[1].stat().st_mtime_ns == before.st_mtime_ns)
+    check("fmt of standard input", run("fmt", "-", stdin=ugly.encode()) == (0, form, ""))
+    names[0].write_text("x = (a;")
+    code, out, err = run("fmt", *names)
+    check("a bracket open", code == 1 and not out and "error[E0101]: expected ')'" in err, out + err)
+    check("it stays", names[0].read_text() == "x = (a;")
+    one_sentence("fmt of no file", run("fmt", folder / "none.tess"), ["none.tess"])
+    one_sentence("fmt of a picture", run("fmt", tool.ROOT / "examples/images/camera.png"), ["PNG"])
+    one_sentence("fmt of nothing", run("fmt"), ["FILE"], 2)
+
+
 def main():
     test_environment()
     with tool.workspace() as place:
@@ -183,6 +204,7 @@ def main():
         test_cache(folder)
         test_filters(folder)
         test_apply(folder)
+        test_fmt(folder)
     tool.finish()
 
 
