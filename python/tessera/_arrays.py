@@ -104,6 +104,15 @@ def _capsule(thing, name, stream):
         raise said(_errors.ArgumentError, name, f"cannot be lent: {error}") from error
 
 
+def is_on_cuda(thing):
+    """Whether an array lies in the memory of a CUDA device."""
+    if isinstance(thing, np.ndarray):
+        return False
+    if hasattr(thing, "__dlpack_device__") and not isinstance(thing, np.generic):
+        return int(thing.__dlpack_device__()[0]) == _CUDA
+    return getattr(thing, "__cuda_array_interface__", None) is not None
+
+
 def _described(interface, name, owner):
     kind, size = interface["typestr"][1], int(interface["typestr"][2:])
     if kind not in _CODES or interface["typestr"][0] == ">":
@@ -124,6 +133,8 @@ def convert(thing, description, writable, stream):
     if type(thing).__module__.split(".")[0] == "xarray" and hasattr(thing, "data"):
         return _checked(thing.values, description, writable)
     if hasattr(thing, "__dlpack__") and not isinstance(thing, np.generic):
+        if writable and type(thing).__module__.split(".")[0] == "jaxlib":
+            raise _errors.ArgumentError(f"the memory for result '{name}' is read-only, as all arrays of JAX")
         if getattr(thing, "requires_grad", False):
             thing = thing.detach()
         on_host = not hasattr(thing, "__dlpack_device__") or int(thing.__dlpack_device__()[0]) in _HOST

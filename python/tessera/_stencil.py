@@ -263,6 +263,8 @@ class _Building:
         made = [self._node(r)[0] for r in results]
         self.text, self.lines = self._text(made)
         options = {k: v for r in results for k, v in r._options.items()}
+        if "target" not in options and builtins.any(_arrays.is_on_cuda(array) for array in self.arrays):
+            options["target"] = "cuda"
         try:
             self.program = compiled(
                 self.text,

@@ -47,6 +47,7 @@ def test_kinds_of_errors():
         (dict(s="2"), "takes no str"), (dict(s=None), "takes no NoneType"), (dict(s=1j), "takes no complex"),
         (dict(t=1), "no input 't'"), (dict(s=[1]), "takes no list"), (dict(s=10**400), "'s'"),
         (dict(a=GOOD), "given twice"), (dict(M=5), "M"), (dict(M=2.5), "'M'"), (dict(M=2**53 + 1), "too large"),
+        (dict(M=float("nan")), "'M'"), (dict(M=float("inf")), "'M'"), (dict(N=-5), "N"), (dict(N=0), "N"),
     ],
 )
 def test_numbers(scale, numbers, word):
@@ -150,6 +151,18 @@ def test_protocols_that_fail(scale, answer):
     assert (scale(GOOD) == 3).all()
 
 
+def test_arrays_of_jax_are_never_written(scale):
+    """They cannot change, but lend their memory without saying so."""
+    lender = type("ArrayImpl", (), {
+        "__module__": "jaxlib._jax", "__dlpack_device__": lambda self: (1, 0),
+        "__dlpack__": lambda self, **options: out.__dlpack__(),
+    })
+    out = np.zeros((4, 5), np.float32)
+    with pytest.raises(tessera.ArgumentError, match="read-only"):
+        scale(GOOD, out=lender())
+    assert not out.any()
+
+
 def python(code, **options):
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, **options
@@ -214,6 +227,59 @@ def test_without_a_compiler_it_interprets_and_says_so(tmp_path):
         print((y == 3).all(), p.time.target, len(said), said[0].category.__name__, said[0].message)
         """, env={"PATH": "/nowhere", "TESSERA_CACHE": str(tmp_path)})
     assert done.stdout.startswith("True interp 1 TesseraWarning"), done.stdout + done.stderr
+
+
+def test_a_program_that_is_changed_or_dropped_while_it_runs():
+    """Runs hold what they need: neither can another text take the program's place, nor does the last name matter."""
+    import threading
+    p = tessera.compile(SCALE)
+    a = np.ones((700, 800), np.float32)
+    want = p(a)
+    core, wrong = p._core, []
+
+    def work(run):
+        for _ in range(20):
+            if not (run(a) == want).all():
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work, args=(p,)) for _ in range(3)]
+    [t.start() for t in threads]
+    with pytest.raises(RuntimeError, match="compiled already"):
+        core.__init__(SCALE.replace("* s", "* 9"), "other.tess")
+    with pytest.raises(AttributeError):
+        p.text = SCALE
+    with pytest.raises(AttributeError):
+        p.more = 1
+    del p, core
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_fork_while_threads_run():
+    """The child has one thread; what it does not share with those that are gone works there."""
+    done = python(f"""
+        import os, sys, threading, numpy as np, tessera
+        p = tessera.compile({SCALE!r})
+        a = np.ones((900, 900), np.float32)
+        want = p(a)
+        stop = threading.Event()
+        def work():
+            mine = tessera.compile({SCALE!r})
+            while not stop.is_set():
+                mine(a)
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        [t.start() for t in threads]
+        codes = []
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if (p(a) == want).all() else 3)
+            codes.append(os.waitpid(child, 0)[1])
+        stop.set()
+        [t.join() for t in threads]
+        sys.exit(max(codes))
+        """)
+    assert done.returncode == 0, done.stderr
 
 
 def test_calls_leak_nothing():

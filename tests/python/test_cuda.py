@@ -1,5 +1,6 @@
 """Arrays in the memory of a CUDA device: used where they are, on the stream that is asked for. Skipped where there is
-no device."""
+no device; those of PyTorch, CuPy and JAX where the library is not installed, or not for the device (`pip install torch
+cupy-cuda12x "jax[cuda12]"`). Kernels need NVRTC: of the toolkit, or `pip install nvidia-cuda-nvrtc`."""
 import ctypes
 
 import numpy as np
@@ -65,3 +66,176 @@ def test_device_arrays_are_used_where_they_are(cuda, rng):
     assert cuda.cuStreamSynchronize(stream) == 0 and (z.host() == want).all()
     with pytest.raises(tessera.DeviceError):
         tessera.compile(SCALE)(x)
+
+
+# ---- Other libraries' arrays: skipped where they are not installed, or see no device
+# --------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def torch():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch sees no CUDA device")
+    return torch
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    cupy = pytest.importorskip("cupy")
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        pytest.skip("CuPy sees no CUDA device")
+    return cupy
+
+
+@pytest.fixture(scope="module")
+def on_device():
+    return tessera.compile(SCALE, target="cuda")
+
+
+def test_torch_tensors_stay_on_their_device(torch, on_device, rng):
+    a = rng.random((200, 300), np.float32)
+    want = tessera.compile(SCALE)(a, s=0.5)
+    x = torch.from_numpy(a).cuda()
+    y = on_device(x, s=0.5)
+    assert isinstance(y, torch.Tensor) and y.device == x.device and y.dtype == torch.float32
+    assert (y.cpu().numpy() == want).all() and on_device.time.copy_ms == 0
+    out = torch.zeros_like(x)
+    assert on_device(x, s=0.5, out=out) is out and torch.equal(out, y)
+    wide = torch.zeros((200, 400), device="cuda")
+    on_device(x, s=0.5, out=wide[:, 50:350])
+    assert torch.equal(wide[:, 50:350], y) and not wide[:, :50].any() and not wide[:, 350:].any()
+    assert torch.equal(on_device(x.clone().requires_grad_(), s=0.5), y)
+    assert torch.equal(on_device(x[::2], s=0.5).cpu(), torch.from_numpy(tessera.compile(SCALE)(a[::2], s=0.5)))
+
+
+@tessera.stencil(border="mirror")
+def softened(X):
+    return (X[-1, 0] + X + X[1, 0]) / 3
+
+
+def test_stencils_of_device_tensors_run_there(torch, rng):
+    a = rng.random((60, 70), np.float32)
+    y = softened(softened(torch.from_numpy(a).cuda())).compute()
+    assert y.is_cuda and (y.cpu().numpy() == np.asarray(softened(softened(a)))).all()
+
+
+def test_torch_streams_are_respected(torch, on_device, rng):
+    """The image is filled late, on the stream: who ran on another would read zeros."""
+    a = torch.from_numpy(rng.random((500, 700), np.float32))
+    want = on_device(a.cuda()).cpu()
+    for give in (lambda s: {}, lambda s: {"stream": s}, lambda s: {"stream": s.cuda_stream}):
+        stream = torch.cuda.Stream()
+        x = torch.zeros((500, 700), device="cuda")
+        values = a.cuda()
+        torch.cuda.synchronize()
+        named = give(stream)
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(200_000_000)
+            x.copy_(values)
+            y = None if named else on_device(x)
+        if named:
+            y = on_device(x, **named)
+        stream.synchronize()
+        assert torch.equal(y.cpu(), want)
+
+
+def test_torch_in_threads_on_streams_of_their_own(torch, on_device, rng):
+    import threading
+    images = [torch.from_numpy(rng.random((90, 110), np.float32)).cuda() for _ in range(4)]
+    wants = [on_device(x).cpu() for x in images]
+    wrong = []
+
+    def work(k):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(50):
+                y = on_device(images[k])
+                stream.synchronize()
+                if not torch.equal(y.cpu(), wants[k]):
+                    wrong.append(k)
+
+    torch.cuda.synchronize()
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_torch_tensors_that_do_not_fit(torch, on_device):
+    x = torch.ones((8, 9), device="cuda")
+    before = torch.zeros((9, 8), device="cuda")
+    for image, named in (
+        (x.double(), {}), (x.T, {}), (x[:, ::2], {}), (x, {"out": before}), (x, {"out": x}),
+        (x.to(torch.complex64), {}), (x.to(torch.bfloat16), {}),
+    ):
+        with pytest.raises(tessera.Error) as caught:
+            on_device(image, **named)
+        assert "\n" not in str(caught.value)
+    assert not before.any() and (x == 1).all()
+    with pytest.raises(tessera.DeviceError):
+        tessera.compile(SCALE)(x)
+
+
+def test_cupy_arrays(cupy, on_device, rng):
+    a = rng.random((200, 300), np.float32)
+    want = tessera.compile(SCALE)(a, s=0.5)
+    x = cupy.asarray(a)
+    y = on_device(x, s=0.5)
+    assert isinstance(y, cupy.ndarray) and (cupy.asnumpy(y) == want).all() and on_device.time.copy_ms == 0
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        z = on_device(x, s=0.5)
+    stream.synchronize()
+    assert (cupy.asnumpy(z) == want).all()
+    out = cupy.zeros_like(x)
+    assert on_device(x, s=0.5, out=out, stream=stream) is out
+    stream.synchronize()
+    assert (cupy.asnumpy(out) == want).all()
+    with pytest.raises(tessera.Error):
+        on_device(x.T)
+
+
+def test_jax_arrays(rng):
+    jax = pytest.importorskip("jax")
+    a = rng.random((20, 30), np.float32)
+    x, p = jax.device_put(a, jax.devices("cpu")[0]), tessera.compile(SCALE)
+    y = p(x)
+    assert isinstance(y, jax.Array) and (np.asarray(y) == p(a)).all()
+    with pytest.raises(tessera.ArgumentError, match="read-only"):
+        p(a, out=x)
+    assert (np.asarray(x) == a).all()
+
+
+def test_jax_arrays_on_a_device(on_device, rng):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX sees no CUDA device")
+    a = rng.random((200, 300), np.float32)
+    x = jax.numpy.asarray(a)
+    y = on_device(x)
+    assert isinstance(y, jax.Array) and y.devices() == x.devices()
+    assert (np.asarray(y) == tessera.compile(SCALE)(a)).all()
+
+
+def test_the_compiler_of_kernels_comes_from_pip(tmp_path):
+    """`pip install tessera[cuda]` lays it in a folder of site-packages, where no loader looks; what the package opens
+    is found by its name afterwards. Here an empty library stands for it."""
+    import shutil
+    import subprocess
+    import sys
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path / "nvidia/cu13/lib"
+    folder.mkdir(parents=True)
+    (tmp_path / "empty.c").write_text("int tess_stand_in = 13;\n")
+    made = [compiler, "-shared", "-fPIC", "-Wl,-soname,libnvrtc.so.13", "-o", folder / "libnvrtc.so.13"]
+    subprocess.run([*made, tmp_path / "empty.c"], check=True)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import tessera, ctypes\n"
+        f"tessera.compile({SCALE!r}, target='cuda')\n"
+        "assert ctypes.c_int.in_dll(ctypes.CDLL('libnvrtc.so.13'), 'tess_stand_in').value == 13"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

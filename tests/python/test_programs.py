@@ -135,6 +135,8 @@ def test_facts(scale):
     assert "plan" in scale.plan and "for (" in scale.explain(stop="c")
     assert scale.shapes(np.zeros((4, 6), np.float32)) == ((4, 6),)
     assert "scale.tess" in repr(scale) and "<svg" in scale._repr_html_()
+    assert "group" in scale._repr_html_() and scale.explain() == scale.plan
+    assert "graph scale" in scale.explain(stop="graph")
     scale(np.zeros((4, 6), np.float32))
     assert scale.time.run_ms >= 0 and scale.time.target == "c"
     p = tessera.compile(
