@@ -134,6 +134,17 @@ static void apply_choice(CommandLine *line, OptionId k, int n)
     }
 }
 
+static bool start_from(CommandLine *line, const char *word)
+{
+    enum { GRAPH_TEXT = 2 };
+    const bool graph = strcmp(word, "graph") == 0;
+    if (graph)
+        line->options.forma = GRAPH_TEXT;
+    else
+        line->from_loops = word;
+    return graph || strcmp(word, "loops") == 0 || strncmp(word, "loops:", 6) == 0;
+}
+
 /* Puts one option into the line; false when its argument makes no sense. */
 static bool apply(CommandLine *line, OptionId k, const char *word)
 {
@@ -168,6 +179,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_PLAN: line->plan_path = word; break;
     case OPT_MACHINE: line->machine_path = word; break;
     case OPT_DUMP: line->dump = word; break;
+    case OPT_FROM: return start_from(line, word);
     case OPT_TIME_PASSES: line->dump = "times"; break;
     case OPT_CHECK: line->check = true; break;
     case OPT_SIZE: line->size = true; break;

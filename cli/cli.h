@@ -32,6 +32,7 @@ typedef struct CommandLine {
     size_t n_outputs;
     tess_options options; /* plan and machine still empty: see paths */
     const char *plan_path, *machine_path, *dump;
+    const char *from_loops; /* --from=loops or loops:PASS: that word */
     int runs;
     bool audit;
     int side, plans; /* of audits; 0: not said */

@@ -1,8 +1,33 @@
 /* tessera explain: the plan with its reasons, or any other stop of the compiler. */
+#include <stdlib.h>
+
 #include "cli/cli.h"
+
+/* Goes on from a text of loops. */
+static bool explain_loops(const CommandLine *line)
+{
+    size_t n = 0;
+    char *loops = cli_read_text(line->program, &n), *text = NULL;
+    tess_diags *diags = NULL;
+    if (!loops)
+        return false;
+    const tess_status status = tess_dump_loops(loops, n, line->program, line->from_loops,
+                                               line->dump ? line->dump : "loops", &text, &diags);
+    cli_show_diagnostics(line, diags, false);
+    if (status == TESS_OK)
+        fputs(text, stdout);
+    else if (!diags || !tess_diags_errors(diags))
+        cli_fail("%s", tess_status_text(status));
+    tess_text_free(text);
+    tess_diags_free(diags);
+    free(loops);
+    return status == TESS_OK;
+}
 
 int cmd_explain(const CommandLine *line)
 {
+    if (line->from_loops)
+        return explain_loops(line) ? EXIT_OK : EXIT_DIAGNOSED;
     Session s;
     bool ok = cli_open(line, &s, true);
     if (ok && line->regret) {

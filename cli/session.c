@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/tables.h"
 
 enum { LARGEST_TEXT = 64 * 1024 * 1024 };
 
@@ -199,6 +200,14 @@ static bool takes_masks(const tess_program *p)
 bool cli_compile(const CommandLine *line, Session *s)
 {
     memset(s, 0, sizeof *s);
+    if (line->from_loops) {
+        cli_fail(
+            "loops say how results are computed, and no more what they are: '%s' starts from a "
+            "program or --from=graph, 'tessera explain --from=%s' goes on from loops to a "
+            "target's text",
+            cli_commands[line->command].name, line->from_loops);
+        return false;
+    }
     tess_options options = line->options;
     options.library = s->folder = line->program_text ? NULL : cli_folder_of(line->program);
     if (!collect_constants(line, s) || !read_texts(line, s, &options))

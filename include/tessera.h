@@ -191,6 +191,12 @@ TESS_API const char *tess_library_nearest(const tess_library *l,
  * tess_text_free. With args (may be NULL) the sizes are known. */
 TESS_API tess_status tess_dump(tess_program *p, const tess_args *args, const char *stop,
                                char **text, tess_diags **diags);
+/* Goes on from a text of loops, as tess_dump printed it for "loops" (`from` = "loops") or "loops:PASS" (`from` that):
+ * the passes behind are run, and the stop is "loops", "loops:PASS" of one of these, or a target's text. `name` stands
+ * in messages and heads of files. *text is the caller's (tess_text_free), *diags too (may be NULL if not wanted). */
+TESS_API tess_status tess_dump_loops(const char *loops, size_t n, const char *name,
+                                     const char *from, const char *stop, char **text,
+                                     tess_diags **diags);
 TESS_API void tess_text_free(char *text);
 /* Writes a text to a file that appears complete or not at all ("-": standard output). */
 TESS_API tess_status tess_text_save(const char *path, const char *text, char *error,

@@ -227,8 +227,10 @@ LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const 
 /* The same as far as the pass of that name ("lower": none over loops), noting times in `times`, which may be NULL. */
 LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last, PassTimes *times,
                                     Failure *f);
-/* The passes over loops at hand. */
+/* The passes over loops at hand; those behind the one named `first`. */
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
+LoopProgram *tessi_pass_loops_behind(LoopProgram *loops, const char *first, const char *last,
+                                     Failure *f);
 
 /* ---- variant.c */
 /* An empty one; NULL when there is no memory. */

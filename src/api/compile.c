@@ -481,7 +481,7 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     p->n_text = n;
     p->name = tessi_strdup(&p->arena, name ? name : "program");
     tessi_options_copy(&p->arena, options, &p->options);
-    if (has_suffix(p->name, ".idsl"))
+    if (!p->options.forma && has_suffix(p->name, ".idsl"))
         p->options.forma = 1;
     if (p->backend->open)
         p->backend->open(p);

@@ -257,6 +257,124 @@ tess_status tess_text_save(const char *path, const char *text, char *error, size
     return (tess_status)f.status;
 }
 
+/* ---- From a text of loops -------------------------------------------------------------------- */
+
+/* What is to be made of it. */
+typedef struct FromLoops {
+    const char *loops, *name;
+    size_t n;
+    const char *first,
+        *last; /* the pass behind which the text stands; the pass to stop at, NULL = the last */
+    Stop stop;
+} FromLoops;
+
+static bool is_behind(const char *first, const char *last)
+{
+    bool seen = tessi_streq(first, "lower");
+    for (const LoopPass *pass = tessi_loop_passes(); pass->name; pass++) {
+        if (tessi_streq(pass->name, last))
+            return seen;
+        seen = seen || tessi_streq(pass->name, first);
+    }
+    return false;
+}
+
+static const char *last_pass(void)
+{
+    const LoopPass *pass = tessi_loop_passes();
+    while (pass[1].name)
+        pass++;
+    return pass->name;
+}
+
+static bool find_ends(const char *from, const char *stop, FromLoops *what, Failure *f)
+{
+    if (!find_stop(from, &what->stop, f))
+        return false;
+    if (what->stop.kind != STOP_LOOPS)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "'%s' is no text of loops", from);
+    if (!find_stop(stop, &what->stop, f))
+        return false;
+    what->first = pass_in(from) ? pass_in(from) : last_pass();
+    what->last = pass_in(stop);
+    if (what->stop.kind != STOP_LOOPS && what->stop.kind != STOP_TEXT)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "'%s' comes before loops, or needs more than they say: there is "
+                           "'loops', 'loops:PASS' and the text of a target",
+                           stop);
+    return !what->last || tessi_streq(what->last, what->first) || is_behind(what->first, what->last)
+           || tessi_failf(f, TESS_ERROR_ARGUMENT, "pass '%s' does not come behind '%s'", what->last,
+                          what->first);
+}
+
+static bool print_from_loops(const FromLoops *what, LoopProgram *loops, Text *out, Failure *f)
+{
+    const Backend *b = what->stop.backend;
+    const bool kernels = loops->functions.n && loops->functions.at[0].is_kernel;
+    loops = tessi_pass_loops_behind(loops, what->first, what->last, f);
+    if (!loops)
+        return false;
+    if (!b) {
+        tessi_loop_print(loops, out);
+        return true;
+    }
+    if (kernels != b->emit->kernels)
+        return tessi_failf(f, TESS_ERROR_PROGRAM, "they are %s, and %s has %s",
+                           kernels ? "kernels" : "loops of processors", b->emit->title,
+                           kernels ? "none" : "kernels");
+    const EmitOptions options = { .prelude = b->prelude,
+                                  .vector_prelude = b->vector_prelude,
+                                  .reference_prelude = b->reference_prelude,
+                                  .source_name = what->name };
+    EmitModule module;
+    b->emit->print(loops, b->emit, &options, out, &module);
+    return true;
+}
+
+/* False with a diagnostic. */
+static bool dump_from_loops(FromLoops *what, const char *from, const char *stop, char **text,
+                            tess_diags *d, Failure *f)
+{
+    Guard guard;
+    if (!GUARDED(&guard, &d->arena))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+    Text out;
+    tessi_text_init(&out, &d->arena);
+    tessi_sources_add(&d->sources, what->name, what->loops, what->n);
+    LoopProgram *loops = find_ends(from, stop, what, f)
+                             ? tessi_loop_read(&d->arena, &d->diags, what->loops, what->n)
+                             : NULL;
+    if (loops && print_from_loops(what, loops, &out, f))
+        *text = strdup(tessi_text_str(&out));
+    if (f->status)
+        tessi_diag(&d->diags, DIAG_LOOPS_STOP, (Span){ 0 }, f->text);
+    return *text || d->diags.n_errors
+           || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
+}
+
+tess_status tess_dump_loops(const char *loops, size_t n, const char *name, const char *from,
+                            const char *stop, char **text, tess_diags **diags)
+{
+    if (diags)
+        *diags = NULL;
+    if (!loops || !name || !from || !stop || !text)
+        return TESS_ERROR_ARGUMENT;
+    *text = NULL;
+    const Rounding callers = tessi_round_to_nearest();
+    FromLoops what = { .loops = loops, .n = n, .name = name };
+    Failure failure = { 0 };
+    tess_diags *d = tessi_diags_new();
+    const bool ok = d && dump_from_loops(&what, from, stop, text, d, &failure);
+    tessi_round_as(callers);
+    if (diags)
+        *diags = d;
+    else
+        tess_diags_free(d);
+    if (!ok || failure.status)
+        return d ? (tess_status)failure.status : TESS_ERROR_MEMORY;
+    return *text ? TESS_OK : TESS_ERROR_PROGRAM;
+}
+
 void tess_text_free(char *text)
 {
     free(text);

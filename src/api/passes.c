@@ -159,12 +159,16 @@ void tessi_pass_note(PassTimes *times, Arena *a, const char *name, double start)
         VEC_PUSH(a, times, ((PassTime){ name, tessi_clock_ms() - start }));
 }
 
-/* All passes over loops up to the one named `last` (NULL: all there are), the verifier after each. */
-static LoopProgram *run_loop_passes(LoopProgram *loops, const char *last, PassTimes *times,
-                                    Failure *f)
+/* The passes over loops behind the one named `first` ("lower": all) up to the one named `last` (NULL: the last there
+ * is), the verifier after each. */
+static LoopProgram *run_loop_passes(LoopProgram *loops, const char *first, const char *last,
+                                    PassTimes *times, Failure *f)
 {
     const char *done = "lower";
-    for (const LoopPass *pass = tessi_loop_passes();; pass++) {
+    const LoopPass *pass = tessi_loop_passes();
+    while (!tessi_streq(done, first) && pass->name)
+        done = pass++->name;
+    for (;; pass++) {
         const char *fault = tessi_loop_verify(loops);
         if (fault) {
             internal(f, done, fault);
@@ -191,12 +195,18 @@ LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last
     const double start = tessi_clock_ms();
     LoopProgram *loops = tessi_lower_loops(a, v->graph, v->plan, v->machine);
     tessi_pass_note(times, a, "lower", start);
-    return run_loop_passes(loops, last, times, f);
+    return run_loop_passes(loops, "lower", last, times, f);
+}
+
+LoopProgram *tessi_pass_loops_behind(LoopProgram *loops, const char *first, const char *last,
+                                     Failure *f)
+{
+    return run_loop_passes(loops, first, last, NULL, f);
 }
 
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f)
 {
-    return run_loop_passes(loops, NULL, NULL, f);
+    return run_loop_passes(loops, "lower", NULL, NULL, f);
 }
 
 bool tessi_pass_loops(Variant *v, Failure *f)

@@ -98,8 +98,9 @@ static void test_cases(void **state)
 static bool has_no_program(DiagCode code)
 {
     return code == DIAG_INTERNAL || code == DIAG_BAD_GRAPH_TEXT || code == DIAG_BAD_PLAN_TEXT
-           || code == DIAG_BAD_LOOPS_TEXT || code == DIAG_BAD_MACHINE_TEXT
-           || code == DIAG_PLAN_MISMATCH || code == DIAG_GIVEN_RANGE || code == DIAG_GIVEN_TYPE;
+           || code == DIAG_BAD_LOOPS_TEXT || code == DIAG_LOOPS_STOP
+           || code == DIAG_BAD_MACHINE_TEXT || code == DIAG_PLAN_MISMATCH
+           || code == DIAG_GIVEN_RANGE || code == DIAG_GIVEN_TYPE;
 }
 
 static void test_every_diagnostic_has_a_case(void **state)
