@@ -1,26 +1,64 @@
 """Functions of tessera.ndimage and tessera.skimage beside SciPy, scikit-image and OpenCV: the best time of each, in one
-run, as a table.
+run, as a table; then what a call and an import cost, and what of it has to hold.
 
-    python3 bench/python_functions.py [--size=2048] [--runs=7] [--threads=2] [--calls]
+    python3 bench/python_functions.py [--size=2048] [--runs=7] [--threads=2] [--results=FILE] [--only=NAME] [--device]
 
 It needs the package with numpy, scipy, scikit-image and opencv-python-headless; what is missing leaves its column
-empty. Run it on a machine that does nothing else. --calls measures what a call costs beside the library's own time, and
-what importing costs."""
+empty. Run it on a machine that does nothing else: it takes two to four minutes, half of them for the C compiler when
+it is run first. With --results, times go to a file as they are measured, and those that stand there are not measured
+again. --device has the same programs on a CUDA device, on arrays of CuPy, beside CuPy's functions and PyTorch's."""
 import argparse
+import json
 import os
 import subprocess
 import sys
 import time
 
+MOST_SECONDS = 1.0  # for the times of one function of one library, beyond its first two
+
 
 def best(call, runs):
+    """Milliseconds of the fastest of some calls; the first is for caches and compilers, unless it takes long."""
+    start = time.perf_counter()
     call()
-    times = []
-    for _ in range(runs):
+    first = time.perf_counter() - start
+    times, begun = [], time.perf_counter()
+    while len(times) < runs and (not times or time.perf_counter() - begun < MOST_SECONDS):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return min(times) * 1e3
+    return min([*times, *([first] if first < min(times) else [])]) * 1e3
+
+
+class Results:
+    """Times by function and library, which a file keeps."""
+
+    def __init__(self, path, settings):
+        self.path, self.times = path, {}
+        if path and os.path.exists(path):
+            with open(path) as file:
+                for line in file:
+                    row = json.loads(line)
+                    if row["settings"] == settings:
+                        self.times[row["function"], row["library"]] = row["ms"]
+        self.settings = settings
+
+    def time(self, function, library, call, runs):
+        """Milliseconds, or None where there is nothing to call."""
+        if call is None:
+            return None
+        key = function, library
+        if key not in self.times:
+            self.times[key] = best(call, runs)
+            if self.path:
+                with open(self.path, "a") as file:
+                    print(json.dumps(dict(settings=self.settings, function=function, library=library,
+                                          ms=self.times[key])), file=file)
+        return self.times[key]
+
+
+def cell(ms):
+    return "" if ms is None else f"{ms:.2f}"
 
 
 def optional(name):
@@ -30,11 +68,9 @@ def optional(name):
         return None
 
 
-def table(size, runs, threads):
+def rows_of(size, threads):
+    """(name, call of a module like scipy.ndimage, call of OpenCV, call of a module like skimage's, its module)."""
     import numpy as np
-    import tessera.ndimage as ours
-    import tessera.skimage as ours_skimage
-    from scipy import ndimage as scipy
     cv2, filters, morphology = optional("cv2"), optional("skimage.filters"), optional("skimage.morphology")
     if cv2:
         cv2.setNumThreads(threads)
@@ -108,22 +144,145 @@ def table(size, runs, threads):
         ),
         ("zoom 0.5, linear", s("zoom", real, 0.5, order=1), lambda: cv2.resize(real, None, fx=0.5, fy=0.5)),
     ]
-    skimage_rows = [
+    of_skimage = [
         ("skimage sobel", "sobel", filters, real, ()), ("skimage unsharp_mask", "unsharp_mask", filters, real, (2,)),
         ("skimage opening, 3x3", "opening", morphology, byte, (square,)),
     ]
-    print(f"{size}x{size}, milliseconds, best of {runs}\n")
-    print(
-        "| function | Tessera | SciPy | scikit-image | OpenCV | of SciPy |\n| --- | ---: | ---: | ---: | ---: | ---: |"
+    return (
+        [(name, call, opencv if cv2 else None, None) for name, call, opencv in rows],
+        [(name, lambda m, f=f, i=i, a=a: getattr(m, f)(i, *a), module) for name, f, module, i, a in of_skimage],
     )
-    for name, call, opencv in rows:
-        mine, theirs = best(lambda: call(ours), runs), best(lambda: call(scipy), 2)
-        other = f"{best(opencv, runs):.2f}" if cv2 and opencv else ""
-        print(f"| {name} | {mine:.2f} | {theirs:.2f} | | {other} | {mine / theirs:.2f} |", flush=True)
-    for name, function, module, image, arguments in skimage_rows if filters else []:
-        mine = best(lambda: getattr(ours_skimage, function)(image, *arguments), runs)
-        theirs = best(lambda: getattr(module, function)(image, *arguments), 2)
-        print(f"| {name} | {mine:.2f} | | {theirs:.2f} | | {mine / theirs:.2f} |", flush=True)
+
+
+def table(size, runs, threads, results, only):
+    import tessera.ndimage as ours
+    import tessera.skimage as ours_skimage
+    from scipy import ndimage as scipy
+    of_scipy, of_skimage = rows_of(size, threads)
+    print(f"{size}x{size}, {threads} threads, milliseconds, best of {runs}\n")
+    print(
+        "| function | Tessera | SciPy | scikit-image | OpenCV | of SciPy | of OpenCV |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+
+    def row(name, mine, scipy=None, skimage=None, opencv=None):
+        other = scipy if skimage is None else skimage
+        ratios = [f"{mine / t:.2f}" if t else "" for t in (other, opencv)]
+        print(f"| {name} | {' | '.join([cell(mine), cell(scipy), cell(skimage), cell(opencv), *ratios])} |", flush=True)
+
+    for name, call, opencv, _ in of_scipy:
+        if only in name:
+            row(name, results.time(name, "tessera", lambda: call(ours), runs),
+                results.time(name, "scipy", lambda: call(scipy), 3), None, results.time(name, "opencv", opencv, runs))
+    for name, call, module in of_skimage:
+        if only in name:
+            row(name, results.time(name, "tessera", lambda: call(ours_skimage), runs), None,
+                results.time(name, "skimage", module and (lambda: call(module)), 3))
+
+
+def requirements(results):
+    """What has to hold, as sentences."""
+    name = "gaussian_filter 2, float"
+    mine = results.times.get((name, "tessera"))
+    for library, most in (("scipy", 0.1), ("opencv", 0.3)):
+        theirs = results.times.get((name, library))
+        if mine and theirs:
+            said = "holds" if mine <= most * theirs else "FAILS"
+            print(f"{said}: {name}: {mine / theirs:.3f} of {library}, at most {most}")
+
+
+def on_device(size, runs, only):
+    """The programs behind the functions on a CUDA device, beside CuPy and PyTorch."""
+    import cupy
+    import cupyx.scipy.ndimage as theirs
+    import numpy as np
+    import tessera
+    import tessera.ndimage as ours
+    from tessera.ndimage import _engine, _interpolation
+    torch = optional("torch")
+
+    def timed(call):
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        call()
+        times = []
+        for _ in range(runs):
+            begin.record()
+            call()
+            end.record()
+            end.synchronize()
+            times.append(cupy.cuda.get_elapsed_time(begin, end))
+        return min(times)
+
+    def program_of(call):
+        """(program, arrays, numbers) of the only program that a function runs."""
+        seen = []
+
+        def note(text, inputs, numbers, operations, place=None):
+            seen.append((text, inputs, numbers))
+            raise StopIteration
+
+        before = _engine.execute
+        _engine.execute = _interpolation.execute = note
+        try:
+            call(ours)
+        except StopIteration:
+            pass
+        finally:
+            _engine.execute = _interpolation.execute = before
+        text, inputs, numbers = seen[0]
+        program = tessera.compile(text, target="cuda", fp="strict", quiet=True)
+        return program, [cupy.asarray(np.ascontiguousarray(a)) for a in inputs], numbers
+
+    def of_torch(name, real):
+        if torch is None:
+            return None
+        x = torch.from_numpy(real).cuda()[None, None]
+        functional = torch.nn.functional
+        line = torch.ones(17, device="cuda") / 17
+        calls = {
+            "gaussian_filter 2, float": lambda: functional.conv2d(
+                functional.conv2d(functional.pad(x, (8, 8, 8, 8), "reflect"), line[None, None, None]),
+                line[None, None, :, None]),
+            "uniform_filter 7, float": lambda: functional.avg_pool2d(functional.pad(x, (3, 3, 3, 3), "reflect"), 7, 1),
+            "maximum_filter 15, float": lambda: functional.max_pool2d(x, 15, 1, 7),
+            "convolve 7x7, float": lambda: functional.conv2d(
+                functional.pad(x, (3, 3, 3, 3), "reflect"), torch.ones(1, 1, 7, 7, device="cuda")),
+            "zoom 0.5, linear": lambda: functional.interpolate(x, scale_factor=0.5, mode="bilinear"),
+        }
+        return calls.get(name)
+
+    real = np.random.default_rng(7).random((size, size), np.float32)
+    print(f"{size}x{size} on the device, milliseconds, best of {runs}\n")
+    print("| function | Tessera | CuPy | PyTorch | of CuPy |\n| --- | ---: | ---: | ---: | ---: |")
+
+    class OfCuPy:
+        """CuPy's functions with their arrays on the device."""
+        def __getattr__(self, name):
+            function = getattr(theirs, name)
+            return lambda *a, **k: function(*(self._moved(x) for x in a), **{n: self._moved(x) for n, x in k.items()})
+
+        def __init__(self):
+            self.moved = {}
+
+        def _moved(self, x):
+            if not isinstance(x, np.ndarray):
+                return x
+            return self.moved.setdefault(id(x), (x, cupy.asarray(x)))[1]
+
+    module = OfCuPy()
+    for name, call, _, _ in rows_of(size, 1)[0]:
+        if only not in name:
+            continue
+        program, arrays, numbers = program_of(call)
+        mine = timed(lambda: program(*arrays, **numbers))
+        try:
+            cupys = timed(lambda: call(module))
+        except Exception as error:  # what CuPy does not have
+            print(f"(CuPy: {name}: {type(error).__name__})", file=sys.stderr)
+            cupys = None
+        other = of_torch(name, real)
+        row = [mine, cupys, timed(other) if other else None, mine / cupys if cupys else None]
+        print(f"| {name} | {' | '.join('' if v is None else f'{v:.3f}' for v in row)} |", flush=True)
 
 
 def calls():
@@ -131,26 +290,37 @@ def calls():
     import tessera
     p = tessera.compile(
         "stencil f(vector#2 float X) { return X@[0, -1] + X@[0, 1]; }\nparameter M, N;\nvector#2 float a[M, N];\n"
-        "return f(a);\n"
+        "return f(a);\n", threads=1
     )
-    for n in (1, 64):
-        a = np.ones((n, n), np.float32)
+    n = 5000
+    for size in (1, 64):
+        a = np.ones((size, size), np.float32)
         out = np.empty_like(a)
         for name, call in (("a call", lambda: p(a)), ("a call with out=", lambda: p(a, out=out))):
-            call()
-            start = time.perf_counter()
-            for _ in range(20000):
+            over = []
+            for _ in range(5):
                 call()
-            spent = (time.perf_counter() - start) / 20000 * 1e6
-            print(f"{name}, {n}x{n}: {spent:.1f} us, of which the library's run takes {p.time.run_ms * 1e3:.1f}")
+                start = time.perf_counter()
+                for _ in range(n):
+                    call()
+                spent = (time.perf_counter() - start) / n * 1e6
+                runs = min(_library(p, call) for _ in range(50))
+                over.append((spent - runs, spent, runs))
+            beyond, spent, runs = min(over)
+            said = "" if size != 64 else "holds: " if beyond <= 10 else "FAILS: "
+            print(f"{said}{name}, {size}x{size}: {spent:.1f} us, of which the library's run takes {runs:.1f}; "
+                  f"{beyond:.1f} beyond it{', at most 10' if said else ''}")
     code = "import time; t = time.perf_counter(); import tessera; print((time.perf_counter() - t) * 1e3)"
-    print(
-        "import tessera:",
-        min(
-            float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(5)
-        ),
-        "ms",
+    ms = min(
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(5)
     )
+    print(f"{'holds' if ms <= 50 else 'FAILS'}: import tessera: {ms:.1f} ms, at most 50")
+
+
+def _library(p, call):
+    """Microseconds of the library's own run in one call."""
+    call()
+    return p.time.run_ms * 1e3
 
 
 if __name__ == "__main__":
@@ -158,7 +328,16 @@ if __name__ == "__main__":
     parser.add_argument("--size", type=int, default=2048)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--calls", action="store_true")
+    parser.add_argument("--results")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--device", action="store_true")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
-    calls() if options.calls else table(options.size, options.runs, options.threads)
+    if options.device:
+        on_device(options.size, options.runs, options.only)
+    else:
+        kept = Results(options.results, [options.size, options.threads, options.runs])
+        table(options.size, options.runs, options.threads, kept, options.only)
+        print()
+        requirements(kept)
+        calls()
