@@ -26,8 +26,9 @@ void cli_print_help(void)
     printf("tessera %s: image pipelines of stencils and convolutions, compiled\n\n",
            tess_version());
     for (int c = 0; c < N_COMMANDS; c++)
-        printf("  tessera %-8s %s\n      %s\n", cli_commands[c].name, cli_commands[c].arguments,
-               cli_commands[c].help);
+        printf("  tessera %-*s%s%s\n      %s\n", cli_commands[c].arguments[0] ? 8 : 0,
+               cli_commands[c].name, cli_commands[c].arguments[0] ? " " : "",
+               cli_commands[c].arguments, cli_commands[c].help);
     printf(
         "\n`tessera COMMAND --help` lists the options of a command with an example, `tessera help "
         "files` what files store.\n\n"

@@ -1,5 +1,6 @@
 """The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in
-blocks marked ```console every `$ tessera ...` is run, from the root of the repository, and prints what stands below it;
+blocks marked ```console every `$ tessera ...` is run, from the root of the repository or in a folder of its own
+(docs/start.md), and prints what stands below it;
 links between files lead somewhere; docs/errors.md lists every diagnostic with its case; tables of a plan's words are
 those of the compiler's tables. With --accept the console blocks, these tables and docs/errors.md are written anew.
 Commands that write files, or need what only a reader has, stand in indented blocks, which are not run. Decisions are
@@ -31,14 +32,14 @@ def place(page, text, start):
     return f"{page.relative_to(tool.ROOT)}:{line}"
 
 
-def output_of(command):
+def output_of(command, folder=tool.ROOT):
     path = f"{pathlib.Path(tool.TOOL).resolve().parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=tool.ROOT,
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
                           env=dict(os.environ, PATH=path), timeout=120)
     return done.stdout.decode("utf-8", "replace")
 
 
-def rerun(block):
+def rerun(block, folder=tool.ROOT):
     """The block with the outputs of today; blocks without our commands stay as they are."""
     lines = block.splitlines()
     commands = [line for line in lines if line.startswith("$ ")]
@@ -46,7 +47,7 @@ def rerun(block):
         return block
     shown = ""
     for command in commands:
-        printed = output_of(command[2:])
+        printed = output_of(command[2:], folder)
         shown += f"{command}\n{printed}" + ("" if printed.endswith("\n") or not printed else "\n")
     return shown
 
@@ -62,9 +63,27 @@ def check_programs(page, text, folder):
     return n
 
 
-def check_consoles(page, text):
+# A page whose commands write files runs in a folder of its own, where `images` is examples/images and a program is in
+# the file that the text before it names.
+OWN_FOLDER = "<!-- The commands of this page run in a folder of their own. -->"
+NAMED = re.compile(r"`([\w-]+\.tess)`:\n\n```tess\n(.*?)^```$", re.M | re.S)
+
+
+def folder_of(text, folder):
+    if OWN_FOLDER not in text:
+        return tool.ROOT
+    own = pathlib.Path(folder) / "own"
+    own.mkdir(exist_ok=True)
+    if not (own / "images").exists():
+        (own / "images").symlink_to(tool.ROOT / "examples" / "images")
+    for program in NAMED.finditer(text):
+        (own / program.group(1)).write_text(program.group(2))
+    return own
+
+
+def check_consoles(page, text, folder):
     for block in CONSOLE.finditer(text):
-        now = rerun(block.group(1))
+        now = rerun(block.group(1), folder)
         tool.check(place(page, text, block.start()), now == block.group(1), f"it prints\n{now}")
 
 
@@ -167,13 +186,14 @@ with tool.workspace() as folder:
     found = 0
     for page in pages():
         text = check_tables(page, page.read_text())
+        own = folder_of(text, folder)
         if accept:
-            renewed = CONSOLE.sub(lambda block: f"```console\n{rerun(block.group(1))}```", text)
+            renewed = CONSOLE.sub(lambda block: f"```console\n{rerun(block.group(1), own)}```", text)
             if renewed != text:
                 page.write_text(renewed)
                 text = renewed
         found += check_programs(page, text, folder)
-        check_consoles(page, text)
+        check_consoles(page, text, own)
         check_links(page, text)
     tool.check("there are programs in the documentation", found > 0)
 tool.finish()
