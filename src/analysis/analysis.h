@@ -55,6 +55,8 @@ typedef enum OpClass {
 /* Of one point, windows multiplied out, averaged over the pieces by their share of the points when that is known. */
 typedef struct StageCost {
     double ops[N_OP_CLASSES];
+    /* of the simple ones: what vectors save where they hold more of 8 or 16 bits than of 32 (minima and maxima) */
+    double narrow;
     double loads;          /* elements read, each time it is read */
     double distinct_bytes; /* bytes of producers that a point adds to what its neighbours read */
     double stored_bytes;

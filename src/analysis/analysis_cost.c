@@ -64,6 +64,13 @@ static double times(const Graph *g, const ExprDeps *deps)
     return n;
 }
 
+/* Of n minima or maxima of such a type, those that vectors of 32 bits would take more. */
+static double saved_by(ScalarType t, double n)
+{
+    const double bytes = tessi_type_info(t)->bytes;
+    return tessi_is_integer(t) && bytes < 4 ? n * (1 - bytes / 4) : 0;
+}
+
 /* The steps of a window, each done as often as its body is computed. */
 static void add_window(const Graph *g, const ExprDeps *deps, const Expr *e, double outer,
                        StageCost *c)
@@ -80,6 +87,8 @@ static void add_window(const Graph *g, const ExprDeps *deps, const Expr *e, doub
         c->ops[OPC_FMA] += n;
     } else {
         c->ops[e->reduction == REDUCE_PROD ? OPC_MUL : OPC_SIMPLE] += n;
+        if (e->reduction == REDUCE_MIN || e->reduction == REDUCE_MAX)
+            c->narrow += saved_by(e->type, n);
     }
 }
 
@@ -92,6 +101,8 @@ static void add_operation(const Graph *g, const Expr *e, double n, StageCost *c)
         c->ops[OPC_SIMPLE] += n;
     }
     c->ops[k] += n;
+    if (e->op == OP_MIN || e->op == OP_MAX)
+        c->narrow += saved_by(e->type, n);
 }
 
 static StageCost piece_cost(const Graph *g, ExprWalk *walk, const ExprDeps *deps, ExprId body)
@@ -129,6 +140,7 @@ static void add_scaled(StageCost *sum, const StageCost *c, double share)
     for (int k = 0; k < N_OP_CLASSES; k++)
         sum->ops[k] += c->ops[k] * share;
     sum->loads += c->loads * share;
+    sum->narrow += c->narrow * share;
 }
 
 /* The share of the stage's points that a piece on a lattice has. */

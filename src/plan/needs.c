@@ -40,6 +40,39 @@ static int readers_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+NeedLoad tessi_need_load(const Graph *g, StageId reader, const PlanRead *r)
+{
+    const Stage *s = tessi_stage(g, r->producer);
+    const Access *a = r->access.v ? tessi_access(g, r->access) : NULL;
+    const int8_t row = (int8_t)(tessi_stage(g, reader)->n_dims - 1);
+    if (r->dynamic)
+        return NEED_GATHERED;
+    NeedLoad load = NEED_DENSE;
+    for (int d = 0; a && d < a->n_dims; d++) {
+        const AccessDim *dim = &a->dim[d];
+        if (dim->src != row)
+            continue;
+        if (d < a->n_dims - 1)
+            return NEED_CROSSED;
+        load = dim->scale == 1 ? NEED_DENSE : NEED_STRIDED;
+    }
+    const bool pixels = s->kind == STAGE_INPUT && g->inputs.at[s->image].channels.n > 1;
+    return pixels && load == NEED_DENSE ? NEED_STRIDED : load;
+}
+
+double tessi_plan_found_seconds(const Machine *m, ScalarType t, NeedLoad how)
+{
+    const double dense = tessi_plan_load_seconds(m, t);
+    const double cycle = 1 / (m->ghz * 1e9 * (double)m->cores);
+    switch (how) {
+    case NEED_DENSE: return dense;
+    case NEED_STRIDED: return m->strided_loads * dense;
+    case NEED_GATHERED: return m->gather_cycles * cycle;
+    case NEED_CROSSED: return m->crossed_cycles * cycle;
+    }
+    return dense;
+}
+
 /* Puts them in order, and lists what they read by where it stands. */
 static void link_reads(const PlanFacts *f, Arena *a, Needs *out)
 {
@@ -50,8 +83,16 @@ static void link_reads(const PlanFacts *f, Arena *a, Needs *out)
         need->first = out->reads.n;
         if (!need->computed)
             continue;
-        VEC_FOREACH (const PlanRead, r, &f->reads[need->stage.v])
+        need->passed = need->root ? 1 : need->passed;
+        VEC_FOREACH (const PlanRead, r, &f->reads[need->stage.v]) {
+            Need *of = &out->at.at[f->slot[r->producer.v]];
+            const NeedLoad load = tessi_need_load(f->g, need->stage, r);
+            const NeedLoad worst = load > need->load ? load : need->load;
+            const double passed = need->passed * r->passed;
             VEC_PUSH(a, &out->reads, ((NeedRead){ f->slot[r->producer.v], r }));
+            of->load = worst > of->load ? worst : of->load;
+            of->passed = passed > of->passed ? passed : of->passed;
+        }
         need->n = out->reads.n - need->first;
     }
 }

@@ -12,10 +12,24 @@ typedef struct NeedRead {
     const PlanRead *read;
 } NeedRead;
 
+/* How the elements that neighbouring points of a row read lie, of what is found in memory. */
+typedef enum NeedLoad {
+    NEED_DENSE,    /* side by side, or all points read one */
+    NEED_STRIDED,  /* some apart: samples, channels of a pixel */
+    NEED_GATHERED, /* anywhere: tables, computed indices */
+    NEED_CROSSED,  /* a row apart: columns for rows */
+} NeedLoad;
+NeedLoad tessi_need_load(const Graph *g, StageId reader, const PlanRead *r);
+/* Loading one such element, all cores at work. */
+double tessi_plan_found_seconds(const Machine *m, ScalarType t, NeedLoad how);
+
 typedef struct Need {
     StageId stage;
     bool root;     /* one of the stages computed together */
     bool computed; /* a root, or inlined: its own reads are listed; else it is found in memory */
+    NeedLoad load; /* the worst of the ways from a root to it */
+    double
+        passed; /* elements of it that a point of the roots passes over: its share of what memory moves */
     uint32_t first, n; /* its reads in Needs.reads */
 } Need;
 

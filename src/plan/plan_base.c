@@ -93,10 +93,19 @@ bool tessi_plan_same_pixel(const Stage *a, const Stage *b)
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
-static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
+/* The share of the points of its stage that a piece on a lattice has. */
+static double share_of(const Stage *s, const Piece *piece)
+{
+    double share = 1;
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        share /= piece->step[d] > 1 ? piece->step[d] : 1;
+    return share;
+}
+
+static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load, double share)
 {
     const Access *a = tessi_access(g, load->access);
-    PlanRead r = { .producer = a->producer, .access = load->access, .times = 1 };
+    PlanRead r = { .producer = a->producer, .access = load->access, .times = 1, .skipped = 1 };
     r.same_point = tessi_access_is_at_point(g, a);
     for (int level = 0; level < MAX_WINDOW_LEVELS; level++) {
         if (!deps->window[level].v)
@@ -108,8 +117,9 @@ static PlanRead read_of(const Graph *g, const ExprDeps *deps, const Expr *load)
         double scale = a->dim[d].scale;
         r.dynamic = r.dynamic || a->dim[d].absolute;
         if (!a->dim[d].absolute && scale * scale > 1)
-            r.times /= scale < 0 ? -scale : scale;
+            r.skipped *= scale < 0 ? -scale : scale;
     }
+    r.passed = r.skipped * share;
     return r;
 }
 
@@ -195,7 +205,9 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     PlanReads *reads = &f->reads[id.v];
     f->pointwise[id.v] = s->kind == STAGE_COMPUTE;
     if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) {
-        PlanRead r = { .producer = s->source, .times = 1, .same_point = true };
+        const PlanRead r = {
+            .producer = s->source, .times = 1, .passed = 1, .skipped = 1, .same_point = true
+        };
         VEC_PUSH(f->arena, reads, r);
         return;
     }
@@ -213,7 +225,7 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
             }
             if (x->kind != EXPR_LOAD)
                 continue;
-            PlanRead r = read_of(f->g, &deps[e->v], x);
+            PlanRead r = read_of(f->g, &deps[e->v], x, share_of(s, piece));
             if (!r.same_point && !r.dynamic)
                 f->pointwise[id.v] = false;
             VEC_PUSH(f->arena, reads, r);

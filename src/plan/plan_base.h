@@ -17,8 +17,11 @@ enum { PLAN_MAX_GROUP_NODES = 60000, PLAN_MAX_INLINE_DEPTH = 64 };
 typedef struct PlanRead {
     StageId producer;
     AccessId access; /* none for the source of a reduction */
-    /* a point: the points of the windows it stands in, the share of the points that a scale skips */
-    double times;
+    double times;    /* that a point of its reader reads: the points of the windows it stands in */
+    /* elements of the producer, over points of the reader that they are spread over: more than 1 where scales skip
+     * some, less where it stands in a piece on a lattice alone */
+    double passed;
+    double skipped;  /* by scales alone: elements of which one is read */
     bool same_point; /* at the point itself */
     bool dynamic;    /* by a computed index */
 } PlanRead;

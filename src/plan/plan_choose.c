@@ -26,18 +26,29 @@ static double own_seconds(const Chooser *c, StageId id)
 {
     const StageCost *cost = &c->an->cost[id.v];
     ScalarType t = tessi_stage(c->f->g, id)->type;
-    return tessi_plan_op_seconds(c->m, cost, t) + cost->loads * tessi_plan_load_seconds(c->m, t);
+    double seconds =
+        tessi_plan_op_seconds(c->m, cost, t) + cost->loads * tessi_plan_load_seconds(c->m, t);
+    VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
+        const ScalarType of = tessi_stage(c->f->g, r->producer)->type;
+        const NeedLoad how = tessi_need_load(c->f->g, id, r);
+        if (how != NEED_DENSE && !tessi_plan_is_inline(c->p, r->producer))
+            seconds +=
+                r->times * r->passed / r->skipped
+                * (tessi_plan_found_seconds(c->m, of, how) - tessi_plan_load_seconds(c->m, of));
+    }
+    return seconds;
 }
 
 /* A read by a stage whose rows can be computed together is shared with other rows; any other is an evaluation of its
  * own. */
-static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, OffsetSet *set)
+static void add_read(const Chooser *c, StageId consumer, const PlanRead *r, double times,
+                     OffsetSet *set)
 {
     Offset o;
     if (tessi_plan_can_block_rows(c->f, consumer) && tessi_plan_read_offset(c->f->g, r, &o))
         tessi_plan_add_offset(c->f->arena, set, o);
     else
-        set->loose += r->times;
+        set->loose += times;
 }
 
 /* How many rows a group that recomputes the stage at these places can be expected to get; chosen when the groups are
@@ -59,7 +70,7 @@ static double evaluations_by(const Chooser *c, StageId consumer, StageId produce
     OffsetSet set = { 0 };
     VEC_FOREACH (const PlanRead, r, &c->f->reads[consumer.v])
         if (r->producer.v == producer.v)
-            add_read(c, consumer, r, &set);
+            add_read(c, consumer, r, r->times, &set);
     return tessi_plan_shared_evaluations(c->f->arena, &set, supposed_rows(c, producer, &set));
 }
 
@@ -73,10 +84,10 @@ static void find_uses(Chooser *c)
             tessi_stage(g, id)->kind == STAGE_REDUCE || tessi_stage(g, id)->kind == STAGE_HISTOGRAM;
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
-            c->taps[p] += r->times;
+            c->taps[p] += r->times / r->skipped;
             if (!c->readers[p].n || c->readers[p].at[c->readers[p].n - 1].v != id.v)
                 VEC_PUSH(c->f->arena, &c->readers[p], id);
-            add_read(c, id, r, &c->reads[p]);
+            add_read(c, id, r, r->times / r->skipped, &c->reads[p]);
             c->for_reduction[p] = c->for_reduction[p] || reduces;
             c->dynamic[p] = c->dynamic[p] || r->dynamic;
             c->same_point[p] = c->same_point[p] && r->same_point;

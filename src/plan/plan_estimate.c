@@ -91,7 +91,7 @@ static void count(const Estimator *c, PlanEstimate *e)
         const double points = inlined ? evaluations[v] : points_of(c, domain_of(c, id));
         VEC_FOREACH (const PlanRead, r, &c->f->reads[v])
             if (tessi_plan_is_inline(c->p, r->producer))
-                evaluations[r->producer.v] += points * (r->same_point ? 1 : r->times);
+                evaluations[r->producer.v] += points * r->times * r->passed / r->skipped;
         if (!inlined) {
             e->bytes_read += points * c->an->cost[v].distinct_bytes;
             e->bytes_written += s->kind == STAGE_COMPUTE ? points * c->an->cost[v].stored_bytes : 0;

@@ -53,7 +53,7 @@ static void find_uses(Chooser *c)
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
             if (p != last.v) /* reads of one producer stand together */
-                c->evaluations[p] += evaluations_by(c, id, r->producer);
+                c->evaluations[p] += evaluations_by(c, id, r->producer) / r->skipped;
             last = r->producer;
             if (s->kind != STAGE_COMPUTE && !c->f->pointwise[p])
                 c->why[p] = "reductions read their source from memory unless it is point-wise";

@@ -247,18 +247,22 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     c->cost.narrow = c->cost.narrow || size < 4;
     c->words += size / 4;
     const double together = load_instructions(c, i, &apart);
+    const Need *need = &c->needs.at.at[i];
     sum->loads += together;
     c->cost.rule_instructions += apart;
     const int64_t columns = c->uniform[i] ? 1 : c->columns; /* one line answers a warp */
-    c->cost.cache_seconds += cache_seconds(c->m, together, size, columns);
-    c->cost.rule_cache_seconds += cache_seconds(c->m, together + apart, size, columns);
+    const double lines = need->load == NEED_DENSE || c->uniform[i] ? 1
+                         : need->load == NEED_STRIDED              ? c->m->strided_lines
+                                                                   : c->m->gathered_lines;
+    c->cost.cache_seconds += lines * cache_seconds(c->m, together, size, columns);
+    c->cost.rule_cache_seconds += lines * cache_seconds(c->m, together + apart, size, columns);
     sum->places +=
         (c->uniform[i] ? 1 : n) * size / 4
         + (size < 4 ? c->m->narrow_registers * (double)c->columns : 0); /* packed, and in use */
     if (size < 4 && c->group->packed) /* pairs, and those between them */
         c->cost.instructions += c->m->narrow_slots * n;
     if (!is_shared(c, id) && !c->uniform[i] && (!c->counted || !c->counted[id.v]))
-        sum->bytes += size;
+        sum->bytes += size * need->passed;
     if (c->counted)
         c->counted[id.v] = true;
     c->cost.nodes += n;

@@ -146,11 +146,13 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
         double n = places[i].at.n + places[i].loose;
         ScalarType t = tessi_stage(f->g, need->stage)->type;
         if (!need->computed) {
-            cost.seconds += n * tessi_plan_load_seconds(m, t);
+            cost.seconds += n * tessi_plan_found_seconds(m, t, need->load);
             cost.nodes += n;
             continue;
         }
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
+        if (tessi_stage(f->g, need->stage)->kind == STAGE_HISTOGRAM)
+            cost.seconds += n * m->count_cycles / (m->ghz * 1e9 * (double)m->cores);
         cost.operations += n * tessi_cost_operations(&an->cost[v]);
         cost.once += tessi_cost_operations(&an->cost[v]);
         cost.nodes += n * (double)f->nodes[v];

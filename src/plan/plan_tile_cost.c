@@ -2,6 +2,33 @@
  * arithmetic with its overlap and the way through scratch memory. */
 #include "plan/needs.h"
 
+/* Tables and masks, which caches keep whoever reads them. */
+static bool is_small(const Graph *g, const Stage *s)
+{
+    enum { SMALL = 1 << 16 };
+    int64_t bytes = tessi_type_info(s->type)->bytes, n;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        if (!tessi_size_is_const(g, s->size[d], &n) || !tessi_mul_i64(bytes, n, &bytes)
+            || bytes > SMALL)
+            return false;
+    return true;
+}
+
+/* How many times the bytes of a stage move when it is written: pieces on a lattice are written one after the other,
+ * and where they leave out elements of a row its lines come from memory and go back. */
+static double times_written(const Stage *s)
+{
+    double times = 0;
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        double rows = 1;
+        for (uint8_t d = 0; d + 1 < s->n_dims; d++)
+            rows /= piece->step[d] > 1 ? piece->step[d] : 1;
+        const bool skips = s->n_dims && piece->step[s->n_dims - 1] > 1;
+        times += skips ? 2 * rows : 0;
+    }
+    return times > 1 ? times : 1;
+}
+
 PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     PlanTraffic traffic = { .images = group->members.n };
@@ -11,7 +38,9 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
         const Stage *s = tessi_stage(f->g, *id);
         if (tessi_placement_is_scratch(p->stage[id->v].placement) || !s->n_dims)
             continue;
-        const double bytes = tessi_type_info(s->type)->bytes;
+        const double bytes = is_small(f->g, s) ? 0
+                                               : tessi_type_info(s->type)->bytes
+                                                     * tessi_need_of(&needs, *id)->passed;
         traffic.read += bytes;
         traffic.inner_read += s->kind == STAGE_INPUT ? 0 : bytes;
         traffic.images++;
@@ -20,7 +49,7 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
         const Stage *s = tessi_stage(f->g, *id);
         if (s->kind != STAGE_COMPUTE) /* others give a few numbers */
             continue;
-        const double bytes = tessi_type_info(s->type)->bytes;
+        const double bytes = tessi_type_info(s->type)->bytes * times_written(s);
         traffic.written += bytes;
         traffic.inner_written += f->returned[id->v] ? 0 : bytes;
     }

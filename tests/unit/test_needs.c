@@ -196,6 +196,37 @@ static void computed_places_are_anywhere(void **state)
     assert_box(&c, "a", 0, 0, 1, 1);
 }
 
+static void assert_load(const Case *c, const char *name, NeedLoad load, double passed)
+{
+    const Need *need = tessi_need_of(&c->needs, named(c->g, name));
+    assert_non_null(need);
+    assert_int_equal(need->load, load);
+    assert_true(need->passed == passed);
+}
+
+/* How what is read lies in memory, and how much of it a point passes over, also through what is inlined. */
+static void loads_and_what_they_pass(void **state)
+{
+    Case c = needs_of(*state,
+                      "stage a[M, N] float = X@[0,1]:clamp + X@[(0,1,1),(0,1,0)]:clamp "
+                      "stage b[M, N] float = a@[1,0]:clamp output b[M, N] float = b",
+                      "a", "b");
+    assert_load(&c, "X", NEED_CROSSED, 1);
+    c = needs_of(*state,
+                 "stage a[M/2, N/2] float = X@[(0,2),(1,2)]:clamp "
+                 "stage b[M/2/3, N/2] float = a@[(0,3),0]:clamp output b[M/2/3, N/2] float = b",
+                 "a", "b");
+    assert_load(&c, "a", NEED_DENSE, 3);
+    assert_load(&c, "X", NEED_STRIDED, 12);
+    c = needs_of(*state,
+                 "stage a[M, N] float = X@[{cast<int32>(X)},0]:clamp "
+                 "stage b[M, N] float = a + X@[=3,0]:clamp output b[M, N] float = b",
+                 "", "a");
+    assert_load(&c, "X", NEED_GATHERED, 1);
+    c = needs_of(*state, "stage b[M, N] float = X@[-1,3]:clamp output b[M, N] float = b", "", "b");
+    assert_load(&c, "X", NEED_DENSE, 1);
+}
+
 static void parts_and_reductions_are_read_anywhere(void **state)
 {
     const Case c = needs_of(*state,
@@ -255,6 +286,7 @@ int main(void)
         GRAPH_TEST(sampling_is_composed),
         GRAPH_TEST(other_dimensions_and_fixed_places),
         GRAPH_TEST(computed_places_are_anywhere),
+        GRAPH_TEST(loads_and_what_they_pass),
         GRAPH_TEST(parts_and_reductions_are_read_anywhere),
         GRAPH_TEST(readers_are_those_with_memory_of_their_own),
     };

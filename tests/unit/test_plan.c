@@ -62,6 +62,23 @@ static void dear_stages_are_not_repeated(void **state)
                      PLACE_INLINE); /* read once: nothing is repeated */
 }
 
+/* A table is looked up once a point and not nine times, though nothing else is computed. */
+static void tables_are_not_looked_up_again(void **state)
+{
+    Graph *g = testing_read(*state,
+                            "graph t param M, N image X[M, N] uint8 image T[256] float "
+                            "stage X[M, N] uint8 = image X stage T[256] float = image T "
+                            "stage bright[M, N] float = T@[{X}]:clamp "
+                            "stage out[M, N] float = bright@[-1,-1]:clamp + bright@[0,-1]:clamp + "
+                            "bright@[1,-1]:clamp + bright@[-1,1]:clamp + bright@[0,1]:clamp + "
+                            "bright@[1,1]:clamp "
+                            "output out[M, N] float = out",
+                            NULL);
+    Plan *p = choose(*state, g);
+    assert_int_not_equal(placed(g, p, "bright")->placement, PLACE_INLINE);
+    assert_non_null(strstr(placed(g, p, "bright")->reason, "computing it again would cost"));
+}
+
 /* temp is read in three rows: eight rows of out read it in ten, and the reason says so. */
 static void rows_share_what_they_read(void **state)
 {
@@ -501,6 +518,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
                                         GRAPH_TEST(dear_stages_are_not_repeated),
+                                        GRAPH_TEST(tables_are_not_looked_up_again),
                                         GRAPH_TEST(rows_share_what_they_read),
                                         GRAPH_TEST(siblings_are_computed_together),
                                         GRAPH_TEST(chains_are_fused_whatever_the_rule),
