@@ -52,18 +52,6 @@ static bool whole_number(const char *word, int least, int *out)
     return true;
 }
 
-/* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
-static const char *const modes[] = { "default", "strict", "fast", NULL };
-static const char *const generals[] = { "never", "meanwhile", "always", NULL };
-static const char *const whens[] = { "auto", "always", "never", NULL };
-static const char *const forms[] = { "text", "json", NULL };
-static const char *const depths[] = { "8", "16", NULL };
-static const char *const dialects[] = { "tessera", "forma", NULL };
-static const char *const *const option_words[N_OPTIONS] = {
-    [OPT_FP] = modes,          [OPT_GENERAL] = generals, [OPT_COLOR] = whens,
-    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects, [OPT_DEPTH] = depths,
-};
-
 /* The same of targets, which the library knows. */
 enum { MOST_TARGETS = 16 };
 static const char *const *target_words(const char *words[MOST_TARGETS])
@@ -78,7 +66,7 @@ static const char *const *target_words(const char *words[MOST_TARGETS])
 /* The words of an option; NULL: it takes something else. */
 static const char *const *words_of(OptionId k, const char *targets[MOST_TARGETS])
 {
-    return k == OPT_TARGET ? target_words(targets) : option_words[k];
+    return k == OPT_TARGET ? target_words(targets) : cli_words(k);
 }
 
 /* What can stand behind an option: "a, b or c", or of numbers their range. */
@@ -271,7 +259,7 @@ static void split_depths(CommandLine *line)
 {
     for (size_t i = 0; i < line->n_outputs; i++) {
         const char *path = line->outputs[i], *colon = strrchr(path, ':');
-        const int n = colon ? choice(colon + 1, depths) : -1;
+        const int n = colon ? choice(colon + 1, cli_words(OPT_DEPTH)) : -1;
         line->depths[i] = line->depth;
         line->names[i] = n >= 0 ? strndup(path, (size_t)(colon - path)) : NULL;
         if (line->names[i] && tess_image_can_write(line->names[i], NULL, 0) == TESS_OK) {

@@ -36,3 +36,20 @@ void cli_option_words(OptionId option, char *text, size_t size)
     snprintf(text, size, "%c%c%s --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->brief : ' ',
              o->brief ? "," : " ", o->name, o->argument[0] ? "=" : "", o->argument);
 }
+
+/* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
+static const char *const modes[] = { "default", "strict", "fast", NULL };
+static const char *const generals[] = { "never", "meanwhile", "always", NULL };
+static const char *const whens[] = { "auto", "always", "never", NULL };
+static const char *const forms[] = { "text", "json", NULL };
+static const char *const depths[] = { "8", "16", NULL };
+static const char *const dialects[] = { "tessera", "forma", NULL };
+static const char *const *const option_words[N_OPTIONS] = {
+    [OPT_FP] = modes,          [OPT_GENERAL] = generals, [OPT_COLOR] = whens,
+    [OPT_DIAGNOSTICS] = forms, [OPT_DIALECT] = dialects, [OPT_DEPTH] = depths,
+};
+
+const char *const *cli_words(OptionId option)
+{
+    return option_words[option];
+}

@@ -32,6 +32,9 @@ typedef struct Variable {
 extern const Variable cli_variables[];
 
 bool cli_takes(CommandId command, OptionId option);
+/* The words that it takes, in the order of the numbers that they stand for, NULL after the last; NULL: other things, or
+ * what the library knows. */
+const char *const *cli_words(OptionId option);
 /* "-o, --output=FILE" */
 void cli_option_words(OptionId option, char *text, size_t size);
 

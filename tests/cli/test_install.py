@@ -1,8 +1,9 @@
 """The installed library from outside: `cmake --install` into an empty prefix, then the examples of docs/api.md compiled
 with nothing but what pkg-config says, linked against the shared and the static library, and run; and the installed tool
-finds its standard library."""
+finds its standard library. Manual pages and completions of shells are installed, and know what the help knows."""
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -30,10 +31,53 @@ def link_flags():
     return []
 
 
+COMPLETE = """
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_tessera
+echo "${COMPREPLY[@]}"
+"""
+
+
+def check_manuals(prefix):
+    pages = {page.stem: page.read_text() for page in prefix.glob("share/man/man1/*.1")}
+    commands = re.findall(r"^  tessera (\w+)", tool.run("--help")[1], re.M)
+    tool.check("a page a command", set(pages) == {"tessera", *(f"tessera-{name}" for name in commands)}, set(pages))
+    for name in commands:
+        text = pages.get(f"tessera-{name}", "").replace("\\-", "-")
+        options = re.findall(r"^  (?:-\w,|   ) --([\w-]+)", tool.run(name, "--help")[1], re.M)
+        missing = [option for option in options or ["help"] if f"\\fB--{option}\\fR" not in text]
+        tool.check(f"options of tessera-{name}", not missing, missing)
+    for variable in ("TESSERA_CC", "NO_COLOR"):
+        tool.check(f"{variable} in the manual", variable in pages.get("tessera", ""))
+    if shutil.which("groff"):
+        for page in prefix.glob("share/man/man1/*.1"):
+            _, _, said = command("groff", "-man", "-ww", "-z", page)
+            tool.check(f"{page.name} is in order", not said, said)
+
+
+def check_completions(prefix):
+    bash, zsh = prefix / "share/bash-completion/completions/tessera", prefix / "share/zsh/site-functions/_tessera"
+    for words, expected in (
+        (["ap"], "apply"), (["run", "--ti"], "--time"), (["run", "--target", "=", "ope"], "opencl"),
+        (["run", "--fp", "="], "default strict fast"), (["apply", "gau"], "gaussian"), (["run", "pho"], ""),
+        (["run", "--plan", "=", "lecture-b"], "lecture-basic"), (["cache", "--c"], "--clear"),
+        (["check", "--time"], ""),
+    ):
+        _, out, said = command("bash", "-c", COMPLETE, "bash", bash, "tessera", *words)
+        tool.check(f"completion of {words}", out.strip() == expected and not said, out + said)
+    tool.check("completion for zsh", zsh.exists() and "'--target=[" in zsh.read_text())
+    if shutil.which("zsh"):
+        code, _, said = command("zsh", "-n", zsh)
+        tool.check("zsh takes it", code == 0, said)
+
+
 with tool.workspace() as place:
     prefix = pathlib.Path(place) / "prefix"
     code, _, errors = command("cmake", "--install", tool.BUILD, "--prefix", prefix)
     tool.check("install", code == 0, errors)
+    check_manuals(prefix)
+    check_completions(prefix)
     pc = next(iter(prefix.rglob("tessera.pc")), None)
     tool.check("a pkg-config file is installed", pc is not None)
     env = {"PKG_CONFIG_PATH": str(pc.parent) if pc else "", "LD_LIBRARY_PATH": str(pc.parent.parent) if pc else ""}
