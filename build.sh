@@ -42,7 +42,8 @@ need() { # a program without which nothing works
 }
 
 build() {
-    install_packages gcc libc6-dev cmake ninja-build pkg-config libpng-dev libjpeg62-turbo-dev libtiff-dev
+    install_packages gcc libc6-dev cmake ninja-build pkg-config libpng-dev libjpeg62-turbo-dev libtiff-dev \
+        libwebp-dev libjxl-dev liblcms2-dev
     command -v cc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || need gcc gcc
     need cmake cmake
     need ninja ninja-build

@@ -117,7 +117,7 @@ static void apply_choice(CommandLine *line, OptionId k, int n)
         cli_say_json(n == 1);
         break;
     case OPT_DIALECT: line->options.forma = n == 1; break;
-    case OPT_DEPTH: line->depth = n == 1 ? 16 : 8; break;
+    case OPT_DEPTH: line->depth = atoi(cli_words(OPT_DEPTH)[n]); break;
     default: break;
     }
 }
@@ -149,6 +149,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_SCALE: line->scale = true; break;
     case OPT_STRICT: line->strict = true; break;
     case OPT_NO_METADATA: line->no_metadata = true; break;
+    case OPT_SRGB: line->srgb = true; break;
     case OPT_NO_ORIENT: line->no_orient = true; break;
     case OPT_DEVICE: return whole_number(word, 0, &line->options.device);
     case OPT_DEVICE_MEMORY:
@@ -264,7 +265,7 @@ static void split_depths(CommandLine *line)
         line->names[i] = n >= 0 ? strndup(path, (size_t)(colon - path)) : NULL;
         if (line->names[i] && tess_image_can_write(line->names[i], NULL, 0) == TESS_OK) {
             line->outputs[i] = line->names[i];
-            line->depths[i] = n == 1 ? 16 : 8;
+            line->depths[i] = atoi(cli_words(OPT_DEPTH)[n]);
         }
     }
 }

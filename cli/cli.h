@@ -43,7 +43,7 @@ typedef struct CommandLine {
     int page;         /* of stacks; 0: not chosen */
     int depth;        /* 8 or 16; 0: not said */
     bool scale, strict;
-    bool no_metadata, no_orient;
+    bool no_metadata, no_orient, srgb;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;

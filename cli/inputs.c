@@ -144,6 +144,7 @@ static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const 
     request.drop_alpha = line->drop_alpha;
     request.any_channels = line->each_channel;
     request.no_orient = line->no_orient;
+    request.srgb = line->srgb;
     tess_meta_free(in->meta[input]);
     in->meta[input] = NULL;
     request.meta = &in->meta[input];
@@ -155,7 +156,11 @@ static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const 
     in->read_ms += cli_clock_ms() - start;
     if (status != TESS_OK) {
         const bool misfit = status == TESS_ERROR_ARGUMENT;
-        cli_fail_about(path, error, misfit ? remedy_for(line, info, &request) : "");
+        const bool inks = !line->srgb && strstr(error, "it is a CMYK picture, and");
+        cli_fail_about(path, error,
+                       misfit ? remedy_for(line, info, &request)
+                       : inks ? "; --srgb converts it by its profile"
+                              : "");
         return false;
     }
     in->has_pages = in->has_pages || request.pages > 1;

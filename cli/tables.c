@@ -42,7 +42,7 @@ static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
 static const char *const forms[] = { "text", "json", NULL };
-static const char *const depths[] = { "8", "16", NULL };
+static const char *const depths[] = { "1", "8", "16", NULL };
 static const char *const dialects[] = { "tessera", "forma", NULL };
 static const char *const *const option_words[N_OPTIONS] = {
     [OPT_FP] = modes,          [OPT_GENERAL] = generals, [OPT_COLOR] = whens,

@@ -66,10 +66,13 @@ set(TESSERA_SOURCES
     src/plan/plan_warp_cost.c src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/device.c src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
-    src/rt/image.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c src/rt/image_jpeg.c
+    src/rt/image.c src/rt/image_colour.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c
+    src/rt/image_jpeg.c
+    src/rt/image_jxl.c
     src/rt/image_meta.c src/rt/image_npy.c src/rt/image_pfm.c src/rt/image_png.c src/rt/image_pnm.c
     src/rt/image_pseudo.c src/rt/image_rows.c src/rt/image_text.c src/rt/image_tiff.c src/rt/image_tiff_meta.c
-    src/rt/image_turn.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c src/rt/machine_lines.c
+    src/rt/image_turn.c src/rt/image_webp.c src/rt/input.c src/rt/kernel.c src/rt/library.c src/rt/machine_detect.c
+    src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
     src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
     src/rt/output.c src/rt/process.c src/rt/thread.c)

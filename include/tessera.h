@@ -432,9 +432,10 @@ TESS_API tess_status tess_image_look(const char *path, int64_t page, tess_image_
 /* How a file is read for an image of a program. */
 typedef struct tess_image_request {
     size_t struct_size;
-    int64_t page;     /* of a stack, counted from 1; 0: all of it */
-    int gray;         /* colours become Rec. 709 luma where one channel is wanted */
-    int drop_alpha;   /* the alpha channel is left out */
+    int64_t page;   /* of a stack, counted from 1; 0: all of it */
+    int gray;       /* colours become Rec. 709 luma where one channel is wanted */
+    int drop_alpha; /* the alpha channel is left out */
+    int srgb; /* colours are converted to sRGB by the picture's profile where it has one; CMYK is read so alone */
     int any_channels; /* more channels than one may come, as a last dimension, for an image of one */
     int no_orient; /* pixels stay as they are stored; else the orientation that EXIF or TIFF tells is applied */
     tess_meta **
@@ -482,8 +483,8 @@ typedef struct tess_image_store {
     size_t struct_size;
     const tess_info *result; /* what the image is, of a program; NULL: not known */
     int picture_dims;        /* then its dimensions without channels; 0: all of them */
-    int depth;  /* 8 or 16: unsigned integers of so many bits; 0: as format and type say */
-    int scale;  /* not 0: the range of the values becomes that of the integers */
+    int depth; /* 8 or 16: unsigned integers of so many bits; 1: images of bool as bits; 0: as format and type say */
+    int scale; /* not 0: the range of the values becomes that of the integers */
     int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
     int text;   /* not 0: standard output gets text, as .txt files have it */
     const tess_meta *

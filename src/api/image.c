@@ -162,6 +162,7 @@ tess_status tess_image_load(const char *path, const tess_info *want, tess_image_
         request.channels = want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
         request.gray = r->gray;
         request.drop_alpha = r->drop_alpha;
+        request.srgb = r->srgb != 0;
     }
     tess_status status = read_image(path, &record, &request, tensor, error, error_size);
     r->pages = request.pages_found;
@@ -251,7 +252,8 @@ static bool store_of(const tess_image_store *s, RtStore *out)
     *out = (RtStore){
         .depth = s->depth, .scale = s->scale != 0, .strict = s->strict != 0, .text = s->text != 0
     };
-    return s->struct_size == sizeof *s && (s->depth == 0 || s->depth == 8 || s->depth == 16);
+    return s->struct_size == sizeof *s
+           && (s->depth == 0 || s->depth == 1 || s->depth == 8 || s->depth == 16);
 }
 
 tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image_store *s,

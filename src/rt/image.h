@@ -57,6 +57,7 @@ typedef struct RtRequest {
     int64_t page;
     bool gray;       /* colours become Rec. 709 luma where one channel is wanted */
     bool drop_alpha; /* the alpha channel is left out */
+    bool srgb; /* colours are converted to sRGB by the profile of the picture, where it has one */
     /* The pixels that are wanted, where they are known: NPY of a structured type gives their fields, found
      * by name and converted, with a last dimension for them, or for the bytes of a pixel when their types
      * differ; other fields of the file are left out, and one wanted field without a name is the only one of
@@ -102,7 +103,7 @@ typedef enum RtDoubt {
 
 /* How an image goes into a file, and what became of it there. */
 typedef struct RtStore {
-    int depth;   /* 8 or 16: unsigned integers of so many bits; 0: as the format and the type say */
+    int depth; /* 8 or 16: unsigned integers of so many bits; 1: bool as bits; 0: as the format and the type say */
     bool scale;  /* the range of the values becomes that of the integers */
     bool strict; /* nothing is written where there is a doubt */
     bool text;   /* standard output gets text */

@@ -32,6 +32,12 @@ void tessi_luma_pixels(ScalarType t, int channels, const void *in, void *out, si
 
 /* ---- Reading ---- */
 
+typedef enum ImageSpace {
+    SPACE_BY_CHANNELS,   /* grey or RGB, with or without alpha; or no colours */
+    SPACE_CMYK,          /* inks, 0 = none */
+    SPACE_CMYK_REVERSED, /* 0 = all */
+} ImageSpace;
+
 /* What a file holds, known before its pixels are read. */
 typedef struct ImageHead {
     ScalarType type;
@@ -39,6 +45,7 @@ typedef struct ImageHead {
     int64_t shape[RT_IMAGE_DIMS];
     int channels;
     bool stacks; /* the format has pages: a single one can stand for a stack */
+    ImageSpace space;
 } ImageHead;
 
 typedef struct ImageDecode {
@@ -50,7 +57,8 @@ typedef struct ImageDecode {
     /* Between a row of the file and its place in the image: */
     ImageHead head;
     Conversion conversion;
-    enum { ROW_AS_IT_IS, ROW_LUMA, ROW_WITHOUT_ALPHA } step;
+    enum { ROW_AS_IT_IS, ROW_LUMA, ROW_WITHOUT_ALPHA, ROW_TO_SRGB } step;
+    void *colours;              /* the conversion to sRGB */
     size_t file_row, image_row; /* bytes */
     int64_t n_rows, band;
     uint8_t *rows;    /* `band` rows of the file; NULL when it has the form of the image */
@@ -72,6 +80,11 @@ uint8_t *tessi_decode_row(ImageDecode *d, int64_t k);
 /* The row is complete: it goes into the image. */
 bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f);
 
+/* Conversion to sRGB by the profile in d->meta, which is replaced; `channels` are those of the file. */
+bool tessi_colours_begin(ImageDecode *d, int channels, Failure *f);
+void tessi_colours_row(const ImageDecode *d, const void *from, void *to, size_t n);
+void tessi_colours_end(ImageDecode *d);
+
 /* `n_file` bytes of file (UINT64_MAX: not known) cannot become more than `ratio` times as many bytes of
  * pixels (plus a little): a larger claim is refused before memory is asked for. */
 bool tessi_image_claim(ScalarType dtype, uint64_t pages, uint64_t height, uint64_t width,
@@ -86,6 +99,8 @@ bool tessi_decode_npy(ImageDecode *d, Failure *f);
 bool tessi_decode_png(ImageDecode *d, Failure *f);
 bool tessi_decode_jpeg(ImageDecode *d, Failure *f);
 bool tessi_decode_tiff(ImageDecode *d, Failure *f);
+bool tessi_decode_webp(ImageDecode *d, Failure *f);
+bool tessi_decode_jxl(ImageDecode *d, Failure *f);
 bool tessi_decode_text(ImageDecode *d, Failure *f); /* of numbers */
 /* Whether a file that begins with these bytes may be one. */
 bool tessi_is_text_of_numbers(const uint8_t *bytes, size_t n);
@@ -114,7 +129,10 @@ const void *tessi_rows_get(ImageRows *rows, int64_t k);
  * 'FILE': "; a failed output is reported by the caller. */
 typedef bool (*ImageEncoder)(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pnm(ImageRows *rows, RtOutput *out, Failure *f); /* PGM or PPM, by channels */
+bool tessi_encode_pbm(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pam(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_webp(ImageRows *rows, RtOutput *out, Failure *f);
+bool tessi_encode_jxl(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_csv(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_txt(ImageRows *rows, RtOutput *out, Failure *f);
 bool tessi_encode_pfm(ImageRows *rows, RtOutput *out, Failure *f);

@@ -88,6 +88,26 @@ static bool choose_step(ImageDecode *d, int *channels, Failure *f)
     *channels = n;
     d->step = ROW_AS_IT_IS;
     d->want->channels_found = n;
+    const bool inks = d->head.space != SPACE_BY_CHANNELS;
+    if (inks && !want->srgb)
+        return tessi_failf(
+            f, TESS_ERROR_UNSUPPORTED,
+            "it is a CMYK picture, and only grey and RGB pictures are read as they are");
+    if (inks && d->meta.icc.n < 128)
+        return tessi_failf(
+            f, TESS_ERROR_UNSUPPORTED,
+            "it is a CMYK picture without a profile, which would say what its inks look like");
+    if (want->srgb && d->meta.icc.n >= 128 && n <= MOST_COLOURS) {
+        d->step = ROW_TO_SRGB;
+        *channels = inks ? 3 : n;
+        if (!tessi_colours_begin(d, n, f))
+            return false;
+        if (want->channels == 0 || want->channels == *channels)
+            return true;
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "converted to sRGB it has %d channels, and the program's image has %d",
+                           *channels, want->channels);
+    }
     if (n > 1 && want->channels == 1 && want->ndim == d->head.ndim)
         return true; /* the channels are a dimension of the program's image */
     if (n > 1 && want->channels == 1 && want->gray && n <= MOST_COLOURS) {
@@ -194,10 +214,13 @@ bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f)
     const uint8_t *row = tessi_decode_row(d, k);
     uint8_t *to = (uint8_t *)d->image->data + (size_t)k * d->image_row;
     if (d->step != ROW_AS_IT_IS) {
-        const size_t channels = (size_t)d->head.channels, pixel = channels * element;
+        const size_t channels = d->head.channels > 1 ? (size_t)d->head.channels : 1,
+                     pixel = channels * element;
         const size_t n = d->file_row / pixel;
         uint8_t *stepped = d->between ? d->between : to;
-        if (d->step == ROW_LUMA)
+        if (d->step == ROW_TO_SRGB)
+            tessi_colours_row(d, row, stepped, n);
+        else if (d->step == ROW_LUMA)
             tessi_luma_pixels(from, (int)channels, row, stepped, n);
         else
             for (size_t i = 0; i < n; i++)

@@ -16,12 +16,16 @@ enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
 
 const ImageFormat tessi_image_formats[] = {
     { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy },
-    { "PNG", ".png", "u8 u16", "1234", "8 16", false, false, "icc exif xmp resolution", 0,
+    { "PNG", ".png", "u8 u16", "1234", "1 8 16", false, false, "icc exif xmp resolution", 0,
       tessi_encode_png },
     { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, "icc exif xmp resolution", 65000,
       tessi_encode_jpeg },
-    { "TIFF", ".tif .tiff", "", "*", "8 16", true, true, "icc exif xmp resolution tags", 0,
+    { "TIFF", ".tif .tiff", "", "*", "1 8 16", true, true, "icc exif xmp resolution tags", 0,
       tessi_encode_tiff },
+    { "WebP", ".webp", "u8", "134", "8", false, false, "icc exif xmp", 0, tessi_encode_webp },
+    { "JXL", ".jxl", "u8 u16 f32", "1234", "8 16", false, false, "icc exif xmp", 0,
+      tessi_encode_jxl },
+    { "PBM", ".pbm", "b", "1", "1", false, false, "", 0, tessi_encode_pbm },
     { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm },
     { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm },
     { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm },
@@ -56,13 +60,15 @@ static const struct {
     { "PF", 2, "PFM", tessi_decode_pfm },
     { "Pf", 2, "PFM", tessi_decode_pfm },
     { "GIF8", 4, "GIF", NULL },
-    { "RIFF", 4, "RIFF (WebP)", NULL },
+    { "\xff\x0a", 2, "JXL", tessi_decode_jxl },
+    { "\0\0\0\x0cJXL ", 8, "JXL", tessi_decode_jxl },
     { "BM", 2, "BMP", NULL },
     { "\0\0\0\x0cjP  ", 8, "JPEG 2000", NULL },
     { "v/1\x01", 4, "OpenEXR", NULL },
     { "PK\x03\x04", 4, "ZIP (NPZ)", NULL },
 };
-static const char readable[] = "PNG, JPEG, TIFF, PGM, PPM, PAM, PFM, NPY or text of numbers";
+static const char readable[] =
+    "PNG, JPEG, TIFF, WebP, JPEG XL, PGM, PPM, PAM, PFM, NPY or text of numbers";
 
 /* What becomes of elements of type t in a word or two, of which docs/files.md and the help tell the meaning. */
 static const char *becomes(const ImageFormat *format, ScalarType t)
@@ -137,6 +143,7 @@ static bool run_decoder(ImageDecoder decoder, RtInput *in, RtRequest *want, RtIm
     bool ok = decoder(&d, f);
     free(d.rows);
     free(d.between);
+    tessi_colours_end(&d);
     ok = ok && settle_meta(&d, f);
     if (!ok)
         tessi_image_dispose(image);
@@ -159,6 +166,11 @@ static bool decode(RtInput *in, RtRequest *want, RtImage *image, Failure *f)
     const size_t n = tessi_input_peek(in, LONGEST_SIGNATURE, &bytes);
     if (n == 0 && !in->error)
         return tessi_failf(f, TESS_ERROR_FILE, "it is empty");
+    if (tessi_input_peek(in, 12, &bytes) == 12 && memcmp(bytes, "RIFF", 4) == 0
+        && memcmp(bytes + 8, "WEBP", 4) == 0) {
+        want->format_found = "WebP";
+        return run_decoder(tessi_decode_webp, in, want, image, f);
+    }
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         if (n < signatures[i].n || memcmp(bytes, signatures[i].magic, signatures[i].n) != 0)
             continue;

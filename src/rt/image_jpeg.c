@@ -296,17 +296,19 @@ static bool read_picture(struct jpeg_decompress_struct *jpeg, JpegState *s, Imag
     jpeg_read_header(jpeg, TRUE);
     read_meta(jpeg, &d->meta);
     read_profile(jpeg, &d->meta);
-    if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK
-        || jpeg->num_components > 3)
-        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
-                           "it is a CMYK picture; only grey and RGB pictures are read");
-    const unsigned channels = jpeg->num_components == 1 ? 1 : 3;
-    jpeg->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    const bool inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+    if (jpeg->num_components > 3 && !inks)
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "it has %d components of an unknown kind",
+                           jpeg->num_components);
+    const unsigned channels = inks ? 4 : jpeg->num_components == 1 ? 1 : 3;
+    jpeg->out_color_space = inks ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     if (!tessi_image_claim(TYPE_U8, 1, jpeg->image_height, jpeg->image_width, channels, d->in->size,
-                           JPEG_RATIO, f))
+                           inks ? 2u * JPEG_RATIO : JPEG_RATIO, f))
         return false;
-    const ImageHead head =
+    ImageHead head =
         tessi_head_of_picture(TYPE_U8, 1, jpeg->image_height, jpeg->image_width, channels);
+    if (inks) /* Adobe's stand on their heads */
+        head.space = jpeg->saw_Adobe_marker ? SPACE_CMYK_REVERSED : SPACE_CMYK;
     d->want->pages_found = 1;
     if (!tessi_decode_begin(d, &head, 1, bytes_of_coefficients(jpeg), f))
         return false;

@@ -46,11 +46,12 @@ static void say_left_out(const RtMeta *m, const ImageFormat *format, const Image
 {
     char list[160] = "";
     text[0] = 0;
-    if (m->icc.n && !keeps(format, "icc"))
+    const bool some = *format->keeps; /* of the others nobody expects it */
+    if (some && m->icc.n && !keeps(format, "icc"))
         add_word(list, sizeof list, "ICC profile");
-    if (m->exif.n && !takes(format, "exif", &m->exif))
+    if (some && m->exif.n && !takes(format, "exif", &m->exif))
         add_word(list, sizeof list, "EXIF");
-    if (m->xmp.n && !takes(format, "xmp", &m->xmp))
+    if (some && m->xmp.n && !takes(format, "xmp", &m->xmp))
         add_word(list, sizeof list, "XMP");
     if (tessi_meta_is_placed(m) && !keeps(format, "tags"))
         add_word(list, sizeof list, "place on earth");
@@ -58,7 +59,7 @@ static void say_left_out(const RtMeta *m, const ImageFormat *format, const Image
         add_word(list, sizeof list, tessi_meta_stack_text(m));
     if (*list)
         snprintf(text, size, "%s does not hold the picture's %s, left out", format->name, list);
-    else if (m->icc.n && !tessi_icc_fits(&m->icc, r->channels))
+    else if (some && m->icc.n && !tessi_icc_fits(&m->icc, r->channels))
         snprintf(text, size,
                  "the picture's ICC profile is not one of %d channel%s, and is left out",
                  r->channels, r->channels == 1 ? "" : "s");

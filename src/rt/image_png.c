@@ -283,8 +283,11 @@ static bool write_picture(png_structp png, png_infop info, ImageRows *r)
         return false;
     png_set_user_limits(png, INT32_MAX, INT32_MAX);
     png_set_IHDR(png, info, (png_uint_32)r->width, (png_uint_32)r->height,
-                 r->type == TYPE_U16 ? 16 : 8, colours[r->channels], PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+                 r->type == TYPE_U16    ? 16
+                 : r->type == TYPE_BOOL ? 1
+                                        : 8,
+                 colours[r->channels], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
     png_set_benign_errors(png, 1); /* a profile that libpng finds odd is no reason to fail */
 #ifdef PNG_SKIP_sRGB_CHECK_PROFILE
     png_set_option(png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);
@@ -296,6 +299,8 @@ static bool write_picture(png_structp png, png_infop info, ImageRows *r)
     png_set_benign_errors(png, 0);
     if (r->type == TYPE_U16 && tessi_little_endian())
         png_set_swap(png);
+    if (r->type == TYPE_BOOL)
+        png_set_packing(png);
     for (int64_t y = 0; y < r->height; y++)
         png_write_row(png, tessi_rows_get(r, y));
     png_write_end(png, NULL); /* with `info` it would write EXIF once more */

@@ -5,6 +5,7 @@
 #include "tessera.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct PnmHead {
@@ -351,6 +352,25 @@ bool tessi_encode_pnm(ImageRows *r, RtOutput *out, Failure *f)
     tessi_output_addf(out, "P%c\n%" PRId64 " %" PRId64 "\n%d\n", r->channels > 1 ? '6' : '5',
                       r->width, r->height, maxval_of(r));
     add_samples(r, out);
+    return true;
+}
+
+/* In bitmaps 1 is black. */
+bool tessi_encode_pbm(ImageRows *r, RtOutput *out, Failure *f)
+{
+    const size_t n = ((size_t)r->width + 7) / 8;
+    uint8_t *bits = malloc(n);
+    if (!bits)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    tessi_output_addf(out, "P4\n%" PRId64 " %" PRId64 "\n", r->width, r->height);
+    for (int64_t y = 0; y < r->height && !out->error; y++) {
+        const uint8_t *row = tessi_rows_get(r, y);
+        memset(bits, 0, n);
+        for (int64_t x = 0; x < r->width; x++)
+            bits[x / 8] = (uint8_t)(bits[x / 8] | (row[x] == 0) << (7 - x % 8));
+        tessi_output_add(out, bits, n);
+    }
+    free(bits);
     return true;
 }
 

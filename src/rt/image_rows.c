@@ -46,9 +46,11 @@ bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Fai
             "%s stores the elements as they are; a depth of 8 or 16 bits is for PNG, "
             "JPEG, TIFF, PGM, PPM and PAM",
             format->name);
-    if (store->depth != 0 && !has_word(format->depths, store->depth == 16 ? "16" : "8"))
-        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s holds 8 bits, not %d", format->name,
-                           store->depth);
+    char depth[8];
+    snprintf(depth, sizeof depth, "%d", store->depth);
+    if (store->depth != 0 && !has_word(format->depths, depth))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s holds %s bits, not %d", format->name,
+                           format->depths, store->depth);
     if (store->scale && (!*format->depths || (store->depth == 0 && stores(format, TYPE_F32))))
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "%s stores the values as they are; to scale them, %s", format->name,
@@ -64,6 +66,10 @@ ScalarType tessi_format_type(const ImageFormat *format, ScalarType t, const RtSt
                f32 = stores(format, TYPE_F32),
                small = t == TYPE_BOOL || t == TYPE_I8 || t == TYPE_U8;
     *how = t == TYPE_BOOL ? CONVERT_SHOW : CONVERT_SATURATE;
+    if (store->depth == 1) {
+        *how = CONVERT_KEEP;
+        return t == TYPE_BOOL ? t : N_TYPES;
+    }
     if (store->depth != 0)
         return store->depth == 16 ? TYPE_U16 : TYPE_U8;
     if (store->scale)
@@ -73,7 +79,7 @@ ScalarType tessi_format_type(const ImageFormat *format, ScalarType t, const RtSt
         return stores(format, t) ? t : TYPE_F32;
     }
     if (small)
-        return TYPE_U8;
+        return u8 ? TYPE_U8 : N_TYPES;
     if (tessi_is_real(t))
         return u8 ? TYPE_U8 : N_TYPES;
     return u16 ? TYPE_U16 : N_TYPES;
@@ -278,6 +284,12 @@ bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *st
         return false;
     ConversionKind how;
     const ScalarType t = tessi_format_type(format, view->dtype, store, &how);
+    if (t == N_TYPES && store->depth == 1)
+        return tessi_failf(
+            f, TESS_ERROR_ARGUMENT,
+            "a depth of 1 bit is for images of bool, and its elements are %s; compare them in the "
+            "program",
+            tessi_type_info(view->dtype)->name);
     if (t == N_TYPES)
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,

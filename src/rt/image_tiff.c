@@ -140,9 +140,13 @@ static bool fail_tiff(const TiffFile *file, Failure *f)
 typedef struct Layout { /* of a page */
     uint32_t width, height;
     uint16_t samples, bits, compression;
-    bool planar, inverted; /* inverted: 0 is white */
-    ScalarType type;       /* of the elements in memory: uint8 where samples are packed */
-    size_t pixel;          /* bytes of one in memory */
+    bool planar, inverted;      /* inverted: 0 is white */
+    ScalarType type;            /* of the elements in memory: uint8 where samples are packed */
+    size_t pixel;               /* bytes of one in memory */
+    bool inks;                  /* CMYK */
+    uint16_t channels;          /* in memory: those of a palette's colours, else the samples */
+    const uint16_t *palette[3]; /* libtiff's, of 2^bits colours; NULL: there is none */
+    int palette_shift;          /* to 8 bits */
 } Layout;
 
 /* How libtiff tells the types apart. */
@@ -183,6 +187,22 @@ static bool fail_type(uint16_t bits, uint16_t format, Failure *f)
                        kind, (unsigned)bits);
 }
 
+/* Colours of 16 bits; those of old files have 8 in their places. */
+static bool read_palette(TIFF *tiff, Layout *l)
+{
+    uint16_t *colour[3];
+    if (l->bits > 8 || l->samples != 1
+        || !TIFFGetField(tiff, TIFFTAG_COLORMAP, &colour[0], &colour[1], &colour[2]))
+        return false;
+    for (int c = 0; c < 3; c++) {
+        l->palette[c] = colour[c];
+        for (int i = 0; i < 1 << l->bits; i++)
+            if (colour[c][i] > 255)
+                l->palette_shift = 8;
+    }
+    return true;
+}
+
 static bool read_layout(TIFF *tiff, Layout *l, const TiffFile *file, Failure *f)
 {
     uint16_t format = SAMPLEFORMAT_UINT, planar = PLANARCONFIG_CONTIG;
@@ -205,12 +225,14 @@ static bool read_layout(TIFF *tiff, Layout *l, const TiffFile *file, Failure *f)
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
         photometric = PHOTOMETRIC_RGB;
     }
+    l->inks = photometric == PHOTOMETRIC_SEPARATED && l->samples == 4;
+    const bool colours = photometric == PHOTOMETRIC_PALETTE && read_palette(tiff, l);
     if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MINISWHITE
-        && photometric != PHOTOMETRIC_RGB)
+        && photometric != PHOTOMETRIC_RGB && !l->inks && !colours)
         return tessi_failf(
             f, TESS_ERROR_UNSUPPORTED,
-            "its colours are stored as a palette, CMYK, YCbCr or Lab; only grey and RGB TIFF is "
-            "read");
+            "its colours are stored as inks, YCbCr or Lab, or as a palette of more than 8 bits; "
+            "grey, RGB, CMYK and smaller palettes of TIFF are read");
     if (!element_type(l->bits, format, &l->type))
         return fail_type(l->bits, format, f);
     if (l->samples > MAX_SAMPLES)
@@ -218,14 +240,15 @@ static bool read_layout(TIFF *tiff, Layout *l, const TiffFile *file, Failure *f)
                            (unsigned)l->samples, MAX_SAMPLES);
     l->planar = planar == PLANARCONFIG_SEPARATE && l->samples > 1;
     l->inverted = photometric == PHOTOMETRIC_MINISWHITE && !tessi_is_real(l->type);
-    l->pixel = tessi_type_info(l->type)->bytes * l->samples;
+    l->channels = l->palette[0] ? 3 : l->samples;
+    l->pixel = tessi_type_info(l->type)->bytes * l->channels;
     return true;
 }
 
 static bool same_layout(const Layout *a, const Layout *b)
 {
-    return a->width == b->width && a->height == b->height && a->samples == b->samples
-           && a->type == b->type;
+    return a->width == b->width && a->height == b->height && a->channels == b->channels
+           && a->type == b->type && a->inks == b->inks;
 }
 
 /* ---- Samples ---- */
@@ -247,6 +270,16 @@ static void place(const Layout *l, const uint8_t *block, uint8_t *row, uint32_t 
 {
     const size_t element = tessi_type_info(l->type)->bytes, stride = l->pixel;
     uint8_t *to = row + x * stride;
+    if (l->palette[0]) {
+        for (uint32_t i = 0; i < n; i++)
+            for (int c = 0; c < 3; c++) {
+                const size_t at = (size_t)i * l->bits;
+                const unsigned index =
+                    block[at / 8] >> (8 - l->bits - at % 8) & ((1u << l->bits) - 1);
+                *to++ = (uint8_t)(l->palette[c][index] >> l->palette_shift);
+            }
+        return;
+    }
     if (!l->planar) {
         if (l->bits < 8)
             unpack(block, l->bits, 0, (size_t)n * l->samples, to);
@@ -312,9 +345,10 @@ static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, uint8_t *buff
 {
     for (uint32_t y = 0; y < l->height; y++) {
         uint8_t *row = tessi_decode_row(d, first + y);
-        if (TIFFReadScanline(tiff, l->bits < 8 ? buffer : row, y, 0) != 1)
+        const bool unpacks = l->bits < 8 || l->palette[0];
+        if (TIFFReadScanline(tiff, unpacks ? buffer : row, y, 0) != 1)
             return fail_tiff(file, f);
-        if (l->bits < 8)
+        if (unpacks)
             place(l, buffer, row, 0, l->width, 0);
         if (!finish_row(d, l, first + y, f))
             return false;
@@ -411,7 +445,7 @@ static bool check_claim(const Layout *l, int64_t pages, uint64_t n_file, Failure
                      || l->compression == COMPRESSION_CCITTFAX3
                      || l->compression == COMPRESSION_CCITTFAX4;
     const uint64_t bytes = !fax ? n_file : l->height / 8 <= n_file ? UINT64_MAX : n_file;
-    return tessi_image_claim(l->type, (uint64_t)pages, l->height, l->width, l->samples, bytes,
+    return tessi_image_claim(l->type, (uint64_t)pages, l->height, l->width, l->channels, bytes,
                              l->bits < 8 ? ratio * (8 / l->bits) : ratio, f);
 }
 
@@ -425,10 +459,13 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, cons
         || !read_blocks_head(tiff, &l, &b, file, f))
         return false;
     tessi_tiff_read_meta(tiff, d->in, &d->meta);
-    if (l.bits < 8)
+    if (l.palette[0])
+        snprintf(d->want->packed_found, sizeof d->want->packed_found, "palette");
+    else if (l.bits < 8)
         snprintf(d->want->packed_found, sizeof d->want->packed_found, "%u bit%s", l.bits,
                  l.bits == 1 ? "" : "s");
-    ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.samples);
+    ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.channels);
+    head.space = l.inks ? SPACE_CMYK : SPACE_BY_CHANNELS;
     head.stacks = true;
     if (!tessi_decode_begin(d, &head, b.by_rows ? 1 : b.rows, b.bytes, f))
         return false;

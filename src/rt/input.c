@@ -185,3 +185,15 @@ bool tessi_input_hold(RtInput *in, Failure *f)
     in->error = error;
     return true;
 }
+
+bool tessi_input_rest(RtInput *in, uint8_t **bytes, size_t *n, Failure *f)
+{
+    if (!tessi_input_hold(in, f))
+        return false;
+    const uint64_t left = in->size - in->at;
+    *bytes = left <= tessi_memory_bytes() / 2 ? malloc((size_t)left + 1) : NULL;
+    if (!*bytes)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    *n = tessi_input_read(in, *bytes, (size_t)left);
+    return true;
+}

@@ -34,5 +34,7 @@ bool tessi_input_seek(RtInput *in, uint64_t at);
 /* Reads what is left of a pipe into memory, so that its size is known and any byte can be gone to;
  * the next byte becomes number 0. */
 bool tessi_input_hold(RtInput *in, Failure *f);
+/* All that is left as one piece of memory, owned by the caller. */
+bool tessi_input_rest(RtInput *in, uint8_t **bytes, size_t *n, Failure *f);
 
 #endif

@@ -227,7 +227,8 @@ static const struct {
     { ".tif", TYPE_BOOL, TYPE_U8, 1, 2 }, { ".pgm", TYPE_F32, TYPE_F32, 1, 1 },
     { ".ppm", TYPE_U16, TYPE_U16, 3, 1 }, { ".pam", TYPE_U8, TYPE_I32, 2, 1 },
     { ".pfm", TYPE_F32, TYPE_F64, 3, 1 }, { ".npy", TYPE_I64, TYPE_I64, 1, 2 },
-    { ".npy", TYPE_U8, TYPE_F32, 1, 1 },
+    { ".npy", TYPE_U8, TYPE_F32, 1, 1 },  { ".pbm", TYPE_BOOL, TYPE_U8, 1, 1 },
+
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
