@@ -210,12 +210,19 @@ def _jax(like):
     return Kind(None, lambda array: jax.device_put(array, next(iter(like.devices()))))
 
 
+def like_xarray(like, array):
+    """An array with the names, coordinates and attributes of a DataArray, as far as it has its points."""
+    if array.shape == like.shape:
+        return like.copy(data=array)
+    if array.ndim != like.ndim:
+        return type(like)(array, attrs=like.attrs, name=like.name)
+    same = {d for d, n in zip(like.dims, array.shape) if like.sizes[d] == n}
+    kept = {name: c for name, c in like.coords.items() if set(c.dims) <= same}
+    return type(like)(array, kept, like.dims, like.name, like.attrs)
+
+
 def _xarray(like):
-    def finish(array):
-        if array.shape == like.shape:
-            return like.copy(data=array)
-        return type(like)(array, dims=like.dims if array.ndim == like.ndim else None, attrs=like.attrs)
-    return Kind(None, finish)
+    return Kind(None, lambda array: like_xarray(like, array))
 
 
 _MAKERS = {("torch", "Tensor"): _torch, ("torch.nn.parameter", "Parameter"): _torch, ("cupy", "ndarray"): _cupy,

@@ -10,6 +10,7 @@ import fractions
 import functools
 import math
 import re
+import weakref
 
 import numpy as np
 
@@ -602,15 +603,31 @@ def of_part(program, arrays, numbers, offset, shape):
             raise _errors.ArgumentError(
                 f"a part of {size} at {begin} does not lie in dimension {d} of the whole, of {whole}"
             )
-    parts = Parts(program, shapes, numbers)
-    if parts.reductions or is_transformed(program):
-        why = "of the images (numbers of whole images)" if parts.reductions else "(sums are transformed)"
-        raise _errors.UnsupportedError(f"parts cannot be computed apart: points depend on far points {why}")
+    parts, cannot = _parts_of(program, shapes, numbers)
+    if cannot:
+        raise _errors.UnsupportedError(f"parts cannot be computed apart: points depend on far points {cannot}")
     results = [
-        _decided(program, parts.of_output(i), dict(zip(program._images, arrays)), numbers, offset, part, shape)
+        _decided(program, parts[i], dict(zip(program._images, arrays)), numbers, offset, part, shape)
         for i in range(len(program.outputs))
     ]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+_last = weakref.WeakKeyDictionary()  # of each program: (what it was asked, the answer)
+
+
+def _parts_of(program, shapes, numbers):
+    """(passes of the results, why there can be none), which the next part needs again."""
+    asked = tuple(shapes.items()), tuple(numbers.items())
+    known = _last.get(program)
+    if known is None or known[0] != asked:
+        parts = Parts(program, shapes, numbers)
+        cannot = "of the images (numbers of whole images)" if parts.reductions else ""
+        if is_transformed(program):
+            cannot = "(sums are transformed)"
+        works = [] if cannot else [parts.of_output(i) for i in range(len(program.outputs))]
+        known = _last[program] = asked, (works, cannot)
+    return known[1]
 
 
 def _masks(program):

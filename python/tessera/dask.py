@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from . import _errors, _parts
+from . import _arrays, _errors, _parts
 
 
 def map(program, *arrays, **numbers):
@@ -19,7 +19,7 @@ def map(program, *arrays, **numbers):
     Parameters
     ----------
     program : tessera.Program
-    *arrays : dask array
+    *arrays : dask array, or DataArray of one
         For its images and masks, in the order declared; NumPy's arrays for those that are little.
     **numbers
         Its numbers.
@@ -27,7 +27,8 @@ def map(program, *arrays, **numbers):
     Returns
     -------
     dask array, or tuple of dask arrays
-        The results; those whose points have several fields have a dimension more, of one chunk.
+        The results; those whose points have several fields have a dimension more, of one chunk. Given a DataArray of
+        xarray, so are they, with its coordinates and attributes.
 
     Raises
     ------
@@ -39,12 +40,21 @@ def map(program, *arrays, **numbers):
         raise _errors.ArgumentError(f"the program takes {len(program._images)} images, not {len(arrays)}")
     if any(o.dtype == "uint8" and len(set(types)) > 1 for o, types in _fields(program)):
         raise _errors.UnsupportedError("tessera.dask.map takes programs whose pixels have fields of one type")
+    named = next((a for a in arrays if _is_xarray(a)), None)
+    if named is not None:
+        made = map(program, *(a.data if _is_xarray(a) else a for a in arrays), **numbers)
+        results = [_arrays.like_xarray(named, m) for m in (made if isinstance(made, tuple) else (made,))]
+        return results[0] if len(results) == 1 else tuple(results)
     arrays = [a if isinstance(a, dask.array.Array) else dask.array.from_array(np.asarray(a), -1) for a in arrays]
     near = _reach(program, arrays, numbers)
     if near is not None:
         return _by_overlap(program, arrays, numbers, near)
     results = _Map(program, arrays, numbers).results()
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _is_xarray(array):
+    return type(array).__module__.split(".")[0] == "xarray" and hasattr(array, "data")
 
 
 def _fields(program):
