@@ -22,6 +22,8 @@ typedef struct Batch {
 
 /* pattern.c: whether the line is for many inputs: one of its words is a pattern, or an output has {name} */
 bool cli_is_batch(const CommandLine *line);
+/* `text` with every {name} replaced, owned; NULL without memory. */
+char *cli_with_name(const char *text, const char *name);
 /* The first file that a word stands for, owned; NULL after saying that there is none. */
 char *cli_first_file(const char *word);
 /* Finds the files and names the results; an exit status, after saying what is wrong. */

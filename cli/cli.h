@@ -203,6 +203,7 @@ int cmd_tune(const CommandLine *line);
 int cmd_machine(const CommandLine *line);
 int cmd_apply(const CommandLine *line);
 int cmd_filters(const CommandLine *line);
+int cmd_watch(const CommandLine *line);
 int cmd_fmt(const CommandLine *line);
 int cmd_cache(const CommandLine *line);
 int cmd_borders(const CommandLine *line);

@@ -19,7 +19,7 @@ static int (*const commands[N_COMMANDS])(const CommandLine *) = {
     [CMD_BUILD] = cmd_build,     [CMD_BENCH] = cmd_bench,     [CMD_TUNE] = cmd_tune,
     [CMD_MACHINE] = cmd_machine, [CMD_BORDERS] = cmd_borders, [CMD_CACHE] = cmd_cache,
     [CMD_APPLY] = cmd_apply,     [CMD_FILTERS] = cmd_filters, [CMD_INFO] = cmd_info,
-    [CMD_FMT] = cmd_fmt,
+    [CMD_FMT] = cmd_fmt,         [CMD_WATCH] = cmd_watch,
 };
 
 int main(int argc, char **argv)

@@ -35,8 +35,7 @@ bool cli_is_batch(const CommandLine *line)
 
 /* ---- Names ------------------------------------------------------------------------------------ */
 
-/* `text` with every {name} replaced; NULL without memory. */
-static char *with_name(const char *text, const char *name)
+char *cli_with_name(const char *text, const char *name)
 {
     size_t n = 1;
     for (const char *s = text; *s; s++)
@@ -148,7 +147,7 @@ static bool add_word(Files *f, const char *word)
     const char *first = strstr(word, placeholder);
     if (first && strstr(first + 1, placeholder))
         return cli_fail("'%s' has {name} twice; in an input it stands once", word), false;
-    char *wild = with_name(word, "*");
+    char *wild = cli_with_name(word, "*");
     const bool ok = wild ? add_matches(f, word, wild) : no_memory();
     free(wild);
     return ok;
@@ -360,7 +359,7 @@ static bool name_results(const CommandLine *line, Batch *b)
         if (!item->outputs)
             return no_memory();
         for (size_t o = 0; o < line->n_outputs; o++)
-            if (!(item->outputs[o] = with_name(line->outputs[o], item->name)))
+            if (!(item->outputs[o] = cli_with_name(line->outputs[o], item->name)))
                 return no_memory();
         if (!cli_can_write((const char *const *)item->outputs, line->n_outputs))
             return false;

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import subprocess
 import sys
 
@@ -195,6 +196,50 @@ def test_fmt(folder):
     one_sentence("fmt of nothing", run("fmt"), ["FILE"], 2)
 
 
+def test_watch(folder):
+    """A change of the program, of what it uses, or of the picture runs it again."""
+    place = folder / "watched"
+    place.mkdir()
+    program, used, photo, out = (place / name for name in ("p.tess", "mine.tess", "photo.npy", "out.npy"))
+    text = 'use "mine";\nparameter N;\nvector#1 float X[N];\nreturn times(X);\n'
+    used.write_text("stencil times(vector#1 float X) { return 2 * X; }\n")
+    program.write_text(text)
+    tool.write_npy(photo, (2,), "<f4", [1, 2])
+    command = [tool.TOOL, "watch", program, photo, "-o", out, "--target=interp"]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tool.ROOT)
+
+    def told():
+        lines = []
+        while not lines or not lines[-1].endswith("watched\n"):
+            lines.append(child.stderr.readline())
+            if not lines[-1]:
+                break
+        return "".join(lines)
+
+    first = told()
+    check("watch runs", re.fullmatch(r"done after \d+ ms; 3 files are watched\n", first), first)
+    check("its result", tool.read_npy(out)[2] == [2, 4])
+    tool.write_npy(photo, (3,), "<f4", [1, 2, 3])
+    check("another picture", "done" in told() and tool.read_npy(out)[2] == [2, 4, 6])
+    used.write_text("stencil times(vector#1 float X) { return 3 * X; }\n")
+    check("what it uses", "done" in told() and tool.read_npy(out)[2] == [3, 6, 9])
+    program.write_text(text.replace("times", "tims"))
+    said = told()
+    check("a mistake", "error[E0" in said and "failed after" in said and tool.read_npy(out)[2] == [3, 6, 9], said)
+    program.write_text(text.replace("times(X)", "times(X), times(X)"))
+    said = told()
+    check("a program that does not fit the line", "-o" in said and "failed after" in said, said)
+    child.send_signal(signal.SIGINT)
+    check("Ctrl-C ends it", child.wait() == -signal.SIGINT)
+    child.stderr.close()
+    one_sentence("two results for one -o", run("watch", program, photo, "-o", out), ["-o"], 2)
+    for words, said in (
+        (["-", photo, "-o", out], "standard input"), ([program, "-", "-o", out], "standard input"),
+        ([program, photo, "-o", photo], "read and written"),
+    ):
+        one_sentence(f"watch {said}", run("watch", *words), [said])
+
+
 def main():
     test_environment()
     with tool.workspace() as place:
@@ -205,6 +250,7 @@ def main():
         test_filters(folder)
         test_apply(folder)
         test_fmt(folder)
+        test_watch(folder)
     tool.finish()
 
 
