@@ -1,10 +1,10 @@
 """The documentation tells the truth: every block marked ```tess is a complete program that compiles without errors; in
 blocks marked ```console every `$ tessera ...` is run, from the root of the repository or in a folder of its own
-(docs/start.md), and prints what stands below it;
-links between files lead somewhere; docs/errors.md lists every diagnostic with its case; tables of a plan's words are
-those of the compiler's tables. With --accept the console blocks, these tables and docs/errors.md are written anew.
-Commands that write files, or need what only a reader has, stand in indented blocks, which are not run. Decisions are
-named by the number of the file that a link leads to."""
+(docs/start.md), and prints what stands below it; links between files lead somewhere; docs/errors.md lists every
+diagnostic with its case; tables of a plan's words are those of the compiler's tables; files of the recipes are
+there. With --accept the console blocks, these tables and docs/errors.md are written anew. Commands that write files,
+or need what only a reader has, stand in indented blocks, which are not run. Decisions are named by the number of the
+file that a link leads to."""
 import os
 import pathlib
 import re
@@ -160,6 +160,14 @@ def table_of(path):
     return text
 
 
+def check_recipes():
+    """The files that the recipes of CONTRIBUTING.md name are there."""
+    text = (tool.ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:src|cli|tests|prelude|docs|python|cmake|machines)/[\w./]+\.\w+)`", text))
+    gone = [name for name in sorted(named) if "NAME" not in name and not (tool.ROOT / name).exists()]
+    tool.check("files of CONTRIBUTING.md", len(named) > 30 and not gone, gone)
+
+
 def check_tables(page, text):
     """The page with its tables as they ought to be."""
     renewed = TABLE.sub(lambda table: f"<!-- {table.group(1)} -->\n{table_of(table.group(1))}<!-- end -->", text)
@@ -183,6 +191,7 @@ def check_errors_page():
 
 with tool.workspace() as folder:
     check_errors_page()
+    check_recipes()
     found = 0
     for page in pages():
         text = check_tables(page, page.read_text())
