@@ -43,7 +43,7 @@ STAGED = {
 }
 TESTS_UNTIL, COMPILED_UNTIL = 0.35, 0.6  # shares of the time
 RUNS = 40
-GROUP_LINE = re.compile(r"^    (kernel|block|outputs|split|resident|tile|pass|rows|    stage|        rows) ?.*\n", re.M)
+GROUP_LINE = re.compile(r"^ +([xyzw]|split|resident|packed|frame|copy|stage .* (with|at)) ?.*\n", re.M)
 
 
 def options():
@@ -185,10 +185,8 @@ def plan_of(program, numbers, *preset):
 
 def by_points(chosen, split):
     """What the plan chosen computes together, a thread a point."""
-    plan = GROUP_LINE.sub("", chosen)
-    return re.sub(
-        r"^(    vector [^\n]*\n)", rf"\1    kernel point\n    block 32 8\n    split {split}\n", plan, flags=re.M
-    )
+    plan = re.sub(r"^(group [^\n]*\n)", r"\1    preset point\n", GROUP_LINE.sub("", chosen), flags=re.M)
+    return re.sub(r"((?:^    stage [^\n]* in memory\n)+)", rf"\1    split {split}\n", plan, flags=re.M)
 
 
 def plans(name, program, inputs):

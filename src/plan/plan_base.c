@@ -15,7 +15,7 @@ const char *tessi_placement_name(Placement p)
 
 bool tessi_placement_is_scratch(Placement p)
 {
-    return p == PLACE_TILE || p == PLACE_ROWS;
+    return p == PLACE_SCRATCH || p == PLACE_LANES;
 }
 
 bool tessi_placement_by_name(const char *name, Placement *out)
@@ -32,22 +32,11 @@ bool tessi_placement_by_name(const char *name, Placement *out)
 const char *tessi_kernel_name(KernelKind k)
 {
     static const char *const names[] = {
-#define KERNEL(id, name, meaning) name,
+#define KERNEL(id, name) name,
 #include "plan/kernels.def"
 #undef KERNEL
     };
     return names[k];
-}
-
-bool tessi_kernel_by_name(const char *name, KernelKind *out)
-{
-    for (int k = 0; k < N_KERNELS; k++) {
-        if (tessi_streq(name, tessi_kernel_name((KernelKind)k))) {
-            *out = (KernelKind)k;
-            return true;
-        }
-    }
-    return false;
 }
 
 static const char *const split_names[] = { "none", "interior", "warp", "edges" };
@@ -71,7 +60,7 @@ bool tessi_split_by_name(const char *name, Split *out)
 bool tessi_plan_is_inline(const Plan *p, StageId id)
 {
     const Placement at = p->stage[id.v].placement;
-    return at == PLACE_INLINE || at == PLACE_REGISTER;
+    return at == PLACE_INLINE || at == PLACE_REGISTERS;
 }
 
 bool tessi_machine_is_gpu(const Machine *m)
@@ -387,9 +376,7 @@ PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first)
 {
     const Stage *s = tessi_plan_domain(g, first);
     PlanGroup group = { .name = tessi_stage(g, first)->name, .n_dims = s->n_dims, .reason = "" };
-    for (uint8_t d = 0; d < s->n_dims; d++)
-        group.order[d] = d;
-    tessi_levels_one_by_one(&group.levels);
+    tessi_levels_one_by_one(&group.levels, s->n_dims);
     tessi_level_set_parallel(&group, s->n_dims > 0);
     tessi_level_set_vector(&group, s->n_dims > 0);
     group.split = tessi_stage(g, first)->kind != STAGE_COMPUTE ? SPLIT_NONE : SPLIT_INTERIOR;
@@ -442,7 +429,7 @@ StageList tessi_plan_part(const PlanGroup *group, uint32_t i)
 
 Placement tessi_plan_scratch_placement(const PlanGroup *group)
 {
-    return tessi_level_roll(&group->levels) ? PLACE_ROWS : PLACE_TILE;
+    return tessi_plan_kernel(group) == KERNEL_WARP ? PLACE_LANES : PLACE_SCRATCH;
 }
 
 void tessi_plan_place_passes(Plan *p, const PlanGroup *group)

@@ -30,7 +30,7 @@ static void spread(const PlanFacts *f, const Plan *p, StageId reader, const Plan
                    const Uses *from, Uses *to)
 {
     Offset o;
-    const bool carried = p->stage[reader.v].placement == PLACE_REGISTER;
+    const bool carried = p->stage[reader.v].placement == PLACE_REGISTERS;
     const bool same_plane =
         tessi_stage(f->g, reader)->n_dims == tessi_stage(f->g, r->producer)->n_dims;
     if (from->loose.v || !same_plane || !tessi_plan_read_offset(f->g, r, &o)) {
@@ -60,7 +60,7 @@ static Uses *uses_of(const PlanFacts *f, const Plan *p, const Needs *needs)
 bool tessi_plan_has_carries(const Plan *p)
 {
     for (uint32_t v = 1; v < p->n_stages; v++)
-        if (p->stage[v].placement == PLACE_REGISTER)
+        if (p->stage[v].placement == PLACE_REGISTERS)
             return true;
     return false;
 }
@@ -79,7 +79,7 @@ const char *tessi_plan_carries(const PlanFacts *f, const Plan *p, const StageId 
     for (uint32_t i = needs.at.n; i-- > 0;) { /* what is read before its readers */
         const Uses *u = &uses[i];
         const StageId id = needs.at.at[i].stage;
-        if (p->stage[id.v].placement != PLACE_REGISTER)
+        if (p->stage[id.v].placement != PLACE_REGISTERS)
             continue;
         if (u->loose.v)
             return tessi_sprintf(f->arena,
@@ -164,7 +164,7 @@ const char *tessi_plan_check_carries(const PlanFacts *f, const Plan *p)
         fault = fault ? fault : check_group(&c);
     }
     GRAPH_FOREACH_STAGE (f->g, id)
-        if (!fault && p->stage[id.v].placement == PLACE_REGISTER && !c.carried[id.v])
+        if (!fault && p->stage[id.v].placement == PLACE_REGISTERS && !c.carried[id.v])
             fault = tessi_sprintf(f->arena,
                                   "stage '%s' is in registers, and no loops with a band read a "
                                   "row of it again further down",
@@ -287,7 +287,7 @@ static void choose_for(Chooser *c, const Loops *loops)
         PlanStage *at = &c->p->stage[id->v];
         if (at->placement != PLACE_INLINE)
             continue;
-        at->placement = PLACE_REGISTER;
+        at->placement = PLACE_REGISTERS;
         uint8_t step = 0;
         const double seconds = fits(c, loops) ? best_step(c, loops, &step) : -1;
         if (seconds < 0 || seconds >= best) {

@@ -20,7 +20,7 @@ static void find_passes(const Frame *c, StageList *out)
     Needs needs = { 0 };
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         VEC_FOREACH (const StageId, id, &pass->stages)
-            if (stage[id->v].placement == PLACE_TILE)
+            if (tessi_placement_is_scratch(stage[id->v].placement))
                 stage[id->v].placement = PLACE_INLINE;
     tessi_needs(c->f, c->f->arena, c->plan, group->members.at, group->members.n, &needs);
     bool *far = ARENA_NEW_ARRAY(c->f->arena, bool, needs.at.n);
@@ -34,7 +34,7 @@ static void find_passes(const Frame *c, StageList *out)
         if (!need->computed || !(own || (far[i] && !need->root)))
             continue;
         if (!need->root)
-            stage[v].placement = PLACE_TILE;
+            stage[v].placement = PLACE_SCRATCH;
         VEC_PUSH(c->f->arena, out, need->stage);
     }
 }
@@ -67,12 +67,11 @@ const char *tessi_plan_frame(const PlanFacts *f, const Plan *p, const PlanGroup 
     *out = (PlanGroup){
         .name = group->name, .n_dims = group->n_dims, .split = SPLIT_EDGES, .reason = ""
     };
-    tessi_levels_one_by_one(&out->levels);
+    tessi_levels_one_by_one(&out->levels, group->n_dims);
     tessi_level_set_parallel(out, tessi_level_parallel(&group->levels));
     tessi_level_set_vector(out, tessi_level_vector(&group->levels));
     tessi_plan_set_kernel(out, KERNEL_TILE);
     tessi_level_set_threads(&out->levels, 0, PLAN_FRAME_THREADS);
-    memcpy(out->order, group->order, sizeof out->order);
     for (uint8_t d = 0; d < group->n_dims; d++)
         tessi_level_set_tile(out, d, 1);
     tessi_level_set_tile(out, group->n_dims - 2, group->frame.rows[side]);

@@ -266,7 +266,7 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         if (c->f->returned[id->v])
             VEC_PUSH(a, &fused.members, *id);
         else
-            c->p->stage[id->v].placement = PLACE_TILE;
+            c->p->stage[id->v].placement = PLACE_SCRATCH;
     }
     /* every stage a pass, to ask whether it can be; then those that go together */
     VEC_FOREACH (const StageId, id, &stages)

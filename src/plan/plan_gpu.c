@@ -139,7 +139,9 @@ static void add_to_groups(Chooser *c, StageId id)
 {
     enum { LOOK_BACK = 8 };
     const Grouping g = { c->f, c->p, &c->size, c->group_of, LOOK_BACK, (int)c->m->kernel_nodes };
-    PlanGroup alone = { .reason = "" };
+    const uint8_t n_dims = tessi_stage(c->f->g, id)->n_dims;
+    PlanGroup alone = { .n_dims = n_dims, .reason = "" };
+    tessi_levels_one_by_one(&alone.levels, n_dims);
     tessi_plan_choose_transform(c->f, c->m, id, &alone);
     tessi_plan_choose_median_kernel(c->f, c->an, c->m, id, &alone);
     tessi_plan_add_stage(&g, id, &alone);

@@ -1,166 +1,498 @@
-/* The loops of groups and passes. */
+/* The levels of groups and passes. Lowering knows some orders of levels: those that an arrangement can say. It is what
+ * the functions of plan_levels.h change; the list is made from it, and it is found in the list. */
 #include "plan/plan_levels.h"
 
-void tessi_levels_one_by_one(PlanLevels *levels)
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+enum { X, Y };
+
+/* What a list of levels says. Numbers that are 0 are said by no level. */
+typedef struct Arrangement {
+    uint8_t n_dims;
+    bool is_kernel;
+    bool shared; /* among cores */
+    bool vector;
+    uint32_t dealt;
+    uint32_t tile[MAX_DIMS]; /* by dimension from the last */
+    PlanMarch march;
+    uint16_t threads[2];
+    bool warps, walks; /* lanes of warps; steps of a thread */
+    uint32_t roll, band;
+    uint8_t unroll[2];
+} Arrangement;
+
+const char *tessi_level_name(LevelHow how)
 {
-    *levels = (PlanLevels){ .parallel = -1,
-                            .vector = -1,
-                            .rows = 1,
-                            .columns = 1,
-                            .block = { 1, 1 },
-                            .outputs = { 1, 1 } };
+    static const char *const names[] = {
+#define LEVEL(id, name, most, example, meaning) name,
+#include "plan/levels.def"
+#undef LEVEL
+    };
+    return names[how];
 }
+
+bool tessi_level_by_name(const char *name, LevelHow *out)
+{
+    for (int how = 0; how < N_LEVEL_HOWS; how++) {
+        if (tessi_streq(name, tessi_level_name((LevelHow)how))) {
+            *out = (LevelHow)how;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t tessi_level_most(LevelHow how)
+{
+    static const int64_t most[] = {
+#define LEVEL(id, name, most, example, meaning) most,
+#include "plan/levels.def"
+#undef LEVEL
+    };
+    return most[how];
+}
+
+const char *tessi_level_dim_name(uint8_t dim)
+{
+    static const char *const names[] = { "x", "y", "z", "w" };
+    return names[dim < MAX_DIMS ? dim : MAX_DIMS - 1];
+}
+
+void tessi_level_print(const PlanLevel *level, Text *out)
+{
+    tessi_text_add(out, tessi_level_dim_name(level->dim));
+    if (level->size)
+        tessi_text_addf(out, " %u", (unsigned)level->size);
+    if (level->most)
+        tessi_text_addf(out, "..%u", (unsigned)level->most);
+    tessi_text_addf(out, " %s", tessi_level_name(level->how));
+    if (level->most)
+        tessi_text_addf(out, " %u blocks", (unsigned)level->blocks);
+    if (level->ahead)
+        tessi_text_add(out, " ahead");
+}
+
+bool tessi_level_is(const PlanLevel *a, const PlanLevel *b)
+{
+    return a->dim == b->dim && a->how == b->how && a->size == b->size && a->most == b->most
+           && a->blocks == b->blocks && a->ahead == b->ahead;
+}
+
+/* ---- The list, read -------------------------------------------------------------------------- */
+
+static bool has_level(const PlanLevels *levels, LevelHow how)
+{
+    for (uint8_t i = 0; i < levels->n; i++)
+        if (levels->at[i].how == how)
+            return true;
+    return false;
+}
+
+/* A level of the grid, or loops in its place. `outer` says which dimensions have one already. */
+static void read_outer(const PlanLevel *at, bool *outer, bool *inside, Arrangement *out)
+{
+    if (at->how == LEVEL_SERIAL && at->dim == X && !at->size) {
+        *inside = true; /* the innermost loop, not in vectors */
+        return;
+    }
+    if (at->how == LEVEL_SERIAL && (outer[at->dim] || !out->n_dims)) {
+        out->band = at->size;
+        return;
+    }
+    outer[at->dim] = true;
+    out->shared = out->shared || at->how != LEVEL_SERIAL;
+    if (at->how == LEVEL_DEALT)
+        out->dealt = at->size;
+    else if (at->most)
+        out->march = (PlanMarch){ (uint16_t)at->size, (uint16_t)at->most, at->blocks, false };
+    else
+        out->tile[at->dim] = at->size;
+}
+
+static Arrangement arrangement_of(const PlanLevels *levels)
+{
+    Arrangement a = { .n_dims = levels->n_dims, .is_kernel = has_level(levels, LEVEL_THREAD) };
+    bool outer[MAX_DIMS] = { false }, inside = false, ahead = false;
+    for (uint8_t i = 0; i < levels->n; i++) {
+        const PlanLevel *at = &levels->at[i];
+        switch (at->how) {
+        case LEVEL_GRID:
+        case LEVEL_DEALT:
+        case LEVEL_SERIAL: read_outer(at, outer, &inside, &a); break;
+        case LEVEL_THREAD:
+            if (at->dim <= Y)
+                a.threads[at->dim] = (uint16_t)at->size;
+            break;
+        case LEVEL_STEP:
+            ahead = ahead || at->ahead;
+            if (a.is_kernel)
+                a.walks = true;
+            else if (!inside && !a.band)
+                a.roll = at->size;
+            break;
+        case LEVEL_UNROLL:
+            if (at->dim <= Y)
+                a.unroll[at->dim] = (uint8_t)at->size;
+            break;
+        case LEVEL_LANES:
+            a.warps = a.is_kernel;
+            a.vector = inside = !a.is_kernel;
+            break;
+        case N_LEVEL_HOWS: break;
+        }
+    }
+    a.march.ahead = ahead;
+    return a;
+}
+
+/* ---- The list, made -------------------------------------------------------------------------- */
+
+static void add(PlanLevels *levels, uint8_t dim, LevelHow how, uint32_t size)
+{
+    if (levels->n < PLAN_MAX_LEVELS)
+        levels->at[levels->n++] = (PlanLevel){ .dim = dim, .how = how, .size = size };
+}
+
+static bool is_tiled(const Arrangement *a)
+{
+    return a->n_dims && a->tile[X];
+}
+
+static void add_grid(const Arrangement *a, PlanLevels *out)
+{
+    for (uint8_t d = a->n_dims; d-- > 0;) {
+        if (d == Y && a->dealt && !a->is_kernel)
+            add(out, d, LEVEL_DEALT, a->dealt);
+        else if (d > X || a->is_kernel || is_tiled(a) || (a->n_dims == 1 && a->shared))
+            add(out, d, a->shared || a->is_kernel ? LEVEL_GRID : LEVEL_SERIAL, a->tile[d]);
+        if (d != Y || !a->march.least)
+            continue;
+        PlanLevel *last = &out->at[out->n - 1];
+        last->size = a->march.least;
+        last->most = a->march.most;
+        last->blocks = a->march.blocks;
+    }
+}
+
+static void add_unrolled(const Arrangement *a, int dim, PlanLevels *out)
+{
+    if (a->unroll[dim])
+        add(out, (uint8_t)dim, LEVEL_UNROLL, a->unroll[dim]);
+}
+
+/* What is inside of a part of the grid. */
+static void add_loops(const Arrangement *a, PlanLevels *out)
+{
+    if (a->roll)
+        add(out, Y, LEVEL_STEP, a->roll);
+    if (a->band)
+        add(out, Y, LEVEL_SERIAL, a->band);
+    if (!a->band)
+        add_unrolled(a, Y, out);
+    add_unrolled(a, X, out);
+    if (a->n_dims)
+        add(out, X, a->vector ? LEVEL_LANES : LEVEL_SERIAL, 0);
+    if (!a->band)
+        return;
+    add(out, Y, LEVEL_STEP, 0);
+    add_unrolled(a, Y, out);
+}
+
+static void add_threads(const Arrangement *a, PlanLevels *out)
+{
+    if (a->threads[Y] > 1)
+        add(out, Y, LEVEL_THREAD, a->threads[Y]);
+    add(out, X, LEVEL_THREAD, a->threads[X] ? a->threads[X] : 1);
+    if (a->warps)
+        add(out, X, LEVEL_LANES, 0);
+    if (a->walks) {
+        add(out, Y, LEVEL_STEP, 0);
+        out->at[out->n - 1].ahead = a->march.ahead;
+    }
+    add_unrolled(a, Y, out);
+    add_unrolled(a, X, out);
+}
+
+/* Levels of one turn are left out where nothing depends on them: with `x 1 unroll` alone a group is a kernel of
+ * register tiles, with `y 1 unroll` a step has rows of its own. */
+static void drop_single(Arrangement *a)
+{
+    const bool sweeps = a->walks && !a->warps && a->unroll[Y];
+    const bool registers =
+        a->is_kernel && !a->walks && !is_tiled(a) && (a->unroll[X] || a->unroll[Y]);
+    if (a->unroll[Y] == 1 && !sweeps)
+        a->unroll[Y] = 0;
+    if (a->unroll[X] == 1)
+        a->unroll[X] = registers && !a->unroll[Y];
+    else if (registers && !a->unroll[X] && !a->unroll[Y])
+        a->unroll[X] = 1;
+}
+
+static void arrange(PlanLevels *levels, Arrangement a)
+{
+    PlanLevels made = { .n_dims = a.n_dims };
+    drop_single(&a);
+    add_grid(&a, &made);
+    if (a.is_kernel)
+        add_threads(&a, &made);
+    else
+        add_loops(&a, &made);
+    *levels = made;
+}
+
+PlanLevels tessi_levels_arranged(const PlanLevels *levels)
+{
+    PlanLevels made = *levels;
+    arrange(&made, arrangement_of(levels));
+    return made;
+}
+
+const char *tessi_level_of_place(const PlanGroup *group, Placement place)
+{
+    const Arrangement a = arrangement_of(&group->levels);
+    if (place == PLACE_LANES || place == PLACE_REGISTERS || (place == PLACE_SCRATCH && a.roll))
+        return "y.step";
+    return a.shared || a.is_kernel ? "x.grid" : "x.serial";
+}
+
+void tessi_levels_one_by_one(PlanLevels *levels, uint8_t n_dims)
+{
+    arrange(levels, (Arrangement){ .n_dims = n_dims });
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 KernelKind tessi_plan_kernel(const PlanGroup *group)
 {
-    return group->kind_of_kernel;
+    const Arrangement a = arrangement_of(&group->levels);
+    return !a.is_kernel                 ? KERNEL_NONE
+           : group->transform           ? KERNEL_TRANSFORM
+           : group->median              ? KERNEL_MEDIAN
+           : a.warps                    ? KERNEL_WARP
+           : a.walks && a.unroll[Y]     ? KERNEL_SWEEP
+           : a.walks                    ? KERNEL_ROLLING
+           : is_tiled(&a)               ? KERNEL_TILE
+           : a.unroll[X] || a.unroll[Y] ? KERNEL_REGISTER
+                                        : KERNEL_POINT;
 }
 
 void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
 {
-    group->kind_of_kernel = kernel;
+    Arrangement a = arrangement_of(&group->levels);
+    const bool rows = kernel == KERNEL_SWEEP,
+               tiles = kernel == KERNEL_TILE || kernel == KERNEL_WARP;
+    a.is_kernel = kernel != KERNEL_NONE;
+    a.threads[X] = a.threads[X] ? a.threads[X] : 1;
+    a.warps = kernel == KERNEL_WARP;
+    a.walks = a.warps || rows || kernel == KERNEL_ROLLING;
+    a.march.ahead = a.march.ahead && a.walks;
+    if (!tiles)
+        memset(a.tile, 0, sizeof a.tile);
+    if (kernel == KERNEL_POINT || kernel == KERNEL_NONE)
+        a.unroll[X] = a.unroll[Y] = 0;
+    if (kernel == KERNEL_ROLLING)
+        a.unroll[Y] = 0;
+    if (rows && !a.unroll[Y])
+        a.unroll[Y] = 1;
+    if (kernel == KERNEL_REGISTER && !a.unroll[X] && !a.unroll[Y])
+        a.unroll[X] = 1;
+    arrange(&group->levels, a);
 }
+
+/* ---- Tiles and loops ------------------------------------------------------------------------- */
 
 int64_t tessi_level_tile(const PlanGroup *group, int d)
 {
-    return group->levels.tile[d];
-}
-
-void tessi_level_set_tile(PlanGroup *group, int d, int64_t points)
-{
-    group->levels.tile[d] = points;
+    const Arrangement a = arrangement_of(&group->levels);
+    const int dim = group->n_dims - 1 - d;
+    if (dim < 0)
+        return 0;
+    return dim == Y && a.march.least && is_tiled(&a) ? 1 : a.tile[dim];
 }
 
 PlanSizes tessi_level_tile_all(const PlanGroup *group)
 {
-    PlanSizes all;
-    for (uint8_t d = 0; d < MAX_DIMS; d++)
-        all.of[d] = group->levels.tile[d];
+    PlanSizes all = { { 0 } };
+    for (int d = 0; d < group->n_dims; d++)
+        all.of[d] = tessi_level_tile(group, d);
     return all;
+}
+
+void tessi_level_set_tile(PlanGroup *group, int d, int64_t points)
+{
+    Arrangement a = arrangement_of(&group->levels);
+    const int dim = group->n_dims - 1 - d;
+    if (dim < 0)
+        return;
+    a.tile[dim] = (uint32_t)points;
+    a.dealt = points ? 0 : a.dealt;
+    arrange(&group->levels, a);
 }
 
 uint16_t tessi_level_roll(const PlanLevels *levels)
 {
-    return levels->roll;
+    return (uint16_t)arrangement_of(levels).roll;
 }
 
 void tessi_level_set_roll(PlanLevels *levels, uint16_t rows)
 {
-    levels->roll = rows;
+    Arrangement a = arrangement_of(levels);
+    a.roll = rows;
+    arrange(levels, a);
 }
 
 bool tessi_level_parallel(const PlanLevels *levels)
 {
-    return levels->parallel >= 0;
+    return arrangement_of(levels).shared;
 }
 
 void tessi_level_set_parallel(PlanGroup *group, bool parallel)
 {
-    group->levels.parallel = parallel ? 0 : -1;
+    Arrangement a = arrangement_of(&group->levels);
+    a.shared = parallel;
+    a.dealt = parallel ? a.dealt : 0;
+    arrange(&group->levels, a);
 }
 
 uint16_t tessi_level_dealt(const PlanLevels *levels)
 {
-    return levels->strip_rows;
+    return (uint16_t)arrangement_of(levels).dealt;
 }
 
 void tessi_level_set_dealt(PlanLevels *levels, uint16_t rows)
 {
-    levels->strip_rows = rows;
+    Arrangement a = arrangement_of(levels);
+    a.dealt = rows;
+    arrange(levels, a);
 }
 
 bool tessi_level_vector(const PlanLevels *levels)
 {
-    return levels->vector >= 0;
+    const Arrangement a = arrangement_of(levels);
+    return a.is_kernel ? a.n_dims > 0 : a.vector;
 }
 
 void tessi_level_set_vector(PlanGroup *group, bool vector)
 {
-    group->levels.vector = (int8_t)(vector ? group->n_dims - 1 : -1);
+    Arrangement a = arrangement_of(&group->levels);
+    a.vector = vector;
+    arrange(&group->levels, a);
+}
+
+/* ---- What is unrolled ------------------------------------------------------------------------ */
+
+/* Of CPUs, or of kernels. */
+static uint8_t unrolled(const PlanLevels *levels, int dim, bool kernel)
+{
+    const Arrangement a = arrangement_of(levels);
+    return (!a.n_dims || a.is_kernel == kernel) && a.unroll[dim] ? a.unroll[dim] : 1;
+}
+
+static void unroll(PlanLevels *levels, int dim, bool kernel, uint8_t n)
+{
+    Arrangement a = arrangement_of(levels);
+    if (a.n_dims && a.is_kernel != kernel)
+        return;
+    a.unroll[dim] = n > 1 || a.unroll[dim] ? n : 0;
+    arrange(levels, a);
 }
 
 uint8_t tessi_level_rows(const PlanLevels *levels)
 {
-    return levels->rows;
+    return unrolled(levels, Y, false);
 }
 
 void tessi_level_set_rows(PlanLevels *levels, uint8_t rows)
 {
-    levels->rows = rows;
+    unroll(levels, Y, false, rows);
 }
 
 uint8_t tessi_level_columns(const PlanLevels *levels)
 {
-    return levels->columns;
+    return unrolled(levels, X, false);
 }
 
 void tessi_level_set_columns(PlanLevels *levels, uint8_t columns)
 {
-    levels->columns = columns;
+    unroll(levels, X, false, columns);
 }
 
 uint16_t tessi_level_band(const PlanLevels *levels)
 {
-    return levels->band;
+    return (uint16_t)arrangement_of(levels).band;
 }
 
 void tessi_level_set_band(PlanLevels *levels, uint16_t rows)
 {
-    levels->band = rows;
-}
-
-uint16_t tessi_level_threads(const PlanLevels *levels, int k)
-{
-    return levels->block[k];
-}
-
-void tessi_level_set_threads(PlanLevels *levels, int k, uint16_t threads)
-{
-    levels->block[k] = threads;
-}
-
-PlanThreads tessi_level_threads_all(const PlanLevels *levels)
-{
-    return (PlanThreads){ { levels->block[0], levels->block[1] } };
+    Arrangement a = arrangement_of(levels);
+    a.band = rows;
+    arrange(levels, a);
 }
 
 uint8_t tessi_level_outputs(const PlanLevels *levels, int k)
 {
-    return levels->outputs[k];
+    return unrolled(levels, k, true);
 }
 
 void tessi_level_set_outputs(PlanLevels *levels, int k, uint8_t outputs)
 {
-    levels->outputs[k] = outputs;
+    unroll(levels, k, true, outputs);
 }
 
 PlanOutputs tessi_level_outputs_all(const PlanLevels *levels)
 {
-    return (PlanOutputs){ { levels->outputs[0], levels->outputs[1] } };
+    return (PlanOutputs){ { tessi_level_outputs(levels, X), tessi_level_outputs(levels, Y) } };
 }
 
 void tessi_level_set_outputs_all(PlanLevels *levels, PlanOutputs outputs)
 {
-    levels->outputs[0] = outputs.of[0];
-    levels->outputs[1] = outputs.of[1];
+    tessi_level_set_outputs(levels, X, outputs.of[X]);
+    tessi_level_set_outputs(levels, Y, outputs.of[Y]);
 }
 
 int tessi_level_points(const PlanLevels *levels)
 {
-    return tessi_level_outputs(levels, 0) * tessi_level_outputs(levels, 1);
+    return tessi_level_outputs(levels, X) * tessi_level_outputs(levels, Y);
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+uint16_t tessi_level_threads(const PlanLevels *levels, int k)
+{
+    const uint16_t n = arrangement_of(levels).threads[k];
+    return n ? n : 1;
+}
+
+void tessi_level_set_threads(PlanLevels *levels, int k, uint16_t threads)
+{
+    Arrangement a = arrangement_of(levels);
+    a.is_kernel = true;
+    a.threads[k] = threads;
+    arrange(levels, a);
+}
+
+PlanThreads tessi_level_threads_all(const PlanLevels *levels)
+{
+    return (PlanThreads){ { tessi_level_threads(levels, X), tessi_level_threads(levels, Y) } };
 }
 
 PlanMarch tessi_level_march(const PlanLevels *levels)
 {
-    return levels->march;
+    return arrangement_of(levels).march;
 }
 
 void tessi_level_set_march(PlanLevels *levels, PlanMarch march)
 {
-    levels->march = march;
+    Arrangement a = arrangement_of(levels);
+    a.march = march;
+    arrange(levels, a);
 }
 
 void tessi_level_set_march_blocks(PlanLevels *levels, uint32_t blocks)
 {
-    levels->march.blocks = blocks;
+    Arrangement a = arrangement_of(levels);
+    a.march.blocks = blocks;
+    arrange(levels, a);
 }

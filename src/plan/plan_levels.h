@@ -16,8 +16,22 @@ typedef struct PlanSizes {
     int64_t of[MAX_DIMS];
 } PlanSizes;
 
-/* Loops whose steps compute one point, without tiles, shared among no cores, in no vectors. */
-void tessi_levels_one_by_one(PlanLevels *levels);
+/* The largest size of such a level. */
+int64_t tessi_level_most(LevelHow how);
+/* Of a dimension counted from the last: x, y, z, w. */
+const char *tessi_level_dim_name(uint8_t dim);
+/* The same level. */
+bool tessi_level_is(const PlanLevel *a, const PlanLevel *b);
+/* As on a plan page: `y 8 step`. */
+void tessi_level_print(const PlanLevel *level, Text *out);
+/* The levels that lowering has for what these say: the same ones when it can lower them. */
+PlanLevels tessi_levels_arranged(const PlanLevels *levels);
+/* The level at which the group computes stages that live there: "y.step". */
+const char *tessi_level_of_place(const PlanGroup *group, Placement place);
+
+/* Loops over so many dimensions (of a pass: 0) whose steps compute one point, without tiles, shared among no cores, in
+ * no vectors. */
+void tessi_levels_one_by_one(PlanLevels *levels, uint8_t n_dims);
 
 /* How the group becomes a kernel; NONE on CPUs. */
 KernelKind tessi_plan_kernel(const PlanGroup *group);

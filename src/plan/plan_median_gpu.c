@@ -152,8 +152,8 @@ void tessi_plan_choose_median_kernel(const PlanFacts *f, const Analysis *an, con
     const double counted = counting_seconds(m, &median), slid = histogram_seconds(m, &median);
     const double sorted =
         tessi_plan_op_seconds(m, &an->cost[id.v], tessi_expr(f->g, median.window)->type);
-    PlanGroup tried = { 0 };
-    tessi_levels_one_by_one(&tried.levels);
+    PlanGroup tried = { .n_dims = 2 };
+    tessi_levels_one_by_one(&tried.levels, 2);
     tried.counts = !is_narrow(&median) || counted < slid;
     const bool fits = tried.counts ? fit_tile(&median, &tried) : fit_histograms(m, &median, &tried);
     const bool chosen = fits && (tried.counts ? counted : slid) < sorted;

@@ -116,7 +116,7 @@ static void carry(Editor *e, uint32_t i, StageId s)
             PlanLevels *levels = pass ? &group->passes.at[k].levels : &group->levels;
             tessi_level_set_band(levels, band);
             tessi_level_set_rows(levels, rows[n % sizeof rows]);
-            p->stage[s.v].placement = PLACE_REGISTER;
+            p->stage[s.v].placement = PLACE_REGISTERS;
             const uint32_t before = e->out->n;
             offer(e, p, s,
                   tessi_sprintf(e->arena, "in registers, rows %d band %d", rows[n % sizeof rows],
@@ -140,7 +140,7 @@ static void carry_nothing(Editor *e)
             tessi_level_set_band(&pass->levels, 0);
     }
     for (uint32_t v = 1; v < p->n_stages; v++) {
-        if (p->stage[v].placement != PLACE_REGISTER)
+        if (p->stage[v].placement != PLACE_REGISTERS)
             continue;
         p->stage[v].placement = PLACE_INLINE;
         about = (StageId){ v };
@@ -229,6 +229,8 @@ static void change_strip(Editor *e, uint32_t i)
 {
     static const uint16_t heights[] = { 0, 16, 64, 256 };
     const PlanGroup *old = &e->from->groups.at[i];
+    if (old->n_dims < 2 || !tessi_level_parallel(&old->levels))
+        return;
     for (size_t k = 0; k < sizeof heights / sizeof *heights; k++) {
         Plan *p;
         if (heights[k] == tessi_level_dealt(&old->levels))
@@ -268,6 +270,8 @@ static void change_loops(Editor *e, uint32_t i)
                              ? 1
                              : tessi_level_rows(&old->levels)); /* of which strips are multiples */
     offer(e, p, about_group(e, i), old->split == SPLIT_INTERIOR ? "split none" : "split interior");
+    if (e->from->gpu || !old->n_dims)
+        return;
     group = edit(e, i, &p);
     tessi_level_set_parallel(group, !tessi_level_parallel(&old->levels));
     tessi_level_set_dealt(&group->levels, 0);
@@ -530,6 +534,7 @@ enum { FIRST_ROWS = 32, FIRST_COLUMNS = 256 }; /* of a group that had no tiles *
 
 static void give_tiles(const Plan *p, PlanGroup *group)
 {
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     tessi_level_set_dealt(&group->levels, 0);
     for (uint8_t d = 0; d < group->n_dims; d++)
         tessi_level_set_tile(group, d, d + 1 == group->n_dims ? FIRST_COLUMNS : FIRST_ROWS);
@@ -541,7 +546,6 @@ static void give_tiles(const Plan *p, PlanGroup *group)
     tessi_plan_set_kernel(group, KERNEL_TILE);
     tessi_plan_drop_copies(group);
     group->packed = false;
-    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->frame = (PlanFrame){ 0 };
     group->split = SPLIT_INTERIOR;
     tessi_level_set_threads(&group->levels, 0, 128);
@@ -581,6 +585,8 @@ static void change_tiles(Editor *e, uint32_t i)
             PlanGroup *group = edit(e, i, &p);
             tessi_level_set_tile(
                 group, d, twice ? tessi_level_tile(old, d) * 2 : tessi_level_tile(old, d) / 2);
+            if (tessi_level_tile(group, d) == tessi_level_tile(old, d))
+                continue; /* one row of warps */
             if (tessi_level_tile(group, d) >= 1 && tessi_level_tile(group, d) <= PLAN_MAX_TILE)
                 offer(e, p, about_group(e, i), tile_text(e->arena, group));
         }
@@ -640,7 +646,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
     VEC_FOREACH (const PlanPass, pass, &from.passes)
         VEC_PUSH(e->arena, &passes, *pass);
     PlanPass own = { 0 };
-    tessi_levels_one_by_one(&own.levels);
+    tessi_levels_one_by_one(&own.levels, 0);
     if (into->split == SPLIT_INTERIOR)
         tessi_level_set_rows(&own.levels, tessi_level_rows(&from.levels));
     VEC_FOREACH (const StageId, s, &from.members) {
@@ -648,7 +654,7 @@ static void fuse(Editor *e, uint32_t i, uint32_t k)
         if (e->f->returned[s->v]) /* copied out as well */
             VEC_PUSH(e->arena, &into->members, *s);
         else
-            p->stage[s->v].placement = PLACE_TILE;
+            p->stage[s->v].placement = PLACE_SCRATCH;
     }
     VEC_PUSH(e->arena, &passes, own);
     VEC_FOREACH (const PlanPass, pass, &into->passes)
@@ -684,14 +690,16 @@ void tessi_plan_neighbours(Arena *a, const Graph *g, const Plan *p, PlanNeighbou
     change_width(&e);
     carry_nothing(&e);
     for (uint32_t i = 0; i < p->groups.n; i++) {
-        change_rows(&e, i);
+        if (!p->gpu)
+            change_rows(&e, i);
         change_loops(&e, i);
         change_kernel(&e, i);
         change_tiles(&e, i);
+        if (p->gpu)
+            continue;
         change_strip(&e, i);
         change_rings(&e, i);
-        if (!p->gpu)
-            change_passes(&e, i);
+        change_passes(&e, i);
     }
     GRAPH_FOREACH_STAGE (g, id) {
         if (!tessi_plan_computes(e.f, id) || e.f->returned[id.v])

@@ -4,7 +4,7 @@
 void tessi_plan_insert_pass(Arena *a, PlanGroup *group, uint32_t at, StageId id)
 {
     PlanPass pass = { 0 };
-    tessi_levels_one_by_one(&pass.levels);
+    tessi_levels_one_by_one(&pass.levels, 0);
     VEC_PUSH(a, &pass.stages, id);
     VEC_PUSH(a, &group->passes, pass);
     for (uint32_t i = group->passes.n - 1; i > at; i--)

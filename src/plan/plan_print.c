@@ -1,6 +1,15 @@
 /* The text of a plan: what a person reads, edits and replays. */
+#include "plan/needs.h"
 #include "plan/plan_base.h"
 #include "plan/plan_knobs.h"
+
+typedef struct Printer {
+    const PlanFacts *f;
+    const Plan *p;
+    const Graph *g;
+    uint32_t *user; /* by StageId: the one group that computes an inlined stage, + 1 */
+    Text *out;
+} Printer;
 
 /* A name as it is, or quoted when it has characters that the reader would stumble over. */
 static void add_name(Text *out, const char *name)
@@ -39,32 +48,49 @@ static void add_reason(Text *out, const char *indent, const char *reason)
     }
 }
 
-static void add_stage(const Plan *p, const Graph *g, StageId id, Placement where, Text *out)
+/* The line of a stage that the group computes, or NULL that many groups or none compute. */
+static void add_stage(const Printer *t, const PlanGroup *group, StageId id, Placement place)
 {
-    const char *indent = tessi_placement_is_scratch(where) ? "        " : "    ";
-    tessi_text_addf(out, "%sstage ", indent);
-    add_name(out, tessi_stage(g, id)->name);
-    tessi_text_addf(out, " %s\n", tessi_placement_name(where));
-    if (where == p->stage[id.v].placement)
-        add_reason(out, tessi_sprintf(p->arena, "    %s", indent), p->stage[id.v].reason);
+    Text *out = t->out;
+    tessi_text_add(out, group ? "    stage " : "stage ");
+    add_name(out, tessi_stage(t->g, id)->name);
+    if (place == PLACE_INLINE)
+        tessi_text_add(out, " inline\n");
+    else if (!group || place == PLACE_MEMORY)
+        tessi_text_addf(out, " in %s\n", tessi_placement_name(place));
+    else
+        tessi_text_addf(out, " at %s in %s", tessi_level_of_place(group, place),
+                        tessi_placement_name(place));
+    if (place == PLACE_INLINE || !group || place == PLACE_MEMORY)
+        return;
+    const int64_t keep = tessi_plan_kept_rows(t->f, t->p, group, id);
+    if (keep)
+        tessi_text_addf(out, " keep %lld", (long long)keep);
+    tessi_text_add(out, "\n");
+}
+
+static void add_stage_reason(const Printer *t, StageId id, const char *indent)
+{
+    add_reason(t->out, indent, t->p->stage[id.v].reason);
 }
 
 /* What blocks copy of images, with the loads that it saves in a block whose points all lie inside. */
 static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
     static const struct {
-        const char *word, *after;
+        const char *place, *after;
     } words[] = {
-#define STAGING(id, word, after, meaning) { word, after },
+#define STAGING(id, place, after, meaning) { place, after },
 #include "plan/stagings.def"
 #undef STAGING
     };
     const PlanFacts *f = group->staged.n ? tessi_plan_facts(p->arena, g) : NULL;
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         PlanCopy copy;
-        tessi_text_addf(out, "    %s ", words[staged->in].word);
+        tessi_text_add(out, "    copy ");
         add_name(out, tessi_stage(g, staged->image)->name);
-        tessi_text_addf(out, "%s%s\n", *words[staged->in].after ? " " : "",
+        tessi_text_addf(out, "%s in %s%s%s\n", staged->in == STAGED_CONSTANT ? "" : " at x.grid",
+                        words[staged->in].place, *words[staged->in].after ? " " : "",
                         words[staged->in].after);
         if (tessi_plan_copied(f, p, group, staged, &copy) || copy.loads < 1)
             continue;
@@ -84,68 +110,97 @@ static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Te
 }
 
 /* The line of a knob, when there is one. */
-static void add_knob(const Knob *k, const PlanGroup *group, const PlanPass *pass, Text *out)
+static void add_knob(const Knob *k, const PlanGroup *group, Text *out)
 {
-    const char *indent = pass ? "        " : "    ";
-    const bool flag = k->last && tessi_knob_flag(k, group) == k->sets;
-    uint32_t n = k->n;
-    switch (k->kind) {
-    case KNOB_KERNEL:
-        tessi_text_addf(out, "    kernel %s\n", tessi_kernel_name(tessi_plan_kernel(group)));
+    if (k->kind == KNOB_SPLIT)
+        tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split));
+    if (k->kind != KNOB_NUMBERS || !tessi_knob_is_said(k, group))
         return;
-    case KNOB_SPLIT: tessi_text_addf(out, "    split %s\n", tessi_split_name(group->split)); return;
-    case KNOB_COPY: return; /* add_staged */
-    case KNOB_ORDER: n = 0; break;
-    case KNOB_SIZES:
-    case KNOB_DIMENSION:
-    case KNOB_NUMBERS: break;
-    }
-    if (k->kind == KNOB_ORDER ? !group->n_dims : !tessi_knob_is_said(k, group, pass))
-        return;
-    tessi_text_addf(out, "%s%s", indent, k->word);
-    for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_ORDER; d++)
-        tessi_text_addf(out, " %d", group->order[d]);
-    for (uint8_t d = 0; d < group->n_dims && k->kind == KNOB_SIZES; d++)
-        tessi_text_addf(out, " %lld", (long long)tessi_level_tile(group, d));
-    for (uint32_t i = 0; i < n && k->kind != KNOB_SIZES; i++)
-        tessi_text_addf(out, " %lld", (long long)tessi_knob_get(k, i, group, pass));
-    tessi_text_addf(out, "%s%s\n", flag ? " " : "", flag ? k->last : "");
-}
-
-static void add_pass(const Plan *p, const Graph *g, const PlanGroup *group, const PlanPass *pass,
-                     Text *out)
-{
-    tessi_text_add(out, "    pass\n");
-    VEC_FOREACH (const StageId, id, &pass->stages)
-        add_stage(p, g, *id, tessi_plan_scratch_placement(group), out);
-    for (const Knob *k = tessi_knobs(); k->word; k++)
-        if (tessi_knob_is_of_pass(k))
-            add_knob(k, group, pass, out);
-}
-
-static void add_group(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
-{
-    tessi_text_add(out, "\ngroup ");
-    add_name(out, group->name);
+    tessi_text_addf(out, "    %s", k->word);
+    for (uint32_t i = 0; i < k->n; i++)
+        tessi_text_addf(out, " %lld", (long long)tessi_knob_get(k, i, group));
     tessi_text_add(out, "\n");
-    add_reason(out, "    ", group->reason);
-    const Knob *k = tessi_knobs();
-    for (; k->where == KNOB_HEAD; k++)
-        add_knob(k, group, NULL, out);
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        add_pass(p, g, group, pass, out);
-    VEC_FOREACH (const StageId, id, &group->members)
-        add_stage(p, g, *id, PLACE_MEMORY, out);
-    for (; k->word; k++) {
-        if (k->where == KNOB_COPIES && k[1].where != KNOB_COPIES)
-            add_staged(p, g, group, out);
-        else if (k->where != KNOB_OF_KERNEL || tessi_plan_kernel(group) != KERNEL_NONE)
-            add_knob(k, group, NULL, out);
+}
+
+static void add_levels(const PlanLevels *levels, const char *indent, Text *out)
+{
+    for (uint8_t i = 0; i < levels->n; i++) {
+        tessi_text_add(out, indent);
+        tessi_level_print(&levels->at[i], out);
+        tessi_text_add(out, "\n");
     }
+}
+
+static void add_pass(const Printer *t, const PlanGroup *group, const PlanPass *pass)
+{
+    for (uint32_t i = 0; i < pass->stages.n; i++) {
+        const StageId id = pass->stages.at[i];
+        if (!i) {
+            add_stage(t, group, id, tessi_plan_scratch_placement(group));
+        } else {
+            tessi_text_add(t->out, "    stage ");
+            add_name(t->out, tessi_stage(t->g, id)->name);
+            tessi_text_add(t->out, " with ");
+            add_name(t->out, tessi_stage(t->g, pass->stages.at[0])->name);
+            tessi_text_add(t->out, "\n");
+        }
+        if (tessi_placement_is_scratch(t->p->stage[id.v].placement))
+            add_stage_reason(t, id, "        ");
+    }
+    add_levels(&pass->levels, "        ", t->out);
+}
+
+static void add_group(const Printer *t, uint32_t number)
+{
+    const PlanGroup *group = &t->p->groups.at[number];
+    tessi_text_add(t->out, "\ngroup ");
+    add_name(t->out, group->name);
+    tessi_text_add(t->out, "\n");
+    add_reason(t->out, "    ", group->reason);
+    add_levels(&group->levels, "    ", t->out);
+    VEC_FOREACH (const PlanPass, pass, &group->passes)
+        add_pass(t, group, pass);
+    GRAPH_FOREACH_STAGE (t->g, id) {
+        if (t->user[id.v] != number + 1)
+            continue;
+        add_stage(t, group, id, t->p->stage[id.v].placement);
+        add_stage_reason(t, id, "        ");
+    }
+    VEC_FOREACH (const StageId, id, &group->members) {
+        add_stage(t, group, *id, PLACE_MEMORY);
+        add_stage_reason(t, *id, "        ");
+    }
+    for (const Knob *k = tessi_knobs(); k->word; k++) {
+        if (k->kind == KNOB_COPY)
+            add_staged(t->p, t->g, group, t->out);
+        else
+            add_knob(k, group, t->out);
+    }
+}
+
+/* Which group computes an inlined stage again, + 1: its page is the one that says so. 0: none, or several. */
+static uint32_t *find_users(const PlanFacts *f, const Plan *p)
+{
+    enum { SEVERAL = UINT32_MAX };
+    uint32_t *user = ARENA_NEW_ARRAY(f->arena, uint32_t, p->n_stages);
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        Needs needs = { 0 };
+        tessi_needs_of_group(f, f->arena, p, &p->groups.at[i], &needs);
+        VEC_FOREACH (const Need, need, &needs.at) {
+            uint32_t *at = &user[need->stage.v];
+            if (tessi_plan_computes(f, need->stage) && tessi_plan_is_inline(p, need->stage))
+                *at = !*at || *at == i + 1 ? i + 1 : SEVERAL;
+        }
+    }
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        user[v] = user[v] == SEVERAL ? 0 : user[v];
+    return user;
 }
 
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
 {
+    Printer t = { .f = tessi_plan_facts(p->arena, g), .p = p, .g = g, .out = out };
+    t.user = find_users(t.f, p);
     tessi_text_add(out, "plan ");
     add_name(out, p->graph);
     if (*p->machine) { /* a text need not say */
@@ -159,13 +214,12 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
         tessi_text_addf(out, "width %u\n", p->width);
     add_reason(out, "    ", p->reason);
     GRAPH_FOREACH_STAGE (g, id) {
-        if (!p->needed[id.v] || !tessi_plan_is_inline(p, id))
+        if (!p->needed[id.v] || !tessi_plan_is_inline(p, id) || t.user[id.v])
             continue;
-        tessi_text_add(out, "\nstage ");
-        add_name(out, tessi_stage(g, id)->name);
-        tessi_text_addf(out, " %s\n", tessi_placement_name(p->stage[id.v].placement));
-        add_reason(out, "    ", p->stage[id.v].reason);
+        tessi_text_add(out, "\n");
+        add_stage(&t, NULL, id, p->stage[id.v].placement);
+        add_stage_reason(&t, id, "    ");
     }
-    VEC_FOREACH (const PlanGroup, group, &p->groups)
-        add_group(p, g, group, out);
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        add_group(&t, i);
 }

@@ -191,6 +191,7 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
 {
     static const uint8_t sizes[] = { 1, 2, 3, 5, 8, 16, 33 };
     static const uint16_t threads[] = { 32, 64, 7, 1 };
+    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     for (uint8_t d = 0; d < group->n_dims; d++)
         tessi_level_set_tile(group, d, sizes[draw(r, sizeof sizes)] + (int64_t)draw(r, 2));
     tessi_level_set_dealt(&group->levels, 0);
@@ -198,7 +199,6 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
         return;
     tessi_plan_set_kernel(group, KERNEL_TILE);
     tessi_plan_drop_copies(group);
-    tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->split = (Split[]){ SPLIT_NONE, SPLIT_INTERIOR, SPLIT_EDGES }[draw(r, 3)];
     tessi_level_set_threads(&group->levels, 0, threads[draw(r, 4)]);
     tessi_level_set_threads(&group->levels, 1, 1);
@@ -233,7 +233,7 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
     if (!tessi_level_tile(into, 0))
         draw_tile(p, into, r);
     PlanPass pass = { 0 };
-    tessi_levels_one_by_one(&pass.levels);
+    tessi_levels_one_by_one(&pass.levels, 0);
     if (into->split == SPLIT_INTERIOR)
         tessi_level_set_rows(&pass.levels, tessi_level_rows(&from->levels));
     if (p->gpu)
@@ -243,7 +243,7 @@ static void absorb(const PlanFacts *f, Plan *p, uint32_t i, uint32_t k, Random *
         if (f->returned[s->v]) /* copied out as well */
             VEC_PUSH(f->arena, &into->members, *s);
         else
-            p->stage[s->v].placement = PLACE_TILE;
+            p->stage[s->v].placement = PLACE_SCRATCH;
     }
     bool join = into->passes.n && draw(r, 3) == 0;
     VEC(PlanPass) passes = { 0 };
@@ -331,7 +331,7 @@ static void carry_some(const PlanFacts *f, Plan *p, Random *r)
     GRAPH_FOREACH_STAGE (f->g, id) {
         if (!tessi_plan_computes(f, id) || !tessi_plan_is_inline(p, id) || draw(r, 3) == 0)
             continue;
-        p->stage[id.v].placement = PLACE_REGISTER;
+        p->stage[id.v].placement = PLACE_REGISTERS;
         VEC_FOREACH (PlanGroup, group, &p->groups) {
             for (uint32_t k = 0; k <= group->passes.n; k++) {
                 PlanLevels *levels =
@@ -374,7 +374,7 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
         }
         if (tessi_plan_can_join_rows(f, id) && group->split == SPLIT_INTERIOR && draw(&r, 2))
             tessi_level_set_rows(&group->levels, (uint8_t)(2 + draw(&r, 4)));
-        if (draw(&r, 3) == 0)
+        if (draw(&r, 3) == 0 && group->n_dims)
             tessi_level_set_columns(&group->levels, (uint8_t)(1 + draw(&r, 3)));
         if (tessi_level_parallel(&group->levels) && group->n_dims > 1 && draw(&r, 3) == 0
             && tessi_stage(g, id)->kind == STAGE_COMPUTE)

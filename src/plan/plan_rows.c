@@ -141,7 +141,7 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
     for (uint32_t i = 0; i < needs.at.n; i++) {
         const Need *need = &needs.at.at[i];
         const uint32_t v = need->stage.v;
-        if (carried && p->stage[v].placement == PLACE_REGISTER)
+        if (carried && p->stage[v].placement == PLACE_REGISTERS)
             places[i] = last_rows(a, &places[i], rows);
         double n = places[i].at.n + places[i].loose;
         ScalarType t = tessi_stage(f->g, need->stage)->type;

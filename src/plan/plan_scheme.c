@@ -206,7 +206,7 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
     }
     fused.split = SPLIT_INTERIOR;
     if (!s->f->returned[id.v])
-        s->p->stage[id.v].placement = PLACE_TILE;
+        s->p->stage[id.v].placement = PLACE_SCRATCH;
     const char *fault = tessi_plan_regions(s->f, s->p, &fused, &s->regions);
     if (!fault)
         fault = s->p->gpu ? halve_block(s, &fused) : fill_cache(s, &fused);

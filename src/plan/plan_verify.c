@@ -84,19 +84,9 @@ static const char *check_loops(Check *c, const PlanGroup *group)
     if (group->n_dims != s->n_dims)
         return tessi_sprintf(a, "group '%s' has %d loops where its stages have %d dimensions",
                              group->name, group->n_dims, s->n_dims);
-    for (uint8_t d = 0; d < group->n_dims; d++)
-        if (group->order[d] != d)
-            return tessi_sprintf(
-                a, "group '%s': this version lowers only loops in the order of the dimensions",
-                group->name);
-    const PlanLevels *l = &group->levels;
-    if (l->parallel > 0 || (l->parallel == 0 && !group->n_dims))
-        return tessi_sprintf(a, "group '%s': this version shares out only dimension 0",
-                             group->name);
-    if (l->vector >= 0 && l->vector != group->n_dims - 1)
-        return tessi_sprintf(a, "group '%s': this version makes vectors only of the last dimension",
-                             group->name);
-    const char *fault = tessi_knobs_check(a, group);
+    const char *fault = tessi_plan_check_levels(c->f, c->p, group);
+    if (!fault)
+        fault = tessi_knobs_check(a, group);
     if (fault)
         return fault;
     VEC_FOREACH (const StageId, id, &group->members) {
@@ -161,9 +151,6 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
 static const char *check_kernel(Check *c, const PlanGroup *group)
 {
     Arena *a = c->f->arena;
-    if (c->p->gpu != (tessi_plan_kernel(group) != KERNEL_NONE))
-        return tessi_sprintf(a, "group '%s' is %s kernel, and the plan %s for a GPU", group->name,
-                             c->p->gpu ? "no" : "a", c->p->gpu ? "is" : "is not");
     if (group->split == SPLIT_WARP
         && (tessi_plan_kernel(group) != KERNEL_POINT
             || tessi_level_threads(&group->levels, 0) != PLAN_WARP || group->n_dims < 2))
@@ -200,29 +187,21 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name, PLAN_MAX_THREADS);
     if (group->n_dims < 2 && tessi_level_threads(&group->levels, 1) != 1)
         return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
-    if (tessi_level_rows(&group->levels) > 1)
-        return tessi_sprintf(a, "group '%s': rows are for CPUs, outputs for GPUs", group->name);
     bool several =
         tessi_level_outputs(&group->levels, 0) != 1 || tessi_level_outputs(&group->levels, 1) != 1;
-    if (tessi_plan_kernel(group) == KERNEL_POINT && several)
-        return tessi_sprintf(a, "group '%s': a kernel of points has one output a thread",
-                             group->name);
     const bool tiles =
         tessi_plan_kernel(group) == KERNEL_TILE || tessi_plan_kernel(group) == KERNEL_WARP;
     if (tiles != (tessi_level_tile(group, 0) > 0))
         return tessi_sprintf(
-            a, "group '%s': tiles on GPUs are those of kernels of tiles and of warps", group->name);
+            a, "group '%s': %s", group->name,
+            tiles ? "the grid of a kernel of warps has as many columns as they compute"
+                  : "steps through the tiles of a GPU keep stages in lanes so far, "
+                    "not in scratch");
     if (tiles && (group->n_dims < 2 || tessi_level_threads(&group->levels, 1) != 1))
         return tessi_sprintf(a,
                              "group '%s': kernels of tiles and of warps are for stages of two "
                              "dimensions or more, their blocks one line of threads",
                              group->name);
-    if ((tessi_plan_kernel(group) == KERNEL_TRANSFORM) != (group->transform > 0))
-        return tessi_sprintf(a, "group '%s': transforms on GPUs are kernels of kind 'transform'",
-                             group->name);
-    if ((tessi_plan_kernel(group) == KERNEL_MEDIAN) != (group->median > 0))
-        return tessi_sprintf(
-            a, "group '%s': strips of medians on GPUs are kernels of kind 'median'", group->name);
     if (group->transform)
         return NULL; /* plan_transform.c */
     if (tessi_plan_kernel(group) == KERNEL_ROLLING)

@@ -63,17 +63,15 @@ static const char *check_stage(TileCheck *c, uint32_t i, StageId id)
         is_member = is_member || m->v == id.v;
     const Placement scratch = tessi_plan_scratch_placement(c->group);
     if (c->p->stage[id.v].placement != (is_member ? PLACE_MEMORY : scratch))
-        return tessi_sprintf(a, "stage '%s' of a pass of group '%s' is placed in %s", s->name,
-                             group, tessi_placement_name(c->p->stage[id.v].placement));
+        return tessi_sprintf(a,
+                             "stage '%s' lives in %s, and the levels of group '%s' have it in %s",
+                             s->name, tessi_placement_name(c->p->stage[id.v].placement), group,
+                             tessi_placement_name(is_member ? PLACE_MEMORY : scratch));
     const PlanPass *pass = &c->group->passes.at[i];
-    if (c->p->gpu ? tessi_level_rows(&pass->levels) > 1
-                  : tessi_level_outputs(&pass->levels, 0) > 1
-                        || tessi_level_outputs(&pass->levels, 1) > 1)
-        return tessi_sprintf(a, "pass of stage '%s': rows are for CPUs, outputs for GPUs", s->name);
     if (!tessi_stage_same_domain(s, tessi_stage(g, pass->stages.at[0])))
         return tessi_sprintf(a, "the stages '%s' and '%s' of a pass have different sizes", s->name,
                              name_of(c, pass->stages.at[0]));
-    if (tessi_level_rows(&pass->levels) > 1
+    if (!c->p->gpu && tessi_level_rows(&pass->levels) > 1
         && (c->group->split != SPLIT_INTERIOR || !tessi_plan_can_join_rows(c->f, id)))
         return tessi_sprintf(a,
                              "pass of stage '%s': several rows at once are for split loops over "

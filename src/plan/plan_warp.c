@@ -300,7 +300,7 @@ static void hold_shared(const PlanFacts *f, Plan *p, PlanGroup *group)
         if (parts_with(needs, group->passes.n + 1, id, &first) < 2)
             continue;
         tessi_plan_insert_pass(f->arena, group, first, id);
-        p->stage[id.v] = (PlanStage){ PLACE_TILE, "several passes read it" };
+        p->stage[id.v] = (PlanStage){ PLACE_SCRATCH, "several passes read it" };
         needs = NULL;
     }
 }
@@ -346,6 +346,7 @@ const char *tessi_plan_make_warp(const PlanFacts *f, Plan *p, PlanGroup *group,
     for (uint8_t d = 0; d < made.n_dims; d++)
         tessi_level_set_tile(&made, d, d + 1 == made.n_dims ? warps * w.columns : 1);
     p->stage = plan.stage;
+    tessi_plan_place_passes(p, &made);
     *group = made;
     return NULL;
 }

@@ -363,7 +363,7 @@ def test_bad_input(folder):
         ("no such plan", ["run", blur, a, "-o", out_path, f"--plan={folder / 'none.plan'}"], ["none.plan"]),
         ("build to a strange suffix", ["build", blur, "-o", folder / "x.exe"], [".c"]),
     ]
-    (folder / "twice.plan").write_text("plan p\ngroup output\nstage output memory\nloops 0 1\nloops 0 1\n")
+    (folder / "twice.plan").write_text("plan p\ngroup output\nstage output in memory\nstream\nstream\n")
     tool.write_npy(folder / "a3.npy", (2, 2, 3), "|u1", range(12))
     for name, arguments, words in bad:
         one_sentence(name, run(*arguments), words)

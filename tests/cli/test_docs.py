@@ -143,7 +143,7 @@ def errors_page():
     return text
 
 
-ROW = re.compile(r'^(KNOB|KERNEL)\((.*?)\)\n(?=\n|\Z|KNOB|KERNEL)', re.M | re.S)
+ROW = re.compile(r'^([A-Z_]+)\((.*?)\)\n(?=\n|\Z|[A-Z_]+\()', re.M | re.S)
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TABLE = re.compile(r"<!-- (src/plan/\w+\.def) -->\n(.*?)<!-- end -->", re.S)
 
@@ -155,8 +155,11 @@ def table_of(path):
         pieces = re.search(r'((?:"(?:[^"\\]|\\.)*"\s*)+)\Z', row).group(1)
         meaning = "".join(STRING.findall(pieces)).replace('\\"', '"')
         strings = STRING.findall(row[:row.rindex(pieces)])
-        line = strings[-1] if macro == "KNOB" else f"kernel {strings[-1]}"
-        text += "" if line == "kernel none" else f"| `{line}` | {meaning} |\n"
+        line = {
+            "PLACEMENT": f"stage NAME in {strings[-1]}",
+            "LEVEL_PRESET": f"preset {strings[0]}`: `{strings[-1]}",
+        }.get(macro, strings[-1])
+        text += f"| `{line.replace('in inline', 'inline')}` | {meaning} |\n"
     return text
 
 

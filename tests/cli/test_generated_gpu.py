@@ -93,20 +93,18 @@ def check_cu(folder, program, *flags, options=()):
 WARPS = """plan graph_canny_like
 target gpu
 group output
-tile 1 28
-pass
-stage a tile
-stage b tile
-outputs 1 2
-pass
-stage m tile
-outputs 1 2
-stage output memory
-loops 0 1
-kernel warp
-block 32 1
-outputs 1 2
-march 2 9 3 ahead
+y 2..9 grid 3 blocks
+x 28 grid
+x 32 thread
+x lanes
+y step ahead
+y 2 unroll
+stage a at y.step in lanes
+stage b with a
+y 2 unroll
+stage m at y.step in lanes
+y 2 unroll
+stage output in memory
 frame 8 32 32 8
 split edges
 """

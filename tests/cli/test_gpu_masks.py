@@ -37,24 +37,35 @@ def setting(plan, name):
     return found.group(1) if found else ""
 
 
+def unrolled(plan, dimension):
+    found = re.search(rf"^    {dimension} (\d+) unroll$", plan, re.MULTILINE)
+    return int(found.group(1)) if found else 1
+
+
+def rolls(plan):
+    """"rolling" when a thread goes down row by row, "sweep" when by several."""
+    stepped = re.search(r"^    y step", plan, re.MULTILINE)
+    return stepped and ("sweep" if re.search(r"^    y \d+ unroll", plan, re.MULTILINE) else "rolling")
+
+
 def check_choices(folder):
     path = folder / "known.tess"
     for k, l in ((7, 7), (5, 11), (9, 9), (15, 3), (23, 3), (3, 31), (7, 11)):
         path.write_text(KNOWN.format(r=k // 2, s=l // 2))
         plan = plan_of(path)
-        columns, rows = map(int, setting(plan, "outputs").split())
+        columns, rows = unrolled(plan, "x"), unrolled(plan, "y")
         tool.check(
             f"{k} x {l} is written out, edges apart",
-            setting(plan, "kernel") == "register" and setting(plan, "split") == "edges", plan,
+            columns * rows > 1 and not rolls(plan) and setting(plan, "split") == "edges", plan,
         )
         tool.check(f"{k} x {l} fits the cache of instructions", k * l * columns * rows <= 1.15 * CACHED, plan)
         tool.check(f"{k} x {l} says how many blocks are to fit", int(setting(plan, "resident") or 0) >= 4, plan)
     for k in (11, 17, 31):
         path.write_text(KNOWN.format(r=k // 2, s=k // 2))
-        tool.check(f"{k} x {k} rolls", setting(plan_of(path), "kernel") == "rolling")
+        tool.check(f"{k} x {k} rolls", rolls(plan_of(path)) == "rolling")
     for k, kernel in ((11, "rolling"), (31, "sweep")):
         path.write_text(GIVEN.format(k=k, l=k, how="", rule="clamp"))
-        tool.check(f"{k} x {k} given with the run: {kernel}", setting(plan_of(path), "kernel") == kernel)
+        tool.check(f"{k} x {k} given with the run: {kernel}", rolls(plan_of(path)) == kernel)
 
 
 def check_sweeps(folder):
@@ -63,8 +74,8 @@ def check_sweeps(folder):
     for rule, how, k, l in cases:
         path.write_text(GIVEN.format(k=k, l=l, how=how, rule=rule))
         plan.write_text(
-            "plan given\ntarget gpu\ngroup output\nstage output memory\nloops 0 1\nparallel 0\nvector 1\nkernel sweep\n"
-            "block 32 1\noutputs 4 3\nsplit none\n"
+            "plan given\ntarget gpu\ngroup output\npreset sweep\nx 32 thread\ny 3 unroll\nx 4 unroll\n"
+            "stage output in memory\nsplit none\n"
         )
         for size in ("1x1", "2x130", "7x128", "11x257", "20x700"):
             code, _, errors = tool.run(

@@ -2,6 +2,7 @@
 them; the same pixels from all of them on the first OpenCL device, for every border rule, images of one pixel, windows
 wider than the image and rows with padding; what does not fit is refused."""
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -40,10 +41,8 @@ def plan_of(path, preset, block=None):
     tool.check(f"{preset} of {path.stem}", code == 0, errors)
     if block:
         edited = path.parent / "edited.plan"
-        edited.write_text(
-            "\n".join(f"    block {block}" if line.startswith("    block") else line for line in text.splitlines())
-            + "\n"
-        )
+        threads = "".join(f"    {d} {n} thread\n" for d, n in zip("yx", reversed(block.split())))
+        edited.write_text(re.sub(r"(    y \d+ thread\n)?    x \d+ thread\n", threads, text))
         code, text, errors = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={edited}")
         tool.check(f"{preset} of {path.stem} read back", code == 0, errors)
     return text
@@ -84,13 +83,18 @@ def check_loads(folder):
             basic,
         )
         tool.check(
-            f"{name}: the mask in constant memory", "\n    constant m\n" in constant and "shared" not in constant,
-            constant,
+            f"{name}: the mask in constant memory",
+            "\n    copy m in constant\n" in constant and "scratch" not in constant, constant,
         )
         tool.check(
-            f"{name}: tiles", f"\n    constant m\n" in tiled and f"\n    shared X\n        {shared}\n" in tiled, tiled
+            f"{name}: tiles",
+            "\n    copy m in constant\n" in tiled
+            and f"\n    copy X at x.grid in scratch\n        {shared}\n" in tiled, tiled,
         )
-        tool.check(f"{name}: halos left to the caches", f"\n    shared X centre\n        {centre}\n" in cached, cached)
+        tool.check(
+            f"{name}: halos left to the caches",
+            f"\n    copy X at x.grid in scratch centre\n        {centre}\n" in cached, cached,
+        )
 
 
 def check_schemes(folder):
@@ -114,14 +118,15 @@ def check_schemes(folder):
     _, overlapped, errors = tool.run("explain", path, "--plan=overlapped", "--machine=machines/generic-avx2.machine")
     tool.check(
         "overlapped: c, which wraps around, and what its other rules reach",
-        "stage c tile" in overlapped or "not fused with 't'" in overlapped, errors + overlapped,
+        "stage c at x.grid in scratch" in overlapped or "not fused with 't'" in overlapped, errors + overlapped,
     )
     canny = tool.ROOT / "bench" / "programs" / "canny.tess"
-    for machine, tile in (("generic-avx2", "tile 64 256"), ("h200", "tile 16 32")):
+    for machine, rows, columns in (("generic-avx2", 64, 256), ("h200", 16, 32)):
+        tile = f"    y {rows} grid\n    x {columns} grid\n"
         _, text, errors = tool.run("explain", canny, "--plan=overlapped", f"--machine=machines/{machine}.machine")
         tool.check(
             f"overlapped for {machine}: all in one group",
-            text.count("\ngroup ") == 1 and text.count(" tile\n") >= 4 and tile in text, errors + text,
+            text.count("\ngroup ") == 1 and text.count(" in scratch\n") >= 4 and tile in text, errors + text,
         )
     for plan in SCHEMES:
         for size in ("1x1", "5x3", "300x70"):
@@ -268,12 +273,13 @@ def check_refused(folder):
     path = program(folder, "plane")
     text = plan_of(path, "lecture-tiled")
     for change, says in [
-        (("shared X", "shared X twice"), "expected 'centre' or the end of the line"),
-        (("constant m", "constant m centre"), "expected the end of the line"),
-        (("constant m", "constant X"), "'X' is not of constant size"),
-        (("constant m", "shared m centre"), "does not read 'm' at constant distances"),
-        (("shared X", "constant m"), "copies 'm' twice"), (("shared X", "shared Y"), "no stage 'Y'"),
-        (("kernel point", "kernel register"), "kernels of points"), (("block 32 8", "block 1024 1"), None),
+        (("in scratch", "in scratch twice"), "expected 'centre' or the end of the line"),
+        (("m in constant", "m in constant centre"), "expected the end of the line"),
+        (("m in constant", "X in constant"), "'X' is not of constant size"),
+        (("m in constant", "m at x.grid in scratch centre"), "does not read 'm' at constant distances"),
+        (("X at x.grid in scratch", "m in constant"), "copies 'm' twice"), (("copy X", "copy Y"), "no stage 'Y'"),
+        (("x 32 thread", "x 32 thread\n    y 2 unroll"), "kernels of points"),
+        (("y 8 thread\n    x 32 thread", "x 1024 thread"), None),
         (("split none", "split warp"), "not split by warps"),
     ]:
         edited = folder / "edited.plan"

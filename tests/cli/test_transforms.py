@@ -101,7 +101,8 @@ def check_kernels(folder, number):
     inputs = [f"random:{number}:{size}" for size in sizes]
     options = [*GPU, "--fp=" + rng.choice(["fast", "default"])]
     code, chosen, errors = tool.run("explain", source, *inputs, *options)
-    tool.check(f"kernels {number}: the plan has transforms", code == 0 and "kernel transform" in chosen, text + errors)
+    has = code == 0 and re.search(r"thread\n(.*\n)*    transform ", chosen)
+    tool.check(f"kernels {number}: the plan has transforms", has, text + errors)
     n = rng.choice([n for n in (32, 64, 128, 256) if n >= rows])
     strip, columns = 8 * rng.choice([k for k in (1, 2, 3, 4, 8) if k * n <= 256]), rng.choice([1, 2, 4])
     chosen = re.sub(r"transform \d+ \d+", f"transform {n} {strip}", re.sub(r" *outputs .*\n", "", chosen))
@@ -179,9 +180,11 @@ def check_refused(folder):
         tool.check(f"transform {wrong}", code == 1 and "error" in errors, errors)
     _, kernels, _ = tool.run("explain", source, *GPU)
     for wrong in (
-        "transform 64 20", "transform 256 64", "transform 64 16\n    outputs 3 1", "transform 64 16\n    outputs 2 2",
+        "transform 64 20", "transform 256 64", "transform 64 16\n    x 3 unroll", "transform 64 16\n    y 2 unroll",
     ):
-        plan.write_text(re.sub(r"transform \d+ \d+", wrong, re.sub(r" *outputs .*\n", "", kernels)))
+        transform, _, unroll = wrong.partition("\n")
+        levels = re.sub(r"( *x \d+ thread\n)", rf"\1{unroll}\n", re.sub(r" *\w \d+ unroll\n", "", kernels))
+        plan.write_text(re.sub(r"transform \d+ \d+", transform, levels))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
         tool.check(f"kernels of {wrong}", code == 1 and "error" in errors, errors)
     plan.write_text(re.sub(r" *transform \d+ \d+\n", "", chosen))

@@ -58,14 +58,15 @@ def check_case(folder, number):
 
 
 def kernel_lines(rng, kind):
-    """The lines of a plan that say how a kernel goes about a median."""
+    """The levels of a plan that say how a kernel goes about a median, and the line with its strips."""
     line = rng.choice([1, 7, 32, 64, 100])
     if kind == "histogram":
         rows = rng.choice([1, 5, 16, 64])
-        march = f"march {rng.randint(1, rows)} {rows} {rng.randint(1, 30)}\n    " if rng.random() < 0.5 else ""
-        return f"block {line} 1\n    {march}histogram {rows} {line}"
+        grid = f"y {rng.randint(1, rows)}..{rows} grid {rng.randint(1, 30)} blocks" if rng.random() < 0.5 else "y grid"
+        return f"    {grid}\n    x grid\n    x {line} thread\n", f"histogram {rows} {line}"
     high, outputs = rng.choice([1, 2, 4]), rng.choice([1, 2, 3, 4])
-    return f"block {line} {high}\n    outputs 1 {outputs}\n    count {high * outputs} {line}"
+    levels = f"    y grid\n    x grid\n    y {high} thread\n    x {line} thread\n    y {outputs} unroll\n"
+    return levels, f"count {high * outputs} {line}"
 
 
 def check_kernel(folder, number, with_device):
@@ -74,14 +75,12 @@ def check_kernel(folder, number, with_device):
     text, image = program(rng, number)
     source.write_text(text)
     code, chosen, errors = tool.run("explain", source, image, *GPU)
-    lines = re.compile(r"block \d+ \d+\n(?:    (?:outputs \d+ \d+|march \d+ \d+ \d+)\n)?    (histogram|count) \d+ \d+")
+    strips = re.compile(r"(histogram|count) \d+ \d+")
     tool.check(
-        f"kernel {number}: the plan has strips",
-        code == 0 and "kernel median" in chosen and bool(lines.search(chosen)), text + chosen + errors,
+        f"kernel {number}: the plan has strips", code == 0 and bool(strips.search(chosen)), text + chosen + errors
     )
-    wanted = lines.sub(
-        kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"])), chosen
-    )
+    levels, line = kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"]))
+    wanted = strips.sub(line, re.sub(r"    y [^\n]*grid[^\n]*\n(    [xy] [^\n]*\n)+", levels, chosen))
     for which, plan_text in ("drawn", wanted), ("chosen", chosen):
         plan.write_text(plan_text)
         for target in ("loops", "opencl") if with_device and number % 5 == 0 else ("loops",):
@@ -98,17 +97,15 @@ def check_refused_kernels(folder):
                       "parameter M, N;\nvector#2 uint8 X[M, N];\nout = f(X);\nreturn out;\n")
     _, chosen, _ = tool.run("explain", source, *GPU)
     wrong = [
-        ("block 128 1", "block 64 1", "a column for each thread"),
-        ("kernel median", "kernel point", "kernels of kind 'median'"),
+        ("x 128 thread", "x 64 thread", "a column for each thread"),
+        ("x 128 thread", "x 128 thread\n    x lanes", "have loops of their own"),
         ("split none", "split interior", "not split"),
         ("histogram 128", "count 128", "a row for each output"),
-        ("march 8 128", "march 8 127", "at most the rows"),
-        ("march 8 128 396", "march 8 128 396 ahead", "not ahead"),
-        (
-            "block 128 1\n    march 8 128 396\n    histogram 128 128",
-            "block 512 1\n    march 8 128 396\n    histogram 128 512", "have to fit",
-        ),
+        ("y 8..128 grid", "y 8..127 grid", "at most the rows"),
+        ("x 128 thread", "x 128 thread\n    y step ahead", "have loops of their own"),
     ]
+    wide = chosen.replace("x 128 thread", "x 512 thread").replace("histogram 128 128", "histogram 128 512")
+    wrong.append((chosen, wide, "have to fit"))
     for old, new, sentence in wrong:
         plan.write_text(chosen.replace(old, new))
         code, _, errors = tool.run("explain", source, *GPU, f"--plan={plan}")
@@ -122,7 +119,8 @@ def check_refused_kernels(folder):
         source.write_text(f"stencil f(vector#2 float X) {{ return {body}; }}\n"
                           "parameter M, N;\nvector#2 float X[M, N];\nout = f(X);\nreturn out;\n")
         code, chosen, errors = tool.run("explain", source, *GPU)
-        tool.check(f"{body} is sorted", code == 0 and reason in chosen and "kernel point" in chosen, chosen + errors)
+        points = "    y 8 thread\n    x 32 thread\n    stage" in chosen
+        tool.check(f"{body} is sorted", code == 0 and reason in chosen and points, chosen + errors)
 
 
 def check_networks(folder):

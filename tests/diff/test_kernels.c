@@ -171,7 +171,7 @@ static bool run_tiles(const CorpusCase *c, int n_params, Text *why)
                          &text);
         s.target = TESS_TARGET_LOOPS;
         s.plan = tessi_text_str(&text);
-        if (strstr(s.plan, "kernel tile")) {
+        if (strstr(s.plan, " at x.grid in scratch")) {
             ok = corpus_run(c, &s, &run, why) && corpus_same(&run, &truth, why);
             corpus_close(&run);
             n_tiled++;

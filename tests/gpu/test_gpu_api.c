@@ -301,8 +301,8 @@ static void test_high_images(void)
     tess_options o;
     tess_options_init(&o);
     o.target = gpu_target();
-    o.plan = "plan high\ntarget gpu\n\ngroup out\n    stage out memory\n    loops 0 1\n"
-             "    kernel point\n    block 32 1\n    split none\n";
+    o.plan = "plan high\ntarget gpu\n\ngroup out\n    x 32 thread\n"
+             "    stage out in memory\n    split none\n";
     tess_program *p = NULL;
     EXPECT(tess_compile(text, strlen(text), "high.tess", &o, &p, NULL) == TESS_OK);
     tess_args *a = args_of(p);

@@ -189,14 +189,16 @@ static void rings_hold_what_is_still_read(void **state)
                           rules[i], rules[i], rules[i], rules[i], rules[i], rules[i]),
             NULL);
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-            run_plan(a, g,
-                     tessi_sprintf(a,
-                                   "group g\ntile %d %d\nroll %d\npass\nstage a rows\nrows %d\n"
-                                   "pass\nstage b rows\nrows %d\nstage b memory\nstage c memory\n"
-                                   "parallel 0\nvector 1\nrows %d\nsplit interior\n",
-                                   shapes[k].rows, shapes[k].columns, shapes[k].roll,
-                                   shapes[k].at_once, shapes[k].at_once, shapes[k].at_once),
-                     tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
+            run_plan(
+                a, g,
+                tessi_sprintf(a,
+                              "group g\ny %d grid\nx %d grid\ny %d step\ny %d unroll\nx lanes\n"
+                              "stage a at y.step in scratch\ny %d unroll\n"
+                              "stage b at y.step in scratch\ny %d unroll\n"
+                              "stage b in memory\nstage c in memory\nsplit interior\n",
+                              shapes[k].rows, shapes[k].columns, shapes[k].roll, shapes[k].at_once,
+                              shapes[k].at_once, shapes[k].at_once),
+                tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
         }
     }
 }
@@ -206,15 +208,15 @@ static void rings_hold_what_is_still_read(void **state)
 static void strips_cover_all_rows(void **state)
 {
     static const struct {
-        const char *graph, *loops;
+        const char *graph, *planes;
     } cases[] = {
         { "image X[M, N] float stage X[M, N] float = image X "
           "stage a[M, N] float = X@[-1,0]:clamp + 3.0f * X@[1,-2]:mirror output r[M, N] float = a",
-          "vector 1" },
+          "" },
         { "image X[3, M, N] float stage X[3, M, N] float = image X "
           "stage a[3, M, N] float = X@[0,-1,0]:clamp + X@[1,1,-2]:wrap "
           "output r[3, M, N] float = a",
-          "vector 2" },
+          "z grid\n" },
     };
     static const struct {
         int strip, rows;
@@ -226,9 +228,9 @@ static void strips_cover_all_rows(void **state)
             const LoopProgram *loops =
                 run_plan(a, g,
                          tessi_sprintf(a,
-                                       "width 32\ngroup a\nstage a memory\nparallel 0\n"
-                                       "strip %d\n%s\nrows %d\nsplit interior\n",
-                                       shapes[k].strip, cases[i].loops, shapes[k].rows),
+                                       "width 32\ngroup a\n%sy %d dealt\ny %d unroll\nx lanes\n"
+                                       "stage a in memory\nsplit interior\n",
+                                       cases[i].planes, shapes[k].strip, shapes[k].rows),
                          tessi_sprintf(a, "shape %d", (int)k));
             const char *text = loops_text(a, loops);
             assert_non_null(strstr(text, "\nwidth 32\n"));
@@ -245,13 +247,9 @@ static void rows_are_carried_down(void **state)
     static const struct {
         int rows, band;
     } shapes[] = { { 1, 1 }, { 1, 7 }, { 2, 16 }, { 3, 2 }, { 4, 64 }, { 8, 5 }, { 8, 32 } };
-    static const char *const groups[] = {
-        "stage b inline\ngroup g\nstage c memory\nstage d memory\nparallel 0\n",
-        "group g\ntile 9 16\npass\nstage b tile\nrows %d\nband %d\nstage c memory\n"
-        "stage d memory\nparallel 0\n",
-        "group g\ntile 32 16\nroll 8\npass\nstage b rows\nrows %d\nband %d\nstage c memory\n"
-        "stage d memory\n"
-    };
+    static const char *const groups[] = { "stage b inline\ngroup g\ny grid\n",
+                                          "group g\ny 9 grid\nx 16 grid\n",
+                                          "group g\ny 32 serial\nx 16 serial\ny 8 step\n" };
     for (size_t i = 0; i < 5; i++) {
         Arena *a = *state;
         Graph *g = testing_read(
@@ -269,12 +267,15 @@ static void rows_are_carried_down(void **state)
             NULL);
         for (size_t k = 0; k < 3 * (sizeof shapes / sizeof *shapes); k++) {
             const int rows = shapes[k / 3].rows, band = shapes[k / 3].band;
-            const char *group = k % 3 ? tessi_sprintf(a, groups[k % 3], rows, band) : groups[0];
+            const char *down =
+                tessi_sprintf(a, "y %d serial\nx lanes\ny step\ny %d unroll\n", band, rows);
+            const char *pass = tessi_sprintf(
+                a, "stage b in scratch\ny %d serial\ny step\ny %d unroll\n", band, rows);
             run_plan(a, g,
                      tessi_sprintf(a,
-                                   "stage l register\nstage a register\n%svector 1\n"
-                                   "rows %d\nband %d\nsplit interior\n",
-                                   group, rows, band),
+                                   "stage l in registers\nstage a in registers\n%s%s%s"
+                                   "stage c in memory\nstage d in memory\nsplit interior\n",
+                                   groups[k % 3], down, k % 3 ? pass : ""),
                      tessi_sprintf(a, "%s, shape %d", rules[i], (int)k));
         }
     }

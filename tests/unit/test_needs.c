@@ -265,7 +265,7 @@ static void readers_are_those_with_memory_of_their_own(void **state)
     assert_false(tessi_plan_share_reads(c.f, c.p, x, d, false));
     PlanGroup group = { .n_dims = 2 };
     PlanPass pass = { 0 };
-    tessi_levels_one_by_one(&pass.levels);
+    tessi_levels_one_by_one(&pass.levels, 0);
     VEC_PUSH((Arena *)*state, &pass.stages, b);
     VEC_PUSH((Arena *)*state, &group.passes, pass);
     VEC_PUSH((Arena *)*state, &group.members, d);

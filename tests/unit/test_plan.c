@@ -56,7 +56,7 @@ static void dear_stages_are_not_repeated(void **state)
     Machine *m = tessi_machine_default(*state);
     m->cores = 1;
     Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
-    assert_int_equal(placed(g, p, "dear")->placement, PLACE_TILE);
+    assert_int_equal(placed(g, p, "dear")->placement, PLACE_SCRATCH);
     assert_non_null(strstr(placed(g, p, "dear")->reason, "computing it again would cost"));
     assert_int_equal(placed(g, p, "once")->placement,
                      PLACE_INLINE); /* read once: nothing is repeated */
@@ -88,7 +88,7 @@ static void rows_share_what_they_read(void **state)
     assert_int_equal(placed(g, p, "temp")->placement, PLACE_INLINE);
     assert_non_null(strstr(placed(g, p, "temp")->reason, "1.25 where 8 rows share them"));
     assert_int_equal(tessi_level_rows(&p->groups.at[0].levels), 8);
-    assert_non_null(strstr(text, "    rows 8\n"));
+    assert_non_null(strstr(text, "    y 8 unroll\n"));
     Plan *again = testing_plan(*state, g, text, &complaint);
     assert_non_null(again);
     assert_int_equal(tessi_level_rows(&again->groups.at[0].levels), 8);
@@ -97,12 +97,12 @@ static void rows_share_what_they_read(void **state)
     again->groups.at[0].split = SPLIT_INTERIOR;
     tessi_level_set_rows(&again->groups.at[0].levels, PLAN_MAX_ROWS + 1);
     assert_non_null(tessi_plan_verify(*state, again, g));
-    static const char *const bad[] = {
-        "rows 0", "rows 17", "rows 08", "rows x", "rows 1e1", "rows"
-    };
+    static const char *const bad[] = { "y 0 unroll", "y 17 unroll",  "y 08 unroll",
+                                       "y x unroll", "y 1e1 unroll", "y unrolled" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char *line = strstr(text, "rows 8"),
-             *wrong = tessi_sprintf(*state, "%.*s%s%s", (int)(line - text), text, bad[i], line + 6);
+        char *line = strstr(text, "y 8 unroll"),
+             *wrong =
+                 tessi_sprintf(*state, "%.*s%s%s", (int)(line - text), text, bad[i], line + 10);
         assert_null(testing_plan(*state, g, wrong, &complaint));
     }
 }
@@ -150,7 +150,7 @@ static void chains_are_fused_whatever_the_rule(void **state)
         Plan *p = choose(*state, g);
         assert_null(tessi_plan_verify(*state, p, g));
         assert_int_equal(placed(g, p, "dear")->placement,
-                         cases[i].why_not ? PLACE_MEMORY : PLACE_TILE);
+                         cases[i].why_not ? PLACE_MEMORY : PLACE_SCRATCH);
         if (cases[i].why_not)
             assert_non_null(strstr(plan_text(*state, p, g), cases[i].why_not));
     }
@@ -166,10 +166,11 @@ static void regions_grow_towards_what_is_read(void **state)
                             "output c[M, N] float = c",
                             NULL);
     const char *complaint;
-    Plan *p = testing_plan(*state, g,
-                           "group c\ntile 8 16\npass\nstage a tile\npass\nstage b tile\nrows 2\n"
-                           "stage c memory\nloops 0 1\nsplit interior\n",
-                           &complaint);
+    Plan *p =
+        testing_plan(*state, g,
+                     "group c\ny 8 serial\nx 16 serial\nstage a in scratch\nstage b in scratch\n"
+                     "y 2 unroll\nstage c in memory\nsplit interior\n",
+                     &complaint);
     assert_string_equal(complaint, "");
     PlanRegions regions = { 0 };
     const PlanGroup *group = &p->groups.at[0];
@@ -199,8 +200,8 @@ static void printed_plans_read_back(void **state)
                 Plan *again = testing_plan(a, g, text, &complaint);
                 assert_string_equal(complaint, "");
                 assert_string_equal(plan_text(a, again, g), text);
-                with_rings += strstr(text, "    roll ") != NULL;
-                with_strips += strstr(text, "    strip ") != NULL;
+                with_rings += strstr(text, " step\n") != NULL;
+                with_strips += strstr(text, " dealt\n") != NULL;
                 with_width += strstr(text, "\nwidth ") != NULL;
             }
         }
@@ -217,7 +218,7 @@ static void vectors_are_as_wide_as_plan_and_machine_allow(void **state)
     const char *complaint;
     Plan *p = testing_plan(*state, g,
                            "plan blur\nwhy narrow\nwidth 16\nstage square inline\n"
-                           "stage temp inline\ngroup o\nstage out memory\n",
+                           "stage temp inline\ngroup o\nstage out in memory\n",
                            &complaint);
     assert_string_equal(complaint, "");
     assert_int_equal(tessi_plan_vector_bytes(p, m), 16);
@@ -281,7 +282,7 @@ static void passes_without_a_kernel_are_not_fused(void **state)
     m->math_per_cycle = 0.04; /* dear, so that `b` is not computed again */
     Plan *p = tessi_plan_choose(*state, g, tessi_analyse(g, *state), m);
     assert_int_equal(placed(g, p, "a")->placement, PLACE_MEMORY);
-    assert_int_equal(placed(g, p, "b")->placement, PLACE_TILE);
+    assert_int_equal(placed(g, p, "b")->placement, PLACE_SCRATCH);
     assert_null(tessi_plan_verify(*state, p, g));
 }
 
@@ -300,14 +301,16 @@ static void estimates_add_up(void **state)
 static void illegal_plans_are_refused(void **state)
 {
     static const char good[] = "plan blur\nmachine m\nstage square inline\n"
-                               "group temp\nstage temp memory\nloops 0 1\nparallel 0\nvector 1\n"
-                               "group out\nstage out memory\nloops 0 1\nsplit interior\n";
+                               "group temp\ny grid\nx lanes\nstage temp in memory\n"
+                               "group out\nstage out in memory\nsplit interior\n";
     static const struct {
         const char *text, *sentence;
     } cases[] = {
-        { "stage square inline\ngroup t\nstage temp memory\nstage out memory\n",
+        { "stage square inline\ngroup t\ny serial\nx serial\nstage temp in memory\nstage out in "
+          "memory\n",
           "group 't' reads stage 'temp' before it is computed" },
-        { "stage square inline\ngroup o\nstage out memory\ngroup t\nstage temp memory\n",
+        { "stage square inline\ngroup o\ny serial\nx serial\nstage out in memory\ngroup t\ny "
+          "serial\nx serial\nstage temp in memory\n",
           "group 'o' reads stage 'temp' before it is computed" },
         { "stage out inline\nstage temp inline\nstage square inline\n",
           "stage 'out' cannot be inline: it is a result" },
@@ -315,170 +318,244 @@ static void illegal_plans_are_refused(void **state)
         { "stage temp inline\nstage temp inline\n", "stage 'temp' is placed twice" },
         { "stage tmp inline\n", "the program computes no stage 'tmp'; did you mean 'temp'?" },
         { "stage X inline\n", "the program computes no stage 'X'" },
-        { "stage square inline\ngroup t\nstage temp rows\ngroup o\nstage out memory\n",
-          "stage 'temp' is in no pass" },
-        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp rows\nstage out memory\n",
-          "stage 'temp' of a pass of group 'o' is placed in rows" },
-        { "stage square inline\ngroup o\ntile 8 8\nroll 4\npass\nstage temp tile\n"
-          "stage out memory\n",
-          "stage 'temp' of a pass of group 'o' is placed in tile" },
-        { "stage square inline\nstage temp inline\ngroup o\nroll 4\nstage out memory\n",
+        { "stage square inline\ngroup t\ny serial\nx serial\nstage temp at x.serial in "
+          "scratch\ngroup o\ny serial\nx serial\nstage out in memory\n",
+          "group 't' has no stages" },
+        { "stage square inline\ngroup o\ny 8 serial\nx 8 serial\nx serial\nstage temp in "
+          "lanes\nstage out in memory\n",
+          "stage 'temp' lives in lanes, and the levels of group 'o' have it in scratch" },
+        { "stage square inline\nstage temp inline\ngroup o\ny serial\ny 4 step\nx serial\nstage "
+          "out in memory\n",
           "group 'o' has rings of rows, and no tiles" },
-        { "stage square inline\ngroup o\ntile 8 8\nroll 0\n", "rows are 1 to 1024, not '0'" },
-        { "roll 4\n", "'roll' belongs to a group" },
-        { "stage square inline\ngroup o\ntile 512 4096\nroll 512\npass\nstage temp rows\n"
-          "stage out memory\n",
+        { "stage square inline\ngroup o\ny 512 serial\nx 4096 serial\ny 512 step\nx serial\nstage "
+          "temp at y.step in scratch\nstage out in memory\n",
           "bytes of scratch memory; there are 1048576" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 8\nroll 4\npass\n"
-          "stage temp rows\nstage out memory\nkernel tile\nblock 64 1\n",
-          "group 'o': rings of rows are for stages of two dimensions or more, on CPUs" },
-        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nvector 1\nrows 2\n"
-          "split interior\n",
+        { "target gpu\nstage square inline\ngroup o\ny 8 grid\nx 8 grid\nx 64 thread\ny "
+          "step\nstage temp in scratch\nstage out in memory\n",
+          "steps through the tiles of a GPU keep stages in lanes so far, not in scratch" },
+        { "stage square inline\nstage temp in registers\ngroup o\ny serial\ny 2 unroll\nx "
+          "lanes\nstage out in memory\nsplit interior\n",
           "stage 'temp' is in registers, and no loops with a band read a row of it again further "
           "down" },
-        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nband 8\n"
-          "split none\n",
+        { "stage square inline\nstage temp in registers\ngroup o\ny serial\ny 8 serial\nx "
+          "serial\ny step\nstage out in memory\nsplit none\n",
           "bands are for split loops of CPUs over whole stages of two dimensions or more without "
           "windows" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nband 8\n"
-          "split interior\n",
+        { "stage square inline\nstage temp inline\ngroup o\ny serial\ny 8 serial\nx serial\ny "
+          "step\nstage out in memory\nsplit interior\n",
           "group 'o' has a band where no stage in registers is read again further down" },
-        { "stage square inline\nstage out register\ngroup o\nstage temp memory\n",
+        { "stage square inline\nstage out in registers\ngroup o\ny serial\nx serial\nstage temp in "
+          "memory\n",
           "stage 'out' cannot be in registers: it is a result" },
-        { "stage square inline\nstage temp register\ngroup o\nstage out memory\nparallel 0\n"
-          "strip 8\nband 8\nsplit interior\n",
+        { "stage square inline\nstage temp in registers\ngroup o\ny 8 dealt\ny 8 serial\nx "
+          "serial\ny step\nstage out in memory\nsplit interior\n",
           "group 'o': bands are shared out as they are, not in strips of rows" },
-        { "group o\nstage out memory\nband 4097\n", "rows are 1 to 4096, not '4097'" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nloops 1 0\n",
-          "this version lowers only loops in the order of the dimensions" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nvector 0\n",
-          "this version makes vectors only of the last dimension" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nparallel 1\n",
-          "this version shares out only dimension 0" },
-        { "group o\nloops 0\n", "'loops' belongs to a group, after its stages" },
-        { "group o\nstage out memory\nloops 0 0\n", "dimension 0 has two loops" },
-        { "group o\nstage out memory\nloops 0 7\n", "a dimension is a number from 0 to 3" },
-        { "group o\nstage out memory\nsplit maybe\n",
+        { "group o\nstage out in memory\nsplit maybe\n",
           "a split is 'none', 'interior', 'warp' or 'edges', not 'maybe'" },
-        { "stage out memory\n", "stage 'out' is in no group" },
-        { "stage out nowhere\n", "'nowhere' is no placement" },
+        { "stage out in memory\n", "stage 'out' is in no group" },
+        { "stage out nowhere\n",
+          "line 1: expected 'inline', 'with', 'at' or 'in' after a stage, not 'nowhere'" },
         { "why not\n", "a reason belongs to a plan, a stage or a group" },
         { "stage \"out memory\n", "a name in quotes is not closed on its line" },
-        { "group o p\n", "there is something after the end of the line" },
+        { "group o p\ny serial\nx serial\n", "there is something after the end of the line" },
         { "stage\n", "expected the name of a stage" },
-        { "stage square inline\ngroup o\npass\nstage temp tile\nstage out memory\n",
+        { "stage square inline\ngroup o\ny serial\nx serial\nstage temp at x.serial in "
+          "scratch\nstage out in memory\n",
           "group 'o' has passes, and no tiles" },
-        { "stage square inline\ngroup o\ntile 4\npass\nstage temp tile\nstage out memory\n",
-          "group 'o': a tile has 1 to 1048576 points in each dimension" },
-        { "stage square inline\ngroup o\ntile 0 4\n",
-          "points of a tile are 1 to 1048576, not '0'" },
-        { "stage square inline\ngroup o\ntile 4096 4096\npass\nstage temp tile\nstage out memory\n",
-          "bytes of scratch memory; there are 1048576" },
-        { "stage square inline\ngroup o\nstage temp tile\n", "stage 'temp' is in no pass" },
-        { "stage square inline\ngroup t\ntile 4 4\npass\nstage temp tile\ngroup o\nstage out "
+        { "stage square inline\ngroup o\ny 4 serial\nx lanes\nstage temp in scratch\nstage out in "
           "memory\n",
+          "group 'o': tiles have a size in each dimension" },
+        { "stage square inline\ngroup o\ny 4096 serial\nx 4096 serial\nx serial\nstage temp at "
+          "x.serial in scratch\nstage out in memory\n",
+          "bytes of scratch memory; there are 1048576" },
+        { "stage square inline\ngroup o\ny serial\nx serial\nstage temp at x.serial in scratch\n",
+          "line 5: it says nothing about stage 'out'" },
+        { "stage square inline\ngroup t\ny 4 serial\nx 4 serial\nx serial\nstage temp at x.serial "
+          "in scratch\ngroup o\ny serial\nx serial\nstage out in memory\n",
           "group 't' has no stages" },
-        { "group t\ntile 4 4\npass\nstage square tile\nstage temp memory\ngroup o\ntile 4 4\n"
-          "stage out memory\npass\n",
-          "a pass of group 'o' has no stages" },
-        { "group o\ntile 4 4\npass\nstage temp tile\npass\nstage square tile\nstage out memory\n",
+        { "group o\ny 4 serial\nx 4 serial\nx serial\nstage temp at x.serial in scratch\nstage "
+          "square at x.serial in scratch\nstage out in memory\n",
           "a pass of group 'o' reads stage 'square' before it is computed" },
-        { "group o\ntile 4 4\npass\nstage temp tile\nstage square tile\nstage out memory\n",
+        { "group o\ny 4 serial\nx 4 serial\nx serial\nstage temp at x.serial in scratch\nstage "
+          "square with temp\nstage out in memory\n",
           "a pass of group 'o' reads stage 'square' before it is computed" },
-        { "stage square inline\nstage temp inline\ngroup o\ntile 4 4\npass\nstage out tile\n"
-          "stage out memory\npass\n",
-          "a pass of group 'o' has no stages" },
-        { "pass\n", "a pass belongs to a group" },
+        { "stage square inline\nstage temp inline\ngroup o\nstage out in scratch\nstage out in "
+          "memory\n",
+          "group 'o' has passes, and no tiles" },
         { "stream\n", "'stream' belongs to a group" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nsplit edges\n",
+        { "stage square inline\nstage temp inline\ngroup o\ny serial\nx serial\nstage out in "
+          "memory\nsplit edges\n",
           "kernels of their own for edges are for register tiles" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nresident 2\n",
+        { "stage square inline\nstage temp inline\ngroup o\ny serial\nx serial\nstage out in "
+          "memory\nresident 2\n",
           "resident blocks are for GPUs" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel register\nblock 32 32\nresident 3\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\ny 32 "
+          "thread\nx 32 thread\nx 1 unroll\nstage out in memory\nresident 3\n",
           "no more than 2048 threads fit a multiprocessor" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel point\npacked\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\nx 1 "
+          "thread\nstage out in memory\npacked\n",
           "only register tiles are packed" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\n"
-          "stage out memory\nkernel point\n",
-          "tiles on GPUs are those of kernels of tiles" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\n"
-          "stage out memory\nkernel tile\nblock 8 8\n",
+        { "target gpu\nstage square inline\ngroup o\ny 8 grid\nx 8 grid\ny 8 thread\nx 8 "
+          "thread\nstage temp at x.grid in scratch\nstage out in memory\n",
           "their blocks one line of threads" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 9\npass\nstage temp tile\n"
-          "stage out memory\nkernel tile\nblock 64 1\noutputs 4 1\n",
+        { "target gpu\nstage square inline\ngroup o\ny 8 grid\nx 9 grid\nx 64 thread\nx 4 "
+          "unroll\nstage temp at x.grid in scratch\nstage out in memory\n",
           "a tile is a multiple of the outputs of a thread" },
-        { "target gpu\nstage square inline\ngroup o\ntile 128 128\npass\nstage temp tile\n"
-          "stage out memory\nkernel tile\nblock 64 1\n",
+        { "target gpu\nstage square inline\ngroup o\ny 128 grid\nx 128 grid\nx 64 thread\nstage "
+          "temp at x.grid in scratch\nstage out in memory\n",
           "bytes of shared memory; there are 49152" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\nrows 2\n"
-          "stage out memory\nkernel tile\nblock 64 1\n",
-          "rows are for CPUs, outputs for GPUs" },
-        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\noutputs 4 2\n"
-          "stage out memory\n",
-          "rows are for CPUs, outputs for GPUs" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel rolling\nmarch 1 8 9\nsplit none\n",
+        { "stage square inline\ngroup o\nx 4 grid\ny grid\nx lanes\nstage temp in scratch\nstage "
+          "out in memory\n",
+          "lowering expects `y grid` in the place of `x 4 grid`" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny 1..8 grid 9 blocks\nx "
+          "grid\nx 1 thread\ny step\nstage out in memory\nsplit none\n",
           "rolling sums are for one whole stage of two dimensions" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel point\nmarch 1 8 9\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny 1..8 grid 9 blocks\nx "
+          "grid\nx 1 thread\nstage out in memory\n",
           "marches are for kernels of rolling sums" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel sweep\nsplit none\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\nx 1 "
+          "thread\ny step\ny 1 unroll\nstage out in memory\nsplit none\n",
           "sweeps are for one stage that could have rolling sums" },
-        { "group o\nstage out memory\nmarch 1 8 9 later\n",
-          "expected 'ahead' or the end of the line, not 'later'" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel register\nblock 32 4\noutputs 4 2\nframe 8 64 64 8\nsplit none\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\ny 4 "
+          "thread\nx 32 thread\ny 2 unroll\nx 4 unroll\nstage out in memory\nframe 8 64 64 "
+          "8\nsplit none\n",
           "frames are left where edges are kernels of their own" },
-        { "target gpu\nstage square inline\nstage temp inline\ngroup o\nstage out memory\n"
-          "kernel register\nblock 32 4\noutputs 4 2\nframe 8 66 64 8\nsplit edges\n",
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx grid\ny 4 "
+          "thread\nx 32 thread\ny 2 unroll\nx 4 unroll\nstage out in memory\nframe 8 66 64 "
+          "8\nsplit edges\n",
           "the frame of group 'o': group 'o': a tile is a multiple of the outputs of a thread" },
-        { "group o\nstage out memory\nframe 8 64\n", "a number of rows" },
+        { "group o\ny serial\nx serial\nstage out in memory\nframe 8 64\n", "a number of rows" },
         { "width 24\n", "vectors have 16, 32 or 64 bytes, not '24'" },
         { "width 16\nwidth 32\n", "line 2: 'width' is said twice of the same plan" },
         { "width 8\n", "vectors have 16, 32 or 64 bytes, not '8'" },
         { "width 128\n", "bytes of a vector are 1 to 64, not '128'" },
-        { "target gpu\nwidth 32\nstage square inline\nstage temp inline\ngroup o\n"
-          "stage out memory\nkernel point\nblock 32 8\n",
+        { "target gpu\nwidth 32\nstage square inline\nstage temp inline\ngroup o\ny grid\nx "
+          "grid\ny 8 thread\nx 32 thread\nstage out in memory\n",
           "the width of vectors is for CPUs" },
-        { "group o\nstrip 8\n", "'strip' belongs to a group, after its stages" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nstrip 8\n",
-          "group 'o': strips are for loops of CPUs that share out the rows" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nparallel 0\n"
-          "vector 1\nrows 8\nstrip 12\nsplit interior\n",
+        { "stage square inline\nstage temp inline\ngroup o\ny 12 dealt\ny 8 unroll\nx lanes\nstage "
+          "out in memory\nsplit interior\n",
           "a strip of 12 rows is no whole number of times the 8 that are computed at once" },
-        { "stage square inline\ngroup o\ntile 8 8\npass\nstage temp tile\nstage out memory\n"
-          "parallel 0\nstrip 8\n",
-          "group 'o': tiles are shared out as they are, not in strips of rows" },
-        { "stage square inline\nstage temp inline\ngroup o\nstage out memory\nstrip 0\n",
-          "rows of a strip are 1 to 32768, not '0'" },
-        { "target gpu\nstage square inline\ngroup o\ntile 1 128\npass\nstage temp tile\n"
-          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
-          "8 64 64 8\nsplit edges\n",
+        { "stage square inline\ngroup o\ny 8 dealt\nx 8 grid\nx serial\nstage temp at x.grid in "
+          "scratch\nstage out in memory\n",
+          "group 'o': tiles have a size in each dimension" },
+        { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 128 grid\nx 32 "
+          "thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 "
+          "unroll\nx 4 unroll\nstage out in memory\nframe 8 64 64 8\nsplit edges\n",
           "the warps of a block compute 120 columns" },
-        { "target gpu\nstage square inline\ngroup o\ntile 8 120\npass\nstage temp tile\n"
-          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
-          "8 64 64 8\nsplit edges\n",
-          "strips of warps are as long as the march says" },
-        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
-          "outputs 4 1\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nframe "
-          "8 64 64 8\nsplit edges\n",
-          "the passes of a kernel of warps have the outputs of the group" },
-        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
-          "outputs 4 2\nstage out memory\nkernel warp\nblock 48 1\noutputs 4 2\nmarch 1 9 9\nframe "
-          "8 64 64 8\nsplit edges\n",
-          "blocks of kernels of warps are whole warps" },
-        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
-          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nframe 8 64 64 "
-          "8\nsplit edges\n",
+        { "target gpu\nstage square inline\ngroup o\ny 8 grid\nx 120 grid\nx 32 thread\nx lanes\ny "
+          "step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 unroll\nx 4 "
+          "unroll\nstage out in memory\nframe 8 64 64 8\nsplit edges\n",
           "a march is of at least one row" },
-        { "target gpu\nstage square inline\ngroup o\ntile 1 120\npass\nstage temp tile\n"
-          "outputs 4 2\nstage out memory\nkernel warp\nblock 32 1\noutputs 4 2\nmarch 1 9 9\nsplit "
-          "interior\n",
+        { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 120 grid\nx 32 "
+          "thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\nx 4 "
+          "unroll\nstage out in memory\nframe 8 64 64 8\nsplit edges\n",
+          "the passes of a kernel of warps have the outputs of the group" },
+        { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 120 grid\nx 48 "
+          "thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 "
+          "unroll\nx 4 unroll\nstage out in memory\nframe 8 64 64 8\nsplit edges\n",
+          "blocks of kernels of warps are whole warps" },
+        { "target gpu\nstage square inline\ngroup o\ny 1 grid\nx 120 grid\nx 32 thread\nx lanes\ny "
+          "step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 unroll\nx 4 "
+          "unroll\nstage out in memory\nframe 8 64 64 8\nsplit edges\n",
+          "a march is of at least one row" },
+        { "target gpu\nstage square inline\ngroup o\ny 1..9 grid 9 blocks\nx 120 grid\nx 32 "
+          "thread\nx lanes\ny step\ny 2 unroll\nx 4 unroll\nstage temp at y.step in lanes\ny 2 "
+          "unroll\nx 4 unroll\nstage out in memory\nsplit interior\n",
           "kernels of warps compute blocks inside, and leave a frame" },
         { "paint it\n", "no line of a plan begins with 'paint'" },
+        { "group o\ny 0 grid\n", "line 2: the size of a level is 1 to 1048576, or two such numbers "
+                                 "as in 16..4096, not '0'" },
+        { "group o\ny 1048577 grid\n", "line 2: the size of a level is 1 to 1048576, or two such "
+                                       "numbers as in 16..4096, not '1048577'" },
+        { "stage square inline\nstage temp inline\ngroup o\ny 4..2 grid 3 blocks\nx grid\nx 32 "
+          "thread\ny step\nstage out in memory\n",
+          "the smallest part of a grid has more rows than the largest" },
+        { "group o\ny 4..8 grid 3\n", "line 2: expected 'blocks'" },
+        { "group o\ny grid later\n",
+          "line 2: expected 'ahead' or the end of the line, not 'later'" },
+        { "group o\ny 8 stop\n", "line 2: no level runs as 'stop'; did you mean 'step'?" },
+        { "group o\ny\n", "line 2: expected the size of a level, or how it runs" },
+        { "y grid\n", "line 1: a level belongs to a group" },
+        { "group o\nstage out in memory\ny grid\n",
+          "line 3: the levels of a group stand before its stages in memory" },
+        { "stage square inline\nstage temp inline\ngroup o\nx lanes\ny grid\nstage out in memory\n",
+          "group 'o': lowering expects `y grid` in the place of `x lanes`" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\nx 4 step\nx lanes\nstage out "
+          "in memory\n",
+          "group 'o': `x 4 step`: lowering keeps what later steps read along y alone so far" },
+        { "stage square inline\nstage temp inline\ngroup o\ny lanes\nstage out in memory\n",
+          "group 'o': `y lanes`: elements lie one behind the other along x alone, so lanes are "
+          "along x" },
+        { "stage square inline\nstage temp inline\ngroup o\nz grid\nstage out in memory\n",
+          "group 'o': `z grid`: its stages have no dimension z" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\nx 8 lanes\nstage out in "
+          "memory\n",
+          "group 'o': `x 8 lanes`: lanes are as many as the machine has, and have no size" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\ny 4 unroll\ny 2 unroll\nx "
+          "lanes\nstage out in memory\n",
+          "group 'o': lowering expects `y 2 unroll` in the place of `y 4 unroll`" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\ny 17 unroll\nx lanes\nstage "
+          "out in memory\n",
+          "group 'o': `y 17 unroll`: sizes of `unroll` are 1 to 16" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\nx 16 unroll\nx lanes\nstage "
+          "out in memory\n",
+          "group 'o': no more than 8 vectors stand side by side" },
+        { "stage square inline\nstage temp inline\ngroup o\ny 8 grid\nx lanes\nstage out in "
+          "memory\n",
+          "group 'o': tiles have a size in each dimension" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\nx 32 thread\nstage out in "
+          "memory\n",
+          "group 'o': threads are for GPUs, and the plan is for a CPU" },
+        { "target gpu\nstage square inline\nstage temp inline\ngroup o\ny grid\nx lanes\nstage out "
+          "in memory\n",
+          "group 'o': the plan is for a GPU, and no level is of threads" },
+        { "stage square inline\nstage temp inline\ngroup o\ny grid\ny 5000 serial\nx lanes\ny "
+          "step\nstage out in memory\nsplit interior\n",
+          "group 'o': bands have 1 to 4096 rows" },
+        { "stage square inline\ngroup o\ny 8 grid\nx 8 grid\nx lanes\nstage temp at x.grid in "
+          "scratch\nx 2 unroll\nstage out in memory\nsplit interior\n",
+          "the levels of stage 'temp': `x 2 unroll` is for the levels of the group" },
+        { "stage square inline\ngroup o\ny 8 grid\nx 8 grid\nx lanes\nstage temp at x.grid in "
+          "scratch\ny 4 step\nstage out in memory\nsplit interior\n",
+          "the levels of stage 'temp': steps through tiles are for the levels of the group" },
+        { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\ny 8 step\nx lanes\nstage temp at "
+          "x.grid in scratch\nstage out in memory\n",
+          "line 7: stage 'temp' is computed at y.step, not at x.grid: there lowering has no place "
+          "for it" },
+        { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\ny 8 step\nx lanes\nstage temp at "
+          "y.step in scratch keep 9\nstage out in memory\n",
+          "stage 'temp' keeps 10 rows for its readers, not 9" },
+        { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\nx lanes\nstage temp at x.grid in "
+          "scratch keep 9\nstage out in memory\n",
+          "stage 'temp' keeps 0 rows for its readers, not 9" },
+        { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\nx lanes\nstage temp at x.grid in "
+          "shared\nstage out in memory\n",
+          "line 6: stages live in registers, lanes, scratch or memory, not in 'shared'" },
+        { "stage square inline\ngroup o\ny 32 grid\nx 32 grid\nx lanes\nstage temp with "
+          "square\nstage out in memory\n",
+          "line 6: 'square' is not the stage in scratch or in lanes before this one" },
+        { "stage out in nowhere\n",
+          "line 1: stages live in registers, lanes, scratch or memory, not in 'nowhere'" },
+        { "group o\npreset nests\n", "line 2: no levels are called 'nests'; did you mean 'nest'?" },
+        { "group o\ny grid\npreset nest\n", "line 3: a preset is the first line of a group" },
+        { "group o\ntile 32 256\n",
+          "line 2: `tile 32 256` is now said by levels, as `y 32 grid` and `x 256 grid`" },
+        { "group o\nrows 8\n", "line 2: `rows 8` is now said by a level: `y 8 unroll`" },
+        { "roll 4\n", "line 1: `roll 4` is now said by a level: `y 8 step`" },
+        { "group o\nstage out in memory\nloops 1 0\n",
+          "line 3: `loops 1 0` is now said by the order of levels, the outermost first" },
+        { "group o\nstage temp tile\n",
+          "line 2: `stage temp tile` is now said `stage temp at x.grid in scratch`" },
+        { "stage out memory\n", "line 1: `stage out memory` is now said `stage out in memory`" },
+        { "group o\nstage out in memory\nkernel register\n",
+          "line 3: `kernel register` is now said by levels, as `x 32 thread`, or by a line `preset "
+          "register`" },
+        { "group o\nstage out in memory\ncopy X at y.step in scratch\n",
+          "line 3: lowering copies images at x.grid alone so far, not at 'y.step'" },
+        { "group o\nstage out in memory\ncopy X in scratch\n",
+          "line 3: images are copied `at x.grid in scratch` or `in constant`, not in 'scratch'" },
+        { "group o\nstage out in memory\ncopy X at x.grid in scratch edge\n",
+          "line 3: expected 'centre' or the end of the line, not 'edge'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
     const char *complaint;
@@ -495,23 +572,56 @@ static void fields_hold_their_numbers(void **state)
 {
     (void)state;
     PlanGroup group = { 0 };
-    PlanPass pass = { 0 };
     for (const Knob *k = tessi_knobs(); k->word; k++) {
         assert_ptr_equal(tessi_knob_by_word(k->word), k);
         for (uint32_t i = 0; i < k->n; i++) {
-            tessi_knob_set(k, i, &group, NULL, k->number[i].most);
-            assert_int_equal(tessi_knob_get(k, i, &group, NULL), k->number[i].most);
-            if (!tessi_knob_is_of_pass(k))
-                continue;
-            tessi_knob_set(k, i, &group, &pass, k->number[i].most);
-            assert_int_equal(tessi_knob_get(k, i, &group, &pass), k->number[i].most);
+            tessi_knob_set(k, i, &group, k->number[i].most);
+            assert_int_equal(tessi_knob_get(k, i, &group), k->number[i].most);
         }
     }
-    tessi_knobs_unset(&group, &pass);
-    assert_false(tessi_level_parallel(&group.levels));
-    assert_int_equal(tessi_level_rows(&group.levels), 1);
-    assert_int_equal(tessi_level_band(&pass.levels), 0);
-    assert_null(tessi_knob_by_word("row"));
+    tessi_knobs_unset(&group);
+    assert_int_equal(group.resident, 0);
+    assert_null(tessi_knob_by_word("pack"));
+}
+
+/* Whatever a level is set to is found again, and makes no other. */
+static void levels_are_found_again(void **state)
+{
+    (void)state;
+    PlanGroup group = { .n_dims = 3 };
+    tessi_levels_one_by_one(&group.levels, 3);
+    for (uint8_t d = 0; d < 3; d++)
+        tessi_level_set_tile(&group, d, 8 + d);
+    tessi_level_set_parallel(&group, true);
+    tessi_level_set_vector(&group, true);
+    tessi_level_set_rows(&group.levels, 4);
+    tessi_level_set_columns(&group.levels, 2);
+    tessi_level_set_roll(&group.levels, 16);
+    tessi_level_set_band(&group.levels, 64);
+    for (uint8_t d = 0; d < 3; d++)
+        assert_int_equal(tessi_level_tile(&group, d), 8 + d);
+    assert_true(tessi_level_parallel(&group.levels) && tessi_level_vector(&group.levels));
+    assert_int_equal(tessi_level_rows(&group.levels), 4);
+    assert_int_equal(tessi_level_columns(&group.levels), 2);
+    assert_int_equal(tessi_level_roll(&group.levels), 16);
+    assert_int_equal(tessi_level_band(&group.levels), 64);
+    assert_int_equal(tessi_level_outputs(&group.levels, 1), 1);
+    assert_int_equal(tessi_plan_kernel(&group), KERNEL_NONE);
+    for (int kernel = KERNEL_POINT; kernel < N_KERNELS; kernel++) {
+        PlanGroup made = { .n_dims = 3,
+                           .transform = kernel == KERNEL_TRANSFORM,
+                           .median = kernel == KERNEL_MEDIAN };
+        tessi_levels_one_by_one(&made.levels, 3);
+        tessi_plan_set_kernel(&made, (KernelKind)kernel);
+        for (uint8_t d = 0; d < 3 && kernel == KERNEL_TILE; d++)
+            tessi_level_set_tile(&made, d, 8);
+        assert_int_equal(tessi_plan_kernel(&made), kernel);
+        tessi_level_set_threads(&made.levels, 0, 64);
+        tessi_level_set_outputs(&made.levels, 0, 4);
+        tessi_level_set_outputs(&made.levels, 0, 1);
+        assert_int_equal(tessi_plan_kernel(&made),
+                         kernel == KERNEL_POINT ? KERNEL_REGISTER : kernel);
+    }
 }
 
 int main(void)
@@ -529,6 +639,7 @@ int main(void)
                                         GRAPH_TEST(passes_without_a_kernel_are_not_fused),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused),
-                                        GRAPH_TEST(fields_hold_their_numbers) };
+                                        GRAPH_TEST(fields_hold_their_numbers),
+                                        GRAPH_TEST(levels_are_found_again) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

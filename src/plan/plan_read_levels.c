@@ -1,0 +1,191 @@
+/* The levels of a plan page, read: lines `DIMENSION [SIZE[..MOST]] HOW [BLOCKS blocks] [ahead]`, and names of whole
+ * sets of them. */
+#include <string.h>
+
+#include "plan/plan_reader.h"
+
+int tessi_plan_dimension(const char *word)
+{
+    for (uint8_t d = 0; d < MAX_DIMS; d++)
+        if (tessi_streq(word, tessi_level_dim_name(d)))
+            return d;
+    return -1;
+}
+
+const char *tessi_plan_old_word(const char *word)
+{
+    static const char *const words[][2] = {
+#define OLD_WORD(word, now) { word, now },
+#include "plan/old_words.def"
+#undef OLD_WORD
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tessi_streq(word, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
+/* "32", or "16..4096". */
+static bool read_size(PlanReader *r, const char *word, PlanLevel *level)
+{
+    const char *end = word + strlen(word), *dots = strstr(word, "..");
+    int64_t size, most = 0;
+    if (!tessi_plan_number_in(word, dots ? dots : end, PLAN_MAX_TILE, &size)
+        || (dots && !tessi_plan_number_in(dots + 2, end, PLAN_MAX_TILE, &most)))
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                              "the size of a level is 1 to %d, or two such numbers as in 16..4096, "
+                              "not '%s'",
+                              PLAN_MAX_TILE, word);
+    level->size = (uint32_t)size;
+    level->most = (uint32_t)most;
+    return true;
+}
+
+/* What may follow the kind of a level. */
+static bool read_rest(PlanReader *r, PlanLevel *level)
+{
+    int64_t blocks;
+    if (level->most) {
+        if (!tessi_plan_read_number(r, "blocks", PLAN_MAX_MARCH_BLOCKS, &blocks))
+            return false;
+        level->blocks = (uint32_t)blocks;
+        const char *word = tessi_plan_needed_word(r, "'blocks'");
+        if (!word)
+            return false;
+        if (!tessi_streq(word, "blocks"))
+            return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "expected 'blocks', not '%s'", word);
+    }
+    const char *word = tessi_plan_word(r);
+    if (!word)
+        return false;
+    level->ahead = tessi_streq(word, "ahead");
+    if (*word && !level->ahead)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                              "expected 'ahead' or the end of the line, not '%s'", word);
+    return tessi_plan_line_ends(r);
+}
+
+static bool read_words(PlanReader *r, int dim, PlanLevel *out)
+{
+    *out = (PlanLevel){ .dim = (uint8_t)dim };
+    const char *word = tessi_plan_needed_word(r, "the size of a level, or how it runs");
+    if (!word)
+        return false;
+    if (*word >= '0' && *word <= '9') {
+        if (!read_size(r, word, out))
+            return false;
+        word = tessi_plan_needed_word(r, "how the level runs");
+    }
+    if (!word)
+        return false;
+    if (!tessi_level_by_name(word, &out->how)) {
+        const char *names[N_LEVEL_HOWS];
+        for (int how = 0; how < N_LEVEL_HOWS; how++)
+            names[how] = tessi_level_name((LevelHow)how);
+        const char *near = tessi_nearest_word(word, names, N_LEVEL_HOWS);
+        return near ? tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                                     "no level runs as '%s'; did you mean '%s'?", word, near)
+                    : tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                                     "a level is one of grid, dealt, thread, serial, step, unroll "
+                                     "and lanes, not '%s'",
+                                     word);
+    }
+    return read_rest(r, out);
+}
+
+/* Of a grid, whatever its parts are. */
+static bool is_outer(LevelHow how)
+{
+    return how == LEVEL_GRID || how == LEVEL_DEALT || how == LEVEL_SERIAL;
+}
+
+/* Takes the place of the level of a preset that is like it; else it stands where loops over steps and what is unrolled
+ * begin. */
+static bool replace(PlanLevels *levels, const PlanLevel *level)
+{
+    for (int exact = 1; exact >= 0; exact--)
+        for (uint8_t i = 0; i < levels->n; i++) {
+            PlanLevel *at = &levels->at[i];
+            if (at->dim != level->dim
+                || (exact ? at->how != level->how : !(is_outer(at->how) && is_outer(level->how))))
+                continue;
+            *at = *level;
+            return true;
+        }
+    uint8_t to = levels->n;
+    for (uint8_t i = levels->n; i-- > 0 && levels->n < PLAN_MAX_LEVELS;)
+        if (levels->at[i].how != LEVEL_THREAD && !is_outer(levels->at[i].how))
+            to = i;
+    if (levels->n == PLAN_MAX_LEVELS)
+        return false;
+    for (uint8_t i = levels->n++; i > to; i--)
+        levels->at[i] = levels->at[i - 1];
+    levels->at[to] = *level;
+    return true;
+}
+
+bool tessi_plan_read_level(PlanReader *r, int dim)
+{
+    PlanLevel level;
+    if (!r->group)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "a level belongs to a group");
+    if (!r->pass && r->group->members.n)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                              "the levels of a group stand before its stages in memory");
+    if (!read_words(r, dim, &level))
+        return false;
+    PlanLevels *levels = r->pass ? &r->pass->levels : &r->group->levels;
+    if (!r->pass && r->preset && replace(levels, &level))
+        return true;
+    if (levels->n == PLAN_MAX_LEVELS)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "a group has at most %d levels",
+                              PLAN_MAX_LEVELS);
+    levels->at[levels->n++] = level;
+    return true;
+}
+
+/* The levels of the text, one after the other with semicolons between. */
+static bool read_all(PlanReader *r, const char *text)
+{
+    const PlanReader outside = *r;
+    bool ok = true;
+    while (ok && *text) {
+        const size_t n = strcspn(text, ";");
+        r->at = text;
+        r->end = text + n;
+        const char *dim = tessi_plan_word(r);
+        ok = dim && tessi_plan_read_level(r, tessi_plan_dimension(dim));
+        text += n + (text[n] == ';');
+    }
+    r->at = outside.at;
+    r->end = outside.end;
+    return ok;
+}
+
+bool tessi_plan_read_preset(PlanReader *r)
+{
+    static const char *const presets[][2] = {
+#define LEVEL_PRESET(name, levels, meaning) { name, levels },
+#include "plan/level_presets.def"
+#undef LEVEL_PRESET
+    };
+    enum { N = sizeof presets / sizeof *presets };
+    const char *names[N], *name = tessi_plan_needed_word(r, "the name of a preset");
+    if (!name)
+        return false;
+    if (!r->group || r->pass || r->group->levels.n || r->group->members.n)
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "a preset is the first line of a group");
+    for (size_t i = 0; i < N; i++) {
+        names[i] = presets[i][0];
+        if (!tessi_streq(name, names[i]))
+            continue;
+        if (!tessi_plan_line_ends(r) || !read_all(r, presets[i][1]))
+            return false;
+        r->preset = true;
+        return true;
+    }
+    const char *near = tessi_nearest_word(name, names, N);
+    return near ? tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT,
+                                 "no levels are called '%s'; did you mean '%s'?", name, near)
+                : tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "no levels are called '%s'", name);
+}
