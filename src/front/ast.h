@@ -54,7 +54,8 @@ typedef enum AstExprKind {
     AST_UNARY,   /* token: '-', '!', '~' */
     AST_BINARY,  /* token of the operator, see AstOperator */
     AST_TERNARY, /* arg[0] ? arg[1] : arg[2] */
-    AST_WINDOW, /* name(ranges [where arg[1]] : arg[0]); name is sum, prod, min, max, mean, median, any, all */
+    /* name([order,] ranges [where arg[1]] : arg[0] [, a, b : combine, start]); the names stand in parse_list.c */
+    AST_WINDOW,
     AST_SUBDOMAIN, /* arg[0] [range, ..] with at least one `..` */
     AST_COMPOSE    /* ( part; part; ) */
 } AstExprKind;
@@ -132,6 +133,13 @@ typedef VEC(AstPart) AstParts;
 /* Recursion over a tree is bounded: an expression is at most AST_MAX_HEIGHT nodes high. */
 enum { AST_MAX_HEIGHT = 1000 };
 
+/* What some windows have besides. */
+typedef struct AstWindowMore {
+    AstExpr *order; /* rank(k, ..), percentile(p, ..) */
+    Name a, b;      /* reduce(.. : value, a, b : combine, start) */
+    AstExpr *combine, *start;
+} AstWindowMore;
+
 struct AstExpr {
     AstExprKind kind;
     uint16_t height; /* 1 + that of the highest part */
@@ -144,11 +152,12 @@ struct AstExpr {
     char suffix;      /* REAL */
     bool in_parens;   /* written as ( expression ) */
     AstExprs arg;
-    AstArgs args;       /* CALL */
-    AstOffsets offsets; /* OFFSET */
-    AstRanges ranges;   /* SUBDOMAIN */
-    AstWindowVars vars; /* WINDOW */
-    AstParts parts;     /* COMPOSE */
+    AstArgs args;        /* CALL */
+    AstOffsets offsets;  /* OFFSET */
+    AstRanges ranges;    /* SUBDOMAIN */
+    AstWindowVars vars;  /* WINDOW */
+    AstWindowMore *more; /* WINDOW, or NULL */
+    AstParts parts;      /* COMPOSE */
 };
 
 /* Statements: of stencil and vector functions and of the program. */

@@ -149,6 +149,10 @@ static void print_window(Printer *p, const AstExpr *e)
 {
     add(p, e->name.text);
     add(p, "(");
+    if (e->more && e->more->order) {
+        print_expr(p, e->more->order);
+        add(p, ", ");
+    }
     print_window_vars(p, &e->vars);
     if (e->arg.n > 1) {
         add(p, " where ");
@@ -156,6 +160,12 @@ static void print_window(Printer *p, const AstExpr *e)
     }
     add(p, " : ");
     print_expr(p, e->arg.at[0]);
+    if (e->more && e->more->combine) {
+        tessi_text_addf(p->out, ", %s, %s : ", e->more->a.text, e->more->b.text);
+        print_expr(p, e->more->combine);
+        add(p, ", ");
+        print_expr(p, e->more->start);
+    }
     add(p, ")");
 }
 

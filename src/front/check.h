@@ -273,6 +273,20 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e);
 bool tessi_is_builtin(const char *name);
 const char *tessi_nearest_builtin(Checker *c, const char *name);
 TExpr *tessi_check_window(Checker *c, const AstExpr *e);
+TWindow *tessi_check_ranges(Checker *c,
+                            const AstExpr *e); /* of a window; NULL after a diagnostic */
+/* What becomes of a window's value, and on which condition besides; user: theirs. deeper: the value holds another
+ * window over the same points. */
+typedef struct WindowUse {
+    TExpr *(*body)(Checker *c, void *user, TExpr *value);
+    TExpr *(*where)(Checker *c, void *user, TExpr *value);
+    void *user;
+    bool deeper;
+} WindowUse;
+TExpr *tessi_check_window_of(Checker *c, const AstExpr *e, Reduction r, bool is_mean,
+                             const WindowUse *use);
+/* check_statistic.c: range, var, std, argmin, argmax, rank, percentile, reduce. */
+TExpr *tessi_check_statistic(Checker *c, const AstExpr *e);
 const TMask *
 tessi_check_mask_expr(Checker *c,
                       const AstExpr *e); /* a mask's name, flip(m); NULL after a diagnostic */

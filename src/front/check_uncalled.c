@@ -125,6 +125,13 @@ static void names_in(Checker *c, const AstExpr *e)
     VEC_FOREACH (AstExpr *const, a, &e->arg) {
         names_in(c, *a);
     }
+    if (e->more) {
+        names_in(c, e->more->order);
+        names_in(c, e->more->start);
+        bind_variable(c, e->more->a);
+        bind_variable(c, e->more->b);
+        names_in(c, e->more->combine);
+    }
     VEC_FOREACH (const AstArg, a, &e->args) {
         names_in(c, a->value);
     }

@@ -56,7 +56,7 @@ static bool window_range(Checker *c, const AstExpr *e, uint32_t v, TWindow *w)
     return true;
 }
 
-static TWindow *make_window(Checker *c, const AstExpr *e)
+TWindow *tessi_check_ranges(Checker *c, const AstExpr *e)
 {
     TWindow *w = ARENA_NEW(c->a, TWindow);
     bool ok = true;
@@ -140,13 +140,35 @@ static TExpr *window_expr(Checker *c, const AstExpr *e, TWindow *w, TExpr *body,
     return tessi_te_error(c, e->span);
 }
 
-TExpr *tessi_check_window(Checker *c, const AstExpr *e)
+/* The condition of the window: what is written, and what the use asks besides. */
+static bool condition(Checker *c, const AstExpr *e, Reduction r, const WindowUse *use, TExpr *body,
+                      TWindow *w)
 {
-    Reduction r = REDUCE_SUM;
-    bool is_mean = false;
-    if (!e->name.text || !reduction_named(e->name.text, &r, &is_mean))
-        return tessi_te_error(c, e->span);
-    TWindow *w = make_window(c, e);
+    TExpr *more = use && use->where ? use->where(c, use->user, body) : NULL;
+    if (w->where && more)
+        w->where =
+            tessi_check_apply(c, e->span, RULE_BITS, OP_AND, (TExpr *[]){ w->where, more }, 2);
+    else if (more)
+        w->where = more;
+    if (!w->where)
+        return true;
+    if (w->where->type.kind == TT_STRUCT) {
+        CHECK_DIAG(c, DIAG_NO_CONVERSION, w->where->span, tessi_tt_name(c, w->where->type), "bool");
+        return false;
+    }
+    if (r == REDUCE_MEDIAN && !w->where->is_static && !tessi_tt_is_error(w->where->type)) {
+        CHECK_DIAG(c, DIAG_MEDIAN_CONDITION, w->where->span);
+        return false;
+    }
+    if (w->where->kind == TE_CONST && w->where->value.i)
+        w->where = NULL;
+    return !w->where || !tessi_tt_is_error(w->where->type);
+}
+
+TExpr *tessi_check_window_of(Checker *c, const AstExpr *e, Reduction r, bool is_mean,
+                             const WindowUse *use)
+{
+    TWindow *w = tessi_check_ranges(c, e);
     Scope *scope = tessi_scope_new(c, c->at.scope);
     Context saved = c->at;
     c->at.scope = scope;
@@ -159,24 +181,26 @@ TExpr *tessi_check_window(Checker *c, const AstExpr *e)
     }
     if (w)
         c->at.window = w;
-    if (w && e->arg.n > 1 && e->arg.at[1]) {
+    if (w && use && use->deeper && ++w->level >= MAX_WINDOW_LEVELS)
+        tessi_check_limit(c, e->span, "windows inside windows", MAX_WINDOW_LEVELS);
+    if (w && e->arg.n > 1 && e->arg.at[1])
         w->where = tessi_check_condition(c, tessi_check_expr(c, e->arg.at[1]));
-        if (w->where->type.kind == TT_STRUCT) {
-            CHECK_DIAG(c, DIAG_NO_CONVERSION, w->where->span, tessi_tt_name(c, w->where->type),
-                       "bool");
-            w->where = tessi_te_error(c, w->where->span);
-        }
-        if (r == REDUCE_MEDIAN && !w->where->is_static && !tessi_tt_is_error(w->where->type)) {
-            CHECK_DIAG(c, DIAG_MEDIAN_CONDITION, w->where->span);
-            w->where = tessi_te_error(c, w->where->span);
-        }
-        if (w->where->kind == TE_CONST && w->where->value.i)
-            w->where = NULL;
-    }
     TExpr *body = tessi_check_expr(c, e->arg.at[0]);
+    bool ok = w && !tessi_tt_is_error(body->type) && condition(c, e, r, use, body, w);
+    if (ok && use && use->body)
+        body = use->body(c, use->user, body);
     c->at.scope = saved.scope;
     c->at.window = saved.window;
-    if (!w || (w->where && tessi_tt_is_error(w->where->type)))
+    if (!ok)
         return tessi_te_error(c, e->span);
     return window_expr(c, e, w, body, r, is_mean);
+}
+
+TExpr *tessi_check_window(Checker *c, const AstExpr *e)
+{
+    Reduction r = REDUCE_SUM;
+    bool is_mean = false;
+    if (e->name.text && reduction_named(e->name.text, &r, &is_mean))
+        return tessi_check_window_of(c, e, r, is_mean, NULL);
+    return tessi_check_statistic(c, e);
 }

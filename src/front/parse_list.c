@@ -3,9 +3,9 @@
 
 #include "front/parse.h"
 
-static const char *const windows[] = {
-    "sum", "prod", "min", "max", "mean", "median", "any", "all"
-};
+static const char *const windows[] = { "sum",    "prod", "min",        "max",   "mean", "median",
+                                       "any",    "all",  "range",      "var",   "std",  "argmin",
+                                       "argmax", "rank", "percentile", "reduce" };
 enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
 
 static bool is_index_part(TokenKind kind)
@@ -223,12 +223,35 @@ static bool is_window_name(const Parser *p)
     return false;
 }
 
-/* NAME ( i = ..   or   NAME ( i, j in .. */
+static bool has_order(const Parser *p)
+{
+    return tessi_parse_is_word(p, 0, "rank") || tessi_parse_is_word(p, 0, "percentile");
+}
+
+/* Behind `NAME (`: over the first argument and its comma; to where it is where there is none. */
+static uint32_t behind_argument(const Parser *p, uint32_t ahead)
+{
+    int depth = 0;
+    for (uint32_t at = ahead;; at++) {
+        const TokenKind kind = tessi_parse_look(p, at);
+        if (kind == TOK_END || kind == TOK_BROKEN || kind == TOK_SEMICOLON || kind == TOK_COLON)
+            return ahead;
+        if (kind == TOK_COMMA && depth == 0)
+            return at + 1;
+        depth += kind == TOK_LPAREN || kind == TOK_LBRACKET;
+        depth -= kind == TOK_RPAREN || kind == TOK_RBRACKET;
+        if (depth < 0)
+            return ahead;
+    }
+}
+
+/* NAME ( i = ..   or   NAME ( i, j in ..; of ranks behind a number */
 bool tessi_parse_at_window(const Parser *p)
 {
     if (!is_window_name(p) || tessi_parse_look(p, 1) != TOK_LPAREN)
         return false;
-    for (uint32_t ahead = 2; tessi_parse_look(p, ahead) == TOK_NAME; ahead += 2) {
+    for (uint32_t ahead = has_order(p) ? behind_argument(p, 2) : 2;
+         tessi_parse_look(p, ahead) == TOK_NAME; ahead += 2) {
         TokenKind after = tessi_parse_look(p, ahead + 1);
         if (after == TOK_ASSIGN || tessi_parse_is_word(p, ahead + 1, "in"))
             return true;
@@ -265,13 +288,37 @@ void tessi_parse_window_vars(Parser *p, AstWindowVars *out)
         tessi_diag_help(p->diags, d, "the value at each point follows a ':'");
 }
 
+/* , a, b : a + b, 0 */
+static void combination(Parser *p, AstExpr *e)
+{
+    AstWindowMore *m = e->more;
+    tessi_parse_expect(p, TOK_COMMA, "',' and how two values are combined: a, b : a + b, 0");
+    m->a = tessi_parse_name(p, "the name of what is combined so far");
+    tessi_parse_expect(p, TOK_COMMA, NULL);
+    m->b = tessi_parse_name(p, "the name of the next value");
+    tessi_parse_expect(p, TOK_COLON, NULL);
+    m->combine = tessi_parse_expr(p);
+    tessi_parse_expect(p, TOK_COMMA, "',' and the value to start with");
+    m->start = tessi_parse_expr(p);
+    tessi_parse_adopt(p, e, m->combine);
+    tessi_parse_adopt(p, e, m->start);
+}
+
 AstExpr *tessi_parse_window(Parser *p)
 {
     uint32_t first = p->at;
     AstExpr *e = tessi_parse_new(p, AST_WINDOW), *where = NULL;
+    const bool order = has_order(p), reduces = tessi_parse_is_word(p, 0, "reduce");
     e->name = tessi_parse_name(p, "a window");
     uint32_t opening = p->at;
     tessi_parse_expect(p, TOK_LPAREN, NULL);
+    if (order || reduces)
+        e->more = ARENA_NEW(p->arena, AstWindowMore);
+    if (order) {
+        e->more->order = tessi_parse_expr(p);
+        tessi_parse_adopt(p, e, e->more->order);
+        tessi_parse_expect(p, TOK_COMMA, NULL);
+    }
     tessi_parse_window_vars(p, &e->vars);
     VEC_FOREACH (AstWindowVar, v, &e->vars) {
         tessi_parse_adopt(p, e, v->lo);
@@ -284,6 +331,8 @@ AstExpr *tessi_parse_window(Parser *p)
     tessi_parse_push(p, e, tessi_parse_expr(p));
     if (where)
         tessi_parse_push(p, e, where);
+    if (reduces)
+        combination(p, e);
     tessi_parse_close(p, TOK_RPAREN, opening);
     e->span = tessi_parse_span_from(p, first);
     return e;
@@ -297,7 +346,10 @@ static void unknown_window(Parser *p, const AstExpr *call)
     if (near)
         tessi_diag_help(p->diags, d, "did you mean '%s'?", near);
     else
-        tessi_diag_help(p->diags, d, "sum, prod, min, max, mean, median, any and all are");
+        tessi_diag_help(
+            p->diags, d,
+            "sum, prod, min, max, mean, median, any, all, range, var, std, argmin, argmax, rank, "
+            "percentile and reduce are");
     p->panic = true;
 }
 

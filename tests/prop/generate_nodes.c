@@ -294,7 +294,8 @@ static int number(Body *b, int depth)
                                        "cosh", "asin", "acos",  "rsqrt" };
     static const char *const two[] = { "min", "max", "hypot", "atan2",   "fmod",
                                        "pow", "avg", "absd",  "add_sat", "sub_sat" };
-    static const char *const windows[] = { "sum", "sum", "max", "min", "mean", "median", "prod" };
+    static const char *const windows[] = { "sum",    "sum",  "max",   "min",    "mean",
+                                           "median", "prod", "range", "argmax", "var" };
     if (depth <= 0 || !room(b))
         return gen_chance(b->rng, 70) ? number_leaf(b) : integer_leaf(b);
     int id;
@@ -355,7 +356,7 @@ static int number(Body *b, int depth)
     default:
         if (b->level >= 2 || (b->level == 1 && gen_chance(b->rng, 70)))
             return integer(b, depth - 1);
-        return window(b, depth - 1, windows[gen_below(b->rng, 7)], GEN_NUMBER, number);
+        return window(b, depth - 1, windows[gen_below(b->rng, 10)], GEN_NUMBER, number);
     }
 }
 
