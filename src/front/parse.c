@@ -296,6 +296,29 @@ void tessi_parse_file(Parser *p, uint16_t file, bool forma, bool used)
     p->panic = outer.panic;
 }
 
+/* struct rgb and rgba are there in programs that name them and do not define them: bytes r, g, b and a. */
+static void predeclare(Parser *p, const char *name, uint32_t n_fields)
+{
+    static const char *const fields[] = { "r", "g", "b", "a" };
+    bool named = false;
+    VEC_FOREACH (const char *const, it, &p->names) {
+        named |= tessi_streq(*it, name);
+    }
+    VEC_FOREACH (AstStructDef *const, s, &p->ast->structs) {
+        named &= !tessi_streq((*s)->name.text, name);
+    }
+    if (!named)
+        return;
+    AstStructDef *s = ARENA_NEW(p->arena, AstStructDef);
+    s->name.text = name;
+    s->predeclared = true;
+    for (uint32_t k = 0; k < n_fields; k++) {
+        AstField f = { .name = { .text = fields[k] }, .type = { .name = { .text = "uint8" } } };
+        VEC_PUSH(p->arena, &s->fields, f);
+    }
+    VEC_PUSH(p->arena, &p->ast->structs, s);
+}
+
 Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool forma, UseReader use,
                  void *use_user)
 {
@@ -307,6 +330,10 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
     p.ast->file = file;
     const uint32_t errors = d->n_errors;
     tessi_parse_file(&p, file, forma, false);
+    if (!forma) {
+        predeclare(&p, "rgb", 3);
+        predeclare(&p, "rgba", 4);
+    }
     if (forma && d->n_errors == errors)
         tessi_parse_forma(d, p.ast);
     return p.ast;

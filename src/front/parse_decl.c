@@ -23,6 +23,8 @@ bool tessi_parse_misspelt(Parser *p)
     for (uint32_t i = 0; i < p->ast->structs.n; i++)
         if (p->ast->structs.at[i]->name.text == word.text)
             return false;
+    if (!p->forma && (tessi_streq(word.text, "rgb") || tessi_streq(word.text, "rgba")))
+        return false;
     const char *meant = tessi_nearest_keyword(word.text, p->forma);
     if (!meant)
         return false;

@@ -267,7 +267,10 @@ static void put_expr(Body *b, int id, bool may_name)
         put(b->o, "]");
         break;
     case NODE_UNARY:
-        put(b->o, "(%s", node->text);
+        if (node->text[0] == '-' && id % 2) /* by a function of scalars */
+            put(b->o, "negative(");
+        else
+            put(b->o, "(%s", node->text);
         put_expr(b, node->child[0], true);
         put(b->o, ")");
         break;
@@ -440,7 +443,7 @@ static void put_arg_rules(Out *o, const GenProgram *p, const GenArg *a)
     put(o, each ? ":[" : ":");
     for (int d = 0; d < (each ? p->image[a->image].n_dims : 1); d++) {
         put(o, d ? ", " : "");
-        put_rule(o, a->rule[d], a->outside);
+        put_rule(o, a->rule[d], a->outside + d); /* constants of their own */
     }
     if (each)
         put(o, "]");
@@ -730,6 +733,8 @@ bool gen_print(const GenProgram *p, char *text, size_t n)
             put(o, " %s c%d;", type_name(o, p->strukt[i].type[f]), f);
         put(o, " }\n");
     }
+    if (!o->forma)
+        put(o, "any negative(any x) { return -x; }\n");
     for (int k = 0; k < p->n_stages; k++)
         if (p->stage[k].alive && p->stage[k].kind == MAKE_STENCIL)
             put_functions(o, p, k);
