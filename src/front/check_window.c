@@ -140,6 +140,29 @@ static TExpr *window_expr(Checker *c, const AstExpr *e, TWindow *w, TExpr *body,
     return tessi_te_error(c, e->span);
 }
 
+/* The condition leaves no point, whatever the image is. */
+static bool keeps_nothing(Checker *c, const TWindow *w)
+{
+    WindowPoint point;
+    if (!w->where || !w->where->is_static)
+        return false;
+    tessi_window_first(&point, w, NULL);
+    do {
+        Value v;
+        if (tessi_static_eval(w->where, &point, &c->budget, &v) != EVAL_OK || v.i)
+            return false;
+    } while (tessi_window_next(&point));
+    return true;
+}
+
+static void warn_empty(Checker *c, const AstExpr *e)
+{
+    Diag *d = CHECK_DIAG(c, DIAG_NO_POINT, e->arg.at[1]->span);
+    tessi_diag_help(
+        c->d, d,
+        "the window gives the value of no points: 0 for a sum, an end of the type for min and max");
+}
+
 /* The condition of the window: what is written, and what the use asks besides. */
 static bool condition(Checker *c, const AstExpr *e, Reduction r, const WindowUse *use, TExpr *body,
                       TWindow *w)
@@ -162,6 +185,8 @@ static bool condition(Checker *c, const AstExpr *e, Reduction r, const WindowUse
     }
     if (w->where->kind == TE_CONST && w->where->value.i)
         w->where = NULL;
+    if (!use && keeps_nothing(c, w))
+        warn_empty(c, e);
     return !w->where || !tessi_tt_is_error(w->where->type);
 }
 
