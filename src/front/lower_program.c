@@ -81,6 +81,19 @@ static void lower_input(Lower *l, const TInput *in, uint32_t number)
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
+/* A reduction or histogram that there is already; none: 0. */
+static StageId same_whole(const Graph *g, const Stage *s)
+{
+    for (uint32_t id = g->stages.n; id-- > 1;) {
+        const Stage *other = tessi_stage(g, (StageId){ id });
+        if (other->kind == s->kind && other->reduction == s->reduction
+            && other->source.v == s->source.v && other->n_dims == s->n_dims
+            && other->size[0].v == s->size[0].v)
+            return (StageId){ id };
+    }
+    return (StageId){ 0 };
+}
+
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM)
@@ -91,7 +104,9 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
                     .reduction = v->reduction,
                     .source = l->value[v->base->id].stage[k] };
         s.size[0] = out->size[0];
-        out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+        out->stage[k] = same_whole(l->g, &s);
+        if (!out->stage[k].v)
+            out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
 }
 

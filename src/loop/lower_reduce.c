@@ -117,16 +117,12 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
 }
 
-/* Whether some accumulate in so many bytes. */
-static void add_widths(Reducers *all)
+static bool has_bytes(const Reducers *all, uint32_t bytes)
 {
-    static const char *const name[] = { "has1", "has2", "has4", "has8" };
-    for (int k = 0; k < 4; k++) {
-        bool has = false;
-        for (uint32_t r = 0; r < all->n; r++)
-            has = has || tessi_type_info(all->at[r].acc)->bytes == 1 << k;
-        add_arg(all, (TemplateArg)ARG_NUMBER(name[k], has));
-    }
+    bool has = false;
+    for (uint32_t r = 0; r < all->n; r++)
+        has = has || tessi_type_info(all->at[r].acc)->bytes == bytes;
+    return has;
 }
 
 static void instance(Reducers *all, const char *name, LExprId row)
@@ -196,7 +192,8 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
         all.rows[r] = tessi_loop_buffer(l->p, &rows);
         add_reducer(&all, r, id);
     }
-    add_widths(&all);
+    add_arg(&all, (TemplateArg)ARG_NUMBER("has4", has_bytes(&all, 4)));
+    add_arg(&all, (TemplateArg)ARG_NUMBER("has8", has_bytes(&all, 8)));
     if (l->plan->gpu)
         on_blocks(&all, group);
     else

@@ -111,8 +111,6 @@ static void reduces(Arena *a, int columns)
                                  ARG_TYPE("acc1", TYPE_F64),
                                  ARG_NUMBER("bytes0", 8),
                                  ARG_NUMBER("bytes1", 8),
-                                 ARG_NUMBER("has1", 0),
-                                 ARG_NUMBER("has2", 0),
                                  ARG_NUMBER("has4", 0),
                                  ARG_NUMBER("has8", 1),
                                  ARG_WORDS("name0", "true"), /* any name will do */
