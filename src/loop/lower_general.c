@@ -2,20 +2,21 @@
  * instead of constants, so that the text is the same for masks of all extents. It is what runs while the code for
  * the extents at hand is being compiled. Sums are taken in the order of the graph, so the bits are the same.
  *
- *   for each row of the result, and strip of it:
- *     for each row of the mask, and each few coefficients of it:  sums of the strip += coefficients x what the strip
- *                                                                 reads
- *
- * (in kernels a thread has the sums of a few points, lower_general_kernel.c).
- *
  * Four parameters follow those of the program for each sum: rows and columns of the mask, and the least values of
  * the two window variables. */
-#include "loop/lower_general.h"
 #include "graph/graph_transform.h"
 #include "loop/lower_gather.h"
 #include "loop/lower_window.h"
+#include "loop/template.h"
 
-enum { STRIP = 256, TOGETHER = 4, N_EXTENTS = 4 };
+enum { STRIP = 256, N_EXTENTS = 4 };
+
+/* A sum that can be general, in a stage of two dimensions. */
+typedef struct GeneralSum {
+    StageId stage, mask; /* `mask`: the coefficients, an input */
+    WideSum sum;
+    LExprId extent[2], least[2]; /* of the mask; of the window's variables */
+} GeneralSum;
 
 struct GeneralSums {
     VEC(GeneralSum) at;
@@ -132,139 +133,131 @@ void tessi_general_interface(Lower *l)
     }
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------ */
+/* ---- Sums: templates/general.loops ----------------------------------------------------------- */
 
-typedef struct Strips {
+typedef struct Sums {
     Lower *l;
     const PlanGroup *group;
     const GeneralSum *s;
     Gather read;
-    LBufferId sums;
-    LExprId y, first_y;
-    bool inside; /* all columns that are read */
-} Strips;
+    LBufferId sums; /* on CPUs: of a strip */
+} Sums;
 
-static LExprId plus(Lower *l, LExprId a, LExprId b)
+static LExprId row_of(void *user, const LExprId *arg)
 {
-    return tessi_l_op(l, OP_ADD, a, b);
+    const Sums *k = user;
+    return tessi_gather_row(&k->read, arg[0]);
 }
 
-static LExprId loop(Lower *l, const char *name, LExprId from, LExprId to, int64_t step,
-                    uint8_t flags)
+static LExprId read_at(void *user, const LExprId *arg)
 {
-    return tessi_lexpr_var(l->p, tessi_scope_for(l, name, from, to, step, flags));
+    const Sums *k = user;
+    return tessi_gather_value(&k->read, arg[0], arg[1]);
 }
 
-static void store_sum(const Strips *k, LExprId at, LExprId value)
+static LExprId answered(void *user, const LExprId *arg)
 {
-    LStmt *s = tessi_scope_stmt(k->l, LSTMT_STORE);
-    s->buffer = k->sums;
-    s->n_index = 2;
-    s->index[0] = tessi_l_int(k->l, 0);
-    s->index[1] = at;
-    s->a = value;
+    const Sums *k = user;
+    return tessi_gather_answered(&k->read, arg[0], arg[1]);
 }
 
-/* The sum at a place of the strip after n more coefficients of row i, from column j on. */
-static LExprId stepped(const Strips *k, LExprId i, LExprId j, uint32_t n, const LExprId *weight,
-                       LExprId row, LExprId in, LExprId at)
+static LExprId outside(void *user, const LExprId *arg)
+{
+    const Sums *k = user;
+    (void)arg;
+    return k->read.outside;
+}
+
+static Gather new_read(const Sums *k)
+{
+    const WideSum *sum = &k->s->sum;
+    return tessi_gather_new(k->l, tessi_access(k->l->g, sum->read),
+                            tessi_expr(k->l->g, sum->window)->type);
+}
+
+static void begin_strip(void *user, const LExprId *arg)
+{
+    Sums *k = user;
+    k->read.first[0] = arg[0];
+    k->read.first[1] = arg[1];
+}
+
+static void give_strip(void *user, const LExprId *arg)
+{
+    const Sums *k = user;
+    tessi_give_row(k->l, k->group, k->s->sum.window, k->sums, arg[0], arg[1], arg[2], arg[3]);
+}
+
+static void begin_row(void *user, const LExprId *arg)
+{
+    Sums *k = user;
+    k->read = new_read(k);
+    k->read.first[0] = arg[0];
+    k->read.first[1] = k->s->least[1];
+}
+
+static void give_point(void *user, const LExprId *arg)
+{
+    const Sums *k = user;
+    tessi_give_point(k->l, k->group, k->s->sum.window, arg[0], arg[1], arg[2]);
+}
+
+static void instance(Sums *k)
 {
     Lower *l = k->l;
-    const Expr *e = tessi_expr(l->g, k->s->sum.window);
-    const LExprId index[2] = { tessi_l_int(l, 0), at };
-    LExprId sum = tessi_lexpr_load(l->p, k->sums, index, 2);
-    for (uint32_t t = 0; t < n; t++) {
-        const LExprId x = plus(l, at, plus(l, j, tessi_l_int(l, t)));
-        LExprId value = k->inside ? tessi_gather_value(&k->read, row, plus(l, k->read.first[1], x))
-                                  : tessi_gather_answered(&k->read, i, x);
-        if (k->inside && in.v)
-            value = tessi_l_select(l, in, value, k->read.outside);
-        sum = e->fused ? tessi_lexpr_op(l->p, OP_FMA, weight[t], value, sum)
-                       : plus(l, sum, tessi_l_op(l, OP_MUL, weight[t], value));
-    }
-    return sum;
+    const bool gpu = l->plan->gpu;
+    const GeneralSum *s = k->s;
+    const Stage *stage = tessi_stage(l->g, s->stage);
+    const Expr *e = tessi_expr(l->g, s->sum.window);
+    const Access *read = tessi_access(l->g, s->sum.read);
+    const TemplateArg args[] = {
+        ARG_EXPR("height", tessi_lower_size(l, stage->size[0])),
+        ARG_EXPR("width", tessi_lower_size(l, stage->size[1])),
+        ARG_EXPR("read_width", tessi_lower_size(l, tessi_stage(l->g, read->producer)->size[1])),
+        ARG_EXPR("rows", s->extent[0]),
+        ARG_EXPR("columns", s->extent[1]),
+        ARG_EXPR("top", s->least[0]),
+        ARG_EXPR("left", s->least[1]),
+        ARG_EXPR("start", tessi_window_start(l, e, COND_NONE)),
+        ARG_NUMBER("wide", tessi_level_threads(&k->group->levels, 0)),
+        ARG_NUMBER("high", tessi_level_threads(&k->group->levels, 1)),
+        ARG_NUMBER("constant", read->dim[0].rule == BORDER_CONSTANT),
+        ARG_NUMBER("fused", e->fused),
+        ARG_TYPE("type", e->type),
+        ARG_BUFFER("mask", l->buffer[s->mask.v]),
+        ARG_BUFFER("sums", k->sums),
+        ARG_HOLE("row", row_of),
+        ARG_HOLE("read", read_at),
+        ARG_HOLE("answered", answered),
+        ARG_HOLE("outside", outside),
+        ARG_PART("begin", gpu ? begin_row : begin_strip),
+        ARG_PART("give", gpu ? give_point : give_strip),
+        ARG_END
+    };
+    tessi_template(l, gpu ? "general_blocks" : "general_strips", NULL, args, k);
 }
 
-/* n coefficients of row i from column j on, for all of the strip. */
-static void add_coefficients(const Strips *k, LExprId i, LExprId j, uint32_t n, LExprId row,
-                             LExprId in, LExprId points)
+static void lower_sum(Lower *l, const PlanGroup *group, const GeneralSum *sum)
 {
-    Lower *l = k->l;
-    LExprId weight[TOGETHER];
-    for (uint32_t t = 0; t < n; t++) {
-        const LExprId index[2] = { i, plus(l, j, tessi_l_int(l, t)) };
-        weight[t] =
-            tessi_scope_let(l, "w", tessi_lexpr_load(l->p, l->buffer[k->s->mask.v], index, 2));
-    }
-    LExprId at = loop(l, "at", tessi_l_int(l, 0), points, 1, k->inside ? LFOR_SIMD : 0);
-    store_sum(k, at, tessi_scope_place1(l, stepped(k, i, j, n, weight, row, in, at)));
-    tessi_scope_close(l);
-}
-
-static void strip(Strips *k, LExprId x, LExprId points)
-{
-    Lower *l = k->l;
-    const LExprId zero = tessi_l_int(l, 0), *extent = k->s->extent;
-    const Expr *e = tessi_expr(l->g, k->s->sum.window);
-    k->read.first[0] = k->first_y;
-    k->read.first[1] = tessi_scope_let(l, "first_x", plus(l, x, k->s->least[1]));
-    LExprId at = loop(l, "at", zero, points, 1, LFOR_SIMD);
-    store_sum(k, at, tessi_window_start(l, e, COND_NONE));
-    tessi_scope_close(l);
-    LExprId i = loop(l, "i", zero, extent[0], 1, 0), in = { 0 };
-    LExprId row = tessi_scope_let(l, "row", tessi_gather_row(&k->read, i));
-    if (k->read.read->dim[0].rule == BORDER_CONSTANT)
-        in = tessi_scope_let(l, "in", tessi_l_op(l, OP_EQ, row, plus(l, k->read.first[0], i)));
-    LExprId whole = tessi_l_op(l, OP_FLOORDIV, extent[1], tessi_l_int(l, TOGETHER));
-    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_MUL, whole, tessi_l_int(l, TOGETHER)));
-    add_coefficients(k, i, loop(l, "j", zero, whole, TOGETHER, 0), TOGETHER, row, in, points);
-    tessi_scope_close(l);
-    add_coefficients(k, i, loop(l, "j", whole, extent[1], 1, 0), 1, row, in, points);
-    tessi_scope_close(l);
-    tessi_scope_close(l);
-    tessi_give_row(l, k->group, k->s->sum.window, k->sums, zero, k->y, x, plus(l, x, points));
-}
-
-static void strips(Strips *k, LExprId from, LExprId to, bool inside)
-{
-    Lower *l = k->l;
-    k->inside = inside;
-    LExprId x = loop(l, "x_strip", from, to, STRIP, 0);
-    LExprId points = tessi_l_op(l, OP_SUB, to, x);
-    points = tessi_scope_let(l, "points", tessi_l_op(l, OP_MIN, points, tessi_l_int(l, STRIP)));
-    strip(k, x, points);
-    tessi_scope_close(l);
-}
-
-static void by_strips(Lower *l, const PlanGroup *group, const GeneralSum *sum)
-{
-    Strips k = { .l = l, .group = group, .s = sum };
-    const Stage *stage = tessi_stage(l->g, k.s->stage);
-    const LExprId zero = tessi_l_int(l, 0), width = tessi_lower_size(l, stage->size[1]);
+    Sums k = { .l = l, .group = group, .s = sum };
+    const Stage *stage = tessi_stage(l->g, sum->stage);
     l->n_loop_dims = 2;
     l->inside_last = l->inside_rows = false;
-    k.read = tessi_gather_new(l, tessi_access(l->g, k.s->sum.read),
-                              tessi_expr(l->g, k.s->sum.window)->type);
-    LExprId from = tessi_l_op(l, OP_SUB, zero, k.s->least[1]);
-    from = tessi_l_op(l, OP_MIN, tessi_l_op(l, OP_MAX, from, zero), width);
-    from = tessi_scope_let(l, "inside_from", from);
-    LExprId last = plus(l, k.s->extent[1], k.s->least[1]);
-    LExprId to = tessi_l_op(l, OP_SUB, plus(l, k.read.size[1], tessi_l_int(l, 1)), last);
-    to = tessi_l_op(l, OP_MAX, tessi_l_op(l, OP_MIN, to, width), from);
-    to = tessi_scope_let(l, "inside_to", to);
-    k.y = loop(l, "y", zero, tessi_lower_size(l, stage->size[0]), 1, LFOR_PARALLEL);
-    k.first_y = tessi_scope_let(l, "first_y", plus(l, k.y, k.s->least[0]));
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_sums", stage->name),
-                  .kind = LBUF_LOCAL,
-                  .type = tessi_expr(l->g, k.s->sum.window)->type,
-                  .n_dims = 2,
-                  .size = { tessi_l_int(l, 1), tessi_l_int(l, STRIP) } };
-    k.sums = tessi_loop_buffer(l->p, &b);
-    tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = k.sums;
-    strips(&k, zero, from, false);
-    strips(&k, from, to, true);
-    strips(&k, to, width, false);
-    tessi_scope_close(l);
+    l->stream = (LExprId){ 0 };
+    if (l->plan->gpu) {
+        tessi_kernel_open(
+            l, group->name, tessi_sprintf(l->arena, "%s\nfor masks of any extent", stage->name),
+            tessi_level_threads(&group->levels, 0), tessi_level_threads(&group->levels, 1));
+    } else {
+        k.read = new_read(&k);
+        LBuffer b = { .name = tessi_sprintf(l->arena, "%s_sums", stage->name),
+                      .kind = LBUF_LOCAL,
+                      .type = tessi_expr(l->g, sum->sum.window)->type,
+                      .n_dims = 2,
+                      .size = { tessi_l_int(l, 1), tessi_l_int(l, STRIP) } };
+        k.sums = tessi_loop_buffer(l->p, &b);
+    }
+    instance(&k);
 }
 
 bool tessi_lower_general(Lower *l, const PlanGroup *group)
@@ -272,10 +265,7 @@ bool tessi_lower_general(Lower *l, const PlanGroup *group)
     VEC_FOREACH (const GeneralSum, s, &l->general->at) {
         if (s->stage.v != group->members.at[0].v)
             continue;
-        if (l->plan->gpu)
-            tessi_kernel_general(l, group, s);
-        else
-            by_strips(l, group, s);
+        lower_sum(l, group, s);
         return true;
     }
     return false;

@@ -18,7 +18,6 @@
  *   lower_median.c medians by histograms
  *   lower_median_kernel.c the same on GPUs
  *   lower_general.c sums over masks of any extent
- *   lower_general_kernel.c  the same on GPUs
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes

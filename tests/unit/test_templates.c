@@ -375,13 +375,157 @@ static void medians_of_blocks(void **state)
     medians(*state, NULL, true, 4, true);
 }
 
+/* ---- general.loops --------------------------------------------------------------------------- */
+
+enum { LINES = 5, LONG = 300, TAPS_Y = 3, TAPS_X = 6, TOP = -1, LEFT = -4, SUMS = 256 };
+
+/* What is read; beyond its edge is the nearest inside, or (`nought`) above and below it 0. */
+typedef struct Plane {
+    Lower *l;
+    LBufferId in, out, sums;
+    LExprId y, x; /* where the window of the first point begins */
+    bool nought;
+} Plane;
+
+static LExprId row_read(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    return clamped(m->l, tessi_l_op(m->l, OP_ADD, m->y, arg[0]), LINES);
+}
+
+static LExprId value_read(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    return tessi_lexpr_load(m->l->p, m->in, arg, 2);
+}
+
+static LExprId zero(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    (void)arg;
+    return tessi_lexpr_const(m->l->p, TYPE_F32, tessi_value_real(0));
+}
+
+static LExprId value_answered(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    Lower *l = m->l;
+    const LExprId at[2] = { row_read(user, arg),
+                            clamped(l, tessi_l_op(l, OP_ADD, m->x, arg[1]), LONG) };
+    const LExprId value = value_read(user, at);
+    const LExprId wanted = tessi_l_op(l, OP_ADD, m->y, arg[0]);
+    return m->nought
+               ? tessi_l_select(l, tessi_l_op(l, OP_EQ, at[0], wanted), value, zero(user, arg))
+               : value;
+}
+
+static void begin_window(void *user, const LExprId *arg)
+{
+    Plane *m = user;
+    m->y = arg[0];
+    m->x = m->sums.v ? arg[1] : tessi_l_int(m->l, LEFT);
+}
+
+static void give_sums(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    Lower *l = m->l;
+    const LExprId x = count(l, "x", tessi_l_op(l, OP_SUB, arg[3], arg[2]));
+    const LExprId at[2] = { arg[0], x };
+    put(l, m->out, arg[1], tessi_l_op(l, OP_ADD, arg[2], x),
+        tessi_lexpr_load(l->p, m->sums, at, 2));
+    tessi_scope_close(l);
+}
+
+static void give_sum(void *user, const LExprId *arg)
+{
+    const Plane *m = user;
+    put(m->l, m->out, arg[1], arg[2], arg[0]);
+}
+
+static float sum_at(const float *in, const float *mask, bool nought, int y, int x)
+{
+    float sum = 0;
+    for (int i = 0; i < TAPS_Y; i++)
+        for (int j = 0; j < TAPS_X; j++) {
+            const int row = y + TOP + i, column = x + LEFT + j;
+            const int r = row < 0 ? 0 : row < LINES ? row : LINES - 1;
+            const int c = column < 0 ? 0 : column < LONG ? column : LONG - 1;
+            sum += mask[i * TAPS_X + j] * (nought && r != row ? 0 : in[r * LONG + c]);
+        }
+    return sum;
+}
+
+static void general_sums(Arena *a, bool kernel, bool nought)
+{
+    Lower *l = begin(a, "loops test\n"
+                        "input in: { \"\": float @0 } pixel 4 [5, 300]\n"
+                        "input mask: { \"\": float @0 } pixel 4 [3, 6]\n"
+                        "output out: { \"\": float @0 } pixel 4 [5, 300]\n"
+                        "buffer in: input 0/0 float[5, 300]\n"
+                        "buffer mask: input 1/0 float[3, 6]\n"
+                        "buffer out: output 0/0 float[5, 300]\n");
+    Plane m = { .l = l, .in = buffer(l, "in"), .out = buffer(l, "out"), .nought = nought };
+    if (!kernel)
+        m.sums = array(l, "sums", TYPE_F32, 1, SUMS);
+    const TemplateArg args[] = { ARG_EXPR("height", tessi_l_int(l, LINES)),
+                                 ARG_EXPR("width", tessi_l_int(l, LONG)),
+                                 ARG_EXPR("read_width", tessi_l_int(l, LONG)),
+                                 ARG_EXPR("rows", tessi_l_int(l, TAPS_Y)),
+                                 ARG_EXPR("columns", tessi_l_int(l, TAPS_X)),
+                                 ARG_EXPR("top", tessi_l_int(l, TOP)),
+                                 ARG_EXPR("left", tessi_l_int(l, LEFT)),
+                                 ARG_EXPR("start", zero(&m, NULL)),
+                                 ARG_NUMBER("wide", 8),
+                                 ARG_NUMBER("high", 2),
+                                 ARG_NUMBER("constant", nought),
+                                 ARG_NUMBER("fused", 0),
+                                 ARG_TYPE("type", TYPE_F32),
+                                 ARG_BUFFER("mask", buffer(l, "mask")),
+                                 ARG_BUFFER("sums", m.sums),
+                                 ARG_HOLE("row", row_read),
+                                 ARG_HOLE("read", value_read),
+                                 ARG_HOLE("answered", value_answered),
+                                 ARG_HOLE("outside", zero),
+                                 ARG_PART("begin", begin_window),
+                                 ARG_PART("give", kernel ? give_sum : give_sums),
+                                 ARG_END };
+    LFunction *f = &l->p->functions.at[0];
+    f->is_kernel = kernel;
+    f->block[0] = 8;
+    f->block[1] = 2;
+    f->block[2] = 1;
+    tessi_template(l, kernel ? "general_blocks" : "general_strips", NULL, args, &m);
+    tessi_scope_close(l);
+
+    float in[LINES * LONG], mask[TAPS_Y * TAPS_X], out[LINES * LONG];
+    for (int i = 0; i < LINES * LONG; i++)
+        in[i] = (float)(i * i % 97);
+    for (int i = 0; i < TAPS_Y * TAPS_X; i++)
+        mask[i] = (float)(i % 7 - 3);
+    InterpImage from[2] = { { in, { LINES, LONG }, { LONG * 4, 4 } },
+                            { mask, { TAPS_Y, TAPS_X }, { TAPS_X * 4, 4 } } };
+    InterpImage to = { out, { LINES, LONG }, { LONG * 4, 4 } };
+    run(l, &(InterpArgs){ .inputs = from, .outputs = &to });
+    for (int y = 0; y < LINES; y++)
+        for (int x = 0; x < LONG; x++)
+            assert_true(out[y * LONG + x] == sum_at(in, mask, nought, y, x));
+}
+
+static void sums_of_any_extent(void **state)
+{
+    general_sums(*state, false, false);
+    general_sums(*state, false, true);
+    general_sums(*state, true, false);
+    general_sums(*state, true, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOOP_TEST(faults_are_said),
-        LOOP_TEST(reductions_keep_their_order),
-        LOOP_TEST(medians_of_strips),
-        LOOP_TEST(medians_of_blocks),
+        LOOP_TEST(faults_are_said),    LOOP_TEST(reductions_keep_their_order),
+        LOOP_TEST(medians_of_strips),  LOOP_TEST(medians_of_blocks),
+        LOOP_TEST(sums_of_any_extent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
