@@ -1,6 +1,28 @@
 /* Computed stages: what the loops of a group evaluate, and where it is stored. */
 #include "loop/lower_copy.h"
 
+void tessi_comment_stages(Lower *l, const StageId *stage, uint32_t n)
+{
+    Text text;
+    tessi_text_init(&text, l->arena);
+    for (uint32_t i = 0; i < n; i++)
+        tessi_text_addf(&text, "%s%s", i ? ", " : "", tessi_stage(l->g, stage[i])->name);
+    tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&text);
+}
+
+void tessi_places_wrap(Lower *l, const PlanRegions *regions)
+{
+    GRAPH_FOREACH_STAGE (l->g, id)
+        for (int d = 0; d < MAX_DIMS; d++)
+            l->place[id.v].wraps[d] = regions->wraps[id.v][d];
+}
+
+void tessi_places_forget(Lower *l)
+{
+    GRAPH_FOREACH_STAGE (l->g, id)
+        l->place[id.v] = (Place){ 0 };
+}
+
 /* The stage stands in scratch memory already. */
 static bool is_copied(const Lower *l, const Job *job, uint32_t i)
 {
@@ -295,34 +317,23 @@ static bool covers_all(const Lower *l, const Stage *s)
 /* `part` distinguishes the kernels of a group; "" when there is one. */
 static void run_kernel(Lower *l, const PlanGroup *group, Nest *nest, const char *part)
 {
+    if (tessi_plan_kernel(group) == KERNEL_REGISTER) {
+        tessi_kernel_tiles(l, group, nest, part);
+        return;
+    }
     tessi_staged_constants(l, group);
     const PlanThreads block =
         nest->n_dims ? tessi_level_threads_all(&group->levels) : (PlanThreads){ { 1, 1 } };
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), block.of[0], block.of[1])
         ->resident = group->resident;
-    Frame frame;
-    if (group->frame.rows[0])
-        frame = tessi_kernel_register_frame(l, nest, group);
-    if (tessi_plan_kernel(group) == KERNEL_REGISTER)
-        tessi_kernel_register(l, nest, group);
-    else if (tessi_plan_kernel(group) == KERNEL_ROLLING)
+    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
         tessi_kernel_rolling(l, nest, group);
     else if (tessi_plan_kernel(group) == KERNEL_SWEEP)
         tessi_kernel_sweep(l, nest, group);
     else
         tessi_kernel_points(l, nest, block.of, nest->split ? group->split : SPLIT_NONE,
                             nest->roots ? group : NULL);
-    tessi_scope_close(l);
-    if (group->frame.rows[0])
-        tessi_kernel_frame(l, group, &frame);
-    if (group->split != SPLIT_EDGES || group->frame.rows[0])
-        return;
-    const char *comment = tessi_sprintf(l->arena, "The blocks of %s at the edges.", group->name);
-    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s_edges", group->name, part), comment,
-                      block.of[0], block.of[1])
-        ->beside = true;
-    tessi_kernel_register_edges(l, nest, group);
     tessi_scope_close(l);
 }
 
@@ -409,9 +420,12 @@ void tessi_lower_group(Lower *l, const PlanGroup *group)
         return;
     }
     if (tessi_level_tile(group, 0)) {
-        (tessi_plan_kernel(group) == KERNEL_WARP ? tessi_kernel_warps
-         : l->plan->gpu                          ? tessi_kernel_tiles
-                                                 : tessi_lower_tiles)(l, group);
+        if (tessi_plan_kernel(group) == KERNEL_WARP)
+            tessi_kernel_warps(l, group);
+        else if (l->plan->gpu)
+            tessi_kernel_tiles(l, group, NULL, "");
+        else
+            tessi_lower_tiles(l, group);
         return;
     }
     if (tessi_stage_is_plain(l->g, first)) {

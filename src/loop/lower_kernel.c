@@ -39,8 +39,10 @@ LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size)
 
 /* ---- Borders by blocks and warps ------------------------------------------------------------- */
 
-void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
-                               LExprId *to)
+/* Where, in each dimension, points first .. first + reach are there and all they read lies inside: from <= first < to.
+ */
+static void inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
+                         LExprId *to)
 {
     Coord coord[MAX_DIMS];
     GuardList guards = { 0 };
@@ -59,14 +61,13 @@ void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach,
     }
 }
 
-LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach)
+LExprId tessi_kernel_within(Lower *l, uint8_t n, const LExprId *from, const LExprId *to,
+                            const LExprId *at)
 {
-    LExprId from[MAX_DIMS], to[MAX_DIMS];
-    tessi_kernel_inside_range(l, nest, reach, from, to);
     LExprId in = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
-    for (uint8_t d = 0; d < nest->n_dims; d++) {
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], first[d]));
-        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, first[d], to[d]));
+    for (uint8_t d = 0; d < n; d++) {
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LE, from[d], at[d]));
+        in = tessi_l_op(l, OP_AND, in, tessi_l_op(l, OP_LT, at[d], to[d]));
     }
     return in;
 }
@@ -88,17 +89,8 @@ void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord)
     LExprId total = tessi_l_int(l, 1);
     for (uint8_t d = 0; d < n; d++)
         total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, nest, d));
-    LExprId left = tessi_kernel_grid(l, 2, n == 1 ? "plane" : "planes", total);
-    for (uint8_t d = n; d-- > 0;) {
-        LExprId at = left;
-        if (d) {
-            at = tessi_l_op(l, OP_FLOORMOD, left, tessi_nest_extent(l, nest, d));
-            left = tessi_l_op(l, OP_FLOORDIV, left, tessi_nest_extent(l, nest, d));
-        }
-        at = tessi_l_op(l, OP_ADD, at, nest->from[d]);
-        coord[d] =
-            tessi_nest_coord(nest, d, tessi_scope_let(l, tessi_dim_name(nest->n_dims, d), at));
-    }
+    LExprId number = tessi_kernel_grid(l, 2, n == 1 ? "plane" : "planes", total);
+    tessi_nest_outer_coords(l, nest, number, n, coord);
 }
 
 /* Opens the threads along an axis, each with its point there. */
@@ -174,7 +166,9 @@ static LExprId all_inside(const Points *p, bool rows)
     reach[n - 1] = p->block[0] - 1;
     if (rows)
         reach[n - 2] = p->block[1] - 1;
-    return tessi_kernel_inside(p->l, p->nest, first, reach);
+    LExprId from[MAX_DIMS], to[MAX_DIMS];
+    inside_range(p->l, p->nest, reach, from, to);
+    return tessi_kernel_within(p->l, n, from, to, first);
 }
 
 /* Where a block (or, with the row of threads open, a warp) lies inside with all it reads, without rules; else with

@@ -32,8 +32,6 @@ void tessi_nest_widen_edges(Lower *l, const Nest *nest, Bounds *b);
 /* What stands left and right of the interior of a block. */
 void tessi_nest_edges_of_block(Lower *l, const Nest *nest, const Bounds *b, Coord *coord, LExprId y,
                                LExprId end);
-/* Sets the coordinates of the first `n` dimensions from their number in row-major order. */
-void tessi_nest_outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord);
 /* ---- lower_carry.c ---- */
 /* Rows in bands, down which vectors of columns go with stages in registers. */
 void tessi_lower_carried(Lower *l, const Nest *nest);

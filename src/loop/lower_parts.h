@@ -21,11 +21,13 @@
  *   lower_read.c   reads: which points are inside, border rules as arithmetic
  *   lower_kernel.c grids, blocks and threads of GPUs
  *   lower_blocks.c which blocks of an image a kernel computes
- *   lower_register.c several points a thread, in registers
+ *   lower_tiles.c  tiles of a block: in registers, or in passes through shared memory
+ *   lower_points.c what its threads compute
+ *   lower_frame.c  what blocks inside leave around them
+ *   lower_vectors.c  loads and stores of vectors
  *   lower_pack.c   integers of 16 bits two in a word, in register tiles
  *   lower_dots.c   sums of products of bytes
  *   lower_words.c  their loads and stores, as words
- *   lower_shared.c tiles of a block, computed in passes through shared memory
  *   lower_warp.c   tiles of a warp, computed in passes through registers and shuffles
  *   lower_line.c   rows of pixels in the registers of a thread
  *   lower_rolling.c sums of windows that roll down the rows, in registers
@@ -364,6 +366,8 @@ LExprId tessi_nest_row_count(Lower *l, const Nest *nest);
 LExprId tessi_nest_extent(Lower *l, const Nest *nest, uint8_t d);
 Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
 /* ---- lower_kernel.c ---- */
+/* Sets the coordinates of the first `n` dimensions from their number in row-major order. */
+void tessi_nest_outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord);
 /* Opens blocks along z, one for each point of the dimensions before the last two, and gives their coordinates. */
 void tessi_kernel_outer(Lower *l, const Nest *nest, Coord *coord);
 /* Opens a kernel with blocks of so many threads; tessi_scope_close ends it. */
@@ -375,11 +379,9 @@ LExprId tessi_kernel_grid(Lower *l, uint8_t axis, const char *name, LExprId bloc
 LExprId tessi_kernel_threads(Lower *l, uint8_t axis, const char *name, int64_t n);
 /* The number of blocks of a size that cover an extent. */
 LExprId tessi_kernel_blocks(Lower *l, LExprId extent, int64_t size);
-/* Where, in each dimension, points first .. first + reach are there and all they read lies inside: from <= first <
- * to. */
-void tessi_kernel_inside_range(Lower *l, const Nest *nest, const int64_t *reach, LExprId *from,
-                               LExprId *to);
-LExprId tessi_kernel_inside(Lower *l, const Nest *nest, const LExprId *first, const int64_t *reach);
+/* from <= at < to in n dimensions. */
+LExprId tessi_kernel_within(Lower *l, uint8_t n, const LExprId *from, const LExprId *to,
+                            const LExprId *at);
 /* Every point of the nest by a thread of its own; block[0] threads along the last dimension. Reads are tested
  * everywhere, or only in blocks or warps that do not lie inside. */
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
@@ -408,13 +410,7 @@ void tessi_blocks_in_frame(Blocks *b, const Frame *frame, LExprId *own);
 /* Opens the grid of blocks above and below these points, or (side 1) left and right of them; they compute the points
  * before b->end. */
 void tessi_blocks_around(Blocks *b, const Frame *frame, int side);
-/* ---- lower_register.c ---- */
-/* Several columns and rows of points a thread, straight-line. Where the split is by edges, those are left to a
- * second kernel. */
-void tessi_kernel_register(Lower *l, const Nest *nest, const PlanGroup *group);
-/* The points inside of a group with a frame. */
-Frame tessi_kernel_register_frame(Lower *l, const Nest *nest, const PlanGroup *group);
-void tessi_kernel_register_edges(Lower *l, const Nest *nest, const PlanGroup *group);
+/* ---- lower_vectors.c ---- */
 /* Replaces loads of neighbours in the reach of the roots by moves of whole vectors into lines. */
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns);
 /* Values of so many consecutive elements, at index[] of the first on, `stride` cells from one to the next. */
@@ -455,9 +451,10 @@ bool tessi_words_hold(const Lower *l, LBufferId to, uint32_t columns);
 /* Stores them, words standing `stride` cells apart. */
 void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *word, uint32_t stride, uint32_t columns);
-/* ---- lower_shared.c ---- */
-/* A block computes a tile of the members after its passes, which are in shared memory. */
-void tessi_kernel_tiles(Lower *l, const PlanGroup *group);
+/* ---- lower_tiles.c, lower_frame.c ---- */
+/* A block computes a tile of the members after its passes, which are in shared memory; or, of a group without passes,
+ * of a nest. `part` distinguishes the kernels of a group. */
+void tessi_kernel_tiles(Lower *l, const PlanGroup *group, const Nest *nest, const char *part);
 /* The kernels of the frame of a group, from the points inside on. */
 void tessi_kernel_frame(Lower *l, const PlanGroup *group, const Frame *frame);
 /* ---- lower_warp.c ---- */
@@ -477,6 +474,11 @@ bool tessi_wants_strips(Lower *l, const Nest *nest);
 void tessi_lower_strips(Lower *l, const Nest *nest, Coord *coord, LExprId from, LExprId to);
 /* ---- lower_group.c ---- */
 void tessi_lower_group(Lower *l, const PlanGroup *group);
+/* Says which stages are computed next. */
+void tessi_comment_stages(Lower *l, const StageId *stage, uint32_t n);
+/* Where stages in scratch memory are evaluated beyond their edges; nothing is in scratch memory any more. */
+void tessi_places_wrap(Lower *l, const PlanRegions *regions);
+void tessi_places_forget(Lower *l);
 /* Every point of a stage. */
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
 /* What n plain stages compute at a point. */

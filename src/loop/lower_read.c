@@ -352,6 +352,7 @@ void tessi_guard_range(Lower *l, const GuardList *guards, int8_t dim, LExprId *f
     }
     if (!any)
         return;
-    *from = tessi_l_op(l, OP_MIN, lo, *to);
+    if (lo.v != from->v)
+        *from = tessi_l_op(l, OP_MIN, lo, *to);
     *to = tessi_l_op(l, OP_MAX, hi, *from);
 }

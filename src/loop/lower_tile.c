@@ -163,20 +163,11 @@ static void fill_borders(const Tiles *t, StageId id, const Nest *computed)
 
 /* ---- Passes and members ---------------------------------------------------------------------- */
 
-static void comment(Lower *l, const StageId *stage, uint32_t n)
-{
-    Text t;
-    tessi_text_init(&t, l->arena);
-    for (uint32_t i = 0; i < n; i++)
-        tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, stage[i])->name);
-    tessi_scope_stmt(l, LSTMT_COMMENT)->text = tessi_text_str(&t);
-}
-
 static void run_pass(Tiles *t, const PlanPass *pass)
 {
     Lower *l = t->l;
     Nest nest = { 0 };
-    comment(l, pass->stages.at, pass->stages.n);
+    tessi_comment_stages(l, pass->stages.at, pass->stages.n);
     stage_range(t, pass->stages.at[0], &nest);
     if (!tessi_level_roll(&t->group->levels))
         VEC_FOREACH (const StageId, id, &pass->stages)
@@ -200,7 +191,7 @@ static void run_members(Tiles *t)
         nest.to[d] = t->to[d];
         nest.count[d] = s->size[d];
     }
-    comment(l, member, t->group->members.n);
+    tessi_comment_stages(l, member, t->group->members.n);
     Job job = { .stage = member, .n = t->group->members.n };
     job.band = tessi_level_band(&t->group->levels);
     job.roots = tessi_bodies(l, job.stage, job.n);
@@ -306,14 +297,11 @@ void tessi_lower_tiles(Lower *l, const PlanGroup *group)
         loops++;
     }
     l->tile_depth = tessi_scope_depth(l);
-    GRAPH_FOREACH_STAGE (l->g, id)
-        for (int d = 0; d < MAX_DIMS; d++)
-            l->place[id.v].wraps[d] = t.regions.wraps[id.v][d];
+    tessi_places_wrap(l, &t.regions);
     VEC_FOREACH (const PlanPass, pass, &group->passes)
         run_pass(&t, pass);
     run_members(&t);
     for (int i = 0; i < loops; i++)
         tessi_scope_close(l);
-    GRAPH_FOREACH_STAGE (l->g, id)
-        l->place[id.v] = (Place){ 0 };
+    tessi_places_forget(l);
 }

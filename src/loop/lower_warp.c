@@ -126,12 +126,6 @@ static void find_places(Warps *t)
     }
 }
 
-static void forget_places(Lower *l)
-{
-    GRAPH_FOREACH_STAGE (l->g, id)
-        l->place[id.v] = (Place){ 0 };
-}
-
 /* An element of what is held: row and column are counted from the first of the thread's own in this step. */
 static void element(const Warps *t, const PlanHeld *h, int64_t row, int64_t column, LExprId *index)
 {
@@ -612,7 +606,7 @@ void tessi_kernel_warps(Lower *l, const PlanGroup *group)
     t.row = tessi_scope_let(l, "row", row_of(&t, number));
     step(&t, number);
     tessi_scope_close_to(l, depth);
-    forget_places(l);
+    tessi_places_forget(l);
     tessi_scope_close(l);
     tessi_kernel_frame(l, group, &frame);
 }

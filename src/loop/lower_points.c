@@ -1,0 +1,191 @@
+/* The points of the threads of a block. Those of tiles without passes stand in rows and columns as the points do;
+ * others are one line, dealt out over the rows and columns of a part: those without work stand together in whole
+ * warps. */
+#include "loop/lower_tiles.h"
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+    while (b) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A thread among those of a part. */
+typedef struct Thread {
+    LExprId at[2];    /* its first row and column, were the part where the tile is */
+    LExprId first[2]; /* its first point */
+    LExprId column;   /* its first column in shared memory */
+} Thread;
+
+/* All its points; `inside` with all they read, or `loose`: there or not. */
+static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside, bool loose)
+{
+    Lower *l = t->l;
+    const uint32_t columns = part->outputs.of[0], rows = part->outputs.of[1];
+    typedef Coord Point[MAX_DIMS];
+    Point *coord = ARENA_NEW_ARRAY(l->arena, Point, rows * columns);
+    for (uint32_t i = 0; i < rows * columns; i++) {
+        const uint32_t at[2] = { i / columns, i % columns };
+        for (uint8_t d = 0; d < t->y; d++)
+            coord[i][d] = t->outer[d];
+        for (int k = 0; k < 2; k++) {
+            const uint8_t d = (uint8_t)(t->y + k);
+            LExprId e = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, at[k]));
+            coord[i][d] = tessi_nest_coord(&part->nest, d, e);
+            coord[i][d].lo = coord[i][d].hi = at[k];
+            coord[i][d].less = part->outputs.of[1 - k] - 1;
+            coord[i][d].loose = loose && !coord[i][d].beyond;
+        }
+    }
+    uint32_t aligned = gcd(columns, (uint32_t)t->size[1]);
+    if (t->group->frame.rows[0]) /* tiles begin at any multiple of what threads store */
+        aligned = gcd(aligned, tessi_level_outputs(&t->group->levels, 0));
+    const TileColumns vectors = {
+        .x = thread->at[1],
+        .shared_x = thread->column,
+        .aligned = aligned,
+        .shared_aligned = columns,
+        .from = INT64_MIN,
+        .to = INT64_MAX,
+        .shared_last = part->extent.n[1] - columns,
+    };
+    l->guard_depth = tessi_scope_depth(l);
+    part->nest.pinned = true;
+    part->nest.tile_columns = t->nest ? NULL : &vectors;
+    l->inside_last = l->inside_rows = inside;
+    if (columns * rows > 1 || t->nest) {
+        l->unroll_windows = true;
+        part->nest.tile(l, &part->nest, coord, rows, columns);
+        l->unroll_windows = false;
+    } else {
+        part->nest.body(l, &part->nest, coord[0], NULL);
+    }
+    l->inside_last = l->inside_rows = false;
+    part->nest.tile_columns = NULL;
+    part->nest.pinned = false;
+}
+
+/* All points of a thread of the members are there. */
+static LExprId is_whole(const Tiles *t, const Part *part, const Thread *thread)
+{
+    Lower *l = t->l;
+    LExprId whole = tessi_lexpr_const(l->p, TYPE_BOOL, tessi_value_int(1));
+    for (int k = 0; k < 2; k++) {
+        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        whole = tessi_l_op(l, OP_AND, whole, tessi_l_op(l, OP_LE, end, part->nest.to[t->y + k]));
+    }
+    return tessi_scope_let(l, "whole", whole);
+}
+
+/* The points of a thread of the members that are there. */
+static void points_one_by_one(const Tiles *t, const Part *part, const Thread *thread)
+{
+    Lower *l = t->l;
+    Coord coord[MAX_DIMS] = { { .dim = -1 } };
+    for (uint8_t d = 0; d < t->y; d++)
+        coord[d] = t->outer[d];
+    for (int k = 0; k < 2; k++) {
+        const uint8_t d = (uint8_t)(t->y + k);
+        LExprId n = tessi_l_int(l, part->outputs.of[1 - k]);
+        LExprId end = tessi_l_op(l, OP_ADD, thread->first[k], n);
+        end = tessi_l_op(l, OP_MIN, end, part->nest.to[d]);
+        LVarId v =
+            tessi_scope_for(l, tessi_dim_name(t->n_dims, d), thread->first[k], end, 1, LFOR_ROLLED);
+        coord[d] = tessi_nest_coord(&part->nest, d, tessi_lexpr_var(l->p, v));
+    }
+    part->nest.body(l, &part->nest, coord, NULL);
+    tessi_scope_close(l);
+    tessi_scope_close(l);
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* Opens the threads of a part: a line of them, in rows of so many. */
+static Thread open_line(const Tiles *t, const Part *part)
+{
+    static const char *const names[] = { "row", "column" };
+    Lower *l = t->l;
+    Thread thread = { .column = { 0 } };
+    const int64_t across = part->extent.n[1] / part->outputs.of[0];
+    const int64_t n[2] = { part->extent.n[0] / part->outputs.of[1], across };
+    LExprId number = tessi_kernel_threads(l, 0, "patch", n[0] * n[1]);
+    for (int k = 0; k < 2; k++) {
+        LExprId at = tessi_l_op(l, k ? OP_FLOORMOD : OP_FLOORDIV, number, tessi_l_int(l, across));
+        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs.of[1 - k]));
+        at = tessi_scope_let(l, names[k], at);
+        thread.column = at;
+        thread.at[k] = tessi_l_op(l, OP_ADD, t->first[k], at);
+        tessi_hint(l, thread.at[k], tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)));
+        thread.first[k] = tessi_l_op(l, OP_ADD, thread.at[k], tessi_l_int(l, part->extent.lo[k]));
+    }
+    l->tile_depth = tessi_scope_depth(l);
+    return thread;
+}
+
+/* The same: rows and columns of them. */
+static Thread open_rows(const Tiles *t, const Part *part)
+{
+    Lower *l = t->l;
+    Thread thread = { .column = { 0 } };
+    for (int k = 0; k < 2; k++) {
+        LExprId at = tessi_kernel_threads(l, (uint8_t)(1 - k), k ? "thread_x" : "thread_y",
+                                          tessi_level_threads(&t->group->levels, 1 - k));
+        at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, part->outputs.of[1 - k]));
+        at = tessi_l_op(l, OP_ADD, t->first[k], at);
+        at = tessi_scope_let(l, tessi_dim_name(t->n_dims, (uint8_t)(t->y + k)), at);
+        thread.at[k] = thread.first[k] = at;
+    }
+    return thread;
+}
+
+static Thread open_threads(const Tiles *t, const Part *part)
+{
+    return t->nest ? open_rows(t, part) : open_line(t, part);
+}
+
+/* Some of the points from here on are needed. */
+LExprId tessi_points_before_limit(Lower *l, const Part *part, const LExprId *at)
+{
+    LExprId y = tessi_l_op(l, OP_LT, at[0], part->limit[0]);
+    return tessi_l_op(l, OP_AND, y, tessi_l_op(l, OP_LT, at[1], part->limit[1]));
+}
+
+/* In shared memory points that are not there do no harm: what holds there is filled in later. */
+void tessi_points_anywhere(const Tiles *t, Part *part)
+{
+    Lower *l = t->l;
+    const uint32_t depth = tessi_scope_depth(l);
+    const Thread thread = open_threads(t, part);
+    if (part->job.to_scratch) {
+        if (part->limit[0].v)
+            tessi_scope_if(l, tessi_points_before_limit(l, part, thread.first));
+        whole_patch(t, part, &thread, false, true);
+        tessi_scope_close_to(l, depth);
+        return;
+    }
+    tessi_scope_if(l, is_whole(t, part, &thread));
+    whole_patch(t, part, &thread, false, false);
+    if (part->outputs.of[0] > 1 || part->outputs.of[1] > 1) {
+        tessi_scope_else(l);
+        points_one_by_one(t, part, &thread);
+    }
+    tessi_scope_close_to(l, depth);
+}
+
+void tessi_points_inside(const Tiles *t, Part *part)
+{
+    Lower *l = t->l;
+    const uint32_t depth = tessi_scope_depth(l);
+    const Thread thread = open_threads(t, part);
+    if (t->own[0].v && !part->job.to_scratch) {
+        LExprId own = tessi_l_op(l, OP_LE, t->own[0], thread.first[0]);
+        own = tessi_l_op(l, OP_AND, own, tessi_l_op(l, OP_LE, t->own[1], thread.first[1]));
+        tessi_scope_if(l, own);
+    }
+    whole_patch(t, part, &thread, true, false);
+    tessi_scope_close_to(l, depth);
+}

@@ -1,0 +1,190 @@
+/* Moves in vectors: loads of neighbours in a row become moves of whole vectors into lines, and values of a row are
+ * stored so. */
+#include "loop/lower_copy.h"
+
+enum { VECTOR_BYTES = 16 };
+
+/* Elements that move at once; 1 when none do. */
+uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns)
+{
+    const LBuffer *b = &l->p->buffers.at[id.v];
+    uint32_t bytes = tessi_type_info(b->type)->bytes, n = VECTOR_BYTES / bytes;
+    bool rows = b->kind == LBUF_TEMP || b->kind == LBUF_LOCAL;
+    if (b->kind == LBUF_INPUT || b->kind == LBUF_OUTPUT) {
+        const LImage *im =
+            b->kind == LBUF_INPUT ? &l->p->inputs.at[b->image] : &l->p->outputs.at[b->image];
+        rows = im->pixel_bytes == bytes && (b->type != TYPE_BOOL || b->kind == LBUF_OUTPUT);
+    }
+    if (!rows || b->held || b->n_dims < 2)
+        return 1; /* in registers, pixels of several channels, any byte for `true`, or no row to be aligned */
+    while (n > 1 && columns % n)
+        n /= 2;
+    return n;
+}
+
+/* index = x + c with from <= c < to. */
+bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to, int64_t *c)
+{
+    *c = 0;
+    if (index.v == x.v)
+        return true;
+    const LExpr *e = tessi_lexpr(l->p, index);
+    if (e->kind != LEXPR_OP || e->op != OP_ADD || e->arg[0].v != x.v)
+        return false;
+    const LExpr *k = tessi_lexpr(l->p, e->arg[1]);
+    if (k->kind != LEXPR_CONST || k->value.i < from || k->value.i >= to)
+        return false;
+    *c = k->value.i;
+    return true;
+}
+
+/* Loads of one vector: of a buffer, in a row, from column `first` on. */
+typedef struct VectorUse {
+    LBufferId buffer;
+    LExprId x; /* `first` is counted from here */
+    int64_t first;
+    uint32_t n, n_found;
+    LExprId load[VECTOR_BYTES]; /* by element; none = not loaded */
+} VectorUse;
+typedef VEC(VectorUse) VectorUses;
+
+bool tessi_same_row(const Lower *l, LExprId a, LExprId b)
+{
+    const LExpr *x = tessi_lexpr(l->p, a), *y = tessi_lexpr(l->p, b);
+    for (int d = 0; d + 1 < x->n_args; d++)
+        if (x->arg[d].v != y->arg[d].v)
+            return false;
+    return true;
+}
+
+static LExprId some_load(const VectorUse *u)
+{
+    uint32_t k = 0;
+    while (!u->load[k].v)
+        k++;
+    return u->load[k];
+}
+
+static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x, int64_t first,
+                             uint32_t n)
+{
+    const LExpr *e = tessi_lexpr(l->p, load);
+    VEC_FOREACH (VectorUse, u, uses) {
+        if (u->buffer.v == e->buffer.v && u->first == first
+            && tessi_same_row(l, some_load(u), load))
+            return u;
+    }
+    VEC_PUSH(l->arena, uses, ((VectorUse){ .buffer = e->buffer, .x = x, .first = first, .n = n }));
+    return &uses->at[uses->n - 1];
+}
+
+LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
+{
+    const int64_t size = n;
+    return tessi_scope_local(l, name, t, 1, &size);
+}
+
+static void take(Lower *l, const VectorUse *u)
+{
+    const LExpr load = *tessi_lexpr(l->p, some_load(u));
+    const LBuffer b = l->p->buffers.at[u->buffer.v];
+    LExprId index[MAX_DIMS];
+    for (int d = 0; d + 1 < load.n_args; d++)
+        index[d] = load.arg[d];
+    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, u->x, tessi_l_int(l, u->first));
+    tessi_scope_place(l, index, load.n_args);
+    LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
+    s->buffer = line;
+    s->other = u->buffer;
+    s->n_index = load.n_args;
+    for (int d = 0; d < load.n_args; d++)
+        s->index[d] = index[d];
+    for (uint32_t k = 0; k < u->n; k++) {
+        LExprId at = tessi_l_int(l, k);
+        if (u->load[k].v)
+            tessi_scope_define(l, u->load[k], tessi_lexpr_load(l->p, line, &at, 1));
+    }
+}
+
+/* The columns of a buffer in shared memory that hold values. */
+static int64_t shared_columns(const Lower *l, LBufferId id)
+{
+    for (uint32_t i = 0; l->copies && i < l->copies->n; i++)
+        if (l->copies->at[i].buffer.v == id.v)
+            return l->copies->at[i].size[1];
+    GRAPH_FOREACH_STAGE (l->g, s)
+        if (l->place[s.v].scratch.v == id.v)
+            return l->place[s.v].columns;
+    return 0;
+}
+
+/* Notes the vector that a load is part of, if there are some. */
+static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses *uses)
+{
+    const LExpr *e = tessi_lexpr(l->p, load);
+    if (e->kind != LEXPR_LOAD || !e->n_args)
+        return;
+    const bool shared = l->p->buffers.at[e->buffer.v].kind == LBUF_LOCAL;
+    const LExprId x = shared ? at->shared_x : at->x;
+    int64_t c, from = shared ? INT64_MIN : at->from, to = shared ? INT64_MAX : at->to;
+    if (!x.v || !tessi_column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
+        return;
+    const uint32_t width =
+        tessi_vector_elements(l, e->buffer, shared ? at->shared_aligned : at->aligned);
+    const int64_t k = tessi_floormod(c, width);
+    if (width < 2 || (shared && at->shared_last + c - k + width > shared_columns(l, e->buffer)))
+        return;
+    VectorUse *u = vector_use(l, uses, load, x, c - k, width);
+    u->load[k] = load;
+    u->n_found++;
+}
+
+void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns)
+{
+    enum { WORTH = 2 }; /* elements of a vector beside the tile that are read */
+    VectorUses uses = { 0 };
+    LExprList list = tessi_scope_reach(l, root, n);
+    for (uint32_t i = 0; i < list.n; i++)
+        note_load(l, list.at[i], columns, &uses);
+    VEC_FOREACH (const VectorUse, u, &uses) {
+        const bool beside = l->inside_last || u->x.v == columns->shared_x.v;
+        if (u->n_found == u->n || (beside && u->n_found >= WORTH))
+            take(l, u);
+    }
+}
+
+void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line)
+{
+    const LBuffer b = l->p->buffers.at[row->to.v];
+    const uint32_t width = tessi_vector_elements(l, row->to, row->columns);
+    const LExprId *index = row->index + (size_t)c * row->stride;
+    if (width > 1 && c % width == 0)
+        *line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, width);
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->a = row->value[(size_t)c * row->stride];
+    s->buffer = width > 1 ? *line : row->to;
+    s->n_index = width > 1 ? 1 : row->n_index;
+    for (uint8_t d = 0; d < row->n_index; d++)
+        s->index[d] = d + 1 == row->n_index ? index[d] : row->index[d];
+    if (width > 1)
+        s->index[0] = tessi_l_int(l, c % width);
+    if (width < 2 || c % width != width - 1)
+        return;
+    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
+    move->buffer = row->to;
+    move->other = *line;
+    move->n_index = row->n_index;
+    for (uint8_t d = 0; d < row->n_index; d++)
+        move->index[d] =
+            d + 1 == row->n_index ? (index - (size_t)(width - 1) * row->stride)[d] : row->index[d];
+}
+
+void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
+                      const LExprId *value, uint32_t stride, uint32_t columns)
+{
+    const TileRow row = { to, index, value, n_index, stride, columns };
+    LBufferId line = { 0 };
+    for (uint32_t c = 0; c < columns; c++)
+        tessi_tile_give(l, &row, c, &line);
+}
