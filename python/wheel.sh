@@ -23,7 +23,7 @@ printf '#!/bin/sh\nexec "%s" ar "$@"\n' "$zig" >zig-ar
 chmod +x zig-cc zig-ar
 
 rm -rf plain ./*.whl
-CC=$out/zig-cc make/bin/python -m build --wheel --outdir plain "$root" \
+CC=$out/zig-cc make/bin/python -m build --outdir plain "$root" \
     "-Ccmake.define.CMAKE_AR=$out/zig-ar" >build.log 2>&1 || { tail -30 build.log && exit 1; }
 PATH=$out/make/bin:$PATH make/bin/auditwheel repair --plat "$platform" -w . plain/*.whl >>build.log 2>&1 \
     || { tail -30 build.log && exit 1; }

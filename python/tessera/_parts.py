@@ -384,6 +384,8 @@ class Pass:
                     continue
                 if self.wraps[d] and stage.sizes[d] != self.base[d]:
                     self._whole(d)
+                if step * (_evaluate(stage.sizes[d], self.values) - 1) > self.values[self.sizes[d]] - 1:
+                    self._whole(d)  # points beyond the image, which read it bounced
                 if not all(self._covers(stage, piece, d) for piece in stage.pieces):
                     self._whole(d)
                 name, align = self.sizes[d], self.align[d]

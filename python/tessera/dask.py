@@ -125,55 +125,74 @@ class _Map:
         return self._array(self.parts.of_output(i), np.dtype(output.dtype), len(output.channels))
 
     def _number(self, name):
-        """The task of a number of whole images, or of a histogram."""
-        import dask
+        """A number of whole images, or a histogram, as a task."""
+        from dask.base import tokenize
         if name not in self.known:
             stage = self.parts.graph.stages[name]
             work = self.parts.of_number(stage)
             source = self.parts.graph.stages[stage.source]
             dtype, made = (np.dtype(_parts.of_graph(t)) for t in (source.type, stage.type))
-            blocks = np.asarray(self._array(work, dtype, 0).to_delayed(), object)
+            array = self._array(work, dtype, 0)
+            blocks = list(itertools.product(*(range(n) for n in array.numblocks)))
+            key = f"{array.name}-{tokenize(stage.text)}"
             if stage.kind == "histogram":
-                n = _parts._evaluate(stage.sizes[0], self.parts.values)
-                counts = [dask.delayed(_parts.histogram)(b, n) for b in blocks.reshape(-1)]
-                self.known[name] = dask.delayed(_added)(counts)
+                each = functools.partial(_parts.histogram, n=_parts._evaluate(stage.sizes[0], self.parts.values))
+                end = _added
             else:
-                points = int(np.prod(work.extent()))
-                rows = [dask.delayed(_parts.rows)(b, stage.reduction) for b in blocks.reshape(-1)]
-                self.known[name] = dask.delayed(_total)(
-                    rows, blocks.shape, stage.reduction, dtype.name, made.name, points
+                each = functools.partial(_parts.rows, reduction=stage.reduction)
+                end = functools.partial(
+                    _total, blocks=array.numblocks, reduction=stage.reduction, dtype=dtype.name, made=made.name,
+                    points=int(np.prod(work.extent())),
                 )
+            tasks = {(f"{key}-part", *place): (each, (array.name, *place)) for place in blocks}
+            tasks[key] = (end, [(f"{key}-part", *place) for place in blocks])
+            self.known[name] = _Task(key, self._graph(key, tasks, [array]))
         return self.known[name]
+
+    @staticmethod
+    def _graph(name, tasks, needs):
+        from dask.highlevelgraph import HighLevelGraph
+        return HighLevelGraph.from_collections(name, tasks, dependencies=needs)
 
     def _array(self, work, dtype, channels):
         """What a pass gives, chunk by chunk."""
-        import dask
         import dask.array
+        from dask.base import tokenize
         program = _parts.program_of(work.text, self.options)
         if _parts.is_transformed(program):
             work.cut = [False] * work.n
-        extent = work.extent()
-        lines = [self._chunks(work, d, size) for d, size in enumerate(extent)]
-        given = {n: self._number(key[1]) for n, key in work.given.items() if key[0] == "number"}
-        images = {_parts._bare(n): n for n in work.images}
+        lines = [self._chunks(work, d, size) for d, size in enumerate(work.extent())]
         histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced if work.graph.stages[h].kind == "histogram"}
-        more = (slice(None),) if channels else ()
-        blocks = np.empty([len(line) for line in lines], object)
+        images = {_parts._bare(n): n for n in work.images}
+        inputs = [i.name for i in program.inputs if i.kind in ("image", "mask")]
+        arrays = {n: self.arrays[n] for n in inputs if n not in histograms}
+        given = {n: self._number(key[1]) for n, key in work.given.items() if key[0] == "number"}
+        counts = {n: self._number(histograms[n]) for n in inputs if n in histograms}
+        name = "tessera-" + tokenize(
+            work.text, self.options, sorted(self.numbers.items()), lines, {n: a.name for n, a in arrays.items()},
+            [t.key for t in (*given.values(), *counts.values())],
+        )
+        tasks = {}
         for place in itertools.product(*(range(len(line)) for line in lines)):
             ranges = [line[k] for line, k in zip(lines, place)]
             offset, keep, cut = self._offsets(work, ranges)
-            inputs = [
-                self._number(histograms[i.name]) if i.name in histograms
-                else _slice(self.arrays[i.name], cut if images[i.name] in work.parted else {})
-                for i in program.inputs if i.kind in ("image", "mask")
-            ]
-            numbers = work.numbers(offset, self.numbers)
-            task = dask.delayed(_parts.run)(work.text, self.options, inputs, {**numbers, **given}, (*keep, *more))
-            shape = tuple(end - begin for begin, end in ranges) + ((channels,) if channels else ())
-            blocks[place] = dask.array.from_delayed(task, shape, dtype)
-        if channels:
-            blocks = blocks[..., np.newaxis]
-        return dask.array.block(blocks.tolist()) if blocks.ndim else blocks.item()
+            images_of, keys = [], []
+            for i in inputs:
+                if i in counts:
+                    images_of.append(None)
+                    keys.append([counts[i].key])
+                else:
+                    grid, found = _pieces(arrays[i], cut if images[i] in work.parted else {})
+                    images_of.append(grid)
+                    keys.append(found)
+            more = (slice(None),) if channels else ()
+            part = _Part(work.text, self.options, images_of, work.numbers(offset, self.numbers), list(given),
+                         (*keep, *more))
+            tail = (0,) if channels else ()
+            tasks[(name, *place, *tail)] = (part, keys, [t.key for t in given.values()])
+        needs = [*arrays.values(), *given.values(), *counts.values()]
+        chunks = [tuple(end - begin for begin, end in line) for line in lines] + ([(channels,)] if channels else [])
+        return dask.array.Array(self._graph(name, tasks, needs), name, chunks=tuple(chunks), dtype=dtype)
 
     def _chunks(self, work, d, size):
         """The ranges of points that tasks compute in a dimension of what a pass gives: as the first image has them."""
@@ -199,18 +218,64 @@ class _Map:
         return offset, keep, cut
 
 
-def _slice(array, cut):
-    """Part of an array; beyond its edges it goes on as it begins."""
-    import dask.array
-    for d, (low, high) in cut.items():
-        n, pieces, at = array.shape[d], [], low
+class _Task:
+    """A task as what graphs may depend on."""
+
+    def __init__(self, key, graph):
+        self.key, self.graph = key, graph
+
+    def __dask_graph__(self):
+        return self.graph
+
+    def __dask_keys__(self):
+        return [self.key]
+
+    def __dask_layers__(self):
+        return (self.key,)
+
+
+def _pieces(array, cut):
+    """Of which chunks a part of an array consists: (how many in each dimension, what of each), their keys. Beyond its
+    edges the array goes on as it begins."""
+    lines = []
+    for d, chunks in enumerate(array.chunks):
+        low, high = cut.get(d, (0, array.shape[d]))
+        ends = np.cumsum(chunks)
+        line, at = [], low
         while at < high:
-            begin = at % n
-            end = min(n, begin + high - at)
-            pieces.append(array[(slice(None),) * d + (slice(begin, end),)])
+            k = int(np.searchsorted(ends, at % array.shape[d], "right"))
+            begin = at % array.shape[d] - int(ends[k] - chunks[k])
+            end = min(chunks[k], begin + high - at)
+            line.append((k, slice(begin, end)))
             at += end - begin
-        array = pieces[0] if len(pieces) == 1 else dask.array.concatenate(pieces, d)
-    return array
+        lines.append(line)
+    found = list(itertools.product(*lines))
+    shape = tuple(len(line) for line in lines)
+    return (shape, [tuple(s for _, s in f) for f in found]), [(array.name, *(k for k, _ in f)) for f in found]
+
+
+class _Part:
+    """Computes a part of what a pass gives, of chunks and numbers of whole images."""
+
+    def __init__(self, text, options, images, numbers, given, keep):
+        self.text, self.options, self.images, self.numbers = text, options, images, numbers
+        self.given, self.keep = given, keep
+
+    def __call__(self, chunks, given):
+        arrays = [self._joined(grid, of) for grid, of in zip(self.images, chunks)]
+        return _parts.run(self.text, self.options, arrays, {**self.numbers, **dict(zip(self.given, given))}, self.keep)
+
+    @staticmethod
+    def _joined(grid, chunks):
+        if grid is None:
+            return chunks[0]
+        shape, slices = grid
+        parts = [np.asarray(c)[s] for c, s in zip(chunks, slices)]
+        if len(parts) == 1:
+            return parts[0]
+        blocks = np.empty(len(parts), object)
+        blocks[:] = parts
+        return np.block(blocks.reshape(shape).tolist())
 
 
 def _whole(program, arrays, numbers):

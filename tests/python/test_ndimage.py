@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
 from scipy import ndimage as scipy_ndimage
 
 import tessera
@@ -140,6 +141,21 @@ def test_compiled_is_what_is_interpreted(rng, monkeypatch):
     little = [call() for call in calls]
     monkeypatch.setattr(_engine, "_LITTLE", 0)
     assert all((call() == want).all() for call, want in zip(calls, little))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    strategies.lists(strategies.integers(1, 7), min_size=1, max_size=3), strategies.sampled_from(TYPES),
+    strategies.sampled_from(MODES), strategies.integers(1, 5), strategies.integers(-2, 2),
+    strategies.sampled_from(["minimum_filter", "maximum_filter", "median_filter", "grey_closing", "correlate1d"]),
+)
+def test_any_shape_size_and_origin(shape, dtype, mode, size, origin, name):
+    """Where SciPy refuses, so does this."""
+    x = image_of(np.random.default_rng(size), dtype, tuple(shape))
+    if name == "correlate1d":
+        same(name, x, np.arange(size) - 1.5, mode=mode, origin=origin, cval=1.5)
+    else:
+        same(name, x, size, mode=mode, origin=origin, cval=1.5)
 
 
 def test_wide_masks(rng, monkeypatch):

@@ -1,6 +1,7 @@
 """Images in parts: the bits are those of the whole at once, whatever the parts; what cannot be cut is refused."""
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
 
 import tessera
 from conftest import ROOT
@@ -41,7 +42,7 @@ b = f(a:wrap, s);
 m = mean(b);
 t = maximum(abs(b - m));
 d = b@[(0, 2), (1, 2)];
-return b / t, d - m, t, count(b < m), histogram(a * 9.0, 8);
+return b / t, d - m, t + minimum(b), count(b < m), histogram(a * 9.0, 8);
 """
 
 
@@ -125,6 +126,24 @@ def test_dask_with_numbers_of_whole_images_and_far_points(rng, text):
                                  have if many else [have]):
             assert equal(one, of), (chunks, of.shape)
         assert (have[0] if many else have).npartitions > 1  # it is cut
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    strategies.integers(1, 14), strategies.integers(1, 14), strategies.integers(4, 15), strategies.integers(4, 15),
+    strategies.sampled_from(["wrap", "mirror", "clamp", "[wrap, clamp]", "constant(2)"]),
+    strategies.sampled_from(["return b - mean(b);", "return b@[(0, 2), 0];", "return max(b, total(a));"]),
+)
+def test_dask_with_any_sizes_and_chunks(m, n, height, width, rule, end):
+    array = pytest.importorskip("dask.array")
+    head, body = CHAIN.replace("RULE", rule).split("return g(")
+    p = tessera.compile(f"{head}b = g({body}{end}\n", target="interp", quiet=True)
+    a = np.random.default_rng(m * n).random((m, n), np.float32)
+    try:
+        want = p(a)
+    except tessera.ArgumentError:  # nothing is left of so small an image
+        return
+    assert equal(tessera.dask.map(p, array.from_array(a, (height, width))).compute(scheduler="sync"), want)
 
 
 def test_dask_computes_the_corpus(rng):
