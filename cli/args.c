@@ -149,6 +149,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_SCALE: line->scale = true; break;
     case OPT_STRICT: line->strict = true; break;
     case OPT_NO_METADATA: line->no_metadata = true; break;
+    case OPT_VIDEO: line->video = word; break;
     case OPT_SRGB: line->srgb = true; break;
     case OPT_NO_ORIENT: line->no_orient = true; break;
     case OPT_DEVICE: return whole_number(word, 0, &line->options.device);

@@ -31,7 +31,7 @@ typedef struct CommandLine {
     int *depths;          /* of `-o FILE:DEPTH`, or else of --depth; one for each output */
     size_t n_outputs;
     tess_options options; /* plan and machine still empty: see paths */
-    const char *plan_path, *machine_path, *dump;
+    const char *plan_path, *machine_path, *dump, *video;
     const char *from_loops; /* --from=loops or loops:PASS: that word */
     int runs;
     bool audit;
@@ -174,6 +174,12 @@ void cli_print_times(const tess_timing *t, double read_ms, double write_ms); /* 
 /* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and
  * their formats. Returns an exit status. */
 int cli_check_outputs(const CommandLine *line, const tess_program *p);
+
+int cli_check_counts(const CommandLine *line, const tess_program *p); /* the same but for formats */
+
+/* video.c: whether one of the inputs is a video, and a run on all its frames; an exit status */
+bool cli_is_video(const CommandLine *line);
+int cli_run_video(const CommandLine *line, Session *s);
 
 double cli_clock_ms(void);
 

@@ -38,7 +38,9 @@ int cli_run_program(const CommandLine *line)
     Session s;
     int status = EXIT_DIAGNOSED;
     if (cli_compile(line, &s))
-        status = is_batch ? run_batch(line, &s) : run_one(line, &s);
+        status = is_batch             ? run_batch(line, &s)
+                 : cli_is_video(line) ? cli_run_video(line, &s)
+                                      : run_one(line, &s);
     cli_close(&s);
     return status;
 }

@@ -176,10 +176,14 @@ static bool check_formats(const CommandLine *line)
     return true;
 }
 
+int cli_check_counts(const CommandLine *line, const tess_program *p)
+{
+    const int status = count_outputs(line, p);
+    return status == EXIT_OK ? check_places(line, p) : status;
+}
+
 int cli_check_outputs(const CommandLine *line, const tess_program *p)
 {
-    int status = count_outputs(line, p);
-    if (status == EXIT_OK)
-        status = check_places(line, p);
+    const int status = cli_check_counts(line, p);
     return status != EXIT_OK ? status : check_formats(line) ? EXIT_OK : EXIT_DIAGNOSED;
 }

@@ -429,6 +429,27 @@ typedef struct tess_image_facts {
 TESS_API tess_status tess_image_look(const char *path, int64_t page, tess_image_facts *facts,
                                      char *error, size_t error_size);
 
+/* Moving pictures frame by frame: y4m, and frames without a head whose form is told. docs/files.md says what programs
+ * get of them. */
+typedef struct tess_video tess_video;
+/* Opens a file or "-". form: "y4m" (or NULL), or "rgb24:640x480" and the like. */
+TESS_API tess_status tess_video_open(const char *path, const char *form, tess_video **video,
+                                     char *error, size_t error_size);
+/* Reads the next frame for an input that `want` speaks of: *frame, which is the video's, valid until the next call;
+ * NULL after the last. */
+TESS_API tess_status tess_video_read(tess_video *video, const tess_info *want,
+                                     const DLTensor **frame, char *error, size_t error_size);
+/* Adds a result of a run on the frame of `from` that was read last to a file or "-" that is made at the first call:
+ * *video NULL before it. Planes that the result lacks are those of the frame. */
+TESS_API tess_status tess_video_write(tess_video **video, const char *path, tess_video *from,
+                                      const DLTensor *result, const tess_info *info, char *error,
+                                      size_t error_size);
+/* Ends a video that is written; the file shows when `ok`, else nothing is left. *n_saturated (may be NULL): values
+ * that did not fit. NULL is ignored. */
+TESS_API tess_status tess_video_end(tess_video *video, int ok, int64_t *n_saturated, char *error,
+                                    size_t error_size);
+TESS_API void tess_video_close(tess_video *video); /* one that is read */
+
 /* How a file is read for an image of a program. */
 typedef struct tess_image_request {
     size_t struct_size;

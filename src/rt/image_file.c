@@ -60,6 +60,7 @@ static const struct {
     { "PF", 2, "PFM", tessi_decode_pfm },
     { "Pf", 2, "PFM", tessi_decode_pfm },
     { "GIF8", 4, "GIF", NULL },
+    { "YUV4MPEG", 8, "video (y4m)", NULL },
     { "\xff\x0a", 2, "JXL", tessi_decode_jxl },
     { "\0\0\0\x0cJXL ", 8, "JXL", tessi_decode_jxl },
     { "BM", 2, "BMP", NULL },

@@ -90,6 +90,12 @@ void tessi_output_addf(RtOutput *out, const char *fmt, ...)
         tessi_output_add(out, line, (size_t)n);
 }
 
+void tessi_output_flush(RtOutput *out)
+{
+    if (!out->bytes)
+        flush(out);
+}
+
 bool tessi_output_seek(RtOutput *out, uint64_t at)
 {
     if (at == out->at)

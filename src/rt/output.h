@@ -26,7 +26,8 @@ void tessi_output_memory(RtBytes *bytes, RtOutput *out); /* the bytes are borrow
 /* Adds bytes at `at`. Failures are remembered in `error`. */
 void tessi_output_add(RtOutput *out, const void *p, size_t n);
 void tessi_output_addf(RtOutput *out, const char *fmt, ...)
-    TESS_PRINTF(2, 3); /* at most 255 bytes */
+    TESS_PRINTF(2, 3);                  /* at most 255 bytes */
+void tessi_output_flush(RtOutput *out); /* what was added reaches the reader of a pipe */
 /* Of an output that can seek: goes to byte number `at`, and reads bytes written before. */
 bool tessi_output_seek(RtOutput *out, uint64_t at);
 size_t tessi_output_read(RtOutput *out, void *to, size_t n);

@@ -1,0 +1,154 @@
+/* tessera run on moving pictures: one program, compiled once, frame by frame through files and pipes. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { ERROR_SIZE = 600 };
+
+typedef struct Stream {
+    tess_video *in;
+    size_t input;         /* of the program, that takes the frames */
+    const char *path;     /* of the video */
+    tess_video **results; /* one for each output of the line */
+} Stream;
+
+static bool is_y4m(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".y4m") == 0;
+}
+
+bool cli_is_video(const CommandLine *line)
+{
+    bool any = line->video != NULL;
+    for (size_t i = 0; i < line->n_words; i++)
+        any = any || is_y4m(cli_word_value(line->words[i]));
+    return any;
+}
+
+/* Binds every word but the video; the first image is the video where only --video says that there is one. */
+static bool bind(const CommandLine *line, Session *s, Stream *stream)
+{
+    size_t *input = calloc(line->n_words + 1, sizeof *input);
+    bool found = false;
+    bool ok =
+        input ? cli_inputs_new(s->program, NULL, &s->in) && cli_place_words(line, s->program, input)
+              : (cli_fail("out of memory"), false);
+    for (size_t i = 0; ok && i < line->n_words; i++) {
+        const char *value = cli_word_value(line->words[i]);
+        const bool is =
+            cli_is_image(s->program, input[i]) && (is_y4m(value) || (line->video && !found));
+        if (is && found)
+            ok = (cli_fail("%s: a run takes one video", value), false);
+        else if (is)
+            *stream = (Stream){ .input = input[i], .path = value };
+        else
+            ok = cli_bind(line, s->program, &s->in, input[i], value);
+        found = found || is;
+    }
+    free(input);
+    return ok && (found || (cli_fail("--video: no image is given as a video"), false));
+}
+
+/* Results of videos are videos, in the form of theirs. */
+static bool check_outputs(const CommandLine *line, const Stream *stream)
+{
+    const bool raw = line->video && strcmp(line->video, "y4m") != 0;
+    (void)stream;
+    for (size_t i = 0; i < line->n_outputs; i++)
+        if (strcmp(line->outputs[i], "-") != 0 && is_y4m(line->outputs[i]) == raw)
+            return cli_fail(raw ? "%s: results of frames without a head are such frames; name it "
+                                  ".raw, or -o -"
+                                : "%s: results of a video are videos: NAME.y4m, or -o -",
+                            line->outputs[i]),
+                   false;
+    return !line->each_channel || (cli_fail("--each-channel is not for videos"), false);
+}
+
+static bool write_frame(const CommandLine *line, Job *job, Stream *stream)
+{
+    char error[ERROR_SIZE] = "", *numbers = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < tess_program_outputs(job->program); i++) {
+        tess_info info;
+        const DLTensor *t;
+        const size_t output = cli_output_of(line, job->program, i);
+        ok = cli_result(job, i, &t, &info);
+        if (ok && output == SIZE_MAX)
+            cli_add_number(line, &info, t, &numbers);
+        else if (ok
+                 && tess_video_write(&stream->results[output], line->outputs[output], stream->in, t,
+                                     &info, error, sizeof error)
+                        != TESS_OK)
+            ok = (cli_fail_about(line->outputs[output], error, ""), false);
+    }
+    if (ok && numbers)
+        cli_print_numbers(line, numbers);
+    free(numbers);
+    return ok;
+}
+
+static bool run_frames(const CommandLine *line, Session *s, Stream *stream)
+{
+    char error[ERROR_SIZE] = "";
+    tess_info info = { .struct_size = sizeof info };
+    tess_program_input(s->program, stream->input, &info);
+    Job job = { .program = s->program, .in = s->in, .outputs = line->outputs };
+    for (int64_t n = 0;; n++) {
+        const DLTensor *frame;
+        if (tess_video_read(stream->in, &info, &frame, error, sizeof error) != TESS_OK)
+            return cli_fail_about(stream->path, error, ""), false;
+        if (!frame)
+            return n > 0 || (cli_fail("%s: the video has no frames", stream->path), false);
+        if (tess_args_image(s->in.args, info.name, frame) != TESS_OK)
+            return cli_fail_about(stream->path, tess_args_error(s->in.args), ""), false;
+        const bool ok = cli_run(line, &job) && write_frame(line, &job, stream);
+        cli_job_clear(&job);
+        if (!ok || cli_is_ending())
+            return false;
+    }
+}
+
+static bool end_results(const CommandLine *line, Stream *stream, bool ok)
+{
+    for (size_t i = 0; i < line->n_outputs; i++) {
+        char error[ERROR_SIZE] = "";
+        int64_t n = 0;
+        if (tess_video_end(stream->results[i], ok, &n, error, sizeof error) != TESS_OK)
+            ok = (cli_fail_about(line->outputs[i], error, ""), false);
+        else if (ok && n && !line->quiet)
+            cli_tell("%s: %lld values did not fit the format and were saturated",
+                     strcmp(line->outputs[i], "-") == 0 ? "standard output" : line->outputs[i],
+                     (long long)n);
+    }
+    free(stream->results);
+    return ok;
+}
+
+int cli_run_video(const CommandLine *line, Session *s)
+{
+    char error[ERROR_SIZE] = "";
+    Stream stream = { .in = NULL };
+    if (!bind(line, s, &stream))
+        return EXIT_DIAGNOSED;
+    const int status = cli_check_counts(line, s->program);
+    if (status != EXIT_OK)
+        return status;
+    if (!check_outputs(line, &stream))
+        return EXIT_USAGE;
+    stream.results = calloc(line->n_outputs + 1, sizeof(tess_video *));
+    if (!stream.results)
+        return cli_fail("out of memory");
+    cli_hold(
+        NULL,
+        1); /* so that no part of a file is left when a signal ends us: it is asked for between frames */
+    bool ok = tess_video_open(stream.path, line->video, &stream.in, error, sizeof error) == TESS_OK
+              || (cli_fail_about(stream.path, error, ""), false);
+    ok = ok && run_frames(line, s, &stream);
+    ok = end_results(line, &stream, ok);
+    cli_hold(NULL, -1);
+    tess_video_close(stream.in);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}
