@@ -120,6 +120,7 @@ typedef struct ImageRows {
     size_t row_bytes;
     const RtMeta *meta;            /* what the file shall say besides; may be NULL */
     const char *provenance;        /* what made it; may be NULL */
+    bool ome;                      /* the file's name asks for OME-TIFF */
     uint8_t *gathered, *converted; /* one row each; NULL where none is needed */
 } ImageRows;
 /* Row k, of all pages counted through; valid until the next call. */

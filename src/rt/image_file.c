@@ -297,8 +297,8 @@ static void begin_store(RtStore *store)
 }
 
 /* Encodes with what the file shall say besides. */
-static bool encode(const ImageFormat *format, ImageRows *rows, RtStore *store, RtOutput *out,
-                   Failure *f)
+static bool encode(const char *path, const ImageFormat *format, ImageRows *rows, RtStore *store,
+                   RtOutput *out, Failure *f)
 {
     RtMeta stored = { 0 };
     if (store->meta) {
@@ -308,6 +308,7 @@ static bool encode(const ImageFormat *format, ImageRows *rows, RtStore *store, R
         rows->meta = &stored;
     }
     rows->provenance = store->provenance;
+    rows->ome = strstr(path, ".ome.tif") != NULL && format->stacks;
     const bool ok = format->encode(rows, out, f);
     rows->meta = NULL;
     tessi_meta_dispose(&stored);
@@ -330,7 +331,7 @@ bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Fa
         tessi_rows_end(&rows);
         return false;
     }
-    bool ok = encode(format, &rows, store, &out, &why);
+    bool ok = encode(path, format, &rows, store, &out, &why);
     tessi_rows_end(&rows);
     const bool said = !ok && !out.error; /* by the encoder; else the write failed, and says why */
     ok = tessi_output_close(path, &out, ok, f);
@@ -353,7 +354,7 @@ bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, R
         return false;
     RtOutput out;
     tessi_output_memory(bytes, &out);
-    const bool ok = encode(format, &rows, store, &out, f);
+    const bool ok = encode(path, format, &rows, store, &out, f);
     tessi_rows_end(&rows);
     return out.error ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : ok;
 }

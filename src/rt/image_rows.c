@@ -92,14 +92,16 @@ static bool check_shape(const RtView *v, const ImageFormat *format, ImageRows *r
     int dims = v->picture_dims ? v->picture_dims : v->ndim == 3 ? 2 : v->ndim;
     if (v->ndim == 3 && dims == 3 && v->shape[2] == 1 && !format->stacks)
         dims = 2; /* a last dimension of one is as good as none */
-    if (v->ndim - dims > 1 || (dims != 2 && !(dims == 3 && format->stacks)))
+    if (v->ndim - dims > 1 || (dims != 2 && !((dims == 3 || dims == 4) && format->stacks)))
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,
             "%s holds pictures of 2 dimensions%s, and the image has %d; %sNPY holds it",
             format->name, format->stacks ? " and stacks of them" : "", dims,
             dims == 3 ? "TIFF or " : "");
     const int64_t channels = v->ndim > dims ? v->shape[dims] : 1;
-    r->pages = dims == 3 ? v->shape[0] : 1;
+    r->pages = dims >= 3 ? v->shape[0] : 1;
+    if (dims == 4 && !tessi_mul_i64(r->pages, v->shape[1], &r->pages))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s does not hold so many pages", format->name);
     r->height = v->shape[dims - 2];
     r->width = v->shape[dims - 1];
     if (r->height > INT32_MAX || r->width > INT32_MAX)

@@ -30,6 +30,7 @@ bool tessi_encode_tiff(ImageRows *rows, RtOutput *out, Failure *f)
 
 #else
 
+#include "rt/image_stack.h"
 #include "rt/image_tiff.h"
 
 #include <errno.h>
@@ -147,6 +148,8 @@ typedef struct Layout { /* of a page */
     uint16_t channels;          /* in memory: those of a palette's colours, else the samples */
     const uint16_t *palette[3]; /* libtiff's, of 2^bits colours; NULL: there is none */
     int palette_shift;          /* to 8 bits */
+    bool spread;                /* a page holds one channel of the image, number `channel` */
+    uint16_t channel;
 } Layout;
 
 /* How libtiff tells the types apart. */
@@ -280,14 +283,14 @@ static void place(const Layout *l, const uint8_t *block, uint8_t *row, uint32_t 
             }
         return;
     }
-    if (!l->planar) {
+    if (!l->planar && !l->spread) {
         if (l->bits < 8)
             unpack(block, l->bits, 0, (size_t)n * l->samples, to);
         else
             memcpy(to, block, n * stride);
         return;
     }
-    to += plane * element;
+    to += (l->spread ? l->channel : plane) * element;
     for (uint32_t i = 0; i < n; i++, to += stride)
         if (l->bits < 8)
             unpack(block, l->bits, i, 1, to);
@@ -299,6 +302,8 @@ static void place(const Layout *l, const uint8_t *block, uint8_t *row, uint32_t 
 static bool finish_row(ImageDecode *d, const Layout *l, int64_t k, Failure *f)
 {
     uint8_t *row = tessi_decode_row(d, k);
+    if (l->spread && l->channel + 1 < l->channels)
+        return true; /* others follow */
     for (size_t i = 0; l->inverted && i < d->file_row; i++)
         row[i] = (uint8_t)~row[i]; /* of every integer type: largest + least - value */
     return tessi_decode_done(d, k, f);
@@ -345,7 +350,7 @@ static bool read_rows(TIFF *tiff, ImageDecode *d, const Layout *l, uint8_t *buff
 {
     for (uint32_t y = 0; y < l->height; y++) {
         uint8_t *row = tessi_decode_row(d, first + y);
-        const bool unpacks = l->bits < 8 || l->palette[0];
+        const bool unpacks = l->bits < 8 || l->palette[0] || l->spread;
         if (TIFFReadScanline(tiff, unpacks ? buffer : row, y, 0) != 1)
             return fail_tiff(file, f);
         if (unpacks)
@@ -449,13 +454,124 @@ static bool check_claim(const Layout *l, int64_t pages, uint64_t n_file, Failure
                              l->bits < 8 ? ratio * (8 / l->bits) : ratio, f);
 }
 
-/* The pages from the one that libtiff stands at. */
-static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, const TiffFile *file,
-                       Failure *f)
+/* Which page is what of the image: one after the other from `first` on, or folded as the description of the stack
+ * says. */
+typedef struct PageMap {
+    bool folds;
+    StackAxes axes;
+    int64_t first, planes, channels; /* channels: those in pages of their own */
+    int n_outer, along[2]; /* dimensions before rows, and their axes, the slow one first */
+} PageMap;
+
+static int64_t page_of(const PageMap *map, int64_t plane, int64_t channel)
+{
+    if (!map->folds)
+        return map->first + plane;
+    int64_t at[3] = { 0, 0, 0 };
+    at[AXIS_C] = map->channels > 1 ? channel : 0;
+    for (int k = map->n_outer - 1; k >= 0; k--) {
+        at[map->along[k]] = plane % map->axes.n[map->along[k]];
+        plane /= map->axes.n[map->along[k]];
+    }
+    return tessi_stack_page(&map->axes, at[AXIS_Z], at[AXIS_C], at[AXIS_T]);
+}
+
+/* The axes before the rows; false: the program's image has not as many. */
+static bool choose_axes(PageMap *map, int ndim)
+{
+    const int64_t *n = map->axes.n;
+    const bool channels = map->channels == 1 && n[AXIS_C] > 1; /* they are an axis like others */
+    static const int slow_first[3] = { AXIS_T, AXIS_C, AXIS_Z };
+    map->n_outer = 0;
+    for (int k = 0; k < 3; k++) {
+        const int axis = slow_first[k];
+        const bool wanted = axis == AXIS_C ? channels : ndim == 4 && !channels ? true : n[axis] > 1;
+        if (wanted && map->n_outer == 2)
+            return false;
+        if (wanted)
+            map->along[map->n_outer++] = axis;
+    }
+    return map->n_outer == ndim - 2;
+}
+
+/* Whether all pages together are what the program wants: an image of four dimensions, or one whose fields are the
+ * channels in pages of their own. */
+static bool fold_pages(TIFF *tiff, const ImageDecode *d, int64_t pages, PageMap *map, Failure *f)
+{
+    const RtRequest *want = d->want;
+    const char *description = NULL;
+    uint16_t samples = 1;
+    map->folds = false;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    if (pages < 2 || want->page || !TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &description))
+        return true;
+    if (!tessi_stack_axes(description, pages, samples, &map->axes, f))
+        return want->ndim == 0; /* who asks for nothing gets plain pages */
+    const int64_t channels = map->axes.n[AXIS_C];
+    const bool fields = channels > 1 && samples == 1 && want->channels == channels;
+    if (!map->axes.who || want->ndim < 2 || (!fields && want->ndim != 4))
+        return true;
+    map->channels = fields ? channels : 1;
+    map->planes = pages / map->channels;
+    map->folds = choose_axes(map, want->ndim);
+    d->want->pages_found = pages;
+    return map->folds
+           || tessi_failf(f, TESS_ERROR_ARGUMENT,
+                          "its %s description speaks of %lld x %lld x %lld pages (Z, channels, T), "
+                          "which do not become "
+                          "an image of %d dimensions",
+                          map->axes.who, (long long)map->axes.n[AXIS_Z], (long long)channels,
+                          (long long)map->axes.n[AXIS_T], want->ndim);
+}
+
+static ImageHead head_of(const Layout *l, const PageMap *map)
+{
+    ImageHead head = tessi_head_of_picture(l->type, map->planes, l->height, l->width, l->channels);
+    if (map->folds) {
+        head.ndim = 0;
+        for (int k = 0; k < map->n_outer; k++)
+            head.shape[head.ndim++] = map->axes.n[map->along[k]];
+        head.shape[head.ndim++] = l->height;
+        head.shape[head.ndim++] = l->width;
+        if (l->channels > 1)
+            head.shape[head.ndim++] = l->channels;
+        head.channels = l->channels;
+    }
+    head.space = l->inks ? SPACE_CMYK : SPACE_BY_CHANNELS;
+    head.stacks = true;
+    return head;
+}
+
+/* A page whose samples are one channel of the image. */
+static void spread(Layout *l, const PageMap *map)
+{
+    if (map->channels == 1)
+        return;
+    l->spread = true;
+    l->channels = (uint16_t)map->channels;
+    l->pixel *= (size_t)map->channels;
+}
+
+static bool read_page(TIFF *tiff, ImageDecode *d, Layout *l, const Blocks *b, int64_t row,
+                      const TiffFile *file, Failure *f)
+{
+    uint8_t *buffer = malloc(b->bytes);
+    if (!buffer)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    const bool ok = b->by_rows ? read_rows(tiff, d, l, buffer, row, file, f)
+                               : read_bands(tiff, d, l, b, buffer, row, file, f);
+    free(buffer);
+    return ok;
+}
+
+/* The pages of the map, of which libtiff stands at the first one. */
+static bool read_pages(TIFF *tiff, ImageDecode *d, const PageMap *map, bool all,
+                       const TiffFile *file, Failure *f)
 {
     Layout l;
     Blocks b;
-    if (!read_layout(tiff, &l, file, f) || !check_claim(&l, pages, d->in->size, f)
+    if (!read_layout(tiff, &l, file, f)
+        || !check_claim(&l, map->planes * map->channels, d->in->size, f)
         || !read_blocks_head(tiff, &l, &b, file, f))
         return false;
     tessi_tiff_read_meta(tiff, d->in, &d->meta);
@@ -464,31 +580,33 @@ static bool read_pages(TIFF *tiff, ImageDecode *d, int64_t pages, bool all, cons
     else if (l.bits < 8)
         snprintf(d->want->packed_found, sizeof d->want->packed_found, "%u bit%s", l.bits,
                  l.bits == 1 ? "" : "s");
-    ImageHead head = tessi_head_of_picture(l.type, pages, l.height, l.width, l.channels);
-    head.space = l.inks ? SPACE_CMYK : SPACE_BY_CHANNELS;
-    head.stacks = true;
-    if (!tessi_decode_begin(d, &head, b.by_rows ? 1 : b.rows, b.bytes, f))
+    spread(&l, map);
+    const ImageHead head = head_of(&l, map);
+    const int64_t band = map->channels > 1 ? l.height : b.by_rows ? 1 : b.rows;
+    if (!tessi_decode_begin(d, &head, band, b.bytes, f))
         return false;
     const Layout first = l;
-    for (int64_t page = 0; page < pages; page++) {
-        if (page > 0
-            && ((!next_page(tiff, all) && !fail_tiff(file, f)) || !read_layout(tiff, &l, file, f)
+    int64_t at = page_of(map, 0, 0);
+    for (int64_t k = 0; k < map->planes * map->channels; k++) {
+        const int64_t page = page_of(map, k / map->channels, k % map->channels);
+        const bool there = page == at       ? true
+                           : page == at + 1 ? next_page(tiff, all)
+                                            : go_to_page(tiff, page, all, file, NULL);
+        if (k > 0
+            && ((!there && !fail_tiff(file, f)) || !read_layout(tiff, &l, file, f)
                 || !read_blocks_head(tiff, &l, &b, file, f)))
             return false;
+        at = page;
+        if (k > 0)
+            spread(&l, map);
+        l.channel = (uint16_t)(k % map->channels);
         if (!same_layout(&l, &first) || (!b.by_rows && b.rows > d->band && d->rows))
             return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                                "its %" PRId64
                                " pages differ in size or type; one of them can be read",
                                d->want->pages_found);
         d->turns_differ |= tessi_tiff_orientation(tiff) != d->meta.orientation;
-        uint8_t *buffer = malloc(b.bytes);
-        if (!buffer)
-            return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-        const int64_t row = page * l.height;
-        const bool ok = b.by_rows ? read_rows(tiff, d, &l, buffer, row, file, f)
-                                  : read_bands(tiff, d, &l, &b, buffer, row, file, f);
-        free(buffer);
-        if (!ok)
+        if (!read_page(tiff, d, &l, &b, k / map->channels * l.height, file, f))
             return false;
     }
     return true;
@@ -506,12 +624,15 @@ bool tessi_decode_tiff(ImageDecode *d, Failure *f)
     TIFF *tiff = open_tiff(&file, "rm", most);
     if (!tiff)
         return fail_tiff(&file, f);
-    int64_t pages, first, wanted;
+    int64_t pages;
     bool all;
-    const bool ok = count_pages(tiff, &file, &pages, &all, f)
-                    && tessi_decode_pages(d, pages, &first, &wanted, f)
-                    && go_to_page(tiff, first, all, &file, f)
-                    && read_pages(tiff, d, wanted, all, &file, f);
+    PageMap map = { .channels = 1 };
+    const bool ok = count_pages(tiff, &file, &pages, &all, f) && go_to_page(tiff, 0, all, &file, f)
+                    && fold_pages(tiff, d, pages, &map, f)
+                    && (map.folds ? go_to_page(tiff, page_of(&map, 0, 0), all, &file, f)
+                                  : tessi_decode_pages(d, pages, &map.first, &map.planes, f)
+                                        && go_to_page(tiff, map.first, all, &file, f))
+                    && read_pages(tiff, d, &map, all, &file, f);
     TIFFClose(tiff);
     return ok;
 }

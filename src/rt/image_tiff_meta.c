@@ -2,6 +2,7 @@
 #include "rt/image_codec.h"
 
 #ifdef HAVE_TIFF
+#include "rt/image_stack.h"
 #include "rt/image_tiff.h"
 #include "rt/meta_ifd.h"
 
@@ -216,6 +217,19 @@ static bool set_all_pages(TIFF *tiff, const RtMeta *m)
     return ok;
 }
 
+/* What the picture's description says, and what is true of the stack. */
+static bool set_description(TIFF *tiff, const ImageRows *r)
+{
+    const RtTag *t = r->meta ? tessi_tag_find(&r->meta->tags, TAG_DESCRIPTION) : NULL;
+    RtBytes text = { 0 };
+    tessi_stack_describe(t ? (const char *)t->data : NULL, r, &text);
+    const bool ok =
+        !text.failed
+        && (!text.n || TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, (const char *)text.at) == 1);
+    tessi_bytes_dispose(&text);
+    return ok;
+}
+
 bool tessi_tiff_write_meta(TIFF *tiff, RtOutput *out, const ImageRows *r, int64_t page, bool big)
 {
     const RtMeta *m = r->meta;
@@ -224,11 +238,13 @@ bool tessi_tiff_write_meta(TIFF *tiff, RtOutput *out, const ImageRows *r, int64_
         ok = declare_tags(tiff) && set_all_pages(tiff, m);
     if (m && page == 0) {
         for (size_t i = 0; ok && i < m->tags.n; i++)
-            ok = set_tag(tiff, &m->tags.at[i]);
+            ok = m->tags.at[i].id == TAG_DESCRIPTION || set_tag(tiff, &m->tags.at[i]);
         if (ok && m->xmp.n)
             ok = TIFFSetField(tiff, TIFFTAG_XMLPACKET, (uint32_t)m->xmp.n, m->xmp.at) == 1;
         ok = ok && put_exif(tiff, out, m, big);
     }
+    if (ok && page == 0)
+        ok = set_description(tiff, r);
     if (ok && r->provenance && page == 0)
         ok = TIFFSetField(tiff, TIFFTAG_SOFTWARE, r->provenance) == 1;
     return ok;

@@ -1,5 +1,6 @@
 /* Metadata of a picture whose points lie elsewhere: parts, samplings, turned pictures. Resolution and the placing on
  * earth (GeoTIFF 1.1) go with the points. */
+#include "rt/image_stack.h"
 #include "rt/meta.h"
 #include "rt/meta_ifd.h"
 
@@ -171,6 +172,8 @@ bool tessi_meta_of_result(const RtMeta *m, const RtMap *map, RtMeta *result)
     if (tessi_map_is_identity(map))
         return true;
     move_resolution(result, map);
+    tessi_stack_scale(&result->tags, fabs(map->a[0][0]) + fabs(map->a[1][0]),
+                      fabs(map->a[0][1]) + fabs(map->a[1][1]));
     move_on_earth(&result->tags, map);
     if (!tessi_meta_failed(result))
         return true;

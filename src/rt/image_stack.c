@@ -1,0 +1,328 @@
+/* Descriptions of stacks: lines `name=value` of ImageJ, the element Pixels of OME-XML. */
+#include "rt/image_stack.h"
+#include "rt/meta_ifd.h"
+#include "tessera.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reading ---- */
+
+/* The number behind `name` at the beginning of a line; `other` when there is none. */
+static int64_t imagej_number(const char *text, const char *name, int64_t other)
+{
+    const size_t n = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, name, n) == 0 && line[n] == '=')
+            return atoll(line + n + 1);
+    return other;
+}
+
+/* The value of an attribute of the element at `element`: its length is *n. */
+static const char *attribute(const char *element, const char *name, size_t *n)
+{
+    const char *end = strchr(element, '>');
+    const size_t length = strlen(name);
+    for (const char *s = element; end && (s = strstr(s, name)) != NULL && s < end; s += length) {
+        const char quote = s[length] == '=' ? s[length + 1] : 0;
+        const char *close = quote == '"' || quote == '\'' ? strchr(s + length + 2, quote) : NULL;
+        if ((s[-1] == ' ' || s[-1] == '\n' || s[-1] == '\t') && close && close < end) {
+            *n = (size_t)(close - (s + length + 2));
+            return s + length + 2;
+        }
+    }
+    return NULL;
+}
+
+static int64_t ome_number(const char *pixels, const char *name)
+{
+    size_t n;
+    const char *value = attribute(pixels, name, &n);
+    return value ? atoll(value) : 0;
+}
+
+static bool is_imagej(const char *text)
+{
+    return strncmp(text, "ImageJ=", 7) == 0;
+}
+
+static const char *pixels_of(const char *text)
+{
+    return strstr(text, "<OME") ? strstr(text, "<Pixels ") : NULL;
+}
+
+static bool read_axes(const char *text, int samples, StackAxes *a)
+{
+    const char *pixels = pixels_of(text);
+    memcpy(a->order, "CZT", 4);
+    if (is_imagej(text)) {
+        const int64_t images = imagej_number(text, "images", 1);
+        a->who = "ImageJ";
+        a->n[AXIS_C] = imagej_number(text, "channels", 1);
+        a->n[AXIS_T] = imagej_number(text, "frames", 1);
+        a->n[AXIS_Z] = imagej_number(text, "slices", 0);
+        if (a->n[AXIS_Z] == 0) /* a plain stack */
+            a->n[AXIS_Z] = a->n[AXIS_C] == 1 && a->n[AXIS_T] == 1 ? images : 1;
+        return true;
+    }
+    size_t n = 0;
+    const char *order = pixels ? attribute(pixels, "DimensionOrder", &n) : NULL;
+    if (!order || n != 5 || strncmp(order, "XY", 2) != 0)
+        return false;
+    a->who = "OME";
+    memcpy(a->order, order + 2, 3);
+    a->n[AXIS_Z] = ome_number(pixels, "SizeZ");
+    a->n[AXIS_C] = ome_number(pixels, "SizeC") / (samples > 0 ? samples : 1);
+    a->n[AXIS_T] = ome_number(pixels, "SizeT");
+    return true;
+}
+
+bool tessi_stack_axes(const char *description, int64_t pages, int samples, StackAxes *a, Failure *f)
+{
+    *a = (StackAxes){ .who = NULL };
+    if (!read_axes(description, samples, a))
+        return true;
+    int64_t all = 1;
+    bool fits = true;
+    for (int k = 0; k < 3; k++)
+        fits = fits && a->n[k] > 0 && tessi_mul_i64(all, a->n[k], &all);
+    for (const char *s = "ZCT"; *s; s++)
+        fits = fits && strchr(a->order, *s);
+    if (fits && all == pages)
+        return true;
+    return tessi_failf(f, TESS_ERROR_FILE,
+                       "its %s description speaks of %" PRId64 " x %" PRId64 " x %" PRId64
+                       " pages (Z, channels, T), and it has %" PRId64 "; one of them can be read",
+                       a->who, a->n[AXIS_Z], a->n[AXIS_C], a->n[AXIS_T], pages);
+}
+
+int64_t tessi_stack_page(const StackAxes *a, int64_t z, int64_t c, int64_t t)
+{
+    int64_t page = 0, step = 1;
+    for (int k = 0; k < 3; k++) {
+        const int axis = a->order[k] == 'Z' ? AXIS_Z : a->order[k] == 'C' ? AXIS_C : AXIS_T;
+        page += step * (axis == AXIS_Z ? z : axis == AXIS_C ? c : t);
+        step *= a->n[axis];
+    }
+    return page;
+}
+
+/* ---- Writing ---- */
+
+static void add_text(RtBytes *out, const char *s)
+{
+    tessi_bytes_add(out, s, strlen(s));
+}
+
+/* The arrangement of what is written: of two dimensions before rows T and Z; of one that of the picture, where it has
+ * as many pages. */
+static StackAxes axes_of(const char *text, const ImageRows *r)
+{
+    StackAxes a;
+    const RtView *v = r->view;
+    if (text && r->row_begin < 3 && tessi_stack_axes(text, r->pages, r->channels, &a, NULL)
+        && a.who)
+        return a;
+    a = (StackAxes){ .n = { r->pages, 1, 1 }, .order = "ZCT" };
+    if (r->row_begin == 3) {
+        a.n[AXIS_Z] = v->shape[1];
+        a.n[AXIS_T] = v->shape[0];
+    }
+    return a;
+}
+
+static void describe_imagej(const char *text, const ImageRows *r, RtBytes *out)
+{
+    static const char *const ours[] = { "ImageJ",     "images", "channels", "slices", "frames",
+                                        "hyperstack", "mode",   "min",      "max" };
+    const StackAxes a = axes_of(text, r);
+    tessi_bytes_addf(out, "ImageJ=1.11a\nimages=%" PRId64 "\n", r->pages);
+    if (a.n[AXIS_C] > 1)
+        tessi_bytes_addf(out, "channels=%" PRId64 "\n", a.n[AXIS_C]);
+    if (a.n[AXIS_Z] > 1)
+        tessi_bytes_addf(out, "slices=%" PRId64 "\n", a.n[AXIS_Z]);
+    if (a.n[AXIS_T] > 1)
+        tessi_bytes_addf(out, "frames=%" PRId64 "\n", a.n[AXIS_T]);
+    if (a.n[AXIS_C] > 1 || (a.n[AXIS_Z] > 1 && a.n[AXIS_T] > 1))
+        add_text(out, "hyperstack=true\n");
+    for (const char *line = text;
+         line && *line;) { /* what else it says, but for ranges of values */
+        const size_t n = strcspn(line, "\n");
+        bool told = n == 0;
+        for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+            told =
+                told
+                || (strncmp(line, ours[k], strlen(ours[k])) == 0 && line[strlen(ours[k])] == '=');
+        if (!told) {
+            tessi_bytes_add(out, line, n);
+            add_text(out, "\n");
+        }
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* What OME calls the types of elements; NULL: it has no name for them. */
+static const char *ome_type(ScalarType t)
+{
+    static const char *const names[N_TYPES] = {
+        [TYPE_BOOL] = "bit",   [TYPE_I8] = "int8",    [TYPE_U8] = "uint8",
+        [TYPE_I16] = "int16",  [TYPE_U16] = "uint16", [TYPE_I32] = "int32",
+        [TYPE_U32] = "uint32", [TYPE_F32] = "float",  [TYPE_F64] = "double"
+    };
+    return names[t];
+}
+
+/* The attributes of Pixels that are others now; the rest of the element stays. */
+static void add_pixels(const char *pixels, const ImageRows *r, const StackAxes *a, RtBytes *out)
+{
+    static const char *const ours[] = { "DimensionOrder",  "Type",       "SizeX", "SizeY",
+                                        "SizeZ",           "SizeC",      "SizeT", "BigEndian",
+                                        "SignificantBits", "Interleaved" };
+    add_text(out, "<Pixels");
+    for (const char *s = pixels ? pixels + 7 : ">"; *s && *s != '>' && *s != '/';) {
+        s += strspn(s, " \t\r\n");
+        const size_t name = strcspn(s, "=>/ ");
+        const char quote = s[name] == '=' ? s[name + 1] : 0;
+        const char *end = quote ? strchr(s + name + 2, quote) : NULL;
+        if (!end)
+            break;
+        bool told = false;
+        for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+            told = told || (strlen(ours[k]) == name && strncmp(s, ours[k], name) == 0);
+        if (!told) {
+            add_text(out, " ");
+            tessi_bytes_add(out, s, (size_t)(end + 1 - s));
+        }
+        s = end + 1;
+    }
+    if (!pixels)
+        add_text(out, " ID=\"Pixels:0\"");
+    tessi_bytes_addf(out,
+                     " DimensionOrder=\"XY%s\" Type=\"%s\" SizeX=\"%" PRId64 "\" SizeY=\"%" PRId64
+                     "\" SizeZ=\"%" PRId64 "\" SizeC=\"%" PRId64 "\" SizeT=\"%" PRId64 "\">",
+                     a->order, ome_type(r->type), r->width, r->height, a->n[AXIS_Z],
+                     a->n[AXIS_C] * r->channels, a->n[AXIS_T]);
+}
+
+/* Elements of this name inside Pixels, one after the other. */
+static const char *skip_element(const char *s, const char *name)
+{
+    char open[24], close[24];
+    snprintf(open, sizeof open, "<%s", name);
+    snprintf(close, sizeof close, "</%s>", name);
+    const size_t n = strlen(open);
+    if (strncmp(s, open, n) != 0 || (s[n] != ' ' && s[n] != '/' && s[n] != '>'))
+        return s;
+    const char *end = strchr(s, '>');
+    if (end && end[-1] != '/')
+        end = strstr(s, close) ? strstr(s, close) + strlen(close) - 1 : NULL;
+    return end ? end + 1 : s;
+}
+
+static int64_t count(const char *s, const char *end, const char *word)
+{
+    int64_t n = 0;
+    for (; (s = strstr(s, word)) != NULL && s < end; s++)
+        n++;
+    return n;
+}
+
+/* What is inside Pixels, without the places of pixels in files; channels only where there are as many as before. */
+static void add_inside(const char *s, const char *end, const ImageRows *r, const StackAxes *a,
+                       RtBytes *out)
+{
+    const bool keep = r->channels == 1 && count(s, end, "<Channel ") == a->n[AXIS_C];
+    for (int64_t c = 0; !keep && c < a->n[AXIS_C]; c++)
+        tessi_bytes_addf(out, "<Channel ID=\"Channel:0:%" PRId64 "\" SamplesPerPixel=\"%d\"/>", c,
+                         r->channels);
+    bool placed = keep ? false : (add_text(out, "<TiffData/>"), true);
+    while (s < end) {
+        const char *next = skip_element(s, "TiffData");
+        if (next != s && !placed) {
+            add_text(out, "<TiffData/>");
+            placed = true;
+        }
+        if (next == s && !keep)
+            next = skip_element(s, "Channel");
+        if (next == s && (next = skip_element(s, "Plane")) == s)
+            tessi_bytes_add(out, next++, 1);
+        s = next;
+    }
+    if (!placed)
+        add_text(out, "<TiffData/>");
+}
+
+static void describe_ome(const char *text, const ImageRows *r, RtBytes *out)
+{
+    const char *pixels = text ? pixels_of(text) : NULL, *open = pixels ? strchr(pixels, '>') : NULL,
+               *close = open ? strstr(open, "</Pixels>") : NULL;
+    const StackAxes a = axes_of(text, r);
+    if (!ome_type(r->type))
+        return;
+    if (!close) {
+        add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME "
+                      "xmlns=\"http://www.openmicroscopy.org/Schemas/OME/"
+                      "2016-06\"><Image ID=\"Image:0\">");
+        add_pixels(NULL, r, &a, out);
+        add_inside("", "", r, &a, out);
+        add_text(out, "</Pixels></Image></OME>");
+        return;
+    }
+    tessi_bytes_add(out, text, (size_t)(pixels - text));
+    add_pixels(pixels, r, &a, out);
+    add_inside(open + 1, close, r, &a, out);
+    add_text(out, "</Pixels></Image>"); /* other images are not in this file */
+    add_text(out, "</OME>");
+}
+
+void tessi_stack_describe(const char *text, const ImageRows *r, RtBytes *out)
+{
+    if ((text && pixels_of(text)) || r->ome)
+        describe_ome(text, r, out);
+    else if ((text && is_imagej(text)) || (!text && r->row_begin == 3))
+        describe_imagej(text, r, out);
+    else if (text)
+        add_text(out, text);
+    if (out->n)
+        tessi_bytes_add(out, "", 1);
+}
+
+/* ---- Sizes of pixels ---- */
+
+static void scale_attribute(RtBytes *text, const char *name, double factor)
+{
+    size_t n;
+    char number[40];
+    const char *pixels = pixels_of((const char *)text->at);
+    const char *value = pixels ? attribute(pixels, name, &n) : NULL;
+    if (!value || n >= sizeof number)
+        return;
+    const size_t at = (size_t)(value - (const char *)text->at), behind = text->n - at - n;
+    memcpy(number, value, n);
+    number[n] = 0;
+    const double scaled = strtod(number, NULL) * factor;
+    const size_t longer = (size_t)snprintf(number, sizeof number, "%.10g", scaled);
+    if (longer > n && !tessi_bytes_extend(text, longer - n))
+        return;
+    memmove(text->at + at + longer, text->at + at + n, behind);
+    memcpy(text->at + at, number, longer);
+    text->n = at + longer + behind;
+}
+
+void tessi_stack_scale(RtTags *tags, double y, double x)
+{
+    const RtTag *t = tessi_tag_find(tags, TAG_DESCRIPTION);
+    if (!t || !pixels_of((const char *)t->data))
+        return;
+    RtBytes text = { 0 };
+    tessi_bytes_add(&text, t->data, strlen((const char *)t->data) + 1);
+    if (!text.failed) {
+        scale_attribute(&text, "PhysicalSizeX", x);
+        scale_attribute(&text, "PhysicalSizeY", y);
+        tessi_tag_add(tags, TAG_DESCRIPTION, 2, text.n, text.at);
+    }
+    tags->failed = tags->failed || text.failed;
+    tessi_bytes_dispose(&text);
+}
