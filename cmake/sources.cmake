@@ -61,13 +61,14 @@ set(TESSERA_SOURCES
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c src/plan/plan_groups.c
-    src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c src/plan/plan_median_gpu.c
-    src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c src/plan/plan_passes.c
-    src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
+    src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_median.c
+    src/plan/plan_median_gpu.c src/plan/plan_naive.c src/plan/plan_neighbours.c src/plan/plan_pairs.c
+    src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
     src/plan/plan_read_levels.c src/plan/plan_read_words.c src/plan/plan_region.c src/plan/plan_rolling.c
-    src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c src/plan/plan_staged.c src/plan/plan_tile_cost.c
-    src/plan/plan_transform.c src/plan/plan_verify.c src/plan/plan_verify_levels.c src/plan/plan_verify_tile.c
-    src/plan/plan_warp.c src/plan/plan_warp_cost.c src/plan/plan_window.c
+    src/plan/plan_rolling_cost.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c
+    src/plan/plan_staged.c src/plan/plan_tile_cost.c src/plan/plan_transform.c src/plan/plan_verify.c
+    src/plan/plan_verify_levels.c src/plan/plan_verify_tile.c src/plan/plan_warp.c src/plan/plan_warp_cost.c
+    src/plan/plan_window.c
     src/rt/bytes.c src/rt/cache.c src/rt/cache_folder.c src/rt/cc.c src/rt/cpu.c src/rt/cuda.c src/rt/cuda_build.c
     src/rt/cuda_load.c src/rt/device.c src/rt/device_describe.c src/rt/digest.c src/rt/env.c src/rt/file.c
     src/rt/image.c src/rt/image_colour.c src/rt/image_convert.c src/rt/image_decode.c src/rt/image_file.c

@@ -40,9 +40,14 @@ static int readers_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-NeedLoad tessi_need_load(const Graph *g, StageId reader, const PlanRead *r)
+bool tessi_need_is_apart(const PlanFacts *f, StageId id)
 {
-    const Stage *s = tessi_stage(g, r->producer);
+    return f->pixel[id.v] != tessi_type_info(tessi_stage(f->g, id)->type)->bytes;
+}
+
+NeedLoad tessi_need_load(const PlanFacts *f, StageId reader, const PlanRead *r)
+{
+    const Graph *g = f->g;
     const Access *a = r->access.v ? tessi_access(g, r->access) : NULL;
     const int8_t row = (int8_t)(tessi_stage(g, reader)->n_dims - 1);
     if (r->dynamic)
@@ -56,8 +61,7 @@ NeedLoad tessi_need_load(const Graph *g, StageId reader, const PlanRead *r)
             return NEED_CROSSED;
         load = dim->scale == 1 ? NEED_DENSE : NEED_STRIDED;
     }
-    const bool pixels = s->kind == STAGE_INPUT && g->inputs.at[s->image].channels.n > 1;
-    return pixels && load == NEED_DENSE ? NEED_STRIDED : load;
+    return load == NEED_DENSE && tessi_need_is_apart(f, r->producer) ? NEED_STRIDED : load;
 }
 
 double tessi_plan_found_seconds(const Machine *m, ScalarType t, NeedLoad how)
@@ -86,7 +90,7 @@ static void link_reads(const PlanFacts *f, Arena *a, Needs *out)
         need->passed = need->root ? 1 : need->passed;
         VEC_FOREACH (const PlanRead, r, &f->reads[need->stage.v]) {
             Need *of = &out->at.at[f->slot[r->producer.v]];
-            const NeedLoad load = tessi_need_load(f->g, need->stage, r);
+            const NeedLoad load = tessi_need_load(f, need->stage, r);
             const NeedLoad worst = load > need->load ? load : need->load;
             const double passed = need->passed * r->passed;
             VEC_PUSH(a, &out->reads, ((NeedRead){ f->slot[r->producer.v], r }));

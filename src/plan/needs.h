@@ -19,7 +19,9 @@ typedef enum NeedLoad {
     NEED_GATHERED, /* anywhere: tables, computed indices */
     NEED_CROSSED,  /* a row apart: columns for rows */
 } NeedLoad;
-NeedLoad tessi_need_load(const Graph *g, StageId reader, const PlanRead *r);
+NeedLoad tessi_need_load(const PlanFacts *f, StageId reader, const PlanRead *r);
+/* Elements of the stage lie apart in memory, with those of other channels between them. */
+bool tessi_need_is_apart(const PlanFacts *f, StageId id);
 /* Loading one such element, all cores at work. */
 double tessi_plan_found_seconds(const Machine *m, ScalarType t, NeedLoad how);
 

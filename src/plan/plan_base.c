@@ -254,6 +254,7 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->sorts = ARENA_NEW_ARRAY(a, bool, g->stages.n);
     f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
+    f->pixel = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     f->small = ARENA_NEW_ARRAY(a, double, g->stages.n);
     f->choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
     f->small_choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
@@ -264,9 +265,17 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->walk = ARENA_NEW(a, ExprWalk);
     f->walk->arena = a;
     const ExprDeps *deps = tessi_expr_deps(g, a);
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        f->pixel[id.v] = s->kind == STAGE_INPUT ? g->inputs.at[s->image].pixel_bytes
+                                                : tessi_type_info(s->type)->bytes;
+    }
     for (uint32_t i = 0; i < g->outputs.n; i++) {
-        VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
+        const Image *image = &g->outputs.at[i];
+        VEC_FOREACH (const Channel, c, &image->channels) {
             f->needed[c->stage.v] = f->returned[c->stage.v] = true;
+            f->pixel[c->stage.v] = image->pixel_bytes;
+        }
     }
     for (uint32_t v = g->stages.n; v-- > 1;) { /* readers stand after what they read */
         if (!f->needed[v])

@@ -43,6 +43,9 @@ struct PlanFacts {
     /* of its windows together; 0 without, PLAN_MANY_POINTS when there are too many or nobody knows */
     int64_t *window_points;
     int64_t *nodes; /* expressions in its bodies */
+    /* bytes from an element to the next of its row, where it lies in memory: more than its own of pixels with several
+     * channels */
+    uint32_t *pixel;
     /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
     double *small;
     /* The share of minima and maxima beside one another (of a chain of one kind kernels compute three values at a

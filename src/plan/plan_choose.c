@@ -30,7 +30,7 @@ static double own_seconds(const Chooser *c, StageId id)
         tessi_plan_op_seconds(c->m, cost, t) + cost->loads * tessi_plan_load_seconds(c->m, t);
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
         const ScalarType of = tessi_stage(c->f->g, r->producer)->type;
-        const NeedLoad how = tessi_need_load(c->f->g, id, r);
+        const NeedLoad how = tessi_need_load(c->f, id, r);
         if (how != NEED_DENSE && !tessi_plan_is_inline(c->p, r->producer))
             seconds +=
                 r->times * r->passed / r->skipped

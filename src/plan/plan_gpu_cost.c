@@ -3,7 +3,7 @@
  * as for rows on a CPU, over the columns and rows that a thread computes together. */
 #include <math.h>
 
-#include "plan/needs.h"
+#include "plan/plan_gpu_cost.h"
 
 typedef struct Rules {
     double instructions[2]; /* for one row, for one column */
@@ -29,19 +29,20 @@ typedef struct Counter {
     KernelCost cost;
 } Counter;
 
-static double lanes(const Machine *m)
+double tessi_gpu_lanes(const Machine *m)
 {
     return (double)m->vector_bytes / 4;
 }
 
-static double issue_seconds(const Machine *m, double instructions)
+double tessi_gpu_issue_seconds(const Machine *m, double instructions)
 {
-    return instructions / (m->issue_share * lanes(m) * m->ghz * 1e9 * (double)m->cores);
+    return instructions / (m->issue_share * tessi_gpu_lanes(m) * m->ghz * 1e9 * (double)m->cores);
 }
 
 /* The cache of a multiprocessor answers one line of 128 bytes a cycle; a warp whose threads stand `columns` elements
  * apart touches that many times the lines that neighbours would. */
-static double cache_seconds(const Machine *m, double loads, double element_bytes, int64_t columns)
+double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_bytes,
+                               int64_t columns)
 {
     const double lines = element_bytes * (double)columns * PLAN_WARP / (double)m->line_bytes;
     return loads * (lines > 1 ? lines : 1) / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
@@ -49,18 +50,18 @@ static double cache_seconds(const Machine *m, double loads, double element_bytes
 
 /* What waits for memory, what issues and what the cache answers overlap, the less the more alike they are: this is
  * within 7 % of kernels of blur, Sobel, Laplace, unsharp and Harris on an H200 with 8, 16 and 32 outputs a thread. */
-static double overlapped(const Machine *m, double memory, double issue, double cache)
+double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache)
 {
     const double power = m->overlap_power;
     return pow(pow(memory, power) + pow(issue, power) + pow(cache, power), 1.0 / power);
 }
 
-/* Instructions of one evaluation: operations by how long they keep the issue slots of their class. */
-static double instructions_of(const Counter *c, StageId id)
+/* Operations by how long they keep the issue slots of their class. */
+double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                 StageId id)
 {
-    const StageCost *cost = &c->an->cost[id.v];
-    return tessi_plan_op_seconds(c->m, cost, tessi_stage(c->f->g, id)->type) * c->m->ghz * 1e9
-           * (double)c->m->cores * lanes(c->m);
+    return tessi_plan_op_seconds(m, &an->cost[id.v], tessi_stage(f->g, id)->type) * m->ghz * 1e9
+           * (double)m->cores * tessi_gpu_lanes(m);
 }
 
 /* The stage is read from shared memory. */
@@ -76,7 +77,8 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
     const StageId id = c->needs.at.at[at].stage;
     const OffsetSet *s = &c->places[at];
     const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
-    const int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
+    int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
+    width = tessi_need_is_apart(c->f, id) && !is_shared(c, id) ? 1 : width;
     int64_t shift = c->shift;
     if (is_shared(c, id))
         shift -= c->regions->at[id.v].lo[tessi_stage(c->f->g, id)->n_dims - 1];
@@ -214,7 +216,7 @@ static void count_rules(Counter *c, uint32_t i)
 }
 
 /* The place does not depend on the point. */
-static bool is_uniform(const Graph *g, const PlanRead *r)
+bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r)
 {
     return r->access.v && tessi_access_is_fixed(tessi_access(g, r->access));
 }
@@ -223,7 +225,8 @@ static void spread(const Counter *c, const NeedRead *need, const OffsetSet *from
 {
     const PlanRead *r = need->read;
     OffsetSet *to = &c->places[need->of];
-    if (straight_line(c) && is_uniform(c->f->g, r)) { /* once for all points of a thread */
+    if (straight_line(c)
+        && tessi_gpu_is_uniform(c->f->g, r)) { /* once for all points of a thread */
         to->loose += r->times;
         c->uniform[need->of] = true;
         return;
@@ -251,11 +254,14 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     sum->loads += together;
     c->cost.rule_instructions += apart;
     const int64_t columns = c->uniform[i] ? 1 : c->columns; /* one line answers a warp */
-    const double lines = need->load == NEED_DENSE || c->uniform[i] ? 1
-                         : need->load == NEED_STRIDED              ? c->m->strided_lines
-                                                                   : c->m->gathered_lines;
-    c->cost.cache_seconds += lines * cache_seconds(c->m, together, size, columns);
-    c->cost.rule_cache_seconds += lines * cache_seconds(c->m, together + apart, size, columns);
+    const bool pixels = tessi_need_is_apart(c->f, id) && !is_shared(c, id);
+    const double step = pixels ? c->f->pixel[id.v] : size;
+    const double lines = need->load == NEED_DENSE || c->uniform[i] || pixels ? 1
+                         : need->load == NEED_STRIDED                        ? c->m->strided_lines
+                                                                             : c->m->gathered_lines;
+    c->cost.cache_seconds += lines * tessi_gpu_cache_seconds(c->m, together, step, columns);
+    c->cost.rule_cache_seconds +=
+        lines * tessi_gpu_cache_seconds(c->m, together + apart, step, columns);
     sum->places +=
         (c->uniform[i] ? 1 : n) * size / 4
         + (size < 4 ? c->m->narrow_registers * (double)c->columns : 0); /* packed, and in use */
@@ -268,6 +274,19 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     c->cost.nodes += n;
 }
 
+/* Channels of pixels are stored one by one: what threads side by side store lies apart, and the second cache takes
+ * whole sectors. */
+static void count_stores_apart(Counter *c, StageId id)
+{
+    const Machine *m = c->m;
+    const double points = (double)(c->rows * c->columns);
+    const double apart = (double)(c->f->pixel[id.v] * c->columns);
+    const double bytes = points * (apart < m->sector_bytes ? apart : m->sector_bytes);
+    c->cost.instructions += points;
+    c->cost.cache_seconds += bytes / (m->l2_gbs * 1e9);
+    c->cost.rule_cache_seconds += bytes / (m->l2_gbs * 1e9);
+}
+
 /* What is computed. */
 static void count_work(Counter *c, uint32_t i, Sums *sum)
 {
@@ -277,8 +296,8 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     const bool packed = c->group->packed;
     const PlanShape tile =
         has_tiles(c, need) ? (PlanShape){ c->rows, c->columns } : (PlanShape){ 0 };
-    c->cost.instructions +=
-        n * instructions_of(c, id) * tessi_plan_slots(c->f, c->m, id, packed, tile);
+    c->cost.instructions += n * tessi_gpu_op_instructions(c->f, c->an, c->m, id)
+                            * tessi_plan_slots(c->f, c->m, id, packed, tile);
     sum->sorted = fmax(sum->sorted, tessi_plan_sorted_registers(c->f, c->m, id, packed, tile));
     const double operations = tessi_cost_operations(&c->an->cost[id.v]);
     c->cost.operations += n * operations;
@@ -286,6 +305,10 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     c->cost.nodes += n * (double)(c->f->nodes[id.v] + 2 * c->f->window_points[id.v]);
     if (need->root && !is_shared(c, id))
         sum->bytes += tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
+    if (need->root && !is_shared(c, id) && tessi_need_is_apart(c->f, id))
+        count_stores_apart(c, id);
+    if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM)
+        c->cost.cache_seconds += n * c->m->count_ns * 1e-9;
     NEED_FOREACH (r, &c->needs, need) {
         spread(c, r, &c->places[i]);
         note_rules(c, i, r);
@@ -373,8 +396,9 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
     double rules = plain * (cost->chain ? m->chain_at_edges : 1) + cost->rule_instructions / points;
     const double asked = share * plain + (1 - share) * rules + m->question_instructions / points;
     const double cache = share * cost->cache_seconds + (1 - share) * cost->rule_cache_seconds;
-    return overlapped(m, cost->dram_seconds, issue_seconds(m, rules), cost->rule_cache_seconds)
-           / overlapped(m, cost->dram_seconds, issue_seconds(m, asked), cache);
+    return tessi_gpu_overlapped(m, cost->dram_seconds, tessi_gpu_issue_seconds(m, rules),
+                                cost->rule_cache_seconds)
+           / tessi_gpu_overlapped(m, cost->dram_seconds, tessi_gpu_issue_seconds(m, asked), cache);
 }
 
 /* What computing the stages together comes to, for columns x rows points of a thread; by the thread. */
@@ -418,13 +442,13 @@ static void wait_for_memory(const Machine *m, KernelCost *cost, double points)
 
 /* A point of an image of few: all there is to do are launches and, in one wave or a few, what one thread computes;
  * its instructions wait for one another unless other warps have some. */
-static double when_few(const Machine *m, const KernelCost *cost, double instructions, double points,
-                       double threads, int kernels)
+double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,
+                          double points, double threads, int kernels)
 {
     const double blocks = ceil(m->few_points / (threads * points) / (double)m->cores);
     const double fit = floor((double)cost->threads / threads), most = fit > 1 ? fit : 1;
     const double waves = ceil(blocks / most), at_once = blocks < most ? blocks : most;
-    const double warps = ceil(at_once * threads / PLAN_WARP / (lanes(m) / PLAN_WARP));
+    const double warps = ceil(at_once * threads / PLAN_WARP / (tessi_gpu_lanes(m) / PLAN_WARP));
     const double cycles = waves * instructions * (warps > m->few_wait ? warps : m->few_wait);
     return (m->few_launch_us * 1e-6 * kernels + m->few_memory * m->latency_us * 1e-6
             + cycles / (m->ghz * 1e9))
@@ -444,7 +468,7 @@ static double halo_seconds(const Counter *c)
     return bytes / (c->m->halo_served * c->m->l2_gbs * (double)c->m->cores * 1e9);
 }
 
-static int64_t registers_for_threads(const Machine *m, const KernelCost *cost)
+int64_t tessi_gpu_registers_for_threads(const Machine *m, const KernelCost *cost)
 {
     return cost->registers < m->registers_a_thread ? cost->registers : m->registers_a_thread;
 }
@@ -481,7 +505,7 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
     if (group->split == SPLIT_NONE)
         cost->instructions += cost->rule_instructions;
     cost->instructions /= points;
-    cost->issue_seconds = issue_seconds(m, cost->instructions);
+    cost->issue_seconds = tessi_gpu_issue_seconds(m, cost->instructions);
     cost->code = cost->instructions * points;
     cost->long_code = cost->code > (cost->windows ? m->cached_code : m->small_code);
     if (cost->windows && c.given)
@@ -490,16 +514,16 @@ KernelCost tessi_plan_kernel_cost(const PlanFacts *f, const Analysis *an, const 
         cost->issue_seconds *= window_factor(m, cost);
     if (cost->long_code && (c.given || !cost->windows))
         cost->issue_seconds *= m->long_code_time;
-    const int64_t most = registers_for_threads(m, cost);
+    const int64_t most = tessi_gpu_registers_for_threads(m, cost);
     cost->threads = m->registers / most < m->threads ? m->registers / most : m->threads;
     wait_for_memory(m, cost, points);
     cost->cache_seconds /= points;
     cost->rule_cache_seconds /= points;
-    const double memory = overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
-    cost->seconds = overlapped(m, memory, cost->issue_seconds, cost->cache_seconds);
+    const double memory = tessi_gpu_overlapped(m, cost->dram_seconds, halo_seconds(&c), 0);
+    cost->seconds = tessi_gpu_overlapped(m, memory, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points);
     if (f->few)
-        cost->seconds = when_few(
+        cost->seconds = tessi_gpu_when_few(
             m, cost, cost->code * (cost->chain ? m->chain_at_edges : 1), points,
             tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1), 1);
     /* What does not fit spills to memory: not for us. */
@@ -547,7 +571,7 @@ KernelCost tessi_plan_part_cost(const PlanFacts *f, const Analysis *an, const Ma
         const int64_t width = 16 / bytes < c.columns ? 16 / bytes : c.columns;
         const double stores = (double)(c.rows * c.columns) / (double)width;
         c.cost.instructions += stores;
-        c.cost.cache_seconds += cache_seconds(m, stores, bytes, c.columns);
+        c.cost.cache_seconds += tessi_gpu_cache_seconds(m, stores, bytes, c.columns);
     }
     return c.cost;
 }
@@ -575,7 +599,7 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
 {
     const double idle = cost->in_rounds / cost->instructions - 1;
     const int64_t threads = tessi_level_threads(&group->levels, 0);
-    int64_t blocks = m->registers / (registers_for_threads(m, cost) * threads);
+    int64_t blocks = m->registers / (tessi_gpu_registers_for_threads(m, cost) * threads);
     const int64_t by_memory = m->shared_bytes / (shared_bytes + (int64_t)m->reserved_bytes);
     blocks = blocks < by_memory ? blocks : by_memory;
     blocks = blocks < m->threads / threads ? blocks : m->threads / threads;
@@ -588,7 +612,8 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
     cost->rule_cache_seconds = cost->cache_seconds;
     /* Other blocks use the time in which threads without work wait along, unless it is much. */
     const double missing = 1 - (double)cost->threads / m->enough_tile_threads;
-    cost->issue_seconds = issue_seconds(m, cost->instructions) * (1 + idle * idle * m->idle_share)
+    cost->issue_seconds = tessi_gpu_issue_seconds(m, cost->instructions)
+                          * (1 + idle * idle * m->idle_share)
                           * (1 + m->barrier_share / (double)(blocks * blocks));
     if (cost->code > m->small_tile_code || cost->long_code)
         cost->issue_seconds *= m->long_tile_time;
@@ -596,186 +621,14 @@ void tessi_plan_finish_tile(const PlanFacts *f, const Machine *m, const PlanGrou
         cost->issue_seconds *= 1 + missing * m->missing_threads;
     const double points = tessi_level_points(&group->levels);
     wait_for_memory(m, cost, points);
-    cost->seconds = overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
+    cost->seconds =
+        tessi_gpu_overlapped(m, cost->dram_seconds, cost->issue_seconds, cost->cache_seconds);
     cost->seconds = with_tail(m, cost, points); /* the frame is as thin beside tiles of any size */
     if (f->few) {
         const uint8_t x = (uint8_t)(group->n_dims - 1);
         const double tile =
             (double)(tessi_level_tile(group, x) * tessi_level_tile(group, x - 1)) / (double)threads;
-        cost->seconds =
-            when_few(m, cost, m->few_edges * cost->in_rounds * tile, tile, (double)threads, 2);
+        cost->seconds = tessi_gpu_when_few(m, cost, m->few_edges * cost->in_rounds * tile, tile,
+                                           (double)threads, 2);
     }
-}
-
-/* ---- Rolling sums and sweeps ----------------------------------------------------------------- */
-
-/* Of what these kernels issue between two rows of pixels hardly anything waits for memory. */
-static double long_issue_seconds(const Machine *m, double instructions)
-{
-    return m->long_issue_time * issue_seconds(m, instructions);
-}
-
-/* Warps that a scheduler of a multiprocessor has. */
-static double warps_at_once(const Machine *m, const KernelCost *cost)
-{
-    return (double)cost->threads / lanes(m);
-}
-
-/* Threads that fit, in fours of warps, as registers are dealt out. */
-static int64_t fitting_threads(const Machine *m, const KernelCost *cost)
-{
-    enum { FOUR_WARPS = 128 };
-    const int64_t threads = m->registers / registers_for_threads(m, cost);
-    return (threads < m->threads ? threads : m->threads) / FOUR_WARPS * FOUR_WARPS;
-}
-
-/* Shared memory answers a vector of coefficients, the same for all threads of a warp, in that many cycles. */
-static double given_seconds(const Machine *m, double vectors)
-{
-    return vectors * m->given_cycles / (PLAN_WARP * m->ghz * 1e9 * (double)m->cores);
-}
-
-/* Instructions that answer a row of pixels by its rule, and one column. */
-static void note_row_rules(const PlanFacts *f, const Machine *m, StageId id, double *row,
-                           double *column)
-{
-    *row = *column = 0;
-    VEC_FOREACH (const PlanRead, r, &f->reads[id.v]) {
-        const Access *a = r->access.v ? tessi_access(f->g, r->access) : NULL;
-        if (!a || a->n_dims < 2 || is_uniform(f->g, r))
-            continue;
-        const double y = tessi_plan_rule_instructions(m, a->dim[a->n_dims - 2].rule);
-        const double x = tessi_plan_rule_instructions(m, a->dim[a->n_dims - 1].rule);
-        *row = y > *row ? y : *row;
-        *column = x > *column ? x : *column;
-    }
-}
-
-/* Rules cost so many instructions of a thread, which are counted already. */
-static void set_rules(const Rolling *r, double instructions, double points, KernelCost *cost)
-{
-    cost->rule_instructions = instructions;
-    cost->plain_instructions = cost->instructions - instructions / points;
-    cost->rule_cache_seconds = cost->cache_seconds;
-    cost->halo[0] = r->rows / 2;
-    cost->halo[1] = r->points / r->rows / 2;
-}
-
-/* Vectors of coefficients of one row of the window. */
-static double given_vectors(const Rolling *r)
-{
-    return (double)r->given * ceil((double)r->points / (double)r->rows / 4);
-}
-
-KernelCost tessi_plan_rolling_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                   const PlanGroup *group, const Rolling *r)
-{
-    enum { SIDE = 8192 };
-    Counter c = { .f = f, .an = an, .m = m };
-    KernelCost cost = { .windows = true };
-    cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
-    const double columns = tessi_level_outputs(&group->levels, 0),
-                 words = r->bytes > 4 ? r->bytes / 4.0 : 1;
-    const double line = (double)r->read + columns * (double)r->images;
-    const double vector = columns >= 4 ? 4 : columns;
-    const double steps = instructions_of(&c, group->members.at[0]) * columns;
-    const double given = r->given ? (double)r->rows * given_vectors(r) : 0;
-    const double constants = (double)(r->constants * r->points); /* two at a time */
-    const bool ahead = tessi_level_march(&group->levels).ahead;
-    cost.registers =
-        (int64_t)m->rolling_registers + (r->given ? (int64_t)m->rolling_given_registers : 0)
-        + (int64_t)(words * ((double)(r->rows * r->sums) * columns + (ahead ? 2 : 1) * line));
-    cost.threads = fitting_threads(m, &cost);
-    /* A thread reads the rows above and below those that it computes, and makes half of the steps there. */
-    const double rows = (double)SIDE * SIDE / columns / (double)(cost.threads * m->cores);
-    const double again = (double)r->rows / 2 / rows;
-    const double row = m->rolling_row_instructions + 2 * line / vector + (ahead ? line : 0) + given
-                       + constants / 2;
-    cost.code = steps;
-    cost.instructions = (steps * (1 + again) + row * (1 + 2 * again)) / columns;
-    cost.issue_seconds = long_issue_seconds(m, cost.instructions);
-    cost.long_code = cost.code > m->cached_code;
-    if (cost.long_code)
-        cost.issue_seconds *=
-            m->rolling_long_base + m->rolling_long_time * cost.code / m->cached_code;
-    const double warps = warps_at_once(m, &cost), all = warps * (steps + row);
-    if (!ahead && all < m->rolling_apart_cycles)
-        cost.issue_seconds *= 1
-                              + (m->rolling_wait_cycles + m->rolling_column_cycles * columns)
-                                    * (1 / all - 1.0 / m->rolling_apart_cycles);
-    else if (ahead && all < m->rolling_ahead_apart_cycles)
-        cost.issue_seconds *=
-            1 + m->rolling_ahead_cycles * (1 / all - 1.0 / m->rolling_ahead_apart_cycles);
-    if (ahead && warps < m->rolling_enough_warps)
-        cost.issue_seconds *= m->rolling_few_time;
-    if (constants * r->bytes > m->rolling_near_bytes)
-        cost.issue_seconds *= m->rolling_far_time;
-    if (r->given) /* three registers an instruction, where others have a constant */
-        cost.issue_seconds *= m->given_time;
-    const double bytes = (double)(r->bytes * (r->images + 1));
-    cost.dram_seconds = bytes / (m->memory_gbs * 1e9);
-    cost.cache_seconds =
-        cache_seconds(m, line / vector, (double)r->bytes * vector, 1) + given_seconds(m, given);
-    cost.cache_seconds *= (1 + 2 * again) / columns;
-    double row_rule, column_rule;
-    note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
-    set_rules(r, row_rule + column_rule * (double)r->read / tessi_level_march(&group->levels).least,
-              columns, &cost);
-    cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
-    if (f->few) {
-        const double high = tessi_level_march(&group->levels).least, window = (double)r->rows;
-        cost.seconds =
-            when_few(m, &cost, steps * (high + window / 2) + row * (high + window), high * columns,
-                     tessi_level_threads(&group->levels, 0), r->constants ? 2 : 1);
-    }
-    cost.feasible = cost.registers <= m->registers_a_thread && warps >= 2;
-    return cost;
-}
-
-KernelCost tessi_plan_sweep_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
-                                 const PlanGroup *group, const Rolling *r)
-{
-    Counter c = { .f = f, .an = an, .m = m };
-    KernelCost cost = { .windows = true };
-    cost.operations = cost.once = tessi_cost_operations(&an->cost[group->members.at[0].v]);
-    const double columns = tessi_level_outputs(&group->levels, 0),
-                 rows = tessi_level_outputs(&group->levels, 1), outputs = rows * columns;
-    const double words = r->bytes > 4 ? r->bytes / 4.0 : 1;
-    const double line = (double)r->read + columns * (double)r->images;
-    const double vector = columns >= 4 ? 4 : columns;
-    const double steps = instructions_of(&c, group->members.at[0]);
-    /* Rows of pixels that a thread goes over, and vectors of coefficients that it loads. */
-    const double over = (double)r->rows + rows - 1;
-    const double given = rows * (double)r->rows * given_vectors(r);
-    cost.registers =
-        (int64_t)m->sweep_registers + (int64_t)(words * ((double)r->sums * outputs + line));
-    cost.threads = fitting_threads(m, &cost);
-    cost.instructions = steps
-                        + (given + m->sweep_part_instructions * rows * (double)r->rows
-                           + over
-                                 * (m->sweep_row_instructions + 2 * line / vector
-                                    + m->sweep_output_instructions * rows)
-                           + m->sweep_group_instructions)
-                              / outputs;
-    cost.code = steps / (double)r->rows * outputs;
-    cost.issue_seconds = long_issue_seconds(m, cost.instructions);
-    cost.long_code = cost.code > m->cached_code;
-    if (cost.long_code)
-        cost.issue_seconds *= m->long_code_time;
-    const double warps = warps_at_once(m, &cost);
-    if (warps < m->sweep_enough_warps)
-        cost.issue_seconds *= 1 + m->sweep_missing_time * (m->sweep_enough_warps - warps);
-    cost.dram_seconds = (double)(r->bytes * (r->images + 1)) / (m->memory_gbs * 1e9);
-    cost.cache_seconds = cache_seconds(m, over * line / vector, r->bytes, (int64_t)columns)
-                         + given_seconds(m, given);
-    cost.cache_seconds /= outputs;
-    double row_rule, column_rule;
-    note_row_rules(f, m, group->members.at[0], &row_rule, &column_rule);
-    set_rules(r, over * row_rule + column_rule * (double)r->read, outputs, &cost);
-    cost.seconds = overlapped(m, cost.dram_seconds, cost.issue_seconds, cost.cache_seconds);
-    if (f->few)
-        cost.seconds = when_few(m, &cost, cost.instructions * outputs, outputs,
-                                tessi_level_threads(&group->levels, 0), 1);
-    cost.feasible = cost.registers <= m->registers_a_thread && warps > 0;
-    return cost;
 }

@@ -151,6 +151,8 @@ static RowCost cost_of_rows(const PlanFacts *f, const Analysis *an, const Machin
             continue;
         }
         cost.seconds += n * tessi_plan_op_seconds(m, &an->cost[v], t);
+        if (need->root && tessi_need_is_apart(f, need->stage))
+            cost.seconds += tessi_plan_found_seconds(m, t, NEED_STRIDED) * rows;
         if (tessi_stage(f->g, need->stage)->kind == STAGE_HISTOGRAM)
             cost.seconds += n * m->count_cycles / (m->ghz * 1e9 * (double)m->cores);
         cost.operations += n * tessi_cost_operations(&an->cost[v]);

@@ -1,8 +1,6 @@
 /* Sums over wide masks by Fourier transforms (graph_transform.h): which plans may, what it costs, and when it pays. */
-#include <math.h>
-
 #include "graph/graph_transform.h"
-#include "plan/plan_base.h"
+#include "plan/plan_gpu_cost.h"
 
 enum { STRIP = 128 };
 enum {
@@ -198,7 +196,7 @@ static TransformCost gpu_cost_with(const Machine *m, ScalarType t, const WideSum
     uint32_t radix[MAX_RADICES], size = n, count = tessi_transform_radices(n, radix);
     const double bytes = tessi_type_info(t)->bytes, words = bytes / 4;
     const double rows = (double)n / (n - sum->rows + 1); /* of the spectrum for one of the result */
-    const double power = m->overlap_power, parts = 1 + m->transform_part_bytes / (strip * bytes);
+    const double parts = 1 + m->transform_part_bytes / (strip * bytes);
     const double slot = words / (m->issue_share * per_second(m, 1, TYPE_F32));
     double pass = 0;
     for (uint32_t k = 0; k < count; k++) {
@@ -211,7 +209,7 @@ static TransformCost gpu_cost_with(const Machine *m, ScalarType t, const WideSum
     double seconds = 3 * m->launch_us * 1e-6 / m->transform_points;
     for (int k = 0; k < 2; k++) { /* there and back; the taps */
         const double memory = moved[k] / (m->memory_gbs * 1e9);
-        seconds += (k ? 1 : 2) * pow(pow(memory, power) + pow(issue[k], power), 1.0 / power);
+        seconds += (k ? 1 : 2) * tessi_gpu_overlapped(m, memory, issue[k], 0);
     }
     return (TransformCost){ n, strip, seconds };
 }

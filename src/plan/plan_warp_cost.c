@@ -83,6 +83,26 @@ static Step step_of(const PlanFacts *f, const Analysis *an, const Machine *m, co
     return step;
 }
 
+/* Channels of pixels are read and stored one by one: seconds of a point in which caches answer them, beside what rows
+ * of vectors take. */
+static double apart_seconds(const PlanFacts *f, const Machine *m, const PlanGroup *group,
+                            const PlanWarp *w, double columns)
+{
+    const double cycles = m->ghz * 1e9 * (double)m->cores;
+    double seconds = 0;
+    VEC_FOREACH (const PlanHeld, h, &w->held) {
+        const double lines = f->pixel[h->stage.v] * columns / (double)m->line_bytes;
+        if (h->is_image && tessi_need_is_apart(f, h->stage))
+            seconds += (lines > 1.0 / PLAN_WARP ? lines : 1.0 / PLAN_WARP) / cycles;
+    }
+    VEC_FOREACH (const StageId, id, &group->members) {
+        const double apart = f->pixel[id->v] * columns;
+        if (tessi_need_is_apart(f, *id))
+            seconds += (apart < m->sector_bytes ? apart : m->sector_bytes) / (m->l2_gbs * 1e9);
+    }
+    return seconds;
+}
+
 KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Machine *m,
                                 const Plan *p, const PlanGroup *group)
 {
@@ -113,7 +133,8 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
     cost.once = step.once;
     cost.dram_seconds = m->warp_marching * step.bytes / (m->memory_gbs * 1e9);
     cost.issue_seconds = cost.instructions / (m->issue_share * slots);
-    cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots;
+    cost.cache_seconds = m->warp_shuffle * step.shuffles / results * again / slots
+                         + apart_seconds(f, m, group, &w, columns);
     cost.seconds = pow(pow(cost.dram_seconds, power) + pow(cost.issue_seconds, power)
                            + pow(cost.cache_seconds, power),
                        1 / power);

@@ -154,13 +154,14 @@ def check_targets():
 
 # Numbers that stand in cost models without a name of machine_costs.def: counts, widths of registers and vectors,
 # units, sizes of caches and images that are no measurements.
-PLAIN_NUMBERS = {"0", "1", "2", "3", "4", "8", "16", "1e9", "1e3", "1e-6", "1e12", "1e15"}
+PLAIN_NUMBERS = {"0", "1", "2", "3", "4", "8", "16", "1e9", "1e3", "1e-6", "1e-9", "1e12", "1e15"}
 PLAIN_IN_FILE = {
     "plan_cost.c": {"0.5", "9e15", "100"},  # rounding, and hundredths
     "plan_estimate.c": {"1.02", "0.0005"},  # by how much constants are changed to see what depends on them
     "plan_gpu_cost.c": {"2048", "8192", "128"},  # sides of images; four warps
     "plan_median.c": {"128", "256", "255"},  # strips; what a byte counts
     "plan_median_gpu.c": {"256"},  # bins of bytes
+    "plan_rolling_cost.c": {"8192", "128"},  # side of an image; four warps
     "plan_rows.c": {"1024", "32"},  # places that are kept
     "plan_shared.c": {"5", "32"},  # sides of tiles; bits of a hash
     "plan_transform.c": {"128", "256", "10", "32", "100e-12"},  # strips; digits that are printed

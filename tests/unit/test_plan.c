@@ -79,6 +79,42 @@ static void tables_are_not_looked_up_again(void **state)
     assert_non_null(strstr(placed(g, p, "bright")->reason, "computing it again would cost"));
 }
 
+static int columns_of_a_thread(Arena *a, const char *text)
+{
+    Graph *g = testing_read(a, text, NULL);
+    Machine *m = tessi_machine_default(a);
+    m->target = "gpu";
+    m->cores = 132;
+    m->vector_bytes = 512;
+    m->line_bytes = 128;
+    m->ghz = 1.87;
+    m->l2_gbs = 7000;
+    m->memory_gbs = m->memory_stream_gbs = 4170;
+    m->simple_per_cycle = m->mul_per_cycle = m->fma_per_cycle = 1;
+    m->load_per_cycle = 0.25;
+    const Plan *p = tessi_plan_choose(a, g, tessi_analyse(g, a), m);
+    return tessi_level_outputs(&p->groups.at[0].levels, 0);
+}
+
+/* Threads store channels of pixels one by one: those of few columns lie together. */
+static void channels_are_stored_by_few_columns(void **state)
+{
+    assert_int_equal(columns_of_a_thread(*state, "graph t param M, N image X[M, N] uint8 "
+                                                 "stage X[M, N] uint8 = image X "
+                                                 "stage o[M, N] uint8 = min(X, 100u8) "
+                                                 "output o[M, N] uint8 = o"),
+                     16);
+    assert_true(columns_of_a_thread(
+                    *state, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } "
+                            "stage X.r[M, N] uint8 = image X channel 0 "
+                            "stage X.g[M, N] uint8 = image X channel 1 "
+                            "stage X.b[M, N] uint8 = image X channel 2 "
+                            "stage o.r[M, N] uint8 = X.g stage o.g[M, N] uint8 = X.b "
+                            "stage o.b[M, N] uint8 = X.r "
+                            "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }")
+                < 4);
+}
+
 /* temp is read in three rows: eight rows of out read it in ten, and the reason says so. */
 static void rows_share_what_they_read(void **state)
 {
@@ -629,6 +665,7 @@ int main(void)
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
                                         GRAPH_TEST(dear_stages_are_not_repeated),
                                         GRAPH_TEST(tables_are_not_looked_up_again),
+                                        GRAPH_TEST(channels_are_stored_by_few_columns),
                                         GRAPH_TEST(rows_share_what_they_read),
                                         GRAPH_TEST(siblings_are_computed_together),
                                         GRAPH_TEST(chains_are_fused_whatever_the_rule),

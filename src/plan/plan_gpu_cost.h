@@ -1,0 +1,26 @@
+/* Inside plan/: what the costs of all kernels are made of. */
+#ifndef TESSERA_PLAN_PLAN_GPU_COST_H
+#define TESSERA_PLAN_PLAN_GPU_COST_H
+
+#include "plan/needs.h"
+
+/* Instructions that a multiprocessor issues in a cycle, of threads. */
+double tessi_gpu_lanes(const Machine *m);
+/* Of so many instructions of threads, all multiprocessors at work. */
+double tessi_gpu_issue_seconds(const Machine *m, double instructions);
+/* Of loads that hit the cache of a multiprocessor, by threads whose columns lie side by side. */
+double tessi_gpu_cache_seconds(const Machine *m, double loads, double element_bytes,
+                               int64_t columns);
+/* What memory, instructions and caches take together. */
+double tessi_gpu_overlapped(const Machine *m, double memory, double issue, double cache);
+/* Instructions of one evaluation of a stage. */
+double tessi_gpu_op_instructions(const PlanFacts *f, const Analysis *an, const Machine *m,
+                                 StageId id);
+/* The place that is read does not depend on the point. */
+bool tessi_gpu_is_uniform(const Graph *g, const PlanRead *r);
+int64_t tessi_gpu_registers_for_threads(const Machine *m, const KernelCost *cost);
+/* Seconds of a point of an image of few, of threads that issue so many instructions for so many points each. */
+double tessi_gpu_when_few(const Machine *m, const KernelCost *cost, double instructions,
+                          double points, double threads, int kernels);
+
+#endif
