@@ -35,6 +35,8 @@ uint32_t tessi_plan_vector_bytes(const Plan *p, const Machine *m)
 
 double tessi_plan_load_seconds(const Machine *m, ScalarType t)
 {
+    if (t == TYPE_F16 && !tessi_machine_is_gpu(m)) /* converted one by one */
+        return m->half_cycles / (m->ghz * 1e9 * (double)m->cores);
     return 1 / per_second(m, m->load_per_cycle, t);
 }
 
