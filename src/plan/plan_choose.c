@@ -113,77 +113,105 @@ static double cost_of_repeating(const Chooser *c, StageId id)
     return repeated.seconds - shared.seconds - once.seconds;
 }
 
-static void place(Chooser *c, StageId id)
+/* What repeating a stage is weighed by: seconds of a point of it. */
+typedef struct Weighed {
+    double again, trip; /* computing it again at its uses; writing and reading it */
+    const char *where;  /* that would be done */
+    const char *taps;   /* how often it is read, for reasons */
+    bool small;         /* its code is */
+} Weighed;
+
+/* Computing a point of the stage, with what is inlined into it; whether something is. */
+static bool count_seconds(Chooser *c, StageId id)
 {
-    Arena *a = c->f->arena;
-    const Stage *s = tessi_stage(c->f->g, id);
-    PlanStage *at = &c->p->stage[id.v];
-    c->seconds[id.v] = own_seconds(c, id);
-    tessi_plan_size_stage(c->f, c->p, id, &c->size);
     StageId last = { 0 };
-    bool computed_from_inlined = false;
+    bool inlined = false;
+    c->seconds[id.v] = own_seconds(c, id);
     VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
         if (!tessi_plan_is_inline(c->p, r->producer))
             continue;
-        computed_from_inlined = true;
+        inlined = true;
         if (r->producer.v != last.v) /* reads of one producer stand together */
             c->seconds[id.v] += evaluations_by(c, id, r->producer) * c->seconds[r->producer.v];
         last = r->producer;
     }
-    uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
-    double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
-    double again = evaluations > 1 ? (evaluations - 1) * c->seconds[id.v] : 0;
-    bool scratch = s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(c->f->g, s)
-                   && !tessi_machine_is_gpu(c->m);
-    double trip = tessi_plan_trip_seconds(c->m, s->type);
+    return inlined;
+}
+
+static Weighed weigh(Chooser *c, StageId id)
+{
+    Arena *a = c->f->arena;
+    const Stage *s = tessi_stage(c->f->g, id);
+    const bool computed_from_inlined = count_seconds(c, id);
+    const uint32_t rows = supposed_rows(c, id, &c->reads[id.v]);
+    const double evaluations = tessi_plan_shared_evaluations(a, &c->reads[id.v], rows);
+    const bool scratch = s->n_dims && c->scratch[id.v] && tessi_stage_is_plain(c->f->g, s)
+                         && !tessi_machine_is_gpu(c->m);
+    Weighed x = { .again = evaluations > 1 ? (evaluations - 1) * c->seconds[id.v] : 0,
+                  .trip = tessi_plan_trip_seconds(c->m, s->type),
+                  .where = scratch ? "scratch memory" : "memory" };
     if (scratch) { /* written and read in a tile, some of it twice */
-        trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type)
-               + c->m->tile_overlap * c->seconds[id.v];
-        trip *= c->m->tile_burden;
+        x.trip = (1 + evaluations) * tessi_plan_load_seconds(c->m, s->type)
+                 + c->m->tile_overlap * c->seconds[id.v];
+        x.trip *= c->m->tile_burden;
     }
-    if (scratch && again > trip && again < c->m->look_again * trip && computed_from_inlined)
-        again = cost_of_repeating(c, id);
-    const char *where = scratch ? "scratch memory" : "memory";
-    bool small = (double)c->size.nodes[id.v] <= (c->f->pointwise[id.v] || c->same_point[id.v]
-                                                     ? c->m->pointwise_nodes
-                                                     : c->m->stencil_nodes);
-    const char *taps = tessi_plan_number(a, c->taps[id.v]);
+    if (scratch && x.again > x.trip && x.again < c->m->look_again * x.trip && computed_from_inlined)
+        x.again = cost_of_repeating(c, id);
+    const bool alone = c->f->pointwise[id.v] || c->same_point[id.v];
+    x.small = (double)c->size.nodes[id.v] <= (alone ? c->m->pointwise_nodes : c->m->stencil_nodes);
+    x.taps = tessi_sprintf(a, "%s times a point", tessi_plan_number(a, c->taps[id.v]));
     if (evaluations < c->taps[id.v])
-        taps = tessi_sprintf(a, "%s times a point, %s where %u rows share them", taps,
-                             tessi_plan_number(a, evaluations), rows);
-    else
-        taps = tessi_sprintf(a, "%s times a point", taps);
+        x.taps = tessi_sprintf(a, "%s, %s where %u rows share them", x.taps,
+                               tessi_plan_number(a, evaluations), rows);
+    return x;
+}
+
+/* Why the stage has to be in memory, whatever it costs; NULL: it need not. */
+static const char *must_be_stored(const Chooser *c, StageId id, const Weighed *x)
+{
+    const Stage *s = tessi_stage(c->f->g, id);
     if (c->f->returned[id.v])
-        at->reason = "a result";
-    else if (s->kind != STAGE_COMPUTE)
-        at->reason = "a reduction is computed once";
-    else if (!tessi_stage_is_plain(c->f->g, s))
-        at->reason = "made of parts, which are written one over the other";
-    else if (s->n_dims && c->dynamic[id.v])
-        at->reason = "read at computed places";
-    else if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
-        at->reason = "reductions read their source from memory unless it is point-wise";
-    else if (c->f->has_window[id.v])
-        at->reason = "has a window loop, which runs over strips of points of its own stage";
-    else if (!small)
-        at->reason = tessi_sprintf(a, "read %s and too large to repeat (%lld nodes)", taps,
-                                   (long long)c->size.nodes[id.v]);
-    else if (c->size.depth[id.v] >= PLAN_MAX_INLINE_DEPTH)
-        at->reason = tessi_plan_too_deep(a);
-    else if (s->n_dims && again > trip)
+        return "a result";
+    if (s->kind != STAGE_COMPUTE)
+        return "a reduction is computed once";
+    if (!tessi_stage_is_plain(c->f->g, s))
+        return "made of parts, which are written one over the other";
+    if (s->n_dims && c->dynamic[id.v])
+        return "read at computed places";
+    if (c->for_reduction[id.v] && !c->f->pointwise[id.v])
+        return "reductions read their source from memory unless it is point-wise";
+    if (c->f->has_window[id.v])
+        return "has a window loop, which runs over strips of points of its own stage";
+    if (!x->small)
+        return tessi_sprintf(c->f->arena, "read %s and too large to repeat (%lld nodes)", x->taps,
+                             (long long)c->size.nodes[id.v]);
+    return c->size.depth[id.v] >= PLAN_MAX_INLINE_DEPTH ? tessi_plan_too_deep(c->f->arena) : NULL;
+}
+
+static void place(Chooser *c, StageId id)
+{
+    Arena *a = c->f->arena;
+    PlanStage *at = &c->p->stage[id.v];
+    tessi_plan_size_stage(c->f, c->p, id, &c->size);
+    const Weighed x = weigh(c, id);
+    const bool image = tessi_stage(c->f->g, id)->n_dims > 0;
+    at->reason = must_be_stored(c, id, &x);
+    if (at->reason)
+        return;
+    if (image && x.again > x.trip) {
         at->reason = tessi_sprintf(a,
-                                   "read %s: computing it again would cost %lld ps a "
-                                   "point, the trip through %s %lld ps",
-                                   taps, tessi_plan_ps(again), where, tessi_plan_ps(trip));
-    else {
-        at->placement = PLACE_INLINE;
-        at->reason = s->n_dims
-                         ? tessi_sprintf(a,
-                                         "read %s: computing it again costs %lld ps a "
-                                         "point, a trip through %s would cost %lld ps",
-                                         taps, tessi_plan_ps(again), where, tessi_plan_ps(trip))
-                         : "a single number, computed where it is used";
+                                   "read %s: computing it again would cost %lld ps a point, the "
+                                   "trip through %s %lld ps",
+                                   x.taps, tessi_plan_ps(x.again), x.where, tessi_plan_ps(x.trip));
+        return;
     }
+    at->placement = PLACE_INLINE;
+    at->reason = "a single number, computed where it is used";
+    if (image)
+        at->reason = tessi_sprintf(a,
+                                   "read %s: computing it again costs %lld ps a point, a trip "
+                                   "through %s would cost %lld ps",
+                                   x.taps, tessi_plan_ps(x.again), x.where, tessi_plan_ps(x.trip));
 }
 
 /* ---- Grouping -------------------------------------------------------------------------------- */

@@ -279,21 +279,18 @@ static double better_than(const Chooser *c, const KernelCost *cost, bool narrowe
                                                       : c->m->kernel_gain;
 }
 
-static void choose_kernel(Chooser *c, PlanGroup *group)
+/* A kernel that a group can become, and its cost. */
+typedef struct Kernel {
+    PlanGroup group;
+    KernelCost cost;
+} Kernel;
+
+/* The best register tile of the group, where one is better than a point a thread, which `best` is. */
+static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
 {
     enum { HEIGHTS = 5 }; /* of threads: the first unless others are better; 0 = no more */
     static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
     static const uint8_t window_rows[HEIGHTS] = { 9, 7, 5, 4, 2 };
-    if (group->transform) {
-        tessi_plan_transform_kernel(group);
-        c->total += tessi_plan_transform_seconds(c->f, c->m, group);
-        return;
-    }
-    if (group->median) {
-        c->total += tessi_plan_median_seconds(c->f, c->m, group);
-        return;
-    }
-    tessi_plan_point_kernel(group);
     bool tiles = true, windows = false;
     uint32_t bytes = 1;
     VEC_FOREACH (const StageId, member, &group->members) {
@@ -305,12 +302,9 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
     const bool small = has_small(c, group);
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
-    PlanGroup best = *group;
-    KernelCost least = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &best);
-    const KernelCost point = least;
     for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
-            if (columns * rows[i / 2] > c->facts->most_points)
+            if (columns * rows[i / 2] > c->facts->most_points || (i % 2 && !small))
                 continue;
             PlanGroup tried = *group;
             tessi_plan_set_kernel(&tried, KERNEL_REGISTER);
@@ -319,51 +313,80 @@ static void choose_kernel(Chooser *c, PlanGroup *group)
             tessi_level_set_outputs(&tried.levels, 0, (uint8_t)columns);
             tessi_level_set_outputs(&tried.levels, 1, rows[i / 2]);
             tried.packed = i % 2;
-            if (tried.packed && !small)
-                continue;
             shape_block(&tried);
-            KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            if (!cost.feasible
-                || cost.seconds > better_than(c, &cost, columns < 16 / bytes) * least.seconds)
-                continue;
-            best = tried;
-            least = cost;
+            const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
+            const double better = better_than(c, &cost, columns < 16 / bytes);
+            if (cost.feasible && cost.seconds <= better * best->cost.seconds)
+                *best = (Kernel){ tried, cost };
         }
     }
-    PlanGroup rolling = *group;
-    KernelCost rolls = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling);
-    PlanGroup sweep = *group;
-    const KernelCost sweeps = tessi_plan_settle_sweep(c->f, c->an, c->m, c->p, &sweep);
-    if (sweeps.feasible && (!rolls.feasible || sweeps.seconds < rolls.seconds)) {
-        rolls = sweeps;
-        rolling = sweep;
-    }
-    const bool turns = rolls.feasible && rolls.seconds < c->m->window_gain * least.seconds;
-    PlanGroup other = best;
-    KernelCost other_cost = least;
-    if (turns) {
-        best = rolling;
-        least = rolls;
-    }
-    c->total += least.seconds;
-    c->code += least.code;
-    if (tessi_plan_kernel(&best) == KERNEL_REGISTER)
-        best.resident = choose_resident(c, &best, &least);
-    const char *why = described(c, &best, &least);
-    if (turns && tessi_plan_kernel(&other) == KERNEL_REGISTER)
-        why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, &other, &other_cost));
-    if (tessi_plan_kernel(&best) != KERNEL_POINT)
-        why = tessi_sprintf(c->f->arena, "%s\n%s", why, described(c, group, &point));
-    if (best.n_dims)
-        why = tessi_sprintf(c->f->arena, "%s\n%s", why,
-                            tessi_plan_kernel_reason(c->f, c->p, &best, &least));
+}
+
+/* The better of rolling sums and a sweep; not feasible where it can be neither. */
+static Kernel best_turns(const Chooser *c, const PlanGroup *group)
+{
+    Kernel rolling = { .group = *group }, sweep = { .group = *group };
+    rolling.cost = tessi_plan_settle_rolling(c->f, c->an, c->m, c->p, &rolling.group);
+    sweep.cost = tessi_plan_settle_sweep(c->f, c->an, c->m, c->p, &sweep.group);
+    const bool swept = sweep.cost.feasible
+                       && (!rolling.cost.feasible || sweep.cost.seconds < rolling.cost.seconds);
+    return swept ? sweep : rolling;
+}
+
+/* Adds a line to the reasons of a kernel. */
+static const char *and_line(const Chooser *c, const char *why, const char *more)
+{
+    return tessi_sprintf(c->f->arena, "%s\n%s", why, more);
+}
+
+/* Why the group becomes the kernel `best`; `tile`: what it would be without turns, `point`: a point a thread. Tells
+ * blocks inside from others where that pays. */
+static const char *kernel_reasons(Chooser *c, Kernel *best, const Kernel *tile, const Kernel *point,
+                                  bool turns)
+{
+    const char *why = described(c, &best->group, &best->cost);
+    if (turns && tessi_plan_kernel(&tile->group) == KERNEL_REGISTER)
+        why = and_line(c, why, described(c, &tile->group, &tile->cost));
+    if (tessi_plan_kernel(&best->group) != KERNEL_POINT)
+        why = and_line(c, why, described(c, &point->group, &point->cost));
+    if (best->group.n_dims)
+        why = and_line(c, why, tessi_plan_kernel_reason(c->f, c->p, &best->group, &best->cost));
     if (turns)
-        why = tessi_sprintf(c->f->arena, "%s\n%s", why,
-                            tessi_plan_split_reason(c->f->arena, c->m, &best, &least));
-    else if (tessi_stage(c->f->g, best.members.at[0])->kind == STAGE_COMPUTE && best.n_dims)
-        why = tessi_sprintf(c->f->arena, "%s\n%s", why, choose_split(c, &best));
-    best.reason = *group->reason ? tessi_sprintf(c->f->arena, "%s\n%s", group->reason, why) : why;
-    *group = best;
+        return and_line(c, why,
+                        tessi_plan_split_reason(c->f->arena, c->m, &best->group, &best->cost));
+    const Stage *first = tessi_stage(c->f->g, best->group.members.at[0]);
+    return first->kind == STAGE_COMPUTE && best->group.n_dims
+               ? and_line(c, why, choose_split(c, &best->group))
+               : why;
+}
+
+static void choose_kernel(Chooser *c, PlanGroup *group)
+{
+    if (group->transform) {
+        tessi_plan_transform_kernel(group);
+        c->total += tessi_plan_transform_seconds(c->f, c->m, group);
+        return;
+    }
+    if (group->median) {
+        c->total += tessi_plan_median_seconds(c->f, c->m, group);
+        return;
+    }
+    tessi_plan_point_kernel(group);
+    const Kernel point = { *group, tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, group) };
+    Kernel tile = point;
+    try_register_tiles(c, group, &tile);
+    Kernel best = best_turns(c, group);
+    const bool turns =
+        best.cost.feasible && best.cost.seconds < c->m->window_gain * tile.cost.seconds;
+    if (!turns)
+        best = tile;
+    c->total += best.cost.seconds;
+    c->code += best.cost.code;
+    if (tessi_plan_kernel(&best.group) == KERNEL_REGISTER)
+        best.group.resident = choose_resident(c, &best.group, &best.cost);
+    const char *why = kernel_reasons(c, &best, &tile, &point, turns);
+    best.group.reason = *group->reason ? and_line(c, group->reason, why) : why;
+    *group = best.group;
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
