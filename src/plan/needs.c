@@ -40,6 +40,17 @@ static int readers_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+bool tessi_need_is_small(const Graph *g, const Stage *s)
+{
+    enum { SMALL = 1 << 16 };
+    int64_t bytes = tessi_type_info(s->type)->bytes, n;
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        if (!tessi_size_is_const(g, s->size[d], &n) || !tessi_mul_i64(bytes, n, &bytes)
+            || bytes > SMALL)
+            return false;
+    return true;
+}
+
 bool tessi_need_is_apart(const PlanFacts *f, StageId id)
 {
     return f->pixel[id.v] != tessi_type_info(tessi_stage(f->g, id)->type)->bytes;
@@ -58,7 +69,8 @@ NeedLoad tessi_need_load(const PlanFacts *f, StageId reader, const PlanRead *r)
         if (dim->src != row)
             continue;
         if (d < a->n_dims - 1)
-            return NEED_CROSSED;
+            return tessi_need_is_small(g, tessi_stage(g, r->producer)) ? NEED_GATHERED
+                                                                       : NEED_CROSSED;
         load = dim->scale == 1 ? NEED_DENSE : NEED_STRIDED;
     }
     return load == NEED_DENSE && tessi_need_is_apart(f, r->producer) ? NEED_STRIDED : load;

@@ -20,6 +20,8 @@ typedef enum NeedLoad {
     NEED_CROSSED,  /* a row apart: columns for rows */
 } NeedLoad;
 NeedLoad tessi_need_load(const PlanFacts *f, StageId reader, const PlanRead *r);
+/* Tables and masks, which near caches keep whoever reads them. */
+bool tessi_need_is_small(const Graph *g, const Stage *s);
 /* Elements of the stage lie apart in memory, with those of other channels between them. */
 bool tessi_need_is_apart(const PlanFacts *f, StageId id);
 /* Loading one such element, all cores at work. */

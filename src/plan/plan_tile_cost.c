@@ -2,18 +2,6 @@
  * arithmetic with its overlap and the way through scratch memory. */
 #include "plan/needs.h"
 
-/* Tables and masks, which caches keep whoever reads them. */
-static bool is_small(const Graph *g, const Stage *s)
-{
-    enum { SMALL = 1 << 16 };
-    int64_t bytes = tessi_type_info(s->type)->bytes, n;
-    for (uint8_t d = 0; d < s->n_dims; d++)
-        if (!tessi_size_is_const(g, s->size[d], &n) || !tessi_mul_i64(bytes, n, &bytes)
-            || bytes > SMALL)
-            return false;
-    return true;
-}
-
 /* How many times the bytes of a stage move when it is written: pieces on a lattice are written one after the other,
  * and where they leave out elements of a row its lines come from memory and go back. */
 static double times_written(const Stage *s)
@@ -38,9 +26,10 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
         const Stage *s = tessi_stage(f->g, *id);
         if (tessi_placement_is_scratch(p->stage[id->v].placement) || !s->n_dims)
             continue;
-        const double bytes = is_small(f->g, s) ? 0
-                                               : tessi_type_info(s->type)->bytes
-                                                     * tessi_need_of(&needs, *id)->passed;
+        const double bytes =
+            tessi_need_is_small(f->g, s)
+                ? 0
+                : tessi_type_info(s->type)->bytes * tessi_need_of(&needs, *id)->passed;
         traffic.read += bytes;
         traffic.inner_read += s->kind == STAGE_INPUT ? 0 : bytes;
         traffic.images++;
