@@ -119,8 +119,8 @@ static void carry(Editor *e, uint32_t i, StageId s)
             p->stage[s.v].placement = PLACE_REGISTERS;
             const uint32_t before = e->out->n;
             offer(e, p, s,
-                  tessi_sprintf(e->arena, "in registers, rows %d band %d", rows[n % sizeof rows],
-                                band));
+                  tessi_sprintf(e->arena, "in registers, y %d serial, y %d unroll", band,
+                                rows[n % sizeof rows]));
             if (e->out->n == before)
                 break; /* these loops do not read it again further down */
         }
@@ -220,7 +220,7 @@ static void change_rows(Editor *e, uint32_t i)
         tessi_level_set_rows(&group->levels, rows);
         if (tessi_level_dealt(&group->levels) % rows)
             tessi_level_set_dealt(&group->levels, rows);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "rows %d", rows));
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "y %d unroll", rows));
     }
 }
 
@@ -237,7 +237,7 @@ static void change_strip(Editor *e, uint32_t i)
             continue;
         tessi_level_set_dealt(&edit(e, i, &p)->levels, heights[k]);
         offer(e, p, about_group(e, i),
-              heights[k] ? tessi_sprintf(e->arena, "strip %d", heights[k]) : "no strips");
+              heights[k] ? tessi_sprintf(e->arena, "y %d dealt", heights[k]) : "y grid");
     }
 }
 
@@ -276,7 +276,7 @@ static void change_loops(Editor *e, uint32_t i)
     tessi_level_set_parallel(group, !tessi_level_parallel(&old->levels));
     tessi_level_set_dealt(&group->levels, 0);
     offer(e, p, about_group(e, i),
-          tessi_level_parallel(&old->levels) ? "not parallel" : "parallel 0");
+          tessi_level_parallel(&old->levels) ? "not shared out" : "shared out");
 }
 
 static const PlanOutputs outputs[] = {
@@ -294,7 +294,7 @@ static void change_tile_kernel(Editor *e, uint32_t i)
         tessi_level_set_threads(&group->levels, 0, threads[k]);
         group->resident = 0;
         if (tessi_level_threads(&old->levels, 0) != threads[k])
-            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "block %u 1", threads[k]));
+            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "x %u thread", threads[k]));
     }
     for (uint8_t blocks = 1; blocks <= 8; blocks++) {
         edit(e, i, &p)->resident = blocks;
@@ -311,7 +311,8 @@ static void change_tile_kernel(Editor *e, uint32_t i)
             const PlanOutputs to = outputs[n];
             tessi_level_set_outputs_all(pass ? &group->passes.at[k].levels : &group->levels, to);
             if (from.of[0] != to.of[0] || from.of[1] != to.of[1])
-                offer(e, p, about, tessi_sprintf(e->arena, "outputs %u %u", to.of[0], to.of[1]));
+                offer(e, p, about,
+                      tessi_sprintf(e->arena, "y %u unroll, x %u unroll", to.of[1], to.of[0]));
         }
     }
 }
@@ -327,7 +328,7 @@ static void change_blocks(Editor *e, uint32_t i)
             continue;
         Plan *p;
         tessi_level_set_march_blocks(&edit(e, i, &p)->levels, blocks);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "march to %u blocks", blocks));
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "grid of %u blocks", blocks));
     }
 }
 
@@ -341,7 +342,7 @@ static void change_rolling(Editor *e, uint32_t i)
         if (columns[k] == tessi_level_outputs(&old->levels, 0))
             continue;
         tessi_level_set_outputs(&edit(e, i, &p)->levels, 0, columns[k]);
-        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "outputs %u 1", columns[k]));
+        offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "x %u unroll", columns[k]));
     }
     for (size_t k = 0; k < sizeof resident; k++) {
         if (resident[k] == old->resident
@@ -352,7 +353,7 @@ static void change_rolling(Editor *e, uint32_t i)
     }
     change_blocks(e, i);
     tessi_plan_point_kernel(edit(e, i, &p));
-    offer(e, p, about_group(e, i), "kernel point");
+    offer(e, p, about_group(e, i), "preset point");
 }
 
 /* The median of the group by histograms or by counting in blocks of other sizes, or by sorting. */
@@ -394,7 +395,7 @@ static void change_median(Editor *e, uint32_t i)
     change_blocks(e, i);
     Plan *p;
     tessi_plan_point_kernel(edit(e, i, &p));
-    offer(e, p, about_group(e, i), "kernel point");
+    offer(e, p, about_group(e, i), "preset point");
 }
 
 /* Rows, blocks and strips of a kernel of warps. */
@@ -409,9 +410,7 @@ static void change_warp(Editor *e, uint32_t i)
         VEC_FOREACH (PlanPass, pass, &group->passes)
             tessi_level_set_outputs(&pass->levels, 1, rows[k]);
         if (tessi_level_outputs(&old->levels, 1) != rows[k])
-            offer(e, p, about_group(e, i),
-                  tessi_sprintf(e->arena, "outputs %u %u", tessi_level_outputs(&old->levels, 0),
-                                rows[k]));
+            offer(e, p, about_group(e, i), tessi_sprintf(e->arena, "y %u unroll", rows[k]));
     }
     for (size_t k = 0; k < sizeof resident; k++) {
         PlanGroup *group = edit(e, i, &p);
@@ -430,7 +429,7 @@ static void change_warp(Editor *e, uint32_t i)
     march.ahead = !march.ahead;
     tessi_level_set_march(&group->levels, march);
     offer(e, p, about_group(e, i),
-          tessi_level_march(&old->levels).ahead ? "march not ahead" : "march ahead");
+          tessi_level_march(&old->levels).ahead ? "step not ahead" : "step ahead");
 }
 
 /* The group computed by warps. */
@@ -440,7 +439,7 @@ static void make_warp(Editor *e, uint32_t i)
     Plan *p;
     PlanGroup *group = edit(e, i, &p);
     if (!tessi_plan_make_warp(e->f, p, group, columns_and_rows, 1))
-        offer(e, p, about_group(e, i), "kernel warp");
+        offer(e, p, about_group(e, i), "preset warp");
 }
 
 /* The image copied otherwise by the blocks of the group, or not at all. */
@@ -507,7 +506,7 @@ static void change_kernel(Editor *e, uint32_t i)
             tessi_level_set_threads(&group->levels, 0, widths[w]);
             tessi_level_set_threads(&group->levels, 1, heights[h]);
             offer(e, p, about_group(e, i),
-                  tessi_sprintf(e->arena, "block %u %u", widths[w], heights[h]));
+                  tessi_sprintf(e->arena, "y %u thread, x %u thread", heights[h], widths[w]));
         }
     }
     for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
@@ -524,7 +523,8 @@ static void change_kernel(Editor *e, uint32_t i)
         tessi_level_set_outputs(&group->levels, 0, outputs[k].of[0]);
         tessi_level_set_outputs(&group->levels, 1, outputs[k].of[1]);
         offer(e, p, about_group(e, i),
-              tessi_sprintf(e->arena, "outputs %u %u", outputs[k].of[0], outputs[k].of[1]));
+              tessi_sprintf(e->arena, "y %u unroll, x %u unroll", outputs[k].of[1],
+                            outputs[k].of[0]));
     }
 }
 
@@ -558,9 +558,11 @@ static const char *tile_text(Arena *a, const PlanGroup *group)
 {
     Text text;
     tessi_text_init(&text, a);
-    tessi_text_add(&text, "tile");
-    for (uint8_t d = 0; d < group->n_dims; d++)
-        tessi_text_addf(&text, " %lld", (long long)tessi_level_tile(group, d));
+    for (int d = 0; d < group->n_dims; d++)
+        tessi_text_addf(&text, "%s%s %lld", d ? ", " : "",
+                        tessi_level_dim_name((uint8_t)(group->n_dims - 1 - d)),
+                        (long long)tessi_level_tile(group, d));
+    tessi_text_add(&text, " grid");
     return tessi_text_str(&text);
 }
 
@@ -605,8 +607,7 @@ static void offer_roll(Editor *e, uint32_t i, int roll)
     PlanGroup *group = edit(e, i, &p);
     tessi_level_set_roll(&group->levels, (uint16_t)roll);
     tessi_plan_place_passes(p, group);
-    offer(e, p, about_group(e, i),
-          roll ? tessi_sprintf(e->arena, "rings, %d rows a step", roll) : "no rings");
+    offer(e, p, about_group(e, i), roll ? tessi_sprintf(e->arena, "y %d step", roll) : "no step");
 }
 
 /* Rings of rows with steps of half and twice the rows; none, or some where there were none. */
@@ -632,7 +633,8 @@ static void change_passes(Editor *e, uint32_t i)
                 continue;
             Plan *p;
             tessi_level_set_rows(&edit(e, i, &p)->passes.at[k].levels, rows);
-            offer(e, p, old->passes.at[k].stages.at[0], tessi_sprintf(e->arena, "rows %d", rows));
+            offer(e, p, old->passes.at[k].stages.at[0],
+                  tessi_sprintf(e->arena, "y %d unroll", rows));
         }
     }
 }

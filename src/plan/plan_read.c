@@ -52,21 +52,38 @@ static bool says_nothing(const PlanLevel *level)
     return level->size == 1 && (level->how == LEVEL_UNROLL || level->how == LEVEL_THREAD);
 }
 
-/* Adds the levels that lowering has and the page leaves out, loops that nothing is said of, and drops those that say
- * nothing. */
+/* A level that lowering has although the page leaves it out: a loop that nothing is said of. */
+static bool goes_unsaid(const PlanLevel *level)
+{
+    return says_nothing(level)
+           || (!level->size && (level->how == LEVEL_GRID || level->how == LEVEL_SERIAL));
+}
+
+static bool is_among(const PlanLevel *level, const PlanLevels *levels)
+{
+    for (uint8_t i = 0; i < levels->n; i++)
+        if (tessi_level_is(level, &levels->at[i]))
+            return true;
+    return false;
+}
+
+/* Adds the levels that lowering has and the page leaves out, and drops those that say nothing. Levels that follow a
+ * preset find their place. */
 static void complete(PlanLevels *levels, bool preset)
 {
     const PlanLevels made = tessi_levels_arranged(levels);
     uint8_t said = 0;
-    for (uint8_t i = 0; i < made.n; i++) {
+    for (uint8_t i = 0; i < levels->n && preset; i++)
+        if (!says_nothing(&levels->at[i]) && !is_among(&levels->at[i], &made))
+            return;
+    for (uint8_t i = 0; i < made.n && !preset; i++) {
         const PlanLevel *level = &made.at[i];
         while (said < levels->n && says_nothing(&levels->at[said])
                && !tessi_level_is(level, &levels->at[said]))
             said++;
         if (said < levels->n && tessi_level_is(level, &levels->at[said]))
             said++;
-        else if (!says_nothing(level)
-                 && (level->size || (level->how != LEVEL_GRID && level->how != LEVEL_SERIAL)))
+        else if (!goes_unsaid(level))
             return;
     }
     while (said < levels->n && says_nothing(&levels->at[said]))

@@ -573,6 +573,11 @@ static void illegal_plans_are_refused(void **state)
         { "stage out in nowhere\n",
           "line 1: stages live in registers, lanes, scratch or memory, not in 'nowhere'" },
         { "group o\npreset nests\n", "line 2: no levels are called 'nests'; did you mean 'nest'?" },
+        { "group o\npreset nest\nx 4 step\nstage out in memory\n",
+          "it says nothing about stage 'square'" },
+        { "stage square inline\nstage temp inline\ngroup o\npreset nest\nx 4 step\nstage out in "
+          "memory\n",
+          "`x 4 step`: lowering keeps what later steps read along y alone so far" },
         { "group o\ny grid\npreset nest\n", "line 3: a preset is the first line of a group" },
         { "group o\ntile 32 256\n",
           "line 2: `tile 32 256` is now said by levels, as `y 32 grid` and `x 256 grid`" },
@@ -660,6 +665,45 @@ static void levels_are_found_again(void **state)
     }
 }
 
+/* A preset and what differs from it say the same as all the levels. */
+static void presets_stand_for_levels(void **state)
+{
+    static const struct {
+        const char *head, *preset, *levels;
+    } cases[] = {
+        { "", "preset nest\n", "y grid\nx lanes\n" },
+        { "", "preset nest\ny 64 dealt\n", "y 64 dealt\nx lanes\n" },
+        { "", "preset rows\ny 4 unroll\nx 2 unroll\n",
+          "y grid\ny 4 unroll\nx 2 unroll\nx lanes\n" },
+        { "", "preset tiles\ny 64 grid\n", "y 64 grid\nx 256 grid\nx lanes\n" },
+        { "", "preset tiles\ny 16 step\n", "y 32 grid\nx 256 grid\ny 16 step\nx lanes\n" },
+        { "", "preset rings\n", "y 32 grid\nx 256 grid\ny 8 step\nx lanes\n" },
+        { "target gpu\n", "preset point\n", "y grid\nx grid\ny 8 thread\nx 32 thread\n" },
+        { "target gpu\n", "preset register\nx 8 unroll\n",
+          "y grid\nx grid\ny 4 thread\nx 32 thread\ny 4 unroll\nx 8 unroll\n" },
+        { "target gpu\n", "preset point\ny 1 thread\n", "x 32 thread\n" },
+        { "target gpu\n", "preset tile\n",
+          "y 16 grid\nx 64 grid\nx 128 thread\ny 2 unroll\nx 4 unroll\n" },
+    };
+    Graph *g = testing_read(*state, blur_text, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *texts[2], *levels[] = { cases[i].preset, cases[i].levels }, *complaint;
+        for (int k = 0; k < 2; k++) {
+            Plan *p =
+                testing_plan(*state, g,
+                             tessi_sprintf(*state,
+                                           "%sstage square inline\nstage temp inline\ngroup o\n%s"
+                                           "stage out in memory\nsplit interior\n",
+                                           cases[i].head, levels[k]),
+                             &complaint);
+            if (!p)
+                fail_msg("%s: %s", levels[k], complaint);
+            texts[k] = plan_text(*state, p, g);
+        }
+        assert_string_equal(texts[0], texts[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
@@ -677,6 +721,7 @@ int main(void)
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused),
                                         GRAPH_TEST(fields_hold_their_numbers),
-                                        GRAPH_TEST(levels_are_found_again) };
+                                        GRAPH_TEST(levels_are_found_again),
+                                        GRAPH_TEST(presets_stand_for_levels) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

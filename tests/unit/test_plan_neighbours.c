@@ -37,12 +37,12 @@ static void a_small_program_has_these(void **state)
     PlanNeighbours list = { 0 };
     tessi_plan_neighbours(a, g, p, &list);
     assert_true(has_change(&list, g, "bx", "inline"));
-    assert_true(has_change(&list, g, "by", "parallel 0"));
-    assert_false(has_change(&list, g, "by", "strip 16")); /* only of what is parallel */
+    assert_true(has_change(&list, g, "by", "shared out"));
+    assert_false(has_change(&list, g, "by", "y 16 dealt")); /* only of what is parallel */
     assert_true(has_change(&list, g, "bx", "width 32"));
     assert_true(has_change(&list, g, "by", "split interior"));
     assert_false(has_change(&list, g, "by", "inline"));           /* a result */
-    assert_false(has_change(&list, g, "by", "rows 4"));           /* only where loops are split */
+    assert_false(has_change(&list, g, "by", "y 4 unroll"));       /* only where loops are split */
     assert_false(has_change(&list, g, "bx", "together with by")); /* by reads bx */
     assert_true(has_change(&list, g, "bx", "in the tiles of by"));
     VEC_FOREACH (const PlanNeighbour, n, &list) {
@@ -50,15 +50,15 @@ static void a_small_program_has_these(void **state)
             PlanNeighbours tiled = { 0 };
             tessi_plan_neighbours(a, g, n->plan, &tiled);
             assert_true(has_change(&tiled, g, "bx", "stored"));
-            assert_true(has_change(&tiled, g, "by", "tile 64 256"));
+            assert_true(has_change(&tiled, g, "by", "y 64, x 256 grid"));
             assert_true(has_change(&tiled, g, "by", "stream"));
         }
-        if (tessi_streq(n->change, "parallel 0") || tessi_streq(n->change, "width 32")) {
+        if (tessi_streq(n->change, "shared out") || tessi_streq(n->change, "width 32")) {
             const char *stage = tessi_stage(g, n->about)->name;
             PlanNeighbours changed = { 0 };
             tessi_plan_neighbours(a, g, n->plan, &changed);
             assert_true(has_change(&changed, g, stage,
-                                   n->plan->width ? "vectors of the machine" : "strip 64"));
+                                   n->plan->width ? "vectors of the machine" : "y 64 dealt"));
         }
         if (!tessi_streq(n->change, "inline"))
             continue;
@@ -80,9 +80,9 @@ static void kernels_have_tiles_beside_them(void **state)
         if (tessi_streq(n->change, "in the tiles of by"))
             tessi_plan_neighbours(a, g, n->plan, &tiled);
     assert_true(has_change(&tiled, g, "bx", "stored"));
-    assert_true(has_change(&tiled, g, "bx", "outputs 4 8"));
-    assert_true(has_change(&tiled, g, "by", "tile 64 128"));
-    assert_true(has_change(&tiled, g, "by", "block 256 1"));
+    assert_true(has_change(&tiled, g, "bx", "y 8 unroll, x 4 unroll"));
+    assert_true(has_change(&tiled, g, "by", "y 64, x 128 grid"));
+    assert_true(has_change(&tiled, g, "by", "x 256 thread"));
 }
 
 static void points_have_copies_beside_them(void **state)
