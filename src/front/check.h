@@ -132,7 +132,8 @@ Sym *tessi_scope_find_here(const Scope *s, const char *name); /* NULL when not i
 /* Adds a symbol; NULL after diagnosing that the name is taken. */
 Sym *tessi_scope_add(Checker *c, Name name, SymKind kind);
 void tessi_check_unknown_name(Checker *c, Name name);
-const AstFunction *tessi_check_function_named(const Checker *c, const char *name);
+/* The function that the name means where it stands: of that file, else of another; NULL when there is none. */
+const AstFunction *tessi_check_function_named(const Checker *c, Name name);
 /* Definitions stand before their uses: says so where call `e` of function `f` does not. */
 bool tessi_check_is_defined(Checker *c, const AstExpr *e, const AstFunction *f);
 const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name);

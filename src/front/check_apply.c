@@ -310,7 +310,7 @@ static void call_vector(Checker *c, const AstExpr *e, const AstFunction *f, Oper
 
 void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
 {
-    const AstFunction *f = e->kind == AST_CALL ? tessi_check_function_named(c, e->name.text) : NULL;
+    const AstFunction *f = e->kind == AST_CALL ? tessi_check_function_named(c, e->name) : NULL;
     if (f && !f->is_stencil && !f->is_scalar) {
         call_vector(c, e, f, out);
     } else {
@@ -446,7 +446,7 @@ static Operand check_reduction(Checker *c, const AstExpr *e)
 /* ---- any call -------------------------------------------------------------------------------- */
 Operand tessi_check_call(Checker *c, const AstExpr *e)
 {
-    const AstFunction *f = tessi_check_function_named(c, e->name.text);
+    const AstFunction *f = tessi_check_function_named(c, e->name);
     Operands results = { 0 };
     if (f && f->is_stencil)
         return stencil_call(c, e, f);

@@ -257,7 +257,7 @@ static TExpr *as_operand(Checker *c, const AstExpr *e)
 
 static TExpr *call_expr(Checker *c, const AstExpr *e)
 {
-    const AstFunction *f = tessi_check_function_named(c, e->name.text);
+    const AstFunction *f = tessi_check_function_named(c, e->name);
     if (f && f->is_scalar)
         return tessi_check_scalar_call(c, e, f);
     if (c->at.operands && (f || tessi_is_reduction(e->name.text)))

@@ -241,7 +241,7 @@ void tessi_check_mask_stmt(Checker *c, const AstStmt *s)
 static const AstExpr *flipped(Checker *c, const AstExpr *e)
 {
     bool flip = e->kind == AST_CALL && e->args.n == 1 && tessi_streq(e->name.text, "flip")
-                && !tessi_check_function_named(c, "flip");
+                && !tessi_check_function_named(c, e->name);
     return flip ? e->args.at[0].value : NULL;
 }
 

@@ -43,13 +43,20 @@ static void check_struct_def(Checker *c, AstStructDef *def, uint32_t position)
     }
 }
 
+/* A program may define names that files it uses have as well: each file means its own. */
+static bool may_share(const Checker *c, const AstFunction *f, const AstFunction *other)
+{
+    const uint16_t own = c->ast->file;
+    return (f->name.span.file == own) != (other->name.span.file == own);
+}
+
 static void check_function_names(Checker *c)
 {
     for (uint32_t i = 0; i < c->ast->functions.n; i++) {
         const AstFunction *f = c->ast->functions.at[i];
         for (uint32_t k = 0; k < i; k++) {
             const AstFunction *other = c->ast->functions.at[k];
-            if (tessi_streq(other->name.text, f->name.text)) {
+            if (tessi_streq(other->name.text, f->name.text) && !may_share(c, f, other)) {
                 Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, f->name.span, f->name.text);
                 tessi_diag_note(c->d, d, other->name.span, "'%s' is first defined here",
                                 f->name.text);

@@ -108,21 +108,23 @@ void tessi_check_unknown_name(Checker *c, Name name)
                         name.text);
     } else if (near) {
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
-    } else if (tessi_check_function_named(c, name.text) || tessi_is_builtin(name.text)) {
+    } else if (tessi_check_function_named(c, name) || tessi_is_builtin(name.text)) {
         tessi_diag_help(c->d, d, "'%s' is a function: call it with arguments in parentheses",
                         name.text);
     }
 }
 
-const AstFunction *tessi_check_function_named(const Checker *c, const char *name)
+const AstFunction *tessi_check_function_named(const Checker *c, Name name)
 {
-    if (!name)
-        return NULL;
+    const AstFunction *elsewhere = NULL;
     VEC_FOREACH (AstFunction *const, f, &c->ast->functions) {
-        if ((*f)->name.text && tessi_streq((*f)->name.text, name))
+        if (!name.text || !(*f)->name.text || !tessi_streq((*f)->name.text, name.text))
+            continue;
+        if ((*f)->name.span.file == name.span.file)
             return *f;
+        elsewhere = elsewhere ? elsewhere : *f;
     }
-    return NULL;
+    return elsewhere;
 }
 
 bool tessi_check_is_defined(Checker *c, const AstExpr *e, const AstFunction *f)

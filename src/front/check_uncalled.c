@@ -93,7 +93,7 @@ static void names_in_ranges(Checker *c, const AstRanges *ranges, const AstOffset
 static void name_of_call(Checker *c, const AstExpr *e)
 {
     const char *name = e->name.text;
-    const AstFunction *f = tessi_check_function_named(c, name);
+    const AstFunction *f = tessi_check_function_named(c, e->name);
     if (f)
         tessi_check_is_defined(c, e, f);
     if (!name || f || tessi_is_builtin(name) || tessi_is_reduction(name)

@@ -1,0 +1,380 @@
+"""Filters of the library beside SciPy and NumPy in float64, on images of odd sizes: the largest difference of each, and
+what it may be. With --table the rows of docs/filters.md."""
+
+import colorsys
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+try:
+    import numpy as np
+    from scipy import ndimage
+except ImportError:
+    print("skipped: this python3 has no scipy (Debian: python3-scipy)")
+    sys.exit(tool.SKIPPED)
+
+rng = np.random.default_rng(20261123)
+PHOTO = rng.uniform(0, 255, (23, 31)).astype(np.float32)
+SMOOTH = ndimage.gaussian_filter(PHOTO, 2).astype(np.float32)
+MOVED = ndimage.shift(SMOOTH, (0.3, 0.6), order=1, mode="nearest").astype(np.float32)
+BYTES = np.clip(
+    np.where(rng.uniform(size=(23, 31)) < 0.4, rng.normal(60, 15, (23, 31)), rng.normal(170, 20, (23, 31))), 0, 255
+).astype(np.uint8)
+LEFT = np.roll(PHOTO, -2, axis=1)
+COLOUR = np.round(rng.uniform(0, 1, (23, 31, 3)), 1).astype(np.float32)
+TABLE = np.sort(rng.uniform(0, 1, 256)).astype(np.float32)
+PSF = np.outer([1, 2, 3, 1], [1, 4, 2]).astype(np.float32)
+PSF /= PSF.sum()
+CLAMP = "nearest"
+
+
+def gaussian(x, sigma, order=0):
+    return ndimage.gaussian_filter(x.astype(float), sigma, order, mode=CLAMP, truncate=np.ceil(3 * sigma) / sigma)
+
+
+def box(x, r):
+    return ndimage.uniform_filter(x.astype(float), 2 * r + 1, mode=CLAMP)
+
+
+def roots(xx, xy, yy):
+    mean, root = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
+    return mean + root, mean - root
+
+
+def structure(x, sigma, around):
+    gx, gy = gaussian(x, sigma, (0, 1)), gaussian(x, sigma, (1, 0))
+    return roots(gaussian(gx * gx, around), gaussian(gx * gy, around), gaussian(gy * gy, around))
+
+
+def hessian(x, sigma):
+    return roots(gaussian(x, sigma, (0, 2)), gaussian(x, sigma, (1, 1)), gaussian(x, sigma, (2, 0)))
+
+
+def frangi(x, sigma, beta, c):
+    a, b = hessian(x, sigma)
+    first, second = np.where(abs(a) < abs(b), a, b), np.where(abs(a) < abs(b), b, a)
+    with np.errstate(all="ignore"):
+        value = np.exp(-((first / second) ** 2) / (2 * beta**2)) * (1 - np.exp(-(first**2 + second**2) / (2 * c**2)))
+    return np.where(second > 0, value, 0)
+
+
+def guided(x, guide, r, eps):
+    x, guide = x.astype(float), guide.astype(float)
+    a = (box(guide * x, r) - box(guide, r) * box(x, r)) / (box(guide * guide, r) - box(guide, r) ** 2 + eps)
+    b = box(x, r) - a * box(guide, r)
+    return box(a, r) * guide + box(b, r)
+
+
+def around(x, r):
+    return np.pad(x.astype(float), r, mode="edge")
+
+
+def nonlocal_means(x, patch, reach, h):
+    n, m = x.shape
+    wide, r = around(x, patch + reach), patch + reach
+    at = lambda i, j: wide[r + i : r + i + n, r + j : r + j + m]
+    weights = values = 0
+    for i in range(-reach, reach + 1):
+        for j in range(-reach, reach + 1):
+            d = sum(
+                (at(i + k, j + l) - at(k, l)) ** 2 for k in range(-patch, patch + 1) for l in range(-patch, patch + 1)
+            )
+            w = np.exp(-d / (h * h * (2 * patch + 1) ** 2))
+            weights, values = weights + w, values + w * at(i, j)
+    return values / weights
+
+
+def diffusion(x, kappa, rate, steps):
+    x = x.astype(float)
+    for _ in range(steps):
+        wide = around(x, 1)
+        d = [wide[:-2, 1:-1] - x, wide[2:, 1:-1] - x, wide[1:-1, :-2] - x, wide[1:-1, 2:] - x]
+        x = x + rate * sum(np.exp(-((k / kappa) ** 2)) * k for k in d)
+    return x
+
+
+def divergence(px, py):
+    out = px + py
+    out[:, 1:] -= px[:, :-1]
+    out[1:, :] -= py[:-1, :]
+    out[:, -1] -= px[:, -1]
+    out[-1, :] -= py[-1, :]
+    return out
+
+
+def variation(x, weight, steps):
+    x = x.astype(float)
+    px = py = np.zeros_like(x)
+    for _ in range(steps):
+        u = x - divergence(px, py)
+        gx, gy = np.zeros_like(x), np.zeros_like(x)
+        gx[:, :-1], gy[:-1] = np.diff(u, axis=1), np.diff(u, axis=0)
+        norm = 1 + 0.25 / weight * np.hypot(gx, gy)
+        px, py = (px - 0.25 * gx) / norm, (py - 0.25 * gy) / norm
+    return x - divergence(px, py)
+
+
+def local(x, r):
+    x = x.astype(float)
+    return box(x, r), np.maximum(box(x * x, r) - box(x, r) ** 2, 0)
+
+
+def wiener(x, r, noise):
+    mean, variance = local(x, r)
+    with np.errstate(all="ignore"):
+        return np.where(variance < noise, mean, mean + (1 - noise / variance) * (x - mean))
+
+
+def richardson_lucy(x, psf, steps):
+    x, u = x.astype(float), x.astype(float)
+    for _ in range(steps):
+        blurred = ndimage.convolve(u, psf.astype(float), mode=CLAMP)
+        u = u * ndimage.correlate(np.where(blurred > 1e-12, x / blurred, 0), psf.astype(float), mode=CLAMP)
+    return u
+
+
+def niblack(x, r, k):
+    mean, variance = local(x, r)
+    return mean - k * np.sqrt(variance)
+
+
+def sauvola(x, r, k, half):
+    mean, variance = local(x, r)
+    return mean * (1 + k * (np.sqrt(variance) / half - 1))
+
+
+def otsu(x):
+    count = np.bincount(x.ravel(), minlength=256).astype(float)
+    low, value = np.cumsum(count), np.cumsum(count * np.arange(256))
+    high = low[-1] - low
+    with np.errstate(all="ignore"):
+        between = low * high * (value / low - (value[-1] - value) / high) ** 2
+    return np.nanargmax(np.where((low > 0) & (high > 0), between, 0))
+
+
+def patterns(x):
+    wide, n, m = around(x, 1), *x.shape
+    places = [(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)]
+    return sum((wide[1 + i : 1 + i + n, 1 + j : 1 + j + m] >= x) << k for k, (i, j) in enumerate(places))
+
+
+def fast(x, t):
+    circle = [
+        (-3, 0),
+        (-3, 1),
+        (-2, 2),
+        (-1, 3),
+        (0, 3),
+        (1, 3),
+        (2, 2),
+        (3, 1),
+        (3, 0),
+        (3, -1),
+        (2, -2),
+        (1, -3),
+        (0, -3),
+        (-1, -3),
+        (-2, -2),
+        (-3, -1),
+    ]
+    wide, n, m = around(x, 3), *x.shape
+    ring = np.array([wide[3 + i : 3 + i + n, 3 + j : 3 + j + m] for i, j in circle] * 2)
+    found = np.zeros(x.shape, bool)
+    for k in range(16):
+        found |= (ring[k : k + 9] > x + t).all(0) | (ring[k : k + 9] < x - t).all(0)
+    return 255 * found
+
+
+def reconstruct(marker, limit, steps):
+    out = np.minimum(marker, limit)
+    for _ in range(steps):
+        out = np.minimum(ndimage.maximum_filter(out, 3, mode=CLAMP), limit)
+    return out
+
+
+def slopes(a, b):
+    a, b = (np.pad(x.astype(float), ((0, 1), (0, 1)), mode="edge") for x in (a, b))
+    both = a + b
+    sx = (both[:-1, 1:] - both[:-1, :-1] + both[1:, 1:] - both[1:, :-1]) / 4
+    sy = (both[1:, :-1] - both[:-1, :-1] + both[1:, 1:] - both[:-1, 1:]) / 4
+    d = b - a
+    return sx, sy, (d[:-1, :-1] + d[1:, :-1] + d[:-1, 1:] + d[1:, 1:]) / 4
+
+
+def horn_schunck(a, b, alpha, steps):
+    sx, sy, st = slopes(a, b)
+    mean = np.array([[1, 2, 1], [2, 0, 2], [1, 2, 1]]) / 12
+    u = v = np.zeros(a.shape)
+    for _ in range(steps):
+        au, av = (ndimage.correlate(x, mean, mode=CLAMP) for x in (u, v))
+        step = (sx * au + sy * av + st) / (alpha**2 + sx**2 + sy**2)
+        u, v = au - sx * step, av - sy * step
+    return u, v
+
+
+def lucas_kanade(a, b, sigma):
+    sx, sy, st = slopes(a, b)
+    xx, xy, yy, xt, yt = (gaussian(p, sigma) for p in (sx * sx, sx * sy, sy * sy, sx * st, sy * st))
+    d = xx * yy - xy * xy
+    return (xy * yt - yy * xt) / d, (xy * xt - xx * yt) / d
+
+
+def disparity(left, right, r, most):
+    costs = []
+    for d in range(most + 1):
+        wide_l, wide_r = (around(x, r + most) for x in (left, right))
+        at = lambda w, i, j: w[r + most + i : r + most + i + left.shape[0], r + most + j : r + most + j + left.shape[1]]
+        costs.append(
+            sum(abs(at(wide_l, i, j) - at(wide_r, i, j - d)) for i in range(-r, r + 1) for j in range(-r, r + 1))
+        )
+    return np.argmin(costs, axis=0)
+
+
+def linear_light(v):
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def hsv(x):
+    """By the usual definition, as Python's own colorsys has it."""
+    return [np.array([[colorsys.rgb_to_hsv(*point)[k] for point in row] for row in x.tolist()]) for k in range(2)]
+
+
+def lab(x):
+    """CIE 15, with the numbers that scikit-image has."""
+    xyz = (
+        linear_light(x)
+        @ np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]]).T
+        / [0.95047, 1, 1.08883]
+    )
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return 116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])
+
+
+def mosaic_masks(shape):
+    y, x = np.indices(shape)
+    return (y % 2 == 0) & (x % 2 == 0), (y + x) % 2 == 1, (y % 2 == 1) & (x % 2 == 1)
+
+
+def demosaic(x):
+    """Means of what there is of a colour under masks that keep to the pattern."""
+    out = []
+    for place, kernel in zip(
+        mosaic_masks(x.shape),
+        ([[1, 2, 1], [2, 4, 2], [1, 2, 1]], [[0, 1, 0], [1, 4, 1], [0, 1, 0]], [[1, 2, 1], [2, 4, 2], [1, 2, 1]]),
+    ):
+        out.append(ndimage.correlate(np.where(place, x, 0).astype(float), np.array(kernel) / 4, mode="mirror"))
+    return tuple(out)
+
+
+def malvar(x):
+    """The filters of the paper's figure 2, on all of the image, chosen by place."""
+    g = np.array([[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]) / 8
+    beside = (
+        np.array([[0, 0, 0.5, 0, 0], [0, -1, 0, -1, 0], [-1, 4, 5, 4, -1], [0, -1, 0, -1, 0], [0, 0, 0.5, 0, 0]]) / 8
+    )
+    far = (
+        np.array([[0, 0, -1.5, 0, 0], [0, 2, 0, 2, 0], [-1.5, 0, 6, 0, -1.5], [0, 2, 0, 2, 0], [0, 0, -1.5, 0, 0]]) / 8
+    )
+    green, along, down, opposite = (
+        ndimage.correlate(x.astype(float), m, mode="mirror") for m in (g, beside, beside.T, far)
+    )
+    red, greens, blue = mosaic_masks(x.shape)
+    y = np.indices(x.shape)[0] % 2
+    return (
+        np.select([red, greens & (y == 0), greens], [x, along, down], opposite),
+        np.where(greens, x, green),
+        np.select([blue, greens & (y == 1), greens], [x, along, down], opposite),
+    )
+
+
+# Call, largest difference allowed over the largest value, what it should be.
+CASES = [
+    ("gaussian(X, 1.5)", 1e-6, gaussian(PHOTO, 1.5)),
+    ("gaussian_x(X, 1.5)", 1e-5, gaussian(PHOTO, 1.5, (0, 1))),
+    ("gaussian_y(X, 1.5)", 1e-5, gaussian(PHOTO, 1.5, (1, 0))),
+    ("gaussian_xx(X, 2)", 1e-5, gaussian(PHOTO, 2, (0, 2))),
+    ("gaussian_xy(X, 2)", 1e-5, gaussian(PHOTO, 2, (1, 1))),
+    ("gaussian_yy(X, 2)", 1e-5, gaussian(PHOTO, 2, (2, 0))),
+    ("gaussian_gradient(X, 1)", 1e-5, np.hypot(gaussian(PHOTO, 1, (0, 1)), gaussian(PHOTO, 1, (1, 0)))),
+    ("laplacian_of_gaussian(X, 2)", 1e-5, gaussian(PHOTO, 2, (0, 2)) + gaussian(PHOTO, 2, (2, 0))),
+    ("difference_of_gaussians(X, 1, 2)", 1e-5, gaussian(PHOTO, 1) - gaussian(PHOTO, 2)),
+    ("structure_tensor(X, 1, 2)", 1e-5, structure(PHOTO, 1, 2)),
+    ("hessian(X, 2)", 1e-5, hessian(PHOTO, 2)),
+    ("frangi(X, 2, 0.5, 8)", 1e-4, frangi(PHOTO, 2, 0.5, 8)),
+    ("guided(X, S, 3, 100)", 1e-4, guided(PHOTO, SMOOTH, 3, 100)),
+    ("nonlocal_means(X, 1, 2, 60)", 1e-5, nonlocal_means(PHOTO, 1, 2, 60)),
+    ("anisotropic_diffusion(X, 60, 0.2, 5)", 1e-5, diffusion(PHOTO, 60, 0.2, 5)),
+    ("total_variation(X, 20, 12)", 1e-5, variation(PHOTO, 20, 12)),
+    ("wiener(X, 2, 3000)", 1e-4, wiener(PHOTO, 2, 3000)),
+    ("richardson_lucy(S, psf, 6)", 1e-5, richardson_lucy(SMOOTH, PSF, 6)),
+    ("niblack(X, 3, 0.2)", 1e-4, niblack(PHOTO, 3, 0.2)),
+    ("sauvola(X, 3, 0.2, 128)", 1e-4, sauvola(PHOTO, 3, 0.2, 128)),
+    ("otsu(B)", 0, np.array([otsu(BYTES)])),
+    ("local_binary_pattern(B)", 0, patterns(BYTES)),
+    ("fast(B, 30)", 0, fast(BYTES.astype(int), 30)),
+    ("white_tophat(B, 2)", 0, ndimage.white_tophat(BYTES, 5, mode=CLAMP)),
+    ("black_tophat(B, 2)", 0, ndimage.black_tophat(BYTES, 5, mode=CLAMP)),
+    ("reconstruct(S, X, 4)", 0, reconstruct(SMOOTH, PHOTO, 4)),
+    ("horn_schunck(S, T, 3, 20)", 1e-4, horn_schunck(SMOOTH, MOVED, 3, 20)),
+    ("lucas_kanade(S, T, 2)", 1e-3, lucas_kanade(SMOOTH, MOVED, 2)),
+    ("disparity(X, R, 1, 4)", 0, disparity(PHOTO, LEFT, 1, 4)),
+    ("srgb_to_linear(X / 255)", 1e-5, linear_light(PHOTO / 255.0)),
+    ("hue(C)", 1e-5, hsv(COLOUR)[0]),
+    ("saturation(C)", 1e-6, hsv(COLOUR)[1]),
+    ("largest(C)", 0, COLOUR.max(axis=2)),
+    ("srgb_to_lab(C)", 1e-4, lab(COLOUR)),
+    ("tone_curve(B, table)", 0, TABLE[BYTES]),
+    ("demosaic(X)", 1e-6, demosaic(PHOTO)),
+    ("demosaic_malvar(X)", 1e-6, malvar(PHOTO)),
+    (
+        "grey_world(X, S, T)",
+        1e-5,
+        (PHOTO * (SMOOTH.mean() / PHOTO.mean()), SMOOTH, MOVED * (SMOOTH.mean() / MOVED.mean())),
+    ),
+    (
+        "distance(B > 40, 6)",
+        1e-6,
+        np.minimum(ndimage.distance_transform_edt(np.pad(BYTES > 40, 6, mode="edge"))[6:-6, 6:-6], 6),
+    ),
+    ("linear_to_srgb(srgb_to_linear(X / 255))", 1e-5, PHOTO / 255.0),
+]
+INPUTS = {"X": PHOTO, "S": SMOOTH, "T": MOVED, "R": LEFT, "B": BYTES, "C": COLOUR, "psf": PSF, "table": TABLE}
+
+
+def results(folder, chosen):
+    """What the program of these calls gives, result by result."""
+    names, lines = [], []
+    for n, (call, _, expected) in enumerate(chosen):
+        own = [f"r{n}_{k}" for k in range(len(expected) if isinstance(expected, tuple) else 1)]
+        lines.append(f"{', '.join(own)} = {call};")
+        names += own
+    (folder / "all.tess").write_text(
+        'use "filters";\nparameter M, N;\n'
+        "vector#2 float X[M, N];\nvector#2 float S[M, N];\nvector#2 float T[M, N];\nvector#2 float R[M, N];\n"
+        "vector#2 uint8 B[M, N];\nstruct colour { float r; float g; float b; }\nvector#2 colour C[M, N];\n"
+        "vector#1 float table[256];\nmask#2 float psf[4, 3];\n" + "\n".join(lines) + f"\nreturn {', '.join(names)};\n"
+    )
+    for name, array in INPUTS.items():
+        np.save(folder / f"{name}.npy", array)
+    given = [f"{name}={folder / name}.npy" for name in INPUTS]
+    outputs = [part for name in names for part in ("-o", folder / f"{name}.npy")]
+    code, _, errors = tool.run("run", folder / "all.tess", *given, *outputs, "--target=interp")
+    tool.check("the program of all filters runs", code == 0, errors)
+    return {name: np.load(folder / f"{name}.npy") for name in names} if code == 0 else {}
+
+
+with tool.workspace() as place:
+    found = results(pathlib.Path(place), CASES)
+for n, (call, allowed, expected) in enumerate(CASES):
+    for k, wanted in enumerate(expected if isinstance(expected, tuple) else (expected,)):
+        if f"r{n}_{k}" not in found:
+            continue
+        got = found[f"r{n}_{k}"].astype(float)
+        scale = max(1e-30, float(np.max(np.abs(wanted)))) if allowed else 1
+        off = float(np.max(np.abs(got - wanted))) / scale
+        if "--table" in sys.argv:
+            print(f"| `{call}` | {off:.1e} |")
+        tool.check(f"{call} {k}", got.shape == np.shape(wanted) and off <= allowed, f"off by {off:.2e}")
+tool.finish()
