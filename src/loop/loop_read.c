@@ -713,7 +713,7 @@ static void read_program(LoopReader *r)
 
 LoopProgram *tessi_loop_read(Arena *a, Diags *d, const char *text, size_t n)
 {
-    LoopReader r = { .arena = a, .lexer = { a, text, text + n, 1 } };
+    LoopReader r = { .arena = a, .lexer = { a, text, text + n, 1, NULL } };
     r.p = tessi_loop_new(a, "");
     VEC_PUSH(a, &r.names, (LoopName){ 0 });
     r.ahead = tessi_loop_next_token(&r.lexer);
