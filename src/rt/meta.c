@@ -117,6 +117,8 @@ bool tessi_meta_copy(const RtMeta *from, RtMeta *to)
     tessi_bytes_add(&to->icc, from->icc.at, from->icc.n);
     tessi_bytes_add(&to->exif, from->exif.at, from->exif.n);
     tessi_bytes_add(&to->xmp, from->xmp.at, from->xmp.n);
+    tessi_bytes_add(&to->xmp, "", 1); /* a text ends for those who look for its end */
+    to->xmp.n = from->xmp.n;
     for (size_t i = 0; i < from->tags.n; i++) {
         const RtTag *t = &from->tags.at[i];
         tessi_tag_add(&to->tags, t->id, t->type, t->n, t->data);

@@ -33,8 +33,8 @@ typedef struct RtMeta {
 void tessi_meta_dispose(RtMeta *m);
 /* Memory was short while it was filled in. */
 bool tessi_meta_failed(const RtMeta *m);
-bool tessi_meta_copy(const RtMeta *from,
-                     RtMeta *to); /* false without memory, and then *to is empty */
+/* Behind the copied XMP stands a NUL that is not counted. False without memory, and then *to is empty. */
+bool tessi_meta_copy(const RtMeta *from, RtMeta *to);
 
 /* ---- Tags ---- */
 size_t tessi_tag_size(uint16_t type); /* of one value; 0: no type of TIFF */

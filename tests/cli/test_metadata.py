@@ -116,6 +116,22 @@ def test_blocks(folder):
     check("tiffinfo reads it", "Resolution: 28.35, 28.35 pixels/cm" in info and "ICC Profile: <present>" in info, info)
 
 
+def test_sizes_of_blocks(folder):
+    """XMP of any length reaches PNG as it was."""
+    same = folder / "same8.tess"
+    same.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nreturn a[.., ..];\n")
+    run("run", same, "zero:2x2", "-o", folder / "plain.png", "--no-metadata", "--target=interp")
+    plain = (folder / "plain.png").read_bytes()
+    for n in (255, 256, 4096):
+        packet = b"<x:xmpmeta/>".ljust(n)
+        chunk = b"iTXtXML:com.adobe.xmp\0\0\0\0\0" + packet
+        (folder / "in.png").write_bytes(
+            plain[:33] + struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) + plain[33:])
+        status, _, err = run("run", same, folder / "in.png", "-o", folder / "out.png", "--target=interp")
+        data = (folder / "out.png").read_bytes()
+        check(f"XMP of {n} bytes", status == 0 and struct.pack(">I", len(chunk) - 4) + chunk in data, err)
+
+
 def test_orientation(folder):
     """The eight orientations are applied and reset, in EXIF as well as in XMP; --no-orient leaves them."""
     same = folder / "grey.tess"
@@ -240,6 +256,7 @@ def main():
     with tool.workspace() as name:
         folder = pathlib.Path(name)
         test_blocks(folder)
+        test_sizes_of_blocks(folder)
         test_orientation(folder)
         test_places(folder)
         test_broken(folder)
