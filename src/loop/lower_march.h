@@ -3,13 +3,14 @@
 #ifndef TESSERA_LOOP_LOWER_MARCH_H
 #define TESSERA_LOOP_LOWER_MARCH_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_window.h"
 
 typedef struct March {
     int64_t step;   /* from row to row; to be set before */
     LExprId y, n;   /* first row of the block, and how many it has */
     LExprId x;      /* first column of the thread */
     LExprId column; /* of blocks: where the block stands */
+    LExprId whole;  /* BOOL: all columns of the thread are in the image */
 } March;
 
 /* Blocks in one line, those at the first and the last column before all others: their threads read elements one by
@@ -30,6 +31,9 @@ LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place);
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m);
 /* Row i of those that begin with the block's. */
 LExprId tessi_march_row(Lower *l, const March *m, LExprId i);
+/* A variable for each row and column of sums of a thread, by row and column; the first row has this number. */
+LVarId *tessi_march_sums(Lower *l, const Member *m, uint32_t first, uint32_t rows,
+                         uint32_t columns);
 /* Opens the threads, those with columns in the image. */
 void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March *m);
 

@@ -97,16 +97,8 @@ static LVarId *sum_of(const Rolling *r, const Sum *sum, uint32_t added, uint32_t
 static void declare_sums(Rolling *r)
 {
     Lower *l = r->l;
-    VEC_FOREACH (Sum, sum, &r->sums) {
-        const Expr *e = tessi_expr(l->g, sum->member.id);
-        const char *name = tessi_reduction_name(e->reduction);
-        LExprId start = tessi_window_start(l, e, sum->member.cond);
-        sum->var = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)r->rows * r->columns);
-        for (uint32_t k = 1; k <= r->rows; k++)
-            for (uint32_t c = 0; c < r->columns; c++)
-                *sum_of(r, sum, k, c) = tessi_scope_var(
-                    l, tessi_sprintf(l->arena, "%s%u_%u", name, k, c), e->type, start);
-    }
+    VEC_FOREACH (Sum, sum, &r->sums)
+        sum->var = tessi_march_sums(l, &sum->member, 1, r->rows, r->columns);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -229,7 +221,7 @@ static void set_sums(void *user, Eval *ev, uint32_t c)
     }
 }
 
-static void store_row(Rolling *r, LBufferId to, LExprId whole)
+static void store_row(Rolling *r, LBufferId to)
 {
     Lower *l = r->l;
     LExprId last = tessi_l_int(l, r->rows - 1);
@@ -238,7 +230,7 @@ static void store_row(Rolling *r, LBufferId to, LExprId whole)
     row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
     const LineResults results = { .nest = r->nest,
                                   .to = to,
-                                  .whole = whole,
+                                  .whole = r->at.whole,
                                   .width = r->nest->to[1],
                                   .set_sums = set_sums,
                                   .user = r };
@@ -263,8 +255,6 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     tessi_march_blocks(l, group, height, width, &r.at);
     tessi_given_copy(l, nest, &r.given);
     tessi_march_threads(l, group, width, &r.at);
-    LExprId whole = tessi_l_op(l, OP_ADD, r.at.x, tessi_l_int(l, r.columns));
-    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
     tessi_lines_declare(l, &r.lines, r.at.x);
     if (tessi_level_march(&group->levels).ahead)
         tessi_lines_read(l, &r.lines, r.at.y);
@@ -280,7 +270,7 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
         tessi_lines_read(l, &r.lines, tessi_march_row(l, &r.at, next));
     }
     add_row_of_pixels(&r);
-    store_row(&r, l->buffer[group->members.at[0].v], whole);
+    store_row(&r, l->buffer[group->members.at[0].v]);
     tessi_staged_end(l, group);
     tessi_scope_close_to(l, depth);
 }

@@ -35,8 +35,8 @@ typedef struct Sweep {
     ExprList bodies;
     Lines lines;
     Coefficients given;
-    LExprId x, y, i; /* first column and row of the thread, number of the row of pixels */
-    uint32_t row;    /* of the thread, in hand */
+    LExprId y, i; /* first row of the thread, number of the row of pixels */
+    uint32_t row; /* of the thread, in hand */
 } Sweep;
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -73,16 +73,8 @@ static LVarId sum_of(const Sweep *s, const Sum *sum, uint32_t row, uint32_t colu
 static void declare_sums(Sweep *s)
 {
     Lower *l = s->l;
-    VEC_FOREACH (Sum, sum, &s->sums) {
-        const Expr *e = tessi_expr(l->g, sum->member.id);
-        const char *name = tessi_reduction_name(e->reduction);
-        LExprId start = tessi_window_start(l, e, COND_NONE);
-        sum->var = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)s->rows * s->columns);
-        for (uint32_t r = 0; r < s->rows; r++)
-            for (uint32_t c = 0; c < s->columns; c++)
-                sum->var[r * s->columns + c] = tessi_scope_var(
-                    l, tessi_sprintf(l->arena, "%s%u_%u", name, r, c), e->type, start);
-    }
+    VEC_FOREACH (Sum, sum, &s->sums)
+        sum->var = tessi_march_sums(l, &sum->member, 0, s->rows, s->columns);
 }
 
 /* Row i from the thread's first on: of dilated windows others stand between. */
@@ -211,17 +203,10 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     find(&s);
     tessi_lines_find(l, nest, &s.bodies, s.columns, &s.lines);
     s.lines.together = TOGETHER;
-    LExprId column = open_blocks(&s, group, height, width);
+    March at = { .step = 1, .column = open_blocks(&s, group, height, width) };
     tessi_given_copy(l, nest, &s.given);
-    LExprId thread = tessi_kernel_threads(l, 0, "thread_x", tessi_level_threads(&group->levels, 0));
-    LExprId x =
-        tessi_l_op(l, OP_MUL, column, tessi_l_int(l, tessi_level_threads(&group->levels, 0)));
-    x = tessi_l_op(l, OP_MUL, tessi_l_op(l, OP_ADD, x, thread), tessi_l_int(l, s.columns));
-    s.x = tessi_scope_let(l, tessi_dim_name(2, 1), x);
-    tessi_scope_if(l, tessi_l_op(l, OP_LT, s.x, width));
-    LExprId whole = tessi_l_op(l, OP_ADD, s.x, tessi_l_int(l, s.columns));
-    whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, whole, width));
-    tessi_lines_declare(l, &s.lines, s.x);
+    tessi_march_threads(l, group, width, &at);
+    tessi_lines_declare(l, &s.lines, at.x);
     read_own(&s);
     declare_sums(&s);
     LExprId end = tessi_l_int(l, s.rows + s.given.height - 1);
@@ -234,7 +219,7 @@ void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
     tessi_scope_close(l);
     const LineResults results = { .nest = nest,
                                   .to = l->buffer[group->members.at[0].v],
-                                  .whole = whole,
+                                  .whole = at.whole,
                                   .width = width,
                                   .set_sums = set_sums,
                                   .user = &s };
