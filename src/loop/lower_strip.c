@@ -72,11 +72,7 @@ static LBufferId new_strip(Strips *s, const char *name, ScalarType t)
 
 static void store(Strips *s, LBufferId b, LExprId value)
 {
-    LStmt *stmt = tessi_scope_stmt(s->l, LSTMT_STORE);
-    stmt->buffer = b;
-    stmt->n_index = 1;
-    stmt->index[0] = s->k;
-    stmt->a = value;
+    tessi_scope_store(s->l, b, &s->k, 1, value);
 }
 
 static void mark_made(Strips *s, ExprId id, LBufferId b)

@@ -146,12 +146,8 @@ static void element_ahead(const Warps *t, uint32_t i, LExprId *index)
 
 static LStmt *store(const Warps *t, LStmtKind kind, LBufferId to, const LExprId *index, LExprId a)
 {
-    LStmt *s = tessi_scope_stmt(t->l, kind);
-    s->buffer = to;
-    s->n_index = t->n_dims;
-    for (uint8_t d = 0; d < t->n_dims; d++)
-        s->index[d] = index[d];
-    s->a = a;
+    LStmt *s = tessi_scope_store(t->l, to, index, t->n_dims, a);
+    s->kind = kind;
     return s;
 }
 

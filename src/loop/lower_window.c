@@ -198,11 +198,7 @@ static void step(Lower *l, const Eval *ev, const Member *m, const LExprId *opera
     const Expr *e = tessi_expr(l->g, m->id);
     if (e->reduction == REDUCE_MEDIAN) {
         LExprId at = m->acc.v ? tessi_lexpr_var(l->p, m->acc) : flat_point(l, ev, e->window);
-        LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-        s->buffer = m->local;
-        s->n_index = 1;
-        s->index[0] = at;
-        s->a = operand[0];
+        tessi_scope_store(l, m->local, &at, 1, operand[0]);
         if (m->acc.v)
             tessi_lower_set(l, m->acc, tessi_l_op(l, OP_ADD, at, tessi_l_int(l, 1)));
         return;

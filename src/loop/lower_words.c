@@ -140,11 +140,8 @@ void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
         const char *name = tessi_sprintf(l->arena, "%s_words", b.name);
         LBufferId line = tessi_new_line(l, name, TYPE_U32, n);
         for (uint32_t k = 0; k < n; k++) {
-            LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-            s->a = word[(size_t)(c / in_word + k) * stride];
-            s->buffer = line;
-            s->n_index = 1;
-            s->index[0] = tessi_l_int(l, k);
+            const LExprId at = tessi_l_int(l, k);
+            tessi_scope_store(l, line, &at, 1, word[(size_t)(c / in_word + k) * stride]);
         }
         LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
         move->buffer = to;
