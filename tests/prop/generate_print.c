@@ -443,7 +443,8 @@ static void put_arg_rules(Out *o, const GenProgram *p, const GenArg *a)
     put(o, each ? ":[" : ":");
     for (int d = 0; d < (each ? p->image[a->image].n_dims : 1); d++) {
         put(o, d ? ", " : "");
-        put_rule(o, a->rule[d], a->outside + d); /* constants of their own */
+        /* constants of their own, none larger than the first, which is a value of the image's type */
+        put_rule(o, a->rule[d], a->outside > d ? a->outside - d : 0);
     }
     if (each)
         put(o, "]");
