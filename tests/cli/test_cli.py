@@ -354,7 +354,7 @@ def test_bad_input(folder):
         ),
         (
             "a line of a plan twice", ["run", blur, a, "-o", out_path, f"--plan={folder / 'twice.plan'}"],
-            ["line 5: 'loops' is said twice of the same group"],
+            ["line 5: 'stream' is said twice of the same group"],
         ),
         (
             "channels of mixed types", ["run", folder / "mixed.tess", "-o", out_path, f"{folder / 'a3.npy'}"],
