@@ -142,15 +142,14 @@ bool tessi_level_by_name(const char *name, LevelHow *out);
 /* One level of the loops of a group: a dimension, counted from the last (0 is x, 1 is y), and how many of it are
  * computed by one turn of the loop. */
 typedef struct PlanLevel {
-    uint8_t dim;
-    LevelHow how;
+    uint8_t dim, how; /* LevelHow */
+    bool ahead;       /* of steps: the next one's pixels are read before this one computes */
     uint32_t size; /* 0: all that there is to do, or as much as the levels inside of it compute */
     /* of a grid whose parts are `size` to `most`, so few that there are `blocks` of them */
     uint32_t most, blocks;
-    bool ahead; /* of steps: the next one's pixels are read before this one computes */
 } PlanLevel;
 /* Outermost first. plan_levels.h has the functions that ask about them and change them. */
-enum { PLAN_MAX_LEVELS = 16 };
+enum { PLAN_MAX_LEVELS = 12 };
 typedef struct PlanLevels {
     PlanLevel at[PLAN_MAX_LEVELS];
     uint8_t n;

@@ -67,7 +67,7 @@ void tessi_level_print(const PlanLevel *level, Text *out)
         tessi_text_addf(out, " %u", (unsigned)level->size);
     if (level->most)
         tessi_text_addf(out, "..%u", (unsigned)level->most);
-    tessi_text_addf(out, " %s", tessi_level_name(level->how));
+    tessi_text_addf(out, " %s", tessi_level_name((LevelHow)level->how));
     if (level->most)
         tessi_text_addf(out, " %u blocks", (unsigned)level->blocks);
     if (level->ahead)
@@ -88,6 +88,15 @@ static bool has_level(const PlanLevels *levels, LevelHow how)
         if (levels->at[i].how == how)
             return true;
     return false;
+}
+
+/* Of those that are so and along this dimension, 0 when there is none. */
+static uint32_t size_of(const PlanLevels *levels, LevelHow how, int dim)
+{
+    for (uint8_t i = 0; i < levels->n; i++)
+        if (levels->at[i].how == how && levels->at[i].dim == dim)
+            return levels->at[i].size;
+    return 0;
 }
 
 /* A level of the grid, or loops in its place. `outer` says which dimensions have one already. */
@@ -117,7 +126,7 @@ static Arrangement arrangement_of(const PlanLevels *levels)
     bool outer[MAX_DIMS] = { false }, inside = false, ahead = false;
     for (uint8_t i = 0; i < levels->n; i++) {
         const PlanLevel *at = &levels->at[i];
-        switch (at->how) {
+        switch ((LevelHow)at->how) {
         case LEVEL_GRID:
         case LEVEL_DEALT:
         case LEVEL_SERIAL: read_outer(at, outer, &inside, &a); break;
@@ -152,7 +161,7 @@ static Arrangement arrangement_of(const PlanLevels *levels)
 static void add(PlanLevels *levels, uint8_t dim, LevelHow how, uint32_t size)
 {
     if (levels->n < PLAN_MAX_LEVELS)
-        levels->at[levels->n++] = (PlanLevel){ .dim = dim, .how = how, .size = size };
+        levels->at[levels->n++] = (PlanLevel){ .dim = dim, .how = (uint8_t)how, .size = size };
 }
 
 static bool is_tiled(const Arrangement *a)
@@ -266,16 +275,24 @@ void tessi_levels_one_by_one(PlanLevels *levels, uint8_t n_dims)
 
 KernelKind tessi_plan_kernel(const PlanGroup *group)
 {
-    const Arrangement a = arrangement_of(&group->levels);
-    return !a.is_kernel                 ? KERNEL_NONE
-           : group->transform           ? KERNEL_TRANSFORM
-           : group->median              ? KERNEL_MEDIAN
-           : a.warps                    ? KERNEL_WARP
-           : a.walks && a.unroll[Y]     ? KERNEL_SWEEP
-           : a.walks                    ? KERNEL_ROLLING
-           : is_tiled(&a)               ? KERNEL_TILE
-           : a.unroll[X] || a.unroll[Y] ? KERNEL_REGISTER
-                                        : KERNEL_POINT;
+    const PlanLevels *levels = &group->levels;
+    bool has[N_LEVEL_HOWS] = { false }, tiled = false,
+         rows = false; /* planners ask this often: no arrangement */
+    for (uint8_t i = 0; i < levels->n; i++) {
+        const PlanLevel *at = &levels->at[i];
+        has[at->how] = true;
+        tiled = tiled || (at->how == LEVEL_GRID && at->dim == X && at->size);
+        rows = rows || (at->how == LEVEL_UNROLL && at->dim == Y);
+    }
+    return !has[LEVEL_THREAD]        ? KERNEL_NONE
+           : group->transform        ? KERNEL_TRANSFORM
+           : group->median           ? KERNEL_MEDIAN
+           : has[LEVEL_LANES]        ? KERNEL_WARP
+           : has[LEVEL_STEP] && rows ? KERNEL_SWEEP
+           : has[LEVEL_STEP]         ? KERNEL_ROLLING
+           : tiled && levels->n_dims ? KERNEL_TILE
+           : has[LEVEL_UNROLL]       ? KERNEL_REGISTER
+                                     : KERNEL_POINT;
 }
 
 void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
@@ -386,8 +403,8 @@ void tessi_level_set_vector(PlanGroup *group, bool vector)
 /* Of CPUs, or of kernels. */
 static uint8_t unrolled(const PlanLevels *levels, int dim, bool kernel)
 {
-    const Arrangement a = arrangement_of(levels);
-    return (!a.n_dims || a.is_kernel == kernel) && a.unroll[dim] ? a.unroll[dim] : 1;
+    const uint32_t n = size_of(levels, LEVEL_UNROLL, dim);
+    return n && (!levels->n_dims || has_level(levels, LEVEL_THREAD) == kernel) ? (uint8_t)n : 1;
 }
 
 static void unroll(PlanLevels *levels, int dim, bool kernel, uint8_t n)
@@ -461,8 +478,8 @@ int tessi_level_points(const PlanLevels *levels)
 
 uint16_t tessi_level_threads(const PlanLevels *levels, int k)
 {
-    const uint16_t n = arrangement_of(levels).threads[k];
-    return n ? n : 1;
+    const uint32_t n = size_of(levels, LEVEL_THREAD, k);
+    return n ? (uint16_t)n : 1;
 }
 
 void tessi_level_set_threads(PlanLevels *levels, int k, uint16_t threads)

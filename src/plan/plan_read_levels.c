@@ -78,7 +78,8 @@ static bool read_words(PlanReader *r, int dim, PlanLevel *out)
     }
     if (!word)
         return false;
-    if (!tessi_level_by_name(word, &out->how)) {
+    LevelHow found;
+    if (!tessi_level_by_name(word, &found)) {
         const char *names[N_LEVEL_HOWS];
         for (int how = 0; how < N_LEVEL_HOWS; how++)
             names[how] = tessi_level_name((LevelHow)how);
@@ -90,11 +91,12 @@ static bool read_words(PlanReader *r, int dim, PlanLevel *out)
                                      "and lanes, not '%s'",
                                      word);
     }
+    out->how = (uint8_t)found;
     return read_rest(r, out);
 }
 
 /* Of a grid, whatever its parts are. */
-static bool is_outer(LevelHow how)
+static bool is_outer(uint8_t how)
 {
     return how == LEVEL_GRID || how == LEVEL_DEALT || how == LEVEL_SERIAL;
 }

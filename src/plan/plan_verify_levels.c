@@ -27,11 +27,12 @@ static const char *wrong_dimension(const PlanLevel *level)
 
 static const char *check_numbers(Arena *a, const PlanLevel *level)
 {
-    const int64_t most =
-        level->how == LEVEL_GRID && level->most ? PLAN_MAX_MARCH : tessi_level_most(level->how);
+    const int64_t most = level->how == LEVEL_GRID && level->most
+                             ? PLAN_MAX_MARCH
+                             : tessi_level_most((LevelHow)level->how);
     if (level->size > most || level->most > PLAN_MAX_MARCH)
-        return tessi_sprintf(a, "sizes of `%s` are 1 to %lld", tessi_level_name(level->how),
-                             (long long)most);
+        return tessi_sprintf(a, "sizes of `%s` are 1 to %lld",
+                             tessi_level_name((LevelHow)level->how), (long long)most);
     if (level->how == LEVEL_LANES && level->size)
         return "lanes are as many as the machine has, and have no size";
     if (level->most && (level->how != LEVEL_GRID || level->dim != 1))
