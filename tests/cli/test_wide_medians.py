@@ -80,7 +80,9 @@ def check_kernel(folder, number, with_device):
         f"kernel {number}: the plan has strips", code == 0 and bool(strips.search(chosen)), text + chosen + errors
     )
     levels, line = kernel_lines(rng, rng.choice(["histogram", "count"] if "by histograms" in chosen else ["count"]))
-    wanted = strips.sub(line, re.sub(r"    y [^\n]*grid[^\n]*\n(    [xy] [^\n]*\n)+", levels, chosen))
+    group = (r"    y [^\n]*grid[^\n]*\n(?:    [xy] [^\n]*\n)+((?:    stage [^\n]*\n(?:        [^\n]*\n)*)+)"
+             r"    (?:histogram|count) [^\n]*")
+    wanted = re.sub(group, rf"{levels}\1    {line}", chosen)
     for which, plan_text in ("drawn", wanted), ("chosen", chosen):
         plan.write_text(plan_text)
         for target in ("loops", "opencl") if with_device and number % 5 == 0 else ("loops",):
