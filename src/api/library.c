@@ -161,7 +161,8 @@ static bool fill(tess_library *l)
     const uint16_t file = tessi_sources_add(sources, "filters.tess", text, strlen(text));
     const Ast *ast = tessi_parse(&l->arena, d, sources, file, false, NULL, NULL);
     VEC_FOREACH (AstFunction *const, f, &ast->functions)
-        add_operator(l, text, *f);
+        if (!(*f)->is_scalar)
+            add_operator(l, text, *f);
     return true;
 }
 

@@ -50,6 +50,12 @@ static uint32_t find_name(const Prelude *p, const char *at, size_t n, uint64_t h
     return tessi_idmap_find(&p->by_name, hash, same_name, &wanted);
 }
 
+uint32_t tessi_prelude_find(const Prelude *p, const char *at, size_t n)
+{
+    const uint32_t id = find_name(p, at, n, tessi_hash_bytes(0, at, n));
+    return id ? id - 1 : NO_NAME;
+}
+
 uint32_t tessi_prelude_name(Prelude *p, const char *at, size_t n)
 {
     const uint64_t hash = tessi_hash_bytes(0, at, n);

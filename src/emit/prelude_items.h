@@ -15,7 +15,7 @@ typedef enum ItemKind {
     ITEM_ENDIF
 } ItemKind;
 
-enum { NO_ITEM = UINT32_MAX };
+enum { NO_ITEM = UINT32_MAX, NO_NAME = UINT32_MAX };
 
 typedef struct Item {
     ItemKind kind;
@@ -53,6 +53,8 @@ typedef struct Prelude {
  * stands under #ifndef of a name that was defined before. */
 void tessi_prelude_split(Prelude *p, const char *text);
 uint32_t tessi_prelude_name(Prelude *p, const char *at, size_t n);
+/* The number of a name that is known; NO_NAME of others. */
+uint32_t tessi_prelude_find(const Prelude *p, const char *at, size_t n);
 /* Notes which names the items define, those that come of macros included. */
 void tessi_prelude_define(Prelude *p);
 /* Wants all names of a text of C, and those that its macros lead to. */

@@ -190,6 +190,16 @@ static bool is_new(Prelude *p, const char *at, const char *end)
     return true;
 }
 
+/* What the macro at `at`, a word of n characters, makes of its arguments. */
+static void mention_invocation(Prelude *p, const char *at, size_t n)
+{
+    Arena *scratch = tessi_scratch_open(p->arena);
+    const char *text, *behind = invocation(p, scratch, at, n, &text);
+    if (behind && is_new(p, at, behind))
+        tessi_prelude_mention(p, text, strlen(text));
+    tessi_scratch_close(scratch);
+}
+
 void tessi_prelude_mention(Prelude *p, const char *text, size_t n)
 {
     for (const char *at = text; at < text + n;) {
@@ -202,15 +212,13 @@ void tessi_prelude_mention(Prelude *p, const char *text, size_t n)
             at = behind > at ? behind : at + 1;
             continue;
         }
-        const uint32_t name = tessi_prelude_name(p, at, length);
-        if (!p->names.at[name].wanted) {
+        const uint32_t name = tessi_prelude_find(p, at, length);
+        if (name != NO_NAME && !p->names.at[name].wanted) {
             p->names.at[name].wanted = true;
             VEC_PUSH(p->arena, &p->to_do, name);
         }
-        const char *stands_for;
-        behind = invocation(p, p->arena, at, length, &stands_for);
-        if (behind && is_new(p, at, behind))
-            tessi_prelude_mention(p, stands_for, strlen(stands_for));
+        if (name != NO_NAME)
+            mention_invocation(p, at, length);
         at += length;
     }
 }

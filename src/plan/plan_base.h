@@ -433,8 +433,10 @@ bool tessi_plan_order(Plan *p, const PlanFacts *f);
 void tessi_plan_stored_reads(const PlanFacts *f, const Plan *p, StageId s, StageList *out);
 /* NULL, or one sentence: why lowering has no loops for the levels of the group or of a pass. */
 const char *tessi_plan_check_levels(const PlanFacts *f, const Plan *p, const PlanGroup *group);
-/* The rows that the group's loops keep of a stage for its readers; 0: none. */
-int64_t tessi_plan_kept_rows(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id);
+/* The rows that the group's loops keep of a stage for its readers; 0: none. The memory of `regions`, which starts as
+ * zeros, is used again. */
+int64_t tessi_plan_kept_rows(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id,
+                             PlanRegions *regions);
 /* The fault of a group's tiles and passes, or NULL. `regions` is filled in, its memory used again. */
 const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                    PlanRegions *regions);

@@ -2,13 +2,13 @@
 #include "plan/plan_base.h"
 
 /* Of a ring in scratch memory: the rows of a step, and those around them that are read. */
-static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id)
+static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id,
+                       PlanRegions *regions)
 {
-    PlanRegions regions = { 0 };
     if (!tessi_level_roll(&group->levels) || group->n_dims < 2
-        || tessi_plan_regions(f, p, group, &regions))
+        || tessi_plan_regions(f, p, group, regions))
         return 0;
-    const PlanRegion *region = &regions.at[id.v];
+    const PlanRegion *region = &regions->at[id.v];
     const int d = group->n_dims - 2;
     return tessi_level_roll(&group->levels) + region->hi[d] - region->lo[d];
 }
@@ -46,11 +46,12 @@ static int64_t of_registers(const PlanFacts *f, const Plan *p, const PlanGroup *
     return most;
 }
 
-int64_t tessi_plan_kept_rows(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id)
+int64_t tessi_plan_kept_rows(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId id,
+                             PlanRegions *regions)
 {
     switch (p->stage[id.v].placement) {
     case PLACE_LANES: return of_lanes(f, p, group, id);
     case PLACE_REGISTERS: return of_registers(f, p, group, id);
-    default: return of_ring(f, p, group, id);
+    default: return of_ring(f, p, group, id, regions);
     }
 }

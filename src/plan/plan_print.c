@@ -9,6 +9,7 @@ typedef struct Printer {
     const Graph *g;
     uint32_t *user; /* by StageId: the one group that computes an inlined stage, + 1 */
     Text *out;
+    PlanRegions *regions; /* memory for those of one group after the other */
 } Printer;
 
 /* A name as it is, or quoted when it has characters that the reader would stumble over. */
@@ -63,7 +64,7 @@ static void add_stage(const Printer *t, const PlanGroup *group, StageId id, Plac
                         tessi_placement_name(place));
     if (place == PLACE_INLINE || !group || place == PLACE_MEMORY)
         return;
-    const int64_t keep = tessi_plan_kept_rows(t->f, t->p, group, id);
+    const int64_t keep = tessi_plan_kept_rows(t->f, t->p, group, id, t->regions);
     if (keep)
         tessi_text_addf(out, " keep %lld", (long long)keep);
     tessi_text_add(out, "\n");
@@ -199,7 +200,10 @@ static uint32_t *find_users(const PlanFacts *f, const Plan *p)
 
 void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
 {
-    Printer t = { .f = tessi_plan_facts(p->arena, g), .p = p, .g = g, .out = out };
+    PlanRegions regions = { 0 };
+    Printer t = {
+        .f = tessi_plan_facts(p->arena, g), .p = p, .g = g, .out = out, .regions = &regions
+    };
     t.user = find_users(t.f, p);
     tessi_text_add(out, "plan ");
     add_name(out, p->graph);

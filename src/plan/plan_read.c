@@ -443,13 +443,14 @@ static bool read_line(PlanReader *r)
 /* Levels and rows that the page says of stages, and that follow from the rest. */
 static bool check_said(PlanReader *r)
 {
+    PlanRegions regions = { 0 };
     GRAPH_FOREACH_STAGE (r->g, id) {
         const PlanSaid *said = &r->said[id.v];
         if (!said->line)
             continue;
         const PlanGroup *group = &r->p->groups.at[said->number];
         const char *at = tessi_level_of_place(group, said->place);
-        const int64_t keep = tessi_plan_kept_rows(r->f, r->p, group, id);
+        const int64_t keep = tessi_plan_kept_rows(r->f, r->p, group, id, &regions);
         r->line = said->line;
         if (said->at && !tessi_streq(said->at, at))
             return tessi_plan_bad(r, DIAG_PLAN_MISMATCH,

@@ -137,7 +137,7 @@ def check_networks(folder):
                           f"parameter M, N;\nvector#2 {element} X[M, N];\nout = f(X);\nreturn out;\n")
         for which, packed in (GPU, pairs), ([f"--machine={machine}"], False):
             code, chosen, errors = tool.run("explain", source, *which)
-            rows = re.search(r"outputs \d+ (\d+)", chosen)
+            rows = re.search(r"y (\d+) unroll", chosen)
             tool.check(
                 f"{element}, {which}: packed is {packed}", code == 0 and ("    packed\n" in chosen) == packed,
                 chosen + errors,
