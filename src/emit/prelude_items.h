@@ -15,7 +15,9 @@ typedef enum ItemKind {
     ITEM_ENDIF
 } ItemKind;
 
-enum { NO_ITEM = UINT32_MAX, NO_NAME = UINT32_MAX };
+/* Numbers of none. */
+#define NO_ITEM UINT32_MAX
+#define NO_NAME UINT32_MAX
 
 typedef struct Item {
     ItemKind kind;
