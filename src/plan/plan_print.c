@@ -182,19 +182,21 @@ static void add_group(const Printer *t, uint32_t number)
 /* Which group computes an inlined stage again, + 1: its page is the one that says so. 0: none, or several. */
 static uint32_t *find_users(const PlanFacts *f, const Plan *p)
 {
-    enum { SEVERAL = UINT32_MAX };
+    const uint32_t several = UINT32_MAX;
     uint32_t *user = ARENA_NEW_ARRAY(f->arena, uint32_t, p->n_stages);
     for (uint32_t i = 0; i < p->groups.n; i++) {
         Needs needs = { 0 };
-        tessi_needs_of_group(f, f->arena, p, &p->groups.at[i], &needs);
+        Arena *scratch = tessi_scratch_open(f->arena);
+        tessi_needs_of_group(f, scratch, p, &p->groups.at[i], &needs);
         VEC_FOREACH (const Need, need, &needs.at) {
             uint32_t *at = &user[need->stage.v];
             if (tessi_plan_computes(f, need->stage) && tessi_plan_is_inline(p, need->stage))
-                *at = !*at || *at == i + 1 ? i + 1 : SEVERAL;
+                *at = !*at || *at == i + 1 ? i + 1 : several;
         }
+        tessi_scratch_close(scratch);
     }
     for (uint32_t v = 0; v < p->n_stages; v++)
-        user[v] = user[v] == SEVERAL ? 0 : user[v];
+        user[v] = user[v] == several ? 0 : user[v];
     return user;
 }
 

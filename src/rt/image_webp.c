@@ -152,7 +152,7 @@ static bool encode_picture(ImageRows *r, RtBytes *stream, Failure *f)
                           && (picture.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
                               || picture.error_code == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY
                               || picture.error_code == VP8_ENC_OK || stream->failed);
-    const int code = picture.error_code;
+    const int code = (int)picture.error_code;
     WebPPictureFree(&picture);
     if (short_of)
         return no_memory(f);
