@@ -32,7 +32,7 @@ static void head(CWriter *w, const EmitOptions *o, const char *usage, const char
     if (o->aligned_rows)
         tessi_text_addf(w->out, "%s#define TESS_ALIGNED_ROWS\n", o->wide_index ? "" : "\n");
     if (o->prelude)
-        tessi_prelude_used(o->prelude, &program, 1, w->out);
+        tessi_prelude_used(o->prelude, program, w->out);
 }
 
 /* Writes one kernel; false when it does nothing. */

@@ -51,7 +51,7 @@ static void selftest(GpuHost *h, const EmitOptions *o)
     tessi_c_selftest(w, h->on_host, &reference);
     w->out = out;
     const char *text = tessi_text_str(&program);
-    tessi_prelude_used(o->reference_prelude, &text, 1, out);
+    tessi_prelude_used(o->reference_prelude, text, out);
     tessi_text_add(out, text);
 }
 

@@ -68,15 +68,14 @@ static void print(const Prelude *p, Text *out)
     }
 }
 
-void tessi_prelude_used(const char *prelude, const char *const *program, uint32_t n, Text *out)
+void tessi_prelude_used(const char *prelude, const char *program, Text *out)
 {
     Arena *scratch = tessi_scratch_open(out->arena);
     Prelude p = { .arena = scratch };
     tessi_prelude_split(&p, prelude);
     tessi_prelude_define(&p);
     keep_lines(&p);
-    for (uint32_t i = 0; i < n; i++)
-        tessi_prelude_mention(&p, program[i], strlen(program[i]));
+    tessi_prelude_mention(&p, program, strlen(program));
     keep_used(&p);
     print(&p, out);
     tessi_text_add(out, "\n/* ---- The program ---- */\n");

@@ -4,10 +4,10 @@
 
 #include "base/base.h"
 
-/* Writes those items of the prelude that the texts of the program mention (n of them, in C), directly or through
+/* Writes those items of the prelude that the text of the program, in C, mentions, directly or through
  * others, in their order, with their comments; nothing where none is. An item that stands under conditions keeps
  * them. Names are found as the preprocessor would make them, for every outcome of the conditions, so that what is
  * left compiles wherever the whole does. */
-void tessi_prelude_used(const char *prelude, const char *const *program, uint32_t n, Text *out);
+void tessi_prelude_used(const char *prelude, const char *program, Text *out);
 
 #endif

@@ -85,7 +85,7 @@ void tessi_prelude_macros(const Prelude *p, Arena *a, const char *at, size_t n, 
     }
 }
 
-static void defines(Prelude *p, const char *at, size_t n, uint32_t item)
+void tessi_prelude_defines(Prelude *p, const char *at, size_t n, uint32_t item)
 {
     const uint32_t name = tessi_prelude_name(p, at, n);
     VEC_PUSH(p->arena, &p->names.at[name].items, item);
@@ -221,7 +221,7 @@ static void add_define(Splitter *s, const char *name, const char *end)
         at++;
     }
     item->body = plain(p->arena, at, end);
-    defines(p, name, n, index);
+    tessi_prelude_defines(p, name, n, index);
 }
 
 /* Behind the #endif that ends the condition whose first line ends at `at`; whether it has an #else or #elif. */

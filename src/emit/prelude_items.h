@@ -57,6 +57,8 @@ void tessi_prelude_split(Prelude *p, const char *text);
 uint32_t tessi_prelude_name(Prelude *p, const char *at, size_t n);
 /* The number of a name that is known; NO_NAME of others. */
 uint32_t tessi_prelude_find(const Prelude *p, const char *at, size_t n);
+/* Item `item` defines the name. */
+void tessi_prelude_defines(Prelude *p, const char *at, size_t n, uint32_t item);
 /* Notes which names the items define, those that come of macros included. */
 void tessi_prelude_define(Prelude *p);
 /* Wants all names of a text of C, and those that its macros lead to. */

@@ -102,14 +102,6 @@ static bool is_word(const char *at, size_t n, const char *word)
     return strlen(word) == n && memcmp(at, word, n) == 0;
 }
 
-static void add_name(Prelude *p, const char *at, size_t n, uint32_t item)
-{
-    if (!n)
-        return;
-    const uint32_t name = tessi_prelude_name(p, at, n);
-    VEC_PUSH(p->arena, &p->names.at[name].items, item);
-}
-
 /* A function or a table has the word before its first parenthesis, bracket or '=', a type the last word; a structure
  * also its tag. */
 static void define_one(Prelude *p, const char *at, const char *end, uint32_t item)
@@ -123,7 +115,7 @@ static void define_one(Prelude *p, const char *at, const char *end, uint32_t ite
         const size_t n = tessi_prelude_word(at);
         const char *behind = tessi_prelude_skip(at);
         if (tag && n)
-            add_name(p, at, n, item);
+            tessi_prelude_defines(p, at, n, item);
         tag = n ? is_word(at, n, "struct") || is_word(at, n, "enum") || is_word(at, n, "union")
                 : tag && *at == ' ';
         if (n && depth == 0 && !is_word(at, n, "__attribute__")) {
@@ -136,7 +128,8 @@ static void define_one(Prelude *p, const char *at, const char *end, uint32_t ite
             (*at == '(' || *at == '{' || *at == '[') - (*at == ')' || *at == '}' || *at == ']');
         at = n ? at + n : behind > at ? behind : at + 1;
     }
-    add_name(p, last, last_n, item);
+    if (last_n)
+        tessi_prelude_defines(p, last, last_n, item);
 }
 
 static void define_all(Prelude *p, Arena *a, const char *at, const char *end, uint32_t item)

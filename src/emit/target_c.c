@@ -317,7 +317,7 @@ static void prelude(const CWriter *w, const EmitOptions *options, const char *pr
     tessi_text_add(&text, options->prelude);
     if (has_vectors)
         tessi_text_add(&text, options->vector_prelude);
-    tessi_prelude_used(tessi_text_str(&text), &program, 1, out);
+    tessi_prelude_used(tessi_text_str(&text), program, out);
 }
 
 static void emit(const LoopProgram *p, const EmitTarget *t, const EmitOptions *options, Text *out)

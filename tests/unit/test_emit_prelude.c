@@ -70,7 +70,7 @@ static const char *used(const char *program)
 {
     Text out;
     tessi_text_init(&out, &arena);
-    tessi_prelude_used(prelude, &program, 1, &out);
+    tessi_prelude_used(prelude, program, &out);
     return tessi_text_str(&out);
 }
 
