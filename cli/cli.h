@@ -169,6 +169,11 @@ void cli_add_number(const CommandLine *line, const tess_info *info, const DLTens
 void cli_print_numbers(const CommandLine *line, char *numbers); /* all that were added */
 
 /* results.c: images to files */
+/* Result `number` of the job goes to output number `output`. */
+typedef bool WriteResult(const CommandLine *line, const Job *job, size_t number, size_t output,
+                         const DLTensor *t, const tess_info *info, void *user);
+/* Has each image written, until one cannot be, and prints those that are numbers and go to no file. */
+bool cli_each_result(const CommandLine *line, const Job *job, WriteResult *write, void *user);
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
 void cli_print_times(const tess_timing *t, double read_ms, double write_ms); /* --time */
 /* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and

@@ -66,8 +66,9 @@ static bool suits_terminal(const DLTensor *t)
 }
 
 static bool write_image(const CommandLine *line, const Job *job, size_t number, size_t output,
-                        const DLTensor *t, const tess_info *result)
+                        const DLTensor *t, const tess_info *result, void *user)
 {
+    (void)user;
     char sentence[600] = "", remedy[600], provenance[200];
     const char *path = job->outputs[output];
     tess_image_store store;
@@ -91,9 +92,8 @@ static bool write_image(const CommandLine *line, const Job *job, size_t number, 
     return true;
 }
 
-bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
+bool cli_each_result(const CommandLine *line, const Job *job, WriteResult *write, void *user)
 {
-    const double start = cli_clock_ms();
     char *numbers = NULL;
     bool ok = true;
     for (size_t i = 0; ok && i < tess_program_outputs(job->program); i++) {
@@ -104,11 +104,18 @@ bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
         if (ok && output == SIZE_MAX)
             cli_add_number(line, &info, t, &numbers);
         else if (ok)
-            ok = write_image(line, job, i, output, t, &info);
+            ok = write(line, job, i, output, t, &info, user);
     }
     if (ok && numbers)
         cli_print_numbers(line, numbers);
     free(numbers);
+    return ok;
+}
+
+bool cli_write_results(const CommandLine *line, const Job *job, double *ms)
+{
+    const double start = cli_clock_ms();
+    const bool ok = cli_each_result(line, job, write_image, NULL);
     *ms = cli_clock_ms() - start;
     return ok;
 }

@@ -67,27 +67,17 @@ static bool check_outputs(const CommandLine *line, const Stream *stream)
     return !line->each_channel || (cli_fail("--each-channel is not for videos"), false);
 }
 
-static bool write_frame(const CommandLine *line, Job *job, Stream *stream)
+static bool write_frame(const CommandLine *line, const Job *job, size_t number, size_t output,
+                        const DLTensor *t, const tess_info *info, void *user)
 {
-    char error[ERROR_SIZE] = "", *numbers = NULL;
-    bool ok = true;
-    for (size_t i = 0; ok && i < tess_program_outputs(job->program); i++) {
-        tess_info info;
-        const DLTensor *t;
-        const size_t output = cli_output_of(line, job->program, i);
-        ok = cli_result(job, i, &t, &info);
-        if (ok && output == SIZE_MAX)
-            cli_add_number(line, &info, t, &numbers);
-        else if (ok
-                 && tess_video_write(&stream->results[output], line->outputs[output], stream->in, t,
-                                     &info, error, sizeof error)
-                        != TESS_OK)
-            ok = (cli_fail_about(line->outputs[output], error, ""), false);
-    }
-    if (ok && numbers)
-        cli_print_numbers(line, numbers);
-    free(numbers);
-    return ok;
+    const Stream *stream = user;
+    char error[ERROR_SIZE] = "";
+    (void)job;
+    (void)number;
+    return tess_video_write(&stream->results[output], line->outputs[output], stream->in, t, info,
+                            error, sizeof error)
+               == TESS_OK
+           || (cli_fail_about(line->outputs[output], error, ""), false);
 }
 
 static bool run_frames(const CommandLine *line, Session *s, Stream *stream)
@@ -104,7 +94,7 @@ static bool run_frames(const CommandLine *line, Session *s, Stream *stream)
             return n > 0 || (cli_fail("%s: the video has no frames", stream->path), false);
         if (tess_args_image(s->in.args, info.name, frame) != TESS_OK)
             return cli_fail_about(stream->path, tess_args_error(s->in.args), ""), false;
-        const bool ok = cli_run(line, &job) && write_frame(line, &job, stream);
+        const bool ok = cli_run(line, &job) && cli_each_result(line, &job, write_frame, stream);
         cli_job_clear(&job);
         if (!ok || cli_is_ending())
             return false;
