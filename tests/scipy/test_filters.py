@@ -292,6 +292,17 @@ def malvar(x):
 # Call, largest difference allowed over the largest value, what it should be.
 CASES = [
     ("gaussian(X, 1.5)", 1e-6, gaussian(PHOTO, 1.5)),
+    ("box(X, 2)", 1e-6, box(PHOTO, 2)),
+    ("median_filter(X, 1)", 0, ndimage.median_filter(PHOTO, 3, mode=CLAMP)),
+    ("erode(B, 2)", 0, ndimage.minimum_filter(BYTES, 5, mode=CLAMP)),
+    ("dilate(B, 2)", 0, ndimage.maximum_filter(BYTES, 5, mode=CLAMP)),
+    ("open(B, 1)", 0, ndimage.grey_opening(BYTES, 3, mode=CLAMP)),
+    ("close(B, 1)", 0, ndimage.grey_closing(BYTES, 3, mode=CLAMP)),
+    ("gradient(B, 1)", 0, ndimage.morphological_gradient(BYTES, 3, mode=CLAMP)),
+    ("sobel_x(X)", 1e-6, ndimage.sobel(PHOTO.astype(float), 1, mode=CLAMP)),
+    ("sobel_y(X)", 1e-6, ndimage.sobel(PHOTO.astype(float), 0, mode=CLAMP)),
+    ("prewitt_x(X)", 1e-6, ndimage.prewitt(PHOTO.astype(float), 1, mode=CLAMP)),
+    ("laplacian(X)", 1e-6, ndimage.laplace(PHOTO.astype(float), mode=CLAMP)),
     ("gaussian_x(X, 1.5)", 1e-5, gaussian(PHOTO, 1.5, (0, 1))),
     ("gaussian_y(X, 1.5)", 1e-5, gaussian(PHOTO, 1.5, (1, 0))),
     ("gaussian_xx(X, 2)", 1e-5, gaussian(PHOTO, 2, (0, 2))),
