@@ -45,7 +45,7 @@ bool tessi_instance_finish(Checker *c, TInstance *inst, Span call)
         *(arg->relative ? &first : &indexed) = arg;
     }
     inst->sizeless = !first;
-    if (!first && (c->forma || (!inst->def && !c->at.declared_dims))) {
+    if (!first && !inst->def && !c->at.declared_dims) {
         tessi_check_no_size(c, inst, call);
         return false;
     }
