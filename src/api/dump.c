@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "api/backend.h"
 #include "base/rounding.h"
+#include "loop/loop_passes.h"
 #include "rt/file.h"
 
 typedef enum StopKind {

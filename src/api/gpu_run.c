@@ -1,5 +1,6 @@
 /* A run on a device: what is kept in tess_args from run to run, and the order of things on the stream. */
 #include "api/gpu.h"
+#include "loop/loop_passes.h"
 
 #include <stdlib.h>
 #include <string.h>

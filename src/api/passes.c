@@ -6,6 +6,7 @@
 #include "api/backend.h"
 #include "api/embedded.h"
 #include "graph/graph_walk.h"
+#include "loop/loop_passes.h"
 #include "loop/lower.h"
 #include "rt/clock.h"
 

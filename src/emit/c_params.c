@@ -3,6 +3,14 @@
 
 #include "emit/c_file.h"
 
+const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
+{
+    CNames names;
+    tessi_c_names_init(&names, C_IN_C, a);
+    const char *name = tessi_c_name(&names, p->name);
+    return tessi_c_is_public(name) ? tessi_sprintf(a, "%s_program", name) : name;
+}
+
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 static void name_image(CWriter *w, CImage *im, const LImage *image)

@@ -6,6 +6,7 @@
 #include "emit/emit.h"
 #include "loop/loop_lanes.h"
 #include "loop/loop_layout.h"
+#include "loop/loop_passes.h"
 
 /* ---- The writer ------------------------------------------------------------------------------ */
 enum { C_COLUMNS = 100, C_INDENT = 4 };

@@ -1,6 +1,7 @@
 /* A whole program in C: tables, one static function for each group, and the public function that checks the sizes,
  * makes the intermediate images and calls the groups in order. */
 #include "emit/c_file.h"
+#include "loop/loop_passes.h"
 
 /* What the groups of a program need together, and how they are called. */
 typedef struct Groups {

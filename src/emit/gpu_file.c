@@ -1,6 +1,7 @@
 /* A program of kernels as one text: the plan as a comment, the prelude, tables, kernels. */
 #include "emit/gpu_private.h"
 #include "emit/prelude.h"
+#include "loop/loop_passes.h"
 
 bool tessi_emit_gpu_temp_bytes(const LoopProgram *p, LBufferId id, const int64_t *params,
                                size_t *bytes)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit/gpu_private.h"
+#include "loop/loop_passes.h"
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 

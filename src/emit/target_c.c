@@ -5,16 +5,6 @@
 #include "emit/c_file.h"
 #include "emit/prelude.h"
 
-/* ---- Public names ------------------------------------------------------------------------------------------------ */
-
-const char *tessi_emit_c_name(const LoopProgram *p, Arena *a)
-{
-    CNames names;
-    tessi_c_names_init(&names, C_IN_C, a);
-    const char *name = tessi_c_name(&names, p->name);
-    return tessi_c_is_public(name) ? tessi_sprintf(a, "%s_program", name) : name;
-}
-
 /* ---- Documentation ----------------------------------------------------------------------------------------------- */
 
 static void describe_image(CWriter *w, Text *out, const LImage *im, const char *name,

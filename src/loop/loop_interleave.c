@@ -5,6 +5,7 @@
  * row nothing is kept but what has become of it. */
 #include <stdlib.h>
 
+#include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 
 /* Rows of a buffer that lie a constant apart. */

@@ -1,6 +1,6 @@
 /* What a function really needs: effects mark the variables and buffers their expressions use, those mark what
  * defines them, until nothing changes. Used to drop dead code and to pass only what is used. */
-#include "loop/loop.h"
+#include "loop/loop_passes.h"
 
 typedef struct Marker {
     const LoopProgram *p;

@@ -1,5 +1,5 @@
 /* The list of passes over loops. */
-#include "loop/loop.h"
+#include "loop/loop_passes.h"
 
 static const LoopPass passes[] = {
 #define LOOP_PASS(name, function, meaning) { name, function },

@@ -2,6 +2,7 @@
  * several times, all its owners get a number (`x#2`), counted in the order of the text. */
 #include <string.h>
 
+#include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 
 int tessi_loop_precedence(Op op)

@@ -2,6 +2,7 @@
  * stops the reader with one sentence, nesting is bounded, and what was read is verified before it is handed out. */
 #include <string.h>
 
+#include "loop/loop_passes.h"
 #include "loop/loop_template.h"
 
 /* ---- Words ----------------------------------------------------------------------------------- */

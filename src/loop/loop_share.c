@@ -1,6 +1,7 @@
 /* Statements of a function that are the same but for their surroundings: which they are, and the pass that makes
  * more of them. The passes of a tile, the planes of a picture and the turns of a family differ in how far they reach
  * and in the arrays they use; what they compute is printed and compiled once. */
+#include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 #include "loop/loop_same_private.h"
 

@@ -2,6 +2,7 @@
  * loops of one iteration, whose variable becomes a constant. */
 #include <string.h>
 
+#include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 
 typedef struct Simplifier {

@@ -1,5 +1,6 @@
 /* The rules every loop program obeys: well-typed expressions, names that are in scope where they are used, buffers
  * that are what they claim. After this, printers and interpreters trust the program. */
+#include "loop/loop_passes.h"
 #include "loop/loop_private.h"
 
 typedef struct Verifier {

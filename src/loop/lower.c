@@ -1,8 +1,5 @@
 /* Lowering of a whole program: what it takes and gives, where each stage is stored, one function a group. */
-#include <string.h>
-
-#include "loop/lower.h"
-#include "loop/lower_parts.h"
+#include "loop/lower_group.h"
 
 static void add_image(Lower *l, const Image *image, bool is_output)
 {
@@ -92,58 +89,7 @@ static void add_buffers(Lower *l)
     }
 }
 
-uint8_t tessi_loop_dims(const Lower *l, LBufferId b)
-{
-    return l->p->buffers.at[b.v].n_dims;
-}
-
-LBufferId tessi_lower_table(Lower *l, TableId id)
-{
-    if (l->table[id.v].v)
-        return l->table[id.v];
-    const Table *t = tessi_table(l->g, id);
-    LBuffer b = { .name = t->name,
-                  .kind = LBUF_TABLE,
-                  .type = t->type,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, t->n) },
-                  .table = t->at,
-                  .n_table = t->n };
-    l->table[id.v] = tessi_loop_buffer(l->p, &b);
-    return l->table[id.v];
-}
-
 /* ---- Functions ------------------------------------------------------------------------------- */
-
-const char *tessi_group_comment(Lower *l, const PlanGroup *group)
-{
-    Text t;
-    tessi_text_init(&t, l->arena);
-    for (uint32_t i = 0; i < group->members.n; i++)
-        tessi_text_addf(&t, "%s%s", i ? ", " : "", tessi_stage(l->g, group->members.at[i])->name);
-    const char *reason = group->reason
-                             ? group->reason
-                             : ""; /* its first line; all of it is in the head of the file */
-    if (*reason)
-        tessi_text_addf(&t, "\n%.*s", (int)strcspn(reason, "\n"), reason);
-    return tessi_text_str(&t);
-}
-
-const PlanFacts *tessi_lower_facts(Lower *l)
-{
-    if (!l->facts)
-        l->facts = tessi_plan_facts(l->scratch, l->g);
-    return l->facts;
-}
-
-LFunction *tessi_lower_function(Lower *l, const char *name, const char *comment)
-{
-    LFunction f = { .name = name, .comment = comment };
-    VEC_PUSH(l->arena, &l->p->functions, f);
-    LFunction *at = &l->p->functions.at[l->p->functions.n - 1];
-    tessi_scope_function(l, &at->body);
-    return at;
-}
 
 static void add_group(Lower *l, const PlanGroup *group)
 {
@@ -161,42 +107,6 @@ static void add_group(Lower *l, const PlanGroup *group)
     }
     if (!l->plan->gpu)
         tessi_scope_close(l);
-}
-
-enum { COPY_BLOCK = 128 };
-
-typedef struct Copy {
-    StageId from;
-    LBufferId to;
-} Copy;
-
-static void copy_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
-{
-    (void)ev;
-    const Copy *copy = nest->user;
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = copy->to;
-    s->n_index = nest->n_dims;
-    for (uint8_t d = 0; d < nest->n_dims; d++)
-        s->index[d] = coord[d].e;
-    s->a = tessi_eval_stage(l, copy->from, coord, false);
-}
-
-void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment)
-{
-    const Copy copy = { .from = from, .to = to };
-    const Stage *s = tessi_stage(l->g, from);
-    Nest nest = { .parallel = true, .vector = true, .body = copy_point, .user = &copy };
-    tessi_nest_whole(l, s, &nest);
-    if (l->plan->gpu) {
-        const uint16_t block[2] = { s->n_dims ? COPY_BLOCK : 1, 1 };
-        tessi_kernel_open(l, name, comment, block[0], block[1]);
-        tessi_kernel_points(l, &nest, block, SPLIT_NONE, NULL);
-    } else {
-        tessi_lower_function(l, name, comment);
-        tessi_lower_nest(l, &nest);
-    }
-    tessi_scope_close(l);
 }
 
 /* Stages returned more than once, inputs returned as they are, and what is not stored where it is returned. */

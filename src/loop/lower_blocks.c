@@ -1,6 +1,6 @@
 /* The blocks of a kernel over the rows and columns of an image: all of them, those that lie inside with all they
  * read, or the others. */
-#include "loop/lower_parts.h"
+#include "loop/lower_kernel.h"
 
 static LExprId along(const Blocks *b, int k)
 {

@@ -1,5 +1,5 @@
 /* Copies of rectangles of images: how their elements are answered, who fills them, and how they are read. */
-#include "loop/lower_copy.h"
+#include "loop/lower_kernel.h"
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef TESSERA_LOOP_LOWER_COPY_H
 #define TESSERA_LOOP_LOWER_COPY_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_eval.h"
 
 typedef struct Copy {
     StageId image;
@@ -82,17 +82,5 @@ typedef struct CopyRead {
     LExprId load, if_in;
 } CopyRead;
 bool tessi_copy_read(Lower *l, const Eval *ev, const Access *access, CopyRead *out);
-
-/* ---- lower_staged.c: copies that plans ask for ---- */
-/* Kernels that bring what the group has in constant memory there. */
-void tessi_staged_constants(Lower *l, const PlanGroup *group);
-/* Declares the copies of a block whose first point is given; NULL when the group has none. */
-CopyList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *nest,
-                               const LExprId *first);
-/* Fills them; where `inside` holds without rules. */
-void tessi_staged_fill(Lower *l, const CopyList *list, LExprId inside);
-/* From here on a thread computes the point; with no list it reads the images themselves. */
-void tessi_staged_point(Lower *l, CopyList *list, const Coord *coord);
-void tessi_staged_end(Lower *l, const PlanGroup *group);
 
 #endif

@@ -1,6 +1,7 @@
 /* What sums by Fourier transforms are made of: tables, the transform of the mask, butterflies; to the bit as
  * graph_transform.h says. */
 #include "loop/lower_fourier.h"
+#include "loop/lower_nest.h"
 
 /* ---- Short forms ----------------------------------------------------------------------------- */
 

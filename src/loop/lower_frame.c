@@ -1,6 +1,6 @@
 /* What blocks inside leave around them: kernels of thin tiles, which have copied the images that they read, with every
  * read beyond an edge answered, so that the code that computes from them is that of the blocks inside. */
-#include "loop/lower_copy.h"
+#include "loop/lower_group.h"
 #include "loop/lower_tiles.h"
 
 /* Of parts before the members as much is needed as what comes after them reads, in whole patches. */

@@ -1,7 +1,6 @@
 /* What the windows of templates read: values at coordinates, and copies of rows. */
 #include "loop/lower_gather.h"
-
-#include "loop/lower_copy.h"
+#include "loop/lower_nest.h"
 
 Gather tessi_gather_new(Lower *l, const Access *read, ScalarType type)
 {

@@ -2,7 +2,7 @@
 #ifndef TESSERA_LOOP_LOWER_GATHER_H
 #define TESSERA_LOOP_LOWER_GATHER_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 /* The read of a window at the distance of its two variables, in two dimensions. */
 typedef struct Gather {

@@ -6,6 +6,7 @@
  * the two window variables. */
 #include "graph/graph_transform.h"
 #include "loop/lower_gather.h"
+#include "loop/lower_group.h"
 #include "loop/lower_window.h"
 #include "loop/template.h"
 

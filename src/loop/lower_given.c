@@ -4,6 +4,7 @@
  * as it has rows of results, and where each of them has an address of its own, compilers run out of registers and
  * load addresses again at each step. */
 #include "loop/lower_given.h"
+#include "loop/lower_kernel.h"
 
 enum { VECTOR_BYTES = 16, MOST_LOCAL_BYTES = 1 << 16 };
 

@@ -3,7 +3,7 @@
 #ifndef TESSERA_LOOP_LOWER_GIVEN_H
 #define TESSERA_LOOP_LOWER_GIVEN_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_nest.h"
 
 /* A read that moves with the window alone. */
 typedef struct Given {

@@ -1,6 +1,7 @@
 /* Rows of pixels in registers. A row is read as vectors where all its columns are in the image, else element by
  * element, each answered by its rule; the rule for rows is asked once. */
 #include "loop/lower_line.h"
+#include "loop/lower_nest.h"
 
 enum { VECTOR_BYTES = 16 };
 

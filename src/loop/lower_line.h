@@ -2,7 +2,7 @@
 #ifndef TESSERA_LOOP_LOWER_LINE_H
 #define TESSERA_LOOP_LOWER_LINE_H
 
-#include "loop/lower_copy.h"
+#include "loop/lower_nest.h"
 
 /* Of one image and rule, for the columns of a thread, in whole vectors. */
 typedef struct Line {

@@ -1,6 +1,7 @@
 /* Threads in one line that go down strips of rows. Blocks all run at once: how far they go follows from how many
  * there are to be. */
 #include "loop/lower_march.h"
+#include "loop/lower_kernel.h"
 
 /* The blocks of a kernel: `edges` of them side by side (the first and the last) and `inner` ones between, each going
  * down strips of rows of its own height. At the edges threads read elements one by one, and would be the last to

@@ -1,6 +1,7 @@
 /* Medians of wide rectangles, strip by strip: templates/median.loops. */
 #include "loop/lower_median.h"
 #include "loop/lower_gather.h"
+#include "loop/lower_group.h"
 #include "loop/template.h"
 
 typedef struct Median {
@@ -12,24 +13,6 @@ typedef struct Median {
     int64_t wide, rank;
     LBufferId values, results;
 } Median;
-
-LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
-{
-    const uint32_t n = 8u * tessi_type_info(key)->bytes;
-    Value *bit = ARENA_NEW_ARRAY(l->arena, Value, n);
-    for (uint32_t k = 0; k < n; k++) {
-        const int64_t power = (int64_t)((uint64_t)1 << (n - 1 - k));
-        bit[k] = tessi_eval_cast(key, TYPE_I64, tessi_value_int(power));
-    }
-    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", stage),
-                  .kind = LBUF_TABLE,
-                  .type = key,
-                  .n_dims = 1,
-                  .size = { tessi_l_int(l, n) },
-                  .table = bit,
-                  .n_table = n };
-    return tessi_loop_buffer(l->p, &b);
-}
 
 /* Counters as wide as keys, unless these count too little. */
 static ScalarType counter_type(const Median *m)

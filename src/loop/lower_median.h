@@ -3,7 +3,7 @@
 #define TESSERA_LOOP_LOWER_MEDIAN_H
 
 #include "graph/graph_transform.h"
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 /* A table of the powers of two of a key's bits, the highest first. */
 LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key);

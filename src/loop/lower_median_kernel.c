@@ -1,5 +1,6 @@
 /* Medians of wide rectangles on GPUs: templates/median_kernel.loops. */
 #include "loop/lower_gather.h"
+#include "loop/lower_group.h"
 #include "loop/lower_median.h"
 #include "loop/template.h"
 

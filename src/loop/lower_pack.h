@@ -2,7 +2,7 @@
 #ifndef TESSERA_LOOP_LOWER_PACK_H
 #define TESSERA_LOOP_LOWER_PACK_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_vectors.h"
 
 /* Where a load of a small element is found when its row is loaded in words. */
 typedef struct InWord {

@@ -1,6 +1,7 @@
 /* The points of the threads of a block. Those of tiles without passes stand in rows and columns as the points do;
  * others are one line, dealt out over the rows and columns of a part: those without work stand together in whole
  * warps. */
+#include "loop/lower_kernel.h"
 #include "loop/lower_tiles.h"
 
 static uint32_t gcd(uint32_t a, uint32_t b)

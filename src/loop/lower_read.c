@@ -2,7 +2,7 @@
  *
  * A read is inside because the sizes prove it, because the graph promises it (INSIDE), or because the loops being
  * built were cut so that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
-#include "loop/lower_parts.h"
+#include "loop/lower_nest.h"
 
 /* ---- Coordinates ----------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * partial results a row, combined in pairs, then the rows in order. Rows are therefore independent, and a vector of
  * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
+#include "loop/lower_group.h"
 #include "loop/template.h"
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */

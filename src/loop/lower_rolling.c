@@ -12,6 +12,7 @@
  * those between. */
 #include "analysis/const_eval.h"
 #include "loop/lower_given.h"
+#include "loop/lower_group.h"
 #include "loop/lower_line.h"
 #include "loop/lower_march.h"
 #include "loop/lower_window.h"

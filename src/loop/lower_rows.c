@@ -8,6 +8,7 @@
  *
  * The first and the last few i concern some rows only and stand before and behind the loop. The order of the steps
  * at each point, and so every bit, stays the same. */
+#include "loop/lower_eval.h"
 #include "loop/lower_window.h"
 
 typedef struct Rows {

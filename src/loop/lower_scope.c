@@ -4,7 +4,7 @@
  * closes, so a LET appended to an outer scope meanwhile stands before the loop. */
 #include <stdlib.h>
 
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 /* ---- What is known of an expression ---------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Medians of windows whose values nobody stores: the threads of a GPU have little memory of their own. As
  * lower_median.c counts, bit by bit from the highest: the median is the greatest number than which no more values
  * are less than its rank. The window is gone through once for each bit. */
+#include "loop/lower_eval.h"
 #include "loop/lower_median.h"
 #include "loop/lower_window.h"
 
@@ -21,6 +22,24 @@ static LExprId number(Lower *l, ScalarType t, int64_t i)
 static LExprId i32(Lower *l, int64_t i)
 {
     return number(l, TYPE_I32, i);
+}
+
+LBufferId tessi_median_bits(Lower *l, const char *stage, ScalarType key)
+{
+    const uint32_t n = 8u * tessi_type_info(key)->bytes;
+    Value *bit = ARENA_NEW_ARRAY(l->arena, Value, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const int64_t power = (int64_t)((uint64_t)1 << (n - 1 - k));
+        bit[k] = tessi_eval_cast(key, TYPE_I64, tessi_value_int(power));
+    }
+    LBuffer b = { .name = tessi_sprintf(l->arena, "%s_bits", stage),
+                  .kind = LBUF_TABLE,
+                  .type = key,
+                  .n_dims = 1,
+                  .size = { tessi_l_int(l, n) },
+                  .table = bit,
+                  .n_table = n };
+    return tessi_loop_buffer(l->p, &b);
 }
 
 typedef struct Selection {

@@ -1,6 +1,6 @@
 /* Sizes in loops, and the little prover that shows reads to be inside without looking at numbers: a sum of sizes is
  * never negative when its atoms, replaced by their bounds one after another, leave a constant that is not. */
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 Lin tessi_lin_const(int64_t c)
 {

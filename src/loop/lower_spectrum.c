@@ -10,6 +10,7 @@
  *   rows      back through shared memory, to the rows of the result
  *   spoiled   columns that have to be sums as written, where the rows went there from registers */
 #include "loop/lower_fourier.h"
+#include "loop/lower_group.h"
 
 enum { VECTOR_BYTES = 16, MOST_ELEMENTS = 4, TAP_THREADS = 128, TAP_VECTORS = 2 };
 

@@ -1,6 +1,6 @@
 /* Copies of images that a plan asks for, for kernels of points: in shared memory, which a block fills before its
  * threads read them at their points, or in constant memory, by a kernel of their own. */
-#include "loop/lower_copy.h"
+#include "loop/lower_group.h"
 
 void tessi_staged_constants(Lower *l, const PlanGroup *group)
 {

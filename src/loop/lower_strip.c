@@ -6,6 +6,7 @@
  *   for strip:  acc[k] = start, for all k
  *               for i, j of the window:  acc[k] = step(acc[k], value at point k and i, j), for all k
  *               result of point k from acc[k], for all k */
+#include "loop/lower_nest.h"
 #include "loop/lower_window.h"
 
 enum { STRIP = 256 };

@@ -8,6 +8,7 @@
  * The code is that of one row of the window for each row and column of the thread, so that it is short for windows
  * of any height. */
 #include "loop/lower_given.h"
+#include "loop/lower_group.h"
 #include "loop/lower_line.h"
 #include "loop/lower_march.h"
 #include "loop/lower_window.h"

@@ -5,7 +5,8 @@
  *
  * With rings of rows a tile is gone through in steps of some rows. The passes of the first step compute all rows
  * that it needs, those of the others only what has come into reach; what is no longer needed is overwritten. */
-#include "loop/lower_parts.h"
+#include "loop/lower_group.h"
+#include "loop/lower_job.h"
 
 typedef struct Tiles {
     Lower *l;
@@ -175,7 +176,8 @@ static void run_pass(Tiles *t, const PlanPass *pass)
     Job job = { .stage = pass->stages.at, .n = pass->stages.n, .to_scratch = true };
     job.band = tessi_level_band(&pass->levels);
     job.roots = tessi_bodies(l, job.stage, job.n);
-    tessi_lower_job(l, t->group, tessi_level_rows(&pass->levels), &nest, &job);
+    tessi_job_nest(l, t->group, tessi_level_rows(&pass->levels), &nest, &job);
+    tessi_lower_nest(l, &nest);
     VEC_FOREACH (const StageId, id, &pass->stages)
         fill_borders(t, *id, &nest);
 }
@@ -195,7 +197,8 @@ static void run_members(Tiles *t)
     Job job = { .stage = member, .n = t->group->members.n };
     job.band = tessi_level_band(&t->group->levels);
     job.roots = tessi_bodies(l, job.stage, job.n);
-    tessi_lower_job(l, t->group, tessi_level_rows(&t->group->levels), &nest, &job);
+    tessi_job_nest(l, t->group, tessi_level_rows(&t->group->levels), &nest, &job);
+    tessi_lower_nest(l, &nest);
 }
 
 static void set_tile(Tiles *t, const Stage *s, uint8_t d, LExprId from)

@@ -8,6 +8,7 @@
  * rules; what a stage holds beyond its own edges, computed like all else, is then replaced by what its readers' rule
  * answers (see plan_region.c). */
 #include "loop/lower_tiles.h"
+#include "loop/lower_group.h"
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 

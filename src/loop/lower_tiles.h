@@ -7,7 +7,7 @@
 #ifndef TESSERA_LOOP_LOWER_TILES_H
 #define TESSERA_LOOP_LOWER_TILES_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_job.h"
 
 /* What threads compute between two barriers: a pass, or the members. */
 typedef struct Part {

@@ -8,6 +8,7 @@
  *     passes of the transform; the taps along the rows, frequency by frequency; the passes backward
  *     the rows of both blocks to the result */
 #include "loop/lower_fourier.h"
+#include "loop/lower_group.h"
 
 /* ---- The mask -------------------------------------------------------------------------------- */
 

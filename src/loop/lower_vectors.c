@@ -1,5 +1,6 @@
 /* Moves in vectors: loads of neighbours in a row become moves of whole vectors into lines, and values of a row are
  * stored so. */
+#include "loop/lower_vectors.h"
 #include "loop/lower_copy.h"
 
 enum { VECTOR_BYTES = 16 };

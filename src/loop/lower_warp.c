@@ -13,7 +13,8 @@
  * Above the tile and at both ends of a warp values are of no account: they come from zeros, or from the thread
  * itself, and are used for no result. Blocks lie inside with all they read, and answer no rules; what they leave is
  * a frame. */
-#include "loop/lower_parts.h"
+#include "loop/lower_group.h"
+#include "loop/lower_job.h"
 
 /* What threads compute one after the other: a pass, or the members. */
 typedef struct Part {

@@ -7,6 +7,7 @@
 #include "loop/lower_window.h"
 #include "analysis/const_eval.h"
 #include "graph/graph_fold.h"
+#include "loop/lower_eval.h"
 
 /* ---- Conditions known when compiling --------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #ifndef TESSERA_LOOP_LOWER_WINDOW_H
 #define TESSERA_LOOP_LOWER_WINDOW_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 /* What is known of the condition of a window. */
 typedef enum Condition {

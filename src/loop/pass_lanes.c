@@ -1,4 +1,5 @@
 /* The pass `lanes`: SIMD loops that no other pass has a better form for become loops over vectors. */
+#include "loop/loop_passes.h"
 #include "loop/vector.h"
 
 static bool rewrite(Vectors *v, LStmt *loop, LBlock *out)

@@ -1,6 +1,7 @@
 /* The pass `late`: where a step over vectors stores several rows, the stores come last. Processors hold back loads
  * from places that agree in the low 12 bits with a store still on its way, and rows of images are often a multiple
  * of 4096 bytes apart. */
+#include "loop/loop_passes.h"
 #include "loop/vector.h"
 
 typedef struct Late {

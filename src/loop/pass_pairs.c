@@ -2,6 +2,7 @@
  * the odd ones of the bytes that a whole vector holds: to take them apart and to put them together are shifts, where
  * widening and narrowing move every byte to another lane. Values of 8 bits are kept in lanes of 16; they are loaded,
  * converted to and from 16 bits, and stored, and nothing else. */
+#include "loop/loop_passes.h"
 #include "loop/vector.h"
 
 static bool is_byte(ScalarType t)

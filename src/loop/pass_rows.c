@@ -2,6 +2,7 @@
  * They are named once, and prelude/c_vector.h decides by the processor how to read from them; and the steps then
  * stand at whole vectors of a row. Of bytes in pairs an odd one is the even one of a place further on, so that every
  * other place of the row need not be loaded. */
+#include "loop/loop_passes.h"
 #include "loop/vector.h"
 
 enum { HIDES_A_LOAD = 3 }; /* operations on values from caches */

@@ -7,6 +7,7 @@
  *            sum[0] is complete;  sum[0] = sum[1];  sum[1] = start
  *
  * For each point the steps come in the order they always had, so the bits stay. */
+#include "loop/loop_passes.h"
 #include "loop/vector.h"
 
 enum {

@@ -13,7 +13,7 @@
 #ifndef TESSERA_LOOP_TEMPLATE_H
 #define TESSERA_LOOP_TEMPLATE_H
 
-#include "loop/lower_parts.h"
+#include "loop/lower_state.h"
 
 typedef LExprId TemplateHole(void *user, const LExprId *arg);
 typedef void TemplatePart(void *user, const LExprId *arg);

@@ -1,6 +1,7 @@
 /* What stages that are computed together need: one walk through what is inlined, and what is known of each stage on
  * the way. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 #include <stdlib.h>
 

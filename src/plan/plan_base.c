@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 const char *tessi_placement_name(Placement p)
 {

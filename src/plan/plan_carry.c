@@ -2,6 +2,7 @@
  * that the next step reads again, so that each row of it is computed once. Each column in which it is read is
  * carried by itself. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 /* Where a stage is evaluated when the loops compute one row at row 0: in column `dx`, rows lo to hi. */
 typedef struct Column {

@@ -1,5 +1,6 @@
 /* The planner: recompute a stage at its uses when the cost model says that costs less than a trip through memory,
  * and compute together what shares a domain and reads the same images. */
+#include "plan/plan_costs.h"
 #include "plan/plan_groups.h"
 
 typedef struct Chooser {

@@ -1,6 +1,6 @@
 /* The parts of the cost model: seconds of operations, of loads, and of a trip through memory, for one point with all
  * cores at work on a machine as described. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 static double per_second(const Machine *m, double per_cycle, ScalarType t)
 {

@@ -4,6 +4,7 @@
 
 #include "plan/machine_text.h"
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 typedef struct Estimator {
     const PlanFacts *f;

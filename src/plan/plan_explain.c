@@ -2,6 +2,7 @@
  * more than once, time and what bounds it; and for decisions that no search made, what the alternative would cost.
  * One fact a line, the same for all groups. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 typedef struct Explainer {
     const PlanFacts *f;

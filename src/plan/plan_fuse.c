@@ -5,6 +5,7 @@
  * only where the model expects a gain. */
 #include <string.h>
 
+#include "plan/plan_costs.h"
 #include "plan/plan_groups.h"
 #include "plan/plan_passes.h"
 
@@ -239,64 +240,70 @@ static const char *fused_reason(const Fuse *c, const PlanGroup *fused, const Pla
     return tessi_text_str(&t);
 }
 
-/* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
-static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
+/* Group `to` with the stages of group `from` in passes, which is asked whether it can be; `stages`: of all of them. */
+static PlanGroup fused_group(Fuse *c, const PlanGroup *from, const PlanGroup *to, StageList *stages)
 {
     Arena *a = c->f->arena;
-    PlanGroup *from = &c->p->groups.at[h], *to = &c->p->groups.at[into];
     PlanGroup fused = *to;
-    StageList stages = { 0 };
-    fused.passes.at = NULL;
-    fused.passes.n = fused.passes.cap = 0;
-    fused.members.at = NULL;
-    fused.members.n = fused.members.cap = 0;
+    memset(&fused.passes, 0, sizeof fused.passes);
+    memset(&fused.members, 0, sizeof fused.members);
     fused.split = SPLIT_INTERIOR;
     fused.frame = (PlanFrame){ 0 };
     VEC_FOREACH (const StageId, id, &to->members)
         VEC_PUSH(a, &fused.members, *id);
-    VEC_FOREACH (const PlanPass, pass, &to->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            insert(a, &stages, *id);
-    VEC_FOREACH (const PlanPass, pass, &from->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages)
-            if (!c->f->returned[id->v])
-                insert(a, &stages, *id);
+    for (int k = 0; k < 2; k++)
+        VEC_FOREACH (const PlanPass, pass, &(k ? from : to)->passes)
+            VEC_FOREACH (const StageId, id, &pass->stages)
+                if (!k || !c->f->returned[id->v])
+                    insert(a, stages, *id);
     VEC_FOREACH (const StageId, id, &from->members) {
-        insert(a, &stages, *id);
+        insert(a, stages, *id);
         if (c->f->returned[id->v])
             VEC_PUSH(a, &fused.members, *id);
         else
             c->p->stage[id->v].placement = PLACE_SCRATCH;
     }
-    /* every stage a pass, to ask whether it can be; then those that go together */
-    VEC_FOREACH (const StageId, id, &stages)
+    /* every stage a pass; those that go together later */
+    VEC_FOREACH (const StageId, id, stages)
         tessi_plan_insert_pass(a, &fused, fused.passes.n, *id);
     for (uint8_t d = 0; d < fused.n_dims; d++)
         tessi_level_set_tile(&fused, d, 1);
-    const char *fault = NULL;
-    VEC_FOREACH (const StageId, id, &fused.members)
+    return fused;
+}
+
+static const char *check_fused(Fuse *c, const PlanGroup *fused)
+{
+    VEC_FOREACH (const StageId, id, &fused->members)
         if (!tessi_stage_same_domain(tessi_stage(c->f->g, *id),
-                                     tessi_stage(c->f->g, fused.members.at[0])))
-            fault = "a result among them has another size";
+                                     tessi_stage(c->f->g, fused->members.at[0])))
+            return "a result among them has another size";
+    return tessi_plan_regions(c->f, c->p, fused, &c->regions);
+}
+
+/* Makes group `h` passes of group `into` when the model expects a gain; says why or why not. */
+static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
+{
+    Arena *a = c->f->arena;
+    PlanGroup *from = &c->p->groups.at[h], *to = &c->p->groups.at[into];
+    StageList stages = { 0 };
+    PlanGroup fused = fused_group(c, from, to, &stages);
     c->left -= 4 * (int64_t)c->f->g->stages.n;
-    if (!fault)
-        fault = tessi_plan_regions(c->f, c->p, &fused, &c->regions);
+    const char *fault = check_fused(c, &fused);
     const double gain = c->p->gpu ? c->m->tile_gain : 1; /* tiles of kernels are known less well */
-    double together_seconds = -1, apart = c->seconds[into] + c->seconds[h];
+    double together = -1, apart = c->seconds[into] + c->seconds[h];
     PlanTile tile = { .other = -1, .next = -1 };
     if (!fault) {
         tessi_plan_make_passes(c->f, c->p, &c->regions, &stages, (int64_t)c->m->pass_nodes, &fused);
-        together_seconds = settle(c, &fused, &tile);
+        together = settle(c, &fused, &tile);
         tessi_plan_place_passes(c->p, &fused);
-        if (together_seconds >= 0)
+        if (together >= 0)
             fault = tessi_plan_check_tiles(c->f, c->p, &fused, &c->regions);
     }
-    const char *unit = c->p->gpu ? "fs" : "ps";
-    if (!fault && together_seconds >= 0 && together_seconds <= gain * apart) {
-        fused.reason = fused_reason(c, &fused, &tile, together_seconds, apart,
+    if (!fault && together >= 0 && together <= gain * apart) {
+        fused.reason = fused_reason(c, &fused, &tile, together, apart,
                                     tessi_stage(c->f->g, from->members.at[0])->name);
         *to = fused;
-        c->seconds[into] = together_seconds;
+        c->seconds[into] = together;
         c->gone[h] = true;
         VEC_FOREACH (const StageId, id, &stages)
             c->group_of[id->v] = into + 1;
@@ -306,13 +313,13 @@ static void try_fuse(Fuse *c, uint32_t h, uint32_t into)
         c->p->stage[id->v].placement = PLACE_MEMORY;
     tessi_plan_place_passes(c->p, from);
     tessi_plan_place_passes(c->p, to);
-    tessi_plan_add_reason(
-        a, &from->reason,
-        fault ? tessi_sprintf(a, "not fused with '%s': %s", to->name, fault)
-        : together_seconds < 0
-            ? tessi_sprintf(a, "not fused with '%s': too large", to->name)
-            : tessi_sprintf(a, "not fused with '%s': %lld %s a point together, %lld %s apart",
-                            to->name, amount(c, together_seconds), unit, amount(c, apart), unit));
+    if (!fault)
+        fault = together < 0 ? "too large"
+                             : tessi_sprintf(a, "%lld %s a point together, %lld %s apart",
+                                             amount(c, together), c->p->gpu ? "fs" : "ps",
+                                             amount(c, apart), c->p->gpu ? "fs" : "ps");
+    tessi_plan_add_reason(a, &from->reason,
+                          tessi_sprintf(a, "not fused with '%s': %s", to->name, fault));
 }
 
 static bool can_be_fused(const Fuse *c, const PlanGroup *group)

@@ -1,6 +1,7 @@
 /* The planner for GPUs: recompute a stage in its readers' tiles when that costs less than a trip through memory,
  * compute together what shares a domain and reads the same images, and choose for each group the kernel that the
  * cost model likes best. */
+#include "plan/plan_costs.h"
 #include "plan/plan_groups.h"
 
 /* Instructions of all kernels together beyond which compilers would take too long: threads compute fewer points. */

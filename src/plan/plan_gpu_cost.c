@@ -3,6 +3,7 @@
  * as for rows on a CPU, over the columns and rows that a thread computes together. */
 #include <math.h>
 
+#include "plan/plan_costs.h"
 #include "plan/plan_gpu_cost.h"
 
 typedef struct Rules {

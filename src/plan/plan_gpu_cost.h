@@ -3,6 +3,7 @@
 #define TESSERA_PLAN_PLAN_GPU_COST_H
 
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 /* Instructions that a multiprocessor issues in a cycle, of threads. */
 double tessi_gpu_lanes(const Machine *m);

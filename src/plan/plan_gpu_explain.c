@@ -1,6 +1,6 @@
 /* What the model expects of a kernel, as reasons: bytes, operations, what is computed more than once, time and what
  * bounds it, and the gain of telling blocks inside from those at borders. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup *group,
                                     const KernelCost *cost)

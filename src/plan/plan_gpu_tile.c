@@ -1,7 +1,7 @@
 /* Kernels of tiles: which tile, how many points a thread, how many threads. What a thread of a pass costs does not
  * depend on the tile, so that it is counted once for each number of rows; then tiles are weighed against each other
  * by arithmetic alone. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { MOST_ROWS = 12, FEWER_ROWS = 8, MOST_PARTS = 33 };
 static const uint8_t pass_rows[] = { 4, 8, 2, 6, 12, 1 };

@@ -1,6 +1,7 @@
 /* What a group costs by the point, of a plan for CPUs or GPUs, whoever made the plan: explanations, estimates of runs
  * and the choice among measured plans ask here. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 typedef struct Pricing {
     const PlanFacts *f;

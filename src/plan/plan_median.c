@@ -1,7 +1,7 @@
 /* Medians of wide windows in strips (lower_median.c), by histograms or by counting: which plans may, and when it
  * pays. */
 #include "graph/graph_transform.h"
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { ROWS = 128, STRIP = 256, COUNTER_BYTES = 4 };
 

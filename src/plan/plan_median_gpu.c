@@ -1,7 +1,7 @@
 /* Medians of wide windows on GPUs (lower_median_kernel.c), by histograms or by counting: which plans may, and when
  * it pays. */
 #include "graph/graph_transform.h"
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { BINS = 256 + 16, ROWS_AT_ONCE = 4 }; /* as lowering has them */
 

@@ -1,6 +1,7 @@
 /* The edits that make the neighbours of a plan. Each is made without asking whether it is legal; the verifier keeps
  * those that are, so that whatever plans can say, and it accepts, is tried. */
 #include "plan/plan_neighbours.h"
+#include "plan/plan_costs.h"
 #include "plan/plan_passes.h"
 
 typedef struct Editor {

@@ -1,5 +1,5 @@
 /* Random legal plans, for tests: whatever is inlined, grouped or split, the pixels stay the same. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { MAX_RANDOM_NODES = 3000 };
 

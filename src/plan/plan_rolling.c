@@ -1,7 +1,7 @@
 /* Kernels of rolling sums: a thread goes down its columns with every row of pixels read once, and keeps the sums of
  * as many rows of the result as the window is high (src/loop/lower_rolling.c). Which windows can, and how wide and
  * how far. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 typedef struct Scan {
     const PlanFacts *f;

@@ -2,6 +2,7 @@
  * the sums of windows in registers. */
 #include <math.h>
 
+#include "plan/plan_costs.h"
 #include "plan/plan_gpu_cost.h"
 
 /* ---- Rolling sums and sweeps ----------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * twenty-four. The number of distinct places is counted exactly; more rows always share more, until the code grows
  * too large. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 enum { MAX_OFFSETS = 1024, NEAR = 32 /* rows and columns: half of the bits of a word */ };
 

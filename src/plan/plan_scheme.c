@@ -2,6 +2,7 @@
  * all stages that one group alone reads. What others are measured against; chosen plans do better. */
 #include <string.h>
 
+#include "plan/plan_costs.h"
 #include "plan/plan_groups.h"
 #include "plan/plan_passes.h"
 

@@ -4,7 +4,7 @@
  * stages of their own, which are counted by their reads.) */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { SIDES = 5 /* of tiles: 1, 2, 4, 8, 16 */ };
 

@@ -1,6 +1,7 @@
 /* What a group of a plan for CPUs costs, by the point of its members: bytes through memory, and of tiles the
  * arithmetic with its overlap and the way through scratch memory. */
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 /* How many times the bytes of a stage move when it is written: pieces on a lattice are written one after the other,
  * and where they leave out elements of a row its lines come from memory and go back. */

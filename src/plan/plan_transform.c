@@ -1,5 +1,6 @@
 /* Sums over wide masks by Fourier transforms (graph_transform.h): which plans may, what it costs, and when it pays. */
 #include "graph/graph_transform.h"
+#include "plan/plan_costs.h"
 #include "plan/plan_gpu_cost.h"
 
 enum { STRIP = 128 };

@@ -1,5 +1,5 @@
 /* Is a plan legal for its graph, and does this version lower it? One sentence about the first fault. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 #include "plan/plan_knobs.h"
 
 typedef struct Check {
@@ -147,20 +147,19 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
     return NULL;
 }
 
-/* Kernels: in GPU plans every group is one, in others none. */
-static const char *check_kernel(Check *c, const PlanGroup *group)
+/* Words of a group that only some kernels know. */
+static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind)
 {
     Arena *a = c->f->arena;
     if (group->split == SPLIT_WARP
-        && (tessi_plan_kernel(group) != KERNEL_POINT
-            || tessi_level_threads(&group->levels, 0) != PLAN_WARP || group->n_dims < 2))
+        && (kind != KERNEL_POINT || tessi_level_threads(&group->levels, 0) != PLAN_WARP
+            || group->n_dims < 2))
         return tessi_sprintf(a,
                              "group '%s': splitting by warps is for kernels of points with blocks "
                              "as wide as a warp, %d",
                              group->name, PLAN_WARP);
     if (group->split == SPLIT_EDGES
-        && ((tessi_plan_kernel(group) != KERNEL_REGISTER && tessi_plan_kernel(group) != KERNEL_TILE
-             && tessi_plan_kernel(group) != KERNEL_WARP)
+        && ((kind != KERNEL_REGISTER && kind != KERNEL_TILE && kind != KERNEL_WARP)
             || !tessi_plan_stays_in_plane(c->f, c->p, group)))
         return tessi_sprintf(a,
                              "group '%s': kernels of their own for edges are for register tiles, "
@@ -171,71 +170,83 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
                              group->name);
     if (group->resident && !c->p->gpu)
         return tessi_sprintf(a, "group '%s': resident blocks are for GPUs", group->name);
-    if (group->packed && tessi_plan_kernel(group) != KERNEL_REGISTER)
+    if (group->packed && kind != KERNEL_REGISTER)
         return tessi_sprintf(a, "group '%s': only register tiles are packed", group->name);
-    if (!c->p->gpu)
-        return NULL;
-    if (tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1)
-            > PLAN_MAX_BLOCK
-        || !tessi_level_threads(&group->levels, 0) || !tessi_level_threads(&group->levels, 1))
+    return NULL;
+}
+
+/* Threads of a block, and what of the image they have. */
+static const char *check_threads(Check *c, const PlanGroup *group, KernelKind kind)
+{
+    Arena *a = c->f->arena;
+    const PlanThreads threads = tessi_level_threads_all(&group->levels);
+    const int all = threads.of[0] * threads.of[1];
+    if (all > PLAN_MAX_BLOCK || !all)
         return tessi_sprintf(a, "group '%s': blocks have 1 to %d threads", group->name,
                              PLAN_MAX_BLOCK);
-    if (tessi_level_threads(&group->levels, 0) * tessi_level_threads(&group->levels, 1)
-            * group->resident
-        > PLAN_MAX_THREADS)
+    if (all * group->resident > PLAN_MAX_THREADS)
         return tessi_sprintf(a, "group '%s': no more than %d threads fit a multiprocessor",
                              group->name, PLAN_MAX_THREADS);
-    if (group->n_dims < 2 && tessi_level_threads(&group->levels, 1) != 1)
+    if (group->n_dims < 2 && threads.of[1] != 1)
         return tessi_sprintf(a, "group '%s' has one dimension, and its blocks two", group->name);
-    bool several =
-        tessi_level_outputs(&group->levels, 0) != 1 || tessi_level_outputs(&group->levels, 1) != 1;
-    const bool tiles =
-        tessi_plan_kernel(group) == KERNEL_TILE || tessi_plan_kernel(group) == KERNEL_WARP;
+    const bool tiles = kind == KERNEL_TILE || kind == KERNEL_WARP;
     if (tiles != (tessi_level_tile(group, 0) > 0))
         return tessi_sprintf(
             a, "group '%s': %s", group->name,
             tiles ? "the grid of a kernel of warps has as many columns as they compute"
                   : "steps through the tiles of a GPU keep stages in lanes so far, "
                     "not in scratch");
-    if (tiles && (group->n_dims < 2 || tessi_level_threads(&group->levels, 1) != 1))
+    if (tiles && (group->n_dims < 2 || threads.of[1] != 1))
         return tessi_sprintf(a,
                              "group '%s': kernels of tiles and of warps are for stages of two "
                              "dimensions or more, their blocks one line of threads",
                              group->name);
-    if (group->transform)
-        return NULL; /* plan_transform.c */
-    if (tessi_plan_kernel(group) == KERNEL_ROLLING)
-        return tessi_plan_check_rolling(c->f, c->p, group);
-    if (tessi_plan_kernel(group) == KERNEL_SWEEP)
-        return tessi_plan_check_sweep(c->f, c->p, group);
-    if (group->median)
-        return NULL; /* plan_median_gpu.c */
-    if (tessi_level_march(&group->levels).least && tessi_plan_kernel(group) != KERNEL_WARP)
-        return tessi_sprintf(a,
-                             "group '%s': marches are for kernels of rolling sums, of warps and of "
-                             "medians",
-                             group->name);
-    if (tessi_plan_kernel(group) == KERNEL_REGISTER || tessi_plan_kernel(group) == KERNEL_WARP
-        || several)
-        VEC_FOREACH (const StageId, id, &group->members)
-            if (!tessi_plan_in_passes(group, *id)) {
-                const char *fault =
-                    check_outputs(c, group, *id, tessi_level_outputs_all(&group->levels).of);
-                if (fault)
-                    return fault;
-            }
-    VEC_FOREACH (const PlanPass, pass, &group->passes)
-        VEC_FOREACH (const StageId, id, &pass->stages) {
-            const char *fault =
-                tessi_level_outputs(&pass->levels, 0) > 1
-                        || tessi_level_outputs(&pass->levels, 1) > 1
-                        || tessi_plan_kernel(group) == KERNEL_WARP
-                    ? check_outputs(c, group, *id, tessi_level_outputs_all(&pass->levels).of)
-                    : NULL;
+    return NULL;
+}
+
+/* Can threads compute so many points of its stages? */
+static const char *check_points(Check *c, const PlanGroup *group, KernelKind kind)
+{
+    for (uint32_t i = 0; i <= group->passes.n; i++) {
+        const bool pass = i < group->passes.n;
+        const StageList stages = tessi_plan_part(group, i);
+        const PlanOutputs outputs =
+            tessi_level_outputs_all(pass ? &group->passes.at[i].levels : &group->levels);
+        if (outputs.of[0] == 1 && outputs.of[1] == 1 && kind != KERNEL_WARP
+            && (pass || kind != KERNEL_REGISTER))
+            continue;
+        VEC_FOREACH (const StageId, id, &stages) {
+            const char *fault = !pass && tessi_plan_in_passes(group, *id)
+                                    ? NULL
+                                    : check_outputs(c, group, *id, outputs.of);
             if (fault)
                 return fault;
         }
+    }
     return NULL;
+}
+
+/* Kernels: in GPU plans every group is one, in others none. */
+static const char *check_kernel(Check *c, const PlanGroup *group)
+{
+    const KernelKind kind = tessi_plan_kernel(group);
+    const char *fault = check_words(c, group, kind);
+    if (!fault && c->p->gpu)
+        fault = check_threads(c, group, kind);
+    if (fault || !c->p->gpu || group->transform) /* plan_transform.c */
+        return fault;
+    if (kind == KERNEL_ROLLING)
+        return tessi_plan_check_rolling(c->f, c->p, group);
+    if (kind == KERNEL_SWEEP)
+        return tessi_plan_check_sweep(c->f, c->p, group);
+    if (group->median)
+        return NULL; /* plan_median_gpu.c */
+    if (tessi_level_march(&group->levels).least && kind != KERNEL_WARP)
+        return tessi_sprintf(c->f->arena,
+                             "group '%s': marches are for kernels of rolling sums, of warps and of "
+                             "medians",
+                             group->name);
+    return check_points(c, group, kind);
 }
 
 /* What a group reads from memory must have been computed by the groups before it. */

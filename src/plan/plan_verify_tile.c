@@ -1,5 +1,5 @@
 /* Are the tiles and passes of a group legal? One sentence about the first fault. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 typedef struct TileCheck {
     const PlanFacts *f;

@@ -3,6 +3,7 @@
  * read, is in their registers; columns of neighbours are exchanged. A stage is computed as late as those that read
  * it allow: the rows of a step are `delay` rows above those that the images are read at. At both ends of a warp
  * threads compute what comes from no neighbour, which is used for no result. */
+#include "plan/plan_costs.h"
 #include "plan/plan_passes.h"
 
 /* How far the points of a part read what is held, through what is inlined: rows and columns. */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "plan/needs.h"
+#include "plan/plan_costs.h"
 
 /* Elements of the rows that a thread keeps, those of the next step, and those of the step in the widest stage and
  * what it is made of. */

@@ -6,7 +6,7 @@
  * Windows along the row that are wider than a vector share pixels in another way (loop/pass_slide.c): each vector
  * loaded is one of as many windows as cover it, whose accumulators are open at the same time. Rows then only hide
  * that operations wait for one another. */
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { MOST_ROWS = 8, MOST_COLUMNS = 4, SLIDING_COLUMNS = 2 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "diff/corpus.h"
-#include "loop/loop.h"
+#include "loop/loop_passes.h"
 #include "rt/file.h"
 #include "tessera.h"
 

@@ -13,7 +13,7 @@
 
 #include "api/api.h"
 #include "diff/corpus.h"
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 #include "support.h"
 
 enum {

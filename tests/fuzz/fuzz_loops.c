@@ -6,7 +6,7 @@
 
 #include "emit/emit.h"
 #include "fuzz.h"
-#include "loop/loop.h"
+#include "loop/loop_passes.h"
 
 static const char *printed(Arena *a, const LoopProgram *p)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "loop/loop_passes.h"
 #include "loop/lower.h"
 
 static const char graph_text[] =

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "loop/loop.h"
+#include "loop/loop_passes.h"
 
 static TESS_NORETURN void loop_testing_out_of_memory(void *user)
 {

@@ -7,6 +7,7 @@
 #include "api/embedded.h"
 #include "emit/emit.h"
 #include "interp/loop_interp.h"
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 /* ---- Files and compilers --------------------------------------------------------------------- */

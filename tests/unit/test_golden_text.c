@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
+#include "loop/loop_passes.h"
 #include "loop/lower.h"
 #include "support.h"
 

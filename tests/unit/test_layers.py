@@ -28,6 +28,9 @@ OUTSIDE = {
 OTHER_LANGUAGES = {"prelude/cuda.h", "prelude/opencl.h"}  # CUDA C++ and OpenCL C
 LONGEST_FILE = 800
 WIDEST_LINE = 120
+MIDDLE = ("plan", "loop", "emit")
+LONGEST_HEADER, LONGEST_FUNCTION = 300, 60  # of the middle
+LARGEST_CIRCLE = 6
 problems = []
 
 
@@ -78,6 +81,64 @@ def check_lengths():
         lines = len(path.read_text().splitlines())
         if lines > LONGEST_FILE:
             problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_FILE} is the end")
+
+
+def check_middle():
+    """Headers and functions of the middle are short."""
+    function = re.compile(r"^(?![ #/}])[^\n;]*(?:\n[^\n;{}]+)*\n\{\n.*?^\}$", re.M | re.S)
+    for layer in MIDDLE:
+        for path in sources(f"src/{layer}/*.h"):
+            lines = len(path.read_text().splitlines())
+            if lines > LONGEST_HEADER:
+                problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_HEADER} is the end of a header")
+        for path in sources(f"src/{layer}/*.c"):
+            text = path.read_text()
+            for match in function.finditer(text):
+                lines = match.group().count("\n") + 1
+                if lines > LONGEST_FUNCTION:
+                    number = text.count("\n", 0, match.start()) + 1
+                    problems.append(f"{path.relative_to(ROOT)}:{number}: a function of {lines} lines, "
+                                    f"not {LONGEST_FUNCTION}")
+
+
+def circles(users):
+    """The strongly connected components of a graph, as lists (Tarjan's algorithm)."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(at):
+        order[at] = low[at] = len(order)
+        stack.append(at)
+        for to in users[at]:
+            if to not in order:
+                visit(to)
+            if to in stack:
+                low[at] = min(low[at], low[to])
+        if low[at] == order[at]:
+            place = stack.index(at)
+            found.append(stack[place:])
+            del stack[place:]
+
+    for at in users:
+        if at not in order:
+            visit(at)
+    return found
+
+
+def check_circles():
+    """No more than a few files need one another's functions; those of the front do, as its grammar does."""
+    comment = re.compile(r"/\*.*?\*/", re.S)
+    code = {str(path.relative_to(ROOT)): comment.sub("", path.read_text()) for path in sources("src/*/*.c")}
+    defined = {}
+    for name, text in code.items():
+        for function in re.findall(r"^(?!static)[A-Za-z][^;{}=()]*?\b(tessi?_\w+)\([^;{}]*\)\n\{", text, re.M):
+            defined[function] = name
+    users = {
+        name: {defined[used] for used in re.findall(r"\btessi?_\w+", text) if used in defined} - {name}
+        for name, text in code.items()
+    }
+    for circle in circles(users):
+        if len(circle) > LARGEST_CIRCLE and not circle[0].startswith("src/front/"):
+            problems.append(f"{len(circle)} files need one another, not {LARGEST_CIRCLE}: {', '.join(sorted(circle))}")
 
 
 def check_headers_alone():
@@ -214,6 +275,8 @@ def check_format():
 
 check_includes()
 check_lengths()
+check_middle()
+check_circles()
 check_columns()
 check_sources()
 check_headers_alone()

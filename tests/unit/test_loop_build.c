@@ -1,4 +1,5 @@
 /* Constructors of loop expressions: interning, folding, and the algebra of indices. */
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 static const LExprId none = { 0 };

@@ -1,5 +1,6 @@
 /* The order of steps that compute several rows: down the rows that they read, results side by side, and never past a
  * store. */
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 #define HEAD_WITH(out)                                \

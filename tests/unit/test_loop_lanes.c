@@ -1,6 +1,7 @@
 /* Vectors in the loop language: what is printed reads back, rules that are broken are named, the interpreter
  * computes lanes and finds what is wrong with them, and the passes that make vectors keep what a program computes. */
 #include "interp/loop_interp.h"
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 enum { ROWS = 3, COLUMNS = 150 };

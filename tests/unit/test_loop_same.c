@@ -1,4 +1,5 @@
 /* Which functions are the same but for their intermediate images, and what stands for what. */
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 #include "loop/loop_same.h"

@@ -1,4 +1,5 @@
 /* Statements that are the same but for their surroundings: what gets names before them, and which are one part. */
+#include "loop/loop_passes.h"
 #include "loop/loop_same.h"
 #include "unit/loop_testing.h"
 

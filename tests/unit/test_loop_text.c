@@ -1,6 +1,7 @@
 /* The text form of loop programs: what is printed reads back identically, and nothing a text holds does harm. */
 #include <math.h>
 
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 static const char everything[] =

@@ -1,4 +1,5 @@
 /* The verifier: each rule of the loop language is broken once. */
+#include "loop/loop_passes.h"
 #include "unit/loop_testing.h"
 
 typedef struct Case {

@@ -4,6 +4,7 @@
 #include "graph_testing.h"
 #include "interp/graph_interp.h"
 #include "interp/loop_interp.h"
+#include "loop/loop_passes.h"
 #include "loop/lower.h"
 #include "support/random_graph.h"
 

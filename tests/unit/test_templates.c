@@ -1,5 +1,7 @@
 /* Each template alone: its statements around expressions of a few lines, executed by the loop interpreter. */
 #include "interp/loop_interp.h"
+#include "loop/loop_passes.h"
+#include "loop/lower_kernel.h"
 #include "loop/template.h"
 #include "unit/loop_testing.h"
 

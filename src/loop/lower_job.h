@@ -1,0 +1,27 @@
+/* Inside lowering: what the loops of a group evaluate at a point, and where it is stored. */
+#ifndef TESSERA_LOOP_LOWER_JOB_H
+#define TESSERA_LOOP_LOWER_JOB_H
+
+#include "loop/lower_nest.h"
+
+/* Says which stages are computed next. */
+void tessi_comment_stages(Lower *l, const StageId *stage, uint32_t n);
+/* Where stages in scratch memory are evaluated beyond their edges; nothing is in scratch memory any more. */
+void tessi_places_wrap(Lower *l, const PlanRegions *regions);
+void tessi_places_forget(Lower *l);
+/* What n plain stages compute at a point. */
+const ExprId *tessi_bodies(Lower *l, const StageId *stage, uint32_t n);
+/* Computes stages, or one piece of a stage, in a nest with its ranges set. */
+typedef struct Job {
+    const StageId *stage;
+    const Piece *piece; /* of the only stage; NULL = plain stages */
+    uint32_t n;
+    const ExprId *roots; /* NULL = store zeros */
+    bool to_scratch;
+    const char *part; /* distinguishes the kernels of a group; "" when there is one */
+    uint16_t band;    /* of its loops: as PlanGroup.band */
+} Job;
+/* Fills in how the nest computes the job. */
+void tessi_job_nest(Lower *l, const PlanGroup *group, uint8_t rows, Nest *nest, const Job *job);
+
+#endif
