@@ -1,5 +1,6 @@
 /* JPEG XL through libjxl: 8 and 16 bits and floats, grey or RGB, with or without alpha; written without losses. */
 #include "rt/image_codec.h"
+#include "rt/library.h"
 #include "rt/meta_ifd.h"
 #include "tessera.h"
 
@@ -21,6 +22,7 @@ bool tessi_encode_jxl(ImageRows *rows, RtOutput *out, Failure *f)
 
 #else
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,31 @@ static bool fail_jxl(const char *what, Failure *f)
     return tessi_failf(f, TESS_ERROR_FILE, "its JPEG XL data cannot be %s", what);
 }
 
+/* libjxl is opened when the first picture asks for it: what it does at its start takes four milliseconds, most of what
+ * the tool needs to say its version. */
+typedef struct JxlLibrary {
+#define F(name) __typeof__(Jxl##name) *name;
+#include "rt/jxl.def"
+#undef F
+} JxlLibrary;
+
+static bool load_jxl(JxlLibrary *lib, Failure *f)
+{
+    static const char *const names[] = { JXL_LIBRARY, NULL };
+    static const RtSymbol symbols[] = {
+#define F(name) { "Jxl" #name, offsetof(JxlLibrary, name), false },
+#include "rt/jxl.def"
+#undef F
+    };
+    const char *missing;
+    if (tessi_library_load(names, symbols, sizeof symbols / sizeof *symbols, lib, &missing))
+        return true;
+    return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                       missing ? "JPEG XL needs " JXL_LIBRARY ", and the one here has no %s"
+                               : "JPEG XL needs " JXL_LIBRARY ", which is not here%s",
+                       missing ? missing : "");
+}
+
 static bool no_memory(Failure *f)
 {
     return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
@@ -42,6 +69,7 @@ static bool no_memory(Failure *f)
 /* ---- Reading ---- */
 
 typedef struct JxlReader {
+    const JxlLibrary *lib;
     JxlDecoder *jxl;
     ImageDecode *d;
     JxlPixelFormat format;
@@ -55,7 +83,7 @@ typedef struct JxlReader {
 static bool read_info(JxlReader *r, Failure *f)
 {
     JxlBasicInfo info;
-    if (JxlDecoderGetBasicInfo(r->jxl, &info) != JXL_DEC_SUCCESS)
+    if (r->lib->DecoderGetBasicInfo(r->jxl, &info) != JXL_DEC_SUCCESS)
         return fail_jxl("decoded", f);
     if (info.have_animation)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
@@ -86,8 +114,8 @@ static bool read_info(JxlReader *r, Failure *f)
 static bool is_srgb(const JxlReader *r)
 {
     JxlColorEncoding is;
-    return JxlDecoderGetColorAsEncodedProfile(r->jxl, &r->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL,
-                                              &is)
+    return r->lib->DecoderGetColorAsEncodedProfile(r->jxl, &r->format,
+                                                   JXL_COLOR_PROFILE_TARGET_ORIGINAL, &is)
                == JXL_DEC_SUCCESS
            && is.transfer_function == JXL_TRANSFER_FUNCTION_SRGB
            && is.white_point == JXL_WHITE_POINT_D65
@@ -99,14 +127,15 @@ static bool read_profile(JxlReader *r, Failure *f)
     size_t n = 0;
     if (is_srgb(r))
         return true;
-    if (JxlDecoderGetICCProfileSize(r->jxl, &r->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL, &n)
+    if (r->lib->DecoderGetICCProfileSize(r->jxl, &r->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL, &n)
             != JXL_DEC_SUCCESS
         || n == 0)
         return true;
     uint8_t *to = tessi_bytes_extend(&r->d->meta.icc, n);
     if (!to)
         return no_memory(f);
-    if (JxlDecoderGetColorAsICCProfile(r->jxl, &r->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL, to, n)
+    if (r->lib->DecoderGetColorAsICCProfile(r->jxl, &r->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL,
+                                            to, n)
         != JXL_DEC_SUCCESS)
         tessi_bytes_dispose(&r->d->meta.icc);
     return true;
@@ -116,7 +145,7 @@ static bool read_profile(JxlReader *r, Failure *f)
 static void keep_box(JxlReader *r)
 {
     RtMeta *m = &r->d->meta;
-    const size_t unused = JxlDecoderReleaseBoxBuffer(r->jxl);
+    const size_t unused = r->lib->DecoderReleaseBoxBuffer(r->jxl);
     r->box.n -= unused < r->box.n ? unused : r->box.n;
     if (memcmp(r->kind, "Exif", 4) == 0 && r->box.n > 4 && !m->exif.n)
         tessi_bytes_add(&m->exif, r->box.at + 4, r->box.n - 4);
@@ -129,7 +158,7 @@ static void keep_box(JxlReader *r)
 static bool room_for_box(JxlReader *r, Failure *f)
 {
     uint8_t *to = tessi_bytes_extend(&r->box, PIECE);
-    return to ? JxlDecoderSetBoxBuffer(r->jxl, to, PIECE) == JXL_DEC_SUCCESS
+    return to ? r->lib->DecoderSetBoxBuffer(r->jxl, to, PIECE) == JXL_DEC_SUCCESS
                     || fail_jxl("decoded", f)
               : no_memory(f);
 }
@@ -139,7 +168,7 @@ static bool begin_box(JxlReader *r, Failure *f)
     JxlBoxType kind;
     if (*r->kind)
         keep_box(r);
-    if (JxlDecoderGetBoxType(r->jxl, kind, JXL_TRUE) != JXL_DEC_SUCCESS)
+    if (r->lib->DecoderGetBoxType(r->jxl, kind, JXL_TRUE) != JXL_DEC_SUCCESS)
         return fail_jxl("decoded", f);
     if (memcmp(kind, "Exif", 4) != 0 && memcmp(kind, "xml ", 4) != 0)
         return true;
@@ -149,7 +178,7 @@ static bool begin_box(JxlReader *r, Failure *f)
 
 static bool more_box(JxlReader *r, Failure *f)
 {
-    const size_t unused = JxlDecoderReleaseBoxBuffer(r->jxl);
+    const size_t unused = r->lib->DecoderReleaseBoxBuffer(r->jxl);
     r->box.n -= unused < r->box.n ? unused : r->box.n;
     return room_for_box(r, f);
 }
@@ -165,10 +194,11 @@ static bool set_picture(JxlReader *r, Failure *f)
         return false;
     r->begun = true;
     const size_t have = r->d->file_row * (size_t)r->d->n_rows;
-    r->picture = r->begun && JxlDecoderImageOutBufferSize(r->jxl, &r->format, &n) == JXL_DEC_SUCCESS
-                 && n == have
-                 && JxlDecoderSetImageOutBuffer(r->jxl, &r->format, tessi_decode_row(r->d, 0), n)
-                        == JXL_DEC_SUCCESS;
+    r->picture =
+        r->begun && r->lib->DecoderImageOutBufferSize(r->jxl, &r->format, &n) == JXL_DEC_SUCCESS
+        && n == have
+        && r->lib->DecoderSetImageOutBuffer(r->jxl, &r->format, tessi_decode_row(r->d, 0), n)
+               == JXL_DEC_SUCCESS;
     return r->picture || fail_jxl("decoded", f);
 }
 
@@ -176,7 +206,7 @@ static bool set_picture(JxlReader *r, Failure *f)
 static bool read_events(JxlReader *r, Failure *f)
 {
     for (bool ok = true; ok;) {
-        switch (JxlDecoderProcessInput(r->jxl)) {
+        switch (r->lib->DecoderProcessInput(r->jxl)) {
         case JXL_DEC_BASIC_INFO: ok = read_info(r, f); break;
         case JXL_DEC_COLOR_ENCODING: ok = read_profile(r, f); break;
         case JXL_DEC_NEED_IMAGE_OUT_BUFFER: ok = set_picture(r, f); break;
@@ -199,12 +229,12 @@ static bool read_events(JxlReader *r, Failure *f)
 
 static bool decode_jxl(JxlReader *r, const uint8_t *bytes, size_t n, Failure *f)
 {
-    if (JxlDecoderSubscribeEvents(r->jxl, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING
-                                              | JXL_DEC_FULL_IMAGE | JXL_DEC_BOX)
+    if (r->lib->DecoderSubscribeEvents(r->jxl, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING
+                                                   | JXL_DEC_FULL_IMAGE | JXL_DEC_BOX)
             != JXL_DEC_SUCCESS
-        || JxlDecoderSetKeepOrientation(r->jxl, JXL_TRUE) != JXL_DEC_SUCCESS
-        || JxlDecoderSetDecompressBoxes(r->jxl, JXL_TRUE) != JXL_DEC_SUCCESS
-        || JxlDecoderSetInput(r->jxl, bytes, n) != JXL_DEC_SUCCESS)
+        || r->lib->DecoderSetKeepOrientation(r->jxl, JXL_TRUE) != JXL_DEC_SUCCESS
+        || r->lib->DecoderSetDecompressBoxes(r->jxl, JXL_TRUE) != JXL_DEC_SUCCESS
+        || r->lib->DecoderSetInput(r->jxl, bytes, n) != JXL_DEC_SUCCESS)
         return fail_jxl("decoded", f);
     if (!read_events(r, f))
         return false;
@@ -218,13 +248,14 @@ static bool decode_jxl(JxlReader *r, const uint8_t *bytes, size_t n, Failure *f)
 
 bool tessi_decode_jxl(ImageDecode *d, Failure *f)
 {
+    JxlLibrary lib;
     uint8_t *bytes;
     size_t n;
-    if (!tessi_input_rest(d->in, &bytes, &n, f))
+    if (!load_jxl(&lib, f) || !tessi_input_rest(d->in, &bytes, &n, f))
         return false;
-    JxlReader r = { .d = d, .n_file = n, .jxl = JxlDecoderCreate(NULL) };
+    JxlReader r = { .lib = &lib, .d = d, .n_file = n, .jxl = lib.DecoderCreate(NULL) };
     const bool ok = r.jxl ? decode_jxl(&r, bytes, n, f) : no_memory(f);
-    JxlDecoderDestroy(r.jxl);
+    lib.DecoderDestroy(r.jxl);
     tessi_bytes_dispose(&r.box);
     free(bytes);
     return ok;
@@ -232,19 +263,19 @@ bool tessi_decode_jxl(ImageDecode *d, Failure *f)
 
 /* ---- Writing ---- */
 
-static bool set_colours(JxlEncoder *jxl, const ImageRows *r)
+static bool set_colours(const JxlLibrary *lib, JxlEncoder *jxl, const ImageRows *r)
 {
     if (r->meta && r->meta->icc.n)
-        return JxlEncoderSetICCProfile(jxl, r->meta->icc.at, r->meta->icc.n) == JXL_ENC_SUCCESS;
+        return lib->EncoderSetICCProfile(jxl, r->meta->icc.at, r->meta->icc.n) == JXL_ENC_SUCCESS;
     JxlColorEncoding srgb;
-    JxlColorEncodingSetToSRGB(&srgb, r->channels <= 2);
-    return JxlEncoderSetColorEncoding(jxl, &srgb) == JXL_ENC_SUCCESS;
+    lib->ColorEncodingSetToSRGB(&srgb, r->channels <= 2);
+    return lib->EncoderSetColorEncoding(jxl, &srgb) == JXL_ENC_SUCCESS;
 }
 
-static bool set_info(JxlEncoder *jxl, const ImageRows *r)
+static bool set_info(const JxlLibrary *lib, JxlEncoder *jxl, const ImageRows *r)
 {
     JxlBasicInfo info;
-    JxlEncoderInitBasicInfo(&info);
+    lib->EncoderInitBasicInfo(&info);
     info.xsize = (uint32_t)r->width;
     info.ysize = (uint32_t)r->height;
     info.bits_per_sample = 8u * (uint32_t)tessi_type_info(r->type)->bytes;
@@ -256,30 +287,30 @@ static bool set_info(JxlEncoder *jxl, const ImageRows *r)
     info.uses_original_profile = JXL_TRUE; /* what is not lossy wants it */
     if (r->meta && r->meta->orientation > 0)
         info.orientation = (JxlOrientation)r->meta->orientation;
-    return JxlEncoderSetBasicInfo(jxl, &info) == JXL_ENC_SUCCESS;
+    return lib->EncoderSetBasicInfo(jxl, &info) == JXL_ENC_SUCCESS;
 }
 
-static bool add_boxes(JxlEncoder *jxl, const RtMeta *m)
+static bool add_boxes(const JxlLibrary *lib, JxlEncoder *jxl, const RtMeta *m)
 {
     bool ok = true;
     if (m->exif.n || m->xmp.n)
-        ok = JxlEncoderUseBoxes(jxl) == JXL_ENC_SUCCESS;
+        ok = lib->EncoderUseBoxes(jxl) == JXL_ENC_SUCCESS;
     if (ok && m->exif.n) {
         RtBytes box = { 0 };
         tessi_bytes_add(&box, "\0\0\0\0", 4); /* it begins behind these */
         tessi_bytes_add(&box, m->exif.at, m->exif.n);
         ok = !box.failed
-             && JxlEncoderAddBox(jxl, "Exif", box.at, box.n, JXL_FALSE) == JXL_ENC_SUCCESS;
+             && lib->EncoderAddBox(jxl, "Exif", box.at, box.n, JXL_FALSE) == JXL_ENC_SUCCESS;
         tessi_bytes_dispose(&box);
     }
     if (ok && m->xmp.n)
-        ok = JxlEncoderAddBox(jxl, "xml ", m->xmp.at, m->xmp.n, JXL_FALSE) == JXL_ENC_SUCCESS;
+        ok = lib->EncoderAddBox(jxl, "xml ", m->xmp.at, m->xmp.n, JXL_FALSE) == JXL_ENC_SUCCESS;
     if (m->exif.n || m->xmp.n)
-        JxlEncoderCloseBoxes(jxl);
+        lib->EncoderCloseBoxes(jxl);
     return ok;
 }
 
-static bool add_picture(JxlEncoder *jxl, ImageRows *r)
+static bool add_picture(const JxlLibrary *lib, JxlEncoder *jxl, ImageRows *r)
 {
     const JxlPixelFormat format = { (uint32_t)r->channels,
                                     r->type == TYPE_U8    ? JXL_TYPE_UINT8
@@ -289,25 +320,25 @@ static bool add_picture(JxlEncoder *jxl, ImageRows *r)
     RtBytes pixels = { 0 };
     for (int64_t y = 0; y < r->height; y++)
         tessi_bytes_add(&pixels, tessi_rows_get(r, y), r->row_bytes);
-    JxlEncoderFrameSettings *settings = JxlEncoderFrameSettingsCreate(jxl, NULL);
+    JxlEncoderFrameSettings *settings = lib->EncoderFrameSettingsCreate(jxl, NULL);
     const bool ok =
         !pixels.failed && settings
-        && JxlEncoderSetFrameLossless(settings, JXL_TRUE) == JXL_ENC_SUCCESS
-        && JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT, 3)
+        && lib->EncoderSetFrameLossless(settings, JXL_TRUE) == JXL_ENC_SUCCESS
+        && lib->EncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT, 3)
                == JXL_ENC_SUCCESS
-        && JxlEncoderAddImageFrame(settings, &format, pixels.at, pixels.n) == JXL_ENC_SUCCESS;
+        && lib->EncoderAddImageFrame(settings, &format, pixels.at, pixels.n) == JXL_ENC_SUCCESS;
     tessi_bytes_dispose(&pixels);
     return ok;
 }
 
-static bool give_out(JxlEncoder *jxl, RtOutput *out)
+static bool give_out(const JxlLibrary *lib, JxlEncoder *jxl, RtOutput *out)
 {
     uint8_t piece[PIECE];
-    JxlEncoderCloseInput(jxl);
+    lib->EncoderCloseInput(jxl);
     for (;;) {
         uint8_t *at = piece;
         size_t left = sizeof piece;
-        const JxlEncoderStatus status = JxlEncoderProcessOutput(jxl, &at, &left);
+        const JxlEncoderStatus status = lib->EncoderProcessOutput(jxl, &at, &left);
         tessi_output_add(out, piece, sizeof piece - left);
         if (status != JXL_ENC_NEED_MORE_OUTPUT || out->error)
             return status == JXL_ENC_SUCCESS && !out->error;
@@ -316,15 +347,19 @@ static bool give_out(JxlEncoder *jxl, RtOutput *out)
 
 bool tessi_encode_jxl(ImageRows *r, RtOutput *out, Failure *f)
 {
-    JxlEncoder *jxl = JxlEncoderCreate(NULL);
+    JxlLibrary library;
+    const JxlLibrary *const lib = &library;
+    if (!load_jxl(&library, f))
+        return false;
+    JxlEncoder *jxl = lib->EncoderCreate(NULL);
     if (!jxl)
         return no_memory(f);
     /* Beyond 8 bits and profiles want the second level. */
-    bool ok = set_info(jxl, r)
-              && (r->type == TYPE_U8 || JxlEncoderSetCodestreamLevel(jxl, 10) == JXL_ENC_SUCCESS)
-              && set_colours(jxl, r) && (!r->meta || add_boxes(jxl, r->meta)) && add_picture(jxl, r)
-              && give_out(jxl, out);
-    JxlEncoderDestroy(jxl);
+    bool ok = set_info(lib, jxl, r)
+              && (r->type == TYPE_U8 || lib->EncoderSetCodestreamLevel(jxl, 10) == JXL_ENC_SUCCESS)
+              && set_colours(lib, jxl, r) && (!r->meta || add_boxes(lib, jxl, r->meta))
+              && add_picture(lib, jxl, r) && give_out(lib, jxl, out);
+    lib->EncoderDestroy(jxl);
     return ok || fail_jxl("encoded", f);
 }
 
