@@ -96,11 +96,13 @@ void tessi_prelude_defines(Prelude *p, const char *at, size_t n, uint32_t item)
 /* Behind the last character of a line, with the lines that `\` continues. */
 static const char *line_end(const char *at)
 {
-    while (*at && *at != '\n') {
+    for (;;) {
+        at += strcspn(at, "\n\\/\"'");
+        if (!*at || *at == '\n')
+            return at;
         const char *behind = tessi_prelude_skip(at);
         at = behind > at ? behind : at[0] == '\\' && at[1] ? at + 2 : at + 1;
     }
-    return at;
 }
 
 static const char *behind_blanks(const char *at)
@@ -130,13 +132,16 @@ const char *tessi_prelude_declaration_end(const Prelude *p, const char *at)
     const bool invokes = macros.n > 0;
     bool has_parentheses = false;
     int depth = 0;
-    while (*at) {
+    for (;;) {
+        at += strcspn(at, "/\"'#(){}[];");
         const char *behind = tessi_prelude_skip(at);
         if (behind > at) {
             at = behind;
             continue;
         }
         const char c = *at;
+        if (!c)
+            return at;
         if (c == '#' && at[1] != '#' && at[-1] == '\n') {
             at = line_end(at);
             continue;
@@ -149,7 +154,6 @@ const char *tessi_prelude_declaration_end(const Prelude *p, const char *at)
         if (c == ';' || (c == ')' && invokes) || (c == '}' && has_parentheses && !is_type))
             return at;
     }
-    return at;
 }
 
 /* ---- Items ------------------------------------------------------------------------------------------------------- */
@@ -195,7 +199,9 @@ static const char *plain(Arena *a, const char *at, const char *end)
             continue;
         }
         behind = tessi_prelude_skip(at);
-        behind = behind > at ? behind : at + 1;
+        if (behind == at)
+            behind += 1 + strcspn(at + 1, " \t\n\\/\"'");
+        behind = behind < end ? behind : end;
         tessi_text_addn(&out, at, (size_t)(behind - at));
         at = behind;
     }

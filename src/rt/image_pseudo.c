@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +80,8 @@ static Value random_value(ScalarType t, uint64_t seed, uint64_t k)
 {
     uint64_t bits = mix64(seed + (k + 1) * UINT64_C(0x9e3779b97f4a7c15));
     if (tessi_is_real(t))
-        return tessi_value_real(ldexp((double)(bits >> (64 - real_bits(t))), -real_bits(t)));
+        return tessi_value_real((double)(bits >> (64 - real_bits(t)))
+                                / (double)(UINT64_C(1) << real_bits(t)));
     if (t == TYPE_BOOL)
         return tessi_value_int((int64_t)(bits >> 63));
     int width = 8 * tessi_type_info(t)->bytes;
