@@ -1,6 +1,7 @@
 # The sources by name: a new file is added here (tests/unit/test_layers.py compares the lists with the folders).
 set(TESSERA_SOURCES
     src/analysis/analysis_cost.c src/analysis/analysis_footprint.c src/analysis/analysis_geometry.c
+    src/analysis/part_find.c src/analysis/part_write.c
     src/analysis/analysis_mask.c src/analysis/analysis_print.c src/analysis/analysis_range.c src/analysis/const_eval.c
     src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/passes.c
     src/analysis/shape.c
@@ -9,7 +10,8 @@ set(TESSERA_SOURCES
     src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/format.c src/api/general.c
     src/api/geometry.c src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c
-    src/api/info.c src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/passes.c src/api/reach.c
+    src/api/info.c src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_pass.c
+    src/api/part_reduce.c src/api/passes.c src/api/reach.c
     src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c

@@ -298,6 +298,62 @@ TESS_API tess_status tess_args_estimate(tess_program *p, tess_args *a, tess_esti
  * NaN). Returns TESS_OK when they agree, TESS_ERROR_INTERNAL with the first difference as text when not. */
 TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
 
+/* ---- Parts of larger images ------------------------------------------------------------------ */
+/* Runs on images that are not in memory as a whole: strips of a file, chunks of others' arrays, the share of a process.
+ * The bits are those of the whole at once: borders are those of whole images, and a part is given with what lies around
+ * it. A program is run in passes over the images: one for each depth of numbers of whole images (means, histograms),
+ * in the order that docs/internals/reductions.md fixes, and a last one for the results. In each, a part says which
+ * points of the images it decides (begin..end), tess_part_needs says which must be given for that (from..to), and
+ * tess_run_part computes it. A tess_parts is used by one thread at a time. */
+typedef struct tess_parts tess_parts;
+/* `args` (may be NULL) holds numbers; images[i] says how large input i is as a whole, for each image and mask: its data
+ * is not looked at. *parts is made in any case but shortage of memory or of arguments, for its error; after a failure
+ * it is good for nothing else. The program must live on. */
+TESS_API tess_status tess_parts_new(tess_program *p, const tess_args *args,
+                                    const DLTensor *const *images, tess_parts **parts);
+TESS_API void tess_parts_free(tess_parts *parts);
+TESS_API const char *tess_parts_error(const tess_parts *parts);
+
+typedef struct tess_pass {
+    size_t struct_size;
+    int ndim;    /* of the images that are cut; 0: there are none, and a pass is one part */
+    int numbers; /* of whole images that it gives; 0: it gives the results */
+    int placed;  /* a point depends on where it is, or on numbers of whole images */
+    int64_t shape[4];
+    int cut[4];         /* parts may begin and end in dimension d */
+    const char *why[4]; /* else: why not, "'blur' reads ...". Borrowed */
+    int64_t align[4];   /* they do so at multiples of this, or with the image */
+    int64_t margin[4];  /* how many points more on both sides matter to a part */
+    int periodic[4]; /* images go on as they begin: from may be negative, and to beyond their end */
+} tess_pass;
+TESS_API size_t tess_parts_passes(const tess_parts *parts);
+TESS_API tess_status tess_parts_pass(tess_parts *parts, size_t i, tess_pass *pass);
+typedef enum tess_part_use {
+    TESS_PART_UNUSED, /* the pass does not need that input */
+    TESS_PART_CUT,    /* its points from..to */
+    TESS_PART_WHOLE   /* all of it: masks, tables */
+} tess_part_use;
+TESS_API tess_part_use tess_parts_use(const tess_parts *parts, size_t pass, size_t input);
+
+typedef struct tess_part {
+    size_t struct_size;
+    size_t pass;
+    int64_t begin[4], end[4]; /* points of the images that it decides */
+    int64_t from[4], to[4];   /* filled in by tess_part_needs */
+} tess_part;
+TESS_API tess_status tess_part_needs(tess_parts *parts, tess_part *part);
+/* How many bytes images, results and what lies between them take for a part (with needs): plans, but does not run. */
+TESS_API tess_status tess_part_bytes(tess_parts *parts, const tess_part *part, double *bytes);
+/* images[i]: what the part needs of input i, as tess_args_image takes it; not looked at where it is unused. Numbers of
+ * whole images take parts in order, of whole rows (cut in dimension 0 alone); results any part, in any order. */
+TESS_API tess_status tess_run_part(tess_parts *parts, const tess_part *part,
+                                   const DLTensor *const *images);
+/* What the last part of the last pass has decided of a result, and where in the whole its first point is. An extent
+ * is 0 where it decides nothing. Results that do not grow with the images come whole with each part. Valid until the
+ * next part. */
+TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
+                                      const DLTensor **tensor, int64_t place[TESS_MAX_SHAPE]);
+
 /* ---- Convolutions without a program ---------------------------------------------------------- */
 /* A convolver turns each kind of convolution into a program when it is first asked for, compiles it, and keeps it:
  * what was asked before runs at once. It may be used from several threads at once. `options` are those of

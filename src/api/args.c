@@ -264,6 +264,19 @@ bool tessi_args_begin(const tess_program *p, tess_args *a)
                           "these arguments were made for another program");
 }
 
+bool tessi_args_shape(tess_args *a, uint32_t input, const DLTensor *t)
+{
+    const tess_info *info = &a->program->inputs.at[input].info;
+    const Wanted want = wanted_of(info);
+    if (!check_elements(&a->failure, a->program->backend, info, t, want.element)
+        || !check_shape(&a->failure, info, t, &want))
+        return false;
+    DLTensor compact = *t;
+    compact.strides = NULL;
+    copy_tensor(&a->inputs[input], &compact);
+    return true;
+}
+
 tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor)
 {
     if (!a)

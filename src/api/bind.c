@@ -226,12 +226,8 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     return true;
 }
 
-enum { ALWAYS_THERE = 1 << 24 }; /* bytes that any machine has left */
-
-/* Systems promise more memory than they have and end the process that believes them, so what a run will fill is
- * compared with what the machine has before anything is allocated. */
-static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
-                         Arena *arena, Failure *f)
+double tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *params,
+                       Arena *arena)
 {
     double bytes = 0;
     bool *returned = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
@@ -251,6 +247,17 @@ static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t
         const LoopLayout layout = tessi_loop_layout(loops, arena);
         bytes += (double)tessi_loop_workspace_bytes(loops, &layout, params);
     }
+    return bytes;
+}
+
+enum { ALWAYS_THERE = 1 << 24 }; /* bytes that any machine has left */
+
+/* Systems promise more memory than they have and end the process that believes them, so what a run will fill is
+ * compared with what the machine has before anything is allocated. */
+static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
+                         Arena *arena, Failure *f)
+{
+    const double bytes = tessi_run_bytes(g, loops, params, arena);
     /* Asking takes longer than runs on small images. */
     if (bytes <= ALWAYS_THERE)
         return true;

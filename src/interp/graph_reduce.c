@@ -54,25 +54,41 @@ static Value reduce_row(const Stage *s, const StageImage *source, ScalarType acc
     return partial[0];
 }
 
-Value tessi_reduce_image(const Stage *s, const StageImage *source)
+Value tessi_reduce_start(const Stage *s, ScalarType source)
 {
-    ScalarType acc = accumulator_type(s, source->type);
-    Value total = tessi_reduction_identity(s->reduction, acc);
+    return tessi_reduction_identity(s->reduction, accumulator_type(s, source));
+}
+
+Value tessi_reduce_rows(const Stage *s, const StageImage *source, Value total)
+{
+    const ScalarType acc = accumulator_type(s, source->type);
     int64_t index[MAX_DIMS] = { 0 };
     uint32_t outer = source->n_dims ? source->n_dims - 1u : 0;
     do {
         int64_t row[MAX_DIMS] = { index[0], index[1], index[2], index[3] };
         total = combine(s, acc, reduce_row(s, source, acc, row), total);
     } while (tessi_next_point(outer, source->size, index));
+    return total;
+}
+
+Value tessi_reduce_end(const Stage *s, ScalarType source, double points, Value total)
+{
+    ScalarType acc = accumulator_type(s, source);
     if (s->reduction == REDUCE_MEAN) {
-        double points = 1;
-        for (uint32_t d = 0; d < source->n_dims; d++)
-            points *= (double)source->size[d];
         total = tessi_eval_cast(TYPE_F64, acc, total);
         acc = TYPE_F64;
         total = tessi_eval(OP_DIV, TYPE_F64, (const Value[2]){ total, tessi_value_real(points) });
     }
     return tessi_eval_cast(s->type, acc, total);
+}
+
+Value tessi_reduce_image(const Stage *s, const StageImage *source)
+{
+    double points = 1;
+    for (uint32_t d = 0; d < source->n_dims; d++)
+        points *= (double)source->size[d];
+    const Value total = tessi_reduce_rows(s, source, tessi_reduce_start(s, source->type));
+    return tessi_reduce_end(s, source->type, points, total);
 }
 
 void tessi_histogram_image(const StageImage *source, StageImage *counts)

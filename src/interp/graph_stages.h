@@ -34,6 +34,11 @@ bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_
 
 /* The value of a REDUCE stage (docs/internals/reductions.md), in the stage's type. */
 Value tessi_reduce_image(const Stage *s, const StageImage *source);
+/* The same of rows that come in several pieces, one behind the other: the start, the total with those of `source`,
+ * and the value of all `points`. */
+Value tessi_reduce_start(const Stage *s, ScalarType source);
+Value tessi_reduce_rows(const Stage *s, const StageImage *source, Value total);
+Value tessi_reduce_end(const Stage *s, ScalarType source, double points, Value total);
 /* Counts into `counts`, which is zero; a compact image of U32. */
 void tessi_histogram_image(const StageImage *source, StageImage *counts);
 

@@ -1,0 +1,83 @@
+/* part: a program over images that are at hand in parts. Which dimensions of the images can be cut, how many points
+ * around a part matter to it, and the graph that computes a part: there the offset of the part, the sizes of the
+ * whole, and the numbers of whole images (means, histograms ...) are given. A part has the bits of the whole at once.
+ *
+ * A dimension is cut where the points of all stages lie in it as those of the images do, one for one or in steps, and
+ * what they depend on is bounded. The others are left whole: where a point is looked up anywhere, images are mirrored,
+ * or one dimension moves into another.
+ *
+ *   part_find.c   what can be cut
+ *   part_write.c  the graph of a part */
+#ifndef TESSERA_ANALYSIS_PART_H
+#define TESSERA_ANALYSIS_PART_H
+
+#include "analysis/analysis.h"
+
+/* A fraction in lowest terms, den > 0. */
+typedef struct Ratio {
+    int64_t num, den;
+} Ratio;
+Ratio tessi_ratio(int64_t num, int64_t den);
+int64_t tessi_ratio_floor(Ratio a);
+int64_t tessi_ratio_ceil(Ratio a);
+Ratio tessi_ratio_times(Ratio a, Ratio b);
+Ratio tessi_ratio_over(Ratio a, Ratio b); /* b > 0 */
+Ratio tessi_ratio_plus(Ratio a, Ratio b);
+bool tessi_ratio_less(Ratio a, Ratio b);
+
+typedef enum PartGivenKind {
+    GIVEN_OFFSET, /* a scalar: where the part begins in dimension `dim` of the images, over `step` */
+    GIVEN_SIZE,   /* a scalar: a size of the whole */
+    GIVEN_NUMBER, /* a scalar, or an image of one element: a number of whole images, stage `stage` */
+    GIVEN_COUNTS  /* an image: the histogram `stage` */
+} PartGivenKind;
+typedef struct PartGiven {
+    PartGivenKind kind;
+    const char *name; /* of the scalar or image of the part's graph */
+    int dim;
+    Ratio step;
+    SizeId size; /* of the whole's graph */
+    StageId stage;
+    bool is_image;
+} PartGiven;
+
+/* A program for parts of some results. */
+typedef struct PartPass {
+    const Graph *whole;
+    const int64_t *params; /* of the whole */
+    Graph *graph;          /* of a part; its inputs and params have the names of the whole's */
+    int n_dims;            /* of the images that are cut */
+    SizeId base[MAX_DIMS]; /* their sizes */
+    int64_t param
+        [MAX_DIMS]; /* number of the parameter that a size is; -1: it is none that can be cut */
+    bool cut[MAX_DIMS];
+    const char *why[MAX_DIMS]; /* one that is not cut: why, as a sentence without its end */
+    int64_t align[MAX_DIMS];   /* parts begin at multiples of it */
+    Ratio margin[MAX_DIMS];    /* points of the images to each side on which a point depends */
+    bool periodic[MAX_DIMS];   /* images go on as they begin */
+    bool *wanted;              /* by StageId of the whole: it is computed or read in a part */
+    Ratio (*step)
+        [MAX_DIMS]; /* by StageId: points of the images for one of its; num 0: it does not grow with them */
+    bool *
+        parted; /* by number of the input: it is cut; else it is read as a whole, where it is read */
+    bool *reads; /* by number of the input: it is needed at all */
+    VEC(PartGiven) given;
+} PartPass;
+
+/* The pass of some results of `g` for the values of its parameters; `outputs` are results of the part, whose stages
+ * are those of g. Where `whole_rows`, the last dimension is not cut. Everything in `a`. */
+void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
+                     uint32_t n_outputs, bool whole_rows, PartPass *pass);
+/* Whether parts of this stage have less points than the stage, in dimension d. */
+bool tessi_part_cuts(const PartPass *pass, StageId stage, int d);
+/* begin..end: points of the images. What points of the images the points of `stage` in it depend on: *from..*to, beyond
+ * the images where they are periodic. */
+void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, int64_t *from,
+                      int64_t *to);
+/* The first point of `stage` at or behind point x of the images, in a dimension that is cut. */
+int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x);
+
+/* part_write.c */
+void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs);
+
+#endif

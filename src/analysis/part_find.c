@@ -1,0 +1,485 @@
+/* Which dimensions of images can be cut into parts, and how far around a part it depends on them. */
+#include "analysis/part.h"
+#include "graph/graph_walk.h"
+
+/* A size to see by how fast others grow with it; divisible by all that is small. */
+static const int64_t large = INT64_C(720720) * 1000;
+
+/* ---- Fractions ------------------------------------------------------------------------------- */
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+Ratio tessi_ratio(int64_t num, int64_t den)
+{
+    const int64_t g = common_divisor(num, den);
+    return g ? (Ratio){ num / g, den / g } : (Ratio){ 0, 1 };
+}
+
+int64_t tessi_ratio_floor(Ratio a)
+{
+    return tessi_floordiv(a.num, a.den);
+}
+
+int64_t tessi_ratio_ceil(Ratio a)
+{
+    return -tessi_floordiv(-a.num, a.den);
+}
+
+Ratio tessi_ratio_times(Ratio a, Ratio b)
+{
+    return tessi_ratio(a.num * b.num, a.den * b.den);
+}
+
+Ratio tessi_ratio_over(Ratio a, Ratio b)
+{
+    return tessi_ratio(a.num * b.den, a.den * b.num);
+}
+
+Ratio tessi_ratio_plus(Ratio a, Ratio b)
+{
+    return tessi_ratio(a.num * b.den + b.num * a.den, a.den * b.den);
+}
+
+bool tessi_ratio_less(Ratio a, Ratio b)
+{
+    return a.num * b.den < b.num * a.den;
+}
+
+static bool is_same(Ratio a, Ratio b)
+{
+    return a.num == b.num && a.den == b.den;
+}
+
+static Ratio whole_number(int64_t n)
+{
+    return (Ratio){ n, 1 };
+}
+
+static Ratio magnitude(Ratio a)
+{
+    return (Ratio){ a.num < 0 ? -a.num : a.num, a.den };
+}
+
+static Ratio larger(Ratio a, Ratio b)
+{
+    return tessi_ratio_less(a, b) ? b : a;
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+typedef struct Finder {
+    PartPass *pass;
+    const Graph *g;
+    Arena *arena;
+    int64_t *params; /* to try other values */
+    bool wraps[MAX_DIMS];
+    bool ends[MAX_DIMS]; /* rules other than wrap answer at an edge */
+    ExprWalk walk;
+} Finder;
+
+static bool uses_param(const Graph *g, SizeId id, uint32_t param)
+{
+    const Size *s = tessi_size(g, id);
+    if (s->kind == SIZE_OF_PARAM)
+        return s->param == param;
+    for (uint32_t k = 0; k < s->n_terms; k++)
+        if (uses_param(g, s->atom[k], param))
+            return true;
+    return (s->a.v && uses_param(g, s->a, param)) || (s->b.v && uses_param(g, s->b, param));
+}
+
+static bool uses_dim(const Finder *f, SizeId id, int d)
+{
+    const int64_t param = f->pass->param[d];
+    return param >= 0 && uses_param(f->g, id, (uint32_t)param);
+}
+
+/* The size with the parameter of dimension d as `value`; -1 where there is none. */
+static int64_t size_with(Finder *f, SizeId id, int d, int64_t value)
+{
+    int64_t n = -1, *at = &f->params[f->pass->param[d]];
+    const int64_t before = *at;
+    *at = value;
+    const bool ok = tessi_size_eval(f->g, id, f->params, &n);
+    *at = before;
+    return ok ? n : -1;
+}
+
+static int64_t size_of(const Finder *f, SizeId id)
+{
+    int64_t n;
+    return tessi_size_eval(f->g, id, f->pass->params, &n) ? n : -1;
+}
+
+static int64_t extent_of_dim(const Finder *f, int d)
+{
+    return f->pass->params[f->pass->param[d]];
+}
+
+/* Leaves dimension d whole; `fmt` takes the name of a stage. */
+static void leave_whole(Finder *f, int d, const Stage *s, const char *fmt)
+{
+    PartPass *p = f->pass;
+    if (d >= p->n_dims || !p->cut[d])
+        return;
+    p->cut[d] = false;
+    p->why[d] = tessi_sprintf(f->arena, fmt, s ? s->name : "");
+}
+
+/* ---- What is needed -------------------------------------------------------------------------- */
+static void mark_reads(Finder *f, const Stage *s)
+{
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        const ExprList *list = tessi_expr_walk(&f->walk, f->g, &piece->body, 1);
+        VEC_FOREACH (const ExprId, at, list) {
+            const Expr *e = tessi_expr(f->g, *at);
+            if (e->kind == EXPR_LOAD)
+                f->pass->wanted[tessi_access(f->g, e->access)->producer.v] = true;
+        }
+    }
+}
+
+/* All that the results need; what numbers of whole images are taken of is not. */
+static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
+{
+    PartPass *p = f->pass;
+    for (uint32_t i = 0; i < n; i++)
+        VEC_FOREACH (const Channel, c, &outputs[i].channels)
+            p->wanted[c->stage.v] = true;
+    for (uint32_t id = f->g->stages.n; id-- > 1;) { /* readers stand behind what they read */
+        const Stage *s = &f->g->stages.at[id];
+        if (p->wanted[id] && s->kind == STAGE_COMPUTE)
+            mark_reads(f, s);
+        if (p->wanted[id] && s->kind == STAGE_INPUT)
+            p->reads[s->image] = true;
+    }
+}
+
+/* The images that are cut are those with most dimensions. */
+static void find_base(Finder *f)
+{
+    PartPass *p = f->pass;
+    const Graph *g = f->g;
+    const Image *base = NULL;
+    VEC_FOREACH (const Image, image, &g->inputs)
+        if (p->reads[image - g->inputs.at] && !image->is_mask
+            && (!base || image->n_dims > base->n_dims))
+            base = image;
+    p->n_dims = base ? base->n_dims : 0;
+    for (int d = 0; d < p->n_dims; d++) {
+        const Size *s = tessi_size(g, base->size[d]);
+        p->base[d] = base->size[d];
+        p->param[d] = s->kind == SIZE_OF_PARAM ? (int64_t)s->param : -1;
+        p->cut[d] = p->param[d] >= 0;
+        p->why[d] = p->cut[d] ? NULL : "the program fixes how large its images are";
+    }
+    for (int d = 0; d < p->n_dims; d++)
+        for (int e = 0; e < p->n_dims; e++)
+            if (e != d && p->param[e] == p->param[d] && p->param[d] >= 0) {
+                p->cut[d] = false;
+                p->why[d] = "the program says that its images are as high as they are wide";
+            }
+    VEC_FOREACH (const Image, image, &g->inputs) {
+        bool same = base && !image->is_mask && image->n_dims == base->n_dims;
+        for (int d = 0; same && d < p->n_dims; d++)
+            same = image->size[d].v == base->size[d].v;
+        p->parted[image - g->inputs.at] = same;
+    }
+}
+
+/* ---- Which dimensions can be cut ------------------------------------------------------------- */
+static void find_steps(Finder *f, StageId id)
+{
+    PartPass *p = f->pass;
+    const Stage *s = tessi_stage(f->g, id);
+    for (int k = 0; k < s->n_dims; k++)
+        for (int d = 0; d < p->n_dims; d++) {
+            if (!uses_dim(f, s->size[k], d))
+                continue;
+            const int64_t one = size_with(f, s->size[k], d, large);
+            const int64_t two = size_with(f, s->size[k], d, 2 * large);
+            if (one < 0 || two <= one)
+                leave_whole(f, d, s, "'%s' does not grow with the images");
+            else if (d != k || s->n_dims != p->n_dims)
+                leave_whole(f, d, s, "'%s' has the images' points in another dimension");
+            else
+                p->step[id.v][k] = tessi_ratio(large, two - one);
+        }
+}
+
+static void look_at_dim(Finder *f, StageId user, const Piece *piece, const Access *a, int d)
+{
+    PartPass *p = f->pass;
+    const AccessDim *dim = &a->dim[d];
+    const Ratio step = p->step[a->producer.v][d];
+    const Stage *s = tessi_stage(f->g, user);
+    if (!step.num && !dim->absolute && dim->src >= 0 && p->step[user.v][dim->src].num)
+        leave_whole(f, dim->src, s, "'%s' looks up its own coordinate");
+    if (!step.num)
+        return;
+    const Ratio own = d < s->n_dims ? p->step[user.v][d] : (Ratio){ 0, 1 };
+    int64_t offset, add, lo, hi;
+    if (dim->absolute)
+        leave_whole(f, d, s, "'%s' computes which points it reads");
+    else if (!own.num || dim->src != d || dim->scale < 1)
+        leave_whole(f, d, s, "'%s' reads points by their number, mirrored or in another dimension");
+    else if (!tessi_size_is_const(f->g, piece->offset[d], &offset)
+             || !tessi_size_is_const(f->g, dim->add, &add)
+             || !tessi_access_span(f->g, dim, &lo, &hi))
+        leave_whole(f, d, s, "'%s' reads at distances that depend on the images' size");
+    else if (!is_same(tessi_ratio_times(step, whole_number(dim->scale)),
+                      tessi_ratio_times(own, whole_number(piece->step[d]))))
+        leave_whole(f, d, s, "'%s' reads what lies further and further from its own points");
+    else if (lo + add || hi + add || offset || piece->step[d] != 1) {
+        if (dim->rule == BORDER_WRAP)
+            f->wraps[d] = true;
+        else
+            f->ends[d] = true;
+    }
+}
+
+static void look_at_stage(Finder *f, StageId id)
+{
+    PartPass *p = f->pass;
+    const Graph *g = f->g;
+    const Stage *s = tessi_stage(g, id);
+    if (s->kind == STAGE_INPUT && !p->parted[s->image])
+        for (int d = 0; d < p->n_dims; d++)
+            for (int k = 0; k < s->n_dims; k++)
+                if (uses_dim(f, s->size[k], d))
+                    leave_whole(f, d, s, "'%s' has another size than the first image");
+    const bool known = s->kind == STAGE_INPUT || s->kind == STAGE_COMPUTE || s->kind == STAGE_REDUCE
+                       || s->kind == STAGE_HISTOGRAM;
+    for (int d = 0; d < p->n_dims && !known; d++)
+        leave_whole(f, d, s, "'%s' goes through its whole image");
+    VEC_FOREACH (const Piece, piece, &s->pieces) {
+        const ExprList *list = tessi_expr_walk(&f->walk, g, &piece->body, 1);
+        VEC_FOREACH (const ExprId, at, list) {
+            const Expr *e = tessi_expr(g, *at);
+            if (e->kind != EXPR_LOAD)
+                continue;
+            const Access *a = tessi_access(g, e->access);
+            for (int d = 0; d < a->n_dims; d++)
+                look_at_dim(f, id, piece, a, d);
+        }
+    }
+}
+
+/* ---- Ends of images -------------------------------------------------------------------------- */
+static void align_to(Finder *f, int d, Ratio step)
+{
+    int64_t *align = &f->pass->align[d];
+    const int64_t grown = *align / common_divisor(*align, step.num);
+    if (!tessi_mul_i64(grown, step.num, align) || *align > large)
+        leave_whole(f, d, NULL, "its steps have no common multiple that is small enough%s");
+}
+
+/* The points of a piece are found from one end of its stage to the other. */
+static bool covers(const Finder *f, const Stage *s, const Piece *piece, int d)
+{
+    int64_t begin;
+    const int64_t size = size_of(f, s->size[d]), step = piece->step[d];
+    if (!tessi_size_is_const(f->g, piece->offset[d], &begin))
+        return false;
+    if (tessi_piece_is_whole(f->g, s, piece))
+        return true;
+    const int64_t last = begin + step * (size_of(f, piece->count[d]) - 1);
+    return begin >= 0 && begin < step && last >= size - step && last < size;
+}
+
+/* A stage ends with the images, also where they are cut. */
+static void see_end(Finder *f, const Stage *s, int d, Ratio step)
+{
+    PartPass *p = f->pass;
+    const int64_t whole = extent_of_dim(f, d), size = size_of(f, s->size[d]);
+    if (f->wraps[d] && s->size[d].v != p->base[d].v)
+        leave_whole(f, d, s, "'%s' has another size than the images, which wrap around");
+    VEC_FOREACH (const Piece, piece, &s->pieces)
+        if (!covers(f, s, piece, d))
+            leave_whole(f, d, s, "'%s' is composed of parts that end elsewhere than the images");
+    for (int64_t less = p->align[d]; less <= 2 * p->align[d] && less < whole; less += p->align[d]) {
+        const Ratio want = tessi_ratio_over(whole_number(less), step);
+        if (want.den != 1 || size_with(f, s->size[d], d, whole - less) != size - want.num)
+            leave_whole(f, d, s, "'%s' does not shrink with the images");
+    }
+}
+
+static void see_ends(Finder *f)
+{
+    PartPass *p = f->pass;
+    GRAPH_FOREACH_STAGE (f->g, id) {
+        const Stage *s = tessi_stage(f->g, id);
+        for (int d = 0; d < s->n_dims && p->wanted[id.v]; d++) {
+            const Ratio step = p->step[id.v][d];
+            if (!step.num)
+                continue;
+            align_to(f, d, step);
+            VEC_FOREACH (const Piece, piece, &s->pieces)
+                align_to(f, d, tessi_ratio_times(step, whole_number(piece->step[d])));
+        }
+    }
+    for (int d = 0; d < p->n_dims; d++)
+        if (f->wraps[d] && (f->ends[d] || p->align[d] != 1))
+            leave_whole(f, d, NULL,
+                        f->ends[d] ? "it has reads that wrap around beside others that do not%s"
+                                   : "it samples images that wrap around%s");
+    GRAPH_FOREACH_STAGE (f->g, id)
+        for (int d = 0; d < tessi_stage(f->g, id)->n_dims && p->wanted[id.v]; d++)
+            if (p->step[id.v][d].num)
+                see_end(f, tessi_stage(f->g, id), d, p->step[id.v][d]);
+}
+
+/* ---- How far --------------------------------------------------------------------------------- */
+typedef Ratio Far[MAX_DIMS];
+
+/* Where in the images the last point of a stage lies. */
+static Ratio last_point(const Finder *f, StageId id, int d)
+{
+    const int64_t size = size_of(f, tessi_stage(f->g, id)->size[d]);
+    return tessi_ratio_times(f->pass->step[id.v][d], whole_number(size - 1));
+}
+
+/* How much further than its distance a read can be that a rule answers, where the reader ends behind what it reads: it
+ * bounces at the end of that. */
+static Ratio bounce(const Finder *f, StageId user, StageId producer, int d)
+{
+    const Ratio end = last_point(f, producer, d);
+    const Ratio more = tessi_ratio_plus(last_point(f, user, d), (Ratio){ -end.num, end.den });
+    return more.num > 0 ? tessi_ratio_times(more, whole_number(2)) : whole_number(0);
+}
+
+static void follow(Finder *f, Far *far, StageId user, const Piece *piece, const Access *a)
+{
+    const PartPass *p = f->pass;
+    for (int d = 0; d < a->n_dims && d < p->n_dims; d++) {
+        const Ratio step = p->step[a->producer.v][d];
+        const AccessDim *dim = &a->dim[d];
+        int64_t offset, add, lo, hi;
+        if (!step.num || !p->cut[d] || !tessi_size_is_const(f->g, piece->offset[d], &offset)
+            || !tessi_size_is_const(f->g, dim->add, &add)
+            || !tessi_access_span(f->g, dim, &lo, &hi))
+            continue;
+        const Ratio shift = tessi_ratio(dim->scale * offset, piece->step[d]);
+        const Ratio back = { -shift.num, shift.den };
+        const Ratio low =
+            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(lo + add), back)));
+        const Ratio high =
+            magnitude(tessi_ratio_times(step, tessi_ratio_plus(whole_number(hi + add), back)));
+        const Ratio here = tessi_ratio_plus(larger(low, high), bounce(f, user, a->producer, d));
+        const Ratio away = tessi_ratio_plus(far[user.v][d], here);
+        far[a->producer.v][d] = larger(far[a->producer.v][d], away);
+    }
+}
+
+/* A stage may end before the images do, and rules reflect at its own end. */
+static void add_margin(Finder *f, const Far *far, StageId id)
+{
+    PartPass *p = f->pass;
+    const Stage *s = tessi_stage(f->g, id);
+    for (int d = 0; d < s->n_dims && d < p->n_dims; d++) {
+        const Ratio step = p->step[id.v][d];
+        if (!step.num || !p->cut[d])
+            continue;
+        const Ratio ends = tessi_ratio_times(step, whole_number(-size_of(f, s->size[d])));
+        const Ratio less = tessi_ratio_plus(whole_number(extent_of_dim(f, d)), ends);
+        const Ratio more = larger(less, (Ratio){ 0, 1 });
+        p->margin[d] = larger(p->margin[d], tessi_ratio_plus(far[id.v][d], more));
+    }
+}
+
+static void find_margins(Finder *f)
+{
+    PartPass *p = f->pass;
+    Far *far = (Far *)ARENA_NEW_ARRAY(f->arena, Ratio, (size_t)f->g->stages.n * MAX_DIMS);
+    for (uint32_t i = 0; i < f->g->stages.n * MAX_DIMS; i++)
+        far[i / MAX_DIMS][i % MAX_DIMS] = (Ratio){ 0, 1 };
+    for (uint32_t id = f->g->stages.n; id-- > 1;) {
+        const Stage *s = &f->g->stages.at[id];
+        for (uint32_t k = 0; p->wanted[id] && k < s->pieces.n; k++) {
+            const Piece *piece = &s->pieces.at[k];
+            const ExprList *list = tessi_expr_walk(&f->walk, f->g, &piece->body, 1);
+            VEC_FOREACH (const ExprId, at, list) {
+                const Expr *e = tessi_expr(f->g, *at);
+                if (e->kind == EXPR_LOAD)
+                    follow(f, far, (StageId){ id }, piece, tessi_access(f->g, e->access));
+            }
+        }
+        if (p->wanted[id])
+            add_margin(f, (const Far *)far, (StageId){ id });
+    }
+    for (int d = 0; d < p->n_dims; d++)
+        p->periodic[d] = f->wraps[d] && p->cut[d];
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+static void start(Finder *f, const int64_t *params)
+{
+    PartPass *p = f->pass;
+    const Graph *g = f->g;
+    *p = (PartPass){ .whole = g, .params = params };
+    p->wanted = ARENA_NEW_ARRAY(f->arena, bool, g->stages.n);
+    p->step = (Ratio(*)[MAX_DIMS])ARENA_NEW_ARRAY(f->arena, Ratio, (size_t)g->stages.n * MAX_DIMS);
+    p->parted = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
+    p->reads = ARENA_NEW_ARRAY(f->arena, bool, g->inputs.n + 1);
+    f->params = ARENA_NEW_ARRAY(f->arena, int64_t, g->params.n + 1);
+    for (uint32_t i = 0; i < g->params.n; i++)
+        f->params[i] = params[i];
+    for (int d = 0; d < MAX_DIMS; d++) {
+        p->param[d] = -1;
+        p->align[d] = 1;
+        p->margin[d] = (Ratio){ 0, 1 };
+    }
+}
+
+void tessi_part_pass(const Graph *g, Arena *a, const int64_t *params, const Image *outputs,
+                     uint32_t n_outputs, bool whole_rows, PartPass *pass)
+{
+    Finder f = { .pass = pass, .g = g, .arena = a, .walk = { .arena = a } };
+    start(&f, params);
+    find_wanted(&f, outputs, n_outputs);
+    find_base(&f);
+    if (whole_rows && pass->n_dims > 0)
+        leave_whole(&f, pass->n_dims - 1, NULL, "sums go along whole rows%s");
+    GRAPH_FOREACH_STAGE (g, id)
+        if (pass->wanted[id.v])
+            find_steps(&f, id);
+    GRAPH_FOREACH_STAGE (g, id)
+        if (pass->wanted[id.v])
+            look_at_stage(&f, id);
+    see_ends(&f);
+    find_margins(&f);
+    tessi_part_write(pass, a, outputs, n_outputs);
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+bool tessi_part_cuts(const PartPass *pass, StageId stage, int d)
+{
+    return d < pass->n_dims && tessi_stage(pass->whole, stage)->n_dims == pass->n_dims
+           && pass->cut[d] && pass->step[stage.v][d].num;
+}
+
+void tessi_part_range(const PartPass *pass, int d, int64_t begin, int64_t end, int64_t *from,
+                      int64_t *to)
+{
+    const int64_t whole = pass->params[pass->param[d]], align = pass->align[d];
+    const int64_t margin = tessi_ratio_ceil(pass->margin[d]);
+    *from = begin - margin;
+    *to = end + margin;
+    if (pass->periodic[d])
+        return;
+    *from = *from > 0 ? *from / align * align : 0;
+    *to = *to < whole ? (*to + align - 1) / align * align : whole;
+    *to = *to < whole ? *to : whole;
+}
+
+int64_t tessi_part_point(const PartPass *pass, StageId stage, int d, int64_t x)
+{
+    return tessi_ratio_ceil(tessi_ratio_over(whole_number(x), pass->step[stage.v][d]));
+}

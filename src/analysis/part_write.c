@@ -1,0 +1,242 @@
+/* The graph of a part: that of the whole, with offsets, sizes and numbers of the whole as given. */
+#include "analysis/part.h"
+#include "graph/graph_rewrite.h"
+
+typedef struct Writer {
+    PartPass *pass;
+    Arena *arena;
+    StageId *stage;     /* by StageId of the whole: that of the part */
+    StageId reader;     /* whose body is being rewritten */
+    const Piece *piece; /* of it */
+} Writer;
+
+/* ---- What is given --------------------------------------------------------------------------- */
+static bool is_taken(const Graph *g, const char *name)
+{
+    VEC_FOREACH (const Stage, s, &g->stages)
+        if (s->name && tessi_streq(s->name, name))
+            return true;
+    VEC_FOREACH (const Scalar, s, &g->scalars)
+        if (tessi_streq(s->name, name))
+            return true;
+    VEC_FOREACH (const Param, p, &g->params)
+        if (tessi_streq(p->name, name))
+            return true;
+    VEC_FOREACH (const Image, i, &g->inputs)
+        if (tessi_streq(i->name, name))
+            return true;
+    for (uint32_t t = 1; t < g->tables.n; t++)
+        if (g->tables.at[t].name && tessi_streq(g->tables.at[t].name, name))
+            return true;
+    return false;
+}
+
+static bool is_same_given(const PartGiven *a, const PartGiven *b)
+{
+    return a->kind == b->kind && a->dim == b->dim && a->step.num == b->step.num
+           && a->step.den == b->step.den && a->size.v == b->size.v && a->stage.v == b->stage.v;
+}
+
+/* The place of what is given among all that is; it is added where it is new. */
+static PartGiven *given(Writer *w, PartGiven key, bool *is_new)
+{
+    PartPass *p = w->pass;
+    VEC_FOREACH (PartGiven, it, &p->given)
+        if (is_same_given(it, &key)) {
+            *is_new = false;
+            return it;
+        }
+    key.name = tessi_sprintf(w->arena, "given_%u", p->given.n);
+    while (is_taken(p->whole, key.name))
+        key.name = tessi_sprintf(w->arena, "%s_", key.name);
+    VEC_PUSH(w->arena, &p->given, key);
+    *is_new = true;
+    return &p->given.at[p->given.n - 1];
+}
+
+static ExprId given_scalar(Writer *w, PartGiven key, ScalarType type)
+{
+    Graph *to = w->pass->graph;
+    bool is_new;
+    const PartGiven *it = given(w, key, &is_new);
+    if (is_new) {
+        const Scalar scalar = { .name = it->name, .type = type };
+        VEC_PUSH(w->arena, &to->scalars, scalar);
+    }
+    for (uint32_t i = 0; i < to->scalars.n; i++)
+        if (tessi_streq(to->scalars.at[i].name, it->name))
+            return tessi_expr_scalar(to, i);
+    return (ExprId){ 0 };
+}
+
+/* An image whose stage stands for `s` of the whole. */
+static StageId given_image(Writer *w, PartGiven key, const Stage *s, SizeId size)
+{
+    Graph *to = w->pass->graph;
+    bool is_new;
+    key.is_image = true;
+    const PartGiven *it = given(w, key, &is_new);
+    Image image = { .name = it->name, .n_dims = 1, .pixel_bytes = tessi_type_info(s->type)->bytes };
+    image.size[0] = size;
+    Stage stage = { .name = s->name, .kind = STAGE_INPUT, .type = s->type, .n_dims = 1 };
+    stage.size[0] = size;
+    stage.image = to->inputs.n;
+    Channel channel = { .name = "", .type = s->type };
+    VEC_PUSH(w->arena, &image.channels, channel);
+    VEC_PUSH(w->arena, &to->inputs, image);
+    const StageId id = tessi_graph_stage(to, &stage);
+    to->inputs.at[stage.image].channels.at[0].stage = id;
+    return id;
+}
+
+/* ---- Bodies ---------------------------------------------------------------------------------- */
+static ExprId changed_index(Writer *w, Rewrite *r, const Expr *e)
+{
+    const PartPass *p = w->pass;
+    const int d = (int)e->ref;
+    const ExprId here = tessi_rewrite_rebuild(r, e);
+    const Stage *s = tessi_stage(p->whole, w->reader);
+    if (!tessi_part_cuts(p, w->reader, d) || d >= s->n_dims)
+        return here;
+    const Ratio step = tessi_ratio_times(p->step[w->reader.v][d], (Ratio){ w->piece->step[d], 1 });
+    const PartGiven offset = { .kind = GIVEN_OFFSET, .dim = d, .step = step };
+    const ExprId there =
+        tessi_expr_op(r->to, OP_ADD, here, given_scalar(w, offset, TYPE_I32), (ExprId){ 0 });
+    if (!p->periodic[d])
+        return there;
+    const PartGiven size = { .kind = GIVEN_SIZE, .size = p->base[d] };
+    return tessi_expr_op(r->to, OP_MOD, there, given_scalar(w, size, TYPE_I32), (ExprId){ 0 });
+}
+
+static ExprId changed_size(Writer *w, Rewrite *r, const Expr *e)
+{
+    int64_t n;
+    if (tessi_size_is_const(r->from, e->size, &n))
+        return tessi_rewrite_rebuild(r, e);
+    return given_scalar(w, (PartGiven){ .kind = GIVEN_SIZE, .size = e->size }, TYPE_I32);
+}
+
+/* The type that reading a stage of this type gives. */
+static ExprId changed_number(Writer *w, Rewrite *r, const Expr *e, StageId id)
+{
+    const Stage *s = tessi_stage(r->from, id);
+    const PartGiven key = { .kind = GIVEN_NUMBER, .stage = id };
+    if (tessi_type_info(s->type)->bytes < 8 || tessi_is_real(s->type))
+        return given_scalar(w, key, e->type);
+    Access a = { .producer = w->stage[id.v], .n_dims = 1 }; /* scalars are told as doubles */
+    a.dim[0] = (AccessDim){ .rule = BORDER_CLAMP, .src = -1, .add = tessi_size_const(r->to, 0) };
+    return tessi_expr_load(r->to, tessi_graph_access(r->to, &a));
+}
+
+static ExprId change(Rewrite *r, ExprId id, const Expr *e)
+{
+    Writer *w = r->user;
+    (void)id;
+    if (e->kind == EXPR_INDEX)
+        return changed_index(w, r, e);
+    if (e->kind == EXPR_SIZE)
+        return changed_size(w, r, e);
+    if (e->kind == EXPR_LOAD) {
+        const StageId from = tessi_access(r->from, e->access)->producer;
+        if (tessi_stage(r->from, from)->kind == STAGE_REDUCE)
+            return changed_number(w, r, e, from);
+    }
+    return tessi_rewrite_rebuild(r, e);
+}
+
+/* ---- Stages ---------------------------------------------------------------------------------- */
+static StageId copy_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *input)
+{
+    const Stage *s = tessi_stage(r->from, id);
+    Stage copy = *s;
+    copy.pieces.at = NULL;
+    copy.pieces.n = copy.pieces.cap = 0;
+    copy.source = (StageId){ 0 };
+    for (int d = 0; d < s->n_dims; d++)
+        copy.size[d] = tessi_rewrite_size(r, s->size[d]);
+    if (s->kind == STAGE_INPUT)
+        copy.image = input[s->image];
+    w->reader = id;
+    VEC_FOREACH (const Piece, p, &s->pieces) {
+        Piece piece = *p;
+        for (int d = 0; d < s->n_dims; d++) {
+            piece.offset[d] = tessi_rewrite_size(r, p->offset[d]);
+            piece.count[d] = tessi_rewrite_size(r, p->count[d]);
+        }
+        w->piece = p;
+        tessi_expr_map_clear(&r->map); /* what an index becomes depends on where it stands */
+        piece.body = tessi_rewrite_expr(r, p->body);
+        VEC_PUSH(w->arena, &copy.pieces, piece);
+    }
+    const StageId made = tessi_graph_stage(r->to, &copy);
+    if (s->kind == STAGE_INPUT)
+        r->to->inputs.at[copy.image].channels.at[s->channel].stage = made;
+    return made;
+}
+
+static Image copy_image(Writer *w, Rewrite *r, const Image *from, bool is_output)
+{
+    Image image = *from;
+    image.channels.at = NULL;
+    image.channels.n = image.channels.cap = 0;
+    VEC_FOREACH (const Channel, c, &from->channels) {
+        Channel copy = *c;
+        copy.stage = is_output ? w->stage[c->stage.v] : (StageId){ 0 };
+        VEC_PUSH(w->arena, &image.channels, copy);
+    }
+    for (int d = 0; d < image.n_dims; d++)
+        image.size[d] = tessi_rewrite_size(r, image.size[d]);
+    return image;
+}
+
+static bool is_wide_number(const Stage *s)
+{
+    return s->kind == STAGE_REDUCE && tessi_type_info(s->type)->bytes == 8
+           && !tessi_is_real(s->type);
+}
+
+void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs)
+{
+    const Graph *g = pass->whole;
+    Writer w = { .pass = pass, .arena = a };
+    Graph *to = pass->graph = tessi_graph_new(a, "part");
+    uint32_t *input = ARENA_NEW_ARRAY(a, uint32_t, g->inputs.n + 1);
+    Rewrite r;
+    w.stage = ARENA_NEW_ARRAY(a, StageId, g->stages.n);
+    tessi_rewrite_init(&r, g, to, a);
+    r.stage = w.stage;
+    r.change = change;
+    r.user = &w;
+    to->fp = g->fp;
+    to->masks_written = g->masks_written;
+    VEC_FOREACH (const Param, p, &g->params)
+        VEC_PUSH(a, &to->params, *p);
+    VEC_FOREACH (const Scalar, s, &g->scalars)
+        VEC_PUSH(a, &to->scalars, *s);
+    VEC_FOREACH (const Image, image, &g->inputs) {
+        if (!pass->reads[image - g->inputs.at])
+            continue;
+        input[image - g->inputs.at] = to->inputs.n;
+        const Image copy = copy_image(&w, &r, image, false);
+        VEC_PUSH(a, &to->inputs, copy);
+    }
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        /* Of a pixel whose channels are read in part, all are there. */
+        const bool channel = s->kind == STAGE_INPUT && pass->reads[s->image];
+        if (!pass->wanted[id.v] && !channel)
+            continue;
+        if (s->kind == STAGE_HISTOGRAM)
+            w.stage[id.v] = given_image(&w, (PartGiven){ .kind = GIVEN_COUNTS, .stage = id }, s,
+                                        tessi_rewrite_size(&r, s->size[0]));
+        else if (is_wide_number(s))
+            w.stage[id.v] = given_image(&w, (PartGiven){ .kind = GIVEN_NUMBER, .stage = id }, s,
+                                        tessi_size_const(to, 1));
+        else if (s->kind != STAGE_REDUCE)
+            w.stage[id.v] = copy_stage(&w, &r, id, input);
+    }
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        const Image copy = copy_image(&w, &r, &outputs[i], true);
+        VEC_PUSH(a, &to->outputs, copy);
+    }
+}

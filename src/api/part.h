@@ -1,0 +1,52 @@
+/* Inside tess_parts: passes over images in parts, of which each gives numbers of whole images, and the last one the
+ * results. */
+#ifndef TESSERA_API_PART_H
+#define TESSERA_API_PART_H
+
+#include "analysis/part.h"
+#include "api/api.h"
+
+/* A number of whole images, or a histogram, while parts are gone through. */
+typedef struct PartNumber {
+    StageId stage;    /* of the whole's graph */
+    StageId source;   /* what it is taken of */
+    uint32_t output;  /* of its pass */
+    Value total;      /* of the rows so far, and in the end the number */
+    uint32_t *counts; /* a histogram */
+    int64_t n_counts;
+} PartNumber;
+
+typedef struct RunPass {
+    PartPass part;
+    tess_program *program; /* of a part */
+    tess_args *args;
+    VEC(PartNumber) numbers; /* none: it gives the results */
+    int64_t next;            /* first row of the images that no part has had */
+    bool is_done;
+} RunPass;
+
+struct tess_parts {
+    tess_program *program;
+    Variant *v;      /* held */
+    tess_args *args; /* numbers, and shapes of whole images */
+    Arena arena;
+    int64_t *params;
+    VEC(RunPass) passes;
+    DLTensor *results;               /* of the last part, by output of its pass: what it decides */
+    int64_t (*places)[MAX_DIMS + 1]; /* of its first point in the whole */
+    int64_t (*shapes)[MAX_DIMS + 1];
+    Failure failure;
+};
+
+/* part_pass.c: finds the passes; false with a failure */
+bool tessi_parts_find(tess_parts *p, Failure *f);
+/* The number that a stage of the whole is, once its pass is done. */
+const PartNumber *tessi_parts_number(const tess_parts *p, StageId stage);
+
+/* part_reduce.c */
+bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);
+/* Takes in rows of what a number is taken of: those of the compact image `rows`. */
+void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows);
+void tessi_part_reduce_end(const tess_parts *p, RunPass *pass);
+
+#endif

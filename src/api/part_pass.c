@@ -1,0 +1,136 @@
+/* The passes of a program over images in parts: one for each depth of numbers of whole images, in the order in which
+ * these need each other, and one for the results. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/passes.h"
+#include "api/part.h"
+#include "graph/graph_walk.h"
+
+/* ---- Depths ---------------------------------------------------------------------------------- */
+static bool is_number(const Stage *s)
+{
+    return s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
+}
+
+/* By StageId: how many passes there must have been before the stage can be computed. */
+static uint32_t *find_depths(const Graph *g, Arena *a)
+{
+    uint32_t *depth = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    ExprWalk walk = { .arena = a };
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        uint32_t most = is_number(s) ? depth[s->source.v] + 1 : 0;
+        VEC_FOREACH (const Piece, piece, &s->pieces) {
+            const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
+            VEC_FOREACH (const ExprId, at, list) {
+                const Expr *e = tessi_expr(g, *at);
+                const uint32_t of =
+                    e->kind == EXPR_LOAD ? depth[tessi_access(g, e->access)->producer.v] : 0;
+                most = of > most ? of : most;
+            }
+        }
+        depth[id.v] = most;
+    }
+    return depth;
+}
+
+/* ---- Passes ---------------------------------------------------------------------------------- */
+/* A result that is a stage, for the numbers taken of it. */
+static Image image_of(Arena *a, const Graph *g, StageId id, uint32_t number)
+{
+    const Stage *s = tessi_stage(g, id);
+    Image image = { .name = tessi_sprintf(a, "rows_%u", number),
+                    .n_dims = s->n_dims,
+                    .pixel_bytes = tessi_type_info(s->type)->bytes };
+    memcpy(image.size, s->size, sizeof image.size);
+    const Channel channel = { .name = "", .type = s->type, .stage = id };
+    VEC_PUSH(a, &image.channels, channel);
+    return image;
+}
+
+typedef VEC(Image) Images;
+
+/* The numbers of one depth, and what they are taken of as results. */
+static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, RunPass *pass,
+                         Images *outputs)
+{
+    const Graph *g = p->v->meaning;
+    GRAPH_FOREACH_STAGE (g, id) {
+        const Stage *s = tessi_stage(g, id);
+        if (!is_number(s) || depths[id.v] != depth)
+            continue;
+        PartNumber number = { .stage = id, .source = s->source, .output = 0 };
+        while (number.output < outputs->n
+               && outputs->at[number.output].channels.at[0].stage.v != s->source.v)
+            number.output++;
+        if (number.output == outputs->n) {
+            const Image image = image_of(&p->arena, g, s->source, outputs->n);
+            VEC_PUSH(&p->arena, outputs, image);
+        }
+        VEC_PUSH(&p->arena, &pass->numbers, number);
+    }
+}
+
+static bool compile(tess_parts *p, RunPass *pass, bool is_last, Failure *f)
+{
+    tess_options o = p->program->options;
+    Text text;
+    tess_diags *diags = NULL;
+    const bool named = o.plan && strncmp(o.plan, "preset ", 7) == 0;
+    o.forma = 2;
+    o.border = NULL;
+    o.constants = NULL;
+    o.n_constants = 0;
+    o.note = NULL;
+    o.general = TESS_GENERAL_NEVER;
+    o.plan = is_last || named ? o.plan : NULL;
+    tessi_text_init(&text, &p->arena);
+    tessi_graph_print(tessi_graph_exact_passes(pass->part.graph, &p->arena), &text);
+    if (tess_compile(tessi_text_str(&text), text.n, "part", &o, &pass->program, &diags) != TESS_OK)
+        tessi_failf(f, TESS_ERROR_INTERNAL, "the program of a part does not compile: %.400s",
+                    diags ? tess_diags_text(diags, 0) : "out of memory");
+    tess_diags_free(diags);
+    if (!f->status && tess_args_new(pass->program, &pass->args) != TESS_OK)
+        tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    return !f->status;
+}
+
+static bool add_pass(tess_parts *p, RunPass *pass, const Image *outputs, uint32_t n, Failure *f)
+{
+    bool sums = false;
+    VEC_FOREACH (const PartNumber, number, &pass->numbers)
+        sums = sums || tessi_stage(p->v->meaning, number->stage)->kind == STAGE_REDUCE;
+    tessi_part_pass(p->v->meaning, &p->arena, p->params, outputs, n, sums, &pass->part);
+    const bool ok = compile(p, pass, pass->numbers.n == 0, f);
+    VEC_PUSH(&p->arena, &p->passes, *pass); /* which frees it, also when it failed */
+    return ok;
+}
+
+bool tessi_parts_find(tess_parts *p, Failure *f)
+{
+    const Graph *g = p->v->meaning;
+    const uint32_t *depths = find_depths(g, &p->arena);
+    uint32_t deepest = 0;
+    GRAPH_FOREACH_STAGE (g, id)
+        if (is_number(tessi_stage(g, id)) && depths[id.v] > deepest)
+            deepest = depths[id.v];
+    for (uint32_t depth = 1; depth <= deepest; depth++) {
+        RunPass pass = { 0 };
+        Images outputs = { 0 };
+        find_numbers(p, depths, depth, &pass, &outputs);
+        if (!add_pass(p, &pass, outputs.at, outputs.n, f))
+            return false;
+    }
+    RunPass last = { 0 };
+    return add_pass(p, &last, g->outputs.at, g->outputs.n, f);
+}
+
+const PartNumber *tessi_parts_number(const tess_parts *p, StageId stage)
+{
+    VEC_FOREACH (const RunPass, pass, &p->passes)
+        VEC_FOREACH (const PartNumber, number, &pass->numbers)
+            if (number->stage.v == stage.v)
+                return number;
+    return NULL;
+}
