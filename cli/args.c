@@ -76,6 +76,10 @@ static const char *possible(OptionId k, char *text, size_t size)
     const char *const *words = words_of(k, targets);
     size_t used = 0;
     text[0] = '\0';
+    if (k == OPT_TYPE) {
+        snprintf(text, size, "a type of the language, as uint16, uint8x3 or photo:float");
+        return text;
+    }
     if (!words) {
         snprintf(text, size, "a whole number from %d to %d", k == OPT_DEVICE ? 0 : 1, MOST_NUMBER);
         return text;
@@ -170,6 +174,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_MACHINE: line->machine_path = word; break;
     case OPT_DUMP: line->dump = word; break;
     case OPT_FROM: return start_from(line, word);
+    case OPT_TYPE: return cli_add_type(line, word);
     case OPT_TIME_PASSES: line->dump = "times"; break;
     case OPT_CHECK: line->check = true; break;
     case OPT_SIZE: line->size = true; break;
@@ -324,8 +329,9 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     line->outputs = calloc((size_t)argc + 1, sizeof *line->outputs);
     line->names = calloc((size_t)argc + 1, sizeof *line->names);
     line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
+    line->types = calloc((size_t)argc + 1, sizeof *line->types);
     *status = EXIT_OK;
-    if (!line->words || !line->outputs || !line->names || !line->depths) {
+    if (!line->words || !line->outputs || !line->names || !line->depths || !line->types) {
         *status = cli_fail("out of memory");
         return false;
     }
@@ -401,4 +407,7 @@ void cli_free(CommandLine *line)
         free(line->names[i]);
     free(line->names);
     free(line->depths);
+    for (size_t i = 0; i < line->n_types; i++)
+        free((char *)line->types[i].name);
+    free(line->types);
 }

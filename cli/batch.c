@@ -109,10 +109,37 @@ static uint64_t bytes_of(const Inputs *in)
     return bytes;
 }
 
+/* Each item may have types of its own, and so its own instance of the program; what all share is bound to each. */
+static bool read_typed_item(Pipeline *p, Slot *s)
+{
+    const Batch *b = p->batch;
+    const Item *item = &b->items[s->item];
+    const size_t n = tess_program_inputs(p->program);
+    size_t n_words = 0, *input = calloc(n + b->n_inputs + 1, sizeof *input);
+    const char **value = calloc(n + b->n_inputs + 1, sizeof *value);
+    bool ok = input && value ? true : (cli_fail("out of memory"), false);
+    for (size_t i = 0; ok && i < n; i++)
+        if (b->shared[i]) {
+            input[n_words] = i;
+            value[n_words++] = b->shared[i];
+        }
+    for (size_t k = 0; ok && k < b->n_inputs; k++) {
+        input[n_words] = b->input[k];
+        value[n_words++] = item->files[k];
+    }
+    cli_inputs_free(&s->job.in);
+    ok = ok && cli_bind_these(p->line, &s->job.program, &s->job.in, input, value, n_words);
+    free(input);
+    free(value);
+    return ok && cli_check_page(p->line, &s->job.in);
+}
+
 static bool read_item(Pipeline *p, Slot *s)
 {
     const Item *item = &p->batch->items[s->item];
     Inputs *in = &s->job.in;
+    if (cli_is_open(p->program))
+        return read_typed_item(p, s);
     bool ok = in->args || cli_inputs_new(p->program, &p->shared, in);
     in->has_pages = p->shared.has_pages;
     in->read_ms = 0;
@@ -238,6 +265,8 @@ static bool run_with_workers(Pipeline *p)
 
 static bool bind_shared(Pipeline *p)
 {
+    if (cli_is_open(p->program))
+        return true;
     bool ok = cli_inputs_new(p->program, NULL, &p->shared);
     for (size_t i = 0; ok && i < p->shared.n; i++)
         if (p->batch->shared[i])

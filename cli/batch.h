@@ -24,8 +24,6 @@ typedef struct Batch {
 bool cli_is_batch(const CommandLine *line);
 /* `text` with every {name} replaced, owned; NULL without memory. */
 char *cli_with_name(const char *text, const char *name);
-/* The first file that a word stands for, owned; NULL after saying that there is none. */
-char *cli_first_file(const char *word);
 /* Finds the files and names the results; an exit status, after saying what is wrong. */
 int cli_batch_open(const CommandLine *line, const tess_program *p, Batch *b);
 void cli_batch_free(const CommandLine *line, Batch *b);

@@ -236,63 +236,68 @@ void cli_chain_free(Chain *chain)
 
 /* ---- The program ------------------------------------------------------------------------------ */
 
-static void print_struct(const Picture *p, FILE *out)
+/* Images have one size, masks sizes of their own. */
+static void print_inputs(const Chain *c, FILE *out)
 {
-    static const char *const fields[] = { "va", "rgb", "rgba" };
-    fprintf(out, "struct %sx%d {", p->type, p->channels);
-    for (const char *f = fields[p->channels - 2]; *f; f++)
-        fprintf(out, " %s %c;", p->type, *f);
-    fprintf(out, " }\n");
-}
-
-/* Each type once. */
-static void print_structs(const Chain *c, const Picture *pictures, FILE *out)
-{
-    for (size_t i = 0; i < c->n_files; i++) {
-        bool is_new = pictures[i].channels > 1;
-        for (size_t k = 0; k < i; k++)
-            is_new = is_new
-                     && !(pictures[k].channels == pictures[i].channels
-                          && strcmp(pictures[k].type, pictures[i].type) == 0);
-        if (is_new)
-            print_struct(&pictures[i], out);
-    }
-}
-
-static void print_inputs(const Chain *c, const Picture *pictures, FILE *out)
-{
-    print_structs(c, pictures, out);
+    size_t n = 0;
     fprintf(out, "parameter M, N;\n");
-    for (size_t i = 0; i < c->n_files; i++) {
-        char channels[16] = "";
-        if (pictures[i].channels > 1)
-            snprintf(channels, sizeof channels, "x%d", pictures[i].channels);
-        fprintf(out, "vector#2 %s%s in%zu[M, N];\n", pictures[i].type, channels, i + 1);
-    }
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->at[k].op->n_arguments; i++) {
+            const tess_kind kind = c->at[k].op->arguments[i].kind;
+            if (kind == TESS_SCALAR || !c->at[k].value[i])
+                continue;
+            n++;
+            if (kind == TESS_MASK)
+                fprintf(out, "parameter M%zu, N%zu;\nmask#2 any in%zu[M%zu, N%zu];\n", n, n, n, n,
+                        n);
+            else
+                fprintf(out, "vector#2 any in%zu[M, N];\n", n);
+        }
 }
 
+/* Link k applied; its files are counted on. */
+static void print_call(const Chain *c, size_t k, size_t *n_files, FILE *out)
+{
+    const Link *link = &c->at[k];
+    fprintf(out, "%s(", link->op->name);
+    for (size_t i = 0; i < link->op->n_arguments; i++) {
+        const bool is_number = link->op->arguments[i].kind == TESS_SCALAR;
+        fputs(i ? ", " : "", out);
+        if (is_number)
+            fputs(link->value[i], out);
+        else if (link->value[i])
+            fprintf(out, "in%zu", ++*n_files);
+        else
+            fprintf(out, "step%zu", k);
+    }
+    fputs(")", out);
+}
+
+/* Where each filter gives values of the kind that it takes, the result has the type of the first image. */
+static bool keeps_type(const Chain *c)
+{
+    bool keeps = c->at[0].op->arguments[0].kind == TESS_IMAGE;
+    for (size_t k = 0; k < c->n; k++)
+        keeps = keeps && c->at[k].op->in_units;
+    return keeps;
+}
+
+/* The last filter may have several results. */
 static void print_calls(const Chain *c, FILE *out)
 {
     size_t n_files = 0;
-    for (size_t k = 0; k < c->n; k++) {
-        const Link *link = &c->at[k];
-        fprintf(out, "step%zu = %s(", k + 1, link->op->name);
-        for (size_t i = 0; i < link->op->n_arguments; i++) {
-            const bool is_number = link->op->arguments[i].kind == TESS_SCALAR;
-            fputs(i ? ", " : "", out);
-            if (is_number)
-                fputs(link->value[i], out);
-            else if (link->value[i])
-                fprintf(out, "in%zu", ++n_files);
-            else
-                fprintf(out, "step%zu", k);
-        }
-        fprintf(out, ");\n");
+    for (size_t k = 0; k + 1 < c->n; k++) {
+        fprintf(out, "step%zu = ", k + 1);
+        print_call(c, k, &n_files, out);
+        fputs(";\n", out);
     }
-    fprintf(out, "return step%zu;\n", c->n);
+    const bool keeps = keeps_type(c);
+    fputs(keeps ? "return sat<typeof(in1)>(" : "return ", out);
+    print_call(c, c->n - 1, &n_files, out);
+    fputs(keeps ? ");\n" : ";\n", out);
 }
 
-char *cli_chain_program(const Chain *chain, const Picture *pictures)
+char *cli_chain_program(const Chain *chain)
 {
     char *text = NULL;
     size_t n = 0;
@@ -300,7 +305,7 @@ char *cli_chain_program(const Chain *chain, const Picture *pictures)
     if (!out)
         return NULL;
     fprintf(out, "use \"filters\";\n");
-    print_inputs(chain, pictures, out);
+    print_inputs(chain, out);
     print_calls(chain, out);
     if (fclose(out) == 0)
         return text;

@@ -26,12 +26,7 @@ typedef struct Chain {
 bool cli_chain_read(const tess_library *library, const CommandLine *line, Chain *chain);
 void cli_chain_free(Chain *chain);
 
-/* What a picture is, and what its image is in the program. */
-typedef struct Picture {
-    const char *type;
-    int channels;
-} Picture;
-/* The program that applies the chain to such pictures, one for each file; NULL without memory. */
-char *cli_chain_program(const Chain *chain, const Picture *pictures);
+/* The program that applies the chain to images of any type; NULL without memory. */
+char *cli_chain_program(const Chain *chain);
 
 #endif

@@ -44,6 +44,8 @@ typedef struct CommandLine {
     int depth;        /* 8 or 16; 0: not said */
     bool scale, strict;
     bool no_metadata, no_orient, srgb;
+    tess_typed *types; /* --type, in order; their names are owned */
+    size_t n_types;
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;
@@ -113,11 +115,18 @@ bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in);
 void cli_inputs_free(Inputs *in);
 /* The input that each word of the line is for: by name, else the next image. False after saying why there is none. */
 bool cli_place_words(const CommandLine *line, const tess_program *p, size_t *input);
+/* Reads a file for an image, which is in->images[input] then. False after saying why. */
+bool cli_read_input(const CommandLine *line, Inputs *in, size_t input, const tess_info *info,
+                    const char *path);
 /* Binds a number, or reads a file and binds it. False after saying why. */
 bool cli_bind(const CommandLine *line, tess_program *p, Inputs *in, size_t input,
               const char *value);
-bool cli_bind_words(const CommandLine *line, tess_program *p,
-                    Inputs *in);                                /* all of the line, to new inputs */
+/* All words of the line, to new inputs, of which `p` may become an instance: the program for the types that they
+ * have. */
+bool cli_bind_words(const CommandLine *line, tess_program **p, Inputs *in);
+/* The same of `n` words, each for its input. */
+bool cli_bind_these(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
+                    const char *const *value, size_t n);
 bool cli_check_page(const CommandLine *line, const Inputs *in); /* whether --page was of use */
 bool cli_check_constants(const CommandLine *line, const tess_program *p);
 bool cli_is_image(const tess_program *p, size_t input);
@@ -125,11 +134,20 @@ size_t cli_name_length(const char *word);     /* of NAME in NAME=VALUE; 0 when t
 const char *cli_word_value(const char *word); /* what stands behind the = */
 bool cli_parse_number(const char *word, double *value);
 
+/* any.c: types that inputs declared `any` have */
+bool cli_is_open(const tess_program *p); /* a type is missing */
+/* "uint16", "uint8x3", "photo:float", as --type takes them. False when it is none. */
+bool cli_add_type(CommandLine *line, const char *word);
+bool cli_check_types(const CommandLine *line, const tess_program *p); /* --type is of use */
+/* The program for the images that have been read. False after saying why there is none. */
+bool cli_instantiate(const CommandLine *line, tess_program **p, const Inputs *in);
+
 /* session.c: a program and the inputs of a run, read from files */
 typedef struct Session {
     char *folder, *text, *plan_text, *machine_text;
     tess_constant *constants;
-    tess_program *program;
+    tess_program *compiled; /* owned */
+    tess_program *program;  /* that, or its instance for what is bound */
     Inputs in;
 } Session;
 bool cli_compile(const CommandLine *line,

@@ -3,7 +3,7 @@
 
 static int run_one(const CommandLine *line, Session *s)
 {
-    if (!cli_bind_words(line, s->program, &s->in))
+    if (!cli_bind_words(line, &s->program, &s->in))
         return EXIT_DIAGNOSED;
     const int status = cli_check_outputs(line, s->program);
     if (status != EXIT_OK)
@@ -20,7 +20,8 @@ static int run_one(const CommandLine *line, Session *s)
 static int run_batch(const CommandLine *line, Session *s)
 {
     Batch batch;
-    int status = cli_check_outputs(line, s->program);
+    int status = cli_is_open(s->program) ? cli_check_counts(line, s->program)
+                                         : cli_check_outputs(line, s->program);
     if (status != EXIT_OK)
         return status;
     status = cli_batch_open(line, s->program, &batch);

@@ -134,8 +134,8 @@ static const char *remedy_for(const CommandLine *line, const tess_info *info,
     return "";
 }
 
-static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const tess_info *info,
-                       const char *path)
+bool cli_read_input(const CommandLine *line, Inputs *in, size_t input, const tess_info *info,
+                    const char *path)
 {
     tess_image_request request;
     tess_image_request_init(&request);
@@ -166,6 +166,14 @@ static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const 
     in->has_pages = in->has_pages || request.pages > 1;
     tess_image_free(in->images[input]);
     in->images[input] = image;
+    return true;
+}
+
+/* Binds the image that was read. */
+static bool bind_image(const CommandLine *line, Inputs *in, size_t input, const tess_info *info,
+                       const char *path)
+{
+    const DLTensor *image = in->images[input];
     if (!info->is_struct && image->ndim == info->ndim + 1 && line->each_channel)
         return true; /* bound channel by channel by the run */
     if (tess_args_image(in->args, info->name, image) != TESS_OK) {
@@ -194,26 +202,42 @@ static bool bind_number(Inputs *in, const tess_info *info, const char *value)
     return true;
 }
 
+static bool is_image(const tess_info *info)
+{
+    return info->kind == TESS_IMAGE || info->kind == TESS_MASK;
+}
+
 bool cli_bind(const CommandLine *line, tess_program *p, Inputs *in, size_t input, const char *value)
 {
     tess_info info = { .struct_size = sizeof info };
     tess_program_input(p, input, &info);
-    return info.kind == TESS_IMAGE || info.kind == TESS_MASK
-               ? bind_image(line, in, input, &info, value)
-               : bind_number(in, &info, value);
+    return is_image(&info) ? cli_read_input(line, in, input, &info, value)
+                                 && bind_image(line, in, input, &info, value)
+                           : bind_number(in, &info, value);
+}
+
+static bool no_memory(void)
+{
+    return cli_fail("out of memory"), false;
+}
+
+/* Without arguments, which are a program's that can be run. */
+static bool inputs_alloc(const tess_program *p, Inputs *in)
+{
+    *in = (Inputs){ .n = tess_program_inputs(p) };
+    in->images = calloc(in->n + 1, sizeof(DLTensor *));
+    in->meta = calloc(in->n + 1, sizeof(tess_meta *));
+    return in->images && in->meta ? true : no_memory();
 }
 
 bool cli_inputs_new(tess_program *p, const Inputs *shared, Inputs *in)
 {
-    *in = (Inputs){ .n = tess_program_inputs(p), .shared = shared };
-    in->images = calloc(in->n + 1, sizeof(DLTensor *));
-    in->meta = calloc(in->n + 1, sizeof(tess_meta *));
+    if (!inputs_alloc(p, in))
+        return false;
+    in->shared = shared;
     const tess_status status =
         shared ? tess_args_copy(shared->args, &in->args) : tess_args_new(p, &in->args);
-    if (in->images && in->meta && status == TESS_OK)
-        return true;
-    cli_fail("out of memory");
-    return false;
+    return status == TESS_OK ? true : no_memory();
 }
 
 void cli_inputs_free(Inputs *in)
@@ -241,16 +265,56 @@ bool cli_check_page(const CommandLine *line, const Inputs *in)
     return true;
 }
 
-bool cli_bind_words(const CommandLine *line, tess_program *p, Inputs *in)
+/* Reads the images whose types the program is made for. */
+static bool read_open(const CommandLine *line, tess_program *p, Inputs *in, const size_t *input,
+                      const char *const *value, size_t n)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        tess_info info = { .struct_size = sizeof info };
+        tess_program_input(p, input[i], &info);
+        ok = !info.is_any || cli_read_input(line, in, input[i], &info, value[i]);
+    }
+    return ok;
+}
+
+static bool bind_these(const CommandLine *line, tess_program *p, Inputs *in, const size_t *input,
+                       const char *const *value, size_t n)
+{
+    bool ok = true;
+    for (int images = 0; ok && images < 2; images++) /* numbers first, which take no time */
+        for (size_t i = 0; ok && i < n; i++) {
+            tess_info info = { .struct_size = sizeof info };
+            tess_program_input(p, input[i], &info);
+            if (is_image(&info) == (images == 1))
+                ok = in->images[input[i]] ? bind_image(line, in, input[i], &info, value[i])
+                                          : cli_bind(line, p, in, input[i], value[i]);
+        }
+    return ok;
+}
+
+bool cli_bind_these(const CommandLine *line, tess_program **p, Inputs *in, const size_t *input,
+                    const char *const *value, size_t n)
+{
+    if (!cli_is_open(*p))
+        return cli_inputs_new(*p, NULL, in) && bind_these(line, *p, in, input, value, n);
+    bool ok = inputs_alloc(*p, in) && read_open(line, *p, in, input, value, n)
+              && cli_instantiate(line, p, in);
+    if (ok && tess_args_new(*p, &in->args) != TESS_OK)
+        ok = no_memory();
+    return ok && bind_these(line, *p, in, input, value, n);
+}
+
+bool cli_bind_words(const CommandLine *line, tess_program **p, Inputs *in)
 {
     size_t *input = calloc(line->n_words + 1, sizeof *input);
-    bool ok = input ? cli_inputs_new(p, NULL, in) && cli_place_words(line, p, input)
-                    : (cli_fail("out of memory"), false);
-    for (int images = 0; ok && images < 2; images++) /* numbers first, which take no time */
-        for (size_t i = 0; ok && i < line->n_words; i++)
-            if (cli_is_image(p, input[i]) == images)
-                ok = cli_bind(line, p, in, input[i], cli_word_value(line->words[i]));
+    const char **value = calloc(line->n_words + 1, sizeof *value);
+    bool ok = input && value ? cli_place_words(line, *p, input) : no_memory();
+    for (size_t i = 0; ok && i < line->n_words; i++)
+        value[i] = cli_word_value(line->words[i]);
+    ok = ok && cli_bind_these(line, p, in, input, value, line->n_words);
     free(input);
+    free(value);
     return ok && cli_check_page(line, in);
 }
 

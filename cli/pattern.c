@@ -187,19 +187,6 @@ static bool check_partners(const Files *a, const Files *b)
     return true;
 }
 
-char *cli_first_file(const char *word)
-{
-    Files files = { 0 };
-    char *path = NULL;
-    if (add_word(&files, word)) {
-        qsort(files.at, files.n, sizeof *files.at, by_name);
-        path = files.at[0].path;
-        files.at[0].path = NULL;
-    }
-    files_free(&files);
-    return path;
-}
-
 /* ---- Words to inputs -------------------------------------------------------------------------- */
 
 static size_t count_free_images(const CommandLine *line, const tess_program *p)

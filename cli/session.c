@@ -215,18 +215,22 @@ bool cli_compile(const CommandLine *line, Session *s)
     options.constants = s->constants;
     while (s->constants[options.n_constants].name)
         options.n_constants++;
+    options.types = line->types;
+    options.n_types = line->n_types;
     size_t n;
     s->text = line->program_text ? strdup(line->program_text) : cli_read_program(line->program, &n);
     n = s->text && line->program_text ? strlen(s->text) : n;
     if (!s->text)
         return false;
     tess_diags *diags = NULL;
-    tess_status status = tess_compile(s->text, n, line->program, &options, &s->program, &diags);
-    cli_show_diagnostics(line, diags, !line->quiet);
+    tess_status status = tess_compile(s->text, n, line->program, &options, &s->compiled, &diags);
+    s->program = s->compiled;
+    /* of types that are open, the mistakes alone: what is to be warned of depends on them */
+    cli_show_diagnostics(line, diags, !line->quiet && !(s->program && cli_is_open(s->program)));
     if (status != TESS_OK && (!diags || !tess_diags_errors(diags)))
         cli_fail("%s", tess_status_text(status));
     tess_diags_free(diags);
-    if (status != TESS_OK)
+    if (status != TESS_OK || !cli_check_types(line, s->program))
         return false;
     if (line->options.general != TESS_GENERAL_NEVER && !line->quiet && !takes_masks(s->program))
         cli_warn("--general does nothing here: the program takes no masks");
@@ -237,13 +241,13 @@ bool cli_open(const CommandLine *line, Session *s, bool bind)
 {
     if (!cli_compile(line, s))
         return false;
-    return bind ? cli_bind_words(line, s->program, &s->in) : cli_check_constants(line, s->program);
+    return bind ? cli_bind_words(line, &s->program, &s->in) : cli_check_constants(line, s->program);
 }
 
 void cli_close(Session *s)
 {
     cli_inputs_free(&s->in);
-    tess_program_free(s->program);
+    tess_program_free(s->compiled);
     for (size_t i = 0; s->constants && s->constants[i].name; i++)
         free((char *)s->constants[i].name);
     free(s->constants);

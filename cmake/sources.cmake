@@ -10,7 +10,8 @@ set(TESSERA_SOURCES
     src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/format.c src/api/general.c
     src/api/geometry.c src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c
-    src/api/info.c src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_pass.c
+    src/api/info.c src/api/instance.c
+    src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_pass.c
     src/api/part_reduce.c src/api/passes.c src/api/reach.c
     src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
@@ -21,7 +22,7 @@ set(TESSERA_SOURCES
     src/emit/c_vector_expr.c src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c
     src/emit/gpu_stmt.c src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c
     src/emit/target_cuda.c src/emit/target_opencl.c
-    src/front/ast_print.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
+    src/front/ast_print.c src/front/check_any.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
     src/front/check_const.c src/front/check_declared.c src/front/check_expr.c src/front/check_family.c
     src/front/check_function.c src/front/check_instance.c src/front/check_mask.c src/front/check_narrow.c
     src/front/check_op.c src/front/check_place.c src/front/check_program.c src/front/check_read.c
@@ -89,10 +90,10 @@ set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops
     src/loop/templates/reduce.loops)
 set(TESSERA_CLI_SOURCES
-    cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c cli/cmd_bench.c
-    cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c cli/cmd_fmt.c
-    cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c cli/inputs.c
-    cli/job.c cli/main.c cli/metadata.c cli/numbers.c cli/pattern.c cli/progress.c cli/results.c cli/say.c cli/session.c
-    cli/tables.c cli/text.c cli/video.c)
+    cli/any.c cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c
+    cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c
+    cli/cmd_fmt.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c
+    cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/numbers.c cli/pattern.c cli/progress.c cli/results.c cli/say.c
+    cli/session.c cli/tables.c cli/text.c cli/video.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

@@ -64,6 +64,13 @@ typedef struct tess_constant { /* a parameter or const input set when compiling 
     double value;
 } tess_constant;
 
+/* The element type of an input that the program declares `any`, and its fields. */
+typedef struct tess_typed {
+    const char *name; /* NULL: of all that no other names */
+    DLDataType dtype;
+    int channels; /* 1: a plain image; 2 va, 3 rgb, 4 rgba, more c0, c1, ..: pixels of so many fields */
+} tess_typed;
+
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the
  * same pixels, can stand in meanwhile (where all windows of a program are sums over such masks). */
 typedef enum tess_general {
@@ -106,6 +113,8 @@ typedef struct tess_options {
     /* Told what a call that may take long does from now on, as a sign of life: "checking", "planning", "compiling",
      * "running", "interpreting". NULL: nobody is told. */
     void (*phase)(void *user, const char *what);
+    const tess_typed *types; /* of inputs declared `any`; the last that fits an input counts */
+    size_t n_types;
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL
@@ -155,11 +164,20 @@ typedef struct tess_info {
     int is_number; /* of results: one pixel, whatever the sizes of images */
     const char *
         label; /* of results: how the program writes it where it has no name, as "mean(a)"; else the name */
+    /* declared `any`, and no type is given: what is said of types holds for no run (tess_program_instance) */
+    int is_any;
 } tess_info;
 TESS_API size_t tess_program_inputs(const tess_program *p); /* images, masks, scalars, parameters */
 TESS_API size_t tess_program_outputs(const tess_program *p);
 TESS_API tess_status tess_program_input(const tess_program *p, size_t i, tess_info *info);
 TESS_API tess_status tess_program_output(const tess_program *p, size_t i, tess_info *info);
+
+/* The program for these types of its inputs that are `any`: one that can be run, built and dumped, which `p` itself
+ * cannot. Made once for each choice of types and kept; borrowed, valid until p is freed. A program without such inputs
+ * is its own instance. Where the text does not fit the types, *instance is NULL and the diagnostics (may be NULL if
+ * not wanted, freed by the caller) say so, and for which; without diagnostics tess_program_error has a sentence. */
+TESS_API tess_status tess_program_instance(tess_program *p, const tess_typed *types, size_t n,
+                                           tess_program **instance, tess_diags **diags);
 
 /* The operators that `use "filters";` brings, in the order of lib/filters.tess. */
 typedef struct tess_library tess_library;
@@ -175,6 +193,7 @@ typedef struct tess_operator {
     const char *comment; /* what it does; lines end in \n, but for the last */
     size_t n_arguments;
     const tess_argument *arguments;
+    int in_units; /* its values are of the kind of those of its first image, and may become its element type */
 } tess_operator;
 TESS_API tess_status tess_library_open(tess_library **library);
 TESS_API void tess_library_free(tess_library *l);
@@ -523,9 +542,9 @@ typedef struct tess_image_request {
 } tess_image_request;
 TESS_API void tess_image_request_init(tess_image_request *request);
 /* Reads a file for the input that `want` describes: with its dimensions, channels and element type, values as
- * tess_image_convert keeps them. Rows are converted as they are decoded, so that nothing is in memory twice. A stack
- * of pages is refused for an image of two dimensions, unless a page is chosen. Pixels with fields of several types
- * are read as their bytes. */
+ * tess_image_convert keeps them; where it is `any`, with those of the file, channels as a last dimension. Rows are
+ * converted as they are decoded, so that nothing is in memory twice. A stack of pages is refused for an image of two
+ * dimensions, unless a page is chosen. Pixels with fields of several types are read as their bytes. */
 TESS_API tess_status tess_image_load(const char *path, const tess_info *want,
                                      tess_image_request *request, DLTensor **tensor, char *error,
                                      size_t error_size);

@@ -54,6 +54,7 @@ bool tesspy_tensor(const Core *core, PyObject *array, const tess_info *info, PyO
 void tesspy_tensor_clear(Tensor *t);
 /* NumPy's name of an element type, "float32". */
 const char *tesspy_type_name(DLDataType type);
+DLDataType tesspy_type_named(const char *name); /* all zero: there is none of that name */
 
 /* ---- Programs ---------------------------------------------------------------------------------------------------- */
 enum { POOL = 8 }; /* arguments kept for later runs: as many as run at once */

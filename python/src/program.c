@@ -31,7 +31,7 @@ static int on_hold(void *user, int change)
 }
 
 /* ---- Descriptions ---------------------------------------------------------------------------- */
-/* (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct) */
+/* (name, kind, type, dimensions, channel names, channel types, const, default, low, high, is_struct, is_any) */
 static PyObject *number(int has, double value)
 {
     if (has)
@@ -55,11 +55,12 @@ static PyObject *channel_facts(const tess_info *info, bool names)
 static PyObject *say(const tess_info *info)
 {
     static const char *const kinds[] = { "image", "mask", "scalar", "parameter" };
-    return Py_BuildValue("(sssiNNONNNO)", info->name, kinds[info->kind],
+    return Py_BuildValue("(sssiNNONNNOO)", info->name, kinds[info->kind],
                          tesspy_type_name(info->dtype), info->ndim, channel_facts(info, true),
                          channel_facts(info, false), info->is_const ? Py_True : Py_False,
                          number(info->has_default, info->value), number(info->has_range, info->lo),
-                         number(info->has_range, info->hi), info->is_struct ? Py_True : Py_False);
+                         number(info->has_range, info->hi), info->is_struct ? Py_True : Py_False,
+                         info->is_any ? Py_True : Py_False);
 }
 
 typedef tess_status (*InfoOf)(const tess_program *p, size_t i, tess_info *info);
@@ -110,6 +111,25 @@ static tess_constant *take_constants(PyObject *dict, size_t *n)
     return all;
 }
 
+/* The same of a list of tuples (name or None, NumPy's name of a type, channels). */
+static tess_typed *take_types(PyObject *list, size_t *n)
+{
+    *n = 0;
+    const Py_ssize_t size = list == Py_None ? 0 : PyList_Size(list);
+    tess_typed *all = size > 0 ? calloc((size_t)size, sizeof *all) : NULL;
+    if (size > 0 && !all)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; all && i < size; i++) {
+        const char *type;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "zsi", &all[i].name, &type,
+                              &all[i].channels))
+            break;
+        all[i].dtype = tesspy_type_named(type);
+        *n += 1;
+    }
+    return all;
+}
+
 static bool keep_diagnostics(ProgramObject *self, tess_diags *d)
 {
     self->text = tesspy_text(d ? tess_diags_text(d, 0) : "");
@@ -153,7 +173,7 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
 {
     static char *names[] = { "text",  "name",      "target",       "fp",      "threads", "device",
                              "forma", "border",    "plan",         "machine", "library", "cache",
-                             "cc",    "constants", "device_bytes", NULL };
+                             "cc",    "constants", "device_bytes", "types",   NULL };
     ProgramObject *self = (ProgramObject *)object;
     tess_options o;
     tess_options_init(&o);
@@ -161,15 +181,15 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     Py_ssize_t n;
     int target = 0, fp = 0;
     unsigned long long device_bytes = 0;
-    PyObject *constants = Py_None;
+    PyObject *constants = Py_None, *types = Py_None;
     if (self->program) {
         PyErr_SetString(PyExc_RuntimeError, "this program is compiled already");
         return -1;
     }
-    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOK", names, &text, &n, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "s#s|iiiiizzzzzzOKO", names, &text, &n, &name,
                                      &target, &fp, &o.threads, &o.device, &o.forma, &o.border,
                                      &o.plan, &o.machine, &o.library, &o.cache, &o.cc, &constants,
-                                     &device_bytes))
+                                     &device_bytes, &types))
         return -1;
     o.target = (tess_target)target;
     o.fp = (tess_fp)fp;
@@ -179,9 +199,12 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     o.user = self;
     tess_constant *all = take_constants(constants, &o.n_constants);
     o.constants = all;
+    tess_typed *typed = PyErr_Occurred() ? NULL : take_types(types, &o.n_types);
+    o.types = typed;
     const bool ok =
         !PyErr_Occurred() && compile_text(self, text, n, name, &o) && learn_signature(self);
     free(all);
+    free(typed);
     return ok ? 0 : -1;
 }
 

@@ -56,6 +56,14 @@ const char *tesspy_type_name(DLDataType type)
     return "unknown";
 }
 
+DLDataType tesspy_type_named(const char *name)
+{
+    for (int i = 0; i < N_TYPES; i++)
+        if (strcmp(types[i].name, name) == 0)
+            return types[i].type;
+    return (DLDataType){ 0 };
+}
+
 static bool find_type(const ArrayInterface *a, DLDataType *type)
 {
     for (int i = 0; i < N_TYPES; i++)

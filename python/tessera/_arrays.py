@@ -11,6 +11,9 @@ from . import _core, _errors
 _HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 _CUDA = 2
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+TYPES = (
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float16", "float32", "float64",
+)
 _KNOWN = "bool, int8 to int64, uint8 to uint32, float16, float32, float64"
 
 
@@ -181,6 +184,29 @@ def _checked(array, description, writable=False):
 
 # ---- Results of the kind that went in
 # --------------------------------------------------------------------------------------------------
+
+
+def type_of(thing, name, ndim):
+    """(NumPy's name of the element type, number of fields) of an array for an image of `ndim` dimensions."""
+    if not hasattr(thing, "dtype") or not hasattr(thing, "shape"):
+        try:
+            thing = np.asarray(thing)
+        except Exception as error:
+            raise _errors.ArgumentTypeError(f"'{name}' is an image and takes no {_kind(thing)}") from error
+    fields = getattr(thing.dtype, "fields", None)
+    if fields:
+        types = {str(field[0]) for field in fields.values()}
+        if len(types) > 1:
+            raise _errors.ArgumentTypeError(f"'{name}' has fields of several types, which a program declares")
+        word, channels = types.pop(), len(fields)
+    else:
+        channels = int(thing.shape[ndim]) if len(thing.shape) == ndim + 1 else 1
+        word = str(thing.dtype).rsplit(".", 1)[-1]
+    if word not in TYPES:
+        raise said(_errors.ArgumentTypeError, name, f"has elements of type {word}; images have {_KNOWN}")
+    return word, channels
+
+
 class Kind:
     """How results are made: `allocate(shape, type)` for the core, or None; `finish(array)` makes of that what is
     returned."""

@@ -14,6 +14,7 @@ class Program:
         forma: int = 0, border: str | None = None, plan: str | None = None, machine: str | None = None,
         library: str | None = None, cache: str | None = None, cc: str | None = None,
         constants: Mapping[str, float] | None = None, device_bytes: int = 0,
+        types: list[tuple[str | None, str, int]] | None = None,
     ) -> None: ...
     def run(
         self, images: tuple[Any, ...], scalars: dict[str, Any] | None, outs: tuple[Any, ...] | None, stream: Any,

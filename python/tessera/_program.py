@@ -3,6 +3,7 @@ import collections
 import html
 import os
 import pathlib
+import re
 import shutil
 import sys
 import warnings
@@ -24,7 +25,7 @@ Attributes
 name : str
 kind : {'image', 'mask', 'scalar', 'parameter'}
 dtype : str
-    NumPy's name of the element type.
+    NumPy's name of the element type; 'any' where that is the array's.
 ndim : int
     Dimensions, without the channels.
 channels : tuple of str
@@ -102,9 +103,29 @@ def _open_nvrtc():
                 continue
 
 
+_NUMPY_NAMES = {"float": "float32", "double": "float64", "int": "int32"}
+
+
+def _type(word):
+    """(NumPy's name, number of fields) of 'uint8x3'."""
+    match = re.fullmatch(r"([a-z]+[0-9]*)(?:x([0-9]+))?", word) if isinstance(word, str) else None
+    name = match and _NUMPY_NAMES.get(match[1], match[1])
+    if not match or name not in _arrays.TYPES or not 1 <= int(match[2] or 1) <= 64:
+        raise _errors.ArgumentError(f"types has {word!r}, but a type is written as 'uint16', or 'uint8x3' for pixels")
+    return name, int(match[2] or 1)
+
+
+def _types(types):
+    if types is None:
+        return ()
+    if isinstance(types, str):
+        return ((None, *_type(types)),)
+    return tuple((name, *_type(word)) for name, word in dict(types).items())
+
+
 def compile(
     program, *, target="auto", border=None, fp="default", plan=None, threads=0, device=0, name=None, dialect=None,
-    machine=None, constants=None, cc=None, cache=None, library=None, quiet=False,
+    machine=None, constants=None, types=None, cc=None, cache=None, library=None, quiet=False,
 ):
     """Compiles a program.
 
@@ -133,6 +154,9 @@ def compile(
         files.
     constants : dict, optional
         Values of parameters and const inputs that are needed while compiling.
+    types : str or dict, optional
+        Element types of images declared ``any``, by name, or one for all: 'uint16', or 'uint8x3' for pixels of three
+        fields. Without it they are those of the arrays: each choice of types is compiled once, when it is first met.
     quiet : bool
         Whether not to warn of what the compiler warns of.
 
@@ -166,7 +190,7 @@ def compile(
     options = dict(
         target=target, border=border, fp=fp, plan=_plan_text(plan), threads=threads, device=device,
         name=name or "program.tess", dialect=dialect, machine=machine, constants=dict(constants or {}), cc=cc,
-        cache=cache, library=library,
+        cache=cache, library=library, types=_types(types),
     )
     made = Program.__new__(Program)
     made._open(text, options)
@@ -187,7 +211,7 @@ class Program:
     Programs may be used from several threads at once, are pickled as text and options, and hold no global state.
     """
 
-    __slots__ = ("_text", "_options", "_core", "_images", "_numbers", "_n_out", "__weakref__")
+    __slots__ = ("_text", "_options", "_core", "_images", "_numbers", "_n_out", "_any", "_instances", "__weakref__")
 
     def _open(self, text, options):
         self._text, self._options = text, options
@@ -197,15 +221,42 @@ class Program:
         self._core = _core.Program(
             text, options["name"], target, _choice("fp", options["fp"], _FPS), options["threads"], options["device"],
             _DIALECTS[options["dialect"]], options["border"], options["plan"], options["machine"],
-            options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None,
+            options["library"], options["cache"], options["cc"] or _compiler(), options["constants"] or None, 0,
+            list(options["types"]),
         )
         inputs = self._core.inputs
         self._images = tuple(i[0] for i in inputs if i[1] in ("image", "mask"))
         self._numbers = frozenset(i[0] for i in inputs if i[1] in ("scalar", "parameter"))
         self._n_out = len(self._core.outputs)
+        self._any = {i[0]: i[3] for i in inputs if i[11]}
+        self._instances = {}
 
     def __reduce__(self):
         return _compile_again, (self._text, self._options)
+
+    # ---- Types that come with the arrays
+    # ----------------------------------------------------------------------------------------------
+    def instance(self, *images, **named):
+        """The program for the types of these arrays, where images are declared ``any``: compiled when it is first met,
+        then kept. A program without such images is its own instance.
+
+        Returns
+        -------
+        Program
+        """
+        if not self._any:
+            return self
+        arrays = dict(zip(self._images, images))
+        arrays.update((name, named[name]) for name in self._images if name in named)
+        for name in self._any:
+            if name not in arrays:
+                raise _errors.ArgumentError(f"the image '{name}' is not given")
+        types = tuple((name, *_arrays.type_of(arrays[name], name, ndim)) for name, ndim in self._any.items())
+        made = self._instances.get(types)
+        if made is None:
+            options = dict(self._options, types=self._options["types"] + types)
+            made = self._instances.setdefault(types, _compile_again(self._text, options))
+        return made
 
     # ---- Running
     # ----------------------------------------------------------------------------------------------
@@ -235,6 +286,10 @@ class Program:
         array or tuple of arrays
             The results, of the kind that went in.
         """
+        if self._any:
+            return self.instance(*images, **named)(
+                *images, out=out, stream=stream, offset=offset, shape=shape, **named
+            )
         if offset is not None or shape is not None:
             return self._part(images, out, stream, offset, shape, named)
         if not named and out is None and stream is None and len(images) == len(self._images):
@@ -249,7 +304,7 @@ class Program:
     def verify(self, *images, **named):
         """Runs the program and compares each pixel, bit by bit, with the graph interpreter; an `InternalError` names
         the first that differs."""
-        return self._run(images, None, None, named, True)
+        return self.instance(*images, **named)._run(images, None, None, named, True)
 
     def _bind(self, images, named):
         """(arrays in the order declared, numbers), with what does not fit refused."""
@@ -360,13 +415,18 @@ class Program:
     def inputs(self):
         """tuple of Input: what the program takes, in the order declared."""
         return tuple(
-            Input(i[0], i[1], i[2], i[3], i[4] if i[10] else (), i[7], None if i[8] is None else (i[8], i[9]), i[6])
+            Input(
+                i[0], i[1], "any" if i[11] else i[2], i[3], i[4] if i[10] and not i[11] else (), i[7],
+                None if i[8] is None else (i[8], i[9]), i[6],
+            )
             for i in self._core.inputs
         )
 
     @property
     def outputs(self):
         """tuple of Output: what it returns."""
+        if self._any: # their types are known with those of the images
+            return tuple(Output(o[0], "any", o[3], ()) for o in self._core.outputs)
         return tuple(Output(o[0], o[2], o[3], o[4] if o[10] else ()) for o in self._core.outputs)
 
     @property
@@ -398,6 +458,8 @@ class Program:
 
     def shapes(self, *images, **named):
         """The shapes of the results for these arguments, without a run."""
+        if self._any:
+            return self.instance(*images, **named).shapes(*images, **named)
         arrays, numbers = self._bind(images, named)
         return self._core.shapes(arrays, numbers or None)
 
@@ -412,6 +474,8 @@ class Program:
 
         With images and numbers the sizes and constants are those of a run with them.
         """
+        if self._any and images:
+            return self.instance(*images, **named).explain(*images, stop=stop, **named)
         if not images and not named:
             return self._core.dump(stop, None, None)
         if images or any(name in self._images for name in named):
@@ -448,6 +512,11 @@ class Program:
 
     def _repr_html_(self):
         takes, gives = self._signature()
+        if self._any:
+            return (
+                f"<div><b>{html.escape(self.name)}</b> ({html.escape(takes)}) &rarr; ({html.escape(gives)})"
+                f"<details><summary>program</summary><pre>{html.escape(self.text)}</pre></details></div>"
+            )
         return (
             f"<div><b>{html.escape(self.name)}</b> ({html.escape(takes)}) &rarr; "
             f"({html.escape(gives)})<br>{self._picture()}"

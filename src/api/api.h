@@ -120,6 +120,12 @@ typedef struct ProgramConstant {
     uint32_t dim;
 } ProgramConstant;
 
+/* A program for types of its inputs declared `any`. */
+typedef struct Instance {
+    struct Instance *next;
+    tess_program *program;
+} Instance;
+
 struct tess_program {
     Arena arena; /* signature, options, text */
     char *text, *name;
@@ -129,6 +135,10 @@ struct tess_program {
     VEC(Input) inputs, outputs;
     IdMap input_map; /* name to number in `inputs` plus one */
     VEC(ProgramConstant) constants;
+    /* of inputs declared `any`: first what stands for all others, then those of the options */
+    VEC(FrontType) types;
+    bool is_open;        /* a type is missing: the program has instances, and does not run itself */
+    Instance *instances; /* guarded by the lock */
     /* guards what follows: the list of variants, tools, contexts. Nothing is compiled while it is held */
     mtx_t lock;
     /* guards general code for the CPU, also while it is compiled; before `lock` */
@@ -233,6 +243,15 @@ LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last
 LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f);
 LoopProgram *tessi_pass_loops_behind(LoopProgram *loops, const char *first, const char *last,
                                      Failure *f);
+
+/* ---- instance.c */
+bool tessi_types_copy(tess_program *p); /* of the options; false: one is no type of the language */
+/* Whether an image is declared `any` and has no type. */
+bool tessi_lacks_types(const tess_program *p, const Ast *ast);
+bool tessi_is_open(const tess_program *p, const AstDecl *decl); /* this one */
+/* A program whose types are open cannot be run: one sentence. */
+bool tessi_types_known(const tess_program *p, Failure *f);
+void tessi_instances_free(tess_program *p);
 
 /* ---- variant.c */
 /* An empty one; NULL when there is no memory. */

@@ -283,6 +283,8 @@ tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tens
         return TESS_ERROR_ARGUMENT;
     tessi_args_begin(a->program, a);
     uint32_t i;
+    if (!tessi_types_known(a->program, &a->failure))
+        return (tess_status)a->failure.status;
     if (!tensor) {
         tessi_failf(&a->failure, TESS_ERROR_ARGUMENT, "there is no tensor for '%s'",
                     name ? name : "");

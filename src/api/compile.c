@@ -134,7 +134,9 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
     FrontOptions options = { .name = program_name(&v->arena, p->name),
                              .border = p->options.border,
                              .constants = v->constants.at,
-                             .n_constants = v->constants.n };
+                             .n_constants = v->constants.n,
+                             .types = p->types.at,
+                             .n_types = p->types.n };
     if (!d->diags.n_errors)
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)
@@ -338,6 +340,7 @@ static void make_signature(tess_program *p, const Variant *v)
         bool known = true;
         if (decl->kind == AST_DECL_IMAGE) {
             known = fill_image(p, v->graph, &last, name, &in);
+            in.info.is_any = known && tessi_is_open(p, decl);
         } else if (decl->kind == AST_DECL_SCALAR) {
             known = fill_scalar(p, v, name, &in);
         } else {
@@ -413,6 +416,12 @@ void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o)
         constants[i] =
             (tess_constant){ tessi_strdup(a, from->constants[i].name), from->constants[i].value };
     o->constants = constants;
+    tess_typed *types = ARENA_NEW_ARRAY(a, tess_typed, o->n_types);
+    for (size_t i = 0; i < o->n_types; i++) {
+        types[i] = from->types[i];
+        types[i].name = copy_text(a, types[i].name);
+    }
+    o->types = types;
 }
 
 static bool has_suffix(const char *s, const char *suffix)
@@ -439,34 +448,64 @@ static bool add_placeholders(Variant *v)
     return any;
 }
 
+/* Empties what the front has made, and begins diagnostics of their own, for another attempt; those of before are the
+ * caller's. */
+static bool start_again(Variant *v, Guard *guard, tess_diags **diags)
+{
+    tess_diags *again = tessi_diags_new();
+    if (!again)
+        return false;
+    tessi_guard_arena(guard, &again->arena);
+    *diags = again;
+    v->ast = NULL;
+    v->typed = NULL;
+    v->times.n = 0;
+    v->lowered = v->graph = NULL;
+    return true;
+}
+
 /* A first variant with the options' constants; where only a run can give a constant, one with placeholders stands
  * in, from which the signature is taken and which is thrown away. */
 static tess_status first_variant(tess_program *p, Variant *v, Guard *guard, tess_diags **diags,
                                  bool *keep)
 {
-    for (size_t i = 0; i < p->options.n_constants; i++) {
-        FrontConstant c = { p->options.constants[i].name, p->options.constants[i].value };
-        VEC_PUSH(&v->arena, &v->constants, c);
-    }
-    *keep = true;
     while (!tessi_compile_front(p, v, *diags)) {
         bool only_values_missing =
             v->typed && v->typed->n_missing && v->typed->n_missing == (*diags)->diags.n_errors;
         if (!only_values_missing || !add_placeholders(v))
             return TESS_ERROR_PROGRAM;
-        tess_diags *again = tessi_diags_new();
-        if (!again)
+        tess_diags *before = *diags;
+        if (!start_again(v, guard, diags))
             return TESS_ERROR_MEMORY;
-        tessi_guard_arena(guard, &again->arena);
-        tess_diags_free(*diags);
-        *diags = again;
+        tess_diags_free(before);
         *keep = false;
-        v->ast = NULL;
-        v->typed = NULL;
-        v->times.n = 0;
-        v->lowered = v->graph = NULL;
     }
     return TESS_OK;
+}
+
+/* The same where types are open: the program is right when it is for one of these. Else the mistakes are those of the
+ * type that has the fewest. */
+static tess_status first_of_types(tess_program *p, Variant *v, Guard *guard, tess_diags **diags,
+                                  bool *keep)
+{
+    static const FrontType others[] = { { NULL, TYPE_U8, 1 },
+                                        { NULL, TYPE_U8, 3 },
+                                        { NULL, TYPE_U8, 4 } };
+    enum { N_OTHERS = sizeof others / sizeof *others };
+    tess_status status = first_variant(p, v, guard, diags, keep);
+    p->is_open = v->ast && tessi_lacks_types(p, v->ast);
+    for (int k = 0; p->is_open && status == TESS_ERROR_PROGRAM && k < N_OTHERS; k++) {
+        tess_diags *before = *diags;
+        p->types.at[0] = others[k];
+        if (!start_again(v, guard, diags))
+            return TESS_ERROR_MEMORY;
+        status = first_variant(p, v, guard, diags, keep);
+        const bool fewer = (*diags)->diags.n_errors < before->diags.n_errors;
+        tess_diags_free(fewer ? before : *diags);
+        *diags = fewer ? *diags : before;
+    }
+    *keep = *keep && !p->is_open;
+    return status;
 }
 
 static tess_status compile_into(tess_program *p, Variant *v, const char *text, size_t n,
@@ -486,8 +525,14 @@ static tess_status compile_into(tess_program *p, Variant *v, const char *text, s
     if (p->backend->open)
         p->backend->open(p);
     tessi_phase(p, "checking");
-    bool keep;
-    tess_status status = first_variant(p, v, &guard, diags, &keep);
+    for (size_t i = 0; i < p->options.n_constants; i++) {
+        FrontConstant c = { p->options.constants[i].name, p->options.constants[i].value };
+        VEC_PUSH(&v->arena, &v->constants, c);
+    }
+    if (!tessi_types_copy(p))
+        return TESS_ERROR_ARGUMENT;
+    bool keep = true;
+    tess_status status = first_of_types(p, v, &guard, diags, &keep);
     if (status == TESS_OK) {
         make_signature(p, v);
         note_constants(p, v);
@@ -565,6 +610,7 @@ void tess_program_free(tess_program *p)
         tessi_variant_free(v);
         v = next;
     }
+    tessi_instances_free(p);
     if (p->backend && p->backend->close)
         p->backend->close(p);
     tessi_forget_tools(p);

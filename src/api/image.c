@@ -138,6 +138,14 @@ void tess_image_request_init(tess_image_request *r)
     *r = (tess_image_request){ .struct_size = sizeof *r };
 }
 
+/* As RtRequest.channels. */
+static int channels_wanted(const tess_info *want, const tess_image_request *r)
+{
+    if (want->is_any)
+        return r->gray ? 1 : 0;
+    return want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
+}
+
 tess_status tess_image_load(const char *path, const tess_info *want, tess_image_request *r,
                             DLTensor **tensor, char *error, size_t error_size)
 {
@@ -158,8 +166,8 @@ tess_status tess_image_load(const char *path, const tess_info *want, tess_image_
     if (r->meta)
         *r->meta = NULL;
     if (!tessi_record_is_mixed(&record)) { /* which are read as their bytes */
-        request.dtype = field[0].type;
-        request.channels = want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
+        request.dtype = want->is_any ? N_TYPES : field[0].type;
+        request.channels = channels_wanted(want, r);
         request.gray = r->gray;
         request.drop_alpha = r->drop_alpha;
         request.srgb = r->srgb != 0;

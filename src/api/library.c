@@ -123,6 +123,9 @@ static bool same_arguments(const tess_operator *x, const tess_operator *y)
     return same;
 }
 
+/* What the comments of operators say whose values are of the kind of those of X. */
+static const char in_units[] = "In the units of X.";
+
 /* An operator without a comment right below one with the same arguments is meant by that one's comment too. Others
  * without a comment are parts of operators, and no operators themselves. */
 static void add_operator(tess_library *l, const char *text, const AstFunction *f)
@@ -140,6 +143,7 @@ static void add_operator(tess_library *l, const char *text, const AstFunction *f
     if (!*op.comment && last && same_arguments(last, &op) && line_before(text, &above, &line)
         && !is_blank(line))
         op.comment = last->comment;
+    op.in_units = strstr(op.comment, in_units) != NULL;
     l->is_told = *op.comment != '\0';
     if (!l->is_told)
         return;

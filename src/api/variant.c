@@ -210,6 +210,8 @@ Variant *tessi_variant_enter(tess_program *p, const tess_args *args, tess_diags 
 {
     if (diags)
         *diags = NULL;
+    if (!tessi_types_known(p, f))
+        return NULL;
     Variant *dropped = NULL, *made = NULL;
     mtx_lock(&p->lock);
     Variant *v = find(p, args);

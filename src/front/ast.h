@@ -23,7 +23,8 @@ typedef struct AstType {
     bool is_mask;  /* mask#D */
     bool is_const;
     uint8_t n_dims;
-    Name name; /* "float", "int", "any", or a struct's name */
+    Name name;  /* "float", "int", "any", or a struct's name */
+    bool is_of; /* typeof(name): the element type of that image or value */
 } AstType;
 
 /* A border rule as written: name and the optional value of constant(v). */
@@ -240,6 +241,7 @@ typedef struct AstDecl {
     Name name;
     AstType type;     /* IMAGE, SCALAR */
     AstExprs sizes;   /* IMAGE */
+    bool own_sizes;   /* IMAGE: none are written: it has sizes of its own */
     AstExpr *init;    /* PARAMETER, SCALAR: default, or NULL */
     AstExpr *lo, *hi; /* SCALAR: `in lo..hi`, or NULL */
 } AstDecl;

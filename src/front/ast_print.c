@@ -54,7 +54,9 @@ static void print_type(Printer *p, const AstType *t)
         add(p, "const ");
     if (t->is_image || t->is_mask)
         tessi_text_addf(p->out, "%s#%d ", t->is_mask ? "mask" : "vector", t->n_dims);
+    add(p, t->is_of ? "typeof(" : "");
     add(p, t->name.text);
+    add(p, t->is_of ? ")" : "");
 }
 
 static void print_offsets(Printer *p, const AstOffsets *offsets)

@@ -117,6 +117,7 @@ typedef struct Checker {
     uint64_t budget; /* steps left for computing constants */
     bool over_limit; /* LIMIT was diagnosed: unwind */
     VEC(const TStruct *) structs;
+    VEC(AstStructDef *) any_structs; /* of images declared `any` */
     VEC(const AstFunction *) called;
 } Checker;
 
@@ -153,6 +154,15 @@ const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const 
 TType tessi_check_type(Checker *c, const AstType *type); /* not `any` */
 bool tessi_check_is_any(const AstType *type);
 TType tessi_tt_field(TType t, uint32_t k); /* of a scalar: itself */
+
+/* ---- check_any.c: types that come with the run ------------------------------------------------------------------ */
+TType tessi_check_any_type(Checker *c, const AstDecl *decl); /* of an input declared `any` */
+/* A parameter for dimension d of an image that has sizes of its own. */
+TExpr *tessi_check_own_size(Checker *c, const AstDecl *decl, uint32_t d);
+TType tessi_check_type_of(Checker *c, const AstType *type); /* typeof(name) */
+/* What cast<typeof(X)> makes of a value of one field: where X has several, all of one type, that type. */
+TType tessi_check_type_for(const AstType *type, TType to, TType value);
+void tessi_check_note_any(const Checker *c, Diag *diag); /* what `any` stands for */
 
 TExpr *tessi_te_new(Checker *c, TExprKind kind, TType type, Span span, uint32_t n_args);
 TExpr *tessi_te_error(Checker *c, Span span);

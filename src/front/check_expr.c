@@ -167,8 +167,9 @@ bool tessi_check_field_number(Checker *c, TType t, Name field, uint32_t *number)
         VEC_PUSH(c->a, &words, t.st->field[k].name);
     }
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FIELD, field.span, t.st->origin->name.text, field.text);
-    tessi_diag_note(c->d, d, t.st->origin->name.span, "'%s' is defined here",
-                    t.st->origin->name.text);
+    if (t.st->origin->name.span.file) /* else the program does not define it */
+        tessi_diag_note(c->d, d, t.st->origin->name.span, "'%s' is defined here",
+                        t.st->origin->name.text);
     const char *near = tessi_nearest_word(field.text, words.at, words.n);
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
@@ -199,8 +200,9 @@ static TExpr *struct_expr(Checker *c, const AstExpr *e)
     if (e->arg.n != t.st->n) {
         Diag *d = CHECK_DIAG(c, DIAG_STRUCT_FIELDS, e->span, e->type.name.text, (long long)t.st->n,
                              (long long)e->arg.n);
-        tessi_diag_note(c->d, d, t.st->origin->name.span, "'%s' is defined here",
-                        e->type.name.text);
+        if (t.st->origin->name.span.file)
+            tessi_diag_note(c->d, d, t.st->origin->name.span, "'%s' is defined here",
+                            e->type.name.text);
         return tessi_te_error(c, e->span);
     }
     TExpr *n = tessi_te_new(c, TE_STRUCT, t, e->span, t.st->n);
@@ -246,6 +248,7 @@ static TExpr *check_cast(Checker *c, const AstExpr *e)
         c->at.truncated = e->arg.at[0];
     TExpr *a = tessi_check_expr(c, e->arg.at[0]);
     c->at.truncated = outer;
+    t = tessi_check_type_for(&e->type, t, a->type);
     return tessi_check_cast(c, a, t, e->kind == AST_SAT, e->span);
 }
 

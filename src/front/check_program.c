@@ -235,21 +235,19 @@ static void declare_image(Checker *c, const AstDecl *decl)
     if (!sym)
         return;
     sym->operand = tessi_operand_error(decl->name.span);
-    if (tessi_check_is_any(&decl->type)) {
-        CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text, decl->type.name.text);
-        return;
-    }
-    in.type = tessi_check_type(c, &decl->type);
+    in.is_any = tessi_check_is_any(&decl->type);
+    in.type = in.is_any ? tessi_check_any_type(c, decl) : tessi_check_type(c, &decl->type);
     if (in.type.kind == TT_STRUCT && in.is_mask)
         CHECK_DIAG(c, DIAG_INPUT_TYPE, decl->type.span, decl->name.text, decl->type.name.text);
-    if (decl->sizes.n != in.n_dims) {
+    if (decl->sizes.n != in.n_dims && !decl->own_sizes) {
         CHECK_DIAG(c, DIAG_DIMENSIONS, decl->name.span, decl->name.text, (long long)in.n_dims,
                    "sizes", (long long)(decl->sizes.n));
         return;
     }
     bool ok = !tessi_tt_is_error(in.type);
     for (uint32_t d = 0; d < in.n_dims; d++) {
-        in.size[d] = tessi_check_size(c, decl->sizes.at[d]);
+        in.size[d] = decl->own_sizes ? tessi_check_own_size(c, decl, d)
+                                     : tessi_check_size(c, decl->sizes.at[d]);
         ok &= !tessi_tt_is_error(in.size[d]->type);
     }
     if (!ok)

@@ -16,6 +16,7 @@ Diag *tessi_check_noted(Checker *c, Diag *diag)
         tessi_diag_note(c->d, diag, f->span, "in '%s', called here", f->function->name.text);
         shown++;
     }
+    tessi_check_note_any(c, diag);
     return diag;
 }
 

@@ -60,7 +60,7 @@ const TStruct *tessi_check_struct(Checker *c, const AstStructDef *origin, const 
 
 bool tessi_check_is_any(const AstType *type)
 {
-    return type->name.text && tessi_streq(type->name.text, "any");
+    return type->name.text && !type->is_of && tessi_streq(type->name.text, "any");
 }
 
 /* A basic type as programs write it: the short names of the table are not part of the language. */
@@ -103,6 +103,8 @@ TType tessi_check_type(Checker *c, const AstType *type)
     ScalarType t;
     if (!type->name.text)
         return tessi_tt_kind(TT_ERROR);
+    if (type->is_of)
+        return tessi_check_type_of(c, type);
     if (basic_type(c, type->name.text, &t))
         return tessi_tt_scalar(t);
     const AstStructDef *def = tessi_check_struct_named(c, type->name.text);

@@ -14,11 +14,20 @@ typedef struct FrontConstant {
     double value;
 } FrontConstant;
 
+/* The element type of an input that is declared `any`, and its fields: 1 is a plain image. */
+typedef struct FrontType {
+    const char *name; /* NULL: of all that no other names */
+    ScalarType type;
+    uint32_t n_fields;
+} FrontType;
+
 typedef struct FrontOptions {
     const char *name;   /* of the program (and the graph) */
     const char *border; /* rule for reads that name none; NULL = the program's own, else clamp */
     const FrontConstant *constants;
     size_t n_constants;
+    const FrontType *types; /* the last that fits an input counts; none: plain float */
+    size_t n_types;
     uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;

@@ -82,9 +82,10 @@ void tessi_parse_leave(Parser *p);
 /* ---- Names and types (parse_decl.c, parse_token.c) ---- */
 const char *tessi_parse_intern(Parser *p, const char *s, size_t n);
 Name tessi_parse_token_name(Parser *p, uint32_t token);
-Name tessi_parse_name(Parser *p, const char *what);     /* what: "the name of an image" */
-bool tessi_parse_type(Parser *p, AstType *out);         /* [const] [vector#D | mask#D] element */
-bool tessi_parse_element_type(Parser *p, AstType *out); /* float, rgb, struct rgb */
+Name tessi_parse_name(Parser *p, const char *what); /* what: "the name of an image" */
+bool tessi_parse_type(Parser *p, AstType *out);     /* [const] [vector#D | mask#D] element */
+bool tessi_parse_at_typeof(const Parser *p, uint32_t ahead); /* typeof( */
+bool tessi_parse_element_type(Parser *p, AstType *out);      /* float, rgb, struct rgb, typeof(X) */
 /* At a name where a type or keyword is due: reports when it looks like one misspelt (and is no struct). */
 bool tessi_parse_misspelt(Parser *p);
 

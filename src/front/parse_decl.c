@@ -1,11 +1,23 @@
 /* Types, and the declarations of parameters and inputs. */
 #include "front/parse.h"
 
+bool tessi_parse_at_typeof(const Parser *p, uint32_t ahead)
+{
+    return !p->forma && tessi_parse_is_word(p, ahead, "typeof")
+           && tessi_parse_look(p, ahead + 1) == TOK_LPAREN;
+}
+
 bool tessi_parse_element_type(Parser *p, AstType *out)
 {
     uint32_t first = p->at;
     if (tessi_parse_accept(p, TOK_TYPE)) {
         out->name = tessi_parse_token_name(p, p->at - 1);
+    } else if (tessi_parse_at_typeof(p, 0)) {
+        tessi_parse_advance(p);
+        tessi_parse_advance(p);
+        out->is_of = true;
+        out->name = tessi_parse_name(p, "an image");
+        tessi_parse_expect(p, TOK_RPAREN, NULL);
     } else {
         if (!p->forma)
             tessi_parse_accept(p, TOK_STRUCT);
@@ -111,12 +123,14 @@ static void parameters(Parser *p)
     tessi_parse_semicolon(p);
 }
 
-/* After the type: name[M, N] */
+/* After the type: name[M, N], or the name alone of an image that has sizes of its own */
 static void sized_input(Parser *p, AstDecl *d)
 {
     d->kind = AST_DECL_IMAGE;
     d->name = tessi_parse_name(p, d->type.is_mask ? "the name of a mask" : "the name of an image");
-    if (tessi_parse_expect(p, TOK_LBRACKET, "'[' and the sizes"))
+    const TokenKind next = tessi_parse_peek(p);
+    d->own_sizes = !p->forma && d->type.is_image && (next == TOK_SEMICOLON || next == TOK_COMMA);
+    if (!d->own_sizes && tessi_parse_expect(p, TOK_LBRACKET, "'[' and the sizes"))
         tessi_parse_expr_list(p, TOK_RBRACKET, &d->sizes);
 }
 

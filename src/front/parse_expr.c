@@ -116,8 +116,9 @@ static bool at_conversion(const Parser *p, const char *word)
 {
     TokenKind type = tessi_parse_look(p, 2);
     return !p->forma && tessi_parse_is_word(p, 0, word) && tessi_parse_look(p, 1) == TOK_LT
-           && (type == TOK_TYPE || type == TOK_NAME) && tessi_parse_look(p, 3) == TOK_GT
-           && tessi_parse_look(p, 4) == TOK_LPAREN;
+           && (tessi_parse_at_typeof(p, 2)
+               || ((type == TOK_TYPE || type == TOK_NAME) && tessi_parse_look(p, 3) == TOK_GT
+                   && tessi_parse_look(p, 4) == TOK_LPAREN));
 }
 
 static AstExpr *named(Parser *p)

@@ -239,6 +239,7 @@ typedef struct TInput {
     Span span;
     TType type;
     bool is_mask;
+    bool is_any; /* of a type that came with the options */
     uint8_t n_dims;
     TExpr *size[MAX_DIMS];
     TValue *value;

@@ -122,7 +122,7 @@ CHAIN = """use "filters";
 parameter M, N;
 vector#2 uint8 in1[M, N];
 a = box(in1, 2);
-return unsharp(a, 1.5, 0.5);
+return sat<uint8>(unsharp(a, 1.5, 0.5));
 """
 
 
@@ -151,19 +151,39 @@ def test_apply(folder):
     check("two colour pictures", code == 0 and set(tool.read_npy(out)[2]) == {0}, err)
     code, _, err = run("apply", "subtract", "Y=" + str(grey), grey, "-o", out, slow)
     check("two images", code == 0 and set(tool.read_npy(out)[2]) == {0}, err)
+    code, _, err = run("apply", "erode", "radius=1", "-", "-o", out, slow, stdin=colour.read_bytes())
+    check("standard input", code == 0 and tool.read_npy(out)[:2] == ((2, 3, 3), "|u1"), err)
+    deep, spread = folder / "deep.npy", folder / "spread.npy"
+    tool.write_npy(deep, (2, 3), "<u2", [0, 1000, 65535, 7, 8, 9])
+    for words, type_of in (
+        (["gaussian", "sigma=1"], "<u2"), (["gaussian sigma=1, linear gain=200 offset=0"], "<u2"),
+        (["sobel"], "<f4"), (["to_float, gaussian sigma=1"], "<f4"), (["threshold", "level=9"], "|u1"),
+    ):
+        code, _, err = run("apply", *words, deep, "-o", out, slow)
+        check(f"the type of {words}", code == 0 and tool.read_npy(out)[1] == type_of, err)
+    code, _, err = run("apply", "hessian", "sigma=1", deep, "-o", out, "-o", folder / "small.npy", slow)
+    check("two results", code == 0 and (folder / "small.npy").exists(), err)
+    tool.write_npy(spread, (1, 3), "<f4", [0.25, 0.5, 0.25])
+    code, _, err = run("apply", "richardson_lucy", "steps=1", deep, spread, "-o", out, slow)
+    check("a mask", code == 0 and tool.read_npy(out)[:2] == ((2, 3), "<u2"), err)
+    code, _, err = run("apply", "gray", grey, "-o", out, slow)
+    check("no colours", code == 1 and "no field 'r' in a value of type uint8" in err
+          and "'in1' is an image of uint8 here" in err, err)
     (folder / "applied").mkdir()
     colour = colour.rename(folder / "g2.pgm")
-    for words, left in (([folder / "g*.pgm"], "g2.npy"), ([grey, colour], "grey.npy")):
+    for words in ([folder / "g*.pgm"], [grey, colour]):
         code, _, err = run("apply", "erode", "radius=1", *words, "-o", folder / "applied" / "{name}.npy", slow)
-        check("a batch", code == 1 and [p.name for p in (folder / "applied").iterdir()] == [left], err)
-        (folder / "applied" / left).unlink()
+        shapes = sorted(tool.read_npy(p)[0] for p in (folder / "applied").iterdir())
+        check("a batch of grey and colour", code == 0 and shapes == [(2, 3, 3), (7, 9)], err)
+        for path in (folder / "applied").iterdir():
+            path.unlink()
     for words, said in (
         (["gausian", "sigma=2", grey], ["gausian", "gaussian"]), (["box", grey], ["box wants radius=VALUE"]),
         (["canny", "sigma=1", grey], ["low=VALUE high=VALUE steps=VALUE"]), (["box", "radius=1.5", grey], ["whole"]),
         (["box", "radius=x", grey], ["'x'", "radius"]), (["box", "size=2", grey], ["'size'", "filters box"]),
         (["box", "radius=1", "radius=2", grey], ["'radius'", "twice"]), (["sobel", grey, grey], ["no image is left"]),
         (["sobel"], ["no file is given", "'X'"]), (["sobel,", grey], [f"'{grey}'"]), (["sobel,"], ["last comma"]),
-        (["sobel,,", "sobel", grey], ["before a comma"]), (["sobel", "-"], ["standard input"]),
+        (["sobel,,", "sobel", grey], ["before a comma"]),
         (["sobel", folder / "no.png"], ["no.png"]), (["sobel", folder / "no*.png"], ["no file matches"]),
         (["running_total", grey], ["1 dimension"]), (["radius=2", grey], ["radius=2"]),
         (["sobel", ",", "laplacian", f"X={grey}", grey], ["laplacian", "before it"]),
@@ -173,6 +193,48 @@ def test_apply(folder):
     one_sentence("apply nothing", run("apply"), ["which filter"], 2)
     one_sentence("apply to nowhere", run("apply", "sobel", grey), ["-o"], 2)
     check("nothing was written", not (folder / "nothing.npy").exists())
+
+
+ANY = """stencil soft(vector#2 any X) { return sat<typeof(X)>(mean(i = -1..1, j = -1..1 : X@[i, j])); }
+vector#2 any photo;
+return soft(photo);
+"""
+
+
+def test_any(folder):
+    """One program for all types, which the files bring, or --type."""
+    path, slow, out = folder / "any.tess", "--target=interp", folder / "any.npy"
+    path.write_text(ANY)
+    shared = "parameter M, N;\nvector#2 any a[M, N], b[M, N];\nreturn a - b;\n"
+    (folder / "two.tess").write_text(shared)
+    for type_of in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<f2", "<f4", "<f8"):
+        for shape in ((2, 3), (2, 3, 2), (2, 3, 3), (2, 3, 4), (2, 3, 6)):
+            n = 6 * (shape[2] if len(shape) > 2 else 1)
+            tool.write_npy(folder / "of.npy", shape, type_of, [100] * n)
+            code, _, err = run("run", path, folder / "of.npy", "-o", out, slow)
+            check(f"{type_of} {shape}", code == 0 and tool.read_npy(out) == (shape, type_of, [100] * n), err)
+    tool.write_npy(folder / "a.npy", (1, 2), "|u1", [1, 2])
+    tool.write_npy(folder / "b.npy", (1, 2), "<f4", [0.5, 3])
+    code, _, err = run("run", folder / "two.tess", folder / "a.npy", folder / "b.npy", "-o", out, slow)
+    check("two types", code == 0 and tool.read_npy(out) == ((1, 2), "<f4", [0.5, -1]), err)
+    code, _, err = run("run", "--type=b:uint8", "--type=int16", folder / "two.tess", folder / "a.npy",
+                       f"b={folder / 'a.npy'}", "-o", out, slow)
+    check("types as told", code == 0 and tool.read_npy(out) == ((1, 2), "<i4", [0, 0]), err)
+    code, shown, err = run("explain", "--dump=types", "--type=uint8x3", path)
+    check("explain", code == 0 and "input vector#2 struct rgb photo" in shown, err)
+    check("check", run("check", path) == (0, "", ""), "")
+    (folder / "colour.tess").write_text("vector#2 any photo;\nreturn photo.r + 1;\n")
+    check("check of colour", run("check", folder / "colour.tess")[0] == 0)
+    (folder / "wrong.tess").write_text("vector#2 any photo;\nreturn photo.r + photo.x;\n")
+    code, _, err = run("check", folder / "wrong.tess")
+    check("the fewest mistakes", code == 1 and err.count("error[") == 1 and "an image of struct rgb here" in err, err)
+    lacks = ["'photo'", "declared 'any'"]
+    for words in (["build", path, "-o", folder / "any.c"], ["explain", path], ["run", path, "-o", out]):
+        one_sentence(f"any {words[0]}", run(*words), lacks)
+    one_sentence("another size", run("run", folder / "two.tess", folder / "a.npy", folder / "of.npy", "-o", out), ["M"])
+    one_sentence("no such image", run("explain", "--type=fotos:uint8", path), ["'fotos'"])
+    one_sentence("no such type", run("explain", "--type=uint8x0", path), ["'uint8x0'"], 2)
+    check("nothing is written", not (folder / "any.c").exists())
 
 
 def test_fmt(folder):
@@ -249,6 +311,7 @@ def main():
         test_cache(folder)
         test_filters(folder)
         test_apply(folder)
+        test_any(folder)
         test_fmt(folder)
         test_watch(folder)
     tool.finish()

@@ -47,6 +47,35 @@ def test_several_results_structs_and_types():
         p(photo.view([("g", "u1"), ("r", "u1"), ("b", "u1")])[..., 0], deep)
 
 
+def test_images_of_any_type(rng):
+    p = tessera.compile("""vector#2 any photo;
+        stencil soft(vector#2 any X) { return sat<typeof(X)>(mean(i = -1..1 : X@[i, 0])); }
+        return soft(photo:wrap), maximum(photo);""")
+    assert p.inputs[0].dtype == "any" and p.outputs[0].dtype == "any" and "any" in repr(p) and p._repr_html_()
+    for dtype in ("uint8", "int16", "float32", "float64"):
+        for shape in ((5, 4), (5, 4, 3), (5, 4, 7)):
+            a = (200 * rng.random(shape)).astype(dtype)
+            soft, most = p(a)
+            want = np.mean([np.roll(a, k, 0).astype(float) for k in (-1, 0, 1)], axis=0)
+            want = np.rint(want) if np.dtype(dtype).kind != "f" else want
+            assert soft.dtype == a.dtype and soft.shape == shape and np.allclose(soft, want, rtol=1e-5)
+            assert (most.ravel() == a.reshape(20, -1).max(0)).all()
+    assert p.instance(a) is p.instance(a + 1) and p.instance(a) is not p.instance(a[..., 0])
+    assert pickle.loads(pickle.dumps(p))(a)[0].dtype == a.dtype
+    as_fields = a[..., :3].astype(np.uint8).copy().view([("r", "u1"), ("g", "u1"), ("b", "u1")])[..., 0]
+    assert p.shapes(as_fields)[0] == (5, 4, 3)
+    told = tessera.compile(p.text, types={"photo": "uint16x3"})
+    assert told.inputs[0].channels == ("r", "g", "b") and told.outputs[0].dtype == "uint16" and told.plan
+    for wrong, error in (
+        (lambda: p(a.astype(complex)), tessera.ArgumentTypeError), (lambda: p(a[0, 0]), tessera.ArgumentError),
+        (lambda: p(), tessera.ArgumentError), (lambda: p.plan, tessera.ArgumentError),
+        (lambda: tessera.compile(p.text, types="uint9"), tessera.ArgumentError),
+        (lambda: tessera.compile("vector#2 any a; return a.g;")(a[..., 0]), tessera.CompileError),
+    ):
+        with pytest.raises(error):
+            wrong()
+
+
 @pytest.mark.parametrize(
     "view", [lambda a: a[::2], lambda a: a[::-1], lambda a: np.broadcast_to(a[0], a.shape), lambda a: a[1:, 2:-1]]
 )
