@@ -65,6 +65,8 @@ CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function);
 void tessi_c_program(CWriter *w, bool is_static);
 /* Writes a check that no size is below 1, and the statement that stands for "one is". */
 void tessi_c_check_sizes(CWriter *w, const char *otherwise);
+/* The same where sizes disagree that images must have in common. */
+void tessi_c_check_equal(CWriter *w, const char *otherwise);
 /* A table as an array. */
 void tessi_c_table(CWriter *w, const LBuffer *b, const char *storage, const char *name);
 

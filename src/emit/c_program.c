@@ -207,6 +207,23 @@ void tessi_c_check_sizes(CWriter *w, const char *otherwise)
     tessi_text_addf(w->out, "%*s%s\n", (w->indent + 1) * C_INDENT, "", otherwise);
 }
 
+void tessi_c_check_equal(CWriter *w, const char *otherwise)
+{
+    const LExprId *pair = w->p->must_be_equal.at;
+    if (!w->p->must_be_equal.n)
+        return;
+    tessi_text_add(&w->line, "if (");
+    for (uint32_t i = 0; i < w->p->must_be_equal.n; i += 2) {
+        tessi_text_add(&w->line, i ? " || " : "");
+        tessi_c_expr(w, pair[i], C_SUM);
+        tessi_text_add(&w->line, " != ");
+        tessi_c_expr(w, pair[i + 1], C_SUM);
+    }
+    tessi_text_add(&w->line, ")");
+    tessi_c_end_line(w);
+    tessi_text_addf(w->out, "%*s%s\n", (w->indent + 1) * C_INDENT, "", otherwise);
+}
+
 /* ---- The workspace --------------------------------------------------------------------------- */
 
 /* Names of the file's helpers, and variables of the function that lays the workspace out. */
@@ -409,6 +426,7 @@ static void running_function(CWriter *w, const Groups *groups, bool is_static,
     w->out = &body;
     w->indent++;
     tessi_c_check_sizes(w, "return 2;");
+    tessi_c_check_equal(w, "return 5;");
     if (names) {
         run_in_workspace(w, groups, names);
     } else {

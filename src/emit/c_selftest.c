@@ -257,6 +257,7 @@ static void compare_function(SelfTest *t, const char *reference)
     for (uint32_t i = 0; i < p->params.n; i++)
         tessi_c_line(w, "(void)%s;", w->param[i]);
     tessi_c_check_sizes(w, "return 0;");
+    tessi_c_check_equal(w, "return 0;");
     allocate_all(t, n);
     w->indent++;
     run_both(t, reference, n);
@@ -270,6 +271,22 @@ static void compare_function(SelfTest *t, const char *reference)
     tessi_c_line(w, "return %s;", t->wrong);
     w->indent--;
     tessi_text_add(w->out, "}\n");
+}
+
+/* The number of the first parameter that parameter i must be equal to. */
+static uint32_t first_equal(const LoopProgram *p, uint32_t i)
+{
+    for (uint32_t k = 0; k < p->must_be_equal.n; k += 2) {
+        const LExpr *a = tessi_lexpr(p, p->must_be_equal.at[k]),
+                    *b = tessi_lexpr(p, p->must_be_equal.at[k + 1]);
+        if (a->kind != LEXPR_PARAM || b->kind != LEXPR_PARAM)
+            continue;
+        if (a->ref == i && b->ref < i)
+            return first_equal(p, b->ref);
+        if (b->ref == i && a->ref < i)
+            return first_equal(p, a->ref);
+    }
+    return i;
 }
 
 /* Each parameter takes every size of a list, the next one shifted, so that wide and tall images occur. */
@@ -287,8 +304,8 @@ static void main_function(SelfTest *t)
     w->indent = 2;
     tessi_text_addf(&w->line, "const long wrong = %s(", t->compare);
     for (uint32_t i = 0; i < w->p->params.n; i++)
-        tessi_text_addf(&w->line, "%ssizes[(c + %u) %% %d]", i ? ", " : "", i * 2 % N_SIZES,
-                        N_SIZES);
+        tessi_text_addf(&w->line, "%ssizes[(c + %u) %% %d]", i ? ", " : "",
+                        first_equal(w->p, i) * 2 % N_SIZES, N_SIZES);
     tessi_text_add(&w->line, ");");
     tessi_c_end_line(w);
     w->indent = 0;

@@ -211,6 +211,7 @@ static void checks(GpuHost *h)
 {
     mention_unused(h);
     tessi_c_check_sizes(h->w, "return 2;");
+    tessi_c_check_equal(h->w, "return 5;");
     check_indices(h);
     check_rows(h);
 }

@@ -43,6 +43,9 @@ void tessi_c_describe(CWriter *w, const char *returns)
     Text text;
     tessi_text_init(&text, w->arena);
     tessi_text_add(&text, returns);
+    if (w->p->must_be_equal.n)
+        tessi_text_add(&text,
+                       "\nReturns 5 when images that are computed with each other differ in size.");
     for (uint32_t i = 0; i < w->p->inputs.n; i++)
         describe_image(w, &text, w->inputs[i].image, w->inputs[i].name, "in");
     for (uint32_t i = 0; i < w->p->outputs.n; i++)

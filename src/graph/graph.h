@@ -257,8 +257,7 @@ typedef struct MaskForm {
     double error_written, error; /* bounds, in units of the sum of |weight * value| */
 } MaskForm;
 
-/* Sizes that the operands of an expression on images must have in common, checked when a run begins. In the graph
- * that the front makes; passes do not carry it on. */
+/* Sizes that the operands of an expression on images must have in common, checked when a run begins. */
 typedef struct Agreement {
     SizeId a, b;
     uint32_t dim;

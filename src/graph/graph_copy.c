@@ -129,6 +129,14 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
         own.fault = form->fault ? tessi_strdup(a, form->fault) : NULL;
         VEC_PUSH(a, &copy->forms, own);
     }
+    VEC_FOREACH (const Agreement, it, &g->agreements) {
+        Agreement own = *it;
+        own.a = tessi_rewrite_size(&r, it->a);
+        own.b = tessi_rewrite_size(&r, it->b);
+        own.name_a = tessi_strdup(a, it->name_a);
+        own.name_b = tessi_strdup(a, it->name_b);
+        VEC_PUSH(a, &copy->agreements, own);
+    }
     tessi_scratch_close(scratch);
     return copy;
 }

@@ -550,6 +550,17 @@ static bool size_of(Run *r, LExprId id, const char *of, int64_t *n)
                           (long long)v.i);
 }
 
+static bool same_size(Run *r, LExprId a, LExprId b)
+{
+    Value x, y;
+    if (!evaluate_now(r, a, &x) || !evaluate_now(r, b, &y))
+        return false;
+    return x.i == y.i
+           || tessi_failf(r->failure, TESS_ERROR_ARGUMENT,
+                          "images that are computed with each other have %lld and %lld points",
+                          (long long)x.i, (long long)y.i);
+}
+
 static bool check_image(Run *r, const LImage *im, const InterpImage *given)
 {
     for (int d = 0; d < im->n_dims; d++) {
@@ -622,6 +633,9 @@ static bool run_program(Run *r)
             return false;
     VEC_FOREACH (LExprId, size, &p->must_be_positive)
         if (!size_of(r, *size, p->name, &n))
+            return false;
+    for (uint32_t i = 0; i < p->must_be_equal.n; i += 2)
+        if (!same_size(r, p->must_be_equal.at[i], p->must_be_equal.at[i + 1]))
             return false;
     if (!make_buffers(r))
         return false;

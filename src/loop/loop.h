@@ -229,6 +229,7 @@ typedef struct LoopProgram {
     VEC(LScalar) scalars;
     VEC(LImage) inputs, outputs;
     VEC(LExprId) must_be_positive; /* sizes of stages: any < 1 makes a run fail before it starts */
+    VEC(LExprId) must_be_equal;    /* pairs of sizes of images that are computed with each other */
     VEC(LExpr) exprs;              /* at[0] unused */
     VEC(LVar) vars;                /* at[0] unused */
     VEC(LBuffer) buffers;          /* at[0] unused */

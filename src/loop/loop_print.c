@@ -534,6 +534,11 @@ static void print_declarations(Printer *pr)
         print_list(pr, p->must_be_positive.at, p->must_be_positive.n);
         tessi_text_add(pr->out, "\n");
     }
+    if (p->must_be_equal.n) {
+        tessi_text_add(pr->out, "equal ");
+        print_list(pr, p->must_be_equal.at, p->must_be_equal.n);
+        tessi_text_add(pr->out, "\n");
+    }
     for (uint32_t i = 1; i < p->buffers.n; i++)
         print_buffer(pr, i);
 }

@@ -592,6 +592,22 @@ static bool read_positive(LoopReader *r)
     return true;
 }
 
+/* Pairs, one behind the other. */
+static bool read_equal(LoopReader *r)
+{
+    do {
+        const LExprId a = tessi_loop_read_typed(r, TYPE_INDEX);
+        if (!a.v || !tessi_loop_expect(r, ","))
+            return false;
+        const LExprId b = tessi_loop_read_typed(r, TYPE_INDEX);
+        if (!b.v)
+            return false;
+        VEC_PUSH(r->arena, &r->p->must_be_equal, a);
+        VEC_PUSH(r->arena, &r->p->must_be_equal, b);
+    } while (tessi_loop_accept(r, ","));
+    return true;
+}
+
 /* `grid [` X, Y, Z `] block [` x, y, z `]` */
 static bool read_launch(LoopReader *r, LFunction *f)
 {
@@ -678,6 +694,8 @@ static bool read_declaration(LoopReader *r)
         return read_scalar(r);
     if (tessi_loop_accept_word(r, "positive"))
         return read_positive(r);
+    if (tessi_loop_accept_word(r, "equal"))
+        return read_equal(r);
     if (tessi_loop_accept_word(r, "buffer"))
         return read_buffer(r);
     if (tessi_loop_accept_word(r, "input")) {

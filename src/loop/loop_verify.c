@@ -330,6 +330,9 @@ static bool check_declarations(Verifier *v)
     VEC_FOREACH (LExprId, e, &p->must_be_positive)
         if (!check_size(v, *e, "the program"))
             return false;
+    VEC_FOREACH (LExprId, e, &p->must_be_equal)
+        if (!check_size(v, *e, "the program"))
+            return false;
     for (uint32_t i = 1; i < p->vars.n; i++)
         if ((unsigned)p->vars.at[i].type >= N_TYPES || p->vars.at[i].type == TYPE_F16)
             return fault(v, "variable '%s' has no type", shown(p->vars.at[i].name));

@@ -141,6 +141,21 @@ static void add_positive_sizes(Lower *l)
     }
 }
 
+static void add_equal_sizes(Lower *l)
+{
+    VEC_FOREACH (const Agreement, it, &l->g->agreements) {
+        const LExprId a = tessi_lower_size(l, it->a), b = tessi_lower_size(l, it->b);
+        bool is_there = a.v == b.v;
+        for (uint32_t i = 0; i < l->p->must_be_equal.n; i += 2)
+            is_there |=
+                l->p->must_be_equal.at[i].v == a.v && l->p->must_be_equal.at[i + 1].v == b.v;
+        if (is_there)
+            continue;
+        VEC_PUSH(l->arena, &l->p->must_be_equal, a);
+        VEC_PUSH(l->arena, &l->p->must_be_equal, b);
+    }
+}
+
 /* Of constant size; rows are padded. */
 static int64_t padded_bytes(const Lower *l, const LBuffer *b)
 {
@@ -204,6 +219,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     add_interface(l);
     add_buffers(l);
     add_positive_sizes(l);
+    add_equal_sizes(l);
     if (general)
         tessi_general_interface(l);
     VEC_FOREACH (const PlanGroup, group, &plan->groups)

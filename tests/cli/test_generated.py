@@ -86,6 +86,25 @@ with tool.workspace() as place:
             compilers[0], source, folder / "named.o", "-c", "-O0", "-DTESSERA_ENTRY", "-DTESSERA_SELFTEST", "-fopenmp"
         )
         tool.check(f"a program named {stem}", code == 0, errors[:2000])
+    # Images that are computed with each other have one size, as the library says with a sentence.
+    (folder / "sums.tess").write_text(
+        "vector#2 float a, b;\nc = a + b;\nreturn c[1.., ..] * b[..1, ..];\n"
+    )
+    (folder / "ask.c").write_text("""#include "sums.h"
+        int main(void)
+        {
+            const float in[12] = { 0 };
+            float out[12] = { 0 };
+            const int same = sums(in, 4, in, 4, 3, 4, 3, 4, out, 4), wide = sums(in, 4, in, 3, 3, 4, 3, 3, out, 4);
+            return !(same == 0 && wide == 5 && sums(in, 4, in, 4, 2, 4, 2, 4, out, 4) == 5);
+        }""")
+    source = folder / "sums.c"
+    code, _, errors = tool.run("build", folder / "sums.tess", "-o", source)
+    for flag in (None, "-DTESSERA_SELFTEST"):
+        sources = [source] if flag else [folder / "ask.c", source]
+        code, errors = compile_c(compilers[0], sources[0], folder / "ask", *(flag and [flag] or map(str, sources[1:])))
+        ran = code == 0 and subprocess.run([str(folder / "ask")], capture_output=True, text=True)
+        tool.check(f"sizes that disagree {flag}", ran and ran.returncode == 0, errors[:2000] or ran)
     for suffix in ("o", "so", "a"):
         target = folder / f"blur.{suffix}"
         code, _, errors = tool.run("build", tool.ROOT / "examples" / "blur.tess", "-o", target)
