@@ -199,7 +199,7 @@ def plans(name, program, inputs):
         return
     made = {
         "naive": plan_of(program, numbers, "--plan=lecture-basic"),
-        "unfused": plan_of(program, numbers, "--plan=unfused"),
+        "unfused": plan_of(program, numbers, "--plan=unfused-register"),
     }
     if name in FUSED:
         made["overlapped"] = plan_of(program, numbers, "--plan=overlapped")

@@ -56,7 +56,10 @@ void tessi_copy_declare(Lower *l, Copy *c, const char *where)
 {
     const Stage *s = tessi_stage(l->g, c->image);
     const char *name = tessi_sprintf(l->arena, "%s_%s", s->name, where);
-    c->buffer = tessi_scope_local(l, name, c->type, s->n_dims, c->size);
+    int64_t size[MAX_DIMS];
+    for (uint8_t d = 0; d < s->n_dims; d++)
+        size[d] = c->pitch && d + 1 == s->n_dims ? c->pitch : c->size[d];
+    c->buffer = tessi_scope_local(l, name, c->type, s->n_dims, size);
 }
 
 void tessi_copy_begin(Lower *l, Copy *c, const LExprId *point)
@@ -113,14 +116,38 @@ void tessi_copy_by_rows(Lower *l, const Copy *c, LExprId rows, LExprId columns)
     tessi_scope_close(l);
 }
 
-void tessi_copy_by_line(Lower *l, const Copy *c)
+/* The index along dimension d of element number `element`, the last dimension running fastest. */
+static LExprId index_of(Lower *l, const Copy *c, LExprId element, uint8_t d)
 {
-    LExprId columns = tessi_l_int(l, c->size[1]), k[2];
-    LExprId element = tessi_kernel_threads(l, 0, "element", c->size[0] * c->size[1]);
-    k[0] = tessi_scope_let(l, "row", tessi_l_op(l, OP_FLOORDIV, element, columns));
-    Answer a[2] = { answer_of_row(l, c, k[0]) };
-    k[1] = tessi_scope_let(l, "column", tessi_l_op(l, OP_FLOORMOD, element, columns));
-    a[1] = tessi_copy_answer(l, c, 1, tessi_l_op(l, OP_ADD, c->first[1], k[1]));
+    static const char *const names[] = { "column", "row", "plane" };
+    const uint8_t n = tessi_stage(l->g, c->image)->n_dims, from_last = (uint8_t)(n - 1 - d);
+    int64_t within = 1; /* elements of one index */
+    for (uint8_t k = (uint8_t)(d + 1); k < n; k++)
+        within *= c->size[k];
+    if (d)
+        element = tessi_l_op(l, OP_FLOORMOD, element, tessi_l_int(l, within * c->size[d]));
+    return tessi_scope_let(l, names[from_last < 2 ? from_last : 2],
+                           tessi_l_op(l, OP_FLOORDIV, element, tessi_l_int(l, within)));
+}
+
+void tessi_copy_by_line(Lower *l, const Copy *c, bool inside)
+{
+    const uint8_t n = tessi_stage(l->g, c->image)->n_dims;
+    int64_t elements = 1;
+    for (uint8_t d = 0; d < n; d++)
+        elements *= c->size[d];
+    LExprId k[MAX_DIMS], element = tessi_kernel_threads(l, 0, "element", elements);
+    Answer a[MAX_DIMS];
+    for (uint8_t d = 0; d < n; d++) {
+        k[d] = index_of(l, c, element, d);
+        LExprId at = tessi_l_op(l, OP_ADD, c->first[d], k[d]);
+        a[d] = inside || c->whole ? (Answer){ .at = at } : tessi_copy_answer(l, c, d, at);
+        if (d + 2 != n || inside || c->whole)
+            continue;
+        a[d].at = tessi_scope_let(l, "y_at", a[d].at);
+        if (a[d].in.v)
+            tessi_hint(l, a[d].in, "row_inside");
+    }
     put(l, c, k, tessi_copy_element(l, c, a));
     tessi_scope_close(l);
 }
@@ -183,6 +210,15 @@ static const Copy *copy_for(const Lower *l, const Eval *ev, const Access *access
             return c->dropped ? NULL : c;
     }
     return NULL;
+}
+
+bool tessi_copy_serves_all(const Lower *l, const Access *access)
+{
+    const CopyList *list = l->copies;
+    for (uint32_t i = 0; list && list->by_line && i < list->n; i++)
+        if (list->at[i].image.v == access->producer.v && !list->at[i].whole)
+            return tessi_access_moves(access);
+    return false;
 }
 
 bool tessi_copy_read(Lower *l, const Eval *ev, const Access *access, CopyRead *out)

@@ -15,6 +15,7 @@ typedef struct Copy {
     bool ordered;                       /* instead of reals, it has their places in order */
     int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* how far from the point in hand its elements are */
     int64_t size[MAX_DIMS];             /* elements that it has */
+    int64_t pitch; /* of its buffer, from row to row; 0: as many as a row has */
     LBufferId buffer;
     LExprId *value;          /* by column: of a row in registers; NULL: it is in `buffer` */
     LExprId first[MAX_DIMS]; /* the coordinates of its first element */
@@ -33,6 +34,7 @@ struct CopyList {
     uint8_t n_dims;
     uint32_t reads; /* of a point, those of inlined stages included */
     bool others;    /* some reads that move no copy can serve */
+    bool by_line;   /* the threads of a block stand in one line */
 };
 
 /* Nothing is read by any rule yet. */
@@ -72,15 +74,17 @@ void tessi_copy_declare(Lower *l, Copy *c, const char *where);
 /* Has the first element be `lo` from a point. */
 void tessi_copy_begin(Lower *l, Copy *c, const LExprId *point);
 /* Fill it: one thread, row by row, so many rows and columns of it, the columns inside in vectors; the threads of a
- * block of one line, each its elements; the threads of a block along rows and columns, `inside` where no rule is
+ * block of one line, each its elements; the threads of a block along rows and columns; `inside` where no rule is
  * needed. */
 void tessi_copy_by_rows(Lower *l, const Copy *c, LExprId rows, LExprId columns);
-void tessi_copy_by_line(Lower *l, const Copy *c);
+void tessi_copy_by_line(Lower *l, const Copy *c, bool inside);
 void tessi_copy_by_block(Lower *l, const Copy *c, uint8_t n_axes, bool inside);
 /* What a read finds in the copies in force: where `if_in` holds (none: always). */
 typedef struct CopyRead {
     LExprId load, if_in;
 } CopyRead;
 bool tessi_copy_read(Lower *l, const Eval *ev, const Access *access, CopyRead *out);
+/* Copies of a tile are in force, and one serves the read wherever it is evaluated. */
+bool tessi_copy_serves_all(const Lower *l, const Access *access);
 
 #endif

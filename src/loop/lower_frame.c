@@ -64,7 +64,7 @@ static void take_images(const Tiles *t, const Part *part, CopyList *images)
     }
     VEC_FOREACH (const Copy, c, images)
         if (!c->dropped)
-            tessi_copy_by_line(l, c);
+            tessi_copy_by_line(l, c, false);
     l->copies = any ? images : NULL;
 }
 

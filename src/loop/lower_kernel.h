@@ -52,8 +52,15 @@ void tessi_staged_constants(Lower *l, const PlanGroup *group);
 /* Declares the copies of a block whose first point is given; NULL when the group has none. */
 CopyList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *nest,
                                const LExprId *first);
+/* The same of a tile, whose reads they all serve. */
+CopyList *tessi_staged_declare_tile(Lower *l, const PlanGroup *group, const Nest *nest,
+                                    const LExprId *first);
 /* Fills them; where `inside` holds without rules. */
 void tessi_staged_fill(Lower *l, const CopyList *list, LExprId inside);
+/* The same without rules: the block lies inside. */
+void tessi_staged_fill_inside(Lower *l, const CopyList *list);
+/* From here on all that the block computes reads them. */
+void tessi_staged_block(Lower *l, CopyList *list);
 /* From here on a thread computes the point; with no list it reads the images themselves. */
 void tessi_staged_point(Lower *l, CopyList *list, const Coord *coord);
 void tessi_staged_end(Lower *l, const PlanGroup *group);

@@ -2,6 +2,7 @@
  *
  * A read is inside because the sizes prove it, because the graph promises it (INSIDE), or because the loops being
  * built were cut so that a guard holds. Any other read is answered by its rule, exactly, for every distance. */
+#include "loop/lower_copy.h"
 #include "loop/lower_nest.h"
 
 /* ---- Coordinates ----------------------------------------------------------------------------- */
@@ -282,7 +283,7 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
     const Stage *producer = tessi_stage(l->g, access->producer);
     const Place *place = &l->place[access->producer.v];
     Coord at[MAX_DIMS];
-    if (place->scratch.v)
+    if (place->scratch.v || tessi_copy_serves_all(l, access))
         return;
     for (int d = 0; d < access->n_dims; d++) {
         const AccessDim *dim = &access->dim[d];

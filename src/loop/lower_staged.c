@@ -1,5 +1,5 @@
-/* Copies of images that a plan asks for, for kernels of points: in shared memory, which a block fills before its
- * threads read them at their points, or in constant memory, by a kernel of their own. */
+/* Copies of images that a plan asks for, for kernels of points and of tiles: in shared memory, which a block fills
+ * before its threads read them at their points, or in constant memory, by a kernel of their own. */
 #include "loop/lower_group.h"
 
 void tessi_staged_constants(Lower *l, const PlanGroup *group)
@@ -32,6 +32,7 @@ static Copy shared_copy(Lower *l, const PlanGroup *group, const PlanStaged *stag
     tessi_plan_copy_shape(l->g, group, staged, &plan, c.size);
     c.rules = plan.rules;
     c.whole = plan.whole;
+    c.pitch = tessi_plan_copy_pitch(l->g, group, staged, c.size);
     tessi_copy_declare(l, &c, "shared");
     for (uint8_t d = 0; d < s->n_dims; d++) {
         c.lo[d] = plan.lo[d];
@@ -66,14 +67,38 @@ CopyList *tessi_staged_declare(Lower *l, const PlanGroup *group, const Nest *nes
     return list;
 }
 
+CopyList *tessi_staged_declare_tile(Lower *l, const PlanGroup *group, const Nest *nest,
+                                    const LExprId *first)
+{
+    CopyList *list = tessi_staged_declare(l, group, nest, first);
+    if (list) {
+        list->n_dims = 0;
+        list->by_line = true;
+    }
+    return list;
+}
+
+static void fill(Lower *l, const CopyList *list, const Copy *c, bool inside)
+{
+    if (list->by_line)
+        tessi_copy_by_line(l, c, inside);
+    else
+        tessi_copy_by_block(l, c, list->n_dims < 2 ? list->n_dims : 2, inside);
+}
+
+void tessi_staged_fill_inside(Lower *l, const CopyList *list)
+{
+    VEC_FOREACH (const Copy, c, list)
+        fill(l, list, c, true);
+}
+
 void tessi_staged_fill(Lower *l, const CopyList *list, LExprId inside)
 {
-    const uint8_t n_axes = list->n_dims < 2 ? list->n_dims : 2;
     bool differ = false;
     VEC_FOREACH (const Copy, c, list) {
         differ = differ || !c->whole;
         if (c->whole || !inside.v)
-            tessi_copy_by_block(l, c, n_axes, false);
+            fill(l, list, c, false);
     }
     if (!differ || !inside.v)
         return;
@@ -83,9 +108,22 @@ void tessi_staged_fill(Lower *l, const CopyList *list, LExprId inside)
             tessi_scope_else(l);
         VEC_FOREACH (const Copy, c, list)
             if (!c->whole)
-                tessi_copy_by_block(l, c, n_axes, !beside);
+                fill(l, list, c, !beside);
     }
     tessi_scope_close(l);
+}
+
+static void find_whole(Lower *l, const CopyList *list)
+{
+    for (uint32_t i = 0; list && i < list->n; i++)
+        if (list->at[i].whole)
+            l->place[list->at[i].image.v].copy = list->at[i].buffer;
+}
+
+void tessi_staged_block(Lower *l, CopyList *list)
+{
+    l->copies = list;
+    find_whole(l, list);
 }
 
 void tessi_staged_point(Lower *l, CopyList *list, const Coord *coord)
@@ -94,9 +132,7 @@ void tessi_staged_point(Lower *l, CopyList *list, const Coord *coord)
     l->tile_depth = tessi_scope_depth(l);
     for (uint8_t d = 0; list && d < list->n_dims; d++)
         list->point[d] = coord[d].e;
-    for (uint32_t i = 0; list && i < list->n; i++)
-        if (list->at[i].whole)
-            l->place[list->at[i].image.v].copy = list->at[i].buffer;
+    find_whole(l, list);
 }
 
 void tessi_staged_end(Lower *l, const PlanGroup *group)

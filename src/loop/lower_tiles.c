@@ -172,14 +172,11 @@ static void fill_borders(const Tiles *t, const Part *part)
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* What holds of the first point of a tile where a part lies inside with all it reads. Vectors may hold some columns
- * more than are read. */
-static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
+/* The coordinates of the first point of a tile, as far as the points of a part are around it. Vectors may hold some
+ * columns more than are read. */
+static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
 {
-    Lower *l = t->l;
-    const Stage *s = tessi_stage(l->g, part->job.stage[0]);
-    const Stage *members = tessi_stage(l->g, t->group->members.at[0]);
-    Coord coord[MAX_DIMS];
+    const Stage *members = tessi_stage(t->l->g, t->group->members.at[0]);
     for (uint8_t d = 0; d < t->n_dims; d++) {
         coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
         coord[d].count = members->size[d];
@@ -193,15 +190,43 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
             coord[d].hi += part->outputs.of[0] - 1;
             coord[d].less += tessi_level_outputs(&t->group->levels, 0) - 1;
         }
+    }
+}
+
+static void add_read_guards(const Tiles *t, const Part *part, const Coord *coord, GuardList *guards)
+{
+    Lower *l = t->l;
+    l->inside_last = l->inside_rows = true;
+    tessi_read_guards(l, part->nest.roots, part->nest.n_roots, coord, guards);
+    l->inside_last = l->inside_rows = false;
+}
+
+/* What holds of the first point of a tile where a part lies inside with all it reads. */
+static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
+{
+    const Stage *s = tessi_stage(t->l->g, part->job.stage[0]);
+    Coord coord[MAX_DIMS];
+    tile_coords(t, part, coord);
+    for (uint8_t d = t->y; d < t->n_dims; d++) {
         Guard own = { .dim = (int8_t)d, .scale = 1, .lo = coord[d].lo, .hi = coord[d].hi };
         own.rest = tessi_lin_const(0);
         own.size = s->size[d];
         if (!part->nest.beyond[d])
-            VEC_PUSH(l->arena, guards, own);
+            VEC_PUSH(t->l->arena, guards, own);
     }
-    l->inside_last = l->inside_rows = true;
-    tessi_read_guards(l, part->nest.roots, part->nest.n_roots, coord, guards);
-    l->inside_last = l->inside_rows = false;
+    add_read_guards(t, part, coord, guards);
+}
+
+/* Copies serve all that the part reads: its code is the same inside and at borders. */
+static bool answers_no_rules(const Tiles *t, const Part *part)
+{
+    GuardList guards = { 0 };
+    Coord coord[MAX_DIMS];
+    if (!t->l->copies)
+        return false;
+    tile_coords(t, part, coord);
+    add_read_guards(t, part, coord, &guards);
+    return guards.n == 0;
 }
 
 /* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
@@ -211,7 +236,8 @@ void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
     for (uint32_t i = 0; i <= t->group->passes.n; i++) {
         if (!t->nest)
             tessi_comment_stages(l, part[i].job.stage, part[i].job.n);
-        if (inside.v) {
+        const bool differ = inside.v && !answers_no_rules(t, &part[i]);
+        if (differ) {
             tessi_scope_if(l, inside);
             tessi_points_inside(t, &part[i]);
             tessi_scope_else(l);
@@ -220,7 +246,7 @@ void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
             tessi_points_inside(t, &part[i]);
         else
             tessi_points_anywhere(t, &part[i]);
-        if (inside.v)
+        if (differ)
             tessi_scope_close(l);
         if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
             fill_borders(t, &part[i]);
@@ -281,6 +307,25 @@ static Frame frame_of(const Tiles *t, const Blocks *blocks)
     return tessi_blocks_frame(blocks, step);
 }
 
+/* The copies of the tile in hand, which all its parts read. */
+static void copy_images(const Tiles *t, const Nest *members, Which which, LExprId inside)
+{
+    Lower *l = t->l;
+    LExprId first[MAX_DIMS];
+    for (uint8_t d = 0; d < t->n_dims; d++)
+        first[d] = d < t->y ? t->outer[d].e : t->first[d - t->y];
+    CopyList *copies = tessi_staged_declare_tile(l, t->group, members, first);
+    if (!copies)
+        return;
+    if (copies->n)
+        tessi_scope_stmt(l, LSTMT_COMMENT)->text = "images, copied";
+    if (which == BLOCKS_INSIDE)
+        tessi_staged_fill_inside(l, copies);
+    else
+        tessi_staged_fill(l, copies, inside);
+    tessi_staged_block(l, copies);
+}
+
 static void kernel(Tiles *t, Which which)
 {
     Lower *l = t->l;
@@ -310,7 +355,9 @@ static void kernel(Tiles *t, Which which)
         inside = tessi_kernel_within(l, t->n_dims, from, to, at);
     if (inside.v && !t->nest)
         inside = tessi_scope_let(l, "inside", inside);
+    copy_images(t, members, which, inside);
     tessi_tiles_run(t, part, which, inside);
+    tessi_staged_end(l, t->group);
     tessi_scope_close_to(l, depth);
     tessi_tiles_forget(t);
 }
@@ -357,6 +404,7 @@ void tessi_kernel_tiles(Lower *l, const PlanGroup *group, const Nest *nest, cons
     const bool edges = group->split == SPLIT_EDGES, frames = group->frame.rows[0];
     const uint32_t rows = nest ? tessi_level_threads(&group->levels, 1) : 1;
     Tiles t = tiles_of(l, group, nest);
+    tessi_staged_constants(l, group);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s%s", group->name, part),
                       tessi_group_comment(l, group), tessi_level_threads(&group->levels, 0), rows)
         ->resident = group->resident;

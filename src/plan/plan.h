@@ -100,7 +100,7 @@ typedef struct PlanMarch {
 } PlanMarch;
 enum { PLAN_MAX_MARCH = 1 << 15, PLAN_MAX_MARCH_BLOCKS = 1 << 20 };
 
-/* An image that a kernel of points only reads, and of which its blocks read a copy. */
+/* An image that a kernel of points or of tiles only reads, and of which its blocks read a copy. */
 typedef enum StagedIn {
 #define STAGING(id, word, after, meaning) STAGED_##id,
 #include "plan/stagings.def"
@@ -110,8 +110,12 @@ typedef enum StagedIn {
 typedef struct PlanStaged {
     StageId image;
     StagedIn in;
+    uint8_t pad; /* elements after each row in shared memory, so that rows begin in other banks */
 } PlanStaged;
-enum { PLAN_MAX_CONSTANT_BYTES = 32 << 10 /* of a plan, in constant memory */ };
+enum {
+    PLAN_MAX_CONSTANT_BYTES = 32 << 10, /* of a plan, in constant memory */
+    PLAN_MAX_PAD = 128
+};
 
 /* Of SPLIT_EDGES: blocks inside reach as far as what they read allows, and what they leave, a thin frame of the
  * image, is computed by kernels of tiles with every stage that is read at a distance in shared memory. [0]: tiles of
@@ -177,7 +181,7 @@ typedef struct PlanGroup {
     /* blocks that are to fit a multiprocessor at once, which limits registers; 0: any */
     uint8_t resident;
     PlanFrame frame;        /* zeros but where SPLIT_EDGES leaves a frame */
-    VEC(PlanStaged) staged; /* of kernels of points */
+    VEC(PlanStaged) staged; /* of kernels of points and of tiles */
     VEC(PlanPass) passes;   /* in order of execution; none without tiles */
     bool stream;            /* results bypass the caches when these have no room for them */
     /* rows of the Fourier transforms by which the one sum of its stage is taken; 0 = as written */

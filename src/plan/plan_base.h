@@ -121,10 +121,15 @@ void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group
 /* The fault of those of a group; of those in constant memory all together; or NULL. */
 const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
+/* ---- plan_tile_copy.c */
+/* The same of a kernel of tiles: fills in how far and by what rules its parts read an image, and how often. NULL, or
+ * one sentence: why no copy serves them all. */
+const char *tessi_plan_tile_reads(const PlanFacts *f, const Plan *p, const PlanGroup *group,
+                                  StageId image, PlanCopy *out);
 /* ---- plan_scheme.c: the schemes of the first paper, by their names among the presets */
 /* Each stage that the program names by itself in memory; kernels compute a point a thread. */
 Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m);
-Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m);
+Plan *tessi_plan_unfused_register(const PlanFacts *f, const Machine *m);
 Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m);
 /* ---- plan_region.c */
 /* The least and greatest distance of a read from its reader's point, in one dimension; false when it has none. */

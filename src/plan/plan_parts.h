@@ -91,11 +91,12 @@ const char *tessi_plan_warp(const PlanFacts *f, const Plan *p, const PlanGroup *
 
 /* What the blocks of a kernel read of an image that they copy. */
 typedef struct PlanCopy {
-    bool whole;                         /* all of it: no read moves with the point */
-    int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* else how far from its points */
-    AccessRules rules;                  /* which answer */
-    double loads;  /* of a block whose points are all there, without the copy */
-    double copied; /* elements that it copies instead */
+    bool whole; /* all of it: no read moves with the point */
+    /* else how far from its points; of tiles from the points of the members' tile, passes included */
+    int64_t lo[MAX_DIMS], hi[MAX_DIMS];
+    AccessRules rules; /* which answer */
+    double loads;      /* of a block whose points are all there, without the copy */
+    double copied;     /* elements that it copies instead */
     /* reads that are left to the image, since the copy is of the block's points alone */
     double missed;
 } PlanCopy;
@@ -107,8 +108,13 @@ bool tessi_plan_copy_serves(const Graph *g, const Access *access, const PlanCopy
 /* Elements of the copy in each dimension of the image, for blocks of so many points. */
 void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
                            const PlanCopy *copy, int64_t *size);
+/* Elements from row to row of the copy. */
+int64_t tessi_plan_copy_pitch(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
+                              const int64_t *size);
 
-/* Shared memory of a block. */
+/* Shared memory of a block: of the stages of its passes; of the images that it copies; of both. */
+int64_t tessi_plan_staged_bytes(const PlanFacts *f, const Plan *p, const PlanGroup *group);
+int64_t tessi_plan_block_bytes(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
                                 const PlanExtent *extent);
 

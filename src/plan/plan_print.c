@@ -104,7 +104,7 @@ static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Te
                         copy.copied);
         if (copy.missed > 0)
             tessi_text_addf(out, ", and %.0f that may be in caches", copy.missed);
-        else
+        else if (copy.loads > copy.copied)
             tessi_text_addf(out, ": %.1f times fewer", copy.loads / copy.copied);
         tessi_text_add(out, "\n");
     }

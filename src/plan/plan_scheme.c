@@ -14,6 +14,7 @@ typedef struct Scheme {
     StageList *readers; /* by StageId */
     bool *gone;         /* by group: its stages are passes of another */
     PlanRegions regions;
+    const char *not_loaded; /* why blocks of the group in hand read some images from memory */
 } Scheme;
 
 /* The compiler made it out of another stage, "smooth.lines" of "smooth": the paper's programs have the whole. */
@@ -26,6 +27,22 @@ static bool is_part(const Graph *g, StageId id)
             return true;
     }
     return false;
+}
+
+static int64_t most_threads(const Machine *m)
+{
+    return m->block_threads < PLAN_MAX_BLOCK ? m->block_threads : PLAN_MAX_BLOCK;
+}
+
+/* A block of points is halved until the machine can run its threads, rows first. */
+static void fit_threads(PlanGroup *group, const Machine *m)
+{
+    PlanThreads of = tessi_level_threads_all(&group->levels);
+    while (of.of[0] * of.of[1] > most_threads(m)) {
+        const int k = of.of[1] > 1;
+        of.of[k] = (uint16_t)(of.of[k] / 2);
+        tessi_level_set_threads(&group->levels, k, of.of[k]);
+    }
 }
 
 Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m)
@@ -42,6 +59,7 @@ Plan *tessi_plan_apart(const PlanFacts *f, const Machine *m)
         if (!p->gpu)
             continue;
         tessi_plan_point_kernel(group);
+        fit_threads(group, m);
         if (tessi_stage_is_plain(f->g, tessi_stage(f->g, id)))
             group->split = SPLIT_INTERIOR;
     }
@@ -63,7 +81,7 @@ static void give_register_tiles(const PlanFacts *f, const Plan *p, PlanGroup *gr
     tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { OUTPUTS, OUTPUTS } });
 }
 
-Plan *tessi_plan_unfused(const PlanFacts *f, const Machine *m)
+Plan *tessi_plan_unfused_register(const PlanFacts *f, const Machine *m)
 {
     Plan *p = tessi_plan_apart(f, m);
     VEC_FOREACH (PlanGroup, group, &p->groups)
@@ -91,11 +109,12 @@ static void set_tile(const Scheme *s, PlanGroup *group, int64_t rows, int64_t co
     }
 }
 
-/* Threads for each point of the largest tile in between, in whole warps. */
-static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
+/* Points of the largest tile in between, or elements of the largest image that is loaded: a thread for each, in whole
+ * warps. */
+static int64_t threads_of(const Scheme *s, const PlanGroup *group)
 {
     const uint8_t n = group->n_dims;
-    int64_t most = 1;
+    int64_t most = tessi_level_tile(group, n - 2) * tessi_level_tile(group, n - 1);
     VEC_FOREACH (const PlanPass, pass, &group->passes) {
         const PlanRegion *r = &s->regions.at[pass->stages.at[0].v];
         int64_t points = 1;
@@ -103,33 +122,37 @@ static uint32_t threads_of(const Scheme *s, const PlanGroup *group)
             points *= tessi_level_tile(group, d) + r->hi[d] - r->lo[d];
         most = points > most ? points : most;
     }
-    most = (most + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
-    return most > PLAN_MAX_BLOCK ? PLAN_MAX_BLOCK + 1 : (uint32_t)most;
+    VEC_FOREACH (const PlanStaged, staged, &group->staged) {
+        PlanCopy copy;
+        if (!tessi_plan_copied(s->f, s->p, group, staged, &copy) && copy.copied > (double)most)
+            most = copy.copied > PLAN_MAX_TILE ? PLAN_MAX_TILE : (int64_t)copy.copied;
+    }
+    const int64_t warps = (most + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
+    return warps > most_threads(s->m) && most <= most_threads(s->m) ? most : warps;
 }
 
-/* Shared memory that a block may have on this machine. */
+/* Shared memory and threads that a block may have on this machine. */
 static int64_t most_shared(const Machine *m)
 {
     return m->shared_bytes < PLAN_MAX_SHARED_BYTES ? m->shared_bytes : PLAN_MAX_SHARED_BYTES;
 }
 
-static int64_t shared_bytes_of(const Scheme *s, const PlanGroup *group)
+static const char *fits_machine(const Scheme *s, const PlanGroup *group, int64_t threads)
 {
-    PlanExtent *extent = ARENA_NEW_ARRAY(s->f->arena, PlanExtent, group->passes.n + 1);
-    tessi_plan_extents(group, &s->regions, extent);
-    return tessi_plan_shared_bytes(s->f, group, extent);
-}
-
-static const char *fits_machine(const Scheme *s, const PlanGroup *group)
-{
-    const int64_t bytes = shared_bytes_of(s, group);
-    return bytes > most_shared(s->m)
+    const int64_t bytes = tessi_plan_block_bytes(s->f, s->p, group);
+    const long long rows = (long long)tessi_level_tile(group, group->n_dims - 2);
+    const long long columns = (long long)tessi_level_tile(group, group->n_dims - 1);
+    if (bytes > most_shared(s->m))
+        return tessi_sprintf(
+            s->f->arena,
+            "a tile of %lld x %lld needs %lld bytes of shared memory, and a block of "
+            "this machine has %lld",
+            rows, columns, (long long)bytes, (long long)most_shared(s->m));
+    return threads > most_threads(s->m)
                ? tessi_sprintf(s->f->arena,
-                               "a tile of %lld x %lld needs %lld bytes of shared memory, and a "
-                               "block of this machine has %lld",
-                               (long long)tessi_level_tile(group, group->n_dims - 2),
-                               (long long)tessi_level_tile(group, group->n_dims - 1),
-                               (long long)bytes, (long long)most_shared(s->m))
+                               "a tile of %lld x %lld needs %lld threads, and a block of this "
+                               "machine has %lld",
+                               rows, columns, (long long)threads, (long long)most_threads(s->m))
                : NULL;
 }
 
@@ -142,17 +165,67 @@ static const char *halve_block(Scheme *s, PlanGroup *group)
     int64_t rows = DEFAULT_SIDE, columns = DEFAULT_SIDE;
     for (;;) {
         set_tile(s, group, rows, columns);
-        const uint32_t threads = threads_of(s, group);
-        tessi_level_set_threads(&group->levels, 0, (uint16_t)threads);
+        tessi_level_set_threads(&group->levels, 0, 1);
         const char *fault = tessi_plan_check_tiles(s->f, s->p, group, &s->regions);
+        const int64_t threads = fault ? 1 : threads_of(s, group);
         if (!fault)
-            fault = fits_machine(s, group);
-        if (threads <= PLAN_MAX_BLOCK && !fault)
+            fault = fits_machine(s, group, threads);
+        if (!fault) {
+            tessi_level_set_threads(&group->levels, 0, (uint16_t)threads);
             return NULL;
+        }
         if (rows == 1 && columns == 1)
-            return fault ? fault : "a tile of one point needs more threads than a block has";
+            return fault;
         *(columns > rows ? &columns : &rows) /= 2;
     }
+}
+
+/* Has blocks load what they read of an image; or why not. */
+static const char *load_image(Scheme *s, PlanGroup *group, StageId image)
+{
+    const PlanStaged staged = { .image = image, .in = STAGED_SHARED };
+    VEC_PUSH(s->f->arena, &group->staged, staged);
+    const char *fault = tessi_plan_check_staged(s->f, s->p, group);
+    group->staged.n -= fault != NULL;
+    return fault;
+}
+
+/* All that the group reads, each image once; a tile of one point needs the least memory. */
+static void load_images(Scheme *s, PlanGroup *group)
+{
+    Arena *a = s->f->arena;
+    bool *seen = ARENA_NEW_ARRAY(a, bool, s->f->g->stages.n);
+    StageList images = { 0 };
+    s->not_loaded = "";
+    group->staged.at = NULL; /* the memory may be another group's too */
+    group->staged.n = group->staged.cap = 0;
+    set_tile(s, group, 1, 1);
+    for (uint32_t i = 0; i <= group->passes.n; i++) {
+        const StageList part = tessi_plan_part(group, i);
+        VEC_FOREACH (const StageId, id, &part) {
+            tessi_plan_stored_reads(s->f, s->p, *id, &images);
+            VEC_FOREACH (const StageId, image, &images) {
+                const bool wanted = !seen[image->v] && !tessi_plan_in_passes(group, *image);
+                const char *fault = wanted ? load_image(s, group, *image) : NULL;
+                seen[image->v] = true;
+                if (fault)
+                    tessi_plan_add_reason(a, &s->not_loaded,
+                                          tessi_sprintf(a, "'%s' is read from memory: %s",
+                                                        tessi_stage(s->f->g, *image)->name, fault));
+            }
+        }
+    }
+}
+
+/* A block and a thread for each point of its tiles: algorithm 1 with what is loaded. */
+static const char *settle_block(Scheme *s, PlanGroup *group)
+{
+    tessi_plan_point_kernel(group);
+    tessi_plan_set_kernel(group, KERNEL_TILE);
+    tessi_level_set_threads(&group->levels, 1, 1);
+    group->split = SPLIT_INTERIOR;
+    load_images(s, group);
+    return halve_block(s, group);
 }
 
 /* As many rows as let the tiles in between fit three quarters of the second cache; the rest is for what is read and
@@ -200,17 +273,16 @@ static const char *absorb(Scheme *s, uint32_t h, uint32_t into)
         || !tessi_stage_is_plain(s->f->g, result)
         || (s->f->returned[id.v] && !tessi_stage_same_domain(tessi_stage(s->f->g, id), result)))
         return "it is not computed point by point with its reader";
-    if (s->p->gpu) {
+    fused.split = SPLIT_INTERIOR;
+    if (s->p->gpu) { /* before its regions are asked for */
         tessi_plan_point_kernel(&fused);
         tessi_plan_set_kernel(&fused, KERNEL_TILE);
-        tessi_level_set_threads(&fused.levels, 1, 1);
     }
-    fused.split = SPLIT_INTERIOR;
     if (!s->f->returned[id.v])
         s->p->stage[id.v].placement = PLACE_SCRATCH;
     const char *fault = tessi_plan_regions(s->f, s->p, &fused, &s->regions);
     if (!fault)
-        fault = s->p->gpu ? halve_block(s, &fused) : fill_cache(s, &fused);
+        fault = s->p->gpu ? settle_block(s, &fused) : fill_cache(s, &fused);
     if (fault) {
         s->p->stage[id.v].placement = PLACE_MEMORY;
         return fault;
@@ -230,6 +302,25 @@ static int64_t idle_warps(const PlanGroup *group, int64_t points)
            - (points + PLAN_WARP - 1) / PLAN_WARP;
 }
 
+/* What a block loads of an image. */
+static void explain_copy(Scheme *s, PlanGroup *group, const PlanStaged *staged)
+{
+    Arena *a = s->f->arena;
+    const Stage *image = tessi_stage(s->f->g, staged->image);
+    PlanCopy copy;
+    if (tessi_plan_copied(s->f, s->p, group, staged, &copy))
+        return;
+    const int64_t idle = idle_warps(group, (int64_t)copy.copied);
+    const uint8_t y = (uint8_t)(group->n_dims - 2), x = (uint8_t)(y + 1);
+    const char *halo =
+        tessi_sprintf(a, "a halo of rows %lld..%lld and columns %lld..%lld", (long long)copy.lo[y],
+                      (long long)copy.hi[y], (long long)copy.lo[x], (long long)copy.hi[x]);
+    tessi_plan_add_reason(a, &group->reason,
+                          tessi_sprintf(a, "'%s': %.0f elements loaded, %s; %lld idle warp%s",
+                                        image->name, copy.copied, copy.whole ? "all of it" : halo,
+                                        (long long)idle, idle == 1 ? "" : "s"));
+}
+
 /* Halos, shared memory, halvings and warps without work, a fact a line. */
 static void explain_block(Scheme *s, PlanGroup *group)
 {
@@ -242,13 +333,16 @@ static void explain_block(Scheme *s, PlanGroup *group)
             halvings++;
     tessi_plan_add_reason(
         a, &group->reason,
-        tessi_sprintf(a,
-                      "tile %lld x %lld after %d halving%s of %d x %d: %lld bytes of shared memory "
-                      "of %lld, %u threads of %d",
-                      (long long)tessi_level_tile(group, y), (long long)tessi_level_tile(group, x),
-                      halvings, halvings == 1 ? "" : "s", DEFAULT_SIDE, DEFAULT_SIDE,
-                      (long long)shared_bytes_of(s, group), (long long)most_shared(s->m),
-                      (unsigned)tessi_level_threads(&group->levels, 0), PLAN_MAX_BLOCK));
+        tessi_sprintf(
+            a,
+            "tile %lld x %lld after %d halving%s of %d x %d: %lld bytes of shared memory "
+            "of %lld, %u threads of %lld",
+            (long long)tessi_level_tile(group, y), (long long)tessi_level_tile(group, x), halvings,
+            halvings == 1 ? "" : "s", DEFAULT_SIDE, DEFAULT_SIDE,
+            (long long)tessi_plan_block_bytes(s->f, s->p, group), (long long)most_shared(s->m),
+            (unsigned)tessi_level_threads(&group->levels, 0), (long long)most_threads(s->m)));
+    VEC_FOREACH (const PlanStaged, staged, &group->staged)
+        explain_copy(s, group, staged);
     for (uint32_t i = 0; i <= group->passes.n; i++) {
         const StageId id =
             i < group->passes.n ? group->passes.at[i].stages.at[0] : group->members.at[0];
@@ -270,9 +364,27 @@ static void explain_block(Scheme *s, PlanGroup *group)
     }
 }
 
+/* The block of all that is fused; a stage that nothing is fused with is a tile too. */
+static void finish_block(Scheme *s, PlanGroup *group)
+{
+    PlanGroup tile = *group;
+    if (group->n_dims < 2
+        || !tessi_stage_is_plain(s->f->g, tessi_stage(s->f->g, group->members.at[0])))
+        return;
+    const char *fault = settle_block(s, &tile);
+    if (fault) {
+        tessi_plan_add_reason(s->f->arena, &group->reason, fault);
+        return;
+    }
+    *group = tile;
+    if (*s->not_loaded)
+        tessi_plan_add_reason(s->f->arena, &group->reason, s->not_loaded);
+    explain_block(s, group);
+}
+
 Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
 {
-    Scheme s = { .f = f, .m = m, .p = tessi_plan_unfused(f, m) };
+    Scheme s = { .f = f, .m = m, .p = tessi_plan_apart(f, m) };
     PlanGroup *groups = s.p->groups.at;
     s.group_of = ARENA_NEW_ARRAY(f->arena, uint32_t, f->g->stages.n);
     s.gone = ARENA_NEW_ARRAY(f->arena, bool, s.p->groups.n);
@@ -291,9 +403,8 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
         if (!s.gone[i])
             groups[kept++] = groups[i];
     s.p->groups.n = kept;
-    for (uint32_t i = 0; i < kept; i++)
-        if (s.p->gpu && groups[i].passes.n)
-            explain_block(&s, &groups[i]);
+    for (uint32_t i = 0; i < kept && s.p->gpu; i++)
+        finish_block(&s, &groups[i]);
     tessi_plan_order(s.p, f);
     return s.p;
 }

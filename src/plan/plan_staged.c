@@ -1,9 +1,9 @@
-/* Copies of images that the blocks of a kernel of points only read: in shared memory what their points read, or
+/* Copies of images that the blocks of a kernel of points or of tiles only read: in shared memory what they read, or
  * their points alone; in constant memory all of a small image. Which images a kernel only reads is known, since
  * stages never change; what is asked here is how far the reads go, and how many loads a copy saves.
  *
- * A copy serves the reads of the members at constant distances, those of inlined stages at the very point included;
- * all other reads find the image itself. */
+ * A copy of a block of points serves the reads of the members at constant distances, those of inlined stages at the
+ * very point included; all other reads find the image itself. That of a tile (plan_tile_copy.c) serves all reads. */
 #include "plan/needs.h"
 
 enum { MOST_OFFSETS = 4096 }; /* of a window along one dimension, to be counted */
@@ -125,6 +125,8 @@ static int64_t elements_of(const Graph *g, const Stage *s)
 static int64_t block_points(const PlanGroup *group, int d)
 {
     const int from_last = group->n_dims - 1 - d;
+    if (tessi_plan_kernel(group) == KERNEL_TILE)
+        return tessi_level_tile(group, d);
     return from_last < 2 ? tessi_level_threads(&group->levels, from_last) : 1;
 }
 
@@ -139,6 +141,17 @@ void tessi_plan_copy_shape(const Graph *g, const PlanGroup *group, const PlanSta
             size[d] = block_points(group, d)
                       + (staged->in == STAGED_CENTRE ? 0 : copy->hi[d] - copy->lo[d]);
     }
+}
+
+int64_t tessi_plan_copy_pitch(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
+                              const int64_t *size)
+{
+    const Stage *s = tessi_stage(g, staged->image);
+    const int64_t vector = 16 / tessi_type_info(tessi_value_type(s->type))->bytes;
+    const int64_t row = s->n_dims ? size[s->n_dims - 1] : 1;
+    /* Threads of tiles may read several columns as vectors. */
+    return (tessi_plan_kernel(group) == KERNEL_TILE ? (row + vector - 1) / vector * vector : row)
+           + staged->pad;
 }
 
 /* Rows are padded as in any intermediate image. */
@@ -163,8 +176,14 @@ static const char *read_copy(Reader *r, const PlanStaged *staged)
     Arena *a = r->f->arena;
     const Stage *s = tessi_stage(g, staged->image);
     const int64_t all = elements_of(g, s);
-    if (staged->in != STAGED_CONSTANT)
+    if (staged->in != STAGED_CONSTANT && tessi_plan_kernel(r->group) == KERNEL_TILE) {
+        const char *fault = tessi_plan_tile_reads(r->f, r->p, r->group, staged->image, r->copy);
+        if (fault)
+            return fault;
+        r->any = r->copy->loads > 0;
+    } else if (staged->in != STAGED_CONSTANT) {
         add_reads(r);
+    }
     if (r->copy->rules.mixed)
         return tessi_sprintf(a, "group '%s' reads '%s' by more than one border rule",
                              r->group->name, s->name);
@@ -180,8 +199,11 @@ static const char *read_copy(Reader *r, const PlanStaged *staged)
         return NULL;
     }
     r->copy->missed = 0;
-    VEC_FOREACH (const StageId, id, &r->group->members)
-        count_still(r, *id);
+    for (uint32_t i = 0; i <= r->group->passes.n; i++) {
+        const StageList part = tessi_plan_part(r->group, i);
+        VEC_FOREACH (const StageId, id, &part)
+            count_still(r, *id);
+    }
     if (staged->in == STAGED_CONSTANT && all < 1)
         return tessi_sprintf(
             a, "group '%s': '%s' is not of constant size, as all in constant memory is",
@@ -212,27 +234,71 @@ const char *tessi_plan_copied(const PlanFacts *f, const Plan *p, const PlanGroup
 static bool reads_image(const PlanFacts *f, const Plan *p, const PlanGroup *group, StageId image)
 {
     Needs needs = { 0 };
-    tessi_needs(f, f->arena, p, group->members.at, group->members.n, &needs);
-    return tessi_need_of(&needs, image) != NULL;
+    tessi_needs_of_group(f, f->arena, p, group, &needs);
+    return tessi_need_of(&needs, image) != NULL && !tessi_plan_in_passes(group, image);
+}
+
+/* Buffers begin at multiples of a vector. */
+static int64_t bytes_of_copy(const PlanFacts *f, const PlanGroup *group, const PlanStaged *staged,
+                             const PlanCopy *copy)
+{
+    const Stage *s = tessi_stage(f->g, staged->image);
+    int64_t size[MAX_DIMS] = { 0 }, bytes = 0;
+    tessi_plan_copy_shape(f->g, group, staged, copy, size);
+    if (s->n_dims)
+        size[s->n_dims - 1] = tessi_plan_copy_pitch(f->g, group, staged, size);
+    tessi_plan_add_bytes(&bytes, tessi_type_info(tessi_value_type(s->type))->bytes, size,
+                         s->n_dims);
+    return bytes > PLAN_MAX_TILE * (int64_t)PLAN_MAX_SHARED_BYTES ? bytes : (bytes + 15) / 16 * 16;
+}
+
+int64_t tessi_plan_staged_bytes(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    int64_t all = 0;
+    VEC_FOREACH (const PlanStaged, staged, &group->staged) {
+        PlanCopy copy;
+        if (staged->in == STAGED_CONSTANT || tessi_plan_copied(f, p, group, staged, &copy))
+            continue;
+        if (!tessi_add_i64(all, bytes_of_copy(f, group, staged, &copy), &all))
+            return INT64_MAX;
+    }
+    return all;
+}
+
+int64_t tessi_plan_block_bytes(const PlanFacts *f, const Plan *p, const PlanGroup *group)
+{
+    PlanRegions regions = { 0 };
+    int64_t all = tessi_plan_staged_bytes(f, p, group);
+    if (tessi_plan_kernel(group) != KERNEL_TILE
+        || tessi_plan_regions(f, p, group, &regions) != NULL)
+        return all;
+    PlanExtent *extent = ARENA_NEW_ARRAY(f->arena, PlanExtent, group->passes.n + 1);
+    tessi_plan_extents(group, &regions, extent);
+    return tessi_add_i64(all, tessi_plan_shared_bytes(f, group, extent), &all) ? all : INT64_MAX;
 }
 
 const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group)
 {
     Arena *a = f->arena;
-    int64_t shared = 0;
     if (!group->staged.n)
         return NULL;
-    bool plain =
-        tessi_plan_kernel(group) == KERNEL_POINT && group->n_dims > 0 && group->split != SPLIT_WARP;
+    bool plain = (tessi_plan_kernel(group) == KERNEL_POINT && group->n_dims > 0
+                  && group->split != SPLIT_WARP)
+                 || tessi_plan_kernel(group) == KERNEL_TILE;
     bool constants = tessi_plan_kernel(group) == KERNEL_ROLLING;
-    VEC_FOREACH (const PlanStaged, staged, &group->staged)
+    VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         constants = constants && staged->in == STAGED_CONSTANT;
+        if (staged->in == STAGED_CENTRE && tessi_plan_kernel(group) == KERNEL_TILE)
+            return tessi_sprintf(a, "group '%s': copies of centres are for kernels of points",
+                                 group->name);
+    }
     VEC_FOREACH (const StageId, id, &group->members)
         plain = plain && tessi_stage_is_plain(f->g, tessi_stage(f->g, *id));
     if (!plain && !constants)
         return tessi_sprintf(a,
-                             "group '%s': copies of images are for kernels of points of whole "
-                             "stages, not split by warps, and of rolling sums in constant memory",
+                             "group '%s': copies of images are for kernels of points and of tiles "
+                             "of whole stages, not split by warps, and of rolling sums in constant "
+                             "memory",
                              group->name);
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         const Stage *s = tessi_stage(f->g, staged->image);
@@ -247,13 +313,8 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
         const char *fault = tessi_plan_copied(f, p, group, staged, &copy);
         if (fault)
             return fault;
-        if (staged->in == STAGED_CONSTANT)
-            continue;
-        const int64_t bytes = tessi_type_info(s->type)->bytes;
-        shared += copy.copied < PLAN_MAX_SHARED_BYTES ? (int64_t)copy.copied * bytes
-                                                      : PLAN_MAX_SHARED_BYTES + 1;
     }
-    return shared > PLAN_MAX_SHARED_BYTES
+    return tessi_plan_block_bytes(f, p, group) > PLAN_MAX_SHARED_BYTES
                ? tessi_sprintf(a, "group '%s' needs more than %d bytes of shared memory",
                                group->name, PLAN_MAX_SHARED_BYTES)
                : NULL;

@@ -181,10 +181,11 @@ bool tessi_device_can_launch(const Device *d, const DeviceLaunch *l, const char 
                            name, threads, info->name, info->block_threads);
     const DeviceKernelInfo *k = l->kernel ? &l->kernel->info : NULL;
     if (k && threads > k->max_threads)
-        return tessi_failf(f, TESS_ERROR_DEVICE,
-                           "kernel '%s' has blocks of %" PRId64
-                           " threads; as compiled for %s it can run %" PRId64,
-                           name, threads, info->name, k->max_threads);
+        return tessi_failf(
+            f, TESS_ERROR_DEVICE,
+            "kernel '%s' has blocks of %" PRId64 " threads; as compiled for %s it can run %" PRId64
+            "; plans for a machine with 'block_threads = %" PRId64 "' have smaller ones",
+            name, threads, info->name, k->max_threads, k->max_threads);
     const int64_t shared =
         (int64_t)l->shared_bytes + (k && k->shared_bytes > 0 ? k->shared_bytes : 0);
     if (shared > info->shared_bytes)

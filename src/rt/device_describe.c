@@ -28,6 +28,7 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     tessi_machine_int(out, "l2_bytes", as_int(info->cache_bytes), 1, most_bytes);
     tessi_machine_int(out, "registers", info->unit_registers, 1, most_bytes);
     tessi_machine_int(out, "threads", info->unit_threads, 1, 1048576);
+    tessi_machine_int(out, "block_threads", info->block_threads, 1, 1048576);
     if (info->pair_choices)
         tessi_text_add(out, "pair_choices = 1\n");
     tessi_machine_int(out, "shared_bytes", info->unit_shared_bytes, 1, most_bytes);

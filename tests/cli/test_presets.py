@@ -10,7 +10,7 @@ import tool
 
 MACHINE = tool.ROOT / "machines" / "generic-gpu.machine"
 LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached"]
-SCHEMES = ["unfused", "overlapped"]
+SCHEMES = ["unfused", "unfused-register", "overlapped"]
 STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
 PROGRAMS = {
     "line": (
@@ -156,40 +156,47 @@ def check_schemes(folder):
 
 
 def check_shared_memory(folder):
-    """The block of overlapped tiles is halved until it fits the machine's shared memory, and says what it came to."""
+    """The block of overlapped tiles is halved until it fits the machine's shared memory and threads, and says what it
+    came to."""
     path = tool.ROOT / "tests" / "corpus" / "graph_diamond.tess"
     h200 = (tool.ROOT / "machines" / "h200.machine").read_text()
     says = {
-        "233472": [
-            "why tile 16 x 32 after 1 halving of 32 x 32: 4896 bytes of shared memory of 49152, 576 threads of 1024",
-            "why 'a': 17 x 33 points, a halo of rows 0..1 and columns 0..1; 0 idle warps",
-            "why 'output': 16 x 32 points; 2 idle warps",
+        ("233472", 1024): [
+            "why tile 16 x 32 after 1 halving of 32 x 32: 7920 bytes of shared memory of 49152, 736 threads of 1024",
+            "why 's': 735 elements loaded, a halo of rows -2..3 and columns -2..1; 0 idle warps",
+            "why 'a': 17 x 33 points, a halo of rows 0..1 and columns 0..1; 5 idle warps",
+            "why 'output': 16 x 32 points; 7 idle warps",
+            "    copy s at x.grid in scratch\n        # 2244 loads of a block become 735: 3.1 times fewer\n",
         ],
-        "4000": ["tile 16 x 16 after 2 halvings of 32 x 32", "bytes of shared memory of 4000"],
-        "1000": ["tile 8 x 8 after 4 halvings of 32 x 32"],
-        "20": [
+        ("4000", 1024): ["tile 8 x 16 after 3 halvings of 32 x 32", "bytes of shared memory of 4000"],
+        ("1000", 1024): ["tile 4 x 8 after 5 halvings of 32 x 32"],
+        ("20", 1024): [
             "not fused with 'output': a tile of 1 x 1 needs ",
             " bytes of shared memory, and a block of this machine has 20",
         ],
-        "0": ["a block of this machine has 0"],
+        ("0", 1024): ["a block of this machine has 0"],
+        ("233472", 256): ["tile 8 x 16 after 3 halvings of 32 x 32", "256 threads of 256"],
+        ("233472", 3): ["16 bytes of shared memory of 49152, 3 threads of 3", "    x 2 thread\n"],
     }
-    for shared, lines in says.items():
+    for (shared, threads), lines in says.items():
         machine = folder / "small.machine"
         machine.write_text(
             "\n".join(
                 f"shared_bytes = {shared}" if line.startswith("shared_bytes") else line for line in h200.splitlines()
             )
-            + "\n"
+            + f"\nblock_threads = {threads}\n"
         )
         _, text, errors = tool.run("explain", path, "--plan=overlapped", "--target=loops", f"--machine={machine}")
         tool.check(
-            f"overlapped with {shared} bytes of shared memory", all(line in text for line in lines), errors + text
+            f"overlapped with {shared} bytes of shared memory, {threads} threads",
+            all(line in text for line in lines),
+            errors + text,
         )
         code, _, errors = tool.run(
             "run", path, "random:1:37x53", "-o", folder / "out.npy", "--verify", "--plan=overlapped", "--target=loops",
             f"--machine={machine}",
         )
-        tool.check(f"pixels with {shared} bytes of shared memory", code == 0, errors)
+        tool.check(f"pixels with {shared} bytes, {threads} threads", code == 0, errors)
 
 
 def is_missing(errors):

@@ -18,7 +18,7 @@
 
 enum {
     MOST_CASES = 2000,
-    PRESETS = 10,
+    PRESETS = 11,
     RANDOM_PLANS = 5,
     KEPT = 2,
     PLANS = 3 + PRESETS + RANDOM_PLANS + KEPT
