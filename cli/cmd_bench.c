@@ -200,10 +200,17 @@ static const char *dtype_text(const Session *s, char text[16])
     return text;
 }
 
+/* What no plan goes below, in milliseconds: inputs, results and operations at what the machine reaches. */
+static double bound_ms(const tess_estimate *e)
+{
+    return e->bound_memory_ms > e->bound_compute_ms ? e->bound_memory_ms : e->bound_compute_ms;
+}
+
 static void print_result(const CommandLine *line, const Session *s, const BenchResult *r)
 {
     char dtype[16];
-    double share = r->copy / r->median, gflops = r->estimate.operations / r->median / 1e6;
+    const double share = r->copy / r->median, gflops = r->estimate.operations / r->median / 1e6;
+    const double bound = bound_ms(&r->estimate);
     if (line->json) {
         printf("{\"program\":\"%s\",\"target\":\"%s\",\"device\":\"%s\",\"driver\":\"%s\","
                "\"dtype\":\"%s\",\"sizes\":[",
@@ -211,9 +218,10 @@ static void print_result(const CommandLine *line, const Session *s, const BenchR
         print_sizes(s, true);
         printf("],\"plan\":\"%s\",\"median_ms\":%.6f,\"min_ms\":%.6f,\"runs\":%d,\"copy_ms\":%.6f,"
                "\"share_of_copy\":%.4f,"
-               "\"gflops\":%.3f,\"compile_ms\":%.3f,\"predicted_ms\":%.6f}\n",
+               "\"gflops\":%.3f,\"compile_ms\":%.3f,\"predicted_ms\":%.6f,\"bound_ms\":%.6f,"
+               "\"share_of_bound\":%.4f}\n",
                line->plan_path ? line->plan_path : "chosen", r->median, r->least, r->runs, r->copy,
-               share, gflops, r->compile, r->estimate.predicted_ms);
+               share, gflops, r->compile, r->estimate.predicted_ms, bound, bound / r->median);
         return;
     }
     printf("%s on ", line->program);
@@ -224,8 +232,11 @@ static void print_result(const CommandLine *line, const Session *s, const BenchR
     putchar('\n');
     printf("  median %.3f ms, least %.3f ms of %d runs; predicted %.3f ms\n", r->median, r->least,
            r->runs, r->estimate.predicted_ms);
-    printf("  copy   %.3f ms: the program runs at %.0f %% of a plain copy, %.2f GFLOP/s\n", r->copy,
-           100 * share, gflops);
+    printf("  copy   %.3f ms: the program runs at %.0f %% of a plain copy", r->copy, 100 * share);
+    if (gflops > 0)
+        printf(", %.2f GFLOP/s", gflops);
+    printf("\n  bound  %.3f ms, by %s: the program runs at %.0f %% of it\n", bound,
+           bound > r->estimate.bound_compute_ms ? "memory" : "arithmetic", 100 * bound / r->median);
     printf("  compiled in %.1f ms\n", r->compile);
 }
 

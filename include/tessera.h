@@ -302,7 +302,9 @@ TESS_API tess_status tess_args_timing(const tess_args *a, tess_timing *t);
 
 typedef struct tess_estimate { /* what the plan expects of a run with these args */
     size_t struct_size;
-    double operations;                /* arithmetic operations, a fused multiply-add counts two */
+    /* Arithmetic operations that the plan carries out, a fused multiply-add counts two; 0: not counted, where
+     * transforms or histograms are among them. */
+    double operations;
     double bytes_read, bytes_written; /* of whole images in memory */
     double predicted_ms;              /* by the plan's cost model */
     double start_ms;                  /* of these: threads, launches */

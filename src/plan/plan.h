@@ -243,7 +243,8 @@ void tessi_plan_own_members(Arena *a, const PlanGroup *group, StageList *out);
 
 /* What the cost model expects of a run with these size parameters. */
 typedef struct PlanEstimate {
-    double operations;                /* arithmetic; a fused multiply-add counts two */
+    double operations; /* arithmetic; a fused multiply-add counts two; 0: not counted */
+    bool uncounted;    /* there are transforms or medians, whose operations are not counted */
     double bytes_read, bytes_written; /* of whole images in memory */
     double seconds;
     double start_seconds; /* of these: threads, launches */

@@ -78,27 +78,15 @@ static double group_seconds(const Estimator *c, const PlanGroup *group)
     return tessi_plan_together(m, compute, memory);
 }
 
-/* What is read and written of whole images, and what is computed, whatever is computed again counted again. */
-static void count(const Estimator *c, PlanEstimate *e)
+/* What a group reads and writes of whole images, and what it computes, again where the plan computes it again. */
+static void count(const Estimator *c, const PlanGroup *group, PlanEstimate *e)
 {
-    const Graph *g = c->f->g;
-    double *evaluations = ARENA_NEW_ARRAY(c->f->arena, double, g->stages.n);
-    for (uint32_t v = g->stages.n; v-- > 1;) {
-        const StageId id = { v };
-        const Stage *s = tessi_stage(g, id);
-        if (!tessi_plan_computes(c->f, id))
-            continue;
-        const bool inlined = tessi_plan_is_inline(c->p, id);
-        const double points = inlined ? evaluations[v] : points_of(c, domain_of(c, id));
-        VEC_FOREACH (const PlanRead, r, &c->f->reads[v])
-            if (tessi_plan_is_inline(c->p, r->producer))
-                evaluations[r->producer.v] += points * r->times * r->passed / r->skipped;
-        if (!inlined) {
-            e->bytes_read += points * c->an->cost[v].distinct_bytes;
-            e->bytes_written += s->kind == STAGE_COMPUTE ? points * c->an->cost[v].stored_bytes : 0;
-        }
-        e->operations += points * tessi_cost_operations(&c->an->cost[v]);
-    }
+    const double points = points_of(c, domain_of(c, group->members.at[0]));
+    const GroupCost x = tessi_plan_group_cost(c->f, c->an, c->m, c->p, group);
+    e->bytes_read += points * x.traffic.read;
+    e->bytes_written += points * x.traffic.written;
+    e->operations += points * x.operations;
+    e->uncounted = e->uncounted || (x.operations == 0 && x.compute > 0);
 }
 
 /* Every input that matters is read once and every result written once; every stage is computed once a point. */
@@ -131,14 +119,16 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     own.vector_bytes = tessi_plan_vector_bytes(p, machine);
     Arena *scratch = tessi_scratch_open(p->arena);
     Estimator c = { tessi_plan_facts(scratch, g), an, &own, p, params };
-    count(&c, &e);
     c.m = machine;
     bound(&c, &e);
     c.m = &own;
     VEC_FOREACH (const PlanGroup, group, &p->groups) {
         e.seconds += group_seconds(&c, group);
         e.start_seconds += start_seconds(&c, group);
+        count(&c, group, &e);
     }
+    if (e.uncounted)
+        e.operations = 0;
     e.seconds += e.start_seconds;
     tessi_scratch_close(scratch);
     return e;

@@ -690,7 +690,7 @@ def test_bench(folder):
     record = json.loads(out) if code == 0 else {}
     keys = {
         "program", "target", "device", "dtype", "sizes", "plan", "median_ms", "min_ms", "runs", "copy_ms",
-        "share_of_copy", "gflops", "compile_ms", "predicted_ms",
+        "share_of_copy", "gflops", "compile_ms", "predicted_ms", "bound_ms", "share_of_bound",
     }
     check("bench --json", keys <= set(record) and record["runs"] == 5 and record["sizes"] == [[64, 64]], out + err)
 
