@@ -69,6 +69,20 @@ static const char *const *words_of(OptionId k, const char *targets[MOST_TARGETS]
     return k == OPT_TARGET ? target_words(targets) : cli_words(k);
 }
 
+/* "800M", in bytes; K, M, G and T are powers of 1024. */
+static bool parse_size(const char *word, double *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    *bytes = strtod(word, &end);
+    const char *unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+    if (end == word || (*end && (!unit || end[1])) || !(*bytes > 0 && *bytes < 1e15))
+        return false;
+    for (long k = unit ? unit - units + 1 : 0; k > 0; k--)
+        *bytes *= 1024;
+    return *bytes >= 1;
+}
+
 /* What can stand behind an option: "a, b or c", or of numbers their range. */
 static const char *possible(OptionId k, char *text, size_t size)
 {
@@ -78,6 +92,10 @@ static const char *possible(OptionId k, char *text, size_t size)
     text[0] = '\0';
     if (k == OPT_TYPE) {
         snprintf(text, size, "a type of the language, as uint16, uint8x3 or photo:float");
+        return text;
+    }
+    if (k == OPT_MEMORY) {
+        snprintf(text, size, "a size as 512K, 800M, 1.5G or 2T");
         return text;
     }
     if (!words) {
@@ -162,6 +180,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
             return false;
         line->options.device_bytes = (uint64_t)n << 20;
         break;
+    case OPT_MEMORY: return parse_size(word, &line->memory);
     case OPT_THREADS: return whole_number(word, 1, &line->options.threads);
     case OPT_SECONDS:
         if (!whole_number(word, 1, &n))

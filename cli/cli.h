@@ -37,6 +37,7 @@ typedef struct CommandLine {
     bool audit;
     int side, plans; /* of audits; 0: not said */
     double seconds;
+    double memory; /* bytes; 0: not said */
     bool regret;
     bool size, clear; /* of the cache */
     bool check;       /* of fmt */
@@ -193,6 +194,9 @@ typedef bool WriteResult(const CommandLine *line, const Job *job, size_t number,
 /* Has each image written, until one cannot be, and prints those that are numbers and go to no file. */
 bool cli_each_result(const CommandLine *line, const Job *job, WriteResult *write, void *user);
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
+/* What became of values in a file that was written; `doubt` is a sentence or empty. */
+void cli_say_stored(const CommandLine *line, const char *path, const char *doubt,
+                    const tess_image_store *store);
 void cli_print_times(const tess_timing *t, double read_ms, double write_ms); /* --time */
 /* What can be known to be wrong before a long run: as many outputs as results, no file twice (else EXIT_USAGE), and
  * their formats. Returns an exit status. */

@@ -1,7 +1,7 @@
 /* tessera explain: the plan with its reasons, or any other stop of the compiler. */
 #include <stdlib.h>
 
-#include "cli/cli.h"
+#include "cli/strips.h"
 
 /* Goes on from a text of loops. */
 static bool explain_loops(const CommandLine *line)
@@ -24,10 +24,31 @@ static bool explain_loops(const CommandLine *line)
     return status == TESS_OK;
 }
 
+/* What a run takes of memory, and how often it reads what. */
+static int explain_memory(const CommandLine *line)
+{
+    Session s;
+    Strips strips = { 0 };
+    bool ok = cli_compile(line, &s);
+    if (ok) {
+        const StripsNeed need = cli_strips_plan(line, s.program, true, &strips);
+        ok = need == STRIPS_WANTED;
+        if (ok)
+            cli_strips_explain(&strips);
+        else if (need == STRIPS_NOT) /* an input is amiss: the usual way says so */
+            ok = cli_bind_words(line, &s.program, &s.in);
+    }
+    cli_strips_free(&strips);
+    cli_close(&s);
+    return ok ? EXIT_OK : EXIT_DIAGNOSED;
+}
+
 int cmd_explain(const CommandLine *line)
 {
     if (line->from_loops)
         return explain_loops(line) ? EXIT_OK : EXIT_DIAGNOSED;
+    if (line->memory > 0)
+        return explain_memory(line);
     Session s;
     bool ok = cli_open(line, &s, true);
     if (ok && line->regret) {

@@ -1,11 +1,31 @@
 /* tessera run: bind, run, write; or for many inputs a batch (batch.h). */
 #include "cli/batch.h"
+#include "cli/strips.h"
+
+/* Strip by strip, where the images do not fit into memory; *status is the exit status then. */
+static bool run_in_strips(const CommandLine *line, Session *s, int *status)
+{
+    Strips strips;
+    if (line->each_channel || line->verify)
+        return false;
+    const StripsNeed need = cli_strips_plan(line, s->program, false, &strips);
+    *status = EXIT_DIAGNOSED;
+    if (need == STRIPS_WANTED)
+        *status = cli_check_outputs(line, strips.program);
+    if (need == STRIPS_WANTED && *status == EXIT_OK && !cli_strips_run(&strips))
+        *status = EXIT_DIAGNOSED;
+    cli_strips_free(&strips);
+    return need != STRIPS_NOT;
+}
 
 static int run_one(const CommandLine *line, Session *s)
 {
+    int status;
+    if (run_in_strips(line, s, &status))
+        return status;
     if (!cli_bind_words(line, &s->program, &s->in))
         return EXIT_DIAGNOSED;
-    const int status = cli_check_outputs(line, s->program);
+    status = cli_check_outputs(line, s->program);
     if (status != EXIT_OK)
         return status;
     Job job = { .program = s->program, .in = s->in, .outputs = line->outputs };

@@ -31,8 +31,8 @@ static void remedy_for(const char *path, const tess_image_store *store, char *te
         snprintf(text, size, "; --scale makes their range that of the file");
 }
 
-static void say_what_became(const CommandLine *line, const char *path, const char *doubt,
-                            const tess_image_store *store)
+void cli_say_stored(const CommandLine *line, const char *path, const char *doubt,
+                    const tess_image_store *store)
 {
     char remedy[600];
     const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
@@ -88,7 +88,7 @@ static bool write_image(const CommandLine *line, const Job *job, size_t number, 
         cli_fail_about(path, sentence, remedy);
         return false;
     }
-    say_what_became(line, path, sentence, &store);
+    cli_say_stored(line, path, sentence, &store);
     return true;
 }
 

@@ -13,7 +13,8 @@ set(TESSERA_SOURCES
     src/api/info.c src/api/instance.c
     src/api/library.c src/api/look.c src/api/meta.c src/api/module.c src/api/part.c src/api/part_pass.c
     src/api/part_reduce.c src/api/passes.c src/api/reach.c
-    src/api/run.c src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
+    src/api/run.c src/api/stream.c
+    src/api/time.c src/api/tune.c src/api/tune_c.c src/api/tune_gpu.c src/api/types.c src/api/variant.c
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
@@ -85,7 +86,8 @@ set(TESSERA_SOURCES
     src/rt/machine_lines.c
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
     src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
-    src/rt/output.c src/rt/process.c src/rt/thread.c src/rt/video.c)
+    src/rt/output.c src/rt/process.c src/rt/stream_read.c
+    src/rt/stream_write.c src/rt/thread.c src/rt/video.c)
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops
@@ -95,6 +97,6 @@ set(TESSERA_CLI_SOURCES
     cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c
     cli/cmd_fmt.c cli/cmd_info.c cli/cmd_run.c cli/cmd_tune.c cli/cmd_watch.c cli/ending.c cli/help.c cli/help_files.c
     cli/inputs.c cli/job.c cli/main.c cli/metadata.c cli/numbers.c cli/pattern.c cli/progress.c cli/results.c cli/say.c
-    cli/session.c cli/tables.c cli/text.c cli/video.c)
+    cli/session.c cli/strips.c cli/strips_plan.c cli/tables.c cli/text.c cli/video.c)
 set(TESSERA_PYTHON_SOURCES
     python/src/module.c python/src/program.c python/src/run.c python/src/spline.c python/src/tensor.c)

@@ -233,6 +233,9 @@ TESS_API tess_status tess_args_copy(const tess_args *from, tess_args **args);
  * run has ended and is never written. Programs for CUDA take kDLCUDA tensors, those for OpenCL kDLOpenCL ones (data
  * = cl_mem), without copying; host memory is taken by all. */
 TESS_API tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor);
+/* Says how large an image is, for questions that need no pixels (shapes, tess_parts); a run refuses it. data and
+ * strides of the tensor are not looked at. */
+TESS_API tess_status tess_args_shape(tess_args *a, const char *name, const DLTensor *tensor);
 TESS_API tess_status tess_args_scalar(tess_args *a, const char *name,
                                       double value); /* scalars, const inputs and parameters */
 /* The caller's memory for a result (NULL: the library's), as for tess_args_image; its elements, also the rows among
@@ -327,11 +330,10 @@ TESS_API tess_status tess_verify(tess_program *p, tess_args *a);
  * points of the images it decides (begin..end), tess_part_needs says which must be given for that (from..to), and
  * tess_run_part computes it. A tess_parts is used by one thread at a time. */
 typedef struct tess_parts tess_parts;
-/* `args` (may be NULL) holds numbers; images[i] says how large input i is as a whole, for each image and mask: its data
- * is not looked at. *parts is made in any case but shortage of memory or of arguments, for its error; after a failure
- * it is good for nothing else. The program must live on. */
-TESS_API tess_status tess_parts_new(tess_program *p, const tess_args *args,
-                                    const DLTensor *const *images, tess_parts **parts);
+/* `args` has the numbers, and the images or the shapes (tess_args_shape) of all images as wholes. *parts is made in any
+ * case but shortage of memory or a wrong call, for its error; after a failure it is good for nothing else. The program
+ * must live on. */
+TESS_API tess_status tess_parts_new(tess_program *p, const tess_args *args, tess_parts **parts);
 TESS_API void tess_parts_free(tess_parts *parts);
 TESS_API const char *tess_parts_error(const tess_parts *parts);
 
@@ -363,15 +365,20 @@ typedef struct tess_part {
     int64_t from[4], to[4];   /* filled in by tess_part_needs */
 } tess_part;
 TESS_API tess_status tess_part_needs(tess_parts *parts, tess_part *part);
-/* How many bytes images, results and what lies between them take for a part (with needs): plans, but does not run. */
-TESS_API tess_status tess_part_bytes(tess_parts *parts, const tess_part *part, double *bytes);
+/* What a part takes: bytes of its images, of its results, and of what lies between them. Plans, but does not run. */
+typedef struct tess_part_memory {
+    size_t struct_size;
+    double images, results, between;
+} tess_part_memory;
+TESS_API tess_status tess_part_needs_memory(tess_parts *parts, const tess_part *part,
+                                            tess_part_memory *memory);
 /* images[i]: what the part needs of input i, as tess_args_image takes it; not looked at where it is unused. Numbers of
  * whole images take parts in order, of whole rows (cut in dimension 0 alone); results any part, in any order. */
 TESS_API tess_status tess_run_part(tess_parts *parts, const tess_part *part,
                                    const DLTensor *const *images);
 /* What the last part of the last pass has decided of a result, and where in the whole its first point is. An extent
  * is 0 where it decides nothing. Results that do not grow with the images come whole with each part. Valid until the
- * next part. */
+ * part after the next, so that they can be written while that is computed. */
 TESS_API tess_status tess_part_result(const tess_parts *parts, size_t output,
                                       const DLTensor **tensor, int64_t place[TESS_MAX_SHAPE]);
 
@@ -610,6 +617,42 @@ TESS_API tess_status tess_image_can_store(const char *path, const tess_image_sto
  * memory. */
 TESS_API DLTensor *tess_image_new(DLDataType type, int ndim, const int64_t *shape);
 TESS_API void tess_image_free(DLTensor *tensor);
+/* Images in files a few rows at a time, a row being all of one index of the first dimension: read and written by
+ * threads while others compute. Formats and sentences are those of tess_image_load and tess_image_save. Refused are
+ * files that have to be in memory as a whole: stored turned, interlaced or in one piece, with pixels of several types,
+ * of one dimension. */
+typedef struct tess_reader tess_reader;
+/* Opens a file for the input that `want` describes, which is borrowed until the end, and reads its head. */
+TESS_API tess_status tess_reader_open(const char *path, const tess_info *want,
+                                      tess_image_request *request, tess_reader **reader,
+                                      char *error, size_t error_size);
+TESS_API void tess_reader_close(tess_reader *reader);
+TESS_API const DLTensor *tess_reader_image(const tess_reader *reader); /* its shape; no data */
+/* Has rows from..to put at `rows`, one behind the other, from now on; one order at a time. Where a format does not know
+ * where its rows are, earlier ones are read again from the beginning. */
+TESS_API tess_status tess_reader_order(tess_reader *reader, int64_t from, int64_t to, void *rows,
+                                       char *error, size_t error_size);
+TESS_API tess_status tess_reader_wait(tess_reader *reader, char *error, size_t error_size);
+typedef struct tess_reader_facts {
+    size_t struct_size;
+    uint64_t bytes; /* held beside the rows that are ordered */
+    int starts;     /* how often the file was read from its beginning */
+} tess_reader_facts;
+TESS_API tess_status tess_reader_look(const tess_reader *reader, tess_reader_facts *facts);
+typedef struct tess_writer tess_writer;
+/* Begins a file of an image like `whole`, whose data are not looked at; `store` is borrowed until the end, and filled
+ * in then. It cannot scale. */
+TESS_API tess_status tess_writer_open(const char *path, const DLTensor *whole,
+                                      tess_image_store *store, tess_writer **writer, char *error,
+                                      size_t error_size);
+/* The next rows, compact; they are read until the next call. */
+TESS_API tess_status tess_writer_add(tess_writer *writer, const DLTensor *rows, char *error,
+                                     size_t error_size);
+/* Ends the file and frees the writer: the file shows if all rows came and `ok`, else nothing is left. When it went
+ * well, `error` receives a doubt as from tess_image_save. */
+TESS_API tess_status tess_writer_close(tess_writer *writer, int ok, char *error, size_t error_size);
+/* Bytes of memory that are free on this machine, for this process. */
+TESS_API uint64_t tess_memory_free(void);
 /* The machine this runs on, as a machine description: what planning for it uses. Freed with tess_text_free. */
 TESS_API tess_status tess_machine_text(char **text);
 /* Device number `device` of the target CUDA or OPENCL, likewise. On failure `error` (may be NULL) receives one

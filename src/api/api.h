@@ -194,8 +194,6 @@ void tessi_program_failure(tess_program *p, const Failure *f); /* of the call in
 /* ---- args.c */
 /* A call with these arguments begins: no failure yet. False with one when they were made for another program. */
 bool tessi_args_begin(const tess_program *p, tess_args *a);
-/* Binds the shape of an image alone: it says how large images are, and must not be run on. */
-bool tessi_args_shape(tess_args *a, uint32_t input, const DLTensor *t);
 
 /* ---- types.c */
 DLDataType tessi_dl_type(ScalarType t);
@@ -286,8 +284,11 @@ bool tessi_bind(const tess_program *p, const Variant *v, const LoopProgram *loop
 bool tessi_bind_for_device(const tess_program *p, const Variant *v, tess_args *a, Arena *arena,
                            Binding *out, Failure *f);
 /* Bytes that a run fills: images, results, and the workspace of `loops`, or every stage where it is NULL. */
-double tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *params,
-                       Arena *arena);
+typedef struct RunBytes {
+    double images, results, between;
+} RunBytes;
+RunBytes tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *params,
+                         Arena *arena);
 /* The tensor bound to an input image of that name. */
 const BoundImage *tessi_bound_input(const tess_program *p, const tess_args *a, const char *name);
 /* Whether tessi_bind would find fault with what is given; allocates no results. */

@@ -264,17 +264,25 @@ bool tessi_args_begin(const tess_program *p, tess_args *a)
                           "these arguments were made for another program");
 }
 
-bool tessi_args_shape(tess_args *a, uint32_t input, const DLTensor *t)
+tess_status tess_args_shape(tess_args *a, const char *name, const DLTensor *tensor)
 {
-    const tess_info *info = &a->program->inputs.at[input].info;
+    uint32_t i;
+    if (!a || !tensor)
+        return TESS_ERROR_ARGUMENT;
+    tessi_args_begin(a->program, a);
+    if (!find_input(a, name, true, &i))
+        return (tess_status)a->failure.status;
+    const tess_info *info = &a->program->inputs.at[i].info;
     const Wanted want = wanted_of(info);
-    if (!check_elements(&a->failure, a->program->backend, info, t, want.element)
-        || !check_shape(&a->failure, info, t, &want))
-        return false;
-    DLTensor compact = *t;
+    if (!check_elements(&a->failure, a->program->backend, info, tensor, want.element)
+        || !check_shape(&a->failure, info, tensor, &want))
+        return (tess_status)a->failure.status;
+    DLTensor compact = *tensor;
     compact.strides = NULL;
-    copy_tensor(&a->inputs[input], &compact);
-    return true;
+    compact.data = NULL;
+    note_change(a);
+    copy_tensor(&a->inputs[i], &compact);
+    return TESS_OK;
 }
 
 tess_status tess_args_image(tess_args *a, const char *name, const DLTensor *tensor)

@@ -102,6 +102,10 @@ static bool bind_inputs(const tess_program *p, const Variant *v, const tess_args
         if (k < 0 || !a->inputs[k].set)
             return tessi_failf(f, TESS_ERROR_ARGUMENT, "the %s '%s' is not given",
                                image->is_mask ? "mask" : "image", image->name);
+        if (!a->inputs[k].tensor.data)
+            return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                               "of the %s '%s' the shape is given, and no pixels",
+                               image->is_mask ? "mask" : "image", image->name);
         describe(image, &a->inputs[k], &out->inputs[i]);
     }
     return true;
@@ -226,10 +230,10 @@ static bool bind_result(const tess_info *info, const Variant *v, uint32_t number
     return true;
 }
 
-double tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *params,
-                       Arena *arena)
+RunBytes tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *params,
+                         Arena *arena)
 {
-    double bytes = 0;
+    RunBytes bytes = { 0 };
     bool *returned = ARENA_NEW_ARRAY(arena, bool, g->stages.n);
     for (uint32_t i = 0; i < g->outputs.n; i++)
         VEC_FOREACH (const Channel, c, &g->outputs.at[i].channels)
@@ -241,11 +245,13 @@ double tessi_run_bytes(const Graph *g, const LoopProgram *loops, const int64_t *
             int64_t n;
             stage_bytes *= tessi_size_eval(g, s->size[d], params, &n) ? (double)n : 0;
         }
-        bytes += s->kind == STAGE_INPUT || returned[id.v] || !loops ? stage_bytes : 0;
+        bytes.images += s->kind == STAGE_INPUT ? stage_bytes : 0;
+        bytes.results += returned[id.v] ? stage_bytes : 0;
+        bytes.between += s->kind != STAGE_INPUT && !returned[id.v] && !loops ? stage_bytes : 0;
     }
     if (loops) {
         const LoopLayout layout = tessi_loop_layout(loops, arena);
-        bytes += (double)tessi_loop_workspace_bytes(loops, &layout, params);
+        bytes.between += (double)tessi_loop_workspace_bytes(loops, &layout, params);
     }
     return bytes;
 }
@@ -257,7 +263,8 @@ enum { ALWAYS_THERE = 1 << 24 }; /* bytes that any machine has left */
 static bool check_memory(const Graph *g, const LoopProgram *loops, const int64_t *params,
                          Arena *arena, Failure *f)
 {
-    const double bytes = tessi_run_bytes(g, loops, params, arena);
+    const RunBytes of = tessi_run_bytes(g, loops, params, arena);
+    const double bytes = of.images + of.results + of.between;
     /* Asking takes longer than runs on small images. */
     if (bytes <= ALWAYS_THERE)
         return true;

@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/gpu.h"
 #include "api/image_meta.h"
+#include "api/image_store.h"
 #include "base/rounding.h"
 #include "rt/image.h"
 
@@ -87,8 +88,7 @@ static bool image_of(const DLTensor *t, int channels, RtImage *image, Failure *f
     return true;
 }
 
-/* What the pixels that `info` speaks of hold. */
-static bool record_of(const tess_info *info, RtField *field, RtRecord *record)
+bool tessi_image_record(const tess_info *info, RtField *field, RtRecord *record)
 {
     *record = (RtRecord){ .field = field };
     for (int c = 0; c < info->n_channels && c < RT_IMAGE_CHANNELS; c++) {
@@ -127,7 +127,7 @@ tess_status tess_image_read(const char *path, const tess_info *want, DLTensor **
     if (!path || !tensor)
         return TESS_ERROR_ARGUMENT;
     *tensor = NULL;
-    if (want && !record_of(want, field, &record))
+    if (want && !tessi_image_record(want, field, &record))
         return TESS_ERROR_ARGUMENT;
     RtRequest request = tessi_request_as_stored();
     return read_image(path, want ? &record : NULL, &request, tensor, error, error_size);
@@ -146,32 +146,41 @@ static int channels_wanted(const tess_info *want, const tess_image_request *r)
     return want->is_struct ? want->n_channels : r->any_channels ? 0 : 1;
 }
 
+bool tessi_image_request(const tess_info *want, const tess_image_request *r, RtField *field,
+                         RtRecord *record, RtRequest *request)
+{
+    if (!tessi_image_record(want, field, record))
+        return false;
+    *request = tessi_request_as_stored();
+    request->page = r->page;
+    request->name = want->name;
+    request->ndim = want->ndim;
+    request->turn = !r->no_orient;
+    if (tessi_record_is_mixed(record)) /* which are read as their bytes */
+        return true;
+    request->dtype = want->is_any ? N_TYPES : field[0].type;
+    request->channels = channels_wanted(want, r);
+    request->gray = r->gray;
+    request->drop_alpha = r->drop_alpha;
+    request->srgb = r->srgb != 0;
+    return true;
+}
+
 tess_status tess_image_load(const char *path, const tess_info *want, tess_image_request *r,
                             DLTensor **tensor, char *error, size_t error_size)
 {
     RtField field[RT_IMAGE_CHANNELS];
     RtRecord record;
+    RtRequest request;
     if (!path || !want || !r || !tensor || r->struct_size != sizeof *r || r->page < 0)
         return TESS_ERROR_ARGUMENT;
     *tensor = NULL;
-    if (!record_of(want, field, &record))
+    if (!tessi_image_request(want, r, field, &record, &request))
         return TESS_ERROR_ARGUMENT;
-    RtRequest request = tessi_request_as_stored();
-    request.page = r->page;
-    request.name = want->name;
-    request.ndim = want->ndim;
-    request.turn = !r->no_orient;
     RtMeta meta = { 0 };
     request.meta = r->meta ? &meta : NULL;
     if (r->meta)
         *r->meta = NULL;
-    if (!tessi_record_is_mixed(&record)) { /* which are read as their bytes */
-        request.dtype = want->is_any ? N_TYPES : field[0].type;
-        request.channels = channels_wanted(want, r);
-        request.gray = r->gray;
-        request.drop_alpha = r->drop_alpha;
-        request.srgb = r->srgb != 0;
-    }
     tess_status status = read_image(path, &record, &request, tensor, error, error_size);
     r->pages = request.pages_found;
     r->channels = request.channels_found;
@@ -225,8 +234,7 @@ tess_status tess_image_gray(const DLTensor *from, DLTensor **tensor, char *error
     return say(&f, error, error_size);
 }
 
-/* Anyone's tensor as rt sees images. */
-static bool view_of(const DLTensor *t, int picture_dims, RtView *view, Failure *f)
+bool tessi_image_view_of(const DLTensor *t, int picture_dims, RtView *view, Failure *f)
 {
     *view = (RtView){ 0 };
     if (!t || !t->data || t->ndim < 1 || t->ndim > RT_IMAGE_DIMS)
@@ -255,7 +263,7 @@ void tess_image_store_init(tess_image_store *store)
     *store = (tess_image_store){ .struct_size = sizeof *store };
 }
 
-static bool store_of(const tess_image_store *s, RtStore *out)
+bool tessi_image_store(const tess_image_store *s, RtStore *out)
 {
     *out = (RtStore){
         .depth = s->depth, .scale = s->scale != 0, .strict = s->strict != 0, .text = s->text != 0
@@ -264,19 +272,30 @@ static bool store_of(const tess_image_store *s, RtStore *out)
            && (s->depth == 0 || s->depth == 1 || s->depth == 8 || s->depth == 16);
 }
 
+void tessi_image_told(const RtStore *store, tess_image_store *s)
+{
+    snprintf(s->left_out, sizeof s->left_out, "%s", store->left_out);
+    s->doubt = (tess_doubt)store->doubt;
+    s->converted = store->converted;
+    s->stored = tessi_dl_type(store->stored);
+    s->n_saturated = store->n_saturated;
+    s->lo = store->lo;
+    s->hi = store->hi;
+}
+
 tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image_store *s,
                             char *error, size_t error_size)
 {
     RtStore store;
     RtView view;
     Failure f = { 0 };
-    if (!path || !tensor || !s || !store_of(s, &store))
+    if (!path || !tensor || !s || !tessi_image_store(s, &store))
         return TESS_ERROR_ARGUMENT;
     RtField field[RT_IMAGE_CHANNELS];
     RtRecord record;
-    if (s->result && !record_of(s->result, field, &record))
+    if (s->result && !tessi_image_record(s->result, field, &record))
         return TESS_ERROR_ARGUMENT;
-    bool ok = view_of(tensor, s->result ? s->result->ndim : s->picture_dims, &view, &f);
+    bool ok = tessi_image_view_of(tensor, s->result ? s->result->ndim : s->picture_dims, &view, &f);
     if (ok && s->result && tessi_record_is_mixed(&record)) {
         view.record = &record;
         if (view.ndim != s->result->ndim + 1 || view.dtype != TYPE_U8
@@ -293,13 +312,7 @@ tess_status tess_image_save(const char *path, const DLTensor *tensor, tess_image
     ok = ok && tessi_image_write(path, &view, &store, &f);
     tessi_meta_dispose(&meta);
     tessi_round_as(before);
-    snprintf(s->left_out, sizeof s->left_out, "%s", store.left_out);
-    s->doubt = (tess_doubt)store.doubt;
-    s->converted = store.converted;
-    s->stored = tessi_dl_type(store.stored);
-    s->n_saturated = store.n_saturated;
-    s->lo = store.lo;
-    s->hi = store.hi;
+    tessi_image_told(&store, s);
     if (!ok)
         return say(&f, error, error_size);
     if (error && error_size)
@@ -344,7 +357,7 @@ tess_status tess_image_can_store(const char *path, const tess_image_store *s, ch
 {
     RtStore store;
     Failure f = { 0 };
-    if (!path || !s || !store_of(s, &store))
+    if (!path || !s || !tessi_image_store(s, &store))
         return TESS_ERROR_ARGUMENT;
     return tessi_image_can_write(path, &store, &f) ? TESS_OK : say(&f, error, error_size);
 }

@@ -15,6 +15,9 @@ void tess_parts_free(tess_parts *p)
     if (!p)
         return;
     VEC_FOREACH (RunPass, pass, &p->passes) {
+        for (uint32_t o = 0; pass->spare && o < pass->program->outputs.n; o++)
+            free(pass->spare[o].tensor.data);
+        free(pass->spare);
         tess_args_free(pass->args);
         tess_program_free(pass->program);
     }
@@ -23,23 +26,6 @@ void tess_parts_free(tess_parts *p)
     tess_args_free(p->args);
     tessi_arena_dispose(&p->arena);
     free(p);
-}
-
-static bool bind_shapes(tess_parts *p, const DLTensor *const *images)
-{
-    for (uint32_t i = 0; i < p->program->inputs.n; i++) {
-        const tess_info *info = &p->program->inputs.at[i].info;
-        if (info->kind != TESS_IMAGE && info->kind != TESS_MASK)
-            continue;
-        if (!images[i])
-            return tessi_failf(&p->failure, TESS_ERROR_ARGUMENT, "the %s '%s' is not given",
-                               info->kind == TESS_MASK ? "mask" : "image", info->name);
-        if (!tessi_args_shape(p->args, i, images[i])) {
-            p->failure = p->args->failure;
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool make(tess_parts *p)
@@ -60,8 +46,7 @@ static bool make(tess_parts *p)
     return true;
 }
 
-static tess_status parts_new(tess_program *program, const tess_args *args,
-                             const DLTensor *const *images, tess_parts **parts)
+static tess_status parts_new(tess_program *program, const tess_args *args, tess_parts **parts)
 {
     tess_parts *p = calloc(1, sizeof *p);
     if (!p)
@@ -69,11 +54,8 @@ static tess_status parts_new(tess_program *program, const tess_args *args,
     *parts = p;
     p->program = program;
     tessi_arena_init(&p->arena, NULL, NULL);
-    if (args ? tess_args_copy(args, &p->args) != TESS_OK
-             : tess_args_new(program, &p->args) != TESS_OK)
+    if (tess_args_copy(args, &p->args) != TESS_OK)
         return TESS_ERROR_MEMORY;
-    if (!bind_shapes(p, images))
-        return (tess_status)p->failure.status;
     p->v = tessi_variant_enter(program, p->args, NULL, &p->failure);
     if (!p->v)
         return (tess_status)p->failure.status;
@@ -81,16 +63,15 @@ static tess_status parts_new(tess_program *program, const tess_args *args,
     return make(p) ? TESS_OK : (tess_status)p->failure.status;
 }
 
-tess_status tess_parts_new(tess_program *program, const tess_args *args,
-                           const DLTensor *const *images, tess_parts **parts)
+tess_status tess_parts_new(tess_program *program, const tess_args *args, tess_parts **parts)
 {
     if (!parts)
         return TESS_ERROR_ARGUMENT;
     *parts = NULL;
-    if (!program || !images || (args && args->program != program))
+    if (!program || !args || args->program != program)
         return TESS_ERROR_ARGUMENT;
     const Rounding callers = tessi_round_to_nearest();
-    const tess_status status = parts_new(program, args, images, parts);
+    const tess_status status = parts_new(program, args, parts);
     tessi_round_as(callers);
     return status;
 }
@@ -230,7 +211,7 @@ static bool plan_pass(RunPass *pass, Failure *f)
 }
 
 static bool count_bytes(const tess_parts *p, RunPass *pass, const tess_part *part, Arena *arena,
-                        double *bytes, Failure *f)
+                        RunBytes *bytes, Failure *f)
 {
     Guard guard;
     if (!GUARDED(&guard, arena))
@@ -249,19 +230,23 @@ static bool count_bytes(const tess_parts *p, RunPass *pass, const tess_part *par
     return true;
 }
 
-tess_status tess_part_bytes(tess_parts *p, const tess_part *part, double *bytes)
+tess_status tess_part_needs_memory(tess_parts *p, const tess_part *part, tess_part_memory *memory)
 {
     RunPass *pass = pass_of(p, part);
-    if (!pass || !bytes)
+    RunBytes bytes = { 0 };
+    if (!pass || !memory || memory->struct_size != sizeof *memory)
         return TESS_ERROR_ARGUMENT;
     p->failure = (Failure){ 0 };
     Arena arena;
     tessi_arena_init(&arena, NULL, NULL);
     const Rounding callers = tessi_round_to_nearest();
     const bool ok =
-        plan_pass(pass, &p->failure) && count_bytes(p, pass, part, &arena, bytes, &p->failure);
+        plan_pass(pass, &p->failure) && count_bytes(p, pass, part, &arena, &bytes, &p->failure);
     tessi_round_as(callers);
     tessi_arena_dispose(&arena);
+    memory->images = bytes.images;
+    memory->results = bytes.results;
+    memory->between = bytes.between;
     return ok ? TESS_OK : (tess_status)p->failure.status;
 }
 
@@ -353,6 +338,22 @@ static bool bind_images(tess_parts *p, RunPass *pass, const tess_part *part,
         }
         if (tess_args_image(pass->args, info->name, images[i]) != TESS_OK)
             return give_up(p, pass->args);
+    }
+    return true;
+}
+
+/* The results of the part before stay as they are: this one has others' memory. */
+static bool take_turns(RunPass *pass)
+{
+    const uint32_t n = pass->program->outputs.n;
+    if (!pass->spare && !(pass->spare = calloc(n + 1, sizeof *pass->spare)))
+        return false;
+    for (uint32_t o = 0; o < n; o++) {
+        BoundImage *b = &pass->args->outputs[o], before = *b;
+        *b = pass->spare[o];
+        b->tensor.shape = b->shape;
+        b->tensor.strides = b->strides;
+        pass->spare[o] = before;
     }
     return true;
 }
@@ -449,6 +450,8 @@ static bool run_part(tess_parts *p, RunPass *pass, const tess_part *part,
                            "the program takes more than 64 numbers of whole images");
     if (!bind_numbers(p, pass, part, wide) || !bind_images(p, pass, part, images))
         return false;
+    if (pass->numbers.n == 0 && !take_turns(pass))
+        return tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
     if (tess_run(pass->program, pass->args, NULL) != TESS_OK)
         return give_up(p, pass->args);
     for (uint32_t o = 0; o < pass->program->outputs.n; o++)

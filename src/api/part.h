@@ -23,6 +23,7 @@ typedef struct RunPass {
     VEC(PartNumber) numbers; /* none: it gives the results */
     int64_t next;            /* first row of the images that no part has had */
     bool is_done;
+    BoundImage *spare; /* results of the part before, which are still read */
 } RunPass;
 
 struct tess_parts {

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -62,6 +63,26 @@ uint64_t tessi_memory_bytes(void)
         most = limit.rlim_cur;
     const uint64_t group = group_bytes();
     return group < most ? group : most;
+}
+
+/* "MemAvailable: 123 kB" of /proc/meminfo: what can be had without pushing others out; 0 where it is not known. */
+static uint64_t available_bytes(void)
+{
+    char line[128];
+    unsigned long long kb = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu", &kb) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (uint64_t)kb << 10;
+}
+
+uint64_t tessi_memory_free(void)
+{
+    const uint64_t most = tessi_memory_bytes(), now = available_bytes();
+    return now && now < most ? now : most;
 }
 
 double tessi_clock_ms(void)

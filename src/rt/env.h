@@ -11,5 +11,7 @@ int tessi_cpu_count(void); /* cores this process may run on, at least 1 */
 /* Memory that this process may have: what the machine has, or its control group or its own limit
  * allows; a generous guess where the system does not say. */
 uint64_t tessi_memory_bytes(void);
+/* Of these, how many are free. */
+uint64_t tessi_memory_free(void);
 
 #endif

@@ -66,6 +66,8 @@ typedef struct RtRequest {
     bool
         turn; /* the orientation that the file tells is applied to the pixels, and reset in *meta */
     RtMeta *meta; /* what the file says besides, owned by the caller; NULL: not wanted */
+    const struct RowTaker
+        *taker; /* who takes the rows one by one (stream.h); NULL: an image is made */
     /* Filled in, also when the file is refused for them: */
     const char *format_found; /* its name, of a table; "": none that is known */
     char packed_found[24]; /* how the samples are packed that became others: "1 bit", "palette" */

@@ -63,7 +63,19 @@ typedef struct ImageDecode {
     int64_t n_rows, band;
     uint8_t *rows;    /* `band` rows of the file; NULL when it has the form of the image */
     uint8_t *between; /* one row between step and conversion */
+    uint8_t *passed;  /* for rows that nobody wants, of files that are read row by row */
 } ImageDecode;
+
+/* Who takes rows as they are decoded, in the place of an image (stream_read.c). */
+typedef struct RowTaker {
+    void *user;
+    /* The head is known: waits until rows are wanted. False when nobody wants any. */
+    bool (*begin)(void *user, const ImageDecode *d, uint64_t bytes, Failure *f);
+    int64_t (*first)(void *user); /* the first row that is wanted */
+    /* Where row k of the file goes, once it is wanted; NULL: it is passed over, or nobody wants any more. */
+    uint8_t *(*place)(void *user, int64_t k);
+    bool (*done)(void *user, int64_t k); /* false: nobody wants any more */
+} RowTaker;
 
 /* For formats with pages: which of the file's are wanted, counted from 0. False with a sentence where
  * they are none, or several where one is wanted. */
@@ -79,6 +91,8 @@ bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uin
 uint8_t *tessi_decode_row(ImageDecode *d, int64_t k);
 /* The row is complete: it goes into the image. */
 bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f);
+/* The first row that is wanted; decoders that know where it is may leave out those before it. */
+int64_t tessi_decode_first(const ImageDecode *d);
 
 /* Conversion to sRGB by the profile in d->meta, which is replaced; `channels` are those of the file. */
 bool tessi_colours_begin(ImageDecode *d, int channels, Failure *f);
@@ -122,6 +136,11 @@ typedef struct ImageRows {
     const char *provenance;        /* what made it; may be NULL */
     bool ome;                      /* the file's name asks for OME-TIFF */
     uint8_t *gathered, *converted; /* one row each; NULL where none is needed */
+    /* NULL, or: where rows come from one by one, in the place of `view` (stream_write.c) */
+    const void *(*source)(void *user, int64_t k);
+    void *source_user;
+    int64_t n_saturated; /* of those that came so */
+    double lo, hi;
 } ImageRows;
 /* Row k, of all pages counted through; valid until the next call. */
 const void *tessi_rows_get(ImageRows *rows, int64_t k);
@@ -153,6 +172,7 @@ typedef struct ImageFormat {
     const char *keeps;    /* of metadata: words among icc exif xmp resolution tags */
     size_t longest;       /* blocks of EXIF and XMP have at most so many bytes; 0: any number */
     ImageEncoder encode;
+    bool streams; /* rows are asked for in their order, as they are written */
 } ImageFormat;
 extern const ImageFormat tessi_image_formats[];
 extern const size_t tessi_image_n_formats;
@@ -163,6 +183,15 @@ const ImageFormat *tessi_image_format_of(const char *path); /* by suffix, NULL w
 bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *store,
                       ImageRows *rows, Failure *f);
 void tessi_rows_end(ImageRows *rows);
+/* What is known of rows that came one by one, now that all have. */
+void tessi_rows_settle(const ImageRows *rows, RtStore *store);
+bool tessi_rows_fail_doubt(const ImageFormat *format, const RtStore *store, Failure *f);
+/* The format that a file of that name gets, with what an earlier call filled in forgotten; NULL with a sentence. */
+const ImageFormat *tessi_image_begin_store(const char *path, const RtView *image, RtStore *store,
+                                           Failure *f);
+/* Encodes with what the file shall say besides. */
+bool tessi_image_encode_rows(const char *path, const ImageFormat *format, ImageRows *rows,
+                             RtStore *store, RtOutput *out, Failure *f);
 /* Turns the pixels of each page upright. */
 bool tessi_image_turn(RtImage *image, int orientation, Failure *f);
 /* What of `m` the format holds for these rows; `left_out` receives a sentence about what it does not, or is empty.

@@ -146,7 +146,10 @@ static void shape_of_image(const ImageDecode *d, int channels, RtImage *image)
 static bool alloc_rows(ImageDecode *d, Failure *f)
 {
     const bool converts = d->conversion.from != d->conversion.to;
-    if (d->step == ROW_AS_IT_IS && !converts)
+    const bool streams = d->want->taker != NULL;
+    if (streams && !(d->passed = malloc(d->file_row)))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (d->step == ROW_AS_IT_IS && !converts && !(streams && d->band > 1))
         return true;
     d->rows = malloc((size_t)d->band * d->file_row);
     if (d->step != ROW_AS_IT_IS && converts)
@@ -154,6 +157,17 @@ static bool alloc_rows(ImageDecode *d, Failure *f)
     if (!d->rows || (d->step != ROW_AS_IT_IS && converts && !d->between))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
     return true;
+}
+
+/* Rows are wanted one by one: the image has a shape and no data. */
+static bool begin_stream(ImageDecode *d, ScalarType to, const RtImage *shape, uint64_t bytes,
+                         Failure *f)
+{
+    const RowTaker *taker = d->want->taker;
+    *d->image = *shape;
+    d->image->dtype = to;
+    return tessi_memory_suffices(bytes, f) && alloc_rows(d, f)
+           && taker->begin(taker->user, d, bytes, f);
 }
 
 bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uint64_t more,
@@ -191,6 +205,8 @@ bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uin
            && rows <= SIZE_MAX / 4;
     if (!fits)
         return tessi_failf(f, TESS_ERROR_MEMORY, "an image of this size does not fit in memory");
+    if (d->want->taker)
+        return begin_stream(d, to, &shape, (uint64_t)rows + more, f);
     const bool same = d->step == ROW_AS_IT_IS && to == head->type;
     if (!tessi_memory_suffices((uint64_t)pixels + (same ? 0 : rows) + more, f))
         return false;
@@ -200,19 +216,21 @@ bool tessi_decode_begin(ImageDecode *d, const ImageHead *head, int64_t band, uin
 
 uint8_t *tessi_decode_row(ImageDecode *d, int64_t k)
 {
+    const RowTaker *taker = d->want->taker;
+    if (!d->rows && taker) {
+        uint8_t *place = taker->place(taker->user, k);
+        return place ? place : d->passed;
+    }
     if (!d->rows)
         return (uint8_t *)d->image->data + (size_t)k * d->file_row;
     return d->rows + (size_t)(k % d->band) * d->file_row;
 }
 
-bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f)
+static bool decode_done(ImageDecode *d, int64_t k, uint8_t *to, Failure *f)
 {
-    if (!d->rows)
-        return true;
     const ScalarType from = d->conversion.from;
     const size_t element = tessi_type_info(from)->bytes;
     const uint8_t *row = tessi_decode_row(d, k);
-    uint8_t *to = (uint8_t *)d->image->data + (size_t)k * d->image_row;
     if (d->step != ROW_AS_IT_IS) {
         const size_t channels = d->head.channels > 1 ? (size_t)d->head.channels : 1,
                      pixel = channels * element;
@@ -229,10 +247,30 @@ bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f)
     }
     if (row == to)
         return true;
+    if (d->conversion.from == d->conversion.to) {
+        memcpy(to, row, d->image_row);
+        return true;
+    }
     const size_t n = d->image_row / tessi_type_info(d->conversion.to)->bytes;
     size_t first;
     if (tessi_convert_elements(&d->conversion, row, to, n, &first) == 0)
         return true;
     return tessi_fail_convert(&d->conversion, d->image, k * (int64_t)n + (int64_t)first,
                               row + first * element, f);
+}
+
+bool tessi_decode_done(ImageDecode *d, int64_t k, Failure *f)
+{
+    const RowTaker *taker = d->want->taker;
+    if (!d->rows)
+        return !taker || taker->done(taker->user, k);
+    uint8_t *to =
+        taker ? taker->place(taker->user, k) : (uint8_t *)d->image->data + (size_t)k * d->image_row;
+    return (!to || decode_done(d, k, to, f)) && (!taker || taker->done(taker->user, k));
+}
+
+int64_t tessi_decode_first(const ImageDecode *d)
+{
+    const RowTaker *taker = d->want->taker;
+    return taker ? taker->first(taker->user) : 0;
 }

@@ -15,24 +15,25 @@ enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
 #define ALL "b i8 u8 i16 u16 i32 u32 i64 f16 f32 f64"
 
 const ImageFormat tessi_image_formats[] = {
-    { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy },
+    { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy, true },
     { "PNG", ".png", "u8 u16", "1234", "1 8 16", false, false, "icc exif xmp resolution", 0,
-      tessi_encode_png },
+      tessi_encode_png, true },
     { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, "icc exif xmp resolution", 65000,
-      tessi_encode_jpeg },
+      tessi_encode_jpeg, true },
     { "TIFF", ".tif .tiff", "", "*", "1 8 16", true, true, "icc exif xmp resolution tags", 0,
-      tessi_encode_tiff },
-    { "WebP", ".webp", "u8", "134", "8", false, false, "icc exif xmp", 0, tessi_encode_webp },
+      tessi_encode_tiff, true },
+    { "WebP", ".webp", "u8", "134", "8", false, false, "icc exif xmp", 0, tessi_encode_webp,
+      false },
     { "JXL", ".jxl", "u8 u16 f32", "1234", "8 16", false, false, "icc exif xmp", 0,
-      tessi_encode_jxl },
-    { "PBM", ".pbm", "b", "1", "1", false, false, "", 0, tessi_encode_pbm },
-    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm },
-    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm },
-    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm },
-    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam },
-    { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm },
-    { "CSV", ".csv", ALL, "", "", false, false, "", 0, tessi_encode_csv },
-    { "TXT", ".txt", ALL, "", "", false, false, "", 0, tessi_encode_txt },
+      tessi_encode_jxl, false },
+    { "PBM", ".pbm", "b", "1", "1", false, false, "", 0, tessi_encode_pbm, true },
+    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm, true },
+    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm, true },
+    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm, true },
+    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam, true },
+    { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm, false },
+    { "CSV", ".csv", ALL, "", "", false, false, "", 0, tessi_encode_csv, false },
+    { "TXT", ".txt", ALL, "", "", false, false, "", 0, tessi_encode_txt, false },
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
@@ -136,6 +137,17 @@ static bool settle_meta(ImageDecode *d, Failure *f)
     return !tessi_meta_failed(m) || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
 }
 
+/* What may stand behind the pixels of rows that have been given away. */
+static bool settle_stream(const ImageDecode *d, Failure *f)
+{
+    if (tessi_meta_failed(&d->meta))
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    return !d->want->turn || (d->meta.orientation <= 1 && !d->turns_differ)
+           || tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                          "behind its pixels stands that they are stored turned or mirrored, and "
+                          "its rows were read one by one; --no-orient reads it as it is stored");
+}
+
 /* Runs the decoder; the image is empty after a failure. */
 static bool run_decoder(ImageDecoder decoder, RtInput *in, RtRequest *want, RtImage *image,
                         Failure *f)
@@ -144,8 +156,9 @@ static bool run_decoder(ImageDecoder decoder, RtInput *in, RtRequest *want, RtIm
     bool ok = decoder(&d, f);
     free(d.rows);
     free(d.between);
+    free(d.passed);
     tessi_colours_end(&d);
-    ok = ok && settle_meta(&d, f);
+    ok = ok && (want->taker ? settle_stream(&d, f) : settle_meta(&d, f));
     if (!ok)
         tessi_image_dispose(image);
     if (ok && want->meta)
@@ -296,9 +309,18 @@ static void begin_store(RtStore *store)
                         .provenance = store->provenance };
 }
 
-/* Encodes with what the file shall say besides. */
-static bool encode(const char *path, const ImageFormat *format, ImageRows *rows, RtStore *store,
-                   RtOutput *out, Failure *f)
+const ImageFormat *tessi_image_begin_store(const char *path, const RtView *image, RtStore *store,
+                                           Failure *f)
+{
+    const ImageFormat *format = format_for(path, image, store);
+    begin_store(store);
+    if (!format)
+        fail_suffix(path, f);
+    return format;
+}
+
+bool tessi_image_encode_rows(const char *path, const ImageFormat *format, ImageRows *rows,
+                             RtStore *store, RtOutput *out, Failure *f)
 {
     RtMeta stored = { 0 };
     if (store->meta) {
@@ -318,11 +340,10 @@ static bool encode(const char *path, const ImageFormat *format, ImageRows *rows,
 bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Failure *f)
 {
     const char *shown = tessi_streq(path, "-") ? "standard output" : path;
-    const ImageFormat *format = format_for(path, image, store);
-    begin_store(store);
+    const ImageFormat *format = tessi_image_begin_store(path, image, store, f);
     if (!format)
-        return fail_suffix(path, f);
-    ImageRows rows;
+        return false;
+    ImageRows rows = { 0 };
     if (!tessi_rows_begin(image, format, store, &rows, f))
         return fail_on(f, "write", shown);
     RtOutput out;
@@ -331,7 +352,7 @@ bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Fa
         tessi_rows_end(&rows);
         return false;
     }
-    bool ok = encode(path, format, &rows, store, &out, &why);
+    bool ok = tessi_image_encode_rows(path, format, &rows, store, &out, &why);
     tessi_rows_end(&rows);
     const bool said = !ok && !out.error; /* by the encoder; else the write failed, and says why */
     ok = tessi_output_close(path, &out, ok, f);
@@ -345,16 +366,15 @@ bool tessi_image_write(const char *path, const RtView *image, RtStore *store, Fa
 bool tessi_image_encode(const char *path, const RtView *image, RtStore *store, RtBytes *bytes,
                         Failure *f)
 {
-    const ImageFormat *format = format_for(path, image, store);
-    begin_store(store);
+    const ImageFormat *format = tessi_image_begin_store(path, image, store, f);
     if (!format)
-        return fail_suffix(path, f);
-    ImageRows rows;
+        return false;
+    ImageRows rows = { 0 };
     if (!tessi_rows_begin(image, format, store, &rows, f))
         return false;
     RtOutput out;
     tessi_output_memory(bytes, &out);
-    const bool ok = encode(path, format, &rows, store, &out, f);
+    const bool ok = tessi_image_encode_rows(path, format, &rows, store, &out, f);
     tessi_rows_end(&rows);
     return out.error ? tessi_failf(f, TESS_ERROR_MEMORY, "out of memory") : ok;
 }

@@ -445,6 +445,9 @@ static bool decode_structured(ImageDecode *d, Header *h, Failure *f)
                            "its NumPy type %s; fields are bool, int8 to int64, uint8 to uint32 or "
                            "float16 to float64",
                            h->odd);
+    if (d->want->taker)
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
+                           "its rows cannot be read one by one: its NumPy type has fields");
     if (!d->want->record)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
                            "its NumPy type has fields; images of one number an element are read");
@@ -470,7 +473,10 @@ static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
     memcpy(head.shape, h->shape, sizeof head.shape);
     if (!tessi_decode_begin(d, &head, 1, 0, f))
         return false;
-    for (int64_t k = 0; k < d->n_rows; k++) {
+    const int64_t first = tessi_decode_first(d);
+    if (!tessi_input_seek(d->in, d->in->at + (uint64_t)first * d->file_row))
+        return cut_short(f);
+    for (int64_t k = first; k < d->n_rows; k++) {
         uint8_t *row = tessi_decode_row(d, k);
         if (tessi_input_read(d->in, row, d->file_row) < d->file_row)
             return cut_short(f);

@@ -126,7 +126,8 @@ static void any_shape(const RtView *v, ImageRows *r)
     r->pages = r->channels = 1;
     r->row_begin = v->ndim - 1;
     r->width = v->shape[r->row_begin];
-    while (r->row_begin > 0 && r->width < good)
+    const int least = r->source ? 1 : 0; /* rows that come one by one stay apart */
+    while (r->row_begin > least && r->width < good)
         r->width *= v->shape[--r->row_begin];
     r->n_rows = 1;
     for (int d = 0; d < r->row_begin; d++)
@@ -161,6 +162,8 @@ static bool alloc_rows(ImageRows *r, Failure *f)
 /* Row k in the type of the image. */
 static const void *original_row(ImageRows *r, int64_t k)
 {
+    if (r->source)
+        return r->source(r->source_user, k);
     const RtView *v = r->view;
     const size_t bytes = tessi_type_info(v->dtype)->bytes;
     int64_t offset = 0;
@@ -183,20 +186,8 @@ static const void *original_row(ImageRows *r, int64_t k)
     return r->gathered;
 }
 
-const void *tessi_rows_get(ImageRows *r, int64_t k)
-{
-    const void *row = original_row(r, k);
-    if (!r->converted)
-        return row;
-    tessi_convert_elements(&r->conversion, row, r->converted, (size_t)(r->width * r->channels),
-                           NULL);
-    return r->converted;
-}
-
-/* ---- Doubts ---- */
-
 /* Least and largest finite value of a row. */
-static void add_range(ScalarType t, const void *row, size_t n, RtStore *store)
+static void add_range(ScalarType t, const void *row, size_t n, double *lo, double *hi)
 {
     const size_t bytes = tessi_type_info(t)->bytes;
     for (size_t i = 0; i < n; i++) {
@@ -208,10 +199,35 @@ static void add_range(ScalarType t, const void *row, size_t n, RtStore *store)
             x = tessi_is_real(t) ? v.f : (double)v.i;
         }
         if (isfinite(x)) {
-            store->lo = x < store->lo ? x : store->lo;
-            store->hi = x > store->hi ? x : store->hi;
+            *lo = x < *lo ? x : *lo;
+            *hi = x > *hi ? x : *hi;
         }
     }
+}
+
+const void *tessi_rows_get(ImageRows *r, int64_t k)
+{
+    const void *row = original_row(r, k);
+    if (!r->converted)
+        return row;
+    const size_t n = (size_t)(r->width * r->channels);
+    const size_t broken = tessi_convert_elements(&r->conversion, row, r->converted, n, NULL);
+    if (r->source && r->conversion.how == CONVERT_SATURATE) {
+        r->n_saturated += (int64_t)broken;
+        add_range(r->view->dtype, row, n, &r->lo, &r->hi);
+    }
+    return r->converted;
+}
+
+/* ---- Doubts ---- */
+
+static void find_doubt(ScalarType from, RtStore *store)
+{
+    const bool dark = store->lo >= 0 && store->hi <= 1 && store->hi > 0;
+    if (store->n_saturated > store->n / 100)
+        store->doubt = RT_DOUBT_SATURATED;
+    else if (tessi_is_real(from) && dark && !store->scale)
+        store->doubt = RT_DOUBT_BLACK;
 }
 
 /* Looks at all values before any is written: what range they have, and how many do not fit. */
@@ -223,7 +239,7 @@ static void look_at_values(ImageRows *r, RtStore *store)
     store->lo = INFINITY;
     store->hi = -INFINITY;
     for (int64_t k = 0; k < r->n_rows; k++)
-        add_range(from, original_row(r, k), n, store);
+        add_range(from, original_row(r, k), n, &store->lo, &store->hi);
     if (store->scale) {
         const double full = (double)tessi_type_range(r->type).hi, span = store->hi - store->lo;
         r->conversion.offset = store->lo <= store->hi ? store->lo : 0;
@@ -232,14 +248,21 @@ static void look_at_values(ImageRows *r, RtStore *store)
     for (int64_t k = 0; k < r->n_rows; k++)
         store->n_saturated += (int64_t)tessi_convert_elements(&r->conversion, original_row(r, k),
                                                               r->converted, n, NULL);
-    const bool dark = store->lo >= 0 && store->hi <= 1 && store->hi > 0;
-    if (store->n_saturated > store->n / 100)
-        store->doubt = RT_DOUBT_SATURATED;
-    else if (tessi_is_real(from) && dark && !store->scale)
-        store->doubt = RT_DOUBT_BLACK;
+    find_doubt(from, store);
 }
 
-static bool fail_doubt(const ImageFormat *format, const RtStore *store, Failure *f)
+void tessi_rows_settle(const ImageRows *r, RtStore *store)
+{
+    if (!store->converted)
+        return;
+    store->n = r->n_rows * r->width * r->channels;
+    store->lo = r->lo;
+    store->hi = r->hi;
+    store->n_saturated = r->n_saturated;
+    find_doubt(r->view->dtype, store);
+}
+
+bool tessi_rows_fail_doubt(const ImageFormat *format, const RtStore *store, Failure *f)
 {
     char doubt[160];
     tessi_store_doubt(store, doubt, sizeof doubt);
@@ -272,7 +295,11 @@ void tessi_store_doubt(const RtStore *store, char *text, size_t size)
 bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *store,
                       ImageRows *rows, Failure *f)
 {
-    *rows = (ImageRows){ .view = view };
+    *rows = (ImageRows){ .view = view,
+                         .source = rows->source,
+                         .source_user = rows->source_user,
+                         .lo = INFINITY,
+                         .hi = -INFINITY };
     if (view->record && *format->types)
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,
@@ -307,12 +334,12 @@ bool tessi_rows_begin(const RtView *view, const ImageFormat *format, RtStore *st
         return false;
     }
     store->converted = rows->conversion.how == CONVERT_SATURATE;
-    if (store->converted)
+    if (store->converted && !rows->source)
         look_at_values(rows, store);
     if (!store->strict || store->doubt == RT_DOUBT_NONE)
         return true;
     tessi_rows_end(rows);
-    return fail_doubt(format, store, f);
+    return tessi_rows_fail_doubt(format, store, f);
 }
 
 void tessi_rows_end(ImageRows *rows)

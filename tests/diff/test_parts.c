@@ -198,7 +198,7 @@ static bool run_parts(const CorpusRun *truth, bool *is_cut, const char *path, Te
         if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
             r.image[i] = truth->in[image++];
     }
-    bool ok = tess_parts_new(truth->program, truth->args, r.image, &r.parts) == TESS_OK;
+    bool ok = tess_parts_new(truth->program, truth->args, &r.parts) == TESS_OK;
     if (!ok)
         tessi_text_add(why, tess_parts_error(r.parts));
     const char *reason = NULL;

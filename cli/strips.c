@@ -1,0 +1,364 @@
+/* Strips: the run. While one strip is computed, readers are at work on the next and writers on the one before. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/strips.h"
+
+enum { ERROR_SIZE = 600 };
+
+/* A result on its way. */
+typedef struct StripOutput {
+    tess_info info;
+    size_t output; /* of the line; SIZE_MAX: it is printed */
+    DLTensor shape;
+    int64_t extent[TESS_MAX_SHAPE];
+    tess_writer *writer; /* NULL: the whole of it came with a part */
+    tess_image_store store;
+    tess_geometry geometry;
+    char provenance[200];
+    DLTensor *whole; /* a copy of that */
+} StripOutput;
+
+typedef struct StripRun {
+    Strips *s;
+    StripOutput *output;
+    size_t n_outputs;
+    double start; /* of the pass */
+    tess_timing timing;
+} StripRun;
+
+/* ---- Windows of inputs ----------------------------------------------------------------------- */
+static bool room_for(StripInput *in, int turn, int64_t rows)
+{
+    const size_t bytes = in->row_bytes * (size_t)rows;
+    if (bytes <= in->window_bytes[turn])
+        return true;
+    free(in->window[turn]);
+    in->window[turn] = malloc(bytes);
+    in->window_bytes[turn] = in->window[turn] ? bytes : 0;
+    return in->window[turn] || (cli_fail("out of memory"), false);
+}
+
+static bool fail_input(const StripInput *in, const char *error)
+{
+    return cli_fail_about(in->path, error, ""), false;
+}
+
+static bool wait_for(StripInput *in)
+{
+    char error[ERROR_SIZE] = "";
+    if (!in->pending)
+        return true;
+    in->pending = false;
+    return tess_reader_wait(in->reader, error, sizeof error) == TESS_OK || fail_input(in, error);
+}
+
+/* Rows from..to, which lie in the image, to `at`; a reader goes on by itself. */
+static bool fetch(StripInput *in, int64_t from, int64_t to, char *at)
+{
+    char error[ERROR_SIZE] = "";
+    if (!in->reader) {
+        memcpy(at, (char *)in->whole->data + (size_t)from * in->row_bytes,
+               (size_t)(to - from) * in->row_bytes);
+        return true;
+    }
+    if (!wait_for(in))
+        return false;
+    if (tess_reader_order(in->reader, from, to, at, error, sizeof error) != TESS_OK)
+        return fail_input(in, error);
+    in->pending = true;
+    return true;
+}
+
+/* The same beyond the edges of an image that goes on as it begins. */
+static bool fetch_around(StripInput *in, int64_t from, int64_t to, char *at)
+{
+    const int64_t n = in->extent[0];
+    while (from < to) {
+        const int64_t begin = ((from % n) + n) % n;
+        const int64_t more = to - from < n - begin ? to - from : n - begin;
+        if (!fetch(in, begin, begin + more, at))
+            return false;
+        at += (size_t)more * in->row_bytes;
+        from += more;
+    }
+    return true;
+}
+
+/* Begins to fill the window of that turn; rows that are in the other one are taken from there. */
+static bool fill(StripInput *in, int turn, int64_t from, int64_t to)
+{
+    if (!wait_for(in) || !room_for(in, turn, to - from))
+        return false;
+    char *at = in->window[turn];
+    const int64_t have_from = in->from, have_to = in->to;
+    in->from = from;
+    in->to = to;
+    if (have_from > from || have_to <= from)
+        return fetch_around(in, from, to, at);
+    const int64_t shared = (have_to < to ? have_to : to) - from;
+    memcpy(at, in->window[turn ^ 1] + (size_t)(from - have_from) * in->row_bytes,
+           (size_t)shared * in->row_bytes);
+    return fetch_around(in, from + shared, to, at + (size_t)shared * in->row_bytes);
+}
+
+static bool fill_all(Strips *s, const tess_part *part, int turn)
+{
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->input[i].path && tess_parts_use(s->parts, part->pass, i) == TESS_PART_CUT
+            && !fill(&s->input[i], turn, part->from[0], part->to[0]))
+            return false;
+    return true;
+}
+
+/* Images that a pass reads as wholes come into memory. */
+static bool load_whole(StripInput *in)
+{
+    in->from = in->to = 0;
+    if (in->whole)
+        return true;
+    in->whole = tess_image_new(in->shape.dtype, in->shape.ndim, in->shape.shape);
+    return in->whole ? fetch(in, 0, in->extent[0], in->whole->data) && wait_for(in)
+                     : (cli_fail("out of memory"), false);
+}
+
+static bool begin_inputs(Strips *s, size_t pass)
+{
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        StripInput *in = &s->input[i];
+        in->from = in->to = 0;
+        if (in->path && tess_parts_use(s->parts, pass, i) == TESS_PART_WHOLE && !load_whole(in))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+static void init_store(StripRun *r, size_t number)
+{
+    const CommandLine *line = r->s->line;
+    StripOutput *o = &r->output[number];
+    tess_image_store_init(&o->store);
+    o->store.depth = line->depths[o->output];
+    o->store.scale = line->scale;
+    o->store.strict = line->strict;
+    o->store.result = &o->info;
+    if (line->no_metadata)
+        return;
+    tess_program_provenance(r->s->program, o->provenance, sizeof o->provenance);
+    o->store.provenance = o->provenance;
+    o->geometry.struct_size = sizeof o->geometry;
+    const StripInput *first = NULL;
+    for (size_t i = 0; i < r->s->n_inputs && !first; i++)
+        if (r->s->input[i].path && r->s->input[i].info.kind == TESS_IMAGE)
+            first = &r->s->input[i];
+    if (!first
+        || tess_result_geometry(r->s->program, r->s->args, number, first->info.name, &o->geometry)
+               != TESS_OK)
+        return;
+    o->store.meta = first->meta;
+    o->store.geometry = &o->geometry;
+}
+
+static bool begin_outputs(StripRun *r)
+{
+    const Strips *s = r->s;
+    r->n_outputs = tess_program_outputs(s->program);
+    r->output = calloc(r->n_outputs + 1, sizeof *r->output);
+    if (!r->output)
+        return cli_fail("out of memory"), false;
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        StripOutput *o = &r->output[i];
+        o->info.struct_size = sizeof o->info;
+        tess_program_output(s->program, i, &o->info);
+        o->output = cli_output_of(s->line, s->program, i);
+        o->shape.shape = o->extent;
+        if (tess_result_shape(s->program, s->args, i, &o->shape.ndim, o->extent) != TESS_OK)
+            return cli_fail("%s", tess_args_error(s->args)), false;
+        if (o->output != SIZE_MAX)
+            init_store(r, i);
+    }
+    return true;
+}
+
+static DLTensor *copy_of(const DLTensor *t)
+{
+    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    if (copy)
+        memcpy(copy->data, (char *)t->data + t->byte_offset, bytes);
+    return copy;
+}
+
+static bool add_result(StripRun *r, size_t number, const DLTensor *t)
+{
+    StripOutput *o = &r->output[number];
+    char error[ERROR_SIZE] = "";
+    if (t->shape[0] == o->extent[0]) { /* all of it, perhaps not for the first time */
+        if (!o->whole && !(o->whole = copy_of(t)))
+            return cli_fail("out of memory"), false;
+        return true;
+    }
+    if (t->shape[0] == 0)
+        return true;
+    const char *path = r->s->line->outputs[o->output];
+    o->shape.dtype = t->dtype;
+    if (!o->writer
+        && tess_writer_open(path, &o->shape, &o->store, &o->writer, error, sizeof error) != TESS_OK)
+        return cli_fail_about(path, error, ""), false;
+    return tess_writer_add(o->writer, t, error, sizeof error) == TESS_OK
+           || (cli_fail_about(path, error, ""), false);
+}
+
+static bool add_results(StripRun *r)
+{
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        const DLTensor *t;
+        int64_t place[TESS_MAX_SHAPE];
+        if (tess_part_result(r->s->parts, i, &t, place) != TESS_OK || !add_result(r, i, t))
+            return false;
+    }
+    return true;
+}
+
+static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
+{
+    char error[ERROR_SIZE] = "";
+    const CommandLine *line = r->s->line;
+    tess_status status = TESS_OK;
+    if (o->writer) {
+        status = tess_writer_close(o->writer, ok, error, sizeof error);
+        o->writer = NULL;
+    } else if (ok && o->whole && o->output == SIZE_MAX) {
+        cli_add_number(line, &o->info, o->whole, numbers);
+    } else if (ok && o->whole) {
+        status =
+            tess_image_save(line->outputs[o->output], o->whole, &o->store, error, sizeof error);
+    }
+    if (!ok)
+        return false;
+    if (status != TESS_OK)
+        return cli_fail_about(line->outputs[o->output], error, ""), false;
+    if (o->output != SIZE_MAX)
+        cli_say_stored(line, line->outputs[o->output], error, &o->store);
+    return true;
+}
+
+static bool end_outputs(StripRun *r, bool ok)
+{
+    char *numbers = NULL;
+    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
+    for (size_t i = 0; r->output && i < r->n_outputs; i++) {
+        ok = end_output(r, &r->output[i], ok, &numbers);
+        tess_image_free(r->output[i].whole);
+    }
+    cli_hold(NULL, -1);
+    if (ok && numbers)
+        cli_print_numbers(r->s->line, numbers);
+    free(numbers);
+    free(r->output);
+    return ok;
+}
+
+/* ---- Passes ---------------------------------------------------------------------------------- */
+static void show_progress(const StripRun *r, const StripPass *pass, size_t number, int64_t done)
+{
+    char text[200], more[60] = "";
+    const double seconds = (cli_clock_ms() - r->start) / 1000;
+    const int64_t all = pass->pass.ndim ? pass->pass.shape[0] : 1;
+    if (done > 0)
+        snprintf(more, sizeof more, ", %.0f s to go",
+                 seconds * (double)(all - done) / (double)done);
+    snprintf(text, sizeof text, "pass %zu of %zu, rows %lld of %lld%s", number + 1, r->s->n_passes,
+             (long long)done, (long long)all, more);
+    cli_progress_bar(text);
+}
+
+static bool run_strip(StripRun *r, const tess_part *part, int turn)
+{
+    Strips *s = r->s;
+    const DLTensor **images = calloc(s->n_inputs + 1, sizeof *images);
+    DLTensor *part_of = calloc(s->n_inputs + 1, sizeof *part_of);
+    int64_t(*shape)[TESS_MAX_SHAPE] = calloc(s->n_inputs + 1, sizeof *shape);
+    bool ok = images && part_of && shape;
+    for (size_t i = 0; ok && i < s->n_inputs; i++) {
+        const StripInput *in = &s->input[i];
+        images[i] = in->whole;
+        if (!in->path || tess_parts_use(s->parts, part->pass, i) != TESS_PART_CUT)
+            continue;
+        part_of[i] = in->shape;
+        part_of[i].shape = memcpy(shape[i], in->extent, sizeof *shape);
+        part_of[i].shape[0] = part->to[0] - part->from[0];
+        part_of[i].data = in->window[turn];
+        images[i] = &part_of[i];
+    }
+    if (!ok)
+        cli_fail("out of memory");
+    else if (tess_run_part(s->parts, part, images) != TESS_OK)
+        ok = (cli_fail("%s", tess_parts_error(s->parts)), false);
+    free(images);
+    free(part_of);
+    free(shape);
+    return ok;
+}
+
+static bool wait_for_all(Strips *s)
+{
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (!wait_for(&s->input[i]))
+            return false;
+    return true;
+}
+
+static bool plan_part(Strips *s, size_t number, int64_t begin, tess_part *part)
+{
+    cli_strips_part(s, number, begin, part);
+    return tess_part_needs(s->parts, part) == TESS_OK
+           || (cli_fail("%s", tess_parts_error(s->parts)), false);
+}
+
+static bool run_pass(StripRun *r, size_t number)
+{
+    Strips *s = r->s;
+    StripPass *pass = &s->pass[number];
+    const int64_t all = pass->pass.ndim ? pass->pass.shape[0] : 1;
+    tess_part part, next;
+    int turn = 0;
+    r->start = cli_clock_ms();
+    if (!begin_inputs(s, number) || !plan_part(s, number, 0, &part) || !fill_all(s, &part, turn))
+        return false;
+    for (int64_t begin = 0; begin < all; turn ^= 1) {
+        const int64_t end = pass->pass.ndim ? part.end[0] : 1;
+        if (cli_is_ending())
+            return cli_fail("ended by a signal"), false;
+        show_progress(r, pass, number, begin);
+        if (!wait_for_all(s)
+            || (end < all && (!plan_part(s, number, end, &next) || !fill_all(s, &next, turn ^ 1)))
+            || !run_strip(r, &part, turn) || (!pass->pass.numbers && !add_results(r)))
+            return false;
+        part = next;
+        begin = end;
+    }
+    return true;
+}
+
+bool cli_strips_run(Strips *s)
+{
+    StripRun r = { .s = s };
+    bool ok = begin_outputs(&r);
+    for (size_t i = 0; ok && i < s->n_passes; i++)
+        ok = run_pass(&r, i);
+    cli_progress(NULL, NULL);
+    ok = end_outputs(&r, ok);
+    if (ok && s->line->verbose) {
+        char bytes[32];
+        const StripPass *last = &s->pass[s->n_passes - 1];
+        cli_size_text(last->bytes, bytes);
+        cli_tell("in %lld strips of %lld rows, in %s of memory", (long long)last->n_strips,
+                 (long long)last->height, bytes);
+    }
+    return ok;
+}

@@ -1,0 +1,58 @@
+/* Strips: runs on images that are not in memory as a whole. Files are read, computed and written a strip of rows at a
+ * time, in as many passes as there are depths of numbers of whole images. */
+#ifndef TESSERA_CLI_STRIPS_H
+#define TESSERA_CLI_STRIPS_H
+
+#include "cli/cli.h"
+
+/* An image, as a file that is read row by row, or in memory where that cannot be. */
+typedef struct StripInput {
+    const char *path; /* NULL: this input is a number */
+    tess_info info;
+    DLTensor shape; /* of the whole, without data */
+    int64_t extent[TESS_MAX_SHAPE];
+    size_t row_bytes;
+    tess_meta *meta;
+    tess_reader *reader; /* NULL: it is in memory */
+    char cannot[300];    /* then: why it is not read row by row */
+    DLTensor *whole;
+    char *window[2]; /* rows of it, by turns */
+    size_t window_bytes[2];
+    int64_t from, to; /* what is in the window of the strip at hand */
+    bool pending;     /* the reader is at work on the next one */
+} StripInput;
+
+/* How a pass is cut. */
+typedef struct StripPass {
+    tess_pass pass;
+    int64_t height, n_strips;
+    tess_part_memory memory; /* of its highest strip */
+    double bytes;            /* all that is in memory then */
+} StripPass;
+
+typedef struct Strips {
+    const CommandLine *line;
+    tess_program *program;
+    tess_args *args;
+    tess_parts *parts;
+    StripInput *input;
+    size_t n_inputs, n_passes;
+    StripPass *pass;
+    double limit, whole; /* bytes allowed, and needed to have all in memory */
+    double read_ms;
+} Strips;
+
+typedef enum StripsNeed { STRIPS_FAILED, STRIPS_NOT, STRIPS_WANTED } StripsNeed;
+
+/* strips_plan.c: whether a run needs strips, and how they are cut; where `always`, only the latter. NOT: it fits into
+ * the memory that is allowed. FAILED after saying why. Strips are to be freed in any case. */
+StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always, Strips *s);
+void cli_strips_free(Strips *s);
+void cli_strips_part(const Strips *s, size_t pass, int64_t begin, tess_part *part);
+void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
+void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
+
+/* strips.c: runs them; false after saying why not */
+bool cli_strips_run(Strips *s);
+
+#endif

@@ -1,0 +1,390 @@
+/* Strips: whether a run needs them, how high they are, and what that takes. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/strips.h"
+
+enum { ERROR_SIZE = 600 };
+/* Files of less than this are not looked at before they are read, unless --memory is said: a run on them fits. */
+static const off_t small_file = 16 << 20;
+/* What the tool takes besides images: its own code, the compiled program, the stacks of threads. */
+static const double tool_bytes = 24 << 20;
+
+void cli_size_text(double bytes, char text[32])
+{
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    int u = 0;
+    for (; bytes >= 1024 && u < 4; u++)
+        bytes /= 1024;
+    snprintf(text, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+}
+
+/* ---- Inputs ---------------------------------------------------------------------------------- */
+static bool is_file(const char *path, off_t *size)
+{
+    struct stat st;
+    const bool ok = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    *size = ok ? st.st_size : 0;
+    return ok;
+}
+
+/* Bytes of all files, and whether all inputs that are images are files. */
+static bool are_files(const CommandLine *line, const tess_program *p, const size_t *input,
+                      double *bytes)
+{
+    bool all = true;
+    *bytes = 0;
+    for (size_t i = 0; i < line->n_words; i++) {
+        off_t size;
+        if (!cli_is_image(p, input[i]))
+            continue;
+        all = is_file(cli_word_value(line->words[i]), &size) && all;
+        *bytes += (double)size;
+    }
+    return all;
+}
+
+static void init_request(const CommandLine *line, tess_meta **meta, tess_image_request *request)
+{
+    tess_image_request_init(request);
+    request->page = line->page;
+    request->gray = line->gray;
+    request->drop_alpha = line->drop_alpha;
+    request->no_orient = line->no_orient;
+    request->srgb = line->srgb;
+    request->meta = meta;
+}
+
+static void take_shape(StripInput *in, const DLTensor *t)
+{
+    in->shape = *t;
+    in->shape.data = NULL;
+    in->shape.strides = NULL;
+    in->shape.shape = in->extent;
+    in->row_bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++) {
+        in->extent[d] = t->shape[d];
+        in->row_bytes *= d ? (size_t)t->shape[d] : 1;
+    }
+}
+
+static double bytes_of(const StripInput *in)
+{
+    return (double)in->row_bytes * (double)in->extent[0];
+}
+
+/* A file whose rows cannot be read one by one is read as a whole, as one that is no image of many rows. */
+static bool open_input(const CommandLine *line, StripInput *in)
+{
+    char error[ERROR_SIZE] = "";
+    tess_image_request request;
+    init_request(line, &in->meta, &request);
+    off_t size;
+    if (is_file(in->path, &size) && in->info.kind == TESS_IMAGE
+        && tess_reader_open(in->path, &in->info, &request, &in->reader, error, sizeof error)
+               == TESS_OK) {
+        take_shape(in, tess_reader_image(in->reader));
+        return true;
+    }
+    const char *why = strstr(error, "one by one: ");
+    snprintf(in->cannot, sizeof in->cannot, "%.290s", why ? why + strlen("one by one: ") : error);
+    cli_progress("reading", in->path);
+    init_request(line, &in->meta, &request);
+    if (tess_image_load(in->path, &in->info, &request, &in->whole, error, sizeof error) != TESS_OK)
+        return false; /* the usual way says why, with what can be done */
+    take_shape(in, in->whole);
+    return true;
+}
+
+/* Images first: of inputs that are `any` they make the program. */
+static bool open_inputs(Strips *s, const size_t *input)
+{
+    for (size_t i = 0; i < s->line->n_words; i++) {
+        StripInput *in = &s->input[input[i]];
+        in->info.struct_size = sizeof in->info;
+        tess_program_input(s->program, input[i], &in->info);
+        if (in->info.kind != TESS_IMAGE && in->info.kind != TESS_MASK)
+            continue;
+        in->path = cli_word_value(s->line->words[i]);
+        if (!open_input(s->line, in))
+            return false;
+    }
+    return true;
+}
+
+static bool instantiate(Strips *s)
+{
+    if (!cli_is_open(s->program))
+        return true;
+    Inputs in = { .n = s->n_inputs };
+    in.images = calloc(in.n + 1, sizeof *in.images);
+    for (size_t i = 0; in.images && i < in.n; i++)
+        in.images[i] = s->input[i].path ? &s->input[i].shape : NULL;
+    const bool ok = in.images && cli_instantiate(s->line, &s->program, &in);
+    free(in.images);
+    for (size_t i = 0; ok && i < s->n_inputs; i++)
+        if (s->input[i].path)
+            tess_program_input(s->program, i, &s->input[i].info);
+    return ok;
+}
+
+static bool bind_words(Strips *s, const size_t *input)
+{
+    for (size_t i = 0; i < s->line->n_words; i++) {
+        const StripInput *in = &s->input[input[i]];
+        double number;
+        const bool ok = in->path
+                            ? tess_args_shape(s->args, in->info.name, &in->shape) == TESS_OK
+                            : cli_parse_number(cli_word_value(s->line->words[i]), &number)
+                                  && tess_args_scalar(s->args, in->info.name, number) == TESS_OK;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Heights --------------------------------------------------------------------------------- */
+void cli_strips_part(const Strips *s, size_t number, int64_t begin, tess_part *part)
+{
+    const StripPass *pass = &s->pass[number];
+    *part = (tess_part){ .struct_size = sizeof *part, .pass = number };
+    for (int d = 0; d < pass->pass.ndim; d++)
+        part->end[d] = pass->pass.shape[d];
+    part->begin[0] = begin;
+    if (pass->pass.ndim && pass->pass.shape[0] - begin > pass->height)
+        part->end[0] = begin + pass->height;
+}
+
+/* Bytes of the images that a pass has in memory as wholes, and of the readers of the others. */
+static double fixed_bytes(const Strips *s, size_t number)
+{
+    double bytes = tool_bytes;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const StripInput *in = &s->input[i];
+        tess_reader_facts facts = { .struct_size = sizeof facts };
+        if (in->path && in->whole)
+            bytes += bytes_of(in);
+        else if (in->path && tess_parts_use(s->parts, number, i) == TESS_PART_WHOLE)
+            bytes += bytes_of(in);
+        else if (in->reader && tess_reader_look(in->reader, &facts) == TESS_OK)
+            bytes += (double)facts.bytes;
+    }
+    return bytes;
+}
+
+/* What strips of that height take: images of two, since one is read while the other is computed, and results of two. */
+static bool measure(Strips *s, size_t number, int64_t height)
+{
+    StripPass *pass = &s->pass[number];
+    tess_part part;
+    pass->height = height;
+    /* One in the middle has most around it. */
+    const int64_t rows = pass->pass.ndim ? pass->pass.shape[0] : 0;
+    const int64_t middle = rows > height ? (rows / height / 2) * height : 0;
+    cli_strips_part(s, number, middle, &part);
+    pass->memory.struct_size = sizeof pass->memory;
+    if (tess_part_needs(s->parts, &part) != TESS_OK
+        || tess_part_needs_memory(s->parts, &part, &pass->memory) != TESS_OK)
+        return cli_fail("%s", tess_parts_error(s->parts)), false;
+    const double turns = height < rows ? 2 : 1;
+    pass->bytes = fixed_bytes(s, number) + turns * pass->memory.images
+                  + turns * pass->memory.results + pass->memory.between;
+    pass->n_strips = rows && height ? (rows + height - 1) / height : 1;
+    return true;
+}
+
+static void say_too_large(const Strips *s, size_t number, const char *why)
+{
+    char needs[32], limit[32];
+    const StripPass *pass = &s->pass[number];
+    cli_size_text(pass->bytes, needs);
+    cli_size_text(s->limit, limit);
+    cli_fail("%s takes %s of memory here, where %s are allowed (--memory=SIZE), and %s",
+             s->line->program, needs, limit, why);
+}
+
+/* Strips as high as the memory allows. */
+static bool find_height(Strips *s, size_t number)
+{
+    StripPass *pass = &s->pass[number];
+    pass->pass.struct_size = sizeof pass->pass;
+    if (tess_parts_pass(s->parts, number, &pass->pass) != TESS_OK)
+        return cli_fail("%s", tess_parts_error(s->parts)), false;
+    const int64_t rows = pass->pass.ndim ? pass->pass.shape[0] : 0, align = pass->pass.align[0];
+    char why[400];
+    if (!measure(s, number, rows))
+        return false;
+    if (pass->bytes <= s->limit)
+        return true;
+    if (!pass->pass.ndim || !pass->pass.cut[0]) {
+        snprintf(why, sizeof why, "it is not computed in strips of rows: %.300s",
+                 pass->pass.ndim ? pass->pass.why[0] : "it reads no images");
+        return say_too_large(s, number, why), false;
+    }
+    int64_t lo = 1, hi = (rows + align - 1) / align; /* hi is too high */
+    if (!measure(s, number, align))
+        return false;
+    if (pass->bytes > s->limit)
+        return say_too_large(s, number, "strips cannot be lower than that"), false;
+    while (hi - lo > 1) {
+        const int64_t middle = lo + (hi - lo) / 2;
+        if (!measure(s, number, middle * align))
+            return false;
+        *(pass->bytes <= s->limit ? &lo : &hi) = middle;
+    }
+    return measure(s, number, lo * align);
+}
+
+static bool find_heights(Strips *s)
+{
+    s->n_passes = tess_parts_passes(s->parts);
+    s->pass = calloc(s->n_passes + 1, sizeof *s->pass);
+    if (!s->pass)
+        return cli_fail("out of memory"), false;
+    for (size_t i = 0; i < s->n_passes; i++)
+        if (!find_height(s, i))
+            return false;
+    return true;
+}
+
+/* ---- The decision ---------------------------------------------------------------------------- */
+/* In one piece with nothing read ahead: the last pass has what all need. */
+static bool fits(Strips *s)
+{
+    const size_t last = s->n_passes - 1;
+    StripPass *pass = &s->pass[last];
+    pass->pass.struct_size = sizeof pass->pass;
+    if (tess_parts_pass(s->parts, last, &pass->pass) != TESS_OK
+        || !measure(s, last, pass->pass.ndim ? pass->pass.shape[0] : 0))
+        return false;
+    s->whole = pass->bytes;
+    return s->whole <= s->limit;
+}
+
+static StripsNeed decide(Strips *s, const size_t *input, bool always)
+{
+    if (!open_inputs(s, input))
+        return STRIPS_NOT; /* the usual way finds the same fault, and says it as usual */
+    if (!instantiate(s))
+        return STRIPS_FAILED;
+    if (tess_args_new(s->program, &s->args) != TESS_OK)
+        return cli_fail("out of memory"), STRIPS_FAILED;
+    if (!bind_words(s, input))
+        return STRIPS_NOT;
+    if (tess_parts_new(s->program, s->args, &s->parts) != TESS_OK) {
+        if (!always)
+            return STRIPS_NOT;
+        return cli_fail("%s", s->parts ? tess_parts_error(s->parts) : "out of memory"),
+               STRIPS_FAILED;
+    }
+    s->n_passes = tess_parts_passes(s->parts);
+    s->pass = calloc(s->n_passes + 1, sizeof *s->pass);
+    if (!s->pass)
+        return cli_fail("out of memory"), STRIPS_FAILED;
+    const bool whole = fits(s);
+    free(s->pass);
+    s->pass = NULL;
+    if (whole && !always)
+        return STRIPS_NOT;
+    return find_heights(s) ? STRIPS_WANTED : STRIPS_FAILED;
+}
+
+StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always, Strips *s)
+{
+    double bytes;
+    *s = (Strips){ .line = line, .program = p };
+    s->limit = line->memory > 0 ? line->memory : (double)tess_memory_free() / 2;
+    s->n_inputs = tess_program_inputs(p);
+    s->input = calloc(s->n_inputs + 1, sizeof *s->input);
+    size_t *input = calloc(line->n_words + 1, sizeof *input);
+    StripsNeed need = STRIPS_FAILED;
+    if (!input || !s->input)
+        cli_fail("out of memory");
+    else if (!cli_place_words(line, p, input))
+        need = STRIPS_FAILED;
+    else if (!are_files(line, p, input, &bytes) && !line->memory)
+        need = STRIPS_NOT;
+    else if (bytes < (double)small_file && !line->memory)
+        need = STRIPS_NOT;
+    else
+        need = decide(s, input, always);
+    free(input);
+    return need;
+}
+
+void cli_strips_free(Strips *s)
+{
+    for (size_t i = 0; s->input && i < s->n_inputs; i++) {
+        StripInput *in = &s->input[i];
+        tess_reader_close(in->reader);
+        tess_image_free(in->whole);
+        tess_meta_free(in->meta);
+        free(in->window[0]);
+        free(in->window[1]);
+    }
+    free(s->input);
+    free(s->pass);
+    tess_parts_free(s->parts);
+    tess_args_free(s->args);
+    *s = (Strips){ 0 };
+}
+
+/* ---- explain --memory ------------------------------------------------------------------------ */
+static void explain_pass(const Strips *s, size_t number)
+{
+    const StripPass *pass = &s->pass[number];
+    char all[32], images[32], results[32], between[32];
+    cli_size_text(pass->bytes, all);
+    cli_size_text(pass->memory.images, images);
+    cli_size_text(pass->memory.results, results);
+    cli_size_text(pass->memory.between, between);
+    const char *what = pass->pass.numbers ? "numbers of whole images" : "the results";
+    if (!pass->pass.ndim || pass->height >= pass->pass.shape[0])
+        printf("pass %zu, %s: in one piece, %s in memory\n", number + 1, what, all);
+    else
+        printf("pass %zu, %s: %lld strips of %lld rows and %lld around them, %s in memory\n",
+               number + 1, what, (long long)pass->n_strips, (long long)pass->height,
+               (long long)(2 * pass->pass.margin[0]), all);
+    printf("    images %s, results %s, between them %s%s\n", images, results, between,
+           pass->n_strips > 1
+               ? "; images and results twice, as one strip is read and written while "
+                 "another is computed"
+               : "");
+    if (pass->pass.ndim && !pass->pass.cut[0])
+        printf("    no strips of rows: %s\n", pass->pass.why[0]);
+}
+
+static void explain_input(const Strips *s, size_t i)
+{
+    const StripInput *in = &s->input[i];
+    char size[32];
+    int times = 0;
+    for (size_t k = 0; k < s->n_passes; k++) {
+        const tess_part_use use = tess_parts_use(s->parts, k, i);
+        const bool far = s->pass[k].pass.periodic[0] && s->pass[k].n_strips > 1;
+        times += use == TESS_PART_UNUSED ? 0 : use == TESS_PART_CUT && far ? 3 : 1;
+    }
+    cli_size_text(bytes_of(in), size);
+    if (in->reader)
+        printf("%s: %s, row by row, from the beginning %d time%s\n", in->path, size, times,
+               times == 1 ? "" : "s");
+    else
+        printf("%s: %s, in memory as a whole%s%s\n", in->path, size, in->cannot[0] ? ": " : "",
+               in->cannot);
+}
+
+void cli_strips_explain(Strips *s)
+{
+    char limit[32], whole[32];
+    cli_size_text(s->limit, limit);
+    cli_size_text(s->whole, whole);
+    printf("memory: %s allowed%s, %s for all at once\n", limit,
+           s->line->memory > 0 ? "" : " (half of what is free)", whole);
+    for (size_t i = 0; i < s->n_passes; i++)
+        explain_pass(s, i);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->input[i].path)
+            explain_input(s, i);
+}

@@ -1,0 +1,182 @@
+/* Rows into image files as they come: an encoder in a thread of its own. */
+#include "rt/image_codec.h"
+#include "rt/stream.h"
+#include "rt/thread.h"
+#include "tessera.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct RtSink {
+    char *path;
+    RtView view;
+    RtStore *store;
+    const ImageFormat *format;
+    ImageRows rows;
+    RtOutput out;
+    RtThread thread;
+    mtx_t lock; /* guards what follows */
+    cnd_t changed;
+    bool has_ended, ok, is_closing;
+    Failure failure;
+    int64_t per;        /* rows of the file in one index of the first dimension */
+    size_t row;         /* bytes of one, in the image */
+    int64_t begin, end; /* the rows that are there, of the file */
+    const uint8_t *at;  /* row `begin` */
+    bool is_taken;      /* the encoder needs none of them any more */
+    void *blank;        /* a row for an encoder that has to come to its end */
+};
+
+/* ---- The encoder's side ---------------------------------------------------------------------- */
+static const void *row_of(void *user, int64_t k)
+{
+    RtSink *s = user;
+    const void *row = s->blank;
+    mtx_lock(&s->lock);
+    while (!s->is_closing && k >= s->end) {
+        s->is_taken = true;
+        cnd_broadcast(&s->changed);
+        cnd_wait(&s->changed, &s->lock);
+    }
+    if (k < s->end && k >= s->begin)
+        row = s->at + (size_t)(k - s->begin) * s->row;
+    else
+        s->out.error = s->out.error ? s->out.error : ECANCELED;
+    mtx_unlock(&s->lock);
+    return row;
+}
+
+static int encode(void *user)
+{
+    RtSink *s = user;
+    Failure f = { 0 };
+    const bool ok = tessi_image_encode_rows(s->path, s->format, &s->rows, s->store, &s->out, &f);
+    mtx_lock(&s->lock);
+    s->ok = ok && !s->out.error;
+    s->failure = f;
+    s->has_ended = s->is_taken = true;
+    cnd_broadcast(&s->changed);
+    mtx_unlock(&s->lock);
+    return 0;
+}
+
+/* ---- The other side -------------------------------------------------------------------------- */
+static void free_sink(RtSink *s)
+{
+    tessi_rows_end(&s->rows);
+    free(s->blank);
+    free(s->path);
+    free(s);
+}
+
+static bool prepare(RtSink *s, Failure *f)
+{
+    const char *whole = s->format->streams ? NULL : s->format->name;
+    if (whole)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "%s is not written row by row; PNG, JPEG, TIFF, "
+                           "NPY, PGM, PPM and PAM are",
+                           whole);
+    if (s->store->scale)
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "--scale has to see all values before the first "
+                           "is written");
+    s->rows.source = row_of;
+    s->rows.source_user = s;
+    if (!tessi_rows_begin(&s->view, s->format, s->store, &s->rows, f))
+        return false;
+    if (s->rows.row_begin < 1 || s->rows.n_rows % s->view.shape[0])
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "an image of one dimension is not written row by "
+                           "row");
+    s->per = s->rows.n_rows / s->view.shape[0];
+    s->row =
+        tessi_type_info(s->view.dtype)->bytes * (size_t)s->rows.width * (size_t)s->rows.channels;
+    s->blank = calloc(1, s->row);
+    return s->blank || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
+bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSink **sink,
+                     Failure *f)
+{
+    *sink = NULL;
+    RtSink *s = calloc(1, sizeof *s);
+    if (!s || !(s->path = strdup(path))) {
+        free(s);
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    }
+    s->view = *whole;
+    s->store = store;
+    s->format = tessi_image_begin_store(path, &s->view, store, f);
+    if (!s->format || !prepare(s, f) || !tessi_output_open(path, s->format->seeks, &s->out, f)) {
+        free_sink(s);
+        return false;
+    }
+    if (mtx_init(&s->lock, mtx_plain) == thrd_success && cnd_init(&s->changed) == thrd_success
+        && tessi_thread_start(&s->thread, encode, s)) {
+        *sink = s;
+        return true;
+    }
+    tessi_output_close(path, &s->out, false, NULL);
+    free_sink(s);
+    return tessi_failf(f, TESS_ERROR_MEMORY, "no thread can be started for writing");
+}
+
+static bool fail_sink(const RtSink *s, Failure *f)
+{
+    if (s->out.error && s->out.error != ECANCELED)
+        return tessi_failf(f, TESS_ERROR_FILE, "cannot write '%.160s': %s", s->path,
+                           strerror(s->out.error));
+    return tessi_failf(f, s->failure.status ? s->failure.status : TESS_ERROR_FILE,
+                       "cannot write '%.160s': %.300s", s->path,
+                       s->failure.status ? s->failure.text : "its rows end early");
+}
+
+bool tessi_sink_wait(RtSink *s, Failure *f)
+{
+    mtx_lock(&s->lock);
+    while (s->end > s->begin && !s->is_taken && !s->has_ended)
+        cnd_wait(&s->changed, &s->lock);
+    const bool failed = s->has_ended && (!s->ok || s->end < s->rows.n_rows);
+    mtx_unlock(&s->lock);
+    return !failed || fail_sink(s, f);
+}
+
+bool tessi_sink_write(RtSink *s, const void *rows, int64_t n, Failure *f)
+{
+    if (!tessi_sink_wait(s, f))
+        return false;
+    mtx_lock(&s->lock);
+    s->begin = s->end;
+    s->end += n * s->per;
+    s->at = rows;
+    s->is_taken = false;
+    cnd_broadcast(&s->changed);
+    mtx_unlock(&s->lock);
+    return true;
+}
+
+bool tessi_sink_close(RtSink *s, bool ok, Failure *f)
+{
+    if (!s)
+        return ok;
+    mtx_lock(&s->lock);
+    const bool complete = s->end == s->rows.n_rows;
+    s->is_closing = !ok || !complete;
+    cnd_broadcast(&s->changed);
+    mtx_unlock(&s->lock);
+    tessi_thread_join(&s->thread);
+    tessi_rows_settle(&s->rows, s->store);
+    const bool doubtful = s->store->strict && s->store->doubt != RT_DOUBT_NONE;
+    if (ok && s->ok && doubtful)
+        tessi_rows_fail_doubt(s->format, s->store, &s->failure);
+    const bool good = ok && complete && s->ok && !doubtful;
+    bool shows = tessi_output_close(s->path, &s->out, good, good ? f : NULL);
+    if (ok && !good)
+        shows = fail_sink(s, f);
+    cnd_destroy(&s->changed);
+    mtx_destroy(&s->lock);
+    free_sink(s);
+    return shows;
+}
