@@ -25,13 +25,16 @@ set(TESSERA_SOURCES
     src/emit/target_cuda.c src/emit/target_opencl.c
     src/front/ast_print.c src/front/check_any.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
     src/front/check_const.c src/front/check_declared.c src/front/check_expr.c src/front/check_family.c
-    src/front/check_function.c src/front/check_instance.c src/front/check_mask.c src/front/check_narrow.c
-    src/front/check_op.c src/front/check_place.c src/front/check_program.c src/front/check_read.c
+    src/front/check_function.c src/front/check_instance.c src/front/check_mask.c
+    src/front/check_missing.c src/front/check_narrow.c src/front/check_op.c src/front/check_place.c
+    src/front/check_program.c src/front/check_read.c
     src/front/check_scope.c src/front/check_statistic.c src/front/check_stmt.c src/front/check_type.c
     src/front/check_uncalled.c src/front/check_used.c src/front/check_vector.c src/front/check_warn.c
     src/front/check_window.c src/front/format.c src/front/lex.c src/front/lex_number.c src/front/lower_expr.c
-    src/front/lower_local.c src/front/lower_place.c src/front/lower_program.c src/front/lower_read.c
-    src/front/lower_shape.c src/front/lower_stage.c src/front/lower_static.c src/front/lower_window.c
+    src/front/lower_fill.c src/front/lower_holes.c src/front/lower_local.c src/front/lower_nodata.c
+    src/front/lower_pass.c src/front/lower_place.c src/front/lower_program.c src/front/lower_read.c
+    src/front/lower_shape.c src/front/lower_stage.c src/front/lower_static.c src/front/lower_valid.c
+    src/front/lower_window.c
     src/front/parse.c src/front/parse_decl.c src/front/parse_define.c src/front/parse_expr.c src/front/parse_foreign.c
     src/front/parse_forma.c src/front/parse_list.c src/front/parse_stmt.c src/front/parse_token.c
     src/front/static_eval.c src/front/typed_print.c

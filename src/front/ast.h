@@ -33,8 +33,13 @@ typedef struct AstBorder {
     Name name;
     AstExpr *value; /* constant(v), else NULL */
 } AstBorder;
-typedef VEC(AstBorder)
-    AstBorders; /* empty: none written; 1: all dimensions; else one per dimension */
+/* The rules behind an argument: none written, one for all dimensions, or one per dimension; and what points that are
+ * not valid give (missing.def), name.text NULL when that is not written. */
+typedef struct AstBorders {
+    AstBorder *at;
+    uint32_t n, cap;
+    AstBorder missing;
+} AstBorders;
 
 typedef enum AstExprKind {
     AST_INT,    /* 12, 0x1f */
@@ -58,7 +63,8 @@ typedef enum AstExprKind {
     /* name([order,] ranges [where arg[1]] : arg[0] [, a, b : combine, start]); the names stand in parse_list.c */
     AST_WINDOW,
     AST_SUBDOMAIN, /* arg[0] [range, ..] with at least one `..` */
-    AST_COMPOSE    /* ( part; part; ) */
+    AST_COMPOSE,   /* ( part; part; ) */
+    AST_VALID      /* arg[0]:valid(arg[1]) */
 } AstExprKind;
 
 typedef enum AstOperator {

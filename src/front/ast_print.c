@@ -95,20 +95,28 @@ static void print_ranges(Printer *p, const AstRanges *ranges)
     add(p, "]");
 }
 
+static void print_border(Printer *p, const AstBorder *b)
+{
+    add(p, b->name.text);
+    if (b->value) {
+        add(p, "(");
+        print_expr(p, b->value);
+        add(p, ")");
+    }
+}
+
 static void print_borders(Printer *p, const AstBorders *borders)
 {
     add(p, borders->n > 1 ? "[" : "");
     for (uint32_t i = 0; i < borders->n; i++) {
-        const AstBorder *b = &borders->at[i];
         add(p, i ? ", " : "");
-        add(p, b->name.text);
-        if (b->value) {
-            add(p, "(");
-            print_expr(p, b->value);
-            add(p, ")");
-        }
+        print_border(p, &borders->at[i]);
     }
     add(p, borders->n > 1 ? "]" : "");
+    if (borders->missing.name.text) {
+        add(p, borders->n ? ":" : "");
+        print_border(p, &borders->missing);
+    }
 }
 
 static void print_call(Printer *p, const AstExpr *e)
@@ -121,7 +129,7 @@ static void print_call(Printer *p, const AstExpr *e)
         if (a->keyword.text)
             tessi_text_addf(p->out, "%s = ", a->keyword.text);
         print_expr(p, a->value);
-        if (a->borders.n) {
+        if (a->borders.n || a->borders.missing.name.text) {
             add(p, ":");
             print_borders(p, &a->borders);
         }
@@ -285,6 +293,12 @@ static void print_expr(Printer *p, const AstExpr *e)
     case AST_TERNARY: print_operation(p, e); break;
     case AST_WINDOW: print_window(p, e); break;
     case AST_COMPOSE: print_composition(p, e); break;
+    case AST_VALID:
+        print_expr(p, e->arg.at[0]);
+        add(p, ":valid(");
+        print_expr(p, e->arg.at[1]);
+        add(p, ")");
+        break;
     }
 }
 
@@ -440,7 +454,7 @@ void tessi_ast_print(const Ast *ast, Text *out)
 {
     Printer p = { .ast = ast, .out = out };
     tessi_text_addf(out, "program%s\n", ast->forma ? " in the original dialect" : "");
-    if (ast->border.n) {
+    if (ast->border.n || ast->border.missing.name.text) {
         begin_line(&p, ast->border_span);
         add(&p, "border ");
         print_borders(&p, &ast->border);

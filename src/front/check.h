@@ -70,6 +70,8 @@ typedef struct BorderInForce {
     Border rule[MAX_DIMS];
     TExpr *outside;
     TExpr *each[MAX_DIMS]; /* where the constants of the dimensions differ */
+    bool invalid[MAX_DIMS];
+    MissingRule missing;
     Span span;
 } BorderInForce;
 
@@ -297,6 +299,7 @@ typedef struct WindowUse {
 TExpr *tessi_check_window_of(Checker *c, const AstExpr *e, Reduction r, bool is_mean,
                              const WindowUse *use);
 /* check_statistic.c: range, var, std, argmin, argmax, rank, percentile, reduce. */
+int64_t tessi_percentile_rank(double share, int64_t n); /* of n sorted values, from 0 */
 TExpr *tessi_check_statistic(Checker *c, const AstExpr *e);
 const TMask *
 tessi_check_mask_expr(Checker *c,
@@ -357,6 +360,14 @@ bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span 
 bool tessi_check_border_value(Checker *c, TBorder *b, TType element);
 bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out);
 void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why);
+bool tessi_borders_are_written(const AstBorders *b); /* a rule, or a policy about missing points */
+Span tessi_borders_span(const AstBorders *b);        /* of the first of them */
+
+/* ---- check_missing.c ------------------------------------------------------------------------- */
+bool tessi_check_missing(Checker *c, const AstBorder *b, MissingRule *out);
+bool tessi_check_nearest_reach(Checker *c, const MissingRule *m, uint32_t n_dims, Span span);
+Operand tessi_check_with_validity(Checker *c, const AstExpr *e); /* image:valid(mask) */
+TExpr *tessi_check_valid_of(Checker *c, TExpr *value, Span span);
 
 /* ---- check_stmt.c, check_program.c, check_uncalled.c ----------------------------------------- */
 void tessi_check_statements(Checker *c, const AstStmts *body);

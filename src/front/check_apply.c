@@ -231,7 +231,7 @@ static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, Bo
     *rule = c->at.border;
     for (uint32_t i = 0; i < f->args.n && i < e->args.n; i++) {
         const AstBorders *b = &e->args.at[i].borders;
-        if (b->n == 0)
+        if (!tessi_borders_are_written(b))
             continue;
         if (c->forma) {
             CHECK_DIAG(c, DIAG_BORDER_MISPLACED, b->at[0].span, "a vector function");
@@ -240,12 +240,13 @@ static bool rule_for_body(Checker *c, const AstExpr *e, const AstFunction *f, Bo
         BorderInForce r;
         if (!tessi_check_border_in_force(c, b, &r))
             return false;
-        bool same = given != NULL;
+        bool same = given != NULL && r.missing.policy == rule->missing.policy
+                    && r.missing.distance == rule->missing.distance;
         for (uint32_t d = 0; same && d < r.n; d++)
             same = r.n == rule->n && r.rule[d] == rule->rule[d] && !r.outside == !rule->outside
-                   && !r.each[d] == !rule->each[d];
+                   && !r.each[d] == !rule->each[d] && r.invalid[d] == rule->invalid[d];
         if (given && !same) {
-            CHECK_DIAG(c, DIAG_BORDER_CONFLICT, b->at[0].span, f->name.text);
+            CHECK_DIAG(c, DIAG_BORDER_CONFLICT, tessi_borders_span(b), f->name.text);
             return false;
         }
         given = b;

@@ -18,13 +18,18 @@ static void unknown_border(Checker *c, Name name)
             p += n + (p[n] == ' ');
         }
     }
+    for (int m = 0; m < N_MISSING; m++)
+        VEC_PUSH(c->a, &words, tessi_missing_name((Missing)m));
+    VEC_PUSH(c->a, &words, "invalid");
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_BORDER, name.span, name.text);
     const char *near = tessi_nearest_word(name.text, words.at, words.n);
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
     else
-        tessi_diag_help(c->d, d,
-                        "the rules are clamp, mirror, reflect, wrap, constant(v) and none");
+        tessi_diag_help(
+            c->d, d,
+            "the rules are clamp, mirror, reflect, wrap, constant(v), invalid and none; points "
+            "that are not valid: infect, renormalise, nearest(r) and zero");
 }
 
 /* The value of constant(v): a number, or a scalar of the program. */
@@ -51,18 +56,49 @@ static bool same_value(const TExpr *a, const TExpr *b)
     return tessi_tt_is_integer(a->type) ? a->value.i == b->value.i : a->value.f == b->value.f;
 }
 
+bool tessi_borders_are_written(const AstBorders *b)
+{
+    return b->n || b->missing.name.text;
+}
+
+Span tessi_borders_span(const AstBorders *b)
+{
+    return b->n ? b->at[0].span : b->missing.span;
+}
+
+/* `invalid`: what is outside is not valid, and 0 where somebody looks. */
+static bool is_invalid(const Checker *c, const AstBorder *rule)
+{
+    return !c->forma && !rule->value && tessi_streq(rule->name.text, "invalid");
+}
+
+/* What is not written stays as it is in force. */
+static bool begin_rules(Checker *c, const AstBorders *b, BorderInForce *out)
+{
+    const BorderInForce before = c->at.border;
+    *out = before;
+    if (b->n)
+        *out = (BorderInForce){ .n = (uint8_t)(b->n < MAX_DIMS ? b->n : MAX_DIMS),
+                                .missing = before.missing };
+    return !b->missing.name.text || tessi_check_missing(c, &b->missing, &out->missing);
+}
+
 bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce *out)
 {
     TExpr *each[MAX_DIMS] = { NULL };
     bool differ = false;
-    *out = (BorderInForce){ .n = (uint8_t)(b->n < MAX_DIMS ? b->n : MAX_DIMS) };
-    for (uint32_t i = 0; i < out->n; i++) {
+    if (!begin_rules(c, b, out))
+        return false;
+    for (uint32_t i = 0; b->n && i < out->n; i++) {
         const AstBorder *rule = &b->at[i];
         if (i == 0)
             out->span = rule->span;
         out->span = tessi_span_join(out->span, rule->span);
-        if (!tessi_border_by_name(rule->name.text, &out->rule[i])
-            || out->rule[i] == BORDER_INSIDE) {
+        out->invalid[i] = is_invalid(c, rule);
+        if (out->invalid[i])
+            out->rule[i] = BORDER_CONSTANT;
+        else if (!tessi_border_by_name(rule->name.text, &out->rule[i])
+                 || out->rule[i] == BORDER_INSIDE) {
             unknown_border(c, rule->name);
             return false;
         }
@@ -79,7 +115,7 @@ bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce 
         differ |= out->outside && !same_value(out->outside, v);
         out->outside = each[i] = v;
     }
-    for (uint32_t i = 0; differ && i < out->n; i++)
+    for (uint32_t i = 0; differ && b->n && i < out->n; i++)
         out->each[i] = each[i];
     if (b->n > MAX_DIMS) {
         CHECK_DIAG(c, DIAG_BORDER_DIMENSIONS, out->span, (long long)b->n, (long long)MAX_DIMS);
@@ -92,7 +128,10 @@ bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span 
 {
     BorderInForce rules = c->at.border;
     *out = (TBorder){ .span = at };
-    if (b->n && !tessi_check_border_in_force(c, b, &rules))
+    if (tessi_borders_are_written(b) && !tessi_check_border_in_force(c, b, &rules))
+        return false;
+    out->missing = rules.missing;
+    if (!tessi_check_nearest_reach(c, &rules.missing, n_dims, at))
         return false;
     for (uint32_t d = 0; d < n_dims; d++)
         out->rule[d] = BORDER_CLAMP;
@@ -111,8 +150,10 @@ bool tessi_check_borders(Checker *c, const AstBorders *b, uint32_t n_dims, Span 
         out->each[d] = rules.each[d];
     if (b->n)
         out->span = rules.span;
-    for (uint32_t d = 0; d < n_dims; d++)
+    for (uint32_t d = 0; d < n_dims; d++) {
         out->rule[d] = rules.rule[rules.n == 1 ? 0 : d];
+        out->invalid[d] = rules.invalid[rules.n == 1 ? 0 : d];
+    }
     return true;
 }
 
@@ -139,6 +180,6 @@ bool tessi_check_border_value(Checker *c, TBorder *b, TType element)
 
 void tessi_check_no_borders(Checker *c, const AstBorders *b, const char *why)
 {
-    if (b->n)
-        CHECK_DIAG(c, DIAG_BORDER_MISPLACED, b->at[0].span, why);
+    if (tessi_borders_are_written(b))
+        CHECK_DIAG(c, DIAG_BORDER_MISPLACED, tessi_borders_span(b), why);
 }

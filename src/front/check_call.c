@@ -23,6 +23,7 @@ typedef enum Special {
     SPECIAL_INDEX,
     SPECIAL_SIZE,
     SPECIAL_CONVOLVE,
+    SPECIAL_VALID,
     SPECIAL_ADD_SAT, /* from here on in the order of NarrowOp */
     SPECIAL_SUB_SAT,
     SPECIAL_AVG,
@@ -32,9 +33,9 @@ typedef enum Special {
 static const struct {
     const char *name;
     uint8_t n_args;
-} SPECIALS[N_SPECIALS] = { { "clamp", 3 }, { "mix", 3 },      { "select", 3 },  { "index", 1 },
-                           { "size", 2 },  { "convolve", 2 }, { "add_sat", 2 }, { "sub_sat", 2 },
-                           { "avg", 2 },   { "absd", 2 } };
+} SPECIALS[N_SPECIALS] = { { "clamp", 3 },   { "mix", 3 },      { "select", 3 }, { "index", 1 },
+                           { "size", 2 },    { "convolve", 2 }, { "valid", 1 },  { "add_sat", 2 },
+                           { "sub_sat", 2 }, { "avg", 2 },      { "absd", 2 } };
 
 static const Builtin *find_exact(const char *name, size_t n)
 {
@@ -108,8 +109,8 @@ static bool plain_arguments(Checker *c, const AstExpr *e)
     VEC_FOREACH (const AstArg, a, &e->args) {
         if (!tessi_check_positional(c, e->name.text, a))
             return false;
-        if (a->borders.n) {
-            CHECK_DIAG(c, DIAG_BORDER_MISPLACED, a->borders.at[0].span,
+        if (tessi_borders_are_written(&a->borders)) {
+            CHECK_DIAG(c, DIAG_BORDER_MISPLACED, tessi_borders_span(&a->borders),
                        "the function of a single point");
             return false;
         }
@@ -217,8 +218,9 @@ static bool convolved_image(Checker *c, const AstArg *arg, uint32_t *slot, int32
 {
     *field = -1;
     if (!c->at.operands) {
-        if (arg->borders.n) {
-            CHECK_DIAG(c, DIAG_BORDER_MISPLACED, arg->borders.at[0].span, "the body of a stencil");
+        if (tessi_borders_are_written(&arg->borders)) {
+            CHECK_DIAG(c, DIAG_BORDER_MISPLACED, tessi_borders_span(&arg->borders),
+                       "the body of a stencil");
             return false;
         }
         return convolved_argument(c, arg->value, slot, field);
@@ -372,6 +374,8 @@ static TExpr *special(Checker *c, const AstExpr *e, Special which)
     TExpr *a[3];
     for (uint32_t i = 0; i < e->args.n; i++)
         a[i] = tessi_check_expr(c, e->args.at[i].value);
+    if (which == SPECIAL_VALID)
+        return tessi_tt_is_error(a[0]->type) ? a[0] : tessi_check_valid_of(c, a[0], e->span);
     if (which >= SPECIAL_ADD_SAT)
         return tessi_check_narrow(c, e->span, e->name.text, (NarrowOp)(which - SPECIAL_ADD_SAT),
                                   a[0], a[1]);

@@ -319,8 +319,11 @@ static TExpr *check_kind(Checker *c, const AstExpr *e)
         return as_operand(c, e);
     case AST_SUBDOMAIN:
     case AST_COMPOSE:
+    case AST_VALID:
         if (c->at.operands)
             return as_operand(c, e);
+        if (e->kind == AST_VALID)
+            return misplaced(c, e, "an image with a validity");
         return misplaced(c, e, e->kind == AST_COMPOSE ? "a composition" : "a part of an image");
     }
     return tessi_te_error(c, e->span);

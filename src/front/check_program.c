@@ -2,6 +2,9 @@
  * images. */
 #include "front/check.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { MAX_OUTPUTS = 64 };
 
 /* ---- definitions ----------------------------------------------------------------------------- */
@@ -391,18 +394,42 @@ static void check_results(Checker *c)
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
+/* A rule, a policy about points that are not valid, or both: "mirror", "mirror:nearest(3)". */
+static void given_border(Checker *c, AstBorders *out)
+{
+    AstBorder *rule = ARENA_NEW(c->a, AstBorder);
+    for (const char *p = c->o->border; p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
+        AstBorder b = { .span = c->ast->border_span };
+        char *word = tessi_strndup(c->a, p, strcspn(p, ":")), *value = strchr(word, '(');
+        Missing policy;
+        if (value) {
+            *value++ = '\0';
+            b.value = ARENA_NEW(c->a, AstExpr);
+            *b.value = (AstExpr){ .kind = AST_REAL, .span = b.span, .real = strtod(value, NULL) };
+        }
+        b.name = (Name){ word, c->ast->border_span };
+        if (tessi_missing_by_name(word, &policy) && (policy != MISSING_NEAREST || value)) {
+            out->missing = b;
+            continue;
+        }
+        *rule = b;
+        out->at = rule;
+        out->n = 1;
+    }
+}
+
 static void program_border(Checker *c)
 {
     BorderInForce rule = { 0 };
-    if (c->o && c->o->border) { /* set by the user: stands above the program's own */
-        AstBorder b = { .span = c->ast->border_span,
-                        .name = { c->o->border, c->ast->border_span } };
-        AstBorders list = { .at = &b, .n = 1 };
-        (void)tessi_check_border_in_force(c, &list, &rule);
-    } else if (c->ast->border.n) {
-        (void)tessi_check_border_in_force(c, &c->ast->border, &rule);
-    } else if (!c->forma) {
+    if (!c->forma)
         rule = (BorderInForce){ .n = 1, .rule = { BORDER_CLAMP } };
+    c->at.border = rule;
+    if (c->o && c->o->border) { /* set by the user: stands above the program's own */
+        AstBorders given = { 0 };
+        given_border(c, &given);
+        (void)tessi_check_border_in_force(c, &given, &rule);
+    } else if (tessi_borders_are_written(&c->ast->border)) {
+        (void)tessi_check_border_in_force(c, &c->ast->border, &rule);
     }
     c->at.border = rule;
 }

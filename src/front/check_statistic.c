@@ -85,7 +85,7 @@ static TExpr *place_of(Checker *c, const AstExpr *e, Reduction r)
 /* ---- rank, percentile ------------------------------------------------------------------------ */
 typedef struct Rank {
     const AstExpr *ast;
-    int64_t k;
+    TExpr *k;
     TExpr *value; /* ordered, of the point that is asked about */
 } Rank;
 
@@ -122,7 +122,7 @@ static TExpr *reaches(Checker *c, void *user, TExpr *value)
     rank.value = ordered(c, value);
     WindowUse use = { .body = one, .where = is_before, .user = &rank };
     TExpr *n = tessi_check_window_of(c, rank.ast, REDUCE_SUM, false, &use);
-    return tessi_check_binary(c, value->span, AST_OP_GT, n, tessi_te_int(c, rank.k, value->span));
+    return tessi_check_binary(c, value->span, AST_OP_GT, n, rank.k);
 }
 
 static TExpr *order_of(Checker *c, void *user, TExpr *value)
@@ -131,7 +131,7 @@ static TExpr *order_of(Checker *c, void *user, TExpr *value)
     return ordered(c, value);
 }
 
-static TExpr *ranked(Checker *c, const AstExpr *e, int64_t k)
+static TExpr *ranked(Checker *c, const AstExpr *e, TExpr *k)
 {
     TExpr *least = tessi_check_concrete(c, tessi_check_window_of(c, e, REDUCE_MIN, false, NULL));
     Rank rank = { e, k, NULL };
@@ -162,6 +162,25 @@ static bool count_points(Checker *c, const AstExpr *e, int64_t *n)
     return false;
 }
 
+/* The element that a percentile is: of so many points, or of those among them that are valid. */
+static TExpr *share_of(Checker *c, const AstExpr *e, double share, int64_t n)
+{
+    WindowUse use = { .deeper = true };
+    TExpr *window = tessi_check_window_of(c, e, REDUCE_MIN, false, &use);
+    if (tessi_tt_is_error(window->type) || window->kind != TE_WINDOW)
+        return tessi_te_int(c, tessi_percentile_rank(share, n), e->span);
+    TExpr *k = tessi_te_new(c, TE_SHARE, tessi_tt_scalar(TYPE_I32), e->span, 1);
+    k->arg[0] = window;
+    k->value = tessi_value_real(share);
+    k->slot = (uint32_t)n;
+    return k;
+}
+
+int64_t tessi_percentile_rank(double share, int64_t n)
+{
+    return (int64_t)floor(share * (double)(n - 1) / 100 + 0.5);
+}
+
 static TExpr *rank_of(Checker *c, const AstExpr *e, bool percent)
 {
     int64_t n, k;
@@ -176,11 +195,11 @@ static TExpr *rank_of(Checker *c, const AstExpr *e, bool percent)
             CHECK_DIAG(c, DIAG_PERCENTILE, e->more->order->span, share);
             return tessi_te_error(c, e->span);
         }
-        k = (int64_t)floor(share * (double)(n - 1) / 100 + 0.5);
-    } else if (!tessi_check_const_int(c, e->more->order, "a rank", &k)) {
-        return tessi_te_error(c, e->span);
+        return ranked(c, e, share_of(c, e, share, n));
     }
-    return ranked(c, e, k);
+    if (!tessi_check_const_int(c, e->more->order, "a rank", &k))
+        return tessi_te_error(c, e->span);
+    return ranked(c, e, tessi_te_int(c, k, e->span));
 }
 
 /* ---- reduce ---------------------------------------------------------------------------------- */

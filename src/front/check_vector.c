@@ -51,9 +51,12 @@ TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims
 /* ---- expressions evaluated at each point ----------------------------------------------------------------------- */
 static bool same_border(const TBorder *a, const TBorder *b, uint32_t n_dims)
 {
-    bool same = a->written == b->written && a->outside == b->outside;
+    bool same = a->written == b->written && a->outside == b->outside
+                && a->missing.policy == b->missing.policy
+                && a->missing.distance == b->missing.distance;
     for (uint32_t d = 0; d < n_dims; d++)
-        same &= a->rule[d] == b->rule[d] && a->each[d] == b->each[d];
+        same &=
+            a->rule[d] == b->rule[d] && a->each[d] == b->each[d] && a->invalid[d] == b->invalid[d];
     return same;
 }
 
@@ -185,6 +188,7 @@ static Operand vector_kind(Checker *c, const AstExpr *e)
     case AST_INDEX:
     case AST_SUBDOMAIN: return part_operand(c, e);
     case AST_COMPOSE: return tessi_check_compose(c, &e->parts, e->span);
+    case AST_VALID: return tessi_check_with_validity(c, e);
     case AST_CALL: return tessi_check_call(c, e);
     default: return tessi_check_expression_on_images(c, e);
     }

@@ -219,7 +219,10 @@ static bool is_border_name(const Formatter *f, const Piece *p)
 #define BORDER(id, name, aliases, picture, scipy, opencv) name " " aliases " "
 #include "base/borders.def"
 #undef BORDER
-        ;
+#define MISSING(id, name, other) name " " other " "
+#include "front/missing.def"
+#undef MISSING
+        "invalid valid ";
     const size_t n = p->end - p->begin;
     for (const char *s = names; *s; s += strcspn(s, " "), s += strspn(s, " "))
         if (strcspn(s, " ") == n && memcmp(s, f->text + p->begin, n) == 0)

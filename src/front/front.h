@@ -21,6 +21,12 @@ typedef struct FrontType {
     uint32_t n_fields;
 } FrontType;
 
+/* The value of input `input` (NULL: of all of them) that says that there is none. */
+typedef struct FrontNodata {
+    const char *input;
+    double value;
+} FrontNodata;
+
 typedef struct FrontOptions {
     const char *name;   /* of the program (and the graph) */
     const char *border; /* rule for reads that name none; NULL = the program's own, else clamp */
@@ -28,6 +34,8 @@ typedef struct FrontOptions {
     size_t n_constants;
     const FrontType *types; /* the last that fits an input counts; none: plain float */
     size_t n_types;
+    const FrontNodata *nodata;
+    size_t n_nodata;
     uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;

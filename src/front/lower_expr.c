@@ -24,6 +24,11 @@ LMemo *tessi_lower_memo(Lower *l, LMemo *table, const TExpr *e, uint32_t channel
     return &memo->others[channel - 1];
 }
 
+ExprId tessi_lower_number(Lower *l, ScalarType t, int64_t i)
+{
+    return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)i) : tessi_expr_int(l->g, t, i);
+}
+
 ExprId tessi_lower_convert(Lower *l, ExprId e, ScalarType from, ScalarType to)
 {
     Graph *g = l->g;
@@ -141,6 +146,11 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     case TE_WINDOW: return tessi_lower_window(l, b, e, channel);
     case TE_CONVOLVE: return tessi_lower_convolve(l, b, e, channel);
     case TE_MASK: return tessi_lower_mask(l, b, e, e->type.scalar);
+    case TE_SHARE: return tessi_lower_share(l, b, e);
+    case TE_VALID: {
+        const ExprId valid = tessi_lower_is_valid(l, b, e->arg[0]);
+        return valid.v ? valid : tessi_lower_number(l, TYPE_BOOL, 1);
+    }
     case TE_FIELD: return tessi_lower_expr(l, b, e->arg[0], e->slot);
     case TE_STRUCT: return tessi_lower_expr(l, b, e->arg[channel], 0);
     case TE_WINVAR:

@@ -32,6 +32,25 @@ static ExprId part_load(Lower *l, StageId base, const bool *drops, const SizeId 
     return tessi_expr_load(l->g, tessi_graph_access(l->g, &a));
 }
 
+static Stage part_stage(Lower *l, const TValue *v, const LValue *out, StageId base,
+                        const SizeId *lo)
+{
+    Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
+    for (uint32_t d = 0; d < v->n_dims; d++)
+        s.size[d] = out->size[d];
+    tessi_lower_whole_piece(l, &s, part_load(l, base, v->drops, lo));
+    return s;
+}
+
+/* The validity of a value made of parts, as a stage. */
+static StageId validity_stage(Lower *l, const TValue *v, Stage *s)
+{
+    s->type = TYPE_BOOL;
+    s->span = v->span;
+    s->name = tessi_sprintf(l->a, "%s.valid", v->name ? v->name : "value");
+    return tessi_lower_add_stage(l, s);
+}
+
 void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
 {
     Graph *g = l->g;
@@ -50,15 +69,12 @@ void tessi_lower_subdomain(Lower *l, const TValue *v, LValue *out)
         out->size[own++] = tessi_size_add(g, tessi_size_sub(g, hi, lo[d]), one);
     }
     for (uint32_t k = 0; k < out->n_channels; k++) {
-        Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
-        Piece p = { .body = part_load(l, base->stage[k], v->drops, lo) };
-        for (uint32_t d = 0; d < v->n_dims; d++) {
-            s.size[d] = p.count[d] = out->size[d];
-            p.step[d] = 1;
-            p.offset[d] = tessi_size_const(g, 0);
-        }
-        VEC_PUSH(g->arena, &s.pieces, p);
+        Stage s = part_stage(l, v, out, base->stage[k], lo);
         out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+    }
+    if (base->valid.v) {
+        Stage s = part_stage(l, v, out, base->valid, lo);
+        out->valid = validity_stage(l, v, &s);
     }
 }
 
@@ -129,6 +145,26 @@ static void clip(Lower *l, SizeId size, uint32_t d, Piece *p)
         p->count[d] = at_least_zero(g, tessi_size_min(g, p->count[d], fits));
 }
 
+/* The parts' validities; what is filled is valid, and what no part covers is not. */
+static void compose_validity(Lower *l, const TValue *v, const LPart *parts, LValue *out)
+{
+    Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
+    bool holes = false;
+    for (uint32_t d = 0; d < v->n_dims; d++)
+        s.size[d] = out->size[d];
+    for (uint32_t i = 0; i < v->parts.n; i++) {
+        const TPart *part = &v->parts.at[i];
+        const StageId valid = part->image ? l->value[part->image->id].valid : (StageId){ 0 };
+        Piece p = parts[i].piece;
+        holes |= valid.v != 0;
+        p.body = valid.v ? tessi_lower_copy_load(l, valid, part->n_leading, parts[i].add)
+                         : tessi_lower_number(l, TYPE_BOOL, 1);
+        VEC_PUSH(l->g->arena, &s.pieces, p);
+    }
+    if (holes)
+        out->valid = validity_stage(l, v, &s);
+}
+
 void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
 {
     Graph *g = l->g;
@@ -160,4 +196,5 @@ void tessi_lower_compose(Lower *l, const TValue *v, LValue *out)
         }
         out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
+    compose_validity(l, v, parts, out);
 }

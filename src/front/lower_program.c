@@ -76,6 +76,8 @@ static void lower_input(Lower *l, const TInput *in, uint32_t number)
             s.size[d] = v->size[d];
         v->stage[k] = tessi_lower_new_stage(l, in->value, k, &s);
     }
+    if (in->value->used && !in->is_mask)
+        v->valid = tessi_lower_input_validity(l, in, v);
     set_channels(l, &image, in->type, v->stage);
     VEC_PUSH(l->g->arena, &l->g->inputs, image);
 }
@@ -94,6 +96,34 @@ static StageId same_whole(const Graph *g, const Stage *s)
     return (StageId){ 0 };
 }
 
+static ExprId reduced(Lower *l, const TValue *v, StageId source, Reduction r, ScalarType type)
+{
+    Stage s = { .kind = STAGE_REDUCE, .reduction = r, .source = source, .type = type };
+    StageId stage = same_whole(l->g, &s);
+    s.name = tessi_sprintf(l->a, "%s.%s", v->name ? v->name : "mean", tessi_reduction_name(r));
+    s.span = v->span;
+    if (!stage.v)
+        stage = tessi_lower_add_stage(l, &s);
+    const Access access = { .producer = stage };
+    return tessi_expr_cast(l->g, TYPE_F64,
+                           tessi_expr_load(l->g, tessi_graph_access(l->g, &access)));
+}
+
+/* The total of the valid points divided by their number. */
+static StageId mean_of_valid(Lower *l, const TValue *v, uint32_t channel, StageId zeroed)
+{
+    Graph *g = l->g;
+    const ScalarType of = tessi_stage(g, zeroed)->type;
+    const ScalarType sum = tessi_is_real(of) ? tessi_value_type(of) : TYPE_I64;
+    const ExprId total = reduced(l, v, zeroed, REDUCE_SUM, sum);
+    const ExprId points = reduced(l, v, l->value[v->base->id].valid, REDUCE_COUNT, TYPE_I64);
+    const ExprId mean = tessi_expr_op(g, OP_DIV, total, points, (ExprId){ 0 });
+    Stage s = { .kind = STAGE_COMPUTE };
+    Piece p = { .body = tessi_expr_cast(g, tessi_lower_field(v->type, channel), mean) };
+    VEC_PUSH(l->g->arena, &s.pieces, p);
+    return tessi_lower_new_stage(l, v, channel, &s);
+}
+
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM)
@@ -102,8 +132,12 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
         Stage s = { .kind = v->kind == TV_HISTOGRAM ? STAGE_HISTOGRAM : STAGE_REDUCE,
                     .n_dims = v->n_dims,
                     .reduction = v->reduction,
-                    .source = l->value[v->base->id].stage[k] };
+                    .source = tessi_lower_valid_points(l, v, k) };
         s.size[0] = out->size[0];
+        if (v->kind == TV_REDUCE && v->reduction == REDUCE_MEAN && l->value[v->base->id].valid.v) {
+            out->stage[k] = mean_of_valid(l, v, k, s.source);
+            continue;
+        }
         out->stage[k] = same_whole(l->g, &s);
         if (!out->stage[k].v)
             out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
@@ -145,6 +179,7 @@ static void lower_field(Lower *l, const TValue *v, LValue *out)
 {
     const LValue *base = &l->value[v->base->id];
     out->stage[0] = base->stage[v->number];
+    out->valid = base->valid;
     if (base->scalar)
         out->scalar = &base->scalar[v->number];
     for (uint32_t d = 0; d < v->n_dims; d++)
@@ -161,6 +196,7 @@ static void lower_value(Lower *l, const TValue *v)
     case TV_FIELD: lower_field(l, v, out); break;
     case TV_SUBDOMAIN: tessi_lower_subdomain(l, v, out); break;
     case TV_COMPOSE: tessi_lower_compose(l, v, out); break;
+    case TV_VALID: tessi_lower_with_validity(l, v, out); break;
     case TV_REDUCE:
     case TV_HISTOGRAM: lower_whole(l, v, out); break;
     case TV_SCALAR: lower_scalar(l, v, out); break;
@@ -189,7 +225,8 @@ static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t
     const TValue *v = o->value;
     const LValue *value = &l->value[v->id];
     bool scalar = v->n_dims == 0;
-    if (!scalar) {
+    const bool holes = value->valid.v != 0;
+    if (!scalar && !holes) {
         StageId s = value->stage[k];
         bool twice = already_returned(l, s);
         for (uint32_t i = 0; i < k; i++)
@@ -210,6 +247,9 @@ static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t
     }
     p.body = scalar ? tessi_lower_value_scalar(l, v, k)
                     : tessi_lower_copy_load(l, value->stage[k], 0, add);
+    if (holes)
+        p.body = tessi_lower_with_nodata(l, image, k, tessi_stage(l->g, value->stage[k])->type,
+                                         tessi_lower_copy_load(l, value->valid, 0, add), p.body);
     VEC_PUSH(l->g->arena, &s.pieces, p);
     return tessi_lower_new_stage(l, &named, k, &s);
 }

@@ -73,9 +73,14 @@ static ExprId coordinate(Lower *l, const AccessDim *dim)
     return at;
 }
 
+/* What a read gives outside of the image, by dimension; `differ`: not the same in all of them. */
+typedef struct Outside {
+    ExprId at[MAX_DIMS], of_all;
+    bool differ;
+} Outside;
+
 /* With a constant for each dimension: outside in several, the first of them gives its own. */
-static ExprId each_outside(Lower *l, const TCallArg *arg, const Access *a, uint32_t channel,
-                           ExprId read)
+static ExprId each_outside(Lower *l, const Access *a, const Outside *outside, ExprId read)
 {
     Graph *g = l->g;
     for (uint32_t d = a->n_dims; d-- > 0;) {
@@ -85,10 +90,65 @@ static ExprId each_outside(Lower *l, const TCallArg *arg, const Access *a, uint3
         ExprId n = tessi_expr_size(g, tessi_stage(g, a->producer)->size[d]);
         ExprId inside =
             op(l, OP_AND, op(l, OP_LE, tessi_expr_int(g, TYPE_I32, 0), at), op(l, OP_LT, at, n));
-        read = tessi_expr_op(g, OP_SELECT, inside, read,
-                             outside_value(l, arg->border.each[d], channel));
+        read = tessi_expr_op(g, OP_SELECT, inside, read, outside->at[d]);
     }
     return read;
+}
+
+static void constants_outside(Lower *l, const TCallArg *arg, const Access *a, uint32_t channel,
+                              Outside *out)
+{
+    *out = (Outside){ .of_all = outside_value(l, arg->border.outside, channel) };
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        out->differ |= arg->border.each[d] != NULL;
+    for (uint32_t d = 0; out->differ && d < a->n_dims; d++)
+        if (a->dim[d].rule == BORDER_CONSTANT)
+            out->at[d] = outside_value(l, arg->border.each[d], channel);
+}
+
+/* The same, with `missing` where the outside is not valid and, unless none, `present` where it is. */
+static void fills_outside(Lower *l, const TCallArg *arg, const Access *a, uint32_t channel,
+                          ExprId missing, ExprId present, Outside *out)
+{
+    *out = (Outside){ .differ = false };
+    for (uint32_t d = 0; d < a->n_dims; d++) {
+        if (a->dim[d].rule != BORDER_CONSTANT)
+            continue;
+        const TExpr *written = arg->border.each[d] ? arg->border.each[d] : arg->border.outside;
+        out->at[d] = arg->border.invalid[d] ? missing
+                     : present.v            ? present
+                                            : outside_value(l, written, channel);
+        out->differ |= out->of_all.v && out->of_all.v != out->at[d].v;
+        out->of_all = out->at[d];
+    }
+}
+
+static ExprId load_with(Lower *l, Access *access, const Outside *outside)
+{
+    access->outside = outside->of_all;
+    ExprId e = tessi_expr_load(l->g, tessi_graph_access(l->g, access));
+    return outside->differ ? each_outside(l, access, outside, e) : e;
+}
+
+static bool may_be_outside(const Access *a)
+{
+    bool constant = false;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        constant |= a->dim[d].rule == BORDER_CONSTANT;
+    return constant;
+}
+
+/* What a read of this argument gives where it is not valid. */
+static LFill fill_of(const Lower *l, const LBody *b, const TCallArg *arg)
+{
+    if (!b->holes || !tessi_lower_has_holes(l, arg))
+        return FILL_RAW;
+    switch (arg->border.missing.policy) {
+    case MISSING_RENORMALISE: return b->fill;
+    case MISSING_NEAREST: return FILL_NEAREST;
+    case MISSING_ZERO: return FILL_ZERO;
+    default: return FILL_RAW;
+    }
 }
 
 /* The access to channel `channel` of argument `slot`, and its load, converted to the type that the argument
@@ -96,22 +156,39 @@ static ExprId each_outside(Lower *l, const TCallArg *arg, const Access *a, uint3
 static ExprId load(Lower *l, LBody *b, uint32_t slot, Access *access, uint32_t channel)
 {
     const TCallArg *arg = &b->call->args.at[slot];
-    const LValue *image = &l->value[arg->image->id];
-    bool constant = false;
-    access->producer = image->stage[channel];
+    const LFill fill = fill_of(l, b, arg);
+    Outside outside = { .differ = false };
+    access->n_dims = arg->image->n_dims;
+    access->producer = tessi_lower_filled(l, arg, channel, fill);
+    const ScalarType type = tessi_stage(l->g, access->producer)->type;
+    if (may_be_outside(access) && b->holes && tessi_lower_has_holes(l, arg)) {
+        const ScalarType t = tessi_value_type(type);
+        const ExprId one = { 0 };
+        fills_outside(l, arg, access, channel, tessi_lower_fill_value(l, fill, t),
+                      fill == FILL_WEIGHT ? tessi_lower_number(l, t, 1) : one, &outside);
+    } else if (may_be_outside(access)) {
+        constants_outside(l, arg, access, channel, &outside);
+    }
+    return tessi_lower_convert(l, load_with(l, access, &outside), type,
+                               tessi_lower_field(b->inst->args.at[slot].type, channel));
+}
+
+/* Whether the point is valid that the access reads. */
+static ExprId load_validity(Lower *l, const LBody *b, uint32_t slot, Access *access)
+{
+    const TCallArg *arg = &b->call->args.at[slot];
+    bool ask = l->value[arg->image->id].valid.v != 0;
+    Outside outside = { .differ = false };
     access->n_dims = arg->image->n_dims;
     for (uint32_t d = 0; d < access->n_dims; d++)
-        constant |= access->dim[d].rule == BORDER_CONSTANT;
-    if (constant)
-        access->outside = outside_value(l, arg->border.outside, channel);
-    ExprId e = tessi_expr_load(l->g, tessi_graph_access(l->g, access));
-    bool differ = false;
-    for (uint32_t d = 0; d < access->n_dims; d++)
-        differ |= constant && arg->border.each[d];
-    if (differ)
-        e = each_outside(l, arg, access, channel, e);
-    return tessi_lower_convert(l, e, tessi_stage(l->g, access->producer)->type,
-                               tessi_lower_field(b->inst->args.at[slot].type, channel));
+        ask |= arg->border.invalid[d] && access->dim[d].rule == BORDER_CONSTANT;
+    if (!ask)
+        return (ExprId){ 0 };
+    access->producer = tessi_lower_validity_stage(l, arg);
+    if (may_be_outside(access))
+        fills_outside(l, arg, access, 0, tessi_lower_number(l, TYPE_BOOL, 0),
+                      tessi_lower_number(l, TYPE_BOOL, 1), &outside);
+    return load_with(l, access, &outside);
 }
 
 static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t scale,
@@ -133,7 +210,8 @@ static void affine_dim(Lower *l, LBody *b, uint32_t slot, uint32_t d, int32_t sc
     dim->rule = inside ? BORDER_INSIDE : rule;
 }
 
-ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
+/* The access of a read, but for the stage. */
+static Access access_of(Lower *l, LBody *b, const TExpr *e)
 {
     const TRead *read = e->read;
     Access access = { 0 };
@@ -153,18 +231,42 @@ ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
         }
         affine_dim(l, b, e->slot, d, read->scale[d], &a, &access.dim[d]);
     }
+    return access;
+}
+
+ExprId tessi_lower_load(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
+{
+    Access access = access_of(l, b, e);
     return load(l, b, e->slot, &access, channel);
+}
+
+ExprId tessi_lower_valid_load(Lower *l, LBody *b, const TExpr *e)
+{
+    Access access = access_of(l, b, e);
+    return load_validity(l, b, e->slot, &access);
+}
+
+static Access access_of_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset)
+{
+    Access access = { 0 };
+    for (uint32_t d = 0; d < e->read->n_dims; d++)
+        affine_dim(l, b, e->slot, d, e->read->scale[d], &offset[d], &access.dim[d]);
+    return access;
 }
 
 ExprId tessi_lower_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset,
                        uint32_t channel, ScalarType type)
 {
-    Access access = { 0 };
-    for (uint32_t d = 0; d < e->read->n_dims; d++)
-        affine_dim(l, b, e->slot, d, e->read->scale[d], &offset[d], &access.dim[d]);
+    Access access = access_of_tap(l, b, e, offset);
     ExprId tap = load(l, b, e->slot, &access, channel);
     return tessi_lower_convert(l, tap, tessi_lower_field(b->inst->args.at[e->slot].type, channel),
                                type);
+}
+
+ExprId tessi_lower_valid_tap(Lower *l, LBody *b, const TExpr *e, const StaticAffine *offset)
+{
+    Access access = access_of_tap(l, b, e, offset);
+    return load_validity(l, b, e->slot, &access);
 }
 
 /* An element of the input, in the type of `m`: through the types of the arguments that it was given to. */

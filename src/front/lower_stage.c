@@ -19,25 +19,30 @@ static void check_size(Lower *l, SizeId size, Span span, const char *name)
     l->failed = true;
 }
 
+StageId tessi_lower_add_stage(Lower *l, Stage *s)
+{
+    for (uint32_t d = 0; d < s->n_dims; d++)
+        check_size(l, s->size[d], s->span, s->name);
+    VEC_FOREACH (const Piece, p, &s->pieces) {
+        for (uint32_t d = 0; d < s->n_dims; d++) {
+            check_size(l, p->offset[d], s->span, s->name);
+            check_size(l, p->count[d], s->span, s->name);
+        }
+    }
+    if (l->g->stages.n > l->max_stages)
+        tessi_lower_limit(l, s->span, "stages of a program", l->max_stages);
+    return tessi_graph_stage(l->g, s);
+}
+
 StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage *s)
 {
     s->name = stage_name(l, v, channel);
     s->span = v->span;
     s->type = tessi_lower_field(v->type, channel);
-    for (uint32_t d = 0; d < s->n_dims; d++)
-        check_size(l, s->size[d], v->span, s->name);
-    VEC_FOREACH (const Piece, p, &s->pieces) {
-        for (uint32_t d = 0; d < s->n_dims; d++) {
-            check_size(l, p->offset[d], v->span, s->name);
-            check_size(l, p->count[d], v->span, s->name);
-        }
-    }
-    if (l->g->stages.n > l->max_stages)
-        tessi_lower_limit(l, v->span, "stages of a program", l->max_stages);
-    return tessi_graph_stage(l->g, s);
+    return tessi_lower_add_stage(l, s);
 }
 
-static void plain_piece(Lower *l, Stage *s, ExprId body)
+void tessi_lower_whole_piece(Lower *l, Stage *s, ExprId body)
 {
     Piece p = { .body = body };
     for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -70,9 +75,31 @@ static StageId copied_stage(Lower *l, const LBody *b, ExprId body, ScalarType ty
     return a->producer;
 }
 
+/* Which points of the result are valid; none: all. */
+static StageId validity_of_call(Lower *l, const TValue *v, LBody *b)
+{
+    b->epoch = ++l->epoch;
+    const ExprId valid = tessi_lower_is_valid(l, b, v->inst->result);
+    if (!valid.v || l->failed)
+        return (StageId){ 0 };
+    const StageId same = copied_stage(l, b, valid, TYPE_BOOL);
+    if (same.v)
+        return same;
+    Stage s = { .kind = STAGE_COMPUTE, .n_dims = (uint8_t)b->n_dims, .type = TYPE_BOOL };
+    s.name = tessi_sprintf(l->a, "%s.valid", v->name ? v->name : "value");
+    s.span = v->span;
+    for (uint32_t d = 0; d < b->n_dims; d++)
+        s.size[d] = b->size[d];
+    tessi_lower_whole_piece(l, &s, valid);
+    return tessi_lower_add_stage(l, &s);
+}
+
 void tessi_lower_call(Lower *l, const TValue *v, LValue *out)
 {
     LBody b = { .inst = v->inst, .call = v };
+    VEC_FOREACH (const TCallArg, arg, &v->args) {
+        b.holes |= arg->image && tessi_lower_has_holes(l, arg);
+    }
     if (!tessi_lower_shape(l, v, &b)) {
         l->failed = true;
         return;
@@ -91,7 +118,9 @@ void tessi_lower_call(Lower *l, const TValue *v, LValue *out)
             continue;
         for (uint32_t d = 0; d < b.n_dims; d++)
             s.size[d] = b.size[d];
-        plain_piece(l, &s, body);
+        tessi_lower_whole_piece(l, &s, body);
         out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
+    if (b.holes && !l->failed)
+        out->valid = validity_of_call(l, v, &b);
 }

@@ -5,7 +5,7 @@
 
 static const ExprId NONE = { 0 };
 
-static WindowId graph_window(Lower *l, const TWindow *w)
+WindowId tessi_lower_graph_window(Lower *l, const TWindow *w)
 {
     Window window = { .level = w->level, .n_vars = w->n_vars };
     for (int v = 0; v < w->n_vars; v++) {
@@ -15,13 +15,8 @@ static WindowId graph_window(Lower *l, const TWindow *w)
     return tessi_graph_window(l->g, &window);
 }
 
-static ExprId number(Lower *l, ScalarType t, int64_t i)
-{
-    return tessi_is_real(t) ? tessi_expr_real(l->g, t, (double)i) : tessi_expr_int(l->g, t, i);
-}
-
 /* The condition at this point: +1 holds, 0 does not, -1 depends on data. */
-static int condition_at(Lower *l, const TWindow *w, const WindowPoint *p)
+int tessi_lower_condition_at(Lower *l, const TWindow *w, const WindowPoint *p)
 {
     Value v;
     if (!w->where)
@@ -31,7 +26,7 @@ static int condition_at(Lower *l, const TWindow *w, const WindowPoint *p)
     return v.i != 0;
 }
 
-static bool too_long(Lower *l, const TExpr *e, uint32_t before)
+bool tessi_lower_too_long(Lower *l, const TExpr *e, uint32_t before)
 {
     l->unrolled += l->g->exprs.n - before;
     if (l->unrolled > l->max_unrolled)
@@ -67,10 +62,11 @@ static void unroll_point(Lower *l, LBody *b, const TExpr *e, uint32_t channel, i
 
 static ExprId mean_of(Lower *l, ScalarType t, ExprId sum, int64_t points, ExprId count)
 {
-    ExprId n = number(l, t, points);
+    ExprId n = tessi_lower_number(l, t, points);
     if (count.v) {
         if (points)
-            count = tessi_expr_op(l->g, OP_ADD, count, number(l, TYPE_I32, points), NONE);
+            count =
+                tessi_expr_op(l->g, OP_ADD, count, tessi_lower_number(l, TYPE_I32, points), NONE);
         n = tessi_lower_convert(l, count, TYPE_I32, t);
     }
     return tessi_expr_op(l->g, OP_DIV, sum, n, NONE);
@@ -87,10 +83,10 @@ static ExprId unroll(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     b->point = &p;
     do {
         b->epoch = ++l->epoch;
-        int holds = condition_at(l, e->window, &p);
+        int holds = tessi_lower_condition_at(l, e->window, &p);
         if (holds)
             unroll_point(l, b, e, channel, holds, t, &u);
-        if (too_long(l, e, before))
+        if (tessi_lower_too_long(l, e, before))
             break;
         before = l->g->exprs.n;
     } while (tessi_window_next(&p));
@@ -112,7 +108,7 @@ static bool known_count(Lower *l, const LBody *b, const TWindow *w, int64_t *n)
     *n = 0;
     tessi_window_first(&p, w, b->point);
     do {
-        int holds = condition_at(l, w, &p);
+        int holds = tessi_lower_condition_at(l, w, &p);
         if (holds < 0)
             return false;
         *n += holds;
@@ -122,10 +118,12 @@ static bool known_count(Lower *l, const LBody *b, const TWindow *w, int64_t *n)
 
 ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
+    if (tessi_lower_window_has_holes(l, b, e))
+        return tessi_lower_holed_window(l, b, e, channel);
     if (e->window->must_unroll)
         return unroll(l, b, e, channel);
     const LWindow *outer = b->windows;
-    LWindow here = { outer, e->window, graph_window(l, e->window) };
+    LWindow here = { outer, e->window, tessi_lower_graph_window(l, e->window) };
     ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
     int64_t n;
     b->windows = &here;
@@ -140,7 +138,8 @@ ExprId tessi_lower_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
         ExprId count = NONE;
         if (!known_count(l, b, e->window, &n)) {
             n = 0;
-            count = tessi_expr_window(l->g, REDUCE_SUM, here.window, number(l, TYPE_I32, 1), where);
+            count = tessi_expr_window(l->g, REDUCE_SUM, here.window,
+                                      tessi_lower_number(l, TYPE_I32, 1), where);
         }
         value = mean_of(l, t, value, n, count);
     }
@@ -159,56 +158,94 @@ static uint32_t image_channel(const TExpr *e, uint32_t channel)
     return e->field >= 0 ? (uint32_t)e->field : channel;
 }
 
-static ExprId taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t)
+/* The window over the mask's taps, with their offsets, and where the coefficients lie. */
+typedef struct Taps {
+    TWindow typed;
+    LWindow here;
+    StaticAffine at[MAX_DIMS];
+    ExprId index[MAX_DIMS], flat;
+} Taps;
+
+static void begin_taps(Lower *l, LBody *b, const TExpr *e, Taps *t)
 {
     const TMask *m = e->mask;
     Graph *g = l->g;
     uint8_t level = 0;
     for (const LWindow *w = b->windows; w; w = w->outer)
         level = w->typed->level >= level ? (uint8_t)(w->typed->level + 1) : level;
-    TWindow w = { .span = e->span, .level = level, .n_vars = m->n_dims };
-    StaticAffine at[MAX_DIMS] = { { 0 } };
-    ExprId index[MAX_DIMS], where = NONE, flat = NONE, coefficient;
+    *t = (Taps){ .typed = { .span = e->span, .level = level, .n_vars = m->n_dims } };
     for (int d = 0; d < m->n_dims; d++) {
-        w.lo[d] = m->lo[d];
-        w.hi[d] = m->hi[d];
-        at[d] = (StaticAffine){ .n = 1, .term = { { &w, (uint32_t)d, e->dilation } } };
+        t->typed.lo[d] = m->lo[d];
+        t->typed.hi[d] = m->hi[d];
+        t->at[d] = (StaticAffine){ .n = 1, .term = { { &t->typed, (uint32_t)d, e->dilation } } };
     }
-    LWindow here = { b->windows, &w, graph_window(l, &w) };
+    t->here = (LWindow){ b->windows, &t->typed, tessi_lower_graph_window(l, &t->typed) };
     for (int d = 0; d < m->n_dims; d++) {
-        index[d] = tessi_expr_winvar(g, here.window, (uint32_t)d);
-        ExprId k = tessi_expr_op(g, OP_SUB, index[d], tessi_expr_int(g, TYPE_I32, m->lo[d]), NONE);
+        t->index[d] = tessi_expr_winvar(g, t->here.window, (uint32_t)d);
+        ExprId k =
+            tessi_expr_op(g, OP_SUB, t->index[d], tessi_expr_int(g, TYPE_I32, m->lo[d]), NONE);
         ExprId n = tessi_expr_int(g, TYPE_I32, (int64_t)m->hi[d] - m->lo[d] + 1);
-        flat = d ? tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, flat, n, NONE), k, NONE) : k;
+        t->flat =
+            d ? tessi_expr_op(g, OP_ADD, tessi_expr_op(g, OP_MUL, t->flat, n, NONE), k, NONE) : k;
     }
-    if (m->at) {
-        bool zeros = false;
-        for (uint32_t i = 0; i < m->n; i++)
-            zeros |= is_zero(m, i);
-        coefficient = tessi_expr_table(g, tessi_lower_mask_table(l, m, t), flat);
-        if (zeros) { /* taps of zero are not read, by definition of convolve; a coefficient may round to zero in t */
-            Value *used = ARENA_NEW_ARRAY(l->a, Value, m->n);
-            for (uint32_t i = 0; i < m->n; i++)
-                used[i] = tessi_value_int(!is_zero(m, i));
-            TMask taps = *m;
-            taps.at = used;
-            taps.type = tessi_tt_scalar(TYPE_BOOL);
-            taps.name = tessi_sprintf(l->a, "%s.taps", m->name);
-            where = tessi_expr_table(g, tessi_lower_mask_table(l, &taps, TYPE_BOOL), flat);
-        }
-    } else {
-        coefficient = tessi_lower_mask_load(l, m, index, true, t);
+}
+
+/* Taps of zero are not read, by definition of convolve; a coefficient may round to zero in its type. */
+static ExprId used_taps(Lower *l, const TMask *m, const Taps *t)
+{
+    bool zeros = false;
+    for (uint32_t i = 0; m->at && i < m->n; i++)
+        zeros |= is_zero(m, i);
+    if (!zeros)
+        return NONE;
+    Value *used = ARENA_NEW_ARRAY(l->a, Value, m->n);
+    for (uint32_t i = 0; i < m->n; i++)
+        used[i] = tessi_value_int(!is_zero(m, i));
+    TMask taps = *m;
+    taps.at = used;
+    taps.type = tessi_tt_scalar(TYPE_BOOL);
+    taps.name = tessi_sprintf(l->a, "%s.taps", m->name);
+    return tessi_expr_table(l->g, tessi_lower_mask_table(l, &taps, TYPE_BOOL), t->flat);
+}
+
+ExprId tessi_lower_taps(Lower *l, LBody *b, const TExpr *e, uint32_t channel, const TapsUse *use)
+{
+    const TMask *m = use->mask;
+    Graph *g = l->g;
+    Taps t;
+    begin_taps(l, b, e, &t);
+    const ScalarType type = use->type;
+    const ExprId coefficient = m->at
+                                   ? tessi_expr_table(g, tessi_lower_mask_table(l, m, type), t.flat)
+                                   : tessi_lower_mask_load(l, m, t.index, true, type);
+    ExprId where = used_taps(l, m, &t), body = coefficient;
+    if (use->sign) {
+        const ExprId zero = tessi_lower_number(l, type, 0);
+        const bool positive = use->sign > 0;
+        where = tessi_expr_op(g, OP_LT, positive ? zero : coefficient,
+                              positive ? coefficient : zero, NONE);
     }
     const LWindow *outer = b->windows;
-    b->windows = &here;
-    ExprId pixel = tessi_lower_tap(l, b, e, at, image_channel(e, channel), t);
+    b->windows = &t.here;
+    if (use->what == TAPS_VALID)
+        body = tessi_lower_valid_tap(l, b, e, t.at);
+    else if (use->what == TAPS_PRODUCT)
+        body = tessi_expr_op(g, OP_MUL, coefficient,
+                             tessi_lower_tap(l, b, e, t.at, image_channel(e, channel), type), NONE);
     b->windows = outer;
-    ExprId product = tessi_expr_op(g, OP_MUL, coefficient, pixel, NONE);
-    return tessi_expr_window_by(g, e->method, here.window, product, where);
+    if (!body.v)
+        return NONE;
+    if (use->what == TAPS_VALID)
+        return tessi_expr_window(g, use->reduction, t.here.window, body, where);
+    return tessi_expr_window_by(g, e->method, t.here.window, body, where);
 }
 
 ExprId tessi_lower_convolve(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
-    ScalarType t = tessi_value_type(tessi_lower_field(e->type, channel));
-    return taps(l, b, e, channel, t);
+    if (tessi_lower_window_has_holes(l, b, e))
+        return tessi_lower_holed_window(l, b, e, channel);
+    const TapsUse use = { .mask = e->mask,
+                          .type = tessi_value_type(tessi_lower_field(e->type, channel)),
+                          .what = TAPS_PRODUCT };
+    return tessi_lower_taps(l, b, e, channel, &use);
 }

@@ -102,7 +102,7 @@ static void program_border(Parser *p)
     tessi_parse_semicolon(p);
     if (p->panic)
         return;
-    if (p->ast->border.n) {
+    if (p->ast->border.n || p->ast->border.missing.name.text) {
         Diag *d = tessi_diag(p->diags, DIAG_BORDER_TWICE, span);
         tessi_diag_note(p->diags, d, p->ast->border_span, "the first stands here");
         return;

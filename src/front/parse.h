@@ -105,7 +105,9 @@ void tessi_parse_family_numbers(Parser *p, AstExpr **first, AstExpr **second);
 void tessi_parse_offsets(Parser *p, AstOffsets *out); /* at `@` */
 bool tessi_parse_ranges(Parser *p, AstRanges *out);   /* at `[`; true when one of them has `..` */
 void tessi_parse_expr_list(Parser *p, TokenKind close, AstExprs *out); /* up to and with `close` */
-void tessi_parse_borders(Parser *p, AstBorders *out);
+void tessi_parse_borders(Parser *p, AstBorders *out); /* rule, [rule, rule], rule:policy */
+/* What stands behind the colons after a value: the same, and valid(image). */
+AstExpr *tessi_parse_qualified(Parser *p, AstExpr *value, AstBorders *out);
 bool tessi_parse_at_window(const Parser *p);
 AstExpr *tessi_parse_window(Parser *p);
 void tessi_parse_window_vars(Parser *p, AstWindowVars *out);

@@ -188,7 +188,7 @@ void tessi_parse_expr_list(Parser *p, TokenKind close, AstExprs *out)
     tessi_parse_close(p, close, opening);
 }
 
-static void parse_border(Parser *p, AstBorders *out)
+static AstBorder parse_border(Parser *p)
 {
     AstBorder b = { 0 };
     uint32_t first = p->at;
@@ -199,20 +199,80 @@ static void parse_border(Parser *p, AstBorders *out)
         tessi_parse_close(p, TOK_RPAREN, opening);
     }
     b.span = tessi_parse_span_from(p, first);
-    VEC_PUSH(p->arena, out, b);
+    return b;
+}
+
+/* A policy about points that are not valid; nearest is one where a distance stands behind it. */
+static bool at_missing(const Parser *p)
+{
+    static const char *const names[] = {
+#define MISSING(id, name, other) name, other,
+#include "front/missing.def"
+#undef MISSING
+    };
+    bool is_one = false;
+    for (size_t i = 0; !is_one && i < sizeof names / sizeof names[0]; i++)
+        is_one = tessi_parse_is_word(p, 0, names[i]);
+    return is_one
+           && (!tessi_parse_is_word(p, 0, "nearest") || tessi_parse_look(p, 1) == TOK_LPAREN);
+}
+
+static void only_once(Parser *p, const AstBorder *first, const AstBorder *second)
+{
+    Diag *d = tessi_diag(p->diags, DIAG_RULE_TWICE, second->span);
+    tessi_diag_note(p->diags, d, first->span, "the first stands here");
+    p->panic = true;
+}
+
+/* The rules behind one colon. */
+static void parse_rules(Parser *p, AstBorders *out)
+{
+    const uint32_t opening = p->at, before = out->n;
+    if (!p->forma && at_missing(p)) {
+        const AstBorder policy = parse_border(p);
+        if (out->missing.name.text)
+            only_once(p, &out->missing, &policy);
+        out->missing = policy;
+        return;
+    }
+    if (p->forma || !tessi_parse_accept(p, TOK_LBRACKET)) {
+        VEC_PUSH(p->arena, out, parse_border(p));
+    } else {
+        do {
+            VEC_PUSH(p->arena, out, parse_border(p));
+        } while (tessi_parse_accept(p, TOK_COMMA));
+        tessi_parse_close(p, TOK_RBRACKET, opening);
+    }
+    if (before && out->n > before)
+        only_once(p, &out->at[0], &out->at[before]);
 }
 
 void tessi_parse_borders(Parser *p, AstBorders *out)
 {
-    uint32_t opening = p->at;
-    if (p->forma || !tessi_parse_accept(p, TOK_LBRACKET)) {
-        parse_border(p, out);
-        return;
-    }
     do {
-        parse_border(p, out);
-    } while (tessi_parse_accept(p, TOK_COMMA));
-    tessi_parse_close(p, TOK_RBRACKET, opening);
+        parse_rules(p, out);
+    } while (!p->forma && !p->panic && tessi_parse_accept(p, TOK_COLON));
+}
+
+AstExpr *tessi_parse_qualified(Parser *p, AstExpr *value, AstBorders *out)
+{
+    while (!p->panic && tessi_parse_accept(p, TOK_COLON)) {
+        if (p->forma || !tessi_parse_is_word(p, 0, "valid")
+            || tessi_parse_look(p, 1) != TOK_LPAREN) {
+            parse_rules(p, out);
+            continue;
+        }
+        AstExpr *e = tessi_parse_new(p, AST_VALID);
+        tessi_parse_advance(p);
+        const uint32_t opening = p->at;
+        tessi_parse_advance(p);
+        tessi_parse_push(p, e, value);
+        tessi_parse_push(p, e, tessi_parse_expr(p));
+        tessi_parse_close(p, TOK_RPAREN, opening);
+        e->span = tessi_span_join(value->span, tessi_parse_token_span(p, p->at - 1));
+        value = e;
+    }
+    return value;
 }
 
 static bool is_window_name(const Parser *p)
@@ -372,8 +432,9 @@ AstExpr *tessi_parse_call(Parser *p)
             tessi_parse_adopt(p, e, a.value);
             if (a.keyword.text && tessi_parse_peek(p) == TOK_DOTDOT)
                 unknown_window(p, e);
-            if (tessi_parse_accept(p, TOK_COLON))
-                tessi_parse_borders(p, &a.borders);
+            a.value = tessi_parse_qualified(p, a.value, &a.borders);
+            tessi_parse_adopt(p, e, a.value);
+            tessi_parse_adopt(p, e, a.borders.missing.value);
             VEC_FOREACH (AstBorder, b, &a.borders)
                 tessi_parse_adopt(p, e, b->value);
             VEC_PUSH(p->arena, &e->args, a);

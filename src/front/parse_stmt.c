@@ -90,6 +90,21 @@ static bool family_target(Parser *p, const char *name, AstExpr **family, AstExpr
     return true;
 }
 
+/* A value, perhaps with a validity. Border rules belong to reads. */
+static AstExpr *named_value(Parser *p)
+{
+    AstExpr *value = tessi_parse_expr(p);
+    AstBorders rules = { 0 };
+    if (p->context == CONTEXT_STENCIL || p->forma)
+        return value;
+    value = tessi_parse_qualified(p, value, &rules);
+    if (rules.n || rules.missing.name.text) {
+        tessi_diag(p->diags, DIAG_BORDER_MISPLACED, rules.n ? rules.at[0].span : rules.missing.span,
+                   "a statement");
+    }
+    return value;
+}
+
 static void assignment(Parser *p, AstStmt *s)
 {
     s->name = tessi_parse_name(p, "a statement");
@@ -116,7 +131,7 @@ static void assignment(Parser *p, AstStmt *s)
         else if (d && found == TOK_EQ)
             tessi_diag_help(p->diags, d, "== compares; = gives a name to a value");
     }
-    s->value = tessi_parse_expr(p);
+    s->value = named_value(p);
     tessi_parse_semicolon(p);
 }
 

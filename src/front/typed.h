@@ -91,7 +91,9 @@ typedef enum TExprKind {
     /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that
      * channel */
     TE_CONVOLVE,
-    TE_MASK,  /* element of `mask` at the indices arg[..] */
+    TE_MASK, /* element of `mask` at the indices arg[..] */
+    TE_SHARE, /* which element percentile `value` is, of the points of the window arg[0], `slot` of them */
+    TE_VALID, /* arg[0] is valid: a bool, which is always valid itself */
     TE_FIELD, /* field `slot` of the struct arg[0] */
     TE_STRUCT /* struct of arg[..] */
 } TExprKind;
@@ -170,8 +172,25 @@ struct TInstance {
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------------------- */
+/* What a read of a point that is not valid gives. */
+typedef enum Missing {
+#define MISSING(id, name, other) MISSING_##id,
+#include "front/missing.def"
+#undef MISSING
+    N_MISSING
+} Missing;
+typedef struct MissingRule {
+    bool written;
+    Missing policy;
+    double distance; /* NEAREST: how far it may be */
+} MissingRule;
+const char *tessi_missing_name(Missing m);
+bool tessi_missing_by_name(const char *name, Missing *m);
+
 typedef struct TBorder {
     bool written; /* at the call, or by a `border` in force */
+    MissingRule missing;
+    bool invalid[MAX_DIMS]; /* what is outside is not valid; the rule is CONSTANT then, of 0 */
     Border rule[MAX_DIMS];
     TExpr *outside; /* value of constant(v), or NULL */
     TExpr *each
@@ -205,6 +224,7 @@ typedef enum TValueKind {
     TV_FIELD,     /* field `number` of base */
     TV_SUBDOMAIN, /* base between lo and hi (size expressions, NULL = the image's end) */
     TV_COMPOSE,   /* parts */
+    TV_VALID,     /* base, valid where `mask` (of bool) holds */
     TV_REDUCE,    /* reduction of the whole base: a scalar */
     TV_HISTOGRAM, /* number of bins in `bins` */
     TV_SCALAR     /* expression on scalars */
@@ -221,7 +241,7 @@ struct TValue {
     uint32_t depth;   /* of vector function calls, where `name` was given */
     uint32_t id;      /* position in Typed.values */
     uint32_t number;
-    TValue *base;
+    TValue *base, *mask;
     TInstance *inst;
     VEC(TCallArg) args;
     VEC(TPart) parts;

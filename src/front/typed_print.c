@@ -177,6 +177,12 @@ static void expr(Printer *p, const TExpr *e)
         list(p, e->arg, e->n_args);
         tessi_text_add(out, "]");
         return;
+    case TE_SHARE: tessi_text_addf(out, "percentile(%g)", e->value.f); return;
+    case TE_VALID:
+        tessi_text_add(out, "valid(");
+        expr(p, e->arg[0]);
+        tessi_text_add(out, ")");
+        return;
     case TE_FIELD:
         expr(p, e->arg[0]);
         tessi_text_addf(out, ".%s", e->arg[0]->type.st->field[e->slot].name);
@@ -196,17 +202,23 @@ static void border(Printer *p, const TBorder *b, uint32_t n_dims)
     if (!b->written)
         return;
     for (uint32_t d = 1; d < n_dims; d++)
-        same &= b->rule[d] == b->rule[0];
+        same &= b->rule[d] == b->rule[0] && b->invalid[d] == b->invalid[0];
     tessi_text_add(p->out, same ? ":" : ":[");
     for (uint32_t d = 0; d < (same ? 1 : n_dims); d++) {
-        tessi_text_addf(p->out, "%s%s", d ? ", " : "", tessi_border_info(b->rule[d])->name);
-        if (b->rule[d] == BORDER_CONSTANT && b->outside) {
+        tessi_text_addf(p->out, "%s%s", d ? ", " : "",
+                        b->invalid[d] ? "invalid" : tessi_border_info(b->rule[d])->name);
+        if (b->rule[d] == BORDER_CONSTANT && b->outside && !b->invalid[d]) {
             tessi_text_add(p->out, "(");
             expr(p, b->each[d] ? b->each[d] : b->outside);
             tessi_text_add(p->out, ")");
         }
     }
     tessi_text_add(p->out, same ? "" : "]");
+    if (!b->missing.written)
+        return;
+    tessi_text_addf(p->out, ":%s", tessi_missing_name(b->missing.policy));
+    if (b->missing.policy == MISSING_NEAREST)
+        tessi_text_addf(p->out, "(%g)", b->missing.distance);
 }
 
 static const char *instance_name(Arena *a, const TInstance *inst)
@@ -283,6 +295,9 @@ static void value(Printer *p, const TValue *v)
         tessi_text_add(out, "]");
         return;
     case TV_COMPOSE: compose(p, v); return;
+    case TV_VALID:
+        tessi_text_addf(out, "%s:valid(%s)", value_name(v->base), value_name(v->mask));
+        return;
     case TV_REDUCE:
         tessi_text_addf(out, "whole %s(%s)", tessi_reduction_name(v->reduction),
                         value_name(v->base));

@@ -226,6 +226,9 @@ typedef struct Image {
     SizeId size[MAX_DIMS];
     uint32_t pixel_bytes;
     VEC(Channel) channels;
+    /* In the graph that the front makes, of results: points may be not valid, and hold this (the first channel). */
+    bool has_nodata;
+    double nodata;
 } Image;
 
 typedef struct Param { /* a size parameter */
