@@ -159,7 +159,7 @@ static bool check_link(const Link *link)
     char missing[300] = "";
     for (size_t i = 0; i < link->op->n_arguments; i++) {
         const tess_argument *arg = &link->op->arguments[i];
-        if (arg->kind != TESS_SCALAR && arg->ndim != 2)
+        if (arg->kind != TESS_SCALAR && arg->ndim != 2 && arg->ndim != 3)
             return cli_fail("'%s' is for images of %d dimension%s, which a program is needed for",
                             link->op->name, arg->ndim, arg->ndim == 1 ? "" : "s"),
                    false;
@@ -236,22 +236,27 @@ void cli_chain_free(Chain *chain)
 
 /* ---- The program ------------------------------------------------------------------------------ */
 
-/* Images have one size, masks sizes of their own. */
+/* Pictures have one size, masks and volumes sizes of their own. */
+static void print_input(const tess_argument *arg, size_t n, bool is_first, FILE *out)
+{
+    if (arg->kind == TESS_MASK)
+        fprintf(out, "parameter M%zu, N%zu;\nmask#2 any in%zu[M%zu, N%zu];\n", n, n, n, n, n);
+    else if (arg->ndim == 3)
+        fprintf(out, "vector#3 any in%zu;\n", n);
+    else
+        fprintf(out, "%svector#2 any in%zu[M, N];\n", is_first ? "parameter M, N;\n" : "", n);
+}
+
 static void print_inputs(const Chain *c, FILE *out)
 {
-    size_t n = 0;
-    fprintf(out, "parameter M, N;\n");
+    size_t n = 0, n_pictures = 0;
     for (size_t k = 0; k < c->n; k++)
         for (size_t i = 0; i < c->at[k].op->n_arguments; i++) {
-            const tess_kind kind = c->at[k].op->arguments[i].kind;
-            if (kind == TESS_SCALAR || !c->at[k].value[i])
+            const tess_argument *arg = &c->at[k].op->arguments[i];
+            if (arg->kind == TESS_SCALAR || !c->at[k].value[i])
                 continue;
-            n++;
-            if (kind == TESS_MASK)
-                fprintf(out, "parameter M%zu, N%zu;\nmask#2 any in%zu[M%zu, N%zu];\n", n, n, n, n,
-                        n);
-            else
-                fprintf(out, "vector#2 any in%zu[M, N];\n", n);
+            print_input(arg, ++n, n_pictures == 0, out);
+            n_pictures += arg->kind == TESS_IMAGE && arg->ndim == 2;
         }
 }
 

@@ -166,6 +166,9 @@ def test_apply(folder):
     tool.write_npy(spread, (1, 3), "<f4", [0.25, 0.5, 0.25])
     code, _, err = run("apply", "richardson_lucy", "steps=1", deep, spread, "-o", out, slow)
     check("a mask", code == 0 and tool.read_npy(out)[:2] == ((2, 3), "<u2"), err)
+    tool.write_npy(folder / "stack.npy", (2, 3, 2), "<i2", range(12))
+    code, _, err = run("apply", "dilate_3d", "radius=1", folder / "stack.npy", "-o", out, slow)
+    check("a volume", code == 0 and tool.read_npy(out)[:2] == ((2, 3, 2), "<i2"), err)
     code, _, err = run("apply", "gray", grey, "-o", out, slow)
     check("no colours", code == 1 and "no field 'r' in a value of type uint8" in err
           and "'in1' is an image of uint8 here" in err, err)
