@@ -28,9 +28,11 @@ set(TESSERA_SOURCES
     src/front/check_function.c src/front/check_instance.c src/front/check_mask.c
     src/front/check_missing.c src/front/check_narrow.c src/front/check_op.c src/front/check_place.c
     src/front/check_program.c src/front/check_read.c
-    src/front/check_scope.c src/front/check_statistic.c src/front/check_stmt.c src/front/check_type.c
+    src/front/check_scan.c src/front/check_scope.c src/front/check_statistic.c src/front/check_stmt.c
+    src/front/check_type.c
     src/front/check_uncalled.c src/front/check_used.c src/front/check_vector.c src/front/check_warn.c
-    src/front/check_window.c src/front/format.c src/front/lex.c src/front/lex_number.c src/front/lower_expr.c
+    src/front/check_whole.c src/front/check_window.c src/front/format.c src/front/lex.c src/front/lex_number.c
+    src/front/lower_expr.c
     src/front/lower_fill.c src/front/lower_holes.c src/front/lower_local.c src/front/lower_nodata.c
     src/front/lower_pass.c src/front/lower_place.c src/front/lower_program.c src/front/lower_read.c
     src/front/lower_shape.c src/front/lower_stage.c src/front/lower_static.c src/front/lower_valid.c
@@ -46,7 +48,8 @@ set(TESSERA_SOURCES
     src/graph/graph_read_expr.c src/graph/graph_read_size.c src/graph/graph_rewrite.c src/graph/graph_simplify.c
     src/graph/graph_size.c src/graph/graph_sizes.c src/graph/graph_taps_fold.c src/graph/graph_taps_parts.c
     src/graph/graph_transform.c src/graph/graph_verify.c src/graph/graph_verify_expr.c src/graph/graph_walk.c
-    src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_transform.c
+    src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
+    src/interp/graph_transform.c
     src/interp/loop_interp.c src/interp/loop_memory.c
     src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
     src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
@@ -56,9 +59,10 @@ set(TESSERA_SOURCES
     src/loop/lower_blocks.c src/loop/lower_carry.c src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c
     src/loop/lower_dots.c src/loop/lower_expr.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
-    src/loop/lower_line.c src/loop/lower_march.c src/loop/lower_median.c src/loop/lower_median_kernel.c
+    src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
+    src/loop/lower_median_kernel.c
     src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c
-    src/loop/lower_reduce.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scope.c
+    src/loop/lower_reduce.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
     src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
     src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_tiles.c
     src/loop/lower_transform.c src/loop/lower_vectors.c src/loop/lower_warp.c src/loop/lower_window.c
@@ -94,7 +98,7 @@ set(TESSERA_SOURCES
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops
-    src/loop/templates/reduce.loops)
+    src/loop/templates/reduce.loops src/loop/templates/scan.loops)
 set(TESSERA_CLI_SOURCES
     cli/any.c cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c
     cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c

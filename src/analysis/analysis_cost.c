@@ -184,7 +184,8 @@ void tessi_analyse_costs(Analysis *an, Arena *a)
             c->ops[OPC_SIMPLE] = 1;
             c->loads = 1;
             c->distinct_bytes = tessi_type_info(tessi_stage(g, s->source)->type)->bytes;
-            c->stored_bytes = 0;
+            if (s->kind != STAGE_SCAN || s->only_last)
+                c->stored_bytes = 0;
             continue;
         }
         VEC_FOREACH (const Piece, piece, &s->pieces) {

@@ -35,13 +35,15 @@ void tessi_analyse_footprints(Analysis *an, Arena *a)
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         uint32_t first = an->footprints.n;
-        if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) {
+        if (tessi_stage_is_whole(s)) {
             Footprint f = { .consumer = id, .producer = s->source, .n_accesses = 1 };
             f.n_dims = tessi_stage(g, s->source)->n_dims;
-            for (uint32_t d = 0; d < f.n_dims; d++)
-                f.dim[d] = (AccessRange){ .dynamic = true, .src = -1 };
+            for (int d = 0; d < f.n_dims; d++) {
+                const int own = d == s->along - 1 ? -1 : tessi_stage_from_source(s, d);
+                f.dim[d] = own < 0 ? (AccessRange){ .dynamic = true, .src = -1 }
+                                   : tessi_range_of_point((uint8_t)own);
+            }
             VEC_PUSH(a, &an->footprints, f);
-            continue;
         }
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);

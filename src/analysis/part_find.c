@@ -155,8 +155,10 @@ static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
             p->wanted[c->stage.v] = true;
     for (uint32_t id = f->g->stages.n; id-- > 1;) { /* readers stand behind what they read */
         const Stage *s = &f->g->stages.at[id];
-        if (p->wanted[id] && s->kind == STAGE_COMPUTE)
+        if (p->wanted[id])
             mark_reads(f, s);
+        if (p->wanted[id] && s->along)
+            p->wanted[s->source.v] = true;
         if (p->wanted[id] && s->kind == STAGE_INPUT)
             p->reads[s->image] = true;
     }
@@ -255,10 +257,8 @@ static void look_at_stage(Finder *f, StageId id)
             for (int k = 0; k < s->n_dims; k++)
                 if (uses_dim(f, s->size[k], d))
                     leave_whole(f, d, s, "'%s' has another size than the first image");
-    const bool known = s->kind == STAGE_INPUT || s->kind == STAGE_COMPUTE || s->kind == STAGE_REDUCE
-                       || s->kind == STAGE_HISTOGRAM;
-    for (int d = 0; d < p->n_dims && !known; d++)
-        leave_whole(f, d, s, "'%s' goes through its whole image");
+    if (s->along && p->step[s->source.v][s->along - 1].num)
+        leave_whole(f, s->along - 1, s, "'%s' goes along it");
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(&f->walk, g, &piece->body, 1);
         VEC_FOREACH (const ExprId, at, list) {
@@ -411,6 +411,8 @@ static void find_margins(Finder *f)
                     follow(f, far, (StageId){ id }, piece, tessi_access(f->g, e->access));
             }
         }
+        for (int d = 0; p->wanted[id] && s->along && d < p->n_dims; d++)
+            far[s->source.v][d] = larger(far[s->source.v][d], far[id][d]);
         if (p->wanted[id])
             add_margin(f, (const Far *)far, (StageId){ id });
     }

@@ -138,7 +138,8 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
         return changed_size(w, r, e);
     if (e->kind == EXPR_LOAD) {
         const StageId from = tessi_access(r->from, e->access)->producer;
-        if (tessi_stage(r->from, from)->kind == STAGE_REDUCE)
+        const Stage *s = tessi_stage(r->from, from);
+        if (s->kind == STAGE_REDUCE && tessi_stage_is_number(s))
             return changed_number(w, r, e, from);
     }
     return tessi_rewrite_rebuild(r, e);
@@ -151,7 +152,7 @@ static StageId copy_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *inp
     Stage copy = *s;
     copy.pieces.at = NULL;
     copy.pieces.n = copy.pieces.cap = 0;
-    copy.source = (StageId){ 0 };
+    copy.source = s->along ? w->stage[s->source.v] : (StageId){ 0 };
     for (int d = 0; d < s->n_dims; d++)
         copy.size[d] = tessi_rewrite_size(r, s->size[d]);
     if (s->kind == STAGE_INPUT)
@@ -191,8 +192,8 @@ static Image copy_image(Writer *w, Rewrite *r, const Image *from, bool is_output
 
 static bool is_wide_number(const Stage *s)
 {
-    return s->kind == STAGE_REDUCE && tessi_type_info(s->type)->bytes == 8
-           && !tessi_is_real(s->type);
+    return s->kind == STAGE_REDUCE && tessi_stage_is_number(s)
+           && tessi_type_info(s->type)->bytes == 8 && !tessi_is_real(s->type);
 }
 
 void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n_outputs)
@@ -232,7 +233,7 @@ void tessi_part_write(PartPass *pass, Arena *a, const Image *outputs, uint32_t n
         else if (is_wide_number(s))
             w.stage[id.v] = given_image(&w, (PartGiven){ .kind = GIVEN_NUMBER, .stage = id }, s,
                                         tessi_size_const(to, 1));
-        else if (s->kind != STAGE_REDUCE)
+        else if (!tessi_stage_is_number(s))
             w.stage[id.v] = copy_stage(&w, &r, id, input);
     }
     for (uint32_t i = 0; i < n_outputs; i++) {

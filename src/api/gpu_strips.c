@@ -116,7 +116,7 @@ static bool check_bodies(Rows *r, Arena *arena)
     ExprWalk walk = { .arena = arena };
     GRAPH_FOREACH_STAGE (r->g, id) {
         const Stage *s = tessi_stage(r->g, id);
-        if ((s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) && r->has_rows[s->source.v])
+        if (tessi_stage_is_whole(s) && r->has_rows[s->source.v])
             return no_strips(r, id, "'%s' is of all rows");
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, r->g, &piece->body, 1);

@@ -8,11 +8,6 @@
 #include "graph/graph_walk.h"
 
 /* ---- Depths ---------------------------------------------------------------------------------- */
-static bool is_number(const Stage *s)
-{
-    return s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
-}
-
 /* By StageId: how many passes there must have been before the stage can be computed. */
 static uint32_t *find_depths(const Graph *g, Arena *a)
 {
@@ -20,7 +15,7 @@ static uint32_t *find_depths(const Graph *g, Arena *a)
     ExprWalk walk = { .arena = a };
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        uint32_t most = is_number(s) ? depth[s->source.v] + 1 : 0;
+        uint32_t most = depth[s->source.v] + tessi_stage_is_number(s);
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);
             VEC_FOREACH (const ExprId, at, list) {
@@ -58,7 +53,7 @@ static void find_numbers(tess_parts *p, const uint32_t *depths, uint32_t depth, 
     const Graph *g = p->v->meaning;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        if (!is_number(s) || depths[id.v] != depth)
+        if (!tessi_stage_is_number(s) || depths[id.v] != depth)
             continue;
         PartNumber number = { .stage = id, .source = s->source, .output = 0 };
         while (number.output < outputs->n
@@ -113,7 +108,7 @@ bool tessi_parts_find(tess_parts *p, Failure *f)
     const uint32_t *depths = find_depths(g, &p->arena);
     uint32_t deepest = 0;
     GRAPH_FOREACH_STAGE (g, id)
-        if (is_number(tessi_stage(g, id)) && depths[id.v] > deepest)
+        if (tessi_stage_is_number(tessi_stage(g, id)) && depths[id.v] > deepest)
             deepest = depths[id.v];
     for (uint32_t depth = 1; depth <= deepest; depth++) {
         RunPass pass = { 0 };

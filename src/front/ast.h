@@ -143,7 +143,7 @@ enum { AST_MAX_HEIGHT = 1000 };
 /* What some windows have besides. */
 typedef struct AstWindowMore {
     AstExpr *order; /* rank(k, ..), percentile(p, ..) */
-    Name a, b;      /* reduce(.. : value, a, b : combine, start) */
+    Name a, b; /* reduce(.. : value, a, b : combine, start); of calls: reduce, cumulate of images */
     AstExpr *combine, *start;
 } AstWindowMore;
 
@@ -163,7 +163,7 @@ struct AstExpr {
     AstOffsets offsets;  /* OFFSET */
     AstRanges ranges;    /* SUBDOMAIN */
     AstWindowVars vars;  /* WINDOW */
-    AstWindowMore *more; /* WINDOW, or NULL */
+    AstWindowMore *more; /* WINDOW, CALL, or NULL */
     AstParts parts;      /* COMPOSE */
 };
 

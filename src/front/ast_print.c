@@ -119,6 +119,17 @@ static void print_borders(Printer *p, const AstBorders *borders)
     }
 }
 
+/* , a, b : a + b, 0 */
+static void print_combination(Printer *p, const AstWindowMore *m)
+{
+    if (!m || !m->combine)
+        return;
+    tessi_text_addf(p->out, ", %s, %s : ", m->a.text, m->b.text);
+    print_expr(p, m->combine);
+    add(p, ", ");
+    print_expr(p, m->start);
+}
+
 static void print_call(Printer *p, const AstExpr *e)
 {
     add(p, e->name.text);
@@ -134,6 +145,7 @@ static void print_call(Printer *p, const AstExpr *e)
             print_borders(p, &a->borders);
         }
     }
+    print_combination(p, e->more);
     add(p, ")");
 }
 
@@ -170,12 +182,7 @@ static void print_window(Printer *p, const AstExpr *e)
     }
     add(p, " : ");
     print_expr(p, e->arg.at[0]);
-    if (e->more && e->more->combine) {
-        tessi_text_addf(p->out, ", %s, %s : ", e->more->a.text, e->more->b.text);
-        print_expr(p, e->more->combine);
-        add(p, ", ");
-        print_expr(p, e->more->start);
-    }
+    print_combination(p, e->more);
     add(p, ")");
 }
 

@@ -337,6 +337,13 @@ Operand tessi_operand_scalar(TExpr *e, Span span);
 const char *tessi_operand_text(const Checker *c, Operand o); /* "a float image with 2 dimensions" */
 TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims, Span span);
 Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e);
+/* The same of an expression that is made between these two. */
+typedef struct Points {
+    Context saved;
+    TCallArgs operands;
+} Points;
+void tessi_points_begin(Checker *c, Points *p, Span span);
+Operand tessi_points_end(Checker *c, Points *p, TExpr *result, Span span);
 /* The argument of the expression on images that stands for image `o` read with these scales (NULL: 1) under this
  * rule (NULL: the one in force). */
 uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t *scale,
@@ -347,7 +354,16 @@ void tessi_check_vector_body(Checker *c, const AstFunction *f, const Operand *op
                              BorderInForce rule, Operands *out);
 /* An expression that may give several results: a call of a vector function. */
 void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out);
+/* check_whole.c: reductions of images, scans (check_scan.c), histograms. */
 bool tessi_is_reduction(const char *name);
+Operand tessi_check_whole(Checker *c, const AstExpr *e);
+Operand tessi_check_scan(Checker *c, const AstExpr *e);
+/* The image that is the first argument of such a call; false with a diagnostic, or where it has one. */
+bool tessi_whole_image(Checker *c, const AstExpr *e, Operand *image);
+bool tessi_whole_dimension(Checker *c, const AstExpr *e, const TValue *image, uint32_t *dim);
+/* In the type that a reduction gives; sums count truth values as 0 and 1. */
+TType tessi_reduced_type(Checker *c, Reduction r, TType t);
+TValue *tessi_bool_as_number(Checker *c, TValue *image, Span span);
 /* The image, with elements of type `to` and, unless NULL, these sizes. */
 TValue *tessi_check_converted(Checker *c, TValue *image, TType to, TExpr *const *sizes, Span span);
 Operand tessi_check_subdomain(Checker *c, const AstExpr *e, Operand base);

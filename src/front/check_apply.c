@@ -1,5 +1,4 @@
-/* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined), whole-image
- * reductions. */
+/* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined). */
 #include "front/check.h"
 
 static void unknown_function(Checker *c, const AstExpr *e)
@@ -320,130 +319,6 @@ void tessi_check_results_of(Checker *c, const AstExpr *e, Operands *out)
     }
 }
 
-/* ---- reductions of whole images -------------------------------------------------------------- */
-typedef struct WholeReduction {
-    const char *name;
-    Reduction reduction;
-} WholeReduction;
-static const WholeReduction WHOLE[] = { { "minimum", REDUCE_MIN },
-                                        { "maximum", REDUCE_MAX },
-                                        { "mean", REDUCE_MEAN },
-                                        { "total", REDUCE_SUM },
-                                        { "count", REDUCE_COUNT } };
-enum { N_WHOLE = sizeof WHOLE / sizeof WHOLE[0] };
-
-bool tessi_is_reduction(const char *name)
-{
-    for (int i = 0; name && i < N_WHOLE; i++) {
-        if (tessi_streq(WHOLE[i].name, name))
-            return true;
-    }
-    return tessi_streq(name, "histogram");
-}
-
-static ScalarType reduced_type(Reduction r, ScalarType t)
-{
-    switch (r) {
-    case REDUCE_MIN:
-    case REDUCE_MAX: return t;
-    case REDUCE_COUNT: return TYPE_I64;
-    case REDUCE_MEAN:
-        if (!tessi_is_real(t))
-            return tessi_type_info(t)->bytes <= 2 ? TYPE_F32 : TYPE_F64;
-        break;
-    default:
-        if (!tessi_is_real(t))
-            return TYPE_I64;
-    }
-    return tessi_value_type(t);
-}
-
-static TType reduced(Checker *c, Reduction r, TType t)
-{
-    if (t.kind != TT_STRUCT)
-        return tessi_tt_scalar(reduced_type(r, t.scalar));
-    ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, t.st->n);
-    for (uint32_t k = 0; k < t.st->n; k++)
-        types[k] = reduced_type(r, t.st->field[k].type);
-    return (TType){ .kind = TT_STRUCT, .st = tessi_check_struct(c, t.st->origin, types, t.st->n) };
-}
-
-/* Sums and histograms count truth values as 0 and 1. */
-static TValue *bool_as_number(Checker *c, TValue *image, Span span)
-{
-    TType t = image->type;
-    if (t.kind != TT_STRUCT)
-        return t.scalar == TYPE_BOOL ? converted_image(c, image, tessi_tt_scalar(TYPE_U8), span)
-                                     : image;
-    ScalarType *types = ARENA_NEW_ARRAY(c->a, ScalarType, t.st->n);
-    for (uint32_t k = 0; k < t.st->n; k++)
-        types[k] = t.st->field[k].type == TYPE_BOOL ? TYPE_U8 : t.st->field[k].type;
-    TType to = { .kind = TT_STRUCT, .st = tessi_check_struct(c, t.st->origin, types, t.st->n) };
-    return converted_image(c, image, to, span);
-}
-
-static Operand histogram(Checker *c, const AstExpr *e, Operand o)
-{
-    if (o.image->type.kind == TT_STRUCT) {
-        Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o.span, "A", "histogram", "an image of one channel",
-                             tessi_operand_text(c, o));
-        tessi_diag_help(c->d, d, "take one field: histogram(A.%s, ..)",
-                        o.image->type.st->field[0].name);
-        return tessi_operand_error(e->span);
-    }
-    TExpr *bins = tessi_check_size(c, e->args.at[1].value);
-    if (tessi_tt_is_error(bins->type))
-        return tessi_operand_error(e->span);
-    if (bins->kind == TE_CONST && (bins->value.i < 1 || bins->value.i > 1 << 24)) {
-        CHECK_DIAG(c, DIAG_HISTOGRAM_BINS, bins->span, (long long)bins->value.i);
-        return tessi_operand_error(e->span);
-    }
-    TValue *base = bool_as_number(c, o.image, e->span);
-    TValue *v = tessi_value_new(c, TV_HISTOGRAM, tessi_tt_scalar(TYPE_U32), 1, e->span);
-    v->base = base;
-    v->bins = bins;
-    return tessi_operand_image(v, e->span);
-}
-
-static Operand check_reduction(Checker *c, const AstExpr *e)
-{
-    bool is_histogram = tessi_streq(e->name.text, "histogram");
-    c->at.declared_dims = 0;
-    uint32_t expected = is_histogram ? 2 : 1;
-    if (e->args.n != expected) {
-        CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)expected,
-                   (long long)e->args.n);
-        return tessi_operand_error(e->span);
-    }
-    for (uint32_t i = 0; i < expected; i++) {
-        if (!tessi_check_positional(c, e->name.text, &e->args.at[i]))
-            return tessi_operand_error(e->span);
-        tessi_check_no_borders(c, &e->args.at[i].borders,
-                               i ? "the number of elements" : "a whole image");
-    }
-    Operand o = tessi_check_vector(c, e->args.at[0].value);
-    if (o.kind == OPERAND_ERROR)
-        return o;
-    if (o.kind != OPERAND_IMAGE || o.image->n_dims == 0) {
-        CHECK_DIAG(c, DIAG_ARG_KIND, e->args.at[0].value->span, "A", e->name.text, "an image",
-                   tessi_operand_text(c, o));
-        return tessi_operand_error(e->span);
-    }
-    if (is_histogram)
-        return histogram(c, e, o);
-    Reduction r = REDUCE_SUM;
-    for (int i = 0; i < N_WHOLE; i++) {
-        if (tessi_streq(WHOLE[i].name, e->name.text))
-            r = WHOLE[i].reduction;
-    }
-    if (r == REDUCE_SUM || r == REDUCE_MEAN)
-        o.image = bool_as_number(c, o.image, e->span);
-    TValue *v = tessi_value_new(c, TV_REDUCE, reduced(c, r, o.image->type), 0, e->span);
-    v->base = o.image;
-    v->reduction = r;
-    return tessi_operand_image(v, e->span);
-}
-
 /* ---- any call -------------------------------------------------------------------------------- */
 Operand tessi_check_call(Checker *c, const AstExpr *e)
 {
@@ -455,7 +330,7 @@ Operand tessi_check_call(Checker *c, const AstExpr *e)
         return tessi_check_expression_on_images(c, e);
     if (!f && tessi_is_reduction(e->name.text))
         return c->forma ? tessi_operand_scalar(tessi_check_no_such_function(c, e), e->span)
-                        : check_reduction(c, e);
+                        : tessi_check_whole(c, e);
     if (!f && tessi_is_builtin(e->name.text))
         return tessi_check_expression_on_images(c, e);
     if (!f) {

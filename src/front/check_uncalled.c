@@ -126,6 +126,7 @@ static void names_in(Checker *c, const AstExpr *e)
         names_in(c, *a);
     }
     if (e->more) {
+        c->at.scope = tessi_scope_new(c, c->at.scope);
         names_in(c, e->more->order);
         names_in(c, e->more->start);
         bind_variable(c, e->more->a);

@@ -34,6 +34,7 @@ static void use_operands(Marks *m, const TValue *v)
     use(v->mask);
     use_scalars(m, v->expr);
     use_scalars(m, v->bins);
+    use_scalars(m, v->start);
     for (int d = 0; d < MAX_DIMS; d++) {
         use_scalars(m, v->lo[d]);
         use_scalars(m, v->hi[d]);

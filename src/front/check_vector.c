@@ -98,33 +98,43 @@ uint32_t tessi_check_image_slot(Checker *c, Operand o, Span span, const int32_t 
     return inst->args.n - 1;
 }
 
-Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e)
+void tessi_points_begin(Checker *c, Points *p, Span span)
 {
-    Context saved = c->at;
-    TCallArgs operands = { 0 };
-    TInstance *inst = tessi_instance_new(c, NULL, e->span);
-    c->at.inst = inst;
-    c->at.operands = &operands;
+    *p = (Points){ .saved = c->at };
+    c->at.inst = tessi_instance_new(c, NULL, span);
+    c->at.operands = &p->operands;
     c->at.window = NULL;
     c->at.declared_dims = 0;
-    TExpr *result = tessi_check_expr(c, e);
-    c->at = saved;
+}
+
+Operand tessi_points_end(Checker *c, Points *p, TExpr *result, Span span)
+{
+    TInstance *inst = c->at.inst;
+    c->at = p->saved;
     if (tessi_tt_is_error(result->type))
-        return tessi_operand_error(e->span);
-    if (operands.n == 0 && !inst->uses_index)
-        return tessi_operand_scalar(result, e->span);
-    if (!tessi_instance_finish(c, inst, e->span))
-        return tessi_operand_error(e->span);
+        return tessi_operand_error(span);
+    if (p->operands.n == 0 && !inst->uses_index)
+        return tessi_operand_scalar(result, span);
+    if (!tessi_instance_finish(c, inst, span))
+        return tessi_operand_error(span);
     inst->result = tessi_check_concrete(c, result);
     VEC_PUSH(c->a, &c->t->instances, inst);
     inst->number = c->t->instances.n;
-    TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, e->span);
+    TValue *v = tessi_value_new(c, TV_CALL, inst->result->type, inst->n_dims, span);
     v->inst = inst;
-    for (uint32_t i = 0; i < operands.n; i++)
-        VEC_PUSH(c->a, &v->args, operands.at[i]);
-    Operand o = tessi_operand_image(v, e->span);
+    VEC_FOREACH (const TCallArg, a, &p->operands)
+        VEC_PUSH(c->a, &v->args, *a);
+    Operand o = tessi_operand_image(v, span);
     o.direct = true;
     return o;
+}
+
+Operand tessi_check_expression_on_images(Checker *c, const AstExpr *e)
+{
+    Points p;
+    tessi_points_begin(c, &p, e->span);
+    TExpr *result = tessi_check_expr(c, e);
+    return tessi_points_end(c, &p, result, e->span);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

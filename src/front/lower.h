@@ -10,6 +10,7 @@
 typedef enum LFill {
     FILL_RAW, /* whatever stands there: nobody uses it */
     FILL_ZERO,
+    FILL_ONE,
     FILL_LEAST, /* the ends of the type: what maxima and minima pass over */
     FILL_MOST,
     FILL_WEIGHT, /* 0, and 1 where it is valid */

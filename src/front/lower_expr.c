@@ -142,6 +142,8 @@ static ExprId lower_kind(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
     case TE_SIZE: return tessi_expr_size(g, size_of(l, b, e));
     case TE_PARAM: return tessi_expr_size(g, tessi_lower_size_expr(l, e));
     case TE_SCALAR: return tessi_expr_scalar(g, e->slot);
+    case TE_STATE:
+        return tessi_expr_state(g, e->slot, tessi_value_type(tessi_lower_field(e->type, channel)));
     case TE_VALUE: return tessi_lower_value_scalar(l, e->image, channel);
     case TE_WINDOW: return tessi_lower_window(l, b, e, channel);
     case TE_CONVOLVE: return tessi_lower_convolve(l, b, e, channel);

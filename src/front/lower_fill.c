@@ -28,7 +28,7 @@ ExprId tessi_lower_fill_value(Lower *l, LFill fill, ScalarType type)
         return tessi_expr_const(
             l->g, type,
             tessi_reduction_identity(fill == FILL_LEAST ? REDUCE_MAX : REDUCE_MIN, type));
-    return tessi_lower_number(l, type, 0);
+    return tessi_lower_number(l, type, fill == FILL_ONE);
 }
 
 /* A stage of the size of another, computed point by point. */

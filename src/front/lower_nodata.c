@@ -124,9 +124,10 @@ StageId tessi_lower_valid_points(Lower *l, const TValue *v, uint32_t channel)
         return base->stage[channel];
     if (v->kind == TV_HISTOGRAM)
         return counted(l, base->stage[channel], base->valid);
-    const LFill fill = v->reduction == REDUCE_MIN   ? FILL_MOST
-                       : v->reduction == REDUCE_MAX ? FILL_LEAST
-                                                    : FILL_ZERO;
+    const LFill fill = v->reduction == REDUCE_MIN    ? FILL_MOST
+                       : v->reduction == REDUCE_MAX  ? FILL_LEAST
+                       : v->reduction == REDUCE_PROD ? FILL_ONE
+                                                     : FILL_ZERO;
     return tessi_lower_filled(l, &whole, channel, fill);
 }
 

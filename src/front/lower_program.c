@@ -90,37 +90,55 @@ static StageId same_whole(const Graph *g, const Stage *s)
         const Stage *other = tessi_stage(g, (StageId){ id });
         if (other->kind == s->kind && other->reduction == s->reduction
             && other->source.v == s->source.v && other->n_dims == s->n_dims
-            && other->size[0].v == s->size[0].v)
+            && other->along == s->along && (!s->n_dims || other->size[0].v == s->size[0].v))
             return (StageId){ id };
     }
     return (StageId){ 0 };
 }
 
-static ExprId reduced(Lower *l, const TValue *v, StageId source, Reduction r, ScalarType type)
+/* The sizes of what goes along a dimension of its base. */
+static void sizes_along(Lower *l, const TValue *v, LValue *out)
 {
-    Stage s = { .kind = STAGE_REDUCE, .reduction = r, .source = source, .type = type };
+    uint32_t n = 0;
+    for (int d = 0; d < v->base->n_dims; d++)
+        if (v->n_dims == v->base->n_dims || d != v->along - 1)
+            out->size[n++] = l->value[v->base->id].size[d];
+}
+
+static ExprId reduced(Lower *l, const TValue *v, const LValue *out, StageId source, Reduction r,
+                      ScalarType type)
+{
+    Stage s = { .kind = STAGE_REDUCE,
+                .reduction = r,
+                .source = source,
+                .type = type,
+                .along = v->along,
+                .n_dims = v->n_dims };
+    for (uint32_t d = 0; d < v->n_dims; d++)
+        s.size[d] = out->size[d];
     StageId stage = same_whole(l->g, &s);
     s.name = tessi_sprintf(l->a, "%s.%s", v->name ? v->name : "mean", tessi_reduction_name(r));
     s.span = v->span;
     if (!stage.v)
         stage = tessi_lower_add_stage(l, &s);
-    const Access access = { .producer = stage };
-    return tessi_expr_cast(l->g, TYPE_F64,
-                           tessi_expr_load(l->g, tessi_graph_access(l->g, &access)));
+    return tessi_expr_cast(l->g, TYPE_F64, tessi_lower_own_point(l, stage));
 }
 
 /* The total of the valid points divided by their number. */
-static StageId mean_of_valid(Lower *l, const TValue *v, uint32_t channel, StageId zeroed)
+static StageId mean_of_valid(Lower *l, const TValue *v, const LValue *out, uint32_t channel,
+                             StageId zeroed)
 {
     Graph *g = l->g;
     const ScalarType of = tessi_stage(g, zeroed)->type;
     const ScalarType sum = tessi_is_real(of) ? tessi_value_type(of) : TYPE_I64;
-    const ExprId total = reduced(l, v, zeroed, REDUCE_SUM, sum);
-    const ExprId points = reduced(l, v, l->value[v->base->id].valid, REDUCE_COUNT, TYPE_I64);
+    const StageId valid = l->value[v->base->id].valid;
+    const ExprId total = reduced(l, v, out, zeroed, REDUCE_SUM, sum);
+    const ExprId points = reduced(l, v, out, valid, REDUCE_COUNT, TYPE_I64);
     const ExprId mean = tessi_expr_op(g, OP_DIV, total, points, (ExprId){ 0 });
-    Stage s = { .kind = STAGE_COMPUTE };
-    Piece p = { .body = tessi_expr_cast(g, tessi_lower_field(v->type, channel), mean) };
-    VEC_PUSH(l->g->arena, &s.pieces, p);
+    Stage s = { .kind = STAGE_COMPUTE, .n_dims = v->n_dims };
+    for (uint32_t d = 0; d < v->n_dims; d++)
+        s.size[d] = out->size[d];
+    tessi_lower_whole_piece(l, &s, tessi_expr_cast(g, tessi_lower_field(v->type, channel), mean));
     return tessi_lower_new_stage(l, v, channel, &s);
 }
 
@@ -128,19 +146,50 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM)
         out->size[0] = tessi_lower_size_expr(l, v->bins);
+    else if (v->along)
+        sizes_along(l, v, out);
     for (uint32_t k = 0; k < out->n_channels; k++) {
         Stage s = { .kind = v->kind == TV_HISTOGRAM ? STAGE_HISTOGRAM : STAGE_REDUCE,
                     .n_dims = v->n_dims,
                     .reduction = v->reduction,
+                    .along = v->along,
                     .source = tessi_lower_valid_points(l, v, k) };
-        s.size[0] = out->size[0];
+        for (uint32_t d = 0; d < v->n_dims; d++)
+            s.size[d] = out->size[d];
         if (v->kind == TV_REDUCE && v->reduction == REDUCE_MEAN && l->value[v->base->id].valid.v) {
-            out->stage[k] = mean_of_valid(l, v, k, s.source);
+            out->stage[k] = mean_of_valid(l, v, out, k, s.source);
             continue;
         }
         out->stage[k] = same_whole(l->g, &s);
         if (!out->stage[k].v)
             out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+    }
+}
+
+static void lower_scan(Lower *l, const TValue *v, LValue *out)
+{
+    LBody vector_level = { .epoch = 1, .body_epoch = 1 };
+    sizes_along(l, v, out);
+    if (v->n_states && l->value[v->base->id].valid.v) {
+        if (!l->failed)
+            tessi_diag(l->d, DIAG_SCAN_VALID, v->span);
+        l->failed = true;
+    }
+    for (uint32_t k = 0; k < out->n_channels; k++) {
+        Stage s = { .kind = STAGE_SCAN,
+                    .n_dims = v->n_dims,
+                    .reduction = v->reduction,
+                    .along = v->along,
+                    .n_states = v->n_states,
+                    .reverse = v->reverse,
+                    .only_last = v->only_last,
+                    .source = tessi_lower_valid_points(l, v, k) };
+        for (uint32_t d = 0; d < v->n_dims; d++)
+            s.size[d] = out->size[d];
+        TExpr *const bodies[2] = { v->expr, v->start };
+        for (uint32_t i = 0; v->n_states && i < 2; i++)
+            tessi_lower_whole_piece(l, &s, tessi_lower_expr(l, &vector_level, bodies[i], k));
+        out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
 }
 
@@ -199,6 +248,7 @@ static void lower_value(Lower *l, const TValue *v)
     case TV_VALID: tessi_lower_with_validity(l, v, out); break;
     case TV_REDUCE:
     case TV_HISTOGRAM: lower_whole(l, v, out); break;
+    case TV_SCAN: lower_scan(l, v, out); break;
     case TV_SCALAR: lower_scalar(l, v, out); break;
     case TV_INPUT:
     case TV_ERROR: break;

@@ -348,6 +348,17 @@ void tessi_parse_window_vars(Parser *p, AstWindowVars *out)
         tessi_diag_help(p->diags, d, "the value at each point follows a ':'");
 }
 
+/* a + b, 0   behind   a, b : */
+static void combined_how(Parser *p, AstExpr *e)
+{
+    AstWindowMore *m = e->more;
+    m->combine = tessi_parse_expr(p);
+    tessi_parse_expect(p, TOK_COMMA, "',' and the value to start with");
+    m->start = tessi_parse_expr(p);
+    tessi_parse_adopt(p, e, m->combine);
+    tessi_parse_adopt(p, e, m->start);
+}
+
 /* , a, b : a + b, 0 */
 static void combination(Parser *p, AstExpr *e)
 {
@@ -357,11 +368,7 @@ static void combination(Parser *p, AstExpr *e)
     tessi_parse_expect(p, TOK_COMMA, NULL);
     m->b = tessi_parse_name(p, "the name of the next value");
     tessi_parse_expect(p, TOK_COLON, NULL);
-    m->combine = tessi_parse_expr(p);
-    tessi_parse_expect(p, TOK_COMMA, "',' and the value to start with");
-    m->start = tessi_parse_expr(p);
-    tessi_parse_adopt(p, e, m->combine);
-    tessi_parse_adopt(p, e, m->start);
+    combined_how(p, e);
 }
 
 AstExpr *tessi_parse_window(Parser *p)
@@ -413,6 +420,22 @@ static void unknown_window(Parser *p, const AstExpr *call)
     p->panic = true;
 }
 
+/* reduce(A, 0, a, b : a + b, 0) and cumulate: at the colon; the names are the last argument and the one in hand. */
+static bool combines(const Parser *p, const AstExpr *e, const AstArg *last)
+{
+    const bool named = tessi_streq(e->name.text, "reduce") || tessi_streq(e->name.text, "cumulate");
+    return !p->forma && named && !e->more && e->args.n >= 2 && last->value->kind == AST_NAME
+           && e->args.at[e->args.n - 1].value->kind == AST_NAME;
+}
+
+static void call_combines(Parser *p, AstExpr *e, const AstArg *last)
+{
+    e->more = ARENA_NEW(p->arena, AstWindowMore);
+    e->more->a = e->args.at[--e->args.n].value->name;
+    e->more->b = last->value->name;
+    combined_how(p, e);
+}
+
 AstExpr *tessi_parse_call(Parser *p)
 {
     uint32_t first = p->at;
@@ -432,6 +455,11 @@ AstExpr *tessi_parse_call(Parser *p)
             tessi_parse_adopt(p, e, a.value);
             if (a.keyword.text && tessi_parse_peek(p) == TOK_DOTDOT)
                 unknown_window(p, e);
+            if (tessi_parse_peek(p) == TOK_COLON && combines(p, e, &a)) {
+                tessi_parse_advance(p);
+                call_combines(p, e, &a);
+                continue;
+            }
             a.value = tessi_parse_qualified(p, a.value, &a.borders);
             tessi_parse_adopt(p, e, a.value);
             tessi_parse_adopt(p, e, a.borders.missing.value);

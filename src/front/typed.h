@@ -86,6 +86,7 @@ typedef enum TExprKind {
     TE_PARAM,  /* size parameter number `slot` */
     TE_SCALAR, /* input scalar number `slot` */
     TE_VALUE,  /* the scalar `image` of the vector level */
+    TE_STATE, /* steps of scans: the value of the image (slot 0), or the result `slot` points before */
     TE_WINVAR, /* variable `slot` of `window` */
     TE_WINDOW, /* reduction of arg[0] over `window`; mean when `is_mean` */
     /* sum over `mask` of coefficient * read of `slot` (through `read`), taps `dilation` apart; `field` >= 0: that
@@ -225,7 +226,8 @@ typedef enum TValueKind {
     TV_SUBDOMAIN, /* base between lo and hi (size expressions, NULL = the image's end) */
     TV_COMPOSE,   /* parts */
     TV_VALID,     /* base, valid where `mask` (of bool) holds */
-    TV_REDUCE,    /* reduction of the whole base: a scalar */
+    TV_REDUCE,    /* reduction of the whole base, a scalar; or along a dimension */
+    TV_SCAN, /* running values along a dimension: of a reduction, or of the step `expr` from `start` on */
     TV_HISTOGRAM, /* number of bins in `bins` */
     TV_SCALAR     /* expression on scalars */
 } TValueKind;
@@ -249,8 +251,11 @@ struct TValue {
     bool drops[MAX_DIMS];      /* SUBDOMAIN: dimension of the base that the part does not have */
     TExpr *declared[MAX_DIMS]; /* CALL, COMPOSE: the sizes, where they are declared */
     Reduction reduction;
+    uint8_t along;    /* REDUCE, SCAN: the number of the dimension, from 1; 0 = the whole base */
+    uint8_t n_states; /* SCAN: results before that `expr` uses; 0 = of `reduction` */
+    bool reverse, only_last;
     TExpr *bins;
-    TExpr *expr;
+    TExpr *expr, *start;
 };
 
 /* ---- The program ------------------------------------------------------------------------------------------------ */

@@ -168,6 +168,7 @@ static void expr(Printer *p, const TExpr *e)
     case TE_SIZE: size_of(p, e); return;
     case TE_PARAM: tessi_text_add(out, p->t->params.at[e->slot].name); return;
     case TE_SCALAR: tessi_text_add(out, p->t->scalars.at[e->slot].name); return;
+    case TE_STATE: tessi_text_addf(out, "state(%u)", e->slot); return;
     case TE_VALUE: tessi_text_add(out, value_name(e->image)); return;
     case TE_WINVAR: tessi_text_add(out, e->window->name[e->slot]); return;
     case TE_WINDOW: window(p, e); return;
@@ -277,6 +278,21 @@ static void compose(Printer *p, const TValue *v)
     tessi_text_add(p->out, ")");
 }
 
+static void scan(Printer *p, const TValue *v)
+{
+    Text *out = p->out;
+    tessi_text_addf(out, "%s %s(%s, %d", v->only_last ? "last" : "running",
+                    v->n_states ? "steps" : tessi_reduction_name(v->reduction), value_name(v->base),
+                    v->along - 1);
+    if (v->n_states) {
+        tessi_text_add(out, " : ");
+        expr(p, v->expr);
+        tessi_text_add(out, ", ");
+        expr(p, v->start);
+    }
+    tessi_text_addf(out, "%s)", v->reverse ? ", reverse" : "");
+}
+
 static void value(Printer *p, const TValue *v)
 {
     Text *out = p->out;
@@ -299,9 +315,13 @@ static void value(Printer *p, const TValue *v)
         tessi_text_addf(out, "%s:valid(%s)", value_name(v->base), value_name(v->mask));
         return;
     case TV_REDUCE:
-        tessi_text_addf(out, "whole %s(%s)", tessi_reduction_name(v->reduction),
+        tessi_text_addf(out, "whole %s(%s", tessi_reduction_name(v->reduction),
                         value_name(v->base));
+        if (v->along)
+            tessi_text_addf(out, ", %d", v->along - 1);
+        tessi_text_add(out, ")");
         return;
+    case TV_SCAN: scan(p, v); return;
     case TV_HISTOGRAM:
         tessi_text_addf(out, "histogram(%s, ", value_name(v->base));
         expr(p, v->bins);

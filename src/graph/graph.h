@@ -14,6 +14,7 @@
 enum { MAX_DIMS = 4, MAX_WINDOW_VARS = 4, MAX_ACCESS_TERMS = 4 };
 enum { MAX_WINDOW_LEVELS = 8, MAX_WINDOW_POINTS = 1 << 20 }; /* beyond: no sound graph */
 enum { MAX_MASK_ELEMENTS = 1 << 18 };                        /* of the language: 64 x 64 x 64 */
+enum { MAX_SCAN_STATES = 4 };
 
 /* Ids are one-member structs so that C refuses to mix them; v == 0 means "none". */
 typedef struct StageId {
@@ -101,7 +102,10 @@ typedef enum ExprKind {
      * identity: SUM 0, PROD 1, ANY false, ALL true, MIN/MAX the type's largest/smallest (reals: +-inf). MEDIAN:
      * element n/2 of the n values sorted by total order (reals: -inf .. -0 < +0 .. inf < every NaN); its condition
      * may use window variables and constants only. */
-    EXPR_WINDOW
+    EXPR_WINDOW,
+    /* in the step of a scan: what is computed there already. ref 0: the value of the source at the point; k: the
+     * result k points before. In its start: 0 is the value at the first point */
+    EXPR_STATE
 } ExprKind;
 
 /* How a sum over a mask is to be computed. */
@@ -126,7 +130,7 @@ typedef struct Expr {
     Op op;               /* EXPR_OP */
     Reduction reduction; /* EXPR_WINDOW */
     bool fused; /* EXPR_WINDOW, SUM whose body is mul(x, y): every step is acc = fma(x, y, acc) */
-    /* SCALAR, INDEX, WINVAR; WINDOW (SUM): number of its request plus one, 0 = none */
+    /* SCALAR, INDEX, WINVAR, STATE; WINDOW (SUM): number of its request plus one, 0 = none */
     uint32_t ref;
     uint8_t n_args;
     ExprId arg[3];
@@ -179,9 +183,12 @@ typedef struct Access {
 typedef enum StageKind {
     STAGE_INPUT,   /* channel `channel` of input image `image` */
     STAGE_COMPUTE, /* pieces */
-    /* scalar (0 dimensions): `reduction` (SUM MIN MAX MEAN COUNT) of all points of `source`. See
-     * docs/internals/reductions.md */
+    /* `reduction` (SUM PROD MIN MAX MEAN COUNT) of all points of `source`: a scalar (0 dimensions); or along one of its
+     * dimensions, which the stage then lacks. See docs/internals/reductions.md */
     STAGE_REDUCE,
+    /* running values of `source` along a dimension: of a reduction (SUM PROD MIN MAX), or of a step of its own. See
+     * docs/internals/reductions.md */
+    STAGE_SCAN,
     /* 1-D U32: number of points of `source` with floor(value) == k, for k in 0..size-1; others are not counted */
     STAGE_HISTOGRAM
 } StageKind;
@@ -206,8 +213,15 @@ typedef struct Stage {
     SizeId size[MAX_DIMS];
     uint32_t image, channel; /* INPUT */
     VEC(Piece) pieces;       /* COMPUTE */
-    Reduction reduction;     /* REDUCE */
-    StageId source;          /* REDUCE, HISTOGRAM */
+    Reduction reduction;     /* REDUCE; SCAN: without a step of its own */
+    StageId source;          /* REDUCE, SCAN, HISTOGRAM */
+    /* REDUCE, SCAN: the number of the source's dimension that they go along, from 1; REDUCE: 0 = of all points */
+    uint8_t along;
+    /* SCAN: how many of its last results a step uses, at least one; 0 = it runs by `reduction`. With steps,
+     * pieces.at[0].body is the step and pieces.at[1].body what all results before the first point are. */
+    uint8_t n_states;
+    bool reverse;   /* SCAN: from the last point to the first */
+    bool only_last; /* SCAN with steps: the last result only; the stage lacks the dimension */
 } Stage;
 
 /* An image as the user sees it: pixels of one or more channels, interleaved without padding. */
@@ -305,6 +319,12 @@ Stage *tessi_stage(const Graph *g, StageId id);
 bool tessi_piece_is_whole(const Graph *g, const Stage *s, const Piece *p);
 /* One piece that covers the whole stage point by point. */
 bool tessi_stage_is_plain(const Graph *g, const Stage *s);
+/* It reads all points of its source, or all along a dimension: a reduction, a scan, a histogram. */
+bool tessi_stage_is_whole(const Stage *s);
+/* A number or the numbers of a whole image: a reduction of all points, a histogram. */
+bool tessi_stage_is_number(const Stage *s);
+/* Dimension d of the source is this one of a reduction or scan; -1: it has none for it. */
+int tessi_stage_from_source(const Stage *s, int d);
 /* Same number of dimensions and sizes, so that one loop nest can compute both. */
 bool tessi_stage_same_domain(const Stage *a, const Stage *b);
 
@@ -344,6 +364,7 @@ ExprId tessi_expr_scalar(Graph *g, uint32_t scalar);
 ExprId tessi_expr_index(Graph *g, uint32_t dim);
 ExprId tessi_expr_size(Graph *g, SizeId size);
 ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var);
+ExprId tessi_expr_state(Graph *g, uint32_t number, ScalarType t); /* of a value */
 ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index);
 ExprId tessi_expr_window(Graph *g, Reduction r, WindowId w, ExprId body, ExprId where);
 ExprId tessi_expr_window_fused(Graph *g, WindowId w, ExprId product, ExprId where); /* a SUM */

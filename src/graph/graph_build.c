@@ -56,6 +56,25 @@ bool tessi_stage_is_plain(const Graph *g, const Stage *s)
            && tessi_piece_is_whole(g, s, &s->pieces.at[0]);
 }
 
+bool tessi_stage_is_whole(const Stage *s)
+{
+    return s->kind == STAGE_REDUCE || s->kind == STAGE_SCAN || s->kind == STAGE_HISTOGRAM;
+}
+
+bool tessi_stage_is_number(const Stage *s)
+{
+    return tessi_stage_is_whole(s) && !s->along;
+}
+
+int tessi_stage_from_source(const Stage *s, int d)
+{
+    if (!s->along)
+        return -1;
+    if (s->kind == STAGE_SCAN && !s->only_last)
+        return d;
+    return d == s->along - 1 ? -1 : d < s->along ? d : d - 1;
+}
+
 bool tessi_stage_same_domain(const Stage *a, const Stage *b)
 {
     if (a->n_dims != b->n_dims)

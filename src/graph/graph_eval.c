@@ -172,6 +172,7 @@ static bool eval_expr(PointEval *p, uint32_t id)
         *v = tessi_eval_cast(TYPE_I32, TYPE_I64, tessi_value_int(p->size_value[e->size.v]));
         break;
     case EXPR_WINVAR: v->i = p->window[tessi_window(p->g, e->window)->level][e->ref]; break;
+    case EXPR_STATE: *v = p->state[e->ref]; break;
     case EXPR_TABLE: return eval_table(p, e, v);
     case EXPR_WINDOW: return eval_window(p, id, v);
     }

@@ -25,6 +25,7 @@ struct PointEval {
     int64_t x[MAX_DIMS];       /* the piece coordinates */
     const Value *scalars;      /* by input scalar */
     const int64_t *size_value; /* by size */
+    const Value *state;        /* by number: of the scan whose step it is */
     bool (*load)(PointEval *p, const Access *a, Value *v);
     void *user;
     Failure *failure; /* may be NULL */

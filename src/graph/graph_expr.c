@@ -237,6 +237,11 @@ ExprId tessi_expr_winvar(Graph *g, WindowId w, uint32_t var)
                        &(Expr){ .kind = EXPR_WINVAR, .type = TYPE_I32, .window = w, .ref = var });
 }
 
+ExprId tessi_expr_state(Graph *g, uint32_t number, ScalarType t)
+{
+    return intern_expr(g, &(Expr){ .kind = EXPR_STATE, .type = t, .ref = number });
+}
+
 ExprId tessi_expr_table(Graph *g, TableId table, ExprId flat_index)
 {
     const Table *t = tessi_table(g, table);
@@ -262,6 +267,22 @@ Value tessi_reduction_identity(Reduction r, ScalarType t)
         return tessi_value_real((double)(is_min ? INFINITY : -INFINITY));
     Interval range = tessi_type_range(t);
     return tessi_value_int(is_min ? range.hi : range.lo);
+}
+
+ScalarType tessi_accumulator_type(Reduction r, ScalarType source)
+{
+    switch (r) {
+    case REDUCE_MIN:
+    case REDUCE_MAX: return tessi_value_type(source);
+    case REDUCE_COUNT: return TYPE_I64;
+    default: return tessi_is_real(source) ? TYPE_F64 : TYPE_I64;
+    }
+}
+
+Value tessi_scan_start(Reduction r, ScalarType acc)
+{
+    return r == REDUCE_SUM && tessi_is_real(acc) ? tessi_value_real(-0.0)
+                                                 : tessi_reduction_identity(r, acc);
 }
 
 static bool window_is_empty(const Window *w)

@@ -12,5 +12,12 @@ ExprId tessi_fold_op(Graph *g, const Expr *e);
 bool tessi_op_well_typed(const Graph *g, const Expr *e);
 /* What a window without points gives: 0 or 1, and of MIN and MAX the end of the type that any other value replaces. */
 Value tessi_reduction_identity(Reduction r, ScalarType t);
+/* What reductions of whole images, along dimensions, and scans accumulate in: double for sums of reals, int64 for sums
+ * of integers and counts, the type of the image for extrema. */
+ScalarType tessi_accumulator_type(Reduction r, ScalarType source);
+/* Running values of a reduction are computed in blocks of so many points, which start from a value that leaves every
+ * first one as it is (docs/internals/reductions.md). */
+enum { SCAN_BLOCK = 64 };
+Value tessi_scan_start(Reduction r, ScalarType acc);
 
 #endif

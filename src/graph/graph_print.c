@@ -157,6 +157,22 @@ static void print_piece(const Graph *g, const Stage *s, const Piece *p, Text *ou
     tessi_text_add(out, " =");
 }
 
+static void print_scan(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
+{
+    if (s->n_states)
+        tessi_text_addf(out, " = scan %u ", s->n_states);
+    else
+        tessi_text_addf(out, " = scan %s ", tessi_reduction_name(s->reduction));
+    tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
+    tessi_text_addf(out, " along %d%s%s\n", s->along - 1, s->reverse ? " reverse" : "",
+                    s->only_last ? " last" : "");
+    static const char *const names[] = { "step", "start" };
+    for (uint32_t k = 0; k < s->pieces.n && k < 2; k++) {
+        tessi_text_addf(out, "  %s =", names[k]);
+        tessi_print_body(bodies, s->pieces.at[k].body, 6, out);
+    }
+}
+
 static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
 {
     tessi_text_add(out, "stage ");
@@ -174,8 +190,11 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
     case STAGE_REDUCE:
         tessi_text_addf(out, " = reduce %s ", tessi_reduction_name(s->reduction));
         tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
+        if (s->along)
+            tessi_text_addf(out, " along %d", s->along - 1);
         tessi_text_add(out, "\n");
         return;
+    case STAGE_SCAN: print_scan(g, s, bodies, out); return;
     case STAGE_HISTOGRAM:
         tessi_text_add(out, " = histogram ");
         tessi_graph_print_name(tessi_stage(g, s->source)->name, out);

@@ -275,7 +275,8 @@ static bool may_be_named(const Graph *g, const Expr *e)
     case EXPR_SCALAR:
     case EXPR_INDEX:
     case EXPR_SIZE:
-    case EXPR_WINVAR: return false;
+    case EXPR_WINVAR:
+    case EXPR_STATE: return false;
     case EXPR_LOAD: {
         const Access *a = tessi_access(g, e->access);
         for (uint32_t d = 0; d < a->n_dims; d++)
@@ -368,6 +369,9 @@ static void print_unnamed(BodyPrinter *p, ExprId id, int precedence)
         tessi_text_add(p->out, ")");
         break;
     case EXPR_INDEX: tessi_text_addf(p->out, "index(%u)", (unsigned)e->ref); break;
+    case EXPR_STATE:
+        tessi_text_addf(p->out, "state<%s>(%u)", tessi_type_info(e->type)->name, (unsigned)e->ref);
+        break;
     case EXPR_SIZE:
         tessi_text_add(p->out, "size(");
         tessi_size_print(p->g, e->size, p->out);

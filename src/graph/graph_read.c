@@ -166,17 +166,50 @@ static void read_input(Reader *r, Stage *s)
         tessi_graph_read_fail(r, "there is no such channel of an input image '%.40s'", name);
 }
 
-static void read_reduce(Reader *r, Stage *s)
+static void read_reduction(Reader *r, Stage *s)
 {
-    s->kind = STAGE_REDUCE;
     int k = 0;
     while (k < N_REDUCTIONS && !tessi_graph_read_is(r, tessi_reduction_name((Reduction)k)))
         k++;
     if (k == N_REDUCTIONS)
-        tessi_graph_read_fail(r, "a reduction is expected after 'reduce'");
+        tessi_graph_read_fail(r, "a reduction is expected after 'reduce' and 'scan'");
     s->reduction = (Reduction)(k % N_REDUCTIONS);
     tessi_graph_read_next(r);
+}
+
+static uint8_t read_along(Reader *r)
+{
+    return (uint8_t)(1 + tessi_graph_read_integer(r, 0, MAX_DIMS - 1));
+}
+
+static void read_reduce(Reader *r, Stage *s)
+{
+    s->kind = STAGE_REDUCE;
+    read_reduction(r, s);
     s->source = read_stage_name(r);
+    if (tessi_graph_read_accept(r, "along"))
+        s->along = read_along(r);
+}
+
+static void read_plain(Reader *r, Stage *s);
+
+static void read_scan(Reader *r, Stage *s)
+{
+    s->kind = STAGE_SCAN;
+    if (r->token.kind == TOKEN_INTEGER)
+        s->n_states = (uint8_t)tessi_graph_read_integer(r, 1, MAX_SCAN_STATES);
+    else
+        read_reduction(r, s);
+    s->source = read_stage_name(r);
+    tessi_graph_read_expect(r, "along");
+    s->along = read_along(r);
+    s->reverse = tessi_graph_read_accept(r, "reverse");
+    s->only_last = tessi_graph_read_accept(r, "last");
+    for (int k = 0; k < 2 && s->n_states; k++) {
+        tessi_graph_read_expect(r, k ? "start" : "step");
+        tessi_graph_read_expect(r, "=");
+        read_plain(r, s);
+    }
 }
 
 static void read_piece(Reader *r, Stage *s)
@@ -227,6 +260,8 @@ static void read_stage(Reader *r)
             read_input(r, &s);
         } else if (tessi_graph_read_accept(r, "reduce")) {
             read_reduce(r, &s);
+        } else if (tessi_graph_read_accept(r, "scan")) {
+            read_scan(r, &s);
         } else if (tessi_graph_read_accept(r, "histogram")) {
             s.kind = STAGE_HISTOGRAM;
             s.source = read_stage_name(r);

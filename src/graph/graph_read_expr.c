@@ -314,6 +314,19 @@ static ExprId read_conversion(Reader *r, const char *name)
     return saturates ? tessi_expr_sat(r->g, t, a) : tessi_expr_cast(r->g, t, a);
 }
 
+/* After `state<`. */
+static ExprId read_state(Reader *r)
+{
+    ScalarType t = tessi_graph_read_type(r);
+    tessi_graph_read_expect(r, ">");
+    tessi_graph_read_expect(r, "(");
+    const uint32_t number = (uint32_t)tessi_graph_read_integer(r, 0, MAX_SCAN_STATES);
+    tessi_graph_read_expect(r, ")");
+    if (!r->failed && t == TYPE_F16)
+        tessi_graph_read_fail(r, "no value has this type");
+    return r->failed ? nothing(r) : tessi_expr_state(r->g, number, t);
+}
+
 static ExprId read_scalar(Reader *r)
 {
     const char *name = tessi_graph_read_name(r, "an input scalar");
@@ -372,7 +385,7 @@ static ExprId read_call(Reader *r, const char *name)
 /* A function, a conversion, a table or a stage. */
 static ExprId read_word(Reader *r)
 {
-    static const char *const functions[] = { "min", "max", "scalar", "cast", "sat" };
+    static const char *const functions[] = { "min", "max", "scalar", "cast", "sat", "state" };
     const Token t = r->token;
     bool is_function = false;
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
@@ -383,7 +396,7 @@ static ExprId read_word(Reader *r)
     else
         name = tessi_graph_read_name(r, "an expression");
     if (is_function && tessi_graph_read_accept(r, "<"))
-        return read_conversion(r, name);
+        return tessi_streq(name, "state") ? read_state(r) : read_conversion(r, name);
     if (!t.quoted && tessi_graph_read_accept(r, "("))
         return read_call(r, name);
     if (!is_function && tessi_graph_read_accept(r, "["))

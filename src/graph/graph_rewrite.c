@@ -88,6 +88,7 @@ ExprId tessi_rewrite_rebuild(Rewrite *r, const Expr *e)
     case EXPR_INDEX: return tessi_expr_index(to, e->ref);
     case EXPR_SIZE: return tessi_expr_size(to, tessi_rewrite_size(r, e->size));
     case EXPR_WINVAR: return tessi_expr_winvar(to, window_of(r, e->window), e->ref);
+    case EXPR_STATE: return tessi_expr_state(to, e->ref, e->type);
     case EXPR_TABLE: {
         bool same = r->from == to;
         TableId t = same ? e->table : tessi_graph_table(to, tessi_table(r->from, e->table));

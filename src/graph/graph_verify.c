@@ -149,6 +149,8 @@ static bool verify_body(Verify *v, StageId id, const Stage *s, ExprId body)
     const ExprList *list = tessi_expr_walk(&v->walk, g, &body, 1);
     VEC_FOREACH (const ExprId, it, list) {
         const Expr *e = tessi_expr(g, *it);
+        if (e->kind == EXPR_STATE && s->kind != STAGE_SCAN)
+            return tessi_verify_fail(v, "stage '%s' is no scan and uses a state of one", s->name);
         if (e->kind == EXPR_INDEX && e->ref >= s->n_dims)
             return tessi_verify_fail(v, "stage '%s' uses index(%u) of %u", s->name,
                                      (unsigned)e->ref, s->n_dims);
@@ -200,6 +202,46 @@ static bool verify_input(Verify *v, const Stage *s)
                                 image->name);
 }
 
+/* What goes along a dimension has the other sizes of its source, and a scan that one too. */
+static bool verify_along(Verify *v, const Stage *s)
+{
+    const Stage *source = tessi_stage(v->g, s->source);
+    const uint32_t kept = s->kind == STAGE_SCAN && !s->only_last;
+    bool agrees = s->along <= source->n_dims && (s->along || s->kind == STAGE_REDUCE)
+                  && s->n_dims == (s->along ? source->n_dims - 1u + kept : 0);
+    for (int d = 0; agrees && s->along && d < source->n_dims; d++) {
+        const int own = tessi_stage_from_source(s, d);
+        agrees = own < 0 || s->size[own].v == source->size[d].v;
+    }
+    return agrees
+           || tessi_verify_fail(v, "stage '%s' is not shaped like what it goes along", s->name);
+}
+
+/* The step and the start of a scan: of numbers, and of values that belong there. */
+static bool verify_steps(Verify *v, StageId id, const Stage *s)
+{
+    const ScalarType t = tessi_value_type(s->type);
+    const ScalarType from = tessi_value_type(tessi_stage(v->g, s->source)->type);
+    if (s->pieces.n != 2 || s->n_states > MAX_SCAN_STATES)
+        return tessi_verify_fail(v, "scan '%s' is malformed", s->name);
+    for (uint32_t k = 0; k < 2; k++) {
+        const ExprId body = s->pieces.at[k].body;
+        if (!verify_body(v, id, s, body))
+            return false;
+        const ExprList *list = tessi_expr_walk(&v->walk, v->g, &body, 1);
+        VEC_FOREACH (const ExprId, it, list) {
+            const Expr *e = tessi_expr(v->g, *it);
+            const bool image = e->kind == EXPR_LOAD && tessi_access(v->g, e->access)->n_dims > 0;
+            if (image || e->kind == EXPR_INDEX || e->kind == EXPR_WINDOW)
+                return tessi_verify_fail(v, "scan '%s' reads images in its step", s->name);
+            if (e->kind == EXPR_STATE
+                && (e->type != (e->ref ? t : from) || e->ref > (k ? 0 : s->n_states)))
+                return tessi_verify_fail(v, "scan '%s' uses a state that it has not", s->name);
+        }
+    }
+    return true;
+}
+
 static bool verify_reduce(Verify *v, StageId id, const Stage *s)
 {
     if (!s->source.v || s->source.v >= id.v)
@@ -210,12 +252,18 @@ static bool verify_reduce(Verify *v, StageId id, const Stage *s)
             return tessi_verify_fail(v, "histogram '%s' is malformed", s->name);
         return true;
     }
-    bool sums = s->reduction == REDUCE_SUM || s->reduction == REDUCE_MEAN;
+    const bool scan = s->kind == STAGE_SCAN;
+    bool sums =
+        s->reduction == REDUCE_SUM || s->reduction == REDUCE_PROD || s->reduction == REDUCE_MEAN;
     bool known = sums || s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX
                  || s->reduction == REDUCE_COUNT;
-    if (!known || s->n_dims || (sums && from == TYPE_BOOL))
+    if (scan && s->n_states)
+        return verify_along(v, s) && verify_steps(v, id, s);
+    if (scan && (s->reduction == REDUCE_MEAN || s->reduction == REDUCE_COUNT || s->only_last))
+        known = false;
+    if (!known || (sums && from == TYPE_BOOL))
         return tessi_verify_fail(v, "reduction '%s' is malformed", s->name);
-    return true;
+    return verify_along(v, s);
 }
 
 static bool verify_stage(Verify *v, StageId id)
@@ -234,6 +282,7 @@ static bool verify_stage(Verify *v, StageId id)
     case STAGE_INPUT: return verify_input(v, s);
     case STAGE_COMPUTE: return verify_pieces(v, id, s);
     case STAGE_REDUCE:
+    case STAGE_SCAN:
     case STAGE_HISTOGRAM: return verify_reduce(v, id, s);
     }
     return tessi_verify_fail(v, "stage '%s' is of no kind", s->name);

@@ -118,6 +118,7 @@ static bool verify_kind(Verify *v, uint32_t id)
                || bad(v, id, "no such input scalar");
     case EXPR_INDEX:
         return (e->ref < MAX_DIMS && e->type == TYPE_I32) || bad(v, id, "no such coordinate");
+    case EXPR_STATE: return e->ref <= MAX_SCAN_STATES || bad(v, id, "no such state of a scan");
     case EXPR_SIZE:
         return e->type == TYPE_I32 ? tessi_verify_size(v, e->size, "an expression")
                                    : bad(v, id, "a size that is not int32");

@@ -123,6 +123,7 @@ static void own_deps(const Graph *g, const Expr *e, ExprDeps *d)
     switch (e->kind) {
     case EXPR_INDEX: d->point = true; break;
     case EXPR_SCALAR:
+    case EXPR_STATE:
     case EXPR_SIZE: d->data = true; break;
     case EXPR_WINVAR: add_window(g, d, e->window); break;
     case EXPR_LOAD: {

@@ -224,9 +224,8 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
     if (!allocate_stage(r, s, image))
         return false;
     switch (s->kind) {
-    case STAGE_REDUCE:
-        tessi_store_element(s->type, image->at, tessi_reduce_image(s, &r->image[s->source.v]));
-        return true;
+    case STAGE_REDUCE: tessi_reduce_image(s, &r->image[s->source.v], image); return true;
+    case STAGE_SCAN: return tessi_scan_image(&r->point, s, &r->image[s->source.v], image, region);
     case STAGE_HISTOGRAM: tessi_histogram_image(&r->image[s->source.v], image); return true;
     default: break;
     }

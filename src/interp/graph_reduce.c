@@ -6,74 +6,63 @@
 
 enum { PARTIALS = 16 };
 
-/* What is accumulated: double for sums of reals, int64 for sums of integers, the source's own type for extrema. */
-static ScalarType accumulator_type(const Stage *s, ScalarType source)
+/* Of extrema the new value stands first: min(v, acc) is v < acc ? v : acc, so that a NaN is passed over. */
+Value tessi_accumulate(Reduction r, ScalarType acc, Value old, Value v)
 {
-    switch (s->reduction) {
-    case REDUCE_MIN:
-    case REDUCE_MAX: return tessi_value_type(source);
-    case REDUCE_COUNT: return TYPE_I64;
-    default: return tessi_is_real(source) ? TYPE_F64 : TYPE_I64;
-    }
+    const Op op = tessi_reduction_op(r);
+    const bool first = op == OP_MIN || op == OP_MAX;
+    const Value args[2] = { first ? v : old, first ? old : v };
+    return tessi_eval(op, acc, args);
 }
 
-/* The new value stands first: min(v, acc) is v < acc ? v : acc, so that a NaN is passed over. */
-static Value combine(const Stage *s, ScalarType acc, Value v, Value old)
-{
-    Value args[2] = { v, old };
-    switch (s->reduction) {
-    case REDUCE_MIN: return tessi_eval(OP_MIN, acc, args);
-    case REDUCE_MAX: return tessi_eval(OP_MAX, acc, args);
-    default: return tessi_eval(OP_ADD, acc, (const Value[2]){ old, v });
-    }
-}
-
-static Value element(const Stage *s, ScalarType acc, ScalarType source, Value v)
+Value tessi_accumulated(Reduction r, ScalarType acc, ScalarType source, Value v)
 {
     ScalarType t = tessi_value_type(source);
-    if (s->reduction == REDUCE_COUNT)
+    if (r == REDUCE_COUNT)
         return tessi_eval_cast(TYPE_BOOL, t, v);
     return tessi_eval_cast(acc, t, v);
 }
 
-static Value reduce_row(const Stage *s, const StageImage *source, ScalarType acc, int64_t *index)
+/* The points of the image along dimension `dim` through `index`. */
+static Value reduce_line(const Stage *s, const StageImage *source, ScalarType acc, uint32_t dim,
+                         int64_t *index)
 {
     Value partial[PARTIALS];
     for (int k = 0; k < PARTIALS; k++)
         partial[k] = tessi_reduction_identity(s->reduction, acc);
-    uint32_t last = source->n_dims ? source->n_dims - 1u : 0;
-    int64_t n = source->n_dims ? source->size[last] : 1;
+    int64_t n = source->n_dims ? source->size[dim] : 1;
     for (int64_t x = 0; x < n; x++) {
-        index[last] = x;
-        Value v = element(s, acc, source->type, tessi_stage_image_get(source, index));
-        partial[x % PARTIALS] = combine(s, acc, v, partial[x % PARTIALS]);
+        index[dim] = x;
+        Value v = tessi_accumulated(s->reduction, acc, source->type,
+                                    tessi_stage_image_get(source, index));
+        partial[x % PARTIALS] = tessi_accumulate(s->reduction, acc, partial[x % PARTIALS], v);
     }
     for (int half = PARTIALS / 2; half; half /= 2)
         for (int k = 0; k < half; k++)
-            partial[k] = combine(s, acc, partial[k + half], partial[k]);
+            partial[k] = tessi_accumulate(s->reduction, acc, partial[k], partial[k + half]);
     return partial[0];
 }
 
 Value tessi_reduce_start(const Stage *s, ScalarType source)
 {
-    return tessi_reduction_identity(s->reduction, accumulator_type(s, source));
+    return tessi_reduction_identity(s->reduction, tessi_accumulator_type(s->reduction, source));
 }
 
 Value tessi_reduce_rows(const Stage *s, const StageImage *source, Value total)
 {
-    const ScalarType acc = accumulator_type(s, source->type);
+    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
     int64_t index[MAX_DIMS] = { 0 };
     uint32_t outer = source->n_dims ? source->n_dims - 1u : 0;
     do {
         int64_t row[MAX_DIMS] = { index[0], index[1], index[2], index[3] };
-        total = combine(s, acc, reduce_row(s, source, acc, row), total);
+        total = tessi_accumulate(s->reduction, acc, total, reduce_line(s, source, acc, outer, row));
     } while (tessi_next_point(outer, source->size, index));
     return total;
 }
 
 Value tessi_reduce_end(const Stage *s, ScalarType source, double points, Value total)
 {
-    ScalarType acc = accumulator_type(s, source);
+    ScalarType acc = tessi_accumulator_type(s->reduction, source);
     if (s->reduction == REDUCE_MEAN) {
         total = tessi_eval_cast(TYPE_F64, acc, total);
         acc = TYPE_F64;
@@ -82,13 +71,37 @@ Value tessi_reduce_end(const Stage *s, ScalarType source, double points, Value t
     return tessi_eval_cast(s->type, acc, total);
 }
 
-Value tessi_reduce_image(const Stage *s, const StageImage *source)
+static void reduce_along(const Stage *s, const StageImage *source, StageImage *image)
+{
+    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
+    const uint32_t dim = s->along - 1u;
+    const double points = (double)source->size[dim];
+    int64_t to[MAX_DIMS] = { 0 };
+    do {
+        int64_t index[MAX_DIMS] = { 0 };
+        int64_t at = 0;
+        for (int d = 0; d < source->n_dims; d++) {
+            const int own = tessi_stage_from_source(s, d);
+            index[d] = own < 0 ? 0 : to[own];
+            at += own < 0 ? 0 : to[own] * image->stride_bytes[own];
+        }
+        const Value total = reduce_line(s, source, acc, dim, index);
+        tessi_store_element(s->type, image->at + at,
+                            tessi_reduce_end(s, source->type, points, total));
+    } while (tessi_next_point(image->n_dims, image->size, to));
+}
+
+void tessi_reduce_image(const Stage *s, const StageImage *source, StageImage *image)
 {
     double points = 1;
+    if (s->along) {
+        reduce_along(s, source, image);
+        return;
+    }
     for (uint32_t d = 0; d < source->n_dims; d++)
         points *= (double)source->size[d];
     const Value total = tessi_reduce_rows(s, source, tessi_reduce_start(s, source->type));
-    return tessi_reduce_end(s, source->type, points, total);
+    tessi_store_element(s->type, image->at, tessi_reduce_end(s, source->type, points, total));
 }
 
 void tessi_histogram_image(const StageImage *source, StageImage *counts)

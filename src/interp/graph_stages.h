@@ -32,10 +32,16 @@ typedef struct TransformedSum {
 bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_t n,
                            TransformedSum *out);
 
-/* The value of a REDUCE stage (docs/internals/reductions.md), in the stage's type. */
-Value tessi_reduce_image(const Stage *s, const StageImage *source);
-/* The same of rows that come in several pieces, one behind the other: the start, the total with those of `source`,
- * and the value of all `points`. */
+/* What a REDUCE stage gives (docs/internals/reductions.md), into `image`, a compact one. */
+void tessi_reduce_image(const Stage *s, const StageImage *source, StageImage *image);
+/* The same of a SCAN stage; `region`: its step and its start, where it has them. */
+bool tessi_scan_image(PointEval *p, const Stage *s, const StageImage *source, StageImage *image,
+                      const Region *region);
+/* A value as it is accumulated; two such, the later one behind. */
+Value tessi_accumulated(Reduction r, ScalarType acc, ScalarType source, Value v);
+Value tessi_accumulate(Reduction r, ScalarType acc, Value old, Value v);
+/* A reduction of a whole image whose rows come in several pieces, one behind the other: the start, the total with those
+ * of `source`, and the value of all `points`. */
 Value tessi_reduce_start(const Stage *s, ScalarType source);
 Value tessi_reduce_rows(const Stage *s, const StageImage *source, Value total);
 Value tessi_reduce_end(const Stage *s, ScalarType source, double points, Value total);

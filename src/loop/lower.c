@@ -101,6 +101,7 @@ static void add_group(Lower *l, const PlanGroup *group)
     }
     switch (tessi_stage(l->g, group->members.at[0])->kind) {
     case STAGE_REDUCE: tessi_lower_reduction(l, group); break;
+    case STAGE_SCAN: tessi_lower_scan(l, group); break;
     case STAGE_HISTOGRAM: tessi_lower_histogram(l, group); break;
     case STAGE_COMPUTE: tessi_lower_group(l, group); break;
     case STAGE_INPUT: break;

@@ -258,6 +258,7 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
             return tessi_lexpr_const(l->p, table->type, table->at[known->value.i]);
         return tessi_lexpr_load(l->p, tessi_lower_table(l, e->table), &at, 1);
     }
+    case EXPR_STATE:         /* lower_scan.c sets them */
     case EXPR_WINDOW: break; /* made by tessi_eval_window */
     }
     return (LExprId){ 0 };

@@ -3,13 +3,15 @@
  * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
 #include "loop/lower_group.h"
+#include "loop/lower_lines.h"
 #include "loop/template.h"
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum { PARTIALS = 16, ROWS_A_BLOCK = 8 };
+enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 32 };
 
 typedef struct Reducer {
+    StageId id;
     const Stage *stage, *source;
     ScalarType acc;
     Op op;
@@ -18,7 +20,9 @@ typedef struct Reducer {
 /* The reductions of a group, whose results stand side by side. */
 typedef struct Reducers {
     Lower *l;
-    const Nest *nest; /* of what they reduce */
+    const Nest *nest;  /* of what they reduce */
+    const Lines *line; /* NULL: rows of the whole image */
+    uint8_t dim;       /* that they go along */
     Coord coord[MAX_DIMS];
     uint32_t n;
     Reducer *at;
@@ -26,16 +30,12 @@ typedef struct Reducers {
     VEC(TemplateArg) args;
 } Reducers;
 
-static Reducer reducer_of(const Lower *l, const Stage *s)
+static Reducer reducer_of(const Lower *l, StageId id)
 {
-    Reducer r = { .stage = s, .source = tessi_stage(l->g, s->source) };
+    const Stage *s = tessi_stage(l->g, id);
+    Reducer r = { .id = id, .stage = s, .source = tessi_stage(l->g, s->source) };
     r.op = tessi_reduction_op(s->reduction);
-    ScalarType t = tessi_value_type(r.source->type);
-    r.acc = tessi_is_real(t) ? TYPE_F64 : TYPE_I64;
-    if (s->reduction == REDUCE_COUNT)
-        r.acc = TYPE_I64;
-    if (r.op != OP_ADD)
-        r.acc = t;
+    r.acc = tessi_accumulator_type(s->reduction, r.source->type);
     return r;
 }
 
@@ -58,8 +58,8 @@ static LExprId both(void *user, const LExprId *arg)
 {
     const Reducers *all = user;
     const Op op = reducer(all, arg[0])->op;
-    return op == OP_ADD ? tessi_l_op(all->l, op, arg[2], arg[1])
-                        : tessi_l_op(all->l, op, arg[1], arg[2]);
+    return op == OP_ADD || op == OP_MUL ? tessi_l_op(all->l, op, arg[2], arg[1])
+                                        : tessi_l_op(all->l, op, arg[1], arg[2]);
 }
 
 static LExprId with(void *user, const LExprId *arg)
@@ -67,7 +67,9 @@ static LExprId with(void *user, const LExprId *arg)
     Reducers *all = user;
     const Reducer *r = reducer(all, arg[0]);
     if (all->nest->n_dims)
-        all->coord[all->nest->n_dims - 1].e = arg[1];
+        all->coord[all->dim].e = arg[1];
+    if (all->line && all->line->lanes)
+        tessi_lines_lane(all->line, arg[3], all->coord);
     LExprId v = tessi_eval_stage(all->l, r->stage->source, all->coord, false);
     if (all->n > 1 && !tessi_known(all->l, v)->let) /* others may reduce it too */
         tessi_scope_define(all->l, v, tessi_scope_place1(all->l, v));
@@ -86,9 +88,10 @@ static LExprId finish(void *user, const LExprId *arg)
     if (r->stage->reduction == REDUCE_MEAN) {
         LExprId points = tessi_lexpr_const(l->p, TYPE_F64, tessi_value_real(1));
         for (uint8_t d = 0; d < r->source->n_dims; d++)
-            points = tessi_l_op(
-                l, OP_MUL, points,
-                tessi_lexpr_cast(l->p, TYPE_F64, tessi_lower_size(l, r->source->size[d])));
+            if (!all->line || d == all->dim)
+                points = tessi_l_op(
+                    l, OP_MUL, points,
+                    tessi_lexpr_cast(l->p, TYPE_F64, tessi_lower_size(l, r->source->size[d])));
         total = tessi_l_op(l, OP_DIV, tessi_lexpr_cast(l->p, TYPE_F64, total), points);
     }
     return tessi_lexpr_cast(l->p, r->stage->type, total);
@@ -97,7 +100,20 @@ static LExprId finish(void *user, const LExprId *arg)
 static void begin_row(void *user, const LExprId *arg)
 {
     Reducers *all = user;
-    tessi_nest_row_coords(all->l, all->nest, arg[0], all->coord);
+    if (all->line)
+        tessi_lines_number(all->l, all->line, arg[0], all->coord);
+    else
+        tessi_nest_row_coords(all->l, all->nest, arg[0], all->coord);
+}
+
+/* The result of a line. */
+static void give_line(void *user, const LExprId *arg)
+{
+    Reducers *all = user;
+    const Reducer *r = reducer(all, arg[0]);
+    if (all->line->lanes)
+        tessi_lines_lane(all->line, arg[2], all->coord);
+    tessi_lines_store(all->l, all->line, r->id, all->coord, finish(user, arg));
 }
 
 static void add_arg(Reducers *all, TemplateArg arg)
@@ -114,7 +130,8 @@ static void add_reducer(Reducers *all, uint32_t r, StageId id)
     add_arg(all, (TemplateArg)ARG_NUMBER(tessi_sprintf(a, "bytes%u", r),
                                          tessi_type_info(at->acc)->bytes));
     add_arg(all, (TemplateArg)ARG_WORDS(tessi_sprintf(a, "name%u", r), at->stage->name));
-    add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
+    if (all->rows[r].v)
+        add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "rows%u", r), all->rows[r]));
     add_arg(all, (TemplateArg)ARG_BUFFER(tessi_sprintf(a, "result%u", r), all->l->buffer[id.v]));
 }
 
@@ -135,7 +152,7 @@ static void instance(Reducers *all, const char *name, LExprId row)
     all->args.n = n;
 }
 
-static void on_cores(Reducers *all)
+static void rows_on_cores(Reducers *all)
 {
     Lower *l = all->l;
     const bool many = all->nest->n_dims > 1;
@@ -148,12 +165,30 @@ static void on_cores(Reducers *all)
     instance(all, "reduce_total", row);
 }
 
+static void lines_on_cores(Reducers *all)
+{
+    Lower *l = all->l;
+    const uint32_t depth = tessi_scope_depth(l);
+    const LExprId strip = tessi_lines_open(l, all->line, all->nest->parallel, all->coord);
+    add_arg(all, (TemplateArg)ARG_EXPR("strip", strip));
+    instance(all, strip.v ? "reduce_columns" : "reduce_row", tessi_l_int(l, 0));
+    tessi_scope_close_to(l, depth);
+}
+
 static void on_blocks(Reducers *all, const PlanGroup *group)
 {
     Lower *l = all->l;
     const char *comment = tessi_group_comment(l, group);
-    const char *name = tessi_sprintf(l->arena, "%s_rows", group->name);
-    tessi_kernel_open(l, name, comment, PARTIALS, ROWS_A_BLOCK);
+    const bool beside = all->line && all->dim + 1 < all->nest->n_dims;
+    if (all->line) {
+        tessi_kernel_open(l, group->name, comment, beside ? LINES_A_BLOCK : PARTIALS,
+                          beside ? PARTIALS : ROWS_A_BLOCK);
+        instance(all, beside ? "reduce_lines" : "reduce_rows", tessi_l_int(l, 0));
+        tessi_scope_close(l);
+        return;
+    }
+    tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_rows", group->name), comment, PARTIALS,
+                      ROWS_A_BLOCK);
     instance(all, "reduce_rows", tessi_l_int(l, 0));
     tessi_scope_close(l);
     tessi_kernel_open(l, group->name, comment, 1, 1);
@@ -161,36 +196,65 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
     tessi_scope_close(l);
 }
 
+/* The results of rows of reduction number r of a whole image. */
+static LBufferId results_of_rows(const Reducers *all, uint32_t r, LExprId n_rows)
+{
+    Lower *l = all->l;
+    LBuffer rows = { .kind = LBUF_TEMP, .type = all->at[r].acc, .n_dims = 1, .size = { n_rows } };
+    rows.name = tessi_sprintf(l->arena, "%s_rows", all->at[r].stage->name);
+    return tessi_loop_buffer(l->p, &rows);
+}
+
+static void add_args(Reducers *all, LExprId n_rows)
+{
+    Lower *l = all->l;
+    const Nest *nest = all->nest;
+    const Lines *line = all->line;
+    const bool lanes = line && line->lanes;
+    add_arg(all, (TemplateArg)ARG_NUMBER("count", all->n));
+    add_arg(all, (TemplateArg)ARG_NUMBER("along", line != NULL));
+    add_arg(all, (TemplateArg)ARG_EXPR("n", nest->n_dims ? nest->to[all->dim] : tessi_l_int(l, 1)));
+    add_arg(all, (TemplateArg)ARG_EXPR("n_rows", n_rows));
+    if (lanes)
+        add_arg(all, (TemplateArg)ARG_EXPR("width", nest->to[line->lane]));
+    add_arg(all, (TemplateArg)ARG_HOLE("start", start));
+    add_arg(all, (TemplateArg)ARG_HOLE("with", with));
+    add_arg(all, (TemplateArg)ARG_HOLE("both", both));
+    add_arg(all, (TemplateArg)ARG_HOLE("finish", finish));
+    add_arg(all, (TemplateArg)ARG_PART("begin", begin_row));
+    add_arg(all, (TemplateArg)ARG_PART("give", give_line));
+}
+
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 {
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
+    const Stage *source = tessi_stage(l->g, first->source);
     Nest nest = { .parallel = tessi_level_parallel(&group->levels) };
+    Lines line;
     Reducers all = { .l = l, .nest = &nest, .n = group->members.n, .coord = { { .dim = -1 } } };
-    tessi_nest_whole(l, tessi_stage(l->g, first->source), &nest);
+    tessi_nest_whole(l, source, &nest);
     l->n_loop_dims = nest.n_dims;
     l->inside_last = l->inside_rows = false;
-    const uint8_t last = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
+    all.dim = (uint8_t)(nest.n_dims ? nest.n_dims - 1 : 0);
+    LExprId n_rows = tessi_l_int(l, 1);
+    if (first->along) {
+        all.dim = (uint8_t)(first->along - 1);
+        all.line = &line;
+        tessi_lines(l, source, all.dim, !l->plan->gpu && all.dim + 1 < nest.n_dims, &line);
+        n_rows = tessi_lines_count(l, &line);
+    } else if (nest.n_dims > 1) {
+        n_rows = tessi_nest_row_count(l, &nest);
+    }
     if (nest.n_dims)
-        all.coord[last] = tessi_nest_coord(&nest, last, tessi_l_int(l, 0));
-    const LExprId n_rows = nest.n_dims > 1 ? tessi_nest_row_count(l, &nest) : tessi_l_int(l, 1);
+        all.coord[all.dim] = tessi_nest_coord(&nest, all.dim, tessi_l_int(l, 0));
     all.at = ARENA_NEW_ARRAY(l->arena, Reducer, all.n);
     all.rows = ARENA_NEW_ARRAY(l->arena, LBufferId, all.n);
-    add_arg(&all, (TemplateArg)ARG_NUMBER("count", all.n));
-    add_arg(&all, (TemplateArg)ARG_EXPR("n", nest.n_dims ? nest.to[last] : tessi_l_int(l, 1)));
-    add_arg(&all, (TemplateArg)ARG_EXPR("n_rows", n_rows));
-    add_arg(&all, (TemplateArg)ARG_HOLE("start", start));
-    add_arg(&all, (TemplateArg)ARG_HOLE("with", with));
-    add_arg(&all, (TemplateArg)ARG_HOLE("both", both));
-    add_arg(&all, (TemplateArg)ARG_HOLE("finish", finish));
-    add_arg(&all, (TemplateArg)ARG_PART("begin", begin_row));
+    add_args(&all, n_rows);
     for (uint32_t r = 0; r < all.n; r++) {
         const StageId id = group->members.at[r];
-        all.at[r] = reducer_of(l, tessi_stage(l->g, id));
-        LBuffer rows = {
-            .kind = LBUF_TEMP, .type = all.at[r].acc, .n_dims = 1, .size = { n_rows }
-        };
-        rows.name = tessi_sprintf(l->arena, "%s_rows", all.at[r].stage->name);
-        all.rows[r] = tessi_loop_buffer(l->p, &rows);
+        all.at[r] = reducer_of(l, id);
+        if (!all.line)
+            all.rows[r] = results_of_rows(&all, r, n_rows);
         add_reducer(&all, r, id);
     }
     add_arg(&all, (TemplateArg)ARG_NUMBER("has4", has_bytes(&all, 4)));
@@ -198,7 +262,7 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     if (l->plan->gpu)
         on_blocks(&all, group);
     else
-        on_cores(&all);
+        (all.line ? lines_on_cores : rows_on_cores)(&all);
 }
 
 /* ---- Histograms ------------------------------------------------------------------------------ */

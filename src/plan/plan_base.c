@@ -194,12 +194,11 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
     const Stage *s = tessi_stage(f->g, id);
     PlanReads *reads = &f->reads[id.v];
     f->pointwise[id.v] = s->kind == STAGE_COMPUTE;
-    if (s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM) {
+    if (tessi_stage_is_whole(s)) {
         const PlanRead r = {
             .producer = s->source, .times = 1, .passed = 1, .skipped = 1, .same_point = true
         };
         VEC_PUSH(f->arena, reads, r);
-        return;
     }
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, f->g, &piece->body, 1);
@@ -369,14 +368,13 @@ bool tessi_plan_can_join_rows(const PlanFacts *f, StageId s)
 const Stage *tessi_plan_domain(const Graph *g, StageId id)
 {
     const Stage *s = tessi_stage(g, id);
-    const bool reads_image = s->kind == STAGE_REDUCE || s->kind == STAGE_HISTOGRAM;
-    return reads_image ? tessi_stage(g, s->source) : s;
+    return tessi_stage_is_whole(s) ? tessi_stage(g, s->source) : s;
 }
 
 bool tessi_plan_can_share_loops(const Graph *g, StageId a, StageId b)
 {
     const Stage *s = tessi_stage(g, a), *t = tessi_stage(g, b);
-    const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE;
+    const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along;
     const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
     return (reduce || compute)
            && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b));

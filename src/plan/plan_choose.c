@@ -81,8 +81,7 @@ static void find_uses(Chooser *c)
     for (uint32_t v = 1; v < g->stages.n; v++)
         c->same_point[v] = c->scratch[v] = true;
     GRAPH_FOREACH_STAGE (g, id) {
-        bool reduces =
-            tessi_stage(g, id)->kind == STAGE_REDUCE || tessi_stage(g, id)->kind == STAGE_HISTOGRAM;
+        bool reduces = tessi_stage_is_whole(tessi_stage(g, id));
         VEC_FOREACH (const PlanRead, r, &c->f->reads[id.v]) {
             uint32_t p = r->producer.v;
             c->taps[p] += r->times / r->skipped;

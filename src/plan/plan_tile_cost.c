@@ -37,7 +37,7 @@ PlanTraffic tessi_plan_traffic(const PlanFacts *f, const Plan *p, const PlanGrou
     }
     VEC_FOREACH (const StageId, id, &group->members) {
         const Stage *s = tessi_stage(f->g, *id);
-        if (s->kind != STAGE_COMPUTE) /* others give a few numbers */
+        if (s->kind != STAGE_COMPUTE && s->kind != STAGE_SCAN) /* others give a few numbers */
             continue;
         const double bytes = tessi_type_info(s->type)->bytes * times_written(s);
         traffic.written += bytes;

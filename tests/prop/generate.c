@@ -320,12 +320,29 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
         break;
     default: {
         static const char *const names[] = { "minimum", "maximum", "mean", "total", "count" };
-        s->kind = MAKE_REDUCE;
+        s->kind = !p->forma && gen_chance(rng, 60) ? MAKE_ALONG : MAKE_REDUCE;
         s->text = names[gen_below(rng, 5)];
+        s->bins = gen_below(rng, GEN_ALONG);
+        s->plane = gen_below(rng, image->n_dims);
         break;
     }
     }
 }
+
+const GenAlong gen_along[GEN_ALONG] = {
+    { "sum(", ", ", ")", true },
+    { "mean(", ", ", ")", true },
+    { "maximum(", ", ", ")", true },
+    { "argmin(", ", ", ")", true },
+    { "std(", ", ", ")", true },
+    { "reduce(", ", ", ", a, b : max(a, b) - b * 0.25, 1)", true },
+    { "cumulate(", ", ", ")", false },
+    { "cumulate(", ", ", ", with = min, reverse = true)", false },
+    { "cumulate(", ", ", ", a, b : a * 0.5 + b, 2)", false },
+    { "cumulate(", ", ", ", a, b : min(a + 1, b), 9, reverse = true)", false },
+    { "recursive(", ":clamp, ", ", 0.5, 0.25, -0.125)", false },
+    { "recursive(", ":constant(1), ", ", 0.25, 0.75, reverse = true)", false },
+};
 
 static void choose_header(GenProgram *p, uint64_t *rng)
 {

@@ -115,6 +115,7 @@ typedef enum GenStageKind {
     MAKE_PLANE,
     MAKE_STRUCT,
     MAKE_REDUCE,
+    MAKE_ALONG, /* reductions and running values along a dimension */
     MAKE_HISTOGRAM
 } GenStageKind;
 typedef enum GenRepeat { REPEAT_NONE, REPEAT_FOR, REPEAT_FUNCTION } GenRepeat;
@@ -145,8 +146,16 @@ typedef struct GenStage {
     GenNode node[GEN_NODES];
     /* others */
     const char *text; /* REDUCE: name; static */
-    int bins, plane;
+    int bins, plane;  /* ALONG: number of its form, and of the dimension */
 } GenStage;
+
+/* before + image + middle + dimension + after */
+typedef struct GenAlong {
+    const char *before, *middle, *after;
+    bool drops;
+} GenAlong;
+enum { GEN_ALONG = 12 };
+extern const GenAlong gen_along[GEN_ALONG];
 
 typedef struct GenInput {
     bool is_mask;

@@ -297,6 +297,14 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
         out->exact_struct = true;
         return true;
     case MAKE_REDUCE: out->is_scalar = true; return image.strukt < 0 && image.type != GEN_BOOL;
+    case MAKE_ALONG:
+        out->type = GEN_UNKNOWN;
+        out->is_scalar = gen_along[s->bins].drops && image.n_dims == 1;
+        if (gen_along[s->bins].drops && image.n_dims > 1)
+            out->n_dims--;
+        for (int d = s->plane; gen_along[s->bins].drops && d < out->n_dims; d++)
+            out->size[d] = image.size[d + 1];
+        return image.strukt < 0 && image.type != GEN_BOOL && s->plane < image.n_dims;
     case MAKE_HISTOGRAM:
         out->n_dims = 1;
         out->size[0] = s->bins;

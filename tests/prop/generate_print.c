@@ -668,6 +668,13 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         put_arg_image(o, p, a);
         put(o, ")");
         break;
+    case MAKE_ALONG: {
+        const GenAlong *form = &gen_along[s->bins];
+        put(o, "x%d = %s", k, form->before);
+        put_arg_image(o, p, a);
+        put(o, "%s%d%s", form->middle, s->plane, form->after);
+        break;
+    }
     case MAKE_HISTOGRAM:
         put(o, "x%d = histogram(", k);
         put_arg_image(o, p, a);

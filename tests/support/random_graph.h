@@ -275,6 +275,48 @@ static inline void add_piece(RandomGraph *r, Stage *s, bool plain)
     VEC_PUSH(r->a, &s->pieces, p);
 }
 
+/* What goes along a dimension of its source: a reduction; running values, of one or of a step. */
+static inline void go_along(RandomGraph *r, Stage *s)
+{
+    Graph *g = r->g;
+    const Stage *source = tessi_stage(g, s->source);
+    const bool keeps = draw(r, 2);
+    s->along = (uint8_t)(1 + draw(r, source->n_dims));
+    for (uint32_t d = 0; d < source->n_dims; d++)
+        if (keeps || d + 1 != s->along)
+            s->size[s->n_dims++] = source->size[d];
+    const bool steps = draw(r, 2);
+    if (!keeps && !steps)
+        return;
+    s->kind = STAGE_SCAN;
+    s->reverse = draw(r, 2);
+    s->only_last = !keeps;
+    if (!steps) {
+        s->reduction = draw(r, 2) ? REDUCE_SUM : REDUCE_MIN;
+        s->type = s->reduction == REDUCE_MIN ? source->type : TYPE_F32;
+        return;
+    }
+    s->reduction = (Reduction)0;
+    s->type = TYPE_F32;
+    s->n_states = (uint8_t)(1 + draw(r, 3));
+    const ScalarType from = source->type == TYPE_F16 ? TYPE_F32 : source->type;
+    const ExprId none = { 0 }, v = tessi_expr_cast(g, TYPE_F32, tessi_expr_state(g, 0, from));
+    Piece p[2] = { { .body = v }, { .body = draw(r, 2) ? v : tessi_expr_real(g, TYPE_F32, 1) } };
+    for (uint32_t k = 1; k <= s->n_states; k++) {
+        const ExprId half = tessi_expr_op(g, OP_MUL, tessi_expr_state(g, k, TYPE_F32),
+                                          tessi_expr_real(g, TYPE_F32, 0.25), none);
+        p[0].body = tessi_expr_op(g, draw(r, 4) ? OP_ADD : OP_MAX, p[0].body, half, none);
+    }
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t d = 0; d < s->n_dims; d++) {
+            p[k].step[d] = 1;
+            p[k].offset[d] = r->zero;
+            p[k].count[d] = s->size[d];
+        }
+        VEC_PUSH(r->a, &s->pieces, p[k]);
+    }
+}
+
 static inline void add_stage(RandomGraph *r, uint32_t number)
 {
     Graph *g = r->g;
@@ -299,6 +341,8 @@ static inline void add_stage(RandomGraph *r, uint32_t number)
         }
         if (tessi_stage(g, s.source)->n_dims == 0)
             return;
+        if (kind && draw(r, 2) && (t != TYPE_BOOL || s.reduction == REDUCE_COUNT))
+            go_along(r, &s);
     } else if (kind == 2) { /* a number made of other stages */
         s.type = TYPE_F32;
         add_piece(r, &s, true);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -82,6 +83,30 @@ static void test_reach_without_bound(void **state)
     tess_program_free(p);
 }
 
+/* What goes along a dimension needs all of it, and of others the point. */
+static void test_reach_along_a_dimension(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "cumulate(a, 0)", "recursive(a:clamp, 0, 0.5, 0.5)",
+                                         "cumulate(a, 0, x, y : max(x, y), 0) + a" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "parameter M, N;\nvector#2 float a[M, N];\nb = %s;\nreturn b@[0, 1];\n", texts[i]);
+        tess_program *p = compile(text);
+        const tess_reach r = reach_of(p, "a");
+        assert_true(r.any[0]);
+        assert_int_equal(r.any[1], 0);
+        assert_int_equal(r.after[1], 1);
+        tess_program_free(p);
+    }
+    tess_program *p = compile("parameter M, N;\nvector#2 float a[M, N];\nreturn sum(a, 1);\n");
+    const tess_reach r = reach_of(p, "a");
+    assert_true(r.any[1]);
+    expect(&r, 0, 0, 0);
+    tess_program_free(p);
+}
+
 static void test_reach_says_what_is_placed(void **state)
 {
     (void)state;
@@ -140,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reach_adds_up_along_a_chain),
         cmocka_unit_test(test_reach_without_bound),
+        cmocka_unit_test(test_reach_along_a_dimension),
         cmocka_unit_test(test_reach_says_what_is_placed),
         cmocka_unit_test(test_shape_is_that_of_the_result),
     };

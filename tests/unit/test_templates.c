@@ -106,6 +106,7 @@ static void reduces(Arena *a, int columns)
     Row row = { .l = l, .in = buffer(l, "in") };
     row.at = tessi_lexpr_var(l->p, tessi_scope_for(l, "row", zero, rows, 1, LFOR_PARALLEL));
     const TemplateArg args[] = { ARG_NUMBER("count", 2),
+                                 ARG_NUMBER("along", 0),
                                  ARG_EXPR("n", tessi_lexpr_param(l->p, 1)),
                                  ARG_EXPR("n_rows", rows),
                                  ARG_EXPR("row", row.at),
@@ -156,6 +157,167 @@ static void reductions_keep_their_order(void **state)
 {
     for (int columns = 1; columns <= MOST_COLUMNS; columns += 13)
         reduces(*state, columns);
+}
+
+/* ---- scan.loops ------------------------------------------------------------------------------ */
+
+enum { POINTS = 11, RUN = 4, RUNS = 3 };
+
+typedef struct Running {
+    Lower *l;
+    LBufferId in, to, totals;
+    LExprId number;
+} Running;
+
+static LExprId value_at(const Running *r, LExprId i)
+{
+    return tessi_lexpr_load(r->l->p, r->in, &i, 1);
+}
+
+static LExprId run_with(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    return tessi_l_op(r->l, OP_ADD, arg[1], value_at(r, arg[0]));
+}
+
+static LExprId run_both(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    return tessi_l_op(r->l, OP_ADD, arg[0], arg[1]);
+}
+
+/* x + y1 / 2 - y2 / 4 */
+static LExprId run_step(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    const LExprId half = tessi_lexpr_const(r->l->p, TYPE_F64, tessi_value_real(0.5)),
+                  less = tessi_lexpr_const(r->l->p, TYPE_F64, tessi_value_real(-0.25));
+    const LExprId near =
+        tessi_l_op(r->l, OP_ADD, value_at(r, arg[0]), tessi_l_op(r->l, OP_MUL, half, arg[1]));
+    return tessi_l_op(r->l, OP_ADD, near, tessi_l_op(r->l, OP_MUL, less, arg[2]));
+}
+
+static LExprId run_begin(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    (void)arg;
+    return tessi_lexpr_const(r->l->p, TYPE_F64, tessi_value_real(1));
+}
+
+static LExprId run_of(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    return tessi_lexpr_load(r->l->p, r->totals, arg, 1);
+}
+
+static void run_store(const Running *r, LBufferId to, LExprId i, LExprId v)
+{
+    LExprId part[2] = { i, v };
+    tessi_scope_place(r->l, part, 2);
+    tessi_scope_store(r->l, to, part, 1, part[1]);
+}
+
+static void run_give(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    run_store(r, r->to, arg[0], arg[1]);
+}
+
+static void run_total(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    run_store(r, r->totals, r->number, arg[0]);
+}
+
+static void run_before(void *user, const LExprId *arg)
+{
+    const Running *r = user;
+    run_store(r, r->totals, arg[0], arg[1]);
+}
+
+static void instance_of_scan(Running *r, const char *name, const char *to, int states)
+{
+    Lower *l = r->l;
+    const LExprId zero = tessi_l_int(l, 0);
+    const TemplateArg args[] = { ARG_TYPE("type", TYPE_F64),
+                                 ARG_NUMBER("states", states),
+                                 ARG_NUMBER("last", 0),
+                                 ARG_NUMBER("lanes", 1),
+                                 ARG_NUMBER("simd", 0),
+                                 ARG_NUMBER("block", RUN),
+                                 ARG_EXPR("n", tessi_l_int(l, POINTS)),
+                                 ARG_EXPR("width", tessi_l_int(l, 1)),
+                                 ARG_EXPR("strip", zero),
+                                 ARG_EXPR("number", r->number.v ? r->number : zero),
+                                 ARG_EXPR("blocks", tessi_l_int(l, RUNS)),
+                                 ARG_EXPR("start", tessi_lexpr_const(l->p, TYPE_F64,
+                                                                     tessi_value_real(-0.0))),
+                                 ARG_HOLE("step", run_step),
+                                 ARG_HOLE("begin", run_begin),
+                                 ARG_HOLE("with", run_with),
+                                 ARG_HOLE("both", run_both),
+                                 ARG_HOLE("of", run_of),
+                                 ARG_PART("give", run_give),
+                                 ARG_PART("total", run_total),
+                                 ARG_PART("before", run_before),
+                                 ARG_END };
+    r->to = buffer(l, to);
+    tessi_template(l, name, NULL, args, r);
+}
+
+static void for_runs(Running *r, const char *name, const char *to)
+{
+    Lower *l = r->l;
+    r->number = tessi_lexpr_var(
+        l->p, tessi_scope_for(l, "run", tessi_l_int(l, 0), tessi_l_int(l, RUNS), 1, LFOR_PARALLEL));
+    instance_of_scan(r, name, to, 0);
+    tessi_scope_close(l);
+    r->number = (LExprId){ 0 };
+}
+
+/* Sums down a line at once and in three sweeps; steps. */
+static void scans_run_in_blocks(void **state)
+{
+    static const char *const names[] = { "once", "sweeps", "line", "strip" };
+    Text head;
+    tessi_text_init(&head, *state);
+    tessi_text_add(&head, "loops test\n");
+    tessi_text_addf(&head, "input in: { \"\": double @0 } pixel 8 [%d]\n", POINTS);
+    for (int k = 0; k < 4; k++)
+        tessi_text_addf(&head, "output %s: { \"\": double @0 } pixel 8 [%d]\n", names[k], POINTS);
+    tessi_text_addf(&head, "buffer in: input 0/0 double[%d]\n", POINTS);
+    for (int k = 0; k < 4; k++)
+        tessi_text_addf(&head, "buffer %s: output %d/0 double[%d]\n", names[k], k, POINTS);
+    tessi_text_addf(&head, "buffer totals: temp double[%d]\n", RUNS);
+    Lower *l = begin(*state, tessi_text_str(&head));
+    Running r = { .l = l, .in = buffer(l, "in"), .totals = buffer(l, "totals") };
+    instance_of_scan(&r, "scan_strip", "once", 0);
+    for_runs(&r, "scan_total", "sweeps");
+    instance_of_scan(&r, "scan_before", "sweeps", 0);
+    for_runs(&r, "scan_block", "sweeps");
+    instance_of_scan(&r, "scan_line", "line", 2);
+    instance_of_scan(&r, "scan_strip", "strip", 2);
+    tessi_scope_close(l);
+
+    double in[POINTS], got[4][POINTS], before = 0, block = 0, y[2] = { 1, 1 };
+    InterpImage image = { in, { POINTS }, { 8 } }, out[4];
+    for (int i = 0; i < POINTS; i++)
+        in[i] = 1.0 / (1 + i * 7 % 13);
+    for (int k = 0; k < 4; k++)
+        out[k] = (InterpImage){ got[k], { POINTS }, { 8 } };
+    run(l, &(InterpArgs){ .inputs = &image, .outputs = out });
+    for (int i = 0; i < POINTS; i++) {
+        if (i && i % RUN == 0) {
+            before += block;
+            block = 0;
+        }
+        block += in[i];
+        assert_true(got[0][i] == before + block && got[1][i] == before + block);
+        const double next = in[i] + 0.5 * y[0] + -0.25 * y[1];
+        y[1] = y[0];
+        y[0] = next;
+        assert_true(got[2][i] == next && got[3][i] == next);
+    }
 }
 
 /* ---- median.loops, median_kernel.loops ------------------------------------------------------- */
@@ -525,9 +687,9 @@ static void sums_of_any_extent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOOP_TEST(faults_are_said),    LOOP_TEST(reductions_keep_their_order),
-        LOOP_TEST(medians_of_strips),  LOOP_TEST(medians_of_blocks),
-        LOOP_TEST(sums_of_any_extent),
+        LOOP_TEST(faults_are_said),     LOOP_TEST(reductions_keep_their_order),
+        LOOP_TEST(scans_run_in_blocks), LOOP_TEST(medians_of_strips),
+        LOOP_TEST(medians_of_blocks),   LOOP_TEST(sums_of_any_extent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,259 @@
+/* Scans: running values along a dimension, templates/scan.loops. CPUs go along strips of lines; GPUs along a line a
+ * thread, and where values run by a reduction along a block of a line a thread, in three kernels. Lines of images of
+ * one dimension are taken in blocks on CPUs too. */
+#include "graph/graph_fold.h"
+#include "loop/lower_group.h"
+#include "loop/lower_lines.h"
+#include "loop/template.h"
+
+typedef struct Scan {
+    Lower *l;
+    const PlanGroup *group;
+    StageId id;
+    const Stage *stage, *source;
+    ScalarType type; /* of running values */
+    Lines lines;
+    Coord coord[MAX_DIMS];
+    LBufferId totals; /* of blocks */
+    LExprId number;   /* of the block in hand */
+} Scan;
+
+/* Sets the coordinates of point `i` from where the scan begins, in line `lane` of a strip. */
+static void go_to(Scan *k, LExprId i, LExprId lane)
+{
+    Lower *l = k->l;
+    if (k->stage->reverse) {
+        const LExprId last =
+            tessi_l_op(l, OP_SUB, k->lines.source.to[k->lines.dim], tessi_l_int(l, 1));
+        i = tessi_l_op(l, OP_SUB, last, i);
+    }
+    tessi_lines_point(&k->lines, i, k->coord);
+    if (k->lines.lanes)
+        tessi_lines_lane(&k->lines, lane, k->coord);
+}
+
+static LExprId both_of(Scan *k, LExprId before, LExprId v)
+{
+    const Op op = tessi_reduction_op(k->stage->reduction);
+    const bool first = op == OP_MIN || op == OP_MAX; /* v < before ? v : before passes over a NaN */
+    return tessi_l_op(k->l, op, first ? v : before, first ? before : v);
+}
+
+static LExprId both(void *user, const LExprId *arg)
+{
+    return both_of(user, arg[0], arg[1]);
+}
+
+static LExprId with(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    go_to(k, arg[0], arg[2]);
+    const LExprId v = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
+    return both_of(k, arg[1], tessi_lexpr_cast(k->l->p, k->type, v));
+}
+
+/* The step (piece 0) or the start (piece 1) with these states; state[0] is the value of the source. */
+static LExprId body_of(Scan *k, uint32_t piece, const LExprId *state)
+{
+    Lower *l = k->l;
+    const ExprId body = k->stage->pieces.at[piece].body;
+    Eval *ev = tessi_eval_new(l, &body, 1, 0);
+    VEC_FOREACH (const ExprId, e, &ev->exprs) {
+        const Expr *x = tessi_expr(l->g, *e);
+        if (x->kind == EXPR_STATE)
+            tessi_eval_set(l, ev, *e, state[x->ref]);
+    }
+    return tessi_eval_expr(l, ev, body);
+}
+
+static LExprId step(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    LExprId state[1 + MAX_SCAN_STATES];
+    go_to(k, arg[0], arg[1 + k->stage->n_states]);
+    state[0] = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
+    for (uint32_t s = 1; s <= k->stage->n_states; s++)
+        state[s] = arg[s];
+    return body_of(k, 0, state);
+}
+
+static LExprId begin(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    go_to(k, tessi_l_int(k->l, 0), k->lines.lanes ? arg[0] : (LExprId){ 0 });
+    const LExprId first = tessi_eval_stage(k->l, k->stage->source, k->coord, false);
+    return body_of(k, 1, &first);
+}
+
+static void give(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    go_to(k, arg[0], arg[2]);
+    tessi_lines_store(k->l, &k->lines, k->id, k->coord,
+                      tessi_lexpr_cast(k->l->p, k->stage->type, arg[1]));
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static LExprId n_blocks(const Scan *k)
+{
+    return tessi_kernel_blocks(k->l, k->lines.source.to[k->lines.dim], SCAN_BLOCK);
+}
+
+/* Where the total of block `number` of the line in hand stands. */
+static void place_of_total(const Scan *k, LExprId number, LExprId *index)
+{
+    for (uint8_t d = 0; d < k->source->n_dims; d++)
+        index[d] = d == k->lines.dim ? number : k->coord[d].e;
+}
+
+static LExprId total_of(void *user, const LExprId *arg)
+{
+    const Scan *k = user;
+    LExprId index[MAX_DIMS];
+    place_of_total(k, arg[0], index);
+    return tessi_lexpr_load(k->l->p, k->totals, index, k->source->n_dims);
+}
+
+static void store_total(const Scan *k, LExprId number, LExprId v)
+{
+    LExprId part[MAX_DIMS + 1];
+    const uint8_t n = k->source->n_dims;
+    place_of_total(k, number, part);
+    part[n] = v;
+    tessi_scope_place(k->l, part, n + 1u);
+    tessi_scope_store(k->l, k->totals, part, n, part[n]);
+}
+
+static void before_block(void *user, const LExprId *arg)
+{
+    store_total(user, arg[0], arg[1]);
+}
+
+static void total(void *user, const LExprId *arg)
+{
+    Scan *k = user;
+    store_total(k, k->number, arg[0]);
+}
+
+/* ---- Instances ------------------------------------------------------------------------------- */
+
+static void instance(Scan *k, const char *name, LExprId strip)
+{
+    Lower *l = k->l;
+    const Lines *lines = &k->lines;
+    const bool reduces = !k->stage->n_states;
+    const Value start = tessi_scan_start(k->stage->reduction, k->type);
+    const LExprId width = lines->lanes ? lines->source.to[lines->lane] : tessi_l_int(l, 1);
+    const TemplateArg args[] = {
+        ARG_TYPE("type", k->type),
+        ARG_NUMBER("states", k->stage->n_states),
+        ARG_NUMBER("last", k->stage->only_last),
+        ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
+        ARG_NUMBER("simd", lines->lanes && lines->lane + 1 == k->source->n_dims),
+        ARG_NUMBER("block", SCAN_BLOCK),
+        ARG_EXPR("n", lines->source.to[lines->dim]),
+        ARG_EXPR("width", width),
+        ARG_EXPR("strip", strip.v ? strip : tessi_l_int(l, 0)),
+        ARG_EXPR("number", k->number.v ? k->number : tessi_l_int(l, 0)),
+        ARG_EXPR("blocks", n_blocks(k)),
+        ARG_EXPR("start", tessi_lexpr_const(l->p, k->type, reduces ? start : (Value){ 0 })),
+        ARG_HOLE("step", step),
+        ARG_HOLE("begin", begin),
+        ARG_HOLE("with", with),
+        ARG_HOLE("both", both),
+        ARG_HOLE("of", total_of),
+        ARG_PART("give", give),
+        ARG_PART("total", total),
+        ARG_PART("before", before_block),
+        ARG_END
+    };
+    tessi_template(l, name, NULL, args, k);
+}
+
+/* A template for each point of a nest, which is a line, or a block of one. */
+typedef struct Each {
+    Scan *scan;
+    const char *text;
+} Each;
+
+static void instance_at(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
+{
+    const Each *each = nest->user;
+    Scan *k = each->scan;
+    const bool blocks = nest->n_dims == k->source->n_dims;
+    (void)ev;
+    for (uint8_t d = 0; d < nest->n_dims; d++) {
+        const uint8_t to = blocks ? d : k->lines.from[d];
+        k->coord[to] = tessi_nest_coord(&k->lines.source, to, coord[d].e);
+    }
+    k->number = blocks ? coord[k->lines.dim].e : (LExprId){ 0 };
+    l->n_loop_dims = k->source->n_dims;
+    instance(k, each->text, (LExprId){ 0 });
+}
+
+static void kernel(Lower *l, const PlanGroup *group, const char *name, const Nest *nest)
+{
+    const bool line = nest->n_dims < 2;
+    const uint16_t block[2] = { nest->n_dims == 0 ? 1 : line ? 128 : 32, line ? 1 : 4 };
+    tessi_kernel_open(l, name, tessi_group_comment(l, group), block[0], block[1]);
+    tessi_kernel_points(l, nest, block, SPLIT_NONE, NULL);
+    tessi_scope_close(l);
+}
+
+static void for_each(Scan *k, const char *text, const char *name, bool blocks)
+{
+    Lower *l = k->l;
+    const Each each = { .scan = k, .text = text };
+    Nest nest = blocks ? k->lines.source : k->lines.nest;
+    nest.parallel = tessi_level_parallel(&k->group->levels);
+    nest.body = instance_at;
+    nest.user = &each;
+    if (blocks)
+        nest.to[k->lines.dim] = n_blocks(k);
+    else
+        nest.n_dims--;
+    if (l->plan->gpu)
+        kernel(l, k->group, name, &nest);
+    else
+        tessi_lower_nest(l, &nest);
+}
+
+static void in_blocks(Scan *k)
+{
+    Lower *l = k->l;
+    const char *name = k->group->name;
+    LBuffer b = { .kind = LBUF_TEMP, .type = k->type, .n_dims = k->source->n_dims };
+    b.name = tessi_sprintf(l->arena, "%s_blocks", k->stage->name);
+    for (uint8_t d = 0; d < b.n_dims; d++)
+        b.size[d] = d == k->lines.dim ? n_blocks(k) : k->lines.source.to[d];
+    k->totals = tessi_loop_buffer(l->p, &b);
+    for_each(k, "scan_total", tessi_sprintf(l->arena, "%s_totals", name), true);
+    for_each(k, "scan_before", tessi_sprintf(l->arena, "%s_before", name), false);
+    for_each(k, "scan_block", name, true);
+}
+
+void tessi_lower_scan(Lower *l, const PlanGroup *group)
+{
+    Scan k = { .l = l, .group = group, .id = group->members.at[0], .coord = { { .dim = -1 } } };
+    k.stage = tessi_stage(l->g, k.id);
+    k.source = tessi_stage(l->g, k.stage->source);
+    k.type = k.stage->n_states ? tessi_value_type(k.stage->type)
+                               : tessi_accumulator_type(k.stage->reduction, k.source->type);
+    const bool gpu = l->plan->gpu;
+    const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
+    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1), !gpu && !blocks, &k.lines);
+    l->n_loop_dims = k.source->n_dims;
+    l->inside_last = l->inside_rows = false;
+    if (blocks) {
+        in_blocks(&k);
+    } else if (gpu || k.source->n_dims == 1) {
+        for_each(&k, "scan_line", group->name, false);
+    } else {
+        const uint32_t depth = tessi_scope_depth(l);
+        const LExprId strip =
+            tessi_lines_open(l, &k.lines, tessi_level_parallel(&group->levels), k.coord);
+        instance(&k, "scan_strip", strip);
+        tessi_scope_close_to(l, depth);
+    }
+}
