@@ -1,0 +1,138 @@
+"""Filters of the library beside scikit-image, OpenCV and ITK, where these are installed: prints the rows of
+docs/filters.md, the largest difference divided by the largest value. No test of the suite, since the others round and
+cut kernels as they like; what the library must give, test_filters.py says.
+
+    python3 tests/scipy/compare_others.py          # pip install scikit-image opencv-python-headless simpleitk
+"""
+import importlib
+import pathlib
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool
+
+
+def library(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+cv, itk, sk = library("cv2"), library("SimpleITK"), library("skimage")
+for part in sk and ("color", "feature", "filters", "morphology", "restoration") or ():
+    library(f"skimage.{part}")
+rng = np.random.default_rng(20261123)
+ROWS, COLUMNS = np.mgrid[:96, :120]
+SHAPES = 90 + 60 * np.sin(COLUMNS / 7) * np.cos(ROWS / 9) + 70 * ((ROWS // 24 + COLUMNS // 30) % 2)
+X = np.clip(SHAPES + rng.normal(0, 6, SHAPES.shape), 0, 255).astype(np.float32)
+B = np.rint(X).astype(np.uint8)
+C = rng.uniform(0, 1, (96, 120, 3)).astype(np.float32)
+PSF = np.outer([1, 2, 1], [1, 3, 1]).astype(np.float32) / 20
+MARK = np.where((ROWS % 32 == 16) & (COLUMNS % 40 == 20), X, 0).astype(np.float32)
+INPUTS = {"X": X, "B": B, "C": C, "psf": PSF, "mark": MARK}
+TYPES = {"X": "vector#2 float X[M, N];", "B": "vector#2 uint8 B[M, N];", "psf": "mask#2 float psf[3, 3];",
+         "C": "struct colour { float r; float g; float b; }\nvector#2 colour C[M, N];",
+         "mark": "vector#2 float mark[M, N];"}
+
+
+def itk_filter(name, image=X, **settings):
+    """An ITK filter by name; its boundaries are those of `clamp` (zero flux)."""
+    made = getattr(itk, name + "ImageFilter")()
+    for key, value in settings.items():
+        getattr(made, "Set" + key)(value)
+    return itk.GetArrayFromImage(made.Execute(itk.GetImageFromArray(image)))
+
+
+def opencv():
+    square = np.ones((5, 5), np.uint8)
+    bigger = cv.INTER_LINEAR, cv.INTER_CUBIC
+    yield "gaussian(X:mirror, 2)", "GaussianBlur, 13 x 13", cv.GaussianBlur(X, (13, 13), 2)
+    yield "box(X:mirror, 2)", "blur", cv.blur(X, (5, 5))
+    yield "median_filter(B, 2)", "medianBlur", cv.medianBlur(B, 5)
+    yield "bilateral(X:mirror, 1.5, 30)", "bilateralFilter (a disc)", cv.bilateralFilter(X, 7, 30, 1.5)
+    yield "sobel_x(X:mirror)", "Sobel", cv.Sobel(X, cv.CV_32F, 1, 0)
+    yield "scharr_y(X:mirror)", "Scharr", cv.Scharr(X, cv.CV_32F, 0, 1)
+    yield "laplacian(X:mirror)", "Laplacian", cv.Laplacian(X, cv.CV_32F)
+    yield "erode(B, 2)", "erode", cv.erode(B, square)
+    yield "close(B, 2)", "morphologyEx", cv.morphologyEx(B, cv.MORPH_CLOSE, square)
+    yield "equalize(B)", "equalizeHist", cv.equalizeHist(B)
+    yield "clahe(B:mirror, 2, 8, 8)", "createCLAHE", cv.createCLAHE(2, (8, 8)).apply(B)
+    yield "otsu(B)", "threshold", np.array([cv.threshold(B, 0, 255, cv.THRESH_OTSU)[0]])
+    yield "downsample(X:mirror)", "pyrDown", cv.pyrDown(X)
+    yield "upsample(X:reflect)", "pyrUp", cv.pyrUp(X)
+    yield "resize_linear(X, 130, 77)", "resize, INTER_LINEAR", cv.resize(X, (77, 130), interpolation=bigger[0])
+    yield "resize_cubic(X, 130, 177, -0.75)", "resize, INTER_CUBIC", cv.resize(X, (177, 130), interpolation=bigger[1])
+    yield "resize_area(X, 41, 50, 3)", "resize, INTER_AREA", cv.resize(X, (50, 41), interpolation=cv.INTER_AREA)
+    yield "srgb_to_lab(C)", "cvtColor", tuple(np.moveaxis(cv.cvtColor(C, cv.COLOR_RGB2Lab), 2, 0))
+
+
+def scikit_image():
+    f, m, r = sk.filters, sk.morphology, sk.restoration
+    yield "gaussian(X, 2)", "gaussian, truncate=3", f.gaussian(X, 2, mode="nearest", truncate=3)
+    yield "median_filter(B, 1)", "median", f.median(B, np.ones((3, 3)), behavior="ndimage", mode="nearest")
+    yield "niblack(X:mirror, 3, 0.2)", "threshold_niblack", f.threshold_niblack(X, 7, 0.2)
+    yield "sauvola(X:mirror, 3, 0.2, 128)", "threshold_sauvola", f.threshold_sauvola(X, 7, 0.2, 128)
+    yield "otsu(B)", "threshold_otsu", np.array([f.threshold_otsu(B)])
+    yield "total_variation(X, 20, 30)", "denoise_tv_chambolle", r.denoise_tv_chambolle(X, 20, 0, 31)
+    yield "richardson_lucy(X:constant, psf, 5)", "richardson_lucy", r.richardson_lucy(X, PSF, 5, clip=False)
+    yield "white_tophat(B, 2)", "white_tophat", m.white_tophat(B, np.ones((5, 5)))
+    yield "reconstruct(mark, X, 120)", "reconstruction", m.reconstruction(np.minimum(MARK, X), X)
+    yield "fast(B, 30)", "corner_fast > 0", 255.0 * (sk.feature.corner_fast(B.astype(float), 9, 30) > 0)
+    yield "srgb_to_lab(C)", "rgb2lab", tuple(np.moveaxis(sk.color.rgb2lab(C), 2, 0))
+    yield "hue(C)", "rgb2hsv", sk.color.rgb2hsv(C)[..., 0]
+
+
+def simple_itk():
+    yield "gaussian(X, 2)", "DiscreteGaussian", itk_filter("DiscreteGaussian", Variance=4, MaximumError=0.003)
+    yield "box(X, 2)", "BoxMean", itk_filter("BoxMean", Radius=[2, 2])
+    yield "median_filter(B, 1)", "Median", itk_filter("Median", B, Radius=[1, 1])
+    yield "erode(B, 2)", "GrayscaleErode", itk_filter("GrayscaleErode", B, KernelRadius=[2, 2], KernelType=itk.sitkBox)
+    yield "laplacian(X)", "Laplacian", itk_filter("Laplacian")
+    yield "bilateral(X, 1.5, 30)", "Bilateral", itk_filter("Bilateral", DomainSigma=1.5, RangeSigma=30)
+    yield "otsu(B)", "OtsuThreshold", np.array([itk_threshold()])
+
+
+def itk_threshold():
+    made = itk.OtsuThresholdImageFilter()
+    made.SetNumberOfHistogramBins(256)
+    made.Execute(itk.GetImageFromArray(B))
+    return made.GetThreshold()
+
+
+def results(folder, calls):
+    lines = [f"{', '.join(f'r{n}_{k}' for k in range(many))} = {call};" for n, (call, many) in enumerate(calls)]
+    names = [f"r{n}_{k}" for n, (_, many) in enumerate(calls) for k in range(many)]
+    used = [name for name in INPUTS if any(name in line for line in lines)]
+    (folder / "all.tess").write_text(
+        'use "filters";\nparameter M, N;\n' + "\n".join([TYPES[name] for name in used] + lines)
+        + f"\nreturn {', '.join(names)};\n"
+    )
+    for name in used:
+        np.save(folder / f"{name}.npy", INPUTS[name])
+    outputs = [part for name in names for part in ("-o", folder / f"{name}.npy")]
+    code, _, said = tool.run("run", folder / "all.tess", *(f"{n}={folder / n}.npy" for n in used), *outputs,
+                             "--target=interp", "-q")
+    if code:
+        sys.exit(said)
+    return [[np.load(folder / f"r{n}_{k}.npy").astype(float) for k in range(many)]
+            for n, (_, many) in enumerate(calls)]
+
+
+def main():
+    print("| call | beside | largest difference |\n| --- | --- | --- |")
+    for name, there, rows in (("OpenCV", cv, opencv), ("scikit-image", sk, scikit_image), ("ITK", itk, simple_itk)):
+        if not there:
+            print(f"{name} is not installed", file=sys.stderr)
+            continue
+        cases = [(call, how, what if isinstance(what, tuple) else (what,)) for call, how, what in rows()]
+        with tool.workspace() as folder:
+            found = results(pathlib.Path(folder), [(call, len(what)) for call, _, what in cases])
+        for (call, how, wanted), got in zip(cases, found):
+            off = max(np.abs(g - w).max() / max(1e-30, np.abs(w).max()) for g, w in zip(got, wanted))
+            print(f"| `{call}` | {name}: {how} | {off:.1e} |")
+
+
+main()
