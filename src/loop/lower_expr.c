@@ -76,11 +76,16 @@ const char *tessi_eval_name(Lower *l, StageId s, const Coord *at)
     return tessi_text_str(&t);
 }
 
-LExprId tessi_place_index(Lower *l, const Place *place, int n_dims, int d, LExprId at)
+LExprId tessi_place_index(Lower *l, const Place *place, int d, LExprId at)
 {
-    if (place->ring && d + 2 == n_dims)
+    if (place->ring && d == place->ring_dim)
         return tessi_l_op(l, OP_FLOORMOD, at, tessi_l_int(l, place->ring));
     return tessi_l_op(l, OP_SUB, at, place->origin[d]);
+}
+
+bool tessi_place_answers(const Place *place, int d)
+{
+    return place->scratch.v && !(place->ruled && d == place->ring_dim);
 }
 
 static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
@@ -89,8 +94,7 @@ static LExprId load_stored(Lower *l, StageId s, const Coord *at, bool pinned)
     const Place *place = &l->place[s.v];
     LExprId index[MAX_DIMS];
     for (int d = 0; d < stage->n_dims; d++)
-        index[d] =
-            place->scratch.v ? tessi_place_index(l, place, stage->n_dims, d, at[d].e) : at[d].e;
+        index[d] = place->scratch.v ? tessi_place_index(l, place, d, at[d].e) : at[d].e;
     LBufferId buffer = place->scratch.v ? place->scratch
                        : place->copy.v  ? place->copy
                                         : l->buffer[s.v];

@@ -64,7 +64,7 @@ static void job_stores(Lower *l, const Nest *nest, const LExprId *place)
         }
         LExprId index[MAX_DIMS];
         for (uint8_t d = 0; d < nest->n_dims; d++)
-            index[d] = tessi_place_index(l, at, nest->n_dims, d, place[job->n + d]);
+            index[d] = tessi_place_index(l, at, d, place[job->n + d]);
         tessi_scope_store(l, at->scratch, index, nest->n_dims, place[i]);
     }
 }
@@ -193,7 +193,7 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
         ev->pinned = true; /* the tile is whole */
         job_values(l, nest, coord[k], ev, values);
         for (uint8_t d = 0; d < nest->n_dims && job->to_scratch; d++)
-            values[job->n + d] = tessi_l_op(l, OP_SUB, values[job->n + d], first->origin[d]);
+            values[job->n + d] = tessi_place_index(l, first, d, values[job->n + d]);
     }
     const int64_t beside = l->inside_last ? columns : 0;
     const TileColumns own = { .x = coord[0][nest->n_dims - 1].e,

@@ -220,8 +220,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
         } else {
             c = affine_coord(l, ev, ev->coord, dim);
             c.e = tessi_read_affine(l, ev, dim);
-            if (place->scratch.v /* it holds what the rule answers */
-                || tessi_read_goes_beyond(l, access, d, c.beyond)) {
+            if (tessi_place_answers(place, d) || tessi_read_goes_beyond(l, access, d, c.beyond)) {
                 c.beyond = place->wraps[d];
                 out->at[d] = c;
                 continue;
@@ -283,12 +282,12 @@ static void guards_of_load(Lower *l, const Access *access, const Coord *coord, G
     const Stage *producer = tessi_stage(l->g, access->producer);
     const Place *place = &l->place[access->producer.v];
     Coord at[MAX_DIMS];
-    if (place->scratch.v || tessi_copy_serves_all(l, access))
+    if (tessi_copy_serves_all(l, access))
         return;
     for (int d = 0; d < access->n_dims; d++) {
         const AccessDim *dim = &access->dim[d];
         at[d] = opaque_coord((LExprId){ 0 }, producer->size[d]);
-        if (dim->absolute)
+        if (dim->absolute || tessi_place_answers(place, d))
             continue;
         Coord c = affine_coord(l, NULL, coord, dim);
         if (tessi_read_goes_beyond(l, access, d, c.beyond)) {

@@ -108,9 +108,13 @@ typedef struct Place {
     LBufferId scratch;        /* none: not in scratch memory */
     LBufferId copy;           /* of the whole image, read instead of it; none: it has none */
     LExprId origin[MAX_DIMS]; /* the coordinates of its first element there */
-    int64_t ring;             /* rows of it, which are used again in turn; 0: as many as it has */
-    int64_t columns;          /* of a row that hold values; kernels only */
-    bool wraps[MAX_DIMS];     /* may be evaluated beyond its edges, where all wraps around */
+    /* elements along a dimension, which are used again in turn; 0: as many as there are */
+    int64_t ring;
+    uint8_t ring_dim;
+    bool
+        ruled; /* reads along the ring are answered by their rules: it holds nothing beyond the edges */
+    int64_t columns;      /* of a row that hold values; kernels only */
+    bool wraps[MAX_DIMS]; /* may be evaluated beyond its edges, where all wraps around */
 } Place;
 
 typedef struct CopyList CopyList; /* lower_copy.h */

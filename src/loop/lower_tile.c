@@ -16,12 +16,6 @@ typedef struct Tiles {
     LExprId is_first;                     /* step of a tile; none without rings */
 } Tiles;
 
-/* The dimension along which rings roll. */
-static uint8_t rolling_dim(const Tiles *t)
-{
-    return (uint8_t)(t->group->n_dims - 2);
-}
-
 /* What is needed of a stage in one dimension, beyond its edges too. */
 static LExprId region_from(const Tiles *t, StageId id, uint8_t d)
 {
@@ -44,7 +38,8 @@ static void stage_range(const Tiles *t, StageId id, Nest *nest)
     nest->tiled = true;
     for (uint8_t d = 0; d < s->n_dims; d++) {
         bool same_size = s->size[d].v == members->size[d].v;
-        bool rolls = t->is_first.v && d == rolling_dim(t) && region->lo[d] != region->hi[d];
+        bool rolls =
+            t->is_first.v && d == tessi_level_roll_dim(t->group) && region->lo[d] != region->hi[d];
         nest->count[d] = s->size[d];
         nest->beyond[d] = t->regions.wraps[id.v][d];
         nest->from[d] = region_from(t, id, d);
@@ -82,7 +77,8 @@ static void bring_into_being(Tiles *t, StageId id)
     const PlanRegion *region = &t->regions.at[id.v];
     tessi_plan_scratch_shape(s, region, tessi_level_tile_all(t->group).of,
                              tessi_level_roll(&t->group->levels), before, size);
-    place->ring = tessi_level_roll(&t->group->levels) ? size[rolling_dim(t)] : 0;
+    place->ring_dim = tessi_level_roll_dim(t->group);
+    place->ring = tessi_level_roll(&t->group->levels) ? size[place->ring_dim] : 0;
     for (uint8_t d = 0; d < s->n_dims; d++)
         place->origin[d] = tessi_l_op(l, OP_SUB, t->from[d], tessi_l_int(l, before[d]));
     place->scratch = tessi_scope_local(l, s->name, s->type, s->n_dims, size);
@@ -132,7 +128,7 @@ static void fill_side(const Tiles *t, StageId id, const Nest *computed, uint8_t 
     LExprId value = tessi_scope_place1(l, answer(t, id, coord, d));
     LExprId index[MAX_DIMS];
     for (uint8_t e = 0; e < s->n_dims; e++)
-        index[e] = tessi_place_index(l, place, s->n_dims, e, coord[e].e);
+        index[e] = tessi_place_index(l, place, e, coord[e].e);
     tessi_scope_store(l, place->scratch, index, s->n_dims, value);
     for (uint8_t e = 0; e < s->n_dims; e++)
         tessi_scope_close(l);
@@ -272,7 +268,7 @@ static int open_tiles(Tiles *t, const Stage *s)
 static void open_steps(Tiles *t, const Stage *s)
 {
     Lower *l = t->l;
-    const uint8_t d = rolling_dim(t);
+    const uint8_t d = tessi_level_roll_dim(t->group);
     const char *dim = tessi_dim_name(s->n_dims, d);
     const LExprId from = t->from[d], to = t->to[d];
     VEC_FOREACH (const PlanPass, pass, &t->group->passes)

@@ -105,7 +105,7 @@ static void fill_element(const Tiles *t, const Part *part, StageId id, const LEx
     const PlanRegion *region = &t->regions.at[id.v];
     LExprId root[MAX_DIMS + 1], constant = { 0 };
     for (uint8_t d = 0; d < t->y; d++)
-        root[d] = tessi_l_int(l, 0);
+        root[d] = tessi_place_index(l, &l->place[id.v], d, t->outer[d].e);
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(t->y + k);
         root[d] = part->nest.beyond[d] ? element[k] : answering(t, part, region->rule[d], k, at[k]);

@@ -9,7 +9,7 @@ static int64_t of_ring(const PlanFacts *f, const Plan *p, const PlanGroup *group
         || tessi_plan_regions(f, p, group, regions))
         return 0;
     const PlanRegion *region = &regions->at[id.v];
-    const int d = group->n_dims - 2;
+    const uint8_t d = tessi_level_roll_dim(group);
     return tessi_level_roll(&group->levels) + region->hi[d] - region->lo[d];
 }
 

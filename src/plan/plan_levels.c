@@ -360,6 +360,11 @@ void tessi_level_set_roll(PlanLevels *levels, uint16_t rows)
     arrange(levels, a);
 }
 
+uint8_t tessi_level_roll_dim(const PlanGroup *group)
+{
+    return (uint8_t)(group->n_dims - 2);
+}
+
 bool tessi_level_parallel(const PlanLevels *levels)
 {
     return arrangement_of(levels).shared;

@@ -45,6 +45,8 @@ PlanSizes tessi_level_tile_all(const PlanGroup *group);
  * needed in rings; 0: a tile of each stage is computed whole. */
 uint16_t tessi_level_roll(const PlanLevels *levels);
 void tessi_level_set_roll(PlanLevels *levels, uint16_t rows);
+/* The dimension of the group along which they are. */
+uint8_t tessi_level_roll_dim(const PlanGroup *group);
 
 /* The first dimension (with tiles: all but the last) is shared among the cores. */
 bool tessi_level_parallel(const PlanLevels *levels);
