@@ -4,6 +4,9 @@
  *   for blocks: for each pass, then the members:
  *                   for threads: `outputs` columns and rows of points, straight-line
  *
+ * With rings of planes a block goes through some, beginning above its first: in each step a pass computes the plane
+ * that has come into reach, and what is no longer needed is overwritten. Along them reads are answered by their rules.
+ *
  * Blocks that lie inside with all they read answer no rules. In others reads of images are answered by their
  * rules; what a stage holds beyond its own edges, computed like all else, is then replaced by what its readers' rule
  * answers (see plan_region.c). */
@@ -11,6 +14,11 @@
 #include "loop/lower_group.h"
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
+
+static bool has_rings(const Tiles *t)
+{
+    return tessi_level_roll(&t->group->levels) > 0;
+}
 
 /* Pass number i; the members come after the last. */
 static Part part_of(const Tiles *t, uint32_t i)
@@ -35,6 +43,11 @@ static Part part_of(const Tiles *t, uint32_t i)
         part.extent.n[k] = members ? t->size[k] : t->extent[i].n[k];
     }
     tessi_nest_whole(t->l, tessi_stage(t->l->g, part.job.stage[0]), &part.nest);
+    if (has_rings(t) && !members) {
+        const PlanRegion *region = &t->regions.at[part.job.stage[0].v];
+        part.ahead = region->hi[tessi_level_roll_dim(group)];
+        part.above = -region->lo[tessi_level_roll_dim(group)];
+    }
     for (uint8_t d = 0; d < t->n_dims; d++)
         part.nest.beyond[d] = !members && t->regions.wraps[part.job.stage[0].v][d];
     return part;
@@ -52,10 +65,18 @@ static void find_places(const Tiles *t)
             b.n_dims = s->n_dims;
             for (uint8_t d = 0; d < t->y; d++)
                 b.size[d] = tessi_l_int(l, 1);
+            if (has_rings(t))
+                b.size[tessi_level_roll_dim(t->group)] = tessi_l_int(l, t->extent[i].planes);
             b.size[t->y] = tessi_l_int(l, t->extent[i].n[0]);
             b.size[t->y + 1] = tessi_l_int(l, tessi_plan_shared_pitch(s, &t->extent[i]));
             l->place[id->v].scratch = tessi_loop_buffer(l->p, &b);
             l->place[id->v].columns = t->extent[i].n[1];
+            if (!has_rings(t))
+                continue;
+            Place *place = &l->place[id->v];
+            place->ring = t->extent[i].planes;
+            place->ring_dim = tessi_level_roll_dim(t->group);
+            place->ruled = true;
         }
     }
     tessi_places_wrap(l, &t->regions);
@@ -180,13 +201,13 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
     for (uint8_t d = 0; d < t->n_dims; d++) {
         coord[d] = tessi_nest_coord(&part->nest, d, (LExprId){ 0 });
         coord[d].count = members->size[d];
-        if (d < t->y)
-            continue;
         const int k = d - t->y;
-        coord[d].lo = part->extent.lo[k];
-        coord[d].hi = part->extent.lo[k] + part->extent.n[k] - 1;
-        coord[d].less = t->size[k] - 1;
-        if (k) {
+        if (k < 0 && !(has_rings(t) && d == tessi_level_roll_dim(t->group)))
+            continue;
+        coord[d].lo = k < 0 ? part->ahead : part->extent.lo[k];
+        coord[d].hi = k < 0 ? part->ahead : part->extent.lo[k] + part->extent.n[k] - 1;
+        coord[d].less = k < 0 ? 0 : t->size[k] - 1;
+        if (k > 0) {
             coord[d].hi += part->outputs.of[0] - 1;
             coord[d].less += tessi_level_outputs(&t->group->levels, 0) - 1;
         }
@@ -229,11 +250,33 @@ static bool answers_no_rules(const Tiles *t, const Part *part)
     return guards.n == 0;
 }
 
-/* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
-void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
+/* The plane of a part in this step, where it is needed. */
+static void open_plane(Tiles *t, const Part *part)
 {
     Lower *l = t->l;
-    for (uint32_t i = 0; i <= t->group->passes.n; i++) {
+    const uint8_t z = tessi_level_roll_dim(t->group);
+    LExprId plane = tessi_l_op(l, OP_ADD, t->plane, tessi_l_int(l, part->ahead));
+    LExprId from = t->planes[0], to = t->planes[1];
+    if (part->job.to_scratch) {
+        from = tessi_l_op(l, OP_SUB, from, tessi_l_int(l, part->above));
+        from = tessi_l_op(l, OP_MAX, from, tessi_l_int(l, 0));
+        to = tessi_l_op(l, OP_ADD, to, tessi_l_int(l, part->ahead));
+        to = tessi_l_op(l, OP_MIN, to, part->nest.to[z]);
+        plane = tessi_scope_let(l, "plane", plane);
+    }
+    t->outer[z] = tessi_nest_coord(&part->nest, z, plane);
+    tessi_scope_if(l, tessi_in_range(l, plane, from, to));
+}
+
+/* Where `inside` holds without rules; none: it is not asked. Barriers stand between parts, not in the branches. */
+void tessi_tiles_run(const Tiles *tiles, Part *part, Which which, LExprId inside)
+{
+    Lower *l = tiles->l;
+    for (uint32_t i = 0; i <= tiles->group->passes.n; i++) {
+        Tiles part_of_step = *tiles, *t = &part_of_step;
+        const uint32_t depth = tessi_scope_depth(l);
+        if (t->plane.v)
+            open_plane(t, &part[i]);
         if (!t->nest)
             tessi_comment_stages(l, part[i].job.stage, part[i].job.n);
         const bool differ = inside.v && !answers_no_rules(t, &part[i]);
@@ -250,6 +293,7 @@ void tessi_tiles_run(const Tiles *t, Part *part, Which which, LExprId inside)
             tessi_scope_close(l);
         if (which != BLOCKS_INSIDE && part[i].job.to_scratch)
             fill_borders(t, &part[i]);
+        tessi_scope_close_to(l, depth);
     }
 }
 
@@ -326,6 +370,39 @@ static void copy_images(const Tiles *t, const Nest *members, Which which, LExprI
     tessi_staged_block(l, copies);
 }
 
+/* Opens blocks along z, one for some planes of a point of the dimensions before. */
+static void open_planes(Tiles *t, const Nest *members)
+{
+    Lower *l = t->l;
+    const uint8_t z = tessi_level_roll_dim(t->group);
+    const int64_t planes = tessi_level_tile(t->group, z);
+    LExprId blocks = tessi_kernel_blocks(l, members->to[z], planes), total = blocks;
+    for (uint8_t d = 0; d < z; d++)
+        total = tessi_l_op(l, OP_MUL, total, tessi_nest_extent(l, members, d));
+    LExprId number = tessi_kernel_grid(l, 2, "block_z", total), at = number;
+    if (z) {
+        at = tessi_l_op(l, OP_FLOORMOD, number, blocks);
+        number = tessi_l_op(l, OP_FLOORDIV, number, blocks);
+        tessi_nest_outer_coords(l, members, number, z, t->outer);
+    }
+    at = tessi_l_op(l, OP_MUL, at, tessi_l_int(l, planes));
+    t->planes[0] = tessi_scope_let(l, "z_from", at);
+    LExprId to = tessi_l_op(l, OP_ADD, t->planes[0], tessi_l_int(l, planes));
+    t->planes[1] = tessi_scope_let(l, "z_to", tessi_l_op(l, OP_MIN, to, members->to[z]));
+}
+
+/* Opens the steps: the first one's are the planes furthest above that a pass begins with. */
+static void open_steps(Tiles *t, const Part *part)
+{
+    Lower *l = t->l;
+    int64_t above = 0;
+    for (uint32_t i = 0; i < t->group->passes.n; i++)
+        above = part[i].above + part[i].ahead > above ? part[i].above + part[i].ahead : above;
+    LExprId from = tessi_l_op(l, OP_SUB, t->planes[0], tessi_l_int(l, above));
+    t->plane = tessi_lexpr_var(l->p, tessi_scope_for(l, "z", from, t->planes[1], 1, LFOR_ROLLED));
+    t->outer[tessi_level_roll_dim(t->group)].e = t->plane;
+}
+
 static void kernel(Tiles *t, Which which)
 {
     Lower *l = t->l;
@@ -334,7 +411,9 @@ static void kernel(Tiles *t, Which which)
     Part *part = tessi_tiles_parts(t);
     const Nest *members = &part[t->group->passes.n].nest;
     Blocks blocks = blocks_of(t, part, from, to);
-    if (t->y)
+    if (has_rings(t))
+        open_planes(t, members);
+    else if (t->y)
         tessi_kernel_outer(l, members, t->outer);
     if (which == BLOCKS_INSIDE && t->group->frame.rows[0]) {
         const Frame frame = frame_of(t, &blocks);
@@ -348,6 +427,8 @@ static void kernel(Tiles *t, Which which)
                           ? blocks.first[k]
                           : tessi_scope_let(l, k ? "tile_x" : "tile_y", blocks.first[k]);
     tessi_tiles_declare(t);
+    if (has_rings(t))
+        open_steps(t, part);
     LExprId inside = { 0 }, at[MAX_DIMS];
     for (uint8_t d = 0; d < t->n_dims; d++)
         at[d] = d < t->y ? t->outer[d].e : t->first[d - t->y];

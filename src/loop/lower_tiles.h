@@ -17,6 +17,8 @@ typedef struct Part {
     PlanExtent extent;
     /* rows and columns from here on are needed by nobody; none: all are computed */
     LExprId limit[2];
+    int64_t ahead,
+        above; /* with rings of planes: of the members', and planes above theirs that are needed */
 } Part;
 
 typedef struct Tiles {
@@ -31,6 +33,8 @@ typedef struct Tiles {
     LExprId own[2];     /* points before it are those of the tile before; none: there are no such */
     LExprId end[2];     /* of the points that the tile computes; none: those of the image */
     Coord outer[MAX_DIMS];
+    LExprId planes[2]; /* with rings of planes: those of the block; none without */
+    LExprId plane;     /* the members' in this step */
 } Tiles;
 
 /* Which blocks a kernel computes. */

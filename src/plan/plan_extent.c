@@ -9,6 +9,8 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
     const PlanRegion *region = &regions->at[pass->stages.at[0].v];
     const bool last = i + 1 == group->passes.n;
     const PlanRegion *next = last ? NULL : &regions->at[group->passes.at[i + 1].stages.at[0].v];
+    const uint8_t z = tessi_level_roll_dim(group);
+    extent[i].planes = tessi_level_roll(&group->levels) ? 1 + region->hi[z] - region->lo[z] : 1;
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
         const int64_t step = tessi_level_outputs(&pass->levels, 1 - k),
@@ -49,8 +51,9 @@ int64_t tessi_plan_shared_bytes(const PlanFacts *f, const PlanGroup *group,
     for (uint32_t i = 0; i < group->passes.n; i++)
         VEC_FOREACH (const StageId, id, &group->passes.at[i].stages) {
             const Stage *s = tessi_stage(f->g, *id);
-            const int64_t n[2] = { extent[i].n[0], tessi_plan_shared_pitch(s, &extent[i]) };
-            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, n, 2);
+            const int64_t n[3] = { extent[i].planes, extent[i].n[0],
+                                   tessi_plan_shared_pitch(s, &extent[i]) };
+            tessi_plan_add_bytes(&total, tessi_type_info(s->type)->bytes, n, 3);
         }
     return total;
 }

@@ -72,9 +72,13 @@ static void count_parts(Search *s)
     }
 }
 
-static double patches(const PlanExtent *e, const uint8_t *outputs)
+/* Of a plane. With rings of planes a block begins above its first. */
+static double patches(const Search *s, uint32_t i, const uint8_t *outputs)
 {
-    return (double)(e->n[0] / outputs[1] * (e->n[1] / outputs[0]));
+    const PlanExtent *e = &s->extent[i];
+    const int64_t planes = tessi_level_tile(s->group, tessi_level_roll_dim(s->group));
+    const double again = e->planes > 1 ? (double)(planes + e->planes - 1) / (double)planes : 1;
+    return again * (double)(e->n[0] / outputs[1] * (e->n[1] / outputs[0]));
 }
 
 /* Rows that a thread of pass i computes so that the pass costs least. */
@@ -91,7 +95,7 @@ static uint8_t best_rows(Search *s, uint32_t i)
         tessi_plan_extent(s->group, s->regions, i, s->extent);
         KernelCost cost = { 0 };
         tessi_plan_add_part(s->m, &s->cost[i][rows],
-                            patches(&s->extent[i], tessi_level_outputs_all(&pass->levels).of),
+                            patches(s, i, tessi_level_outputs_all(&pass->levels).of),
                             tessi_level_threads(&s->group->levels, 0), 1, &cost);
         const double busy =
             s->f->few ? cost.in_rounds : cost.instructions + s->m->rounds_share * cost.in_rounds;
@@ -138,7 +142,7 @@ static KernelCost cost_as_is(Search *s, double bytes_seconds)
         return cost;
     for (uint32_t i = 0; i < group->passes.n; i++) {
         const PlanOutputs outputs = tessi_level_outputs_all(&group->passes.at[i].levels);
-        tessi_plan_add_part(s->m, &s->cost[i][outputs.of[1]], patches(&s->extent[i], outputs.of),
+        tessi_plan_add_part(s->m, &s->cost[i][outputs.of[1]], patches(s, i, outputs.of),
                             tessi_level_threads(&group->levels, 0), points, &cost);
     }
     tessi_plan_add_part(
@@ -319,6 +323,22 @@ static Choice best_tile(Search *s)
     return best;
 }
 
+/* Blocks go through some planes where stages are read in other planes than their own. */
+static void settle_planes(const PlanFacts *f, const PlanRegions *regions, PlanGroup *group)
+{
+    enum { PLANES = 16, FEW_PLANES = 8 };
+    const uint8_t z = tessi_level_roll_dim(group);
+    bool spans = false;
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        const PlanRegion *region = &regions->at[pass->stages.at[0].v];
+        spans = spans || region->lo[z] || region->hi[z];
+    }
+    if (!spans || group->n_dims < 3)
+        return;
+    tessi_level_set_roll(&group->levels, 1);
+    tessi_level_set_tile(group, z, f->few ? FEW_PLANES : PLANES);
+}
+
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,
                               const Plan *p, PlanGroup *group, PlanRegions *regions, PlanTile *tile)
 {
@@ -330,11 +350,13 @@ double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Mach
     tessi_level_set_march(&group->levels, (PlanMarch){ 0 });
     group->split = SPLIT_EDGES;
     tessi_level_set_threads(&group->levels, 1, 1);
+    tessi_level_set_roll(&group->levels, 0);
     for (uint8_t d = 0; d < group->n_dims; d++)
         tessi_level_set_tile(group, d, 1);
     tessi_level_set_outputs_all(&group->levels, (PlanOutputs){ { 1, 1 } });
     if (tessi_plan_regions(f, p, group, regions))
         return -1;
+    settle_planes(f, regions, group);
     if (!tessi_plan_stays_in_plane(f, p, group))
         group->split = SPLIT_INTERIOR;
     Search *s = ARENA_NEW(f->arena, Search);

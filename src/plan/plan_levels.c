@@ -6,7 +6,7 @@
 
 #include "plan/plan_base.h"
 
-enum { X, Y };
+enum { X, Y, Z };
 
 /* What a list of levels says. Numbers that are 0 are said by no level. */
 typedef struct Arrangement {
@@ -18,8 +18,8 @@ typedef struct Arrangement {
     uint32_t tile[MAX_DIMS]; /* by dimension from the last */
     PlanMarch march;
     uint16_t threads[2];
-    bool warps, walks; /* lanes of warps; steps of a thread */
-    uint32_t roll, band;
+    bool warps, walks;   /* lanes of warps; steps of a thread */
+    uint32_t roll, band; /* steps through a tile: along y, of kernels along z */
     uint8_t unroll[2];
 } Arrangement;
 
@@ -136,7 +136,9 @@ static Arrangement arrangement_of(const PlanLevels *levels)
             break;
         case LEVEL_STEP:
             ahead = ahead || at->ahead;
-            if (a.is_kernel)
+            if (a.is_kernel && at->dim == Z)
+                a.roll = at->size;
+            else if (a.is_kernel)
                 a.walks = true;
             else if (!inside && !a.band)
                 a.roll = at->size;
@@ -211,6 +213,8 @@ static void add_loops(const Arrangement *a, PlanLevels *out)
 
 static void add_threads(const Arrangement *a, PlanLevels *out)
 {
+    if (a->roll)
+        add(out, Z, LEVEL_STEP, a->roll);
     if (a->threads[Y] > 1)
         add(out, Y, LEVEL_THREAD, a->threads[Y]);
     add(out, X, LEVEL_THREAD, a->threads[X] ? a->threads[X] : 1);
@@ -262,7 +266,7 @@ const char *tessi_level_of_place(const PlanGroup *group, Placement place)
 {
     const Arrangement a = arrangement_of(&group->levels);
     if (place == PLACE_LANES || place == PLACE_REGISTERS || (place == PLACE_SCRATCH && a.roll))
-        return "y.step";
+        return a.is_kernel && a.roll ? "z.step" : "y.step";
     return a.shared || a.is_kernel ? "x.grid" : "x.serial";
 }
 
@@ -280,7 +284,7 @@ KernelKind tessi_plan_kernel(const PlanGroup *group)
          rows = false; /* planners ask this often: no arrangement */
     for (uint8_t i = 0; i < levels->n; i++) {
         const PlanLevel *at = &levels->at[i];
-        has[at->how] = true;
+        has[at->how] = has[at->how] || at->how != LEVEL_STEP || at->dim == Y;
         tiled = tiled || (at->how == LEVEL_GRID && at->dim == X && at->size);
         rows = rows || (at->how == LEVEL_UNROLL && at->dim == Y);
     }
@@ -305,6 +309,8 @@ void tessi_plan_set_kernel(PlanGroup *group, KernelKind kernel)
     a.warps = kernel == KERNEL_WARP;
     a.walks = a.warps || rows || kernel == KERNEL_ROLLING;
     a.march.ahead = a.march.ahead && a.walks;
+    if (kernel != KERNEL_TILE)
+        a.roll = 0;
     if (!tiles)
         memset(a.tile, 0, sizeof a.tile);
     if (kernel == KERNEL_POINT || kernel == KERNEL_NONE)
@@ -362,7 +368,8 @@ void tessi_level_set_roll(PlanLevels *levels, uint16_t rows)
 
 uint8_t tessi_level_roll_dim(const PlanGroup *group)
 {
-    return (uint8_t)(group->n_dims - 2);
+    const uint8_t before = has_level(&group->levels, LEVEL_THREAD) ? 3 : 2;
+    return (uint8_t)(group->n_dims < before ? 0 : group->n_dims - before);
 }
 
 bool tessi_level_parallel(const PlanLevels *levels)

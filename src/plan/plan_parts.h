@@ -57,6 +57,7 @@ int64_t tessi_plan_transform_columns(uint32_t strip, uint32_t cols);
  * after it compute from. */
 typedef struct PlanExtent {
     int64_t lo[2], n[2];
+    int64_t planes; /* that it keeps at once, of steps along z; else 1 */
 } PlanExtent;
 /* Of all passes; `out` has one for each. */
 void tessi_plan_extents(const PlanGroup *group, const PlanRegions *regions, PlanExtent *out);

@@ -16,8 +16,8 @@ static const char *wrong_dimension(const PlanLevel *level)
 {
     if (level->how == LEVEL_LANES && level->dim != 0)
         return "elements lie one behind the other along x alone, so lanes are along x";
-    if (level->how == LEVEL_STEP && level->dim != 1)
-        return "lowering keeps what later steps read along y alone so far";
+    if (level->how == LEVEL_STEP && level->dim != 1 && level->dim != 2)
+        return "lowering keeps what later steps read along y, and along z on GPUs";
     if (level->how == LEVEL_DEALT && level->dim != 1)
         return "rows are dealt, so the level is along y";
     if ((level->how == LEVEL_THREAD || level->how == LEVEL_UNROLL) && level->dim > 1)

@@ -118,7 +118,35 @@ static const char *check_total(TileCheck *c, int64_t total, int64_t most, const 
                          c->group->name, (long long)total, memory, (long long)most);
 }
 
-/* A block computes a tile of one plane. */
+/* Along dimension d a block computes one plane, from stages that are read in their own; or it goes through some, with
+ * rings of those that are read. */
+static const char *check_planes(const TileCheck *c, uint8_t d)
+{
+    const PlanGroup *group = c->group;
+    const bool steps = tessi_level_roll(&group->levels) && d == tessi_level_roll_dim(group);
+    bool in_plane = steps || tessi_level_tile(group, d) == 1;
+    if (steps && group->staged.n)
+        return tessi_sprintf(c->f->arena,
+                             "group '%s': blocks that go through planes copy no images so far",
+                             group->name);
+    VEC_FOREACH (const PlanPass, pass, &group->passes) {
+        const StageId id = pass->stages.at[0];
+        const PlanRegion *region = &c->regions->at[id.v];
+        in_plane = in_plane && (steps || (!region->lo[d] && !region->hi[d]));
+        if (steps && c->regions->wraps[id.v][d])
+            return tessi_sprintf(c->f->arena,
+                                 "group '%s': rings of planes hold nothing for the rule of '%s', "
+                                 "which looks at the other end",
+                                 group->name, name_of(c, id));
+    }
+    return in_plane ? NULL
+                    : tessi_sprintf(c->f->arena,
+                                    "group '%s': a kernel of tiles computes one plane at a time, "
+                                    "from stages that are read in their own plane",
+                                    group->name);
+}
+
+/* A block computes a tile of one plane, or of some in steps. */
 static const char *check_kernel_tiles(TileCheck *c)
 {
     const PlanGroup *group = c->group;
@@ -130,20 +158,11 @@ static const char *check_kernel_tiles(TileCheck *c)
             || tessi_level_tile(group, y) % tessi_level_outputs(&group->levels, 1)))
         return tessi_sprintf(a, "group '%s': a tile is a multiple of the outputs of a thread",
                              group->name);
-    for (uint8_t d = 0; d < y; d++) {
-        bool in_plane = tessi_level_tile(group, d) == 1;
-        VEC_FOREACH (const PlanPass, pass, &group->passes) {
-            const PlanRegion *region = &c->regions->at[pass->stages.at[0].v];
-            in_plane = in_plane && !region->lo[d] && !region->hi[d];
-        }
-        if (!in_plane)
-            return tessi_sprintf(a,
-                                 "group '%s': a kernel of tiles computes one plane at a time, "
-                                 "from stages that are read in their own plane",
-                                 group->name);
-    }
-    if (warps)
-        return tessi_plan_check_warp(c->f, c->p, group);
+    const char *fault = NULL;
+    for (uint8_t d = 0; d < y && !fault; d++)
+        fault = check_planes(c, d);
+    if (fault || warps)
+        return fault ? fault : tessi_plan_check_warp(c->f, c->p, group);
     PlanExtent *extent = ARENA_NEW_ARRAY(a, PlanExtent, group->passes.n + 1);
     tessi_plan_extents(group, c->regions, extent);
     return check_total(c, tessi_plan_shared_bytes(c->f, group, extent), PLAN_MAX_SHARED_BYTES,
@@ -170,10 +189,11 @@ const char *tessi_plan_check_tiles(const PlanFacts *f, const Plan *p, const Plan
     if (!tessi_stage_is_plain(f->g, tessi_stage(f->g, group->members.at[0])))
         return tessi_sprintf(a, "group '%s' has tiles and is not computed in one piece",
                              group->name);
-    if (tessi_level_roll(&group->levels) && (p->gpu || group->n_dims < 2))
+    if (tessi_level_roll(&group->levels)
+        && (p->gpu ? group->n_dims < 3 || tessi_level_roll(&group->levels) > 1 : group->n_dims < 2))
         return tessi_sprintf(a,
                              "group '%s': rings of rows are for stages of two dimensions or more, "
-                             "on CPUs",
+                             "on CPUs; on GPUs those of three have rings of planes, in steps of 1",
                              group->name);
     c.pass_of = ARENA_NEW_ARRAY(a, uint32_t, f->g->stages.n);
     const char *fault = NULL;

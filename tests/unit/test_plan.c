@@ -518,7 +518,8 @@ static void illegal_plans_are_refused(void **state)
           "group 'o': lowering expects `y grid` in the place of `x lanes`" },
         { "stage square inline\nstage temp inline\ngroup o\ny grid\nx 4 step\nx lanes\nstage out "
           "in memory\n",
-          "group 'o': `x 4 step`: lowering keeps what later steps read along y alone so far" },
+          "group 'o': `x 4 step`: lowering keeps what later steps read along y, and along z on "
+          "GPUs" },
         { "stage square inline\nstage temp inline\ngroup o\ny lanes\nstage out in memory\n",
           "group 'o': `y lanes`: elements lie one behind the other along x alone, so lanes are "
           "along x" },
@@ -577,7 +578,7 @@ static void illegal_plans_are_refused(void **state)
           "it says nothing about stage 'square'" },
         { "stage square inline\nstage temp inline\ngroup o\npreset nest\nx 4 step\nstage out in "
           "memory\n",
-          "`x 4 step`: lowering keeps what later steps read along y alone so far" },
+          "`x 4 step`: lowering keeps what later steps read along y, and along z on GPUs" },
         { "group o\ny grid\npreset nest\n", "line 3: a preset is the first line of a group" },
         { "group o\ntile 32 256\n",
           "line 2: `tile 32 256` is now said by levels, as `y 32 grid` and `x 256 grid`" },
@@ -605,6 +606,41 @@ static void illegal_plans_are_refused(void **state)
         assert_null(testing_plan(*state, g, cases[i].text, &complaint));
         if (!strstr(complaint, cases[i].sentence))
             fail_msg("expected '%s', got '%s'", cases[i].sentence, complaint);
+    }
+}
+
+/* Blocks of GPUs go through planes of stacks in steps of one, with rings of those of stages. */
+static void rings_of_planes_are_checked(void **state)
+{
+    static const char text[] =
+        "graph t param L, M, N image X[L, M, N] float stage X[L, M, N] float = image X "
+        "stage mid[L, M, N] float = X + X stage far[L, M, N] float = X * X "
+        "stage out[L, M, N] float = mid@[-1,0,0]:clamp + mid@[1,0,0]:clamp + far@[1,0,0]:wrap "
+        "output out[L, M, N] float = out";
+    static const struct {
+        const char *z, *step, *mid, *sentence;
+    } cases[] = {
+        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 3", NULL },
+        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 2", "keeps 3 " },
+        { "8", "z 1 step\n", "stage mid at x.grid in scratch", "z.step" },
+        { "8", "z 2 step\n", "stage mid in scratch", "rings of planes, in steps of 1" },
+        { "8", "", "stage mid in scratch", "one plane at a time" },
+        { "1", "", "stage mid in scratch", "one plane at a time" },
+        { "8", "z 1 step\n", "stage mid in scratch\nstage far in scratch",
+          "rings of planes hold nothing for the rule of 'far'" },
+    };
+    Graph *g = testing_read(*state, text, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *complaint,
+            *far = strstr(cases[i].mid, "far") ? "" : "stage far inline\n",
+            *plan = tessi_sprintf(*state,
+                                  "target gpu\n%sgroup o\nz %s grid\ny 8 grid\nx 8 grid\n%sx 32 "
+                                  "thread\n%s\nstage out in memory\nsplit interior\n",
+                                  far, cases[i].z, cases[i].step, cases[i].mid);
+        const bool read = testing_plan(*state, g, plan, &complaint);
+        if (read ? cases[i].sentence != NULL
+                 : !cases[i].sentence || !strstr(complaint, cases[i].sentence))
+            fail_msg("case %d: %s", (int)i, read ? "it is read" : complaint);
     }
 }
 
@@ -720,6 +756,7 @@ int main(void)
                                         GRAPH_TEST(passes_without_a_kernel_are_not_fused),
                                         GRAPH_TEST(estimates_add_up),
                                         GRAPH_TEST(illegal_plans_are_refused),
+                                        GRAPH_TEST(rings_of_planes_are_checked),
                                         GRAPH_TEST(fields_hold_their_numbers),
                                         GRAPH_TEST(levels_are_found_again),
                                         GRAPH_TEST(presets_stand_for_levels) };
