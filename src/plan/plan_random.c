@@ -215,13 +215,18 @@ static void draw_tile(const Plan *p, PlanGroup *group, Random *r)
     }
 }
 
-/* Tiles computed whole, or in steps of a few rows with rings. */
+/* Tiles computed whole, or in steps of a few rows (on GPUs of a plane) with rings. */
 static void draw_rings(Plan *p, PlanGroup *group, Random *r)
 {
     static const uint8_t steps[] = { 1, 2, 3, 4, 8, 13 };
     tessi_level_set_roll(&group->levels, 0);
     if (!p->gpu && group->n_dims > 1 && draw(r, 2))
         tessi_level_set_roll(&group->levels, steps[draw(r, sizeof steps)]);
+    const bool planes = p->gpu && group->n_dims > 2 && draw(r, 2);
+    if (planes)
+        tessi_level_set_roll(&group->levels, 1);
+    if (p->gpu && group->n_dims > 2)
+        tessi_level_set_tile(group, tessi_level_roll_dim(group), planes ? 1 + draw(r, 4) : 1);
     tessi_plan_place_passes(p, group);
 }
 

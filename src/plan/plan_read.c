@@ -459,8 +459,9 @@ static bool check_said(PlanReader *r)
                                   tessi_stage(r->g, id)->name, at, said->at);
         if (said->keep && said->keep != keep)
             return tessi_plan_bad(
-                r, DIAG_PLAN_MISMATCH, "stage '%s' keeps %lld rows for its readers, not %lld",
-                tessi_stage(r->g, id)->name, (long long)keep, (long long)said->keep);
+                r, DIAG_PLAN_MISMATCH, "stage '%s' keeps %lld %s for its readers, not %lld",
+                tessi_stage(r->g, id)->name, (long long)keep,
+                tessi_streq(at, "z.step") ? "planes" : "rows", (long long)said->keep);
     }
     return true;
 }

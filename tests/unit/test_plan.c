@@ -621,7 +621,7 @@ static void rings_of_planes_are_checked(void **state)
         const char *z, *step, *mid, *sentence;
     } cases[] = {
         { "8", "z 1 step\n", "stage mid at z.step in scratch keep 3", NULL },
-        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 2", "keeps 3 " },
+        { "8", "z 1 step\n", "stage mid at z.step in scratch keep 2", "keeps 3 planes" },
         { "8", "z 1 step\n", "stage mid at x.grid in scratch", "z.step" },
         { "8", "z 2 step\n", "stage mid in scratch", "rings of planes, in steps of 1" },
         { "8", "", "stage mid in scratch", "one plane at a time" },
