@@ -1,6 +1,8 @@
 /* The module tessera._core: setting up, and what belongs to no program. */
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
@@ -104,8 +106,23 @@ static PyMethodDef functions[] = {
     { NULL, NULL, 0, NULL },
 };
 
+/* GCC's OpenMP lets threads at the end of a parallel loop spin for milliseconds, in which they hold the cores that the
+ * last one waits for when others are at work too. Its runtime reads how many turns when it is loaded: here, unless
+ * somebody was first or has said what is wanted. */
+static void wait_briefly(void)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
+        return;
+    setenv("GOMP_SPINCOUNT", "200", 1);
+    void *openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (openmp)
+        dlclose(openmp);
+    unsetenv("GOMP_SPINCOUNT");
+}
+
 static int execute(PyObject *module)
 {
+    wait_briefly();
     Core *core = tesspy_core(module);
     core->array_struct = PyUnicode_InternFromString("__array_struct__");
     if (!core->array_struct || PyModule_AddStringConstant(module, "version", tess_version()) < 0)

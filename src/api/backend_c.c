@@ -121,14 +121,12 @@ static void estimate_point(const tess_program *p, Variant *v, const tess_args *a
     v->point_seconds = points > 0 ? seconds * (double)v->machine->cores / points : 0;
 }
 
-/* One thread where it would be done before others have been woken; else what the options say. */
+/* One thread for what is little; else what the options say. */
 static int threads_for(const tess_program *p, const Variant *v, const tess_args *a,
                        const Binding *b)
 {
-    const double STARTS = 3; /* of a parallel loop: what it costs to share little */
     const double seconds = a->point_seconds * points_of(v->graph, b->params);
-    const bool little = seconds > 0 && seconds < STARTS * v->machine->thread_start_us * 1e-6;
-    return little ? 1 : p->options.threads;
+    return tessi_plan_is_little(v->machine, seconds) ? 1 : p->options.threads;
 }
 
 typedef struct EntryCall {

@@ -254,6 +254,8 @@ typedef struct PlanEstimate {
 } PlanEstimate;
 PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *an,
                                  const Machine *m, const int64_t *params);
+/* Whether a run that takes one core so long (0: not known) would gain less by sharing than waking threads takes. */
+bool tessi_plan_is_little(const Machine *m, double seconds);
 /* The estimate as lines of text, group by group, with the bound; and by how many per cent the prediction grows when a
  * fitted constant of the machine grows by one, for each that it depends on: what bench/fit.py reads. */
 void tessi_plan_estimate_print(const Plan *p, const Graph *g, const Analysis *an, const Machine *m,

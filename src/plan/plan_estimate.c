@@ -134,6 +134,11 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     return e;
 }
 
+bool tessi_plan_is_little(const Machine *m, double seconds)
+{
+    return seconds > 0 && seconds * (1 - 1 / (double)m->cores) < m->wake_us * 1e-6;
+}
+
 /* ---- As text --------------------------------------------------------------------------------- */
 
 static void print_ms(Text *out, double seconds)

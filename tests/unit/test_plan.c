@@ -740,6 +740,18 @@ static void presets_stand_for_levels(void **state)
     }
 }
 
+static void little_runs_stay_on_one_thread(void **state)
+{
+    Machine *m = tessi_machine_default(*state);
+    m->cores = 2;
+    m->wake_us = 10;
+    assert_true(tessi_plan_is_little(m, 19e-6));
+    assert_false(tessi_plan_is_little(m, 21e-6));
+    assert_false(tessi_plan_is_little(m, 0)); /* not known */
+    m->cores = 64;
+    assert_false(tessi_plan_is_little(m, 11e-6));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { GRAPH_TEST(point_wise_stages_are_inlined),
@@ -755,6 +767,7 @@ int main(void)
                                         GRAPH_TEST(groups_say_what_they_cost),
                                         GRAPH_TEST(passes_without_a_kernel_are_not_fused),
                                         GRAPH_TEST(estimates_add_up),
+                                        GRAPH_TEST(little_runs_stay_on_one_thread),
                                         GRAPH_TEST(illegal_plans_are_refused),
                                         GRAPH_TEST(rings_of_planes_are_checked),
                                         GRAPH_TEST(fields_hold_their_numbers),
