@@ -169,6 +169,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; break;
     case OPT_PAGE: return whole_number(word, 1, &line->page);
     case OPT_SCALE: line->scale = true; break;
+    case OPT_RESUME: line->resume = true; break;
     case OPT_STRICT: line->strict = true; break;
     case OPT_NO_METADATA: line->no_metadata = true; break;
     case OPT_VIDEO: line->video = word; break;

@@ -43,7 +43,7 @@ typedef struct CommandLine {
     bool check;       /* of fmt */
     int page;         /* of stacks; 0: not chosen */
     int depth;        /* 8 or 16; 0: not said */
-    bool scale, strict;
+    bool scale, strict, resume;
     bool no_metadata, no_orient, srgb;
     tess_typed *types; /* --type, in order; their names are owned */
     size_t n_types;
@@ -162,6 +162,7 @@ char *cli_read_text(const char *path,
 
 /* Whether the outputs can be written, as far as that can be known before; false after saying why not. */
 bool cli_can_write(const char *const *outputs, size_t n);
+char *cli_with_suffix(const char *path, const char *suffix); /* likewise */
 char *cli_folder_of(const char *path); /* owned by the caller; NULL without memory */
 
 /* job.c: one run of a program. Each false after saying why. */

@@ -181,6 +181,15 @@ bool cli_can_write(const char *const *outputs, size_t n)
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
+char *cli_with_suffix(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path) + strlen(suffix) + 1;
+    char *text = malloc(n);
+    if (text)
+        snprintf(text, n, "%s%s", path, suffix);
+    return text;
+}
+
 /* `use "mine";` finds mine.tess beside the program. */
 char *cli_folder_of(const char *path)
 {

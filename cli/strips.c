@@ -18,14 +18,17 @@ typedef struct StripOutput {
     tess_geometry geometry;
     char provenance[200];
     DLTensor *whole; /* a copy of that */
+    int64_t rows;    /* that the writer has */
 } StripOutput;
 
 typedef struct StripRun {
     Strips *s;
     StripOutput *output;
     size_t n_outputs;
-    double start; /* of the pass */
-    tess_timing timing;
+    double start;          /* of the pass */
+    StripJournal *journal; /* NULL: without --resume */
+    int64_t first;         /* rows of the images that a run before has finished */
+    int64_t *there;        /* and of each file of the line */
 } StripRun;
 
 /* ---- Windows of inputs ----------------------------------------------------------------------- */
@@ -144,6 +147,8 @@ static void init_store(StripRun *r, size_t number)
     o->store.scale = line->scale;
     o->store.strict = line->strict;
     o->store.result = &o->info;
+    o->store.resumes = line->resume;
+    o->store.rows_there = o->rows = line->resume ? r->there[o->output] : 0;
     if (line->no_metadata)
         return;
     tess_program_provenance(r->s->program, o->provenance, sizeof o->provenance);
@@ -209,6 +214,7 @@ static bool add_result(StripRun *r, size_t number, const DLTensor *t)
     if (!o->writer
         && tess_writer_open(path, &o->shape, &o->store, &o->writer, error, sizeof error) != TESS_OK)
         return cli_fail_about(path, error, ""), false;
+    o->rows += t->shape[0];
     return tess_writer_add(o->writer, t, error, sizeof error) == TESS_OK
            || (cli_fail_about(path, error, ""), false);
 }
@@ -222,6 +228,33 @@ static bool add_results(StripRun *r)
             return false;
     }
     return true;
+}
+
+/* Notes that the strips up to row `end` are finished: the writers have had the time of a strip for the last of them. */
+static bool note_strip(StripRun *r, int64_t end)
+{
+    char error[ERROR_SIZE] = "";
+    const size_t n = r->s->line->n_outputs;
+    int64_t *rows = calloc(2 * n + 1, sizeof *rows), *settled = rows + n;
+    uint64_t *bytes = calloc(n + 1, sizeof *bytes);
+    bool ok = rows && bytes;
+    for (size_t i = 0; ok && i < r->n_outputs; i++) {
+        const StripOutput *o = &r->output[i];
+        if (o->output == SIZE_MAX || !o->writer)
+            continue; /* what comes whole comes with every strip */
+        rows[o->output] = o->rows;
+        if (tess_writer_settle(o->writer, &settled[o->output], &bytes[o->output], error,
+                               sizeof error)
+            != TESS_OK)
+            ok = (cli_fail_about(r->s->line->outputs[o->output], error, ""), false);
+    }
+    if (ok) {
+        cli_journal_add(r->journal, end, rows);
+        ok = cli_journal_settle(r->journal, settled, bytes);
+    }
+    free(rows);
+    free(bytes);
+    return ok;
 }
 
 static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
@@ -325,19 +358,23 @@ static bool run_pass(StripRun *r, size_t number)
     Strips *s = r->s;
     StripPass *pass = &s->pass[number];
     const int64_t all = pass->pass.ndim ? pass->pass.shape[0] : 1;
+    const bool notes = r->journal && pass->n_strips > 1 && !pass->pass.numbers;
+    const int64_t first = pass->pass.numbers ? 0 : r->first;
     tess_part part, next;
     int turn = 0;
     r->start = cli_clock_ms();
-    if (!begin_inputs(s, number) || !plan_part(s, number, 0, &part) || !fill_all(s, &part, turn))
+    if (!begin_inputs(s, number) || !plan_part(s, number, first, &part)
+        || !fill_all(s, &part, turn))
         return false;
-    for (int64_t begin = 0; begin < all; turn ^= 1) {
+    for (int64_t begin = first; begin < all; turn ^= 1) {
         const int64_t end = pass->pass.ndim ? part.end[0] : 1;
         if (cli_is_ending())
             return cli_fail("ended by a signal"), false;
         show_progress(r, pass, number, begin);
         if (!wait_for_all(s)
             || (end < all && (!plan_part(s, number, end, &next) || !fill_all(s, &next, turn ^ 1)))
-            || !run_strip(r, &part, turn) || (!pass->pass.numbers && !add_results(r)))
+            || !run_strip(r, &part, turn) || (notes && begin > first && !note_strip(r, begin))
+            || (!pass->pass.numbers && !add_results(r)))
             return false;
         part = next;
         begin = end;
@@ -345,14 +382,33 @@ static bool run_pass(StripRun *r, size_t number)
     return true;
 }
 
+static bool begin_journal(StripRun *r)
+{
+    const CommandLine *line = r->s->line;
+    if (!line->resume)
+        return true;
+    if (line->n_outputs == 0)
+        return cli_fail("--resume goes on with files, and none is written"), false;
+    r->there = calloc(line->n_outputs + 1, sizeof *r->there);
+    if (!r->there)
+        return cli_fail("out of memory"), false;
+    if (!cli_journal_open(r->s, &r->journal, &r->first, r->there))
+        return false;
+    if (r->first && !line->quiet)
+        cli_tell("goes on behind row %lld", (long long)r->first);
+    return true;
+}
+
 bool cli_strips_run(Strips *s)
 {
     StripRun r = { .s = s };
-    bool ok = begin_outputs(&r);
+    bool ok = begin_journal(&r) && begin_outputs(&r);
     for (size_t i = 0; ok && i < s->n_passes; i++)
         ok = run_pass(&r, i);
     cli_progress(NULL, NULL);
     ok = end_outputs(&r, ok);
+    cli_journal_close(r.journal, ok);
+    free(r.there);
     if (ok && s->line->verbose) {
         char bytes[32];
         const StripPass *last = &s->pass[s->n_passes - 1];

@@ -52,6 +52,16 @@ void cli_strips_part(const Strips *s, size_t pass, int64_t begin, tess_part *par
 void cli_strips_explain(Strips *s);              /* prints the plan: explain --memory */
 void cli_size_text(double bytes, char text[32]); /* "1.5 GiB" */
 
+/* strips_resume.c: what is finished of a run, for --resume. False after saying why. */
+typedef struct StripJournal StripJournal;
+/* What a run before has left: *end rows of the images are finished (0: begin anew), of file i of the line rows[i]. */
+bool cli_journal_open(const Strips *s, StripJournal **journal, int64_t *end, int64_t *rows);
+/* The strip up to row `end` was computed, and with it so many rows of each file were handed to the writers. */
+void cli_journal_add(StripJournal *j, int64_t end, const int64_t *rows);
+/* So many rows of each file are on the disk, in so many bytes. */
+bool cli_journal_settle(StripJournal *j, const int64_t *settled, const uint64_t *bytes);
+void cli_journal_close(StripJournal *j, bool is_done); /* done: there is nothing to go on with */
+
 /* strips.c: runs them; false after saying why not */
 bool cli_strips_run(Strips *s);
 

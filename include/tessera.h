@@ -597,6 +597,11 @@ typedef struct tess_image_store {
     const tess_geometry
         *geometry;          /* where the image lies in that picture; NULL: it has the same points */
     const char *provenance; /* NULL, or what made it, as from tess_program_provenance */
+    /* Of tess_writer_open: not 0: what there is of the file stays under its name with ".part" behind when it ends
+     * early, and is gone on with: its first rows_there rows are kept (0: it begins anew). For NPY, TIFF, PGM, PPM and
+     * PAM. */
+    int resumes;
+    int64_t rows_there;
     /* Filled in: */
     tess_doubt doubt;
     int converted;     /* values were rounded, saturated or scaled; the numbers below are of that */
@@ -648,6 +653,10 @@ TESS_API tess_status tess_writer_open(const char *path, const DLTensor *whole,
 /* The next rows, compact; they are read until the next call. */
 TESS_API tess_status tess_writer_add(tess_writer *writer, const DLTensor *rows, char *error,
                                      size_t error_size);
+/* Of a file that resumes: waits until what was added is on the disk; the first *n_rows rows are, and the file has
+ * *n_bytes bytes. */
+TESS_API tess_status tess_writer_settle(tess_writer *writer, int64_t *n_rows, uint64_t *n_bytes,
+                                        char *error, size_t error_size);
 /* Ends the file and frees the writer: the file shows if all rows came and `ok`, else nothing is left. When it went
  * well, `error` receives a doubt as from tess_image_save. */
 TESS_API tess_status tess_writer_close(tess_writer *writer, int ok, char *error, size_t error_size);

@@ -166,6 +166,15 @@ tess_status tess_writer_add(tess_writer *w, const DLTensor *rows, char *error, s
     return tessi_sink_write(w->sink, at, rows->shape[0], &f) ? TESS_OK : say(&f, error, error_size);
 }
 
+tess_status tess_writer_settle(tess_writer *w, int64_t *n_rows, uint64_t *n_bytes, char *error,
+                               size_t error_size)
+{
+    Failure f = { 0 };
+    if (!w || !n_rows || !n_bytes)
+        return TESS_ERROR_ARGUMENT;
+    return tessi_sink_settle(w->sink, n_rows, n_bytes, &f) ? TESS_OK : say(&f, error, error_size);
+}
+
 tess_status tess_writer_close(tess_writer *w, int ok, char *error, size_t error_size)
 {
     Failure f = { 0 };

@@ -203,6 +203,45 @@ bool tessi_file_begin(const char *path, PendingFile *p, int *fd, Failure *f)
     return true;
 }
 
+bool tessi_file_begin_part(const char *path, bool anew, PendingFile *p, int *fd, Failure *f)
+{
+    struct stat st;
+    bool exists;
+    char *final = NULL;
+    *p = (PendingFile){ 0 };
+    if (tessi_streq(path, "-"))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "what goes to standard output cannot be resumed");
+    if (!look_at_target(path, &st, &exists, &final, f))
+        return false;
+    const size_t room = strlen(final) + sizeof ".part";
+    char *part = malloc(room);
+    *fd = -1;
+    if (part && exists && !S_ISREG(st.st_mode)) {
+        tessi_failf(f, TESS_ERROR_ARGUMENT, "what goes to '%.160s' cannot be resumed", path);
+    } else if (part) {
+        snprintf(part, room, "%s.part", final);
+        *fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | (anew ? O_TRUNC : 0), 0666);
+        if (*fd < 0)
+            fail_errno(f, "write", part, errno);
+    }
+    if (*fd >= 0) {
+        *p = (PendingFile){ .final = final, .temporary = part };
+        return true;
+    }
+    free(final);
+    free(part);
+    return false;
+}
+
+void tessi_file_stay(PendingFile *p, int fd)
+{
+    close(fd);
+    free(p->final);
+    free(p->temporary);
+    *p = (PendingFile){ 0 };
+}
+
 bool tessi_file_end(const char *path, PendingFile *p, int fd, int error, Failure *f)
 {
     const bool is_stdout = tessi_streq(path, "-");

@@ -30,6 +30,10 @@ bool tessi_file_prepare(const char *path, const void *data, size_t n, PendingFil
  * writing to what already takes the bytes. Ends with tessi_file_end; `error` is 0 or the errno of what
  * failed, and then nothing is left. */
 bool tessi_file_begin(const char *path, PendingFile *p, int *fd, Failure *f);
+/* The same with `path`.part as the temporary name, which also stays after failures, and is gone on with: what is in it
+ * is kept unless `anew`. It ends with tessi_file_stay, or with close and tessi_file_commit. */
+bool tessi_file_begin_part(const char *path, bool anew, PendingFile *p, int *fd, Failure *f);
+void tessi_file_stay(PendingFile *p, int fd);
 bool tessi_file_end(const char *path, PendingFile *p, int fd, int error, Failure *f);
 bool tessi_file_commit(PendingFile *p, Failure *f); /* disposes p in any case */
 void tessi_file_discard(PendingFile *p);            /* removes the temporary file, disposes p */

@@ -112,6 +112,10 @@ typedef struct RtStore {
     const RtMeta
         *meta; /* what the file shall say besides the pixels, of a picture like it; NULL: nothing */
     const char *provenance; /* what made it; NULL: nothing is said */
+    /* Of files that are written row by row: what there is of them stays under their name with ".part" behind, with the
+     * first `rows_there` rows, and is gone on with. */
+    bool resumes;
+    int64_t rows_there;
     /* Filled in: */
     char left_out[200]; /* a sentence about metadata that the format does not hold; or empty */
     RtDoubt doubt;

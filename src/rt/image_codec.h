@@ -173,6 +173,7 @@ typedef struct ImageFormat {
     size_t longest;       /* blocks of EXIF and XMP have at most so many bytes; 0: any number */
     ImageEncoder encode;
     bool streams; /* rows are asked for in their order, as they are written */
+    bool even;    /* rows lie one behind the other in the file, all of one length */
 } ImageFormat;
 extern const ImageFormat tessi_image_formats[];
 extern const size_t tessi_image_n_formats;

@@ -15,25 +15,25 @@ enum { PATH_SHOWN = 160, LONGEST_SIGNATURE = 8, TEXT_BEGIN = 512 };
 #define ALL "b i8 u8 i16 u16 i32 u32 i64 f16 f32 f64"
 
 const ImageFormat tessi_image_formats[] = {
-    { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy, true },
+    { "NPY", ".npy", "", "", "", true, false, "", 0, tessi_encode_npy, true, true },
     { "PNG", ".png", "u8 u16", "1234", "1 8 16", false, false, "icc exif xmp resolution", 0,
-      tessi_encode_png, true },
+      tessi_encode_png, true, false },
     { "JPEG", ".jpg .jpeg", "u8", "13", "8", false, false, "icc exif xmp resolution", 65000,
-      tessi_encode_jpeg, true },
+      tessi_encode_jpeg, true, false },
     { "TIFF", ".tif .tiff", "", "*", "1 8 16", true, true, "icc exif xmp resolution tags", 0,
-      tessi_encode_tiff, true },
-    { "WebP", ".webp", "u8", "134", "8", false, false, "icc exif xmp", 0, tessi_encode_webp,
+      tessi_encode_tiff, true, true },
+    { "WebP", ".webp", "u8", "134", "8", false, false, "icc exif xmp", 0, tessi_encode_webp, false,
       false },
     { "JXL", ".jxl", "u8 u16 f32", "1234", "8 16", false, false, "icc exif xmp", 0,
-      tessi_encode_jxl, false },
-    { "PBM", ".pbm", "b", "1", "1", false, false, "", 0, tessi_encode_pbm, true },
-    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm, true },
-    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm, true },
-    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm, true },
-    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam, true },
-    { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm, false },
-    { "CSV", ".csv", ALL, "", "", false, false, "", 0, tessi_encode_csv, false },
-    { "TXT", ".txt", ALL, "", "", false, false, "", 0, tessi_encode_txt, false },
+      tessi_encode_jxl, false, false },
+    { "PBM", ".pbm", "b", "1", "1", false, false, "", 0, tessi_encode_pbm, true, true },
+    { "PGM", ".pgm", "u8 u16", "1", "8 16", false, false, "", 0, tessi_encode_pnm, true, true },
+    { "PPM", ".ppm", "u8 u16", "3", "8 16", false, false, "", 0, tessi_encode_pnm, true, true },
+    { "PNM", ".pnm", "u8 u16", "13", "8 16", false, false, "", 0, tessi_encode_pnm, true, true },
+    { "PAM", ".pam", "u8 u16", "*", "8 16", false, false, "", 0, tessi_encode_pam, true, true },
+    { "PFM", ".pfm", "f32", "13", "", false, false, "", 0, tessi_encode_pfm, false, false },
+    { "CSV", ".csv", ALL, "", "", false, false, "", 0, tessi_encode_csv, false, false },
+    { "TXT", ".txt", ALL, "", "", false, false, "", 0, tessi_encode_txt, false, false },
 };
 const size_t tessi_image_n_formats = sizeof tessi_image_formats / sizeof *tessi_image_formats;
 
@@ -306,7 +306,9 @@ static void begin_store(RtStore *store)
                         .strict = store->strict,
                         .text = store->text,
                         .meta = store->meta,
-                        .provenance = store->provenance };
+                        .provenance = store->provenance,
+                        .resumes = store->resumes,
+                        .rows_there = store->rows_there };
 }
 
 const ImageFormat *tessi_image_begin_store(const char *path, const RtView *image, RtStore *store,

@@ -28,6 +28,18 @@ bool tessi_output_open(const char *path, bool seeks, RtOutput *out, Failure *f)
     return true;
 }
 
+bool tessi_output_open_part(const char *path, bool anew, RtOutput *out, Failure *f)
+{
+    *out = (RtOutput){ .fd = -1, .can_seek = true, .stays = true };
+    out->buffer = malloc(BUFFER);
+    if (!out->buffer)
+        return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+    if (tessi_file_begin_part(path, anew, &out->pending, &out->fd, f))
+        return true;
+    free(out->buffer);
+    return false;
+}
+
 void tessi_output_memory(RtBytes *bytes, RtOutput *out)
 {
     *out = (RtOutput){ .fd = -1, .can_seek = true, .bytes = bytes };
@@ -57,8 +69,44 @@ static void add_to_memory(RtOutput *out, const void *p, size_t n)
     memcpy(b->at + out->at, p, n);
 }
 
-void tessi_output_add(RtOutput *out, const void *p, size_t n)
+bool tessi_output_sync(RtOutput *out)
 {
+    flush(out);
+    if (!out->error && fdatasync(out->fd) != 0)
+        out->error = errno;
+    return !out->error;
+}
+
+/* Passes over what is there already; how many of the n bytes at hand are not. */
+static size_t pass_over(RtOutput *out, const uint8_t **p, size_t n)
+{
+    while (n > 0 && out->at >= out->there_from && out->at < out->there_to) {
+        const uint64_t left = out->there_to - out->at;
+        const size_t skipped = left < n ? (size_t)left : n;
+        flush(out);
+        out->at += skipped;
+        *p += skipped;
+        n -= skipped;
+        if (!out->error && lseek(out->fd, (off_t)out->at, SEEK_SET) < 0)
+            out->error = errno;
+    }
+    out->size = out->at > out->size ? out->at : out->size;
+    return n;
+}
+
+void tessi_output_add(RtOutput *out, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    if (out->there_to > out->there_from) {
+        const bool before = out->at < out->there_from && n > out->there_from - out->at;
+        const size_t first = before ? (size_t)(out->there_from - out->at) : n;
+        if (before) { /* up to there, and from there on */
+            tessi_output_add(out, p, first);
+            p += first;
+            n -= first;
+        }
+        n = pass_over(out, &p, n);
+    }
     if (out->error || n == 0)
         return;
     if (out->bytes) {
@@ -142,9 +190,16 @@ bool tessi_output_close(const char *path, RtOutput *out, bool ok, Failure *f)
             out->error = errno ? errno : EIO;
         tessi_bytes_dispose(&out->held);
     }
-    if (ok)
+    if (ok || out->stays)
         flush(out);
     free(out->buffer);
+    if (out->stays && (!ok || out->error)) {
+        const int error = out->error;
+        tessi_file_stay(&out->pending, out->fd);
+        return error ? tessi_failf(f, TESS_ERROR_FILE, "cannot write '%.160s': %s", path,
+                                   strerror(error))
+                     : false;
+    }
     if (!ok && !out->error) { /* the encoder has said why */
         tessi_file_end(path, &out->pending, out->fd, ECANCELED, NULL);
         return false;

@@ -17,11 +17,18 @@ typedef struct RtOutput {
     uint8_t *buffer; /* the bytes before `at` that are not in the file yet */
     size_t n;
     RtBytes held; /* what `bytes` points to when it is ours */
+    bool stays;   /* what there is of the file stays when it ends early */
+    uint64_t there_from,
+        there_to; /* bytes that are in the file already, and are not written again */
 } RtOutput;
 
 /* Opens `path` ("-": standard output). With `seeks`, what cannot be gone back in, as a pipe, is written
  * from memory in the end. */
 bool tessi_output_open(const char *path, bool seeks, RtOutput *out, Failure *f);
+/* The same under the name `path`.part, which stays when the file ends early; with `anew` what it holds is forgotten. */
+bool tessi_output_open_part(const char *path, bool anew, RtOutput *out, Failure *f);
+/* What was added reaches the disk; false when it could not. */
+bool tessi_output_sync(RtOutput *out);
 void tessi_output_memory(RtBytes *bytes, RtOutput *out); /* the bytes are borrowed */
 /* Adds bytes at `at`. Failures are remembered in `error`. */
 void tessi_output_add(RtOutput *out, const void *p, size_t n);

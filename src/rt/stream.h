@@ -34,7 +34,10 @@ bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSi
 /* The next n rows, which lie one behind the other; they are read until tessi_sink_wait. */
 bool tessi_sink_write(RtSink *s, const void *rows, int64_t n, Failure *f);
 bool tessi_sink_wait(RtSink *s, Failure *f);
-/* Ends the file, which shows under its name if all rows are there and `ok`; else nothing is left. Frees the sink. */
+/* What was written reaches the disk: so many rows are there, in a file of so many bytes. */
+bool tessi_sink_settle(RtSink *s, int64_t *rows, uint64_t *bytes, Failure *f);
+/* Ends the file, which shows under its name if all rows are there and `ok`; else nothing is left, or with
+ * store->resumes what there is. Frees the sink. */
 bool tessi_sink_close(RtSink *s, bool ok, Failure *f);
 
 #endif

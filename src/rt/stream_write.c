@@ -5,6 +5,7 @@
 #include "tessera.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@ struct RtSink {
     int64_t begin, end; /* the rows that are there, of the file */
     const uint8_t *at;  /* row `begin` */
     bool is_taken;      /* the encoder needs none of them any more */
+    uint64_t origin;    /* of a file that resumes: where its first row begins */
+    uint64_t file_row;  /* and how long rows are there */
+    int64_t there;      /* rows that are there already */
     void *blank;        /* a row for an encoder that has to come to its end */
 };
 
@@ -33,6 +37,20 @@ static const void *row_of(void *user, int64_t k)
 {
     RtSink *s = user;
     const void *row = s->blank;
+    if (k < s->there || (k == 0 && s->file_row)) {
+        if (k == 0) { /* the head is written: behind it nothing but rows */
+            s->origin = s->out.size;
+            s->out.there_from = s->origin;
+            s->out.there_to = s->origin + (uint64_t)s->there * s->file_row;
+        }
+        if (k < s->there)
+            return row;
+    }
+    if (k == s->there && k > 0) { /* what was counted was blank */
+        s->rows.n_saturated = 0;
+        s->rows.lo = INFINITY;
+        s->rows.hi = -INFINITY;
+    }
     mtx_lock(&s->lock);
     while (!s->is_closing && k >= s->end) {
         s->is_taken = true;
@@ -93,8 +111,24 @@ static bool prepare(RtSink *s, Failure *f)
     s->per = s->rows.n_rows / s->view.shape[0];
     s->row =
         tessi_type_info(s->view.dtype)->bytes * (size_t)s->rows.width * (size_t)s->rows.channels;
+    s->begin = s->end = s->there = s->store->resumes ? s->store->rows_there * s->per : 0;
+    if (s->store->resumes && !s->format->even)
+        return tessi_failf(
+            f, TESS_ERROR_ARGUMENT,
+            "%s is compressed, and cannot be gone on with; NPY, TIFF, PGM, PPM and PAM "
+            "can",
+            s->format->name);
+    const bool bits = s->rows.type == TYPE_BOOL && *s->format->types; /* eight in a byte */
+    if (s->store->resumes)
+        s->file_row = bits ? (s->rows.row_bytes + 7) / 8 : s->rows.row_bytes;
     s->blank = calloc(1, s->row);
     return s->blank || tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
+}
+
+static bool open_output(RtSink *s, const char *path, Failure *f)
+{
+    return s->store->resumes ? tessi_output_open_part(path, s->there == 0, &s->out, f)
+                             : tessi_output_open(path, s->format->seeks, &s->out, f);
 }
 
 bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSink **sink,
@@ -109,7 +143,7 @@ bool tessi_sink_open(const char *path, const RtView *whole, RtStore *store, RtSi
     s->view = *whole;
     s->store = store;
     s->format = tessi_image_begin_store(path, &s->view, store, f);
-    if (!s->format || !prepare(s, f) || !tessi_output_open(path, s->format->seeks, &s->out, f)) {
+    if (!s->format || !prepare(s, f) || !open_output(s, path, f)) {
         free_sink(s);
         return false;
     }
@@ -155,6 +189,21 @@ bool tessi_sink_write(RtSink *s, const void *rows, int64_t n, Failure *f)
     cnd_broadcast(&s->changed);
     mtx_unlock(&s->lock);
     return true;
+}
+
+bool tessi_sink_settle(RtSink *s, int64_t *rows, uint64_t *bytes, Failure *f)
+{
+    if (!tessi_sink_wait(s, f))
+        return false;
+    mtx_lock(&s->lock); /* the encoder waits for rows, or has ended */
+    const bool ok = tessi_output_sync(&s->out);
+    const uint64_t there = s->origin && s->file_row && s->out.size > s->origin
+                               ? (s->out.size - s->origin) / s->file_row
+                               : 0;
+    *rows = (int64_t)(there < (uint64_t)s->end ? there : (uint64_t)s->end) / s->per;
+    *bytes = s->out.size;
+    mtx_unlock(&s->lock);
+    return ok || fail_sink(s, f);
 }
 
 bool tessi_sink_close(RtSink *s, bool ok, Failure *f)

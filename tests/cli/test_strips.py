@@ -2,6 +2,7 @@
 cannot be cut is refused with its reason; files that end early and disks that fill leave nothing behind."""
 import os
 import pathlib
+import random
 import resource
 import signal
 import subprocess
@@ -119,6 +120,68 @@ def test_full_disk(folder):
     check("nothing is left of it", not list(folder.glob("*full.npy*")), list(folder.glob("*full.npy*")))
 
 
+def test_resume(folder, kills):
+    """Killed at random moments, a run that is gone on with ends with the right files."""
+    rng = random.Random(20)
+    picture(folder / "tall.npy", 12000, 60)
+    for suffix in (".npy", ".tif"):
+        source, out, right = folder / "tall.npy", folder / f"out{suffix}", folder / f"right{suffix}"
+        if run("run", folder / "pyramid.tess", source, "-o", folder / "x.npy", "-o", right, SLOW)[0]:
+            continue
+        words = [tool.TOOL, "run", folder / "pyramid.tess", source, "-o", folder / "thin.npy", "-o", out, SLOW,
+                 "--memory=24700K", "--resume"]
+        wanted, gone_on = kills, 0
+        while wanted > 0:
+            process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            try:
+                _, err = process.communicate(timeout=rng.uniform(0.05, 0.5))
+                check(f"a run to its end {suffix}", process.returncode == 0, err.decode())
+                check(f"{suffix} after kills", out.read_bytes() == right.read_bytes()
+                      and (folder / "thin.npy").read_bytes() == (folder / "x.npy").read_bytes())
+                check(f"nothing is left {suffix}", not list(folder.glob("*.part")) + list(folder.glob("*.resume*")))
+                out.unlink()
+            except subprocess.TimeoutExpired:
+                process.kill()
+                _, err = process.communicate()
+                wanted -= 1
+            gone_on += b"goes on behind row" in err
+        code, _, err = run(*words[1:])
+        check(f"the end {suffix}", code == 0 and out.read_bytes() == right.read_bytes(), err)
+        check(f"gone on with {suffix}", gone_on > 0)
+
+
+def test_resume_anew(folder):
+    """What another program, input or options have left counts for nothing; a full disk can be cleared."""
+    out = folder / "anew.npy"
+    words = ["run", folder / "blur.tess", folder / "long.npy", "-o", out, SLOW, "--memory=24800K", "--resume"]
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500000, 500000))
+    full = subprocess.run([tool.TOOL, *map(str, words)], capture_output=True, preexec_fn=limit,
+                          env=dict(os.environ, TESSERA_CACHE=""), timeout=120)
+    check("it ends early", full.returncode == 1 and (folder / "anew.npy.resume").exists(), full.stderr.decode())
+    journal = (folder / "anew.npy.resume").read_bytes()
+    part = (folder / "anew.npy.part").read_bytes()
+    run("run", folder / "blur.tess", folder / "long.npy", "-o", folder / "right.npy", SLOW)
+    for name, change in (
+        ("goes on", lambda: None),
+        ("another input", lambda: os.utime(folder / "long.npy")),
+        ("a file cut short", lambda: (folder / "anew.npy.part").write_bytes(part[:1000])),
+        ("a broken journal", lambda: (folder / "anew.npy.resume").write_bytes(journal[:-4])),
+    ):
+        (folder / "anew.npy.resume").write_bytes(journal)
+        (folder / "anew.npy.part").write_bytes(part)
+        change()
+        code, _, err = run(*words)
+        told = "goes on behind row" if name == "goes on" else "begins anew"
+        check(name, code == 0 and told in err and out.read_bytes() == (folder / "right.npy").read_bytes(), err)
+        check(f"{name}, nothing is left", not list(folder.glob("anew.npy.*")), list(folder.glob("anew.npy.*")))
+    code, _, err = run(*words[:3], "-o", folder / "x.png", *words[5:])
+    check("compressed", code == 1 and "cannot be gone on with" in err, err)
+
+
+kills = int(sys.argv[1].partition("=")[2]) if sys.argv[1:] and sys.argv[1].startswith("--kills=") else 4
 with tool.workspace() as name:
     folder = pathlib.Path(name)
     test_programs(folder)
@@ -127,4 +190,6 @@ with tool.workspace() as name:
     test_refused(folder)
     test_ends_early(folder)
     test_full_disk(folder)
+    test_resume(folder, kills)
+    test_resume_anew(folder)
 tool.finish()
