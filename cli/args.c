@@ -189,6 +189,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
         line->seconds = n;
         break;
     case OPT_RUNS: return whole_number(word, 1, &line->runs);
+    case OPT_NODATA: return cli_add_nodata(line, word);
     case OPT_BORDER: line->options.border = word; break;
     case OPT_PLAN: line->plan_path = word; break;
     case OPT_MACHINE: line->machine_path = word; break;
@@ -231,8 +232,10 @@ static void fill_getopt(struct option *longs, char *shorts)
     *shorts++ = ':';
     for (int k = 0; k < N_OPTIONS; k++) {
         bool argument = cli_options[k].argument[0] != 0;
-        longs[k] = (struct option){ cli_options[k].name, argument ? required_argument : no_argument,
-                                    NULL, LONG_ONLY + k };
+        const int takes = cli_options[k].argument[0] == '[' ? optional_argument
+                          : argument                        ? required_argument
+                                                            : no_argument;
+        longs[k] = (struct option){ cli_options[k].name, takes, NULL, LONG_ONLY + k };
         if (cli_options[k].brief) {
             *shorts++ = cli_options[k].brief;
             if (argument)
@@ -350,8 +353,10 @@ bool cli_parse(int argc, char **argv, CommandLine *line, int *status)
     line->names = calloc((size_t)argc + 1, sizeof *line->names);
     line->depths = calloc((size_t)argc + 1, sizeof *line->depths);
     line->types = calloc((size_t)argc + 1, sizeof *line->types);
+    line->nodata.at = calloc((size_t)argc + 1, sizeof *line->nodata.at);
     *status = EXIT_OK;
-    if (!line->words || !line->outputs || !line->names || !line->depths || !line->types) {
+    if (!line->words || !line->outputs || !line->names || !line->depths || !line->types
+        || !line->nodata.at) {
         *status = cli_fail("out of memory");
         return false;
     }
@@ -430,4 +435,5 @@ void cli_free(CommandLine *line)
     for (size_t i = 0; i < line->n_types; i++)
         free((char *)line->types[i].name);
     free(line->types);
+    cli_nodata_free(&line->nodata);
 }

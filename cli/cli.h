@@ -20,6 +20,12 @@ typedef enum CommandId {
 typedef enum Switch { SWITCH_AUTO, SWITCH_ALWAYS, SWITCH_NEVER } Switch;
 
 /* The command line, taken apart. */
+/* Values that say that there is none; names are owned. */
+typedef struct Nodata {
+    tess_constant *at;
+    size_t n;
+} Nodata;
+
 typedef struct CommandLine {
     CommandId command;
     const char *program;      /* path, or - */
@@ -47,6 +53,8 @@ typedef struct CommandLine {
     bool no_metadata, no_orient, srgb;
     tess_typed *types; /* --type, in order; their names are owned */
     size_t n_types;
+    Nodata nodata;        /* --nodata=VALUE, --nodata=NAME=VALUE */
+    bool nodata_of_files; /* --nodata alone */
     bool gray, each_channel, drop_alpha, verify, time, json, json_diagnostics, verbose, quiet;
     Switch color;
 } CommandLine;
@@ -134,6 +142,20 @@ bool cli_is_image(const tess_program *p, size_t input);
 size_t cli_name_length(const char *word);     /* of NAME in NAME=VALUE; 0 when the word is a file */
 const char *cli_word_value(const char *word); /* what stands behind the = */
 bool cli_parse_number(const char *word, double *value);
+
+/* nodata.c: values that say that there is none */
+bool cli_add_nodata(CommandLine *line, const char *word); /* word: NULL for --nodata alone */
+void cli_nodata_free(Nodata *nodata);
+bool cli_check_nodata(const Nodata *nodata, const tess_program *p); /* the values can occur */
+/* Says which results have a no-data value of their own. */
+void cli_say_nodata(const Nodata *nodata, const tess_program *p);
+/* --nodata alone: the values of the line, and those that its files say. */
+bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found);
+/* False after saying that no pixel of the input is valid, read from `path`. */
+bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
+                     const char *path);
+void cli_add_result_nodata(const CommandLine *line, const tess_info *result,
+                           tess_image_store *store);
 
 /* any.c: types that inputs declared `any` have */
 bool cli_is_open(const tess_program *p); /* a type is missing */

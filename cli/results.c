@@ -76,6 +76,7 @@ static bool write_image(const CommandLine *line, const Job *job, size_t number, 
     init_store(line, output, &store);
     store.result = result;
     cli_add_metadata(line, job, number, &store, &geometry, provenance);
+    cli_add_result_nodata(line, result, &store);
     store.text = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
     if (store.text && !suits_terminal(t))
         return false;

@@ -206,7 +206,7 @@ static bool takes_masks(const tess_program *p)
     return false;
 }
 
-bool cli_compile(const CommandLine *line, Session *s)
+static bool compile(const CommandLine *line, const Nodata *nodata, Session *s)
 {
     memset(s, 0, sizeof *s);
     if (line->from_loops) {
@@ -226,6 +226,8 @@ bool cli_compile(const CommandLine *line, Session *s)
         options.n_constants++;
     options.types = line->types;
     options.n_types = line->n_types;
+    options.nodata = nodata->at;
+    options.n_nodata = nodata->n;
     size_t n;
     s->text = line->program_text ? strdup(line->program_text) : cli_read_program(line->program, &n);
     n = s->text && line->program_text ? strlen(s->text) : n;
@@ -239,11 +241,31 @@ bool cli_compile(const CommandLine *line, Session *s)
     if (status != TESS_OK && (!diags || !tess_diags_errors(diags)))
         cli_fail("%s", tess_status_text(status));
     tess_diags_free(diags);
-    if (status != TESS_OK || !cli_check_types(line, s->program))
+    if (status != TESS_OK || !cli_check_types(line, s->program)
+        || !cli_check_nodata(nodata, s->program))
         return false;
+    if (!line->quiet)
+        cli_say_nodata(nodata, s->program);
     if (line->options.general != TESS_GENERAL_NEVER && !line->quiet && !takes_masks(s->program))
         cli_warn("--general does nothing here: the program takes no masks");
     return true;
+}
+
+/* Files say which of their values are no data; for which inputs they stand, the program says. */
+bool cli_compile(const CommandLine *line, Session *s)
+{
+    Nodata found;
+    CommandLine quiet = *line;
+    if (!line->nodata_of_files)
+        return compile(line, &line->nodata, s);
+    quiet.quiet = true;
+    bool ok = compile(&quiet, &line->nodata, s) && cli_find_nodata(line, s->program, &found);
+    if (ok) {
+        cli_close(s);
+        ok = compile(line, &found, s);
+        cli_nodata_free(&found);
+    }
+    return ok;
 }
 
 bool cli_open(const CommandLine *line, Session *s, bool bind)

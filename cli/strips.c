@@ -149,6 +149,7 @@ static void init_store(StripRun *r, size_t number)
     o->store.result = &o->info;
     o->store.resumes = line->resume;
     o->store.rows_there = o->rows = line->resume ? r->there[o->output] : 0;
+    cli_add_result_nodata(line, &o->info, &o->store);
     if (line->no_metadata)
         return;
     tess_program_provenance(r->s->program, o->provenance, sizeof o->provenance);

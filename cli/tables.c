@@ -33,8 +33,13 @@ bool cli_takes(CommandId command, OptionId option)
 void cli_option_words(OptionId option, char *text, size_t size)
 {
     const OptionInfo *o = &cli_options[option];
+    const bool open = o->argument[0] == '['; /* [VALUE]: may be left out */
     snprintf(text, size, "%c%c%s --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->brief : ' ',
-             o->brief ? "," : " ", o->name, o->argument[0] ? "=" : "", o->argument);
+             o->brief ? "," : " ", o->name,
+             open             ? "[="
+             : o->argument[0] ? "="
+                              : "",
+             o->argument + open);
 }
 
 /* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */

@@ -115,6 +115,11 @@ typedef struct tess_options {
     void (*phase)(void *user, const char *what);
     const tess_typed *types; /* of inputs declared `any`; the last that fits an input counts */
     size_t n_types;
+    /* Values of images that say that there is none (of the input `name`, NULL: of all): pixels of which all channels
+     * hold it are not valid. Results that are not valid everywhere hold the first where their type can, else NaN, or 0
+     * (tess_info.nodata). */
+    const tess_constant *nodata;
+    size_t n_nodata;
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL
@@ -166,6 +171,8 @@ typedef struct tess_info {
         label; /* of results: how the program writes it where it has no name, as "mean(a)"; else the name */
     /* declared `any`, and no type is given: what is said of types holds for no run (tess_program_instance) */
     int is_any;
+    int has_nodata; /* of results: some points may be not valid, and hold `nodata` */
+    double nodata;
 } tess_info;
 TESS_API size_t tess_program_inputs(const tess_program *p); /* images, masks, scalars, parameters */
 TESS_API size_t tess_program_outputs(const tess_program *p);
@@ -584,6 +591,11 @@ typedef enum tess_doubt {
     TESS_DOUBT_SATURATED, /* more than one value in a hundred is beyond the format's range, or NaN */
     TESS_DOUBT_BLACK      /* all values lie within 0..1, and become 0 or 1 of 255 or 65535 */
 } tess_doubt;
+typedef enum tess_nodata {
+    TESS_NODATA_KEPT, /* what `meta` says */
+    TESS_NODATA_VALUE,
+    TESS_NODATA_NONE
+} tess_nodata;
 typedef struct tess_image_store {
     size_t struct_size;
     const tess_info *result; /* what the image is, of a program; NULL: not known */
@@ -602,6 +614,8 @@ typedef struct tess_image_store {
      * PAM. */
     int resumes;
     int64_t rows_there;
+    tess_nodata nodata_is; /* what the file says about pixels without data */
+    double nodata;         /* VALUE */
     /* Filled in: */
     tess_doubt doubt;
     int converted;     /* values were rounded, saturated or scaled; the numbers below are of that */

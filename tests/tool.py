@@ -86,3 +86,39 @@ def read_npy(path):
     values = array.array(NPY_KINDS[descr])
     values.frombytes(data)
     return shape, descr, values.tolist()
+
+
+TIFF_CODES = {1: "B", 2: "s", 3: "H", 4: "I", 12: "d"}  # struct's codes for types of tags
+
+
+def write_tiff(path, rows, columns, values, tags):
+    """One strip of floats; tags: {id: (type, values)}"""
+    pixels = struct.pack(f"<{rows * columns}f", *values)
+    tags = {256: (4, [columns]), 257: (4, [rows]), 258: (3, [32]), 259: (3, [1]), 262: (3, [1]), 273: (4, [8]),
+            277: (3, [1]), 278: (4, [rows]), 279: (4, [len(pixels)]), 339: (3, [3]), **tags}
+    at = 8 + len(pixels)
+    entries, blobs = b"", b""
+    begin = at + 2 + 12 * len(tags) + 4
+    for tag, (kind, data) in sorted(tags.items()):
+        raw = data if kind == 2 else struct.pack(f"<{len(data)}{TIFF_CODES[kind]}", *data)
+        value = raw.ljust(4, b"\0") if len(raw) <= 4 else struct.pack("<I", begin + len(blobs))
+        entries += struct.pack("<HHI", tag, kind, len(data)) + value
+        blobs += raw + b"\0" * (len(raw) % 2) if len(raw) > 4 else b""
+    directory = struct.pack("<H", len(tags)) + entries + struct.pack("<I", 0) + blobs
+    pathlib.Path(path).write_bytes(b"II*\0" + struct.pack("<I", at) + pixels + directory)
+
+
+def read_tags(path):
+    """Of the first page of a little-endian TIFF: {id: values}"""
+    data = pathlib.Path(path).read_bytes()
+    (at,) = struct.unpack_from("<I", data, 4)
+    (n,) = struct.unpack_from("<H", data, at)
+    tags = {}
+    for k in range(n):
+        tag, kind, count, value = struct.unpack_from("<HHI4s", data, at + 2 + 12 * k)
+        if kind not in TIFF_CODES:
+            continue
+        size = count * struct.calcsize("<" + TIFF_CODES[kind])
+        raw = value[:size] if size <= 4 else data[struct.unpack("<I", value)[0]:][:size]
+        tags[tag] = raw if kind == 2 else list(struct.unpack(f"<{count}{TIFF_CODES[kind]}", raw))
+    return tags

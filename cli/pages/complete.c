@@ -112,10 +112,12 @@ static void put_zsh_option(FILE *out, OptionId k)
         fprintf(out, "'%s--%s%s[", many, o->name, o->argument[0] ? "=" : "");
     put_description(out, o->help);
     fputc(']', out);
+    const bool open = o->argument[0] == '[';
     if (o->argument[0]) {
-        fprintf(out, ":%s:", o->argument);
+        fprintf(out, "%s:%.*s:", open ? ":" : "", (int)strlen(o->argument) - 2 * open,
+                o->argument + open);
         const bool has_words = cli_words(k) || k == OPT_TARGET || k == OPT_BORDER;
-        fputs(has_words ? "(" : "_files", out);
+        fputs(has_words ? "(" : open ? "" : "_files", out);
         if (has_words)
             put_words(out, k);
         fputs(has_words ? ")" : "", out);

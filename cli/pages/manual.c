@@ -1,4 +1,6 @@
 /* Manual pages, in the language of man(7). */
+#include <string.h>
+
 #include "cli/pages/pages.h"
 
 /* Text of a page: hyphens are those of the keyboard, and no line is taken for a request. */
@@ -37,7 +39,9 @@ static void put_option(FILE *out, OptionId k)
     fputs("\\fB\\-\\-", out);
     put(out, o->name);
     fputs("\\fR", out);
-    if (o->argument[0])
+    if (o->argument[0] == '[')
+        fprintf(out, "[=\\fI%.*s\\fR]", (int)strlen(o->argument) - 2, o->argument + 1);
+    else if (o->argument[0])
         fprintf(out, "=\\fI%s\\fR", o->argument);
     fputc('\n', out);
     put(out, o->help);

@@ -122,6 +122,14 @@ static void note(Variant *v, const char *name, double *begun)
     *begun = tessi_clock_ms();
 }
 
+static const FrontNodata *nodata_of(const tess_program *p, Variant *v)
+{
+    FrontNodata *nodata = ARENA_NEW_ARRAY(&v->arena, FrontNodata, p->options.n_nodata + 1);
+    for (size_t i = 0; i < p->options.n_nodata; i++)
+        nodata[i] = (FrontNodata){ p->options.nodata[i].name, p->options.nodata[i].value };
+    return nodata;
+}
+
 /* From the text to a graph whose rounding is decided. */
 static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
@@ -136,7 +144,9 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
                              .constants = v->constants.at,
                              .n_constants = v->constants.n,
                              .types = p->types.at,
-                             .n_types = p->types.n };
+                             .n_types = p->types.n,
+                             .nodata = nodata_of(p, v),
+                             .n_nodata = p->options.n_nodata };
     if (!d->diags.n_errors)
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)
@@ -323,6 +333,10 @@ static void label_output(tess_program *p, const Variant *v, uint32_t i, Input *o
     int64_t size;
     const char *written = written_as(p, v, i);
     out->info.label = written ? written : out->info.name;
+    if (v->lowered && i < v->lowered->outputs.n) {
+        out->info.has_nodata = v->lowered->outputs.at[i].has_nodata;
+        out->info.nodata = v->lowered->outputs.at[i].nodata;
+    }
     out->info.is_number =
         image->n_dims == 1 && tessi_size_is_const(v->graph, image->size[0], &size) && size == 1;
 }
@@ -416,6 +430,10 @@ void tessi_options_copy(Arena *a, const tess_options *from, tess_options *o)
         constants[i] =
             (tess_constant){ tessi_strdup(a, from->constants[i].name), from->constants[i].value };
     o->constants = constants;
+    tess_constant *nodata = ARENA_NEW_ARRAY(a, tess_constant, o->n_nodata);
+    for (size_t i = 0; i < o->n_nodata; i++)
+        nodata[i] = (tess_constant){ copy_text(a, o->nodata[i].name), o->nodata[i].value };
+    o->nodata = nodata;
     tess_typed *types = ARENA_NEW_ARRAY(a, tess_typed, o->n_types);
     for (size_t i = 0; i < o->n_types; i++) {
         types[i] = from->types[i];

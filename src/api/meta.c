@@ -1,10 +1,13 @@
 /* Public metadata: what files say besides pixels, and what made a result. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/image_meta.h"
 #include "rt/digest.h"
+
+enum { TAG_TEXT = 2 };
 
 bool tessi_meta_give(RtMeta *m, tess_meta **out)
 {
@@ -55,12 +58,39 @@ static bool map_of(const tess_geometry *g, int result_dims, RtMap *map)
     return map->a[0][0] * map->a[1][1] != map->a[0][1] * map->a[1][0];
 }
 
+/* Which value is no data, as GDAL has files say it. */
+static bool add_nodata(const tess_image_store *s, RtMeta *m)
+{
+    char text[40];
+    if (s->nodata_is == TESS_NODATA_KEPT)
+        return true;
+    tessi_tag_remove(&m->tags, TAG_NODATA);
+    if (s->nodata_is != TESS_NODATA_VALUE)
+        return true;
+    snprintf(text, sizeof text, "%.17g", s->nodata);
+    for (int digits = 1; digits < 17; digits++) { /* as few as it takes to read it again */
+        char shorter[40];
+        snprintf(shorter, sizeof shorter, "%.*g", digits, s->nodata);
+        if (strtod(shorter, NULL) == s->nodata) {
+            snprintf(text, sizeof text, "%s", shorter);
+            break;
+        }
+    }
+    if (isnan(s->nodata))
+        snprintf(text, sizeof text, "nan");
+    tessi_tag_add(&m->tags, TAG_NODATA, TAG_TEXT, strlen(text) + 1, text);
+    return !m->tags.failed;
+}
+
 bool tessi_meta_for_result(const tess_image_store *s, int result_dims, RtMeta *m, bool *any)
 {
     RtMap map = { { { 1, 0 }, { 0, 1 } }, { 0, 0 } };
     *m = (RtMeta){ 0 };
     *any = s->meta && (!s->geometry || map_of(s->geometry, result_dims, &map));
-    return !*any || tessi_meta_of_result(&s->meta->meta, &map, m);
+    if (*any && !tessi_meta_of_result(&s->meta->meta, &map, m))
+        return false;
+    *any |= s->nodata_is == TESS_NODATA_VALUE;
+    return add_nodata(s, m);
 }
 
 void tess_program_provenance(const tess_program *p, char *text, size_t size)

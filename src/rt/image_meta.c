@@ -55,6 +55,8 @@ static void say_left_out(const RtMeta *m, const ImageFormat *format, const Image
         add_word(list, sizeof list, "XMP");
     if (tessi_meta_is_placed(m) && !keeps(format, "tags"))
         add_word(list, sizeof list, "place on earth");
+    if (some && tessi_tag_find(&m->tags, TAG_NODATA) && !keeps(format, "tags"))
+        add_word(list, sizeof list, "no-data value");
     if (tessi_meta_stack_text(m) && !keeps(format, "tags"))
         add_word(list, sizeof list, tessi_meta_stack_text(m));
     if (*list)

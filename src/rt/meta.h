@@ -46,6 +46,8 @@ void tessi_tags_dispose(RtTags *tags);
 /* The tags of TIFF that are kept: 0 after the last, else the id; *name may be NULL. */
 uint16_t tessi_tag_kept(size_t i, const char **name, uint16_t *type);
 
+enum { TAG_NODATA = 42113 }; /* GDAL's, a text: the value of pixels without data */
+
 /* ---- Pictures and their results ---- */
 /* Where a point of a result lies in the picture: in[d] = sum of a[d][e] * out[e] + b[d], y before x, points counted
  * from 0. */

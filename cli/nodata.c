@@ -1,0 +1,258 @@
+/* --nodata: which value of an input says that there is none: as given, or as its file says. Results that are not valid
+ * everywhere hold it, and their files say so. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { NAME_SIZE = 40, TEXT_SIZE = 400 };
+
+/* VALUE, NAME=VALUE, or nothing: what the file says. */
+bool cli_add_nodata(CommandLine *line, const char *word)
+{
+    if (!word) {
+        line->nodata_of_files = true;
+        return true;
+    }
+    const size_t length = cli_name_length(word);
+    tess_constant *n = &line->nodata.at[line->nodata.n];
+    if (!cli_parse_number(length ? word + length + 1 : word, &n->value))
+        return false;
+    n->name = length ? strndup(word, length) : NULL;
+    line->nodata.n++;
+    return !length || n->name;
+}
+
+void cli_nodata_free(Nodata *nodata)
+{
+    for (size_t i = 0; i < nodata->n; i++)
+        free((char *)nodata->at[i].name);
+    free(nodata->at);
+    *nodata = (Nodata){ 0 };
+}
+
+static bool input_info(const tess_program *p, size_t i, tess_info *info)
+{
+    info->struct_size = sizeof *info;
+    return tess_program_input(p, i, info) == TESS_OK;
+}
+
+/* The element type has that value. */
+static bool is_element(DLDataType type, double value)
+{
+    if (type.code == kDLFloat)
+        return true;
+    if (type.code == kDLBool)
+        return value == 0 || value == 1;
+    const int bits = type.bits - (type.code == kDLInt);
+    return floor(value) == value && value < ldexp(1, bits)
+           && value >= (type.code == kDLInt ? -ldexp(1, bits) : 0);
+}
+
+static void type_text(DLDataType type, char *text, size_t size)
+{
+    if (type.code == kDLBool)
+        snprintf(text, size, "bool");
+    else
+        snprintf(text, size, "%s%d",
+                 type.code == kDLFloat  ? "float"
+                 : type.code == kDLUInt ? "uint"
+                                        : "int",
+                 type.bits);
+}
+
+/* Values that no element has would leave nothing out, in silence. */
+static bool check_one(const tess_program *p, const tess_constant *n)
+{
+    char type[16] = "";
+    bool found = false;
+    for (size_t i = 0; i < tess_program_inputs(p); i++) {
+        tess_info info;
+        if (!input_info(p, i, &info) || info.kind != TESS_IMAGE
+            || (n->name && strcmp(n->name, info.name) != 0))
+            continue;
+        if (info.is_any || is_element(info.dtype, n->value))
+            return true;
+        type_text(info.dtype, type, sizeof type);
+        found = true;
+    }
+    if (!found)
+        cli_fail("--nodata: the program has no image%s%s%s", n->name ? " '" : " among its inputs",
+                 n->name ? n->name : "", n->name ? "'" : "");
+    else
+        cli_fail("--nodata=%s%s%g: no element of the image can be that, they are %s",
+                 n->name ? n->name : "", n->name ? "=" : "", n->value, type);
+    return false;
+}
+
+bool cli_check_nodata(const Nodata *nodata, const tess_program *p)
+{
+    for (size_t i = 0; i < nodata->n; i++)
+        if (!check_one(p, &nodata->at[i]))
+            return false;
+    return true;
+}
+
+void cli_say_nodata(const Nodata *nodata, const tess_program *p)
+{
+    for (size_t i = 0; nodata->n && i < tess_program_outputs(p); i++) {
+        char type[16];
+        tess_info info = { .struct_size = sizeof info };
+        if (tess_program_output(p, i, &info) != TESS_OK || !info.has_nodata || info.is_any
+            || is_element(info.dtype, nodata->at[0].value))
+            continue;
+        type_text(info.dtype, type, sizeof type);
+        cli_tell("%s: where it is not valid it is %g, as %s has no %g", info.name, info.nodata,
+                 type, nodata->at[0].value);
+    }
+}
+
+/* ---- As files say ----------------------------------------------------------------------------- */
+static bool value_of(const tess_meta *meta, double *value)
+{
+    char name[NAME_SIZE], text[TEXT_SIZE];
+    for (size_t i = 0; tess_meta_item(meta, i, name, sizeof name, text, sizeof text) == TESS_OK;
+         i++) {
+        char *end;
+        if (strcmp(name, "GDALNoData") != 0)
+            continue;
+        *value = strtod(text, &end);
+        return end != text;
+    }
+    return false;
+}
+
+static bool value_of_file(const CommandLine *line, const char *path, double *value, bool *has)
+{
+    char error[600] = "";
+    tess_image_facts facts = { .struct_size = sizeof facts };
+    if (tess_image_look(path, line->page, &facts, error, sizeof error) != TESS_OK) {
+        cli_fail_about(path, error, "");
+        return false;
+    }
+    *has = value_of(facts.meta, value);
+    tess_meta_free(facts.meta);
+    return true;
+}
+
+static bool add(Nodata *nodata, const char *name, double value)
+{
+    tess_constant *n = &nodata->at[nodata->n];
+    *n = (tess_constant){ name ? strdup(name) : NULL, value };
+    nodata->n++;
+    return !name || n->name || (cli_fail("out of memory"), false);
+}
+
+/* What the file of one word says. */
+static bool find_one(const CommandLine *line, const char *path, const char *name, Nodata *found)
+{
+    double value;
+    bool has = false;
+    if (strcmp(path, "-") == 0)
+        return cli_fail("--nodata needs a value for standard input, which is read once: "
+                        "--nodata=VALUE"),
+               false;
+    return value_of_file(line, path, &value, &has) && (!has || add(found, name, value));
+}
+
+bool cli_find_nodata(const CommandLine *line, const tess_program *p, Nodata *found)
+{
+    size_t *input = calloc(line->n_words + 1, sizeof *input);
+    const char *first = NULL;
+    *found = (Nodata){ calloc(line->nodata.n + line->n_words + 1, sizeof *found->at), 0 };
+    bool ok = (input && found->at) || (cli_fail("out of memory"), false);
+    for (size_t i = 0; ok && i < line->nodata.n; i++)
+        ok = add(found, line->nodata.at[i].name, line->nodata.at[i].value);
+    ok = ok && cli_place_words(line, p, input);
+    for (size_t i = 0; ok && i < line->n_words; i++) {
+        tess_info info;
+        const char *path = cli_word_value(line->words[i]);
+        if (!input_info(p, input[i], &info) || info.kind != TESS_IMAGE)
+            continue;
+        first = first ? first : path;
+        ok = find_one(line, path, info.name, found);
+    }
+    free(input);
+    if (ok && !found->n && first)
+        ok =
+            (cli_fail("%s does not say which value is no data: --nodata=VALUE does", first), false);
+    else if (ok && !found->n)
+        ok = (cli_fail("--nodata needs a file that says it, or a value: --nodata=VALUE"), false);
+    if (!ok)
+        cli_nodata_free(found);
+    return ok;
+}
+
+/* ---- What is left ----------------------------------------------------------------------------- */
+static double element(const DLTensor *t, size_t i)
+{
+    const char *data = (const char *)t->data + t->byte_offset;
+    switch (t->dtype.code) {
+    case kDLFloat:
+        return t->dtype.bits == 64   ? ((const double *)(const void *)data)[i]
+               : t->dtype.bits == 32 ? (double)((const float *)(const void *)data)[i]
+                                     : 0;
+    case kDLUInt:
+        return t->dtype.bits == 8    ? ((const uint8_t *)data)[i]
+               : t->dtype.bits == 16 ? ((const uint16_t *)(const void *)data)[i]
+                                     : ((const uint32_t *)(const void *)data)[i];
+    case kDLInt:
+        return t->dtype.bits == 8    ? ((const int8_t *)data)[i]
+               : t->dtype.bits == 16 ? ((const int16_t *)(const void *)data)[i]
+               : t->dtype.bits == 32 ? ((const int32_t *)(const void *)data)[i]
+                                     : (double)((const int64_t *)(const void *)data)[i];
+    default: return ((const uint8_t *)data)[i];
+    }
+}
+
+/* Whether some element is another one than the value. Halves are not looked at. */
+static bool has_other(const DLTensor *t, double value)
+{
+    size_t n = 1;
+    for (int d = 0; d < t->ndim; d++)
+        n *= (size_t)t->shape[d];
+    if (t->dtype.code == kDLFloat && t->dtype.bits == 16)
+        return true;
+    if (t->dtype.code == kDLFloat && t->dtype.bits == 32)
+        value = (double)(float)value;
+    for (size_t i = 0; i < n; i++) {
+        const double x = element(t, i);
+        if (isnan(value) ? !isnan(x) : x != value)
+            return true;
+    }
+    return n == 0;
+}
+
+static bool none_is_valid(const DLTensor *t, double value, const char *path)
+{
+    if (has_other(t, value))
+        return false;
+    cli_fail("%s: no pixel is valid: all are the no-data value %g", path, value);
+    return true;
+}
+
+bool cli_check_valid(const CommandLine *line, const Inputs *in, size_t input, const tess_info *info,
+                     const char *path)
+{
+    const DLTensor *t = in->images[input];
+    double value;
+    if (info->kind != TESS_IMAGE)
+        return true;
+    for (size_t i = 0; i < line->nodata.n; i++) {
+        const tess_constant *n = &line->nodata.at[i];
+        if ((!n->name || strcmp(n->name, info->name) == 0) && none_is_valid(t, n->value, path))
+            return false;
+    }
+    return !line->nodata_of_files || !value_of(in->meta[input], &value)
+           || !none_is_valid(t, value, path);
+}
+
+void cli_add_result_nodata(const CommandLine *line, const tess_info *result,
+                           tess_image_store *store)
+{
+    if (!line->nodata.n && !line->nodata_of_files && !result->has_nodata)
+        return;
+    store->nodata_is = result->has_nodata ? TESS_NODATA_VALUE : TESS_NODATA_NONE;
+    store->nodata = result->nodata;
+}

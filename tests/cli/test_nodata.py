@@ -1,0 +1,121 @@
+"""--nodata: values of files that say that there is none, from the command line or from TIFF's tag; what results hold
+and say where they are not valid."""
+import math
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tool  # noqa: E402
+from tool import check, read_npy, read_tags, run, write_npy, write_tiff  # noqa: E402
+
+TAG = 42113
+MEAN = ("stencil mean3(vector#2 float X) { return mean(j = -1..1 : X@[0, j]); }\nparameter M, N;\n"
+        "vector#2 float dem[M, N];\n")
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def tiff_floats(path):
+    """The values of a TIFF of one strip or more, as the tool writes them."""
+    out = path.with_suffix(".npy")
+    status, _, err = run("run", path.parent / "same.tess", path, "-o", out, "--target=interp", "-q")
+    check(f"{path.name} is read", status == 0, err)
+    return read_npy(out)[2]
+
+
+def same(a, b):
+    return len(a) == len(b) and all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(a, b))
+
+
+def test_values(folder):
+    """From the option or from the tag; results hold the value and say it."""
+    write(folder, "same.tess", "vector#2 float a[M, N];\nreturn a;\n".replace("vector", "parameter M, N;\nvector", 1))
+    mean = write(folder, "mean.tess", MEAN + "s = mean3(dem:renormalise);\nreturn s, valid(s);\n")
+    dem = folder / "dem.tif"
+    write_tiff(dem, 2, 3, [1, -9999, 5, -9999, -9999, -9999], {TAG: (2, b"-9999\0")})
+    write_tiff(folder / "plain.tif", 2, 3, [1, -9999, 5, -9999, -9999, -9999], {})
+    for name, options in (("dem.tif", ["--nodata"]), ("plain.tif", ["--nodata=-9999"]),
+                          ("plain.tif", ["--nodata=dem=-9999"]), ("dem.tif", ["--nodata=-9999", "--target=c"])):
+        status, _, err = run("run", mean, folder / name, "-o", folder / "s.tif", "-o", folder / "v.tif",
+                             "--target=interp", *options)
+        check(f"runs with {options}", status == 0, err)
+        check(f"values with {options}", same(tiff_floats(folder / "s.tif"), [1, 3, 5, -9999, -9999, -9999]),
+              tiff_floats(folder / "s.tif"))
+        check("the result says it", read_tags(folder / "s.tif").get(TAG) == b"-9999\0", read_tags(folder / "s.tif"))
+        check("its validity does not", TAG not in read_tags(folder / "v.tif"))
+    status, _, err = run("run", mean, dem, "-o", folder / "s.tif", "-o", folder / "v.tif", "--target=interp")
+    check("without --nodata it is a number", tiff_floats(folder / "s.tif")[2] == (-9999 + 5 + 5) / 3 or status == 0)
+    check("and stays in the file", read_tags(folder / "s.tif").get(TAG) == b"-9999\0")
+    status, _, err = run("run", mean, folder / "plain.tif", "-o", folder / "s.png", "-o", folder / "v.png",
+                         "--nodata=-9999", "--target=interp")
+    check("PNG says that it leaves it out", "left out" in err or "left out" in _, err + _)
+
+
+def test_nan_and_types(folder):
+    """NaN; results whose type has no such value."""
+    write_npy(folder / "a.npy", (1, 4), "<f4", [1, math.nan, 4, 300])
+    keep = write(folder, "keep.tess", "parameter M, N;\nvector#2 float dem[M, N];\nreturn dem + 0, sat<uint8>(dem);\n")
+    status, out, err = run("run", keep, folder / "a.npy", "-o", folder / "r.npy", "-o", folder / "b.tif",
+                           "--nodata=nan", "--target=interp")
+    check("NaN", status == 0 and same(read_npy(folder / "r.npy")[2], [1, math.nan, 4, 300]), err)
+    check("bytes have none", "where it is not valid it is 0, as uint8 has no nan" in out + err, out + err)
+    check("the file of bytes says 0", read_tags(folder / "b.tif").get(TAG) == b"0\0", read_tags(folder / "b.tif"))
+    inside = write(folder, "inside.tess", "parameter M, N;\nvector#2 float dem[M, N];\nreturn dem:valid(dem > 2);\n")
+    inside.write_text("parameter M, N;\nvector#2 float dem[M, N];\np = dem:valid(dem > 2);\nreturn p;\n")
+    status, _, err = run("run", inside, folder / "a.npy", "-o", folder / "r.tif", "--target=interp", "-q")
+    check("without an option NaN", read_tags(folder / "r.tif").get(TAG) == b"nan\0", err)
+    pixels = write(folder, "rgb.tess", "parameter M, N;\nvector#2 rgb photo[M, N];\nreturn valid(photo);\n")
+    (folder / "p.ppm").write_bytes(b"P6\n3 1\n255\n" + bytes([0, 0, 0, 0, 0, 9, 7, 0, 0]))
+    status, _, err = run("run", pixels, folder / "p.ppm", "-o", folder / "r.npy", "--nodata=0", "--target=interp")
+    check("a pixel is not valid when all channels say so", read_npy(folder / "r.npy")[2] == [0, 1, 1], err)
+
+
+def test_policies(folder):
+    """--border sets the policy of reads that name none."""
+    program = write(folder, "force.tess", MEAN + "return mean3(dem);\n")
+    write_npy(folder / "a.npy", (1, 4), "<f4", [1, 7, 4, 6])
+    for rule, want in (("mirror", [math.nan, math.nan, math.nan, 14 / 3]), ("mirror:renormalise", [1, 2.5, 5, 14 / 3]),
+                       ("zero", [2 / 3, 5 / 3, 10 / 3, 16 / 3]), ("clamp:nearest(2)", [1, 2, 11 / 3, 16 / 3])):
+        status, _, err = run("run", program, folder / "a.npy", "-o", folder / "r.npy", "--nodata=7", f"--border={rule}",
+                             "--target=interp", "--fp=strict")
+        got = read_npy(folder / "r.npy")[2] if status == 0 else err
+        close = status == 0 and all((w != w and g == 7) or abs(g - w) < 1e-6 for g, w in zip(got, want))
+        check(f"--border={rule}", close, got)
+
+
+def test_refused(folder):
+    """One sentence each, and no file."""
+    mean, out = folder / "mean.tess", folder / "never.tif"
+    write_tiff(folder / "none.tif", 1, 2, [-9999, -9999], {TAG: (2, b"-9999\0")})
+    byte = write(folder, "byte.tess", "parameter M, N;\nvector#2 uint8 photo[M, N];\nreturn photo + 1;\n")
+    numbers = write(folder, "no.tess", "float a;\nreturn a * 2;\n")
+    write_npy(folder / "b.npy", (1, 2), "|u1", [1, 2])
+    cases = [
+        ([mean, folder / "none.tif", "-o", out, "-o", folder / "v.tif", "--nodata"], "no pixel is valid"),
+        ([mean, folder / "none.tif", "-o", out, "-o", folder / "v.tif", "--nodata=-9999"], "no pixel is valid"),
+        ([mean, folder / "plain.tif", "-o", out, "-o", folder / "v.tif", "--nodata"], "does not say which value"),
+        ([mean, "-", "-o", out, "-o", folder / "v.tif", "--nodata"], "standard input"),
+        ([mean, folder / "gone.tif", "-o", out, "-o", folder / "v.tif", "--nodata"], "gone.tif"),
+        ([byte, folder / "b.npy", "-o", out, "--nodata=-9999"], "no element of the image can be that"),
+        ([byte, folder / "b.npy", "-o", out, "--nodata=other=3"], "no image 'other'"),
+        ([numbers, "a=2", "--nodata=3"], "no image among its inputs"),
+        ([byte, folder / "b.npy", "-o", out, "--border=nearest(0)"], "distance"),
+    ]
+    for words, part in cases:
+        status, _, err = run("run", *words, "--target=interp")
+        check(f"refused: {words[-1]}", status == 1 and part in err and err.count("\n") <= 3, (status, err))
+        check("nothing written", not out.exists())
+    status, _, err = run("run", byte, folder / "b.npy", "-o", out, "--nodata=much")
+    check("no number", status == 2 and "nodata" in err, err)
+
+
+with tool.workspace() as name:
+    test_values(pathlib.Path(name))
+    test_nan_and_types(pathlib.Path(name))
+    test_policies(pathlib.Path(name))
+    test_refused(pathlib.Path(name))
+tool.finish()
