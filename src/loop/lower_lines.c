@@ -13,14 +13,14 @@ static void add_dim(Lines *lines, LExprId to, SizeId count, uint8_t from)
     lines->from[nest->n_dims++] = from;
 }
 
-void tessi_lines(Lower *l, const Stage *source, uint8_t dim, bool strips, Lines *out)
+void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, Lines *out)
 {
     const int last = source->n_dims - 1;
     *out = (Lines){ .dim = dim, .lane = -1 };
     tessi_nest_whole(l, source, &out->source);
-    if (strips && last > 0) {
+    if (beside && last > 0) {
         out->lane = (int8_t)(dim == last ? last - 1 : last);
-        out->lanes = dim == last ? ROWS_BESIDE : LINES_BESIDE;
+        out->lanes = dim == last ? ROWS_BESIDE : beside;
     }
     for (uint8_t d = 0; d < source->n_dims; d++)
         if (d != dim && d != out->lane)

@@ -4,10 +4,6 @@
 
 #include "loop/lower_kernel.h"
 
-enum {
-    LINES_BESIDE = 64
-}; /* that lie side by side in memory, of which a core computes a point of each in turn */
-
 typedef struct Lines {
     Nest source;    /* all points */
     uint8_t dim;    /* that they go along */
@@ -18,8 +14,8 @@ typedef struct Lines {
         from[MAX_DIMS]; /* by dimension of the nest: which of the source it is; strips: the lane */
 } Lines;
 
-/* Lines one by one; or with `strips`, those side by side together: neighbours in memory, or in the dimension before. */
-void tessi_lines(Lower *l, const Stage *source, uint8_t dim, bool strips, Lines *out);
+/* Lines one by one; or, unless `beside` is 0, in strips: so many that are neighbours in memory, else a few rows. */
+void tessi_lines(Lower *l, const Stage *source, uint8_t dim, uint16_t beside, Lines *out);
 /* Opens a loop over all of them and sets the coordinates that they have in the source; strips: but for the lane. The
  * number of the strip; none: lines one by one. */
 LExprId tessi_lines_open(Lower *l, const Lines *lines, bool parallel, Coord *coord);

@@ -8,7 +8,7 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 32 };
+enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 32, LINES_BESIDE = 64 };
 
 typedef struct Reducer {
     StageId id;
@@ -240,7 +240,8 @@ void tessi_lower_reduction(Lower *l, const PlanGroup *group)
     if (first->along) {
         all.dim = (uint8_t)(first->along - 1);
         all.line = &line;
-        tessi_lines(l, source, all.dim, !l->plan->gpu && all.dim + 1 < nest.n_dims, &line);
+        tessi_lines(l, source, all.dim,
+                    !l->plan->gpu && all.dim + 1 < nest.n_dims ? LINES_BESIDE : 0, &line);
         n_rows = tessi_lines_count(l, &line);
     } else if (nest.n_dims > 1) {
         n_rows = tessi_nest_row_count(l, &nest);

@@ -6,6 +6,8 @@
 #include "loop/lower_lines.h"
 #include "loop/template.h"
 
+enum { LINES_BESIDE = 128 }; /* that a core goes along together */
+
 typedef struct Scan {
     Lower *l;
     const PlanGroup *group;
@@ -150,7 +152,6 @@ static void instance(Scan *k, const char *name, LExprId strip)
         ARG_NUMBER("states", k->stage->n_states),
         ARG_NUMBER("last", k->stage->only_last),
         ARG_NUMBER("lanes", lines->lanes ? lines->lanes : 1),
-        ARG_NUMBER("simd", lines->lanes && lines->lane + 1 == k->source->n_dims),
         ARG_NUMBER("block", SCAN_BLOCK),
         ARG_EXPR("n", lines->source.to[lines->dim]),
         ARG_EXPR("width", width),
@@ -242,7 +243,8 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
                                : tessi_accumulator_type(k.stage->reduction, k.source->type);
     const bool gpu = l->plan->gpu;
     const bool blocks = !k.stage->n_states && (gpu || k.source->n_dims == 1);
-    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1), !gpu && !blocks, &k.lines);
+    tessi_lines(l, k.source, (uint8_t)(k.stage->along - 1), !gpu && !blocks ? LINES_BESIDE : 0,
+                &k.lines);
     l->n_loop_dims = k.source->n_dims;
     l->inside_last = l->inside_rows = false;
     if (blocks) {
@@ -253,7 +255,7 @@ void tessi_lower_scan(Lower *l, const PlanGroup *group)
         const uint32_t depth = tessi_scope_depth(l);
         const LExprId strip =
             tessi_lines_open(l, &k.lines, tessi_level_parallel(&group->levels), k.coord);
-        instance(&k, "scan_strip", strip);
+        instance(&k, k.lines.lane > k.lines.dim ? "scan_strip" : "scan_rows", strip);
         tessi_scope_close_to(l, depth);
     }
 }
