@@ -42,6 +42,11 @@ def box(x, r):
     return ndimage.uniform_filter(x.astype(float), 2 * r + 1, mode=CLAMP)
 
 
+def mean_inside(x, r):
+    share = ndimage.uniform_filter(np.ones(x.shape), 2 * r + 1, mode="constant")
+    return ndimage.uniform_filter(x.astype(float), 2 * r + 1, mode="constant") / share
+
+
 def roots(xx, xy, yy):
     mean, root = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
     return mean + root, mean - root
@@ -493,6 +498,11 @@ CASES = [
         np.minimum(ndimage.distance_transform_edt(np.pad(BYTES > 40, 6, mode="edge"))[6:-6, 6:-6], 6),
     ),
     ("linear_to_srgb(srgb_to_linear(X / 255))", 1e-5, PHOTO / 255.0),
+    ("integral(X)", 1e-6, PHOTO.astype(float).cumsum(0).cumsum(1)),
+    ("integral(B)", 0, BYTES.astype(np.int64).cumsum(0).cumsum(1)),
+    ("local_mean(X, 3)", 1e-6, mean_inside(PHOTO, 3)),
+    ("gaussian_recursive(X, 2.5)", 1e-3, ndimage.gaussian_filter(PHOTO.astype(float), 2.5, mode=CLAMP, truncate=8)),
+    ("distance_steps(B > 80)", 0, ndimage.distance_transform_cdt(BYTES > 80, "taxicab")),
 ]
 INPUTS = {
     "X": PHOTO, "S": SMOOTH, "T": MOVED, "R": LEFT, "B": BYTES, "C": COLOUR, "psf": PSF, "table": TABLE, "W": WEIGHT,

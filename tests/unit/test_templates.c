@@ -243,7 +243,7 @@ static void instance_of_scan(Running *r, const char *name, const char *to, int s
                                  ARG_NUMBER("states", states),
                                  ARG_NUMBER("last", 0),
                                  ARG_NUMBER("lanes", 1),
-                                                          ARG_NUMBER("block", RUN),
+                                 ARG_NUMBER("block", RUN),
                                  ARG_EXPR("n", tessi_l_int(l, POINTS)),
                                  ARG_EXPR("width", tessi_l_int(l, 1)),
                                  ARG_EXPR("strip", zero),
