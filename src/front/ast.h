@@ -252,6 +252,10 @@ typedef struct AstDecl {
     AstExpr *lo, *hi; /* SCALAR: `in lo..hi`, or NULL */
 } AstDecl;
 
+/* Reads the text of a file for `use "name";`: NULL when there is none. Supplied by api/, so that the front needs no
+ * files. */
+typedef const char *(*UseReader)(void *user, const char *name, size_t *n);
+
 typedef struct Ast {
     Arena *arena;
     const SourceMap *sources;
@@ -267,11 +271,9 @@ typedef struct Ast {
     AstStmts body;
     AstExprs result; /* the returned images */
     Span result_span;
+    UseReader use; /* for what a program might have used */
+    void *use_user;
 } Ast;
-
-/* Reads the text of a file for `use "name";`: NULL when there is none. Supplied by api/, so that the front needs no
- * files. */
-typedef const char *(*UseReader)(void *user, const char *name, size_t *n);
 
 /* Parses file `file` of the map into a tree; with errors the tree holds what could be recovered. Never NULL. */
 Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool forma, UseReader use,

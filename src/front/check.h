@@ -140,7 +140,7 @@ const AstFunction *tessi_check_function_named(const Checker *c, Name name);
 /* Definitions stand before their uses: says so where call `e` of function `f` does not. */
 bool tessi_check_is_defined(Checker *c, const AstExpr *e, const AstFunction *f);
 const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name);
-const char *tessi_check_nearest_function(const Checker *c, const char *name);
+void tessi_check_unknown_function(Checker *c, Name name); /* reports it */
 void tessi_check_warn_unused(Checker *c, const Scope *s);
 
 /* ---- check_type.c ----------------------------------------------------------------------------------------------- */

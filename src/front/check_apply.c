@@ -1,18 +1,6 @@
 /* front/check_apply: calls among the statements: stencils (instantiated), vector functions (inlined). */
 #include "front/check.h"
 
-static void unknown_function(Checker *c, const AstExpr *e)
-{
-    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, e->name.text);
-    const char *near = tessi_check_nearest_function(c, e->name.text);
-    if (!near)
-        near = tessi_nearest_builtin(c, e->name.text);
-    if (near)
-        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
-    else if (tessi_scope_find(c->at.scope, e->name.text))
-        tessi_diag_help(c->d, d, "'%s' is not a function", e->name.text);
-}
-
 static const char *arg_text(Checker *c, const AstFunctionArg *arg)
 {
     const char *type = arg->type.name.text ? arg->type.name.text : "";
@@ -334,7 +322,7 @@ Operand tessi_check_call(Checker *c, const AstExpr *e)
     if (!f && tessi_is_builtin(e->name.text))
         return tessi_check_expression_on_images(c, e);
     if (!f) {
-        unknown_function(c, e);
+        tessi_check_unknown_function(c, e->name);
         return tessi_operand_error(e->span);
     }
     call_vector(c, e, f, &results);

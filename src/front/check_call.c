@@ -412,12 +412,7 @@ TExpr *tessi_check_builtin(Checker *c, const AstExpr *e)
         return special(c, e, (Special)which);
     const Builtin *b = find_builtin(name);
     if (!b) {
-        Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, name);
-        const char *near = tessi_nearest_builtin(c, name);
-        if (!near && c->at.operands)
-            near = tessi_check_nearest_function(c, name);
-        if (near)
-            tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+        tessi_check_unknown_function(c, e->name);
         return tessi_te_error(c, e->span);
     }
     bool any_number = !c->forma && (b->op == OP_MIN || b->op == OP_MAX);

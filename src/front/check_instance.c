@@ -14,6 +14,15 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span)
 bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call)
 {
     Diag *d = CHECK_DIAG(c, DIAG_NO_SIZE, call, inst->def ? inst->name : "this expression");
+    const char *indexed = NULL;
+    VEC_FOREACH (TArg, arg, &inst->args)
+        if (arg->kind == TARG_IMAGE && arg->any_read && !arg->any_offset && !indexed)
+            indexed = arg->name;
+    if (indexed && !c->forma)
+        tessi_diag_help(
+            c->d, d,
+            "'%s[..]' counts from the first pixel, '%s@[..]' from the point that is computed",
+            indexed, indexed);
     tessi_diag_help(c->d, d,
                     "give it an image argument of the size of the result; it need not be read");
     if (!c->forma)

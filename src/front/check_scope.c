@@ -146,16 +146,6 @@ const AstStructDef *tessi_check_struct_named(const Checker *c, const char *name)
     return NULL;
 }
 
-const char *tessi_check_nearest_function(const Checker *c, const char *name)
-{
-    VEC(const char *) words = { 0 };
-    VEC_FOREACH (AstFunction *const, f, &c->ast->functions) {
-        if ((*f)->name.text)
-            VEC_PUSH(c->a, &words, (*f)->name.text);
-    }
-    return tessi_nearest_word(name, words.at, words.n);
-}
-
 void tessi_check_warn_unused(Checker *c, const Scope *s)
 {
     if (c->d->n_errors) /* what failed may have been the use */

@@ -99,12 +99,7 @@ static void name_of_call(Checker *c, const AstExpr *e)
     if (!name || f || tessi_is_builtin(name) || tessi_is_reduction(name)
         || tessi_streq(name, "flip"))
         return;
-    Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_FUNCTION, e->name.span, name);
-    const char *near = tessi_check_nearest_function(c, name);
-    if (!near)
-        near = tessi_nearest_builtin(c, name);
-    if (near)
-        tessi_diag_help(c->d, d, "did you mean '%s'?", near);
+    tessi_check_unknown_function(c, e->name);
 }
 
 static void names_in(Checker *c, const AstExpr *e)

@@ -39,8 +39,14 @@ static void use_file(Parser *p)
 {
     tessi_parse_advance(p);
     Span span = tessi_parse_token_span(p, p->at);
-    if (!tessi_parse_expect(p, TOK_STRING, "the name of a file in double quotes"))
+    if (p->tokens[p->at].kind != TOK_STRING) {
+        Diag *d = tessi_parse_unexpected(p, "the name of a file in double quotes");
+        if (d && p->tokens[p->at].kind == TOK_NAME)
+            tessi_diag_help(p->diags, d, "write 'use \"%.*s\";'", (int)(span.end - span.begin),
+                            p->text + span.begin);
         return;
+    }
+    tessi_parse_advance(p);
     static const char suffix[] = ".tess"; /* may be written */
     size_t length = span.end - span.begin - 2, tail = sizeof suffix - 1;
     if (length > tail && !memcmp(p->text + span.end - 1 - tail, suffix, tail))
@@ -328,6 +334,8 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
     p.ast->forma = forma;
     p.ast->sources = sources;
     p.ast->file = file;
+    p.ast->use = use;
+    p.ast->use_user = use_user;
     const uint32_t errors = d->n_errors;
     tessi_parse_file(&p, file, forma, false);
     if (!forma) {

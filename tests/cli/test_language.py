@@ -44,6 +44,23 @@ def check_foreign(folder):
     tool.check("foreign words are names", code == 0 and not said, said)
 
 
+def check_advice(folder):
+    """What may have been meant."""
+    box = "stencil box(vector#2 float X) { return sum(i = -1..1, j = -1..1 : X[i, j]); }\n"
+    cases = {
+        HEAD + "return gaussian(photo, 2.0);": ("E0203", "write 'use \"filters\";' at the top"),
+        "stencil f(vector#2 float X) { return clahe(X); }\n" + HEAD + "return f(photo);":
+            ("E0203", "write 'use \"filters\";' at the top"),
+        "use filters;\n" + HEAD + "return photo;": ("E0101", "write 'use \"filters\";'"),
+        box + HEAD + "return box(photo);": ("E0404", "'X@[..]' from the point"),
+    }
+    for text, (error, advice) in cases.items():
+        (folder / "advice.tess").write_text(text)
+        code, _, said = tool.run("check", folder / "advice.tess")
+        lines = first_lines(said)
+        tool.check(f"advice {text!r}", code == 1 and error in lines[0] and advice in lines[1], said)
+
+
 def check_values(folder):
     (folder / "values.tess").write_text(
         HEAD + "const float k = 0.5 in 0..1;\nconst int n = 3;\nconst uint8 b = 1;\nreturn photo * k * n * b;")
@@ -87,6 +104,7 @@ def check_use(folder):
 
 with tool.workspace() as name:
     folder = pathlib.Path(name)
+    check_advice(folder)
     check_foreign(folder)
     check_values(folder)
     check_sizes(folder)
