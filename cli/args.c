@@ -94,6 +94,10 @@ static const char *possible(OptionId k, char *text, size_t size)
         snprintf(text, size, "a type of the language, as uint16, uint8x3 or photo:float");
         return text;
     }
+    if (k == OPT_TILE) {
+        snprintf(text, size, "a multiple of 16 up to 4096");
+        return text;
+    }
     if (k == OPT_MEMORY) {
         snprintf(text, size, "a size as 512K, 800M, 1.5G or 2T");
         return text;
@@ -139,6 +143,7 @@ static void apply_choice(CommandLine *line, OptionId k, int n)
         cli_say_json(n == 1);
         break;
     case OPT_DIALECT: line->options.forma = n == 1; break;
+    case OPT_COMPRESS: line->compress = (tess_compression)n; break;
     case OPT_DEPTH: line->depth = atoi(cli_words(OPT_DEPTH)[n]); break;
     default: break;
     }
@@ -169,6 +174,8 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_OUTPUT: line->outputs[line->n_outputs++] = word; break;
     case OPT_PAGE: return whole_number(word, 1, &line->page);
     case OPT_SCALE: line->scale = true; break;
+    case OPT_TILE:
+        return whole_number(word, 16, &line->tile) && line->tile % 16 == 0 && line->tile <= 4096;
     case OPT_RESUME: line->resume = true; break;
     case OPT_STRICT: line->strict = true; break;
     case OPT_NO_METADATA: line->no_metadata = true; break;
@@ -218,6 +225,7 @@ static bool apply(CommandLine *line, OptionId k, const char *word)
     case OPT_COLOR:
     case OPT_DIAGNOSTICS:
     case OPT_DIALECT:
+    case OPT_COMPRESS:
     case OPT_DEPTH:
     case OPT_HELP:
     case OPT_VERSION:

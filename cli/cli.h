@@ -50,6 +50,8 @@ typedef struct CommandLine {
     int page;         /* of stacks; 0: not chosen */
     int depth;        /* 8 or 16; 0: not said */
     bool scale, strict, resume;
+    int tile; /* of TIFF; 0: strips */
+    tess_compression compress;
     bool no_metadata, no_orient, srgb;
     tess_typed *types; /* --type, in order; their names are owned */
     size_t n_types;
@@ -217,6 +219,8 @@ typedef bool WriteResult(const CommandLine *line, const Job *job, size_t number,
 /* Has each image written, until one cannot be, and prints those that are numbers and go to no file. */
 bool cli_each_result(const CommandLine *line, const Job *job, WriteResult *write, void *user);
 bool cli_write_results(const CommandLine *line, const Job *job, double *ms);
+/* How output number `output` of the line is written, as the options say. */
+void cli_init_store(const CommandLine *line, size_t output, tess_image_store *store);
 /* What became of values in a file that was written; `doubt` is a sentence or empty. */
 void cli_say_stored(const CommandLine *line, const char *path, const char *doubt,
                     const tess_image_store *store);

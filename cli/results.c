@@ -6,12 +6,14 @@
 
 #include "cli/cli.h"
 
-static void init_store(const CommandLine *line, size_t output, tess_image_store *store)
+void cli_init_store(const CommandLine *line, size_t output, tess_image_store *store)
 {
     tess_image_store_init(store);
     store->depth = line->depths[output];
     store->scale = line->scale;
     store->strict = line->strict;
+    store->tile = line->tile;
+    store->compress = line->compress;
 }
 
 /* What can be done where a picture does not hold what is in a result. */
@@ -73,7 +75,7 @@ static bool write_image(const CommandLine *line, const Job *job, size_t number, 
     const char *path = job->outputs[output];
     tess_image_store store;
     tess_geometry geometry;
-    init_store(line, output, &store);
+    cli_init_store(line, output, &store);
     store.result = result;
     cli_add_metadata(line, job, number, &store, &geometry, provenance);
     cli_add_result_nodata(line, result, &store);
@@ -177,7 +179,7 @@ static bool check_formats(const CommandLine *line)
     for (size_t i = 0; i < line->n_outputs; i++) {
         char error[600] = "";
         tess_image_store store;
-        init_store(line, i, &store);
+        cli_init_store(line, i, &store);
         if (tess_image_can_store(line->outputs[i], &store, error, sizeof error) != TESS_OK)
             return cli_fail_about(line->outputs[i], error, ""), false;
     }

@@ -142,10 +142,7 @@ static void init_store(StripRun *r, size_t number)
 {
     const CommandLine *line = r->s->line;
     StripOutput *o = &r->output[number];
-    tess_image_store_init(&o->store);
-    o->store.depth = line->depths[o->output];
-    o->store.scale = line->scale;
-    o->store.strict = line->strict;
+    cli_init_store(line, o->output, &o->store);
     o->store.result = &o->info;
     o->store.resumes = line->resume;
     o->store.rows_there = o->rows = line->resume ? r->there[o->output] : 0;

@@ -174,6 +174,25 @@ static double fixed_bytes(const Strips *s, size_t number)
     return bytes;
 }
 
+/* A row of tiles of each result, while it is gathered. */
+static double tile_bytes(const Strips *s)
+{
+    double bytes = 0;
+    for (size_t i = 0; s->line->tile && i < tess_program_outputs(s->program); i++) {
+        int64_t shape[TESS_MAX_SHAPE];
+        int n;
+        tess_info info = { .struct_size = sizeof info };
+        if (tess_program_output(s->program, i, &info) != TESS_OK
+            || tess_result_shape(s->program, s->args, i, &n, shape) != TESS_OK)
+            continue;
+        double row = s->line->tile * (info.dtype.bits / 8.0);
+        for (int d = 1; d < n; d++)
+            row *= (double)shape[d];
+        bytes += row;
+    }
+    return bytes;
+}
+
 /* What strips of that height take: images of two, since one is read while the other is computed, and results of two. */
 static bool measure(Strips *s, size_t number, int64_t height)
 {
@@ -189,7 +208,7 @@ static bool measure(Strips *s, size_t number, int64_t height)
         || tess_part_needs_memory(s->parts, &part, &pass->memory) != TESS_OK)
         return cli_fail("%s", tess_parts_error(s->parts)), false;
     const double turns = height < rows ? 2 : 1;
-    pass->bytes = fixed_bytes(s, number) + turns * pass->memory.images
+    pass->bytes = fixed_bytes(s, number) + tile_bytes(s) + turns * pass->memory.images
                   + turns * pass->memory.results + pass->memory.between;
     pass->n_strips = rows && height ? (rows + height - 1) / height : 1;
     return true;

@@ -586,6 +586,12 @@ TESS_API tess_status tess_image_write_result(const char *path, const DLTensor *t
 /* Whether this build can write a file of that name's format, for asking before a long run. */
 TESS_API tess_status tess_image_can_write(const char *path, char *error, size_t error_size);
 /* How an image is written. */
+typedef enum tess_compression {
+    TESS_COMPRESS_NONE,
+    TESS_COMPRESS_LZW,
+    TESS_COMPRESS_DEFLATE,
+    TESS_COMPRESS_ZSTD
+} tess_compression;
 typedef enum tess_doubt {
     TESS_DOUBT_NONE,
     TESS_DOUBT_SATURATED, /* more than one value in a hundred is beyond the format's range, or NaN */
@@ -603,7 +609,9 @@ typedef struct tess_image_store {
     int depth; /* 8 or 16: unsigned integers of so many bits; 1: images of bool as bits; 0: as format and type say */
     int scale; /* not 0: the range of the values becomes that of the integers */
     int strict; /* not 0: where there is a doubt, nothing is written, and it is an error */
-    int text;   /* not 0: standard output gets text, as .txt files have it */
+    int tile; /* TIFF: pixels along a side of tiles, a multiple of 16 up to 4096; 0: strips of rows */
+    tess_compression compress; /* TIFF */
+    int text;                  /* not 0: standard output gets text, as .txt files have it */
     const tess_meta *
         meta; /* NULL, or what the picture that the image was made from says: the file says it too */
     const tess_geometry

@@ -265,13 +265,15 @@ void tess_image_store_init(tess_image_store *store)
 
 bool tessi_image_store(const tess_image_store *s, RtStore *out)
 {
+    const bool tiled = s->tile >= 0 && s->tile <= 4096 && s->tile % 16 == 0;
     *out = (RtStore){ .depth = s->depth,
                       .scale = s->scale != 0,
                       .strict = s->strict != 0,
                       .text = s->text != 0,
+                      .layout = { s->tile, (RtCompression)s->compress },
                       .resumes = s->resumes != 0,
                       .rows_there = s->rows_there };
-    return s->struct_size == sizeof *s
+    return s->struct_size == sizeof *s && tiled
            && (s->depth == 0 || s->depth == 1 || s->depth == 8 || s->depth == 16);
 }
 

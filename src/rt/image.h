@@ -103,12 +103,25 @@ typedef enum RtDoubt {
     RT_DOUBT_BLACK,     /* all values lie within 0..1, and become 0 or 1 of 255 or 65535 */
 } RtDoubt;
 
+/* How the pixels of TIFF lie in the file. */
+typedef enum RtCompression {
+    RT_COMPRESS_NONE,
+    RT_COMPRESS_LZW,
+    RT_COMPRESS_DEFLATE,
+    RT_COMPRESS_ZSTD
+} RtCompression;
+typedef struct RtLayout {
+    int tile; /* pixels along a side of tiles, a multiple of 16; 0: strips of rows */
+    RtCompression compress;
+} RtLayout;
+
 /* How an image goes into a file, and what became of it there. */
 typedef struct RtStore {
     int depth; /* 8 or 16: unsigned integers of so many bits; 1: bool as bits; 0: as the format and the type say */
     bool scale;  /* the range of the values becomes that of the integers */
     bool strict; /* nothing is written where there is a doubt */
     bool text;   /* standard output gets text */
+    RtLayout layout;
     const RtMeta
         *meta; /* what the file shall say besides the pixels, of a picture like it; NULL: nothing */
     const char *provenance; /* what made it; NULL: nothing is said */

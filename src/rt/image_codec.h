@@ -132,6 +132,7 @@ typedef struct ImageRows {
     int64_t n_rows;
     int row_begin; /* the dimensions of the view from this one on make a row */
     size_t row_bytes;
+    RtLayout layout;
     const RtMeta *meta;            /* what the file shall say besides; may be NULL */
     const char *provenance;        /* what made it; may be NULL */
     bool ome;                      /* the file's name asks for OME-TIFF */

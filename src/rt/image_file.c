@@ -305,6 +305,7 @@ static void begin_store(RtStore *store)
                         .scale = store->scale,
                         .strict = store->strict,
                         .text = store->text,
+                        .layout = store->layout,
                         .meta = store->meta,
                         .provenance = store->provenance,
                         .resumes = store->resumes,
@@ -332,6 +333,7 @@ bool tessi_image_encode_rows(const char *path, const ImageFormat *format, ImageR
         rows->meta = &stored;
     }
     rows->provenance = store->provenance;
+    rows->layout = store->layout;
     rows->ome = strstr(path, ".ome.tif") != NULL && format->stacks;
     const bool ok = format->encode(rows, out, f);
     rows->meta = NULL;

@@ -51,6 +51,10 @@ bool tessi_format_can_store(const ImageFormat *format, const RtStore *store, Fai
     if (store->depth != 0 && !has_word(format->depths, depth))
         return tessi_failf(f, TESS_ERROR_ARGUMENT, "%s holds %s bits, not %d", format->name,
                            format->depths, store->depth);
+    if ((store->layout.tile || store->layout.compress) && !tessi_streq(format->name, "TIFF"))
+        return tessi_failf(f, TESS_ERROR_ARGUMENT,
+                           "tiles and a compression are for TIFF; %s has a layout of its own",
+                           format->name);
     if (store->scale && (!*format->depths || (store->depth == 0 && stores(format, TYPE_F32))))
         return tessi_failf(f, TESS_ERROR_ARGUMENT,
                            "%s stores the values as they are; to scale them, %s", format->name,

@@ -1,6 +1,7 @@
 /* TIFF through libtiff. Read: pages of integers of 8 to 64 bits, floats of 16 to 64, and of 1, 2 and 4
  * bits unpacked to 0..255; strips or tiles, interleaved or planar samples. Written: every type of the
- * language, bool as bitmap, stacks as pages, interleaved, not compressed. Metadata: image_tiff_meta.c. */
+ * language, bool as bitmap, stacks as pages, interleaved, in strips or tiles
+ * (image_tiff_tiles.c). Metadata: image_tiff_meta.c. */
 #include "rt/image_codec.h"
 #include "tessera.h"
 
@@ -43,8 +44,7 @@ enum {
     TIFF_RATIO = 2048,       /* no compression but the next makes more bytes of one */
     DENSE_RATIO = 1 << 16,   /* of Zstandard and LZMA, on blank pages */
     MAX_DIRECTORY = 1 << 26, /* memory that libtiff may ask for besides the pixels */
-    MAX_SAMPLES = 4096,      /* channels that are read */
-    STRIP = 1 << 18          /* bytes of a strip that is written, which readers hold at a time */
+    MAX_SAMPLES = 4096       /* channels that are read */
 };
 
 /* ---- A file as libtiff sees it ---- */
@@ -663,30 +663,18 @@ static bool set_fields(TIFF *tiff, const ImageRows *r, int64_t page, size_t row)
             bits = tiff_types[i].bits;
             format = tiff_types[i].format;
         }
-    const int64_t rows = row < STRIP ? (int64_t)(STRIP / row) : 1;
-    bool ok =
-        TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)r->width)
-        && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)r->height)
-        && TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits)
-        && TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (uint16_t)r->channels)
-        && TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, format)
-        && TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG)
-        && TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE)
-        && TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)(rows < r->height ? rows : r->height))
-        && set_colours(tiff, r->channels);
+    bool ok = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)r->width)
+              && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)r->height)
+              && TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits)
+              && TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (uint16_t)r->channels)
+              && TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, format)
+              && TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG)
+              && tessi_tiff_set_layout(tiff, r, row) && set_colours(tiff, r->channels);
     if (ok && r->pages > 1)
         ok = TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
     if (ok && r->pages > 1 && r->pages <= UINT16_MAX)
         ok = TIFFSetField(tiff, TIFFTAG_PAGENUMBER, (uint16_t)page, (uint16_t)r->pages);
     return ok;
-}
-
-/* Elements of bool as bits, the first one in the highest. */
-static void pack(const uint8_t *from, size_t n, uint8_t *to)
-{
-    memset(to, 0, (n + 7) / 8);
-    for (size_t i = 0; i < n; i++)
-        to[i / 8] = (uint8_t)(to[i / 8] | (from[i] != 0) << (7 - i % 8));
 }
 
 /* libtiff may change the row that it is given, so it gets a copy, in `row`. */
@@ -695,10 +683,12 @@ static bool write_page(TIFF *tiff, RtOutput *out, bool big, ImageRows *r, int64_
 {
     const size_t n = (size_t)(r->width * r->channels);
     bool ok = set_fields(tiff, r, page, bytes) && tessi_tiff_write_meta(tiff, out, r, page, big);
+    if (ok && r->layout.tile)
+        return tessi_tiff_write_tiles(tiff, r, page) && TIFFWriteDirectory(tiff) == 1;
     for (int64_t y = 0; ok && y < r->height; y++) {
         const void *from = tessi_rows_get(r, page * r->height + y);
         if (r->type == TYPE_BOOL)
-            pack(from, n, row);
+            tessi_tiff_pack(from, n, row);
         else
             memcpy(row, from, bytes);
         ok = TIFFWriteScanline(tiff, row, (uint32_t)y, 0) == 1;
@@ -712,6 +702,8 @@ bool tessi_encode_tiff(ImageRows *r, RtOutput *out, Failure *f)
     const size_t bytes = r->type == TYPE_BOOL ? (n + 7) / 8 : r->row_bytes;
     const uint64_t whole = (uint64_t)bytes * (uint64_t)r->n_rows + ((uint64_t)r->pages << 10);
     TiffFile file = { .out = out };
+    if (!tessi_tiff_can_compress(r, f))
+        return false;
     uint8_t *row = malloc(bytes);
     if (!row)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");

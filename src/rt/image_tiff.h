@@ -1,4 +1,4 @@
-/* Between the two files of TIFF: pixels, and what pages say besides. */
+/* Between the files of TIFF: pixels, their layout, and what pages say besides. */
 #ifndef TESSERA_RT_IMAGE_TIFF_H
 #define TESSERA_RT_IMAGE_TIFF_H
 
@@ -12,5 +12,12 @@ int tessi_tiff_orientation(TIFF *tiff); /* 0: not said */
 /* Sets the tags of a page before its pixels are written; directories of EXIF go into `out`, with offsets of 64 bits
  * when `big`. */
 bool tessi_tiff_write_meta(TIFF *tiff, RtOutput *out, const ImageRows *r, int64_t page, bool big);
+
+/* image_tiff_tiles.c: elements of bool as bits, the first one in the highest */
+void tessi_tiff_pack(const uint8_t *from, size_t n, uint8_t *to);
+bool tessi_tiff_can_compress(const ImageRows *r, Failure *f);
+/* Compression, and strips for rows of so many bytes, or tiles. */
+bool tessi_tiff_set_layout(TIFF *tiff, const ImageRows *r, size_t row);
+bool tessi_tiff_write_tiles(TIFF *tiff, ImageRows *r, int64_t page);
 
 #endif

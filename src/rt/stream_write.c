@@ -112,6 +112,10 @@ static bool prepare(RtSink *s, Failure *f)
     s->row =
         tessi_type_info(s->view.dtype)->bytes * (size_t)s->rows.width * (size_t)s->rows.channels;
     s->begin = s->end = s->there = s->store->resumes ? s->store->rows_there * s->per : 0;
+    if (s->store->resumes && (s->store->layout.tile || s->store->layout.compress))
+        return tessi_failf(
+            f, TESS_ERROR_ARGUMENT,
+            "tiles and compressed strips cannot be gone on with; rows as they are can");
     if (s->store->resumes && !s->format->even)
         return tessi_failf(
             f, TESS_ERROR_ARGUMENT,

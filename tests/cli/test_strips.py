@@ -67,6 +67,31 @@ def test_formats(folder):
     check("and nothing left", not list(folder.glob("*x.webp*")))
 
 
+def test_layouts(folder):
+    """TIFF in tiles and compressed, in memory and in strips: the pixels are those of other files."""
+    program, plain = folder / "blur.tess", folder / "plain.npy"
+    floats = folder / "floats.tess"
+    floats.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nreturn a / 3.0;\n")
+    again = {"uint8": folder / "again8.tess", "float": folder / "again32.tess"}
+    for type, path in again.items():
+        path.write_text(f"parameter M, N;\nvector#2 {type} a[M, N];\nreturn a;\n")
+    for program, type in ((folder / "blur.tess", "uint8"), (floats, "float")):
+        run("run", program, folder / "a.npy", "-o", plain, SLOW)
+        for layout in (["--tile=16"], ["--tile=64", "--compress=deflate"], ["--compress=lzw"], ["--compress=zstd"]):
+            for memory in ([], [LOW if layout[0] != "--tile=64" else "--memory=25M"]):
+                image = folder / "layout.tif"
+                code, _, err = run("run", program, folder / "a.npy", "-o", image, SLOW, *layout, *memory)
+                if code and ("libtiff" in err):
+                    continue # this build has no TIFF, or not that compression
+                back = run("run", again[type], image, "-o", folder / "back.npy", SLOW)
+                check(f"{type} {layout} {memory}", code == 0 and back[0] == 0
+                      and (folder / "back.npy").read_bytes() == plain.read_bytes(), err + back[2])
+    code, _, err = run("run", program, folder / "a.npy", "-o", folder / "x.npy", SLOW, "--tile=32")
+    check("tiles of NPY", code == 1 and "are for TIFF" in err, err)
+    code, _, err = run("run", program, folder / "a.npy", "-o", folder / "x.tif", SLOW, "--tile=20")
+    check("tiles of 20", code == 2 and "a multiple of 16" in err, err)
+
+
 def test_plan(folder):
     code, out, err = run("explain", folder / "numbers.tess", folder / "a.npy", LOW, SLOW)
     check("explained", code == 0 and "pass 3, the results" in out and "from the beginning 3 times" in out
@@ -186,6 +211,7 @@ with tool.workspace() as name:
     folder = pathlib.Path(name)
     test_programs(folder)
     test_formats(folder)
+    test_layouts(folder)
     test_plan(folder)
     test_refused(folder)
     test_ends_early(folder)
