@@ -120,7 +120,8 @@ static char *plan_text(const char *path)
     static const char word[] = "preset ";
     size_t n;
     for (size_t i = 0; tess_preset(i); i++) {
-        if (strcmp(path, tess_preset(i)) != 0)
+        const size_t name = strcspn(path, ":"); /* a size may follow */
+        if (strlen(tess_preset(i)) != name || strncmp(path, tess_preset(i), name) != 0)
             continue;
         char *text = malloc(sizeof word + strlen(path));
         if (!text)

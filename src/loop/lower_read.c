@@ -104,7 +104,22 @@ static bool can_guard(const Lower *l, const Coord *c)
 {
     if (c->dim < 0 || !c->scale || !c->rest.ok)
         return false;
-    return c->dim == l->n_loop_dims - 1 ? l->inside_last : l->inside_rows;
+    return l->side[c->dim] == SIDE_NEITHER
+           || (c->dim == l->n_loop_dims - 1 ? l->inside_last : l->inside_rows);
+}
+
+/* The one side on which the read may leave the image, by no more than the image is wide. */
+static Side one_side(const Lower *l, const Coord *c, SizeId size)
+{
+    const bool can = c->dim >= 0 && c->scale > 0 && c->rest.ok && !c->beyond && !c->loose;
+    if (!can)
+        return SIDE_BOTH;
+    const Side side = l->side[c->dim];
+    const bool near = !c->rest.n && !c->rest.constant;
+    const bool clear =
+        (side == SIDE_LOW && near && c->lo >= 0)
+        || (side == SIDE_HIGH && near && c->hi <= 0 && c->scale == 1 && c->count.v == size.v);
+    return clear ? SIDE_NEITHER : side;
 }
 
 /* A coordinate of which no more is known than that it is inside. */
@@ -144,9 +159,39 @@ LExprId tessi_border_expr(Lower *l, Border rule, LExprId i, LExprId n)
     return clamp_expr(l, i, last);
 }
 
+/* The same where i leaves the line on one side alone, and rules that look back into it find a point at once. */
+static LExprId border_of_side(Lower *l, Border rule, Side side, LExprId i, LExprId n)
+{
+    const bool low = side == SIDE_LOW;
+    LExprId zero = tessi_l_int(l, 0), one = tessi_l_int(l, 1);
+    LExprId last = tessi_l_op(l, OP_SUB, n, one);
+    if (rule == BORDER_WRAP) {
+        LExprId other = tessi_l_op(l, low ? OP_ADD : OP_SUB, i, n);
+        LExprId out = low ? tessi_l_op(l, OP_LT, i, zero) : tessi_l_op(l, OP_LE, n, i);
+        return tessi_l_select(l, out, other, i);
+    }
+    if (rule == BORDER_MIRROR || rule == BORDER_REFLECT) {
+        /* Mirrored, 0 stands beside 0 + 0, and last beside last + last; reflected, between two points. */
+        LExprId between = tessi_l_int(l, rule == BORDER_REFLECT);
+        LExprId sum = low ? tessi_l_op(l, OP_SUB, zero, between)
+                          : tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_ADD, last, last), between);
+        return tessi_l_op(l, low ? OP_MAX : OP_MIN, i, tessi_l_op(l, OP_SUB, sum, i));
+    }
+    return low ? tessi_l_op(l, OP_MAX, i, zero) : tessi_l_op(l, OP_MIN, i, last);
+}
+
 LExprId tessi_in_range(Lower *l, LExprId i, LExprId from, LExprId end)
 {
     return tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, from, i), tessi_l_op(l, OP_LT, i, end));
+}
+
+/* Index i is inside, of which one or both ends are to be asked. */
+static LExprId in_image(Lower *l, Side side, LExprId i, LExprId n)
+{
+    LExprId zero = tessi_l_int(l, 0);
+    return side == SIDE_LOW    ? tessi_l_op(l, OP_LE, zero, i)
+           : side == SIDE_HIGH ? tessi_l_op(l, OP_LT, i, n)
+                               : tessi_in_range(l, i, zero, n);
 }
 
 LExprId tessi_and_also(Lower *l, LExprId a, LExprId b)
@@ -235,7 +280,7 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 out->at[d] = c;
                 continue;
             }
-            if (can_guard(l, &c)) {
+            if (can_guard(l, &c) || one_side(l, &c, size) == SIDE_NEITHER) {
                 out->at[d] = c;
                 out->guarded = true;
                 continue;
@@ -244,9 +289,13 @@ void tessi_read(Lower *l, const Eval *ev, const Access *access, Read *out)
                 c.e = affine_from_nearest(l, ev, dim);
         }
         LExprId n = tessi_lower_size(l, size);
+        const Side side = dim->absolute ? SIDE_BOTH : one_side(l, &c, size);
         if (dim->rule == BORDER_CONSTANT && !c.beyond)
-            out->in = tessi_and_also(l, out->in, tessi_in_range(l, c.e, tessi_l_int(l, 0), n));
-        LExprId e = tessi_border_expr(l, c.beyond ? BORDER_WRAP : dim->rule, c.e, n);
+            out->in = tessi_and_also(l, out->in, in_image(l, side, c.e, n));
+        LExprId e = side == SIDE_BOTH
+                        ? tessi_border_expr(l, c.beyond ? BORDER_WRAP : dim->rule, c.e, n)
+                        : border_of_side(l, dim->rule, side, c.e, n);
+        out->guarded = out->guarded || side != SIDE_BOTH;
         tessi_hint(l, e, index_name(l, &c));
         if (out->in.v)
             tessi_hint(l, out->in, "in");

@@ -118,6 +118,9 @@ typedef struct Place {
 } Place;
 
 typedef struct CopyList CopyList; /* lower_copy.h */
+/* On which sides of the image reads may leave it, where a region of it is computed by itself. */
+typedef enum Side { SIDE_BOTH, SIDE_LOW, SIDE_HIGH, SIDE_NEITHER } Side;
+
 typedef struct Lower {
     Arena *arena;
     Arena *scratch; /* for as long as lowering takes */
@@ -143,6 +146,7 @@ typedef struct Lower {
     uint32_t var_level_cap;
     uint32_t generation;
     bool inside_last, inside_rows; /* the guards of the last / the outer dimensions hold here */
+    Side side[MAX_DIMS]; /* by dimension of the loops: where rules are still to be answered */
     uint8_t n_loop_dims;
     uint32_t guard_depth;
     LBufferId *constant;    /* by StageId: its copy in constant memory */

@@ -67,10 +67,16 @@ typedef enum Split {
     SPLIT_WARP, /* of kernels of points: warps whose reads are all inside */
     /* of kernels of register tiles, of tiles and of warps: as INTERIOR, the blocks at the edges by a kernel of their
      * own */
-    SPLIT_EDGES
+    SPLIT_EDGES,
+    /* of kernels of points: nine regions, each of which answers rules only at the sides of the image that it meets;
+     * told apart by blocks, or by warps */
+    SPLIT_REGIONS,
+    SPLIT_WARP_REGIONS
 } Split;
 const char *tessi_split_name(Split s);
 bool tessi_split_by_name(const char *name, Split *out);
+/* Warps, not blocks, are told apart. */
+bool tessi_split_is_by_warp(Split s);
 
 /* How a group becomes a kernel of a GPU. */
 typedef enum KernelKind {
@@ -219,8 +225,9 @@ enum { PLAN_FEW_POINTS = 1 << 20 };
 Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, const Machine *m);
 /* Each stage by itself in memory, every read tested, nothing parallel: the reference. */
 Plan *tessi_plan_naive(Arena *a, const Graph *g, const Machine *m);
-/* The plan that a name stands for (presets.def), as papers compute. NULL and one sentence in `fault` when there is
- * no such name, or not for this machine. */
+/* The plan that a name stands for (presets.def), as papers compute. After a colon may stand the rows and columns of the
+ * images that it is for, "isp+m:512x768". NULL and one sentence in `fault` when there is no such name, or not for this
+ * machine. */
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
                         const char **fault);
 const char *tessi_plan_preset_name(size_t i); /* NULL after the last */

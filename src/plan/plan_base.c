@@ -40,7 +40,13 @@ const char *tessi_kernel_name(KernelKind k)
     return names[k];
 }
 
-static const char *const split_names[] = { "none", "interior", "warp", "edges" };
+static const char *const split_names[] = { "none",  "interior", "warp",
+                                           "edges", "regions",  "warp-regions" };
+
+bool tessi_split_is_by_warp(Split s)
+{
+    return s == SPLIT_WARP || s == SPLIT_WARP_REGIONS;
+}
 
 const char *tessi_split_name(Split s)
 {
@@ -397,6 +403,14 @@ void tessi_plan_drop_copies(PlanGroup *group)
 {
     group->staged.at = NULL; /* the memory may be another group's too */
     group->staged.n = group->staged.cap = 0;
+}
+
+bool tessi_plan_has_warps(const PlanGroup *group)
+{
+    const PlanThreads of = tessi_level_threads_all(&group->levels);
+    return tessi_plan_kernel(group) == KERNEL_POINT && group->n_dims >= 2
+           && (of.of[0] % PLAN_WARP == 0
+               || (PLAN_WARP % of.of[0] == 0 && of.of[1] % (PLAN_WARP / of.of[0]) == 0));
 }
 
 void tessi_plan_point_kernel(PlanGroup *group)

@@ -164,6 +164,8 @@ bool tessi_plan_can_tile(const PlanFacts *f, StageId s);
 bool tessi_plan_stays_in_plane(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* Has blocks of the group read the images themselves. */
 void tessi_plan_drop_copies(PlanGroup *group);
+/* It is a kernel of points whose warps are parts of a row of threads, or some rows. */
+bool tessi_plan_has_warps(const PlanGroup *group);
 /* Gives a group of a GPU plan a kernel that computes a point a thread. */
 void tessi_plan_point_kernel(PlanGroup *group);
 /* What the loops of a stage run over: of reductions and histograms what they read. */

@@ -257,4 +257,21 @@ const char *tessi_plan_split_reason(Arena *a, const Machine *m, const PlanGroup 
 const char *tessi_plan_kernel_reason(const PlanFacts *f, const Plan *p, const PlanGroup *group,
                                      const KernelCost *cost);
 
+/* ---- plan_isp.c: what nine regions gain */
+enum { ISP_LOW, ISP_NEITHER, ISP_HIGH, ISP_BOTH, N_ISP_SIDES };
+typedef struct PlanIsp {
+    int64_t size[2];       /* of the image: rows, columns */
+    double kernel, rules;  /* instructions of a point, and of answering rules everywhere */
+    double naive, regions; /* of all points */
+    double reduced, gain;  /* R, G */
+    double blocks[N_ISP_SIDES][N_ISP_SIDES]; /* by what they meet along y and x */
+    int64_t registers[2];                    /* of a thread, without and with regions */
+    double occupancy[2];
+} PlanIsp;
+/* Of a kernel of points, for blocks or warps; sizes that are not known are `size`. */
+PlanIsp tessi_plan_isp(const PlanFacts *f, const Analysis *an, const Machine *m, const Plan *p,
+                       const PlanGroup *group, bool warps, const int64_t *size);
+/* Its terms, a fact a line. */
+const char *tessi_plan_isp_reason(Arena *a, const PlanIsp *isp, bool warps);
+
 #endif

@@ -383,7 +383,8 @@ double tessi_plan_split_gain(const Machine *m, const PlanGroup *group, const Ker
     const PlanThreads n = tessi_level_threads_all(&group->levels);
     const PlanOutputs of = tessi_level_outputs_all(&group->levels);
     double points = tessi_level_points(&group->levels);
-    int64_t tile[2] = { (split == SPLIT_WARP ? 1 : n.of[1]) * of.of[1], n.of[0] * of.of[0] };
+    int64_t tile[2] = { (tessi_split_is_by_warp(split) ? 1 : n.of[1]) * of.of[1],
+                        n.of[0] * of.of[0] };
     if (tessi_plan_kernel(group) == KERNEL_ROLLING)
         tile[0] = tessi_level_march(&group->levels).least;
     if (tessi_plan_kernel(group) == KERNEL_TILE) { /* a thread has its share of the tile */

@@ -3,7 +3,7 @@
  * compute. */
 #include <string.h>
 
-#include "plan/plan_base.h"
+#include "plan/plan_costs.h"
 
 enum { STAGED_NONE = N_STAGINGS };
 
@@ -12,16 +12,20 @@ typedef struct Preset {
     int masks, images; /* StagedIn, or NONE */
     Split split;
     Plan *(*scheme)(const PlanFacts *f, const Machine *m); /* or NULL */
+    bool by_gain; /* split where the model expects a gain */
     const char *meaning;
 } Preset;
 
 static const Preset presets[] = {
 #define SCHEME(name, function, meaning) \
-    { name, STAGED_NONE, STAGED_NONE, SPLIT_INTERIOR, tessi_plan_##function, meaning },
+    { name, STAGED_NONE, STAGED_NONE, SPLIT_INTERIOR, tessi_plan_##function, false, meaning },
+#define REGIONS(name, split, by_gain, meaning) \
+    { name, STAGED_NONE, STAGED_NONE, split, NULL, by_gain, meaning },
 #define PRESET(name, masks, images, split, meaning) \
-    { name, STAGED_##masks, STAGED_##images, split, NULL, meaning },
+    { name, STAGED_##masks, STAGED_##images, split, NULL, false, meaning },
 #include "plan/presets.def"
 #undef SCHEME
+#undef REGIONS
 #undef PRESET
 };
 
@@ -69,7 +73,30 @@ static const char *loads_of(const PlanFacts *f, StageId id)
     return tessi_text_str(&text);
 }
 
-static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *preset)
+/* Splits a group into regions, where that is to be, and says what they gain. */
+static void take_regions(const PlanFacts *f, const Machine *m, const Plan *p, PlanGroup *group,
+                         const Preset *preset, const int64_t *size)
+{
+    Arena *a = f->arena;
+    const bool warps = preset->split == SPLIT_WARP_REGIONS;
+    if (warps && group->n_dims < 2)
+        group->split = SPLIT_REGIONS;
+    if (group->split != SPLIT_REGIONS && group->split != SPLIT_WARP_REGIONS)
+        return;
+    const PlanIsp isp = tessi_plan_isp(f, tessi_analyse(f->g, a), m, p, group,
+                                       group->split == SPLIT_WARP_REGIONS, size);
+    const char *choice = "";
+    if (preset->by_gain)
+        choice =
+            isp.gain > 1 ? "\nregions: G is more than 1" : "\nrules everywhere: G is at most 1";
+    if (preset->by_gain && isp.gain <= 1)
+        group->split = SPLIT_NONE;
+    group->reason = tessi_sprintf(
+        a, "%s%s", tessi_plan_isp_reason(a, &isp, warps && group->n_dims > 1), choice);
+}
+
+static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *preset,
+                         const int64_t *size)
 {
     const Graph *g = f->g;
     Plan *p = tessi_plan_apart(f, m);
@@ -77,6 +104,7 @@ static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *pre
         group->split = tessi_stage_is_plain(g, tessi_stage(g, group->members.at[0])) ? preset->split
                                                                                      : SPLIT_NONE;
         stage_images(f, p, group, preset);
+        take_regions(f, m, p, group, preset, size);
     }
     return p;
 }
@@ -94,18 +122,43 @@ bool tessi_plan_is_of_masks_written(const char *text)
     static const char word[] = "preset ", line[] = "\nmasks written";
     if (strncmp(text, word, sizeof word - 1) == 0) {
         const char *name = text + sizeof word - 1;
-        const Preset *preset = preset_by_name(name, strcspn(name, " \n"));
+        const Preset *preset = preset_by_name(name, strcspn(name, ": \n"));
         return preset && !preset->scheme;
     }
     const char *at = strstr(text, line), *group = strstr(text, "\ngroup ");
     return at && (!group || at < group) && strcspn(at + sizeof line - 1, " \t\r\n") == 0;
 }
 
+enum { PRESET_SIDE = 2048 }; /* of images whose sizes are not known */
+
+/* Rows and columns, "512x768". */
+static bool read_size(const char *text, int64_t *size)
+{
+    for (int k = 0; k < 2; k++) {
+        int64_t n = 0;
+        const char *c = text;
+        for (; *c >= '0' && *c <= '9' && n < PLAN_MAX_TILE; c++)
+            n = 10 * n + (*c - '0');
+        if (n < 1 || *c != (k ? '\0' : 'x'))
+            return false;
+        size[k] = n;
+        text = c + 1;
+    }
+    return true;
+}
+
 Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *name,
                         const char **fault)
 {
-    const Preset *preset = preset_by_name(name, strlen(name));
+    const size_t n = strcspn(name, ":");
+    const Preset *preset = preset_by_name(name, n);
+    int64_t size[2] = { PRESET_SIDE, PRESET_SIDE };
     *fault = NULL;
+    if (name[n] && preset && !read_size(name + n + 1, size)) {
+        *fault = tessi_sprintf(a, "after '%s:' comes a size, as 512x768, not '%s'", preset->name,
+                               name + n + 1);
+        return NULL;
+    }
     if (!preset || (!preset->scheme && !tessi_machine_is_gpu(m))) {
         Text names;
         tessi_text_init(&names, a);
@@ -117,7 +170,7 @@ Plan *tessi_plan_preset(Arena *a, const Graph *g, const Machine *m, const char *
         return NULL;
     }
     const PlanFacts *f = tessi_plan_facts(a, g);
-    Plan *p = preset->scheme ? preset->scheme(f, m) : staged_plan(f, m, preset);
+    Plan *p = preset->scheme ? preset->scheme(f, m) : staged_plan(f, m, preset, size);
     p->masks_written = g->masks_written;
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         const char *loads = p->gpu ? loads_of(f, group->members.at[0]) : "";

@@ -106,15 +106,16 @@ static void draw_copies(const PlanFacts *f, const Plan *p, PlanGroup *group, Ran
 static void draw_kernel(const PlanFacts *f, const Plan *p, PlanGroup *group, Random *r)
 {
     enum { MOST_POINTS = 1000 }; /* of windows written out */
-    static const uint16_t widths[] = { 32, 64, 1, 7 };
+    static const uint16_t widths[] = { 32, 64, 1, 7, 16 };
+    static const Split splits[] = { SPLIT_NONE, SPLIT_INTERIOR, SPLIT_WARP, SPLIT_REGIONS,
+                                    SPLIT_WARP_REGIONS };
     tessi_plan_point_kernel(group);
-    tessi_level_set_threads(&group->levels, 0, widths[draw(r, 4)]);
+    tessi_level_set_threads(&group->levels, 0, widths[draw(r, 5)]);
     if (group->n_dims >= 2)
         tessi_level_set_threads(&group->levels, 1, (uint16_t)(1 + draw(r, 5)));
-    if (draw(r, 2))
+    group->split = splits[draw(r, 5)];
+    if (tessi_split_is_by_warp(group->split) && !tessi_plan_has_warps(group))
         group->split = SPLIT_INTERIOR;
-    if (draw(r, 2) && tessi_level_threads(&group->levels, 0) == 32 && group->n_dims >= 2)
-        group->split = SPLIT_WARP;
     if (f->sorts[group->members.at[0].v] && draw(r, 4) && draw_median(f, group, r))
         return;
     if (draw(r, 2) && draw_rolling(f, p, group, r)) {

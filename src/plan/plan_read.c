@@ -271,7 +271,7 @@ static bool read_stage(PlanReader *r)
 
 static bool read_split(PlanReader *r)
 {
-    static const char kinds[] = "'none', 'interior', 'warp' or 'edges'";
+    static const char kinds[] = "'none', 'interior', 'warp', 'edges', 'regions' or 'warp-regions'";
     const char *w = tessi_plan_needed_word(r, kinds);
     if (!w)
         return false;

@@ -283,7 +283,7 @@ const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const Pla
     if (!group->staged.n)
         return NULL;
     bool plain = (tessi_plan_kernel(group) == KERNEL_POINT && group->n_dims > 0
-                  && group->split != SPLIT_WARP)
+                  && !tessi_split_is_by_warp(group->split))
                  || tessi_plan_kernel(group) == KERNEL_TILE;
     bool constants = tessi_plan_kernel(group) == KERNEL_ROLLING;
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {

@@ -151,13 +151,14 @@ static const char *check_outputs(Check *c, const PlanGroup *group, StageId id,
 static const char *check_words(Check *c, const PlanGroup *group, KernelKind kind)
 {
     Arena *a = c->f->arena;
-    if (group->split == SPLIT_WARP
-        && (kind != KERNEL_POINT || tessi_level_threads(&group->levels, 0) != PLAN_WARP
-            || group->n_dims < 2))
+    if (tessi_split_is_by_warp(group->split) && !tessi_plan_has_warps(group))
         return tessi_sprintf(a,
-                             "group '%s': splitting by warps is for kernels of points with blocks "
-                             "as wide as a warp, %d",
+                             "group '%s': splitting by warps is for kernels of points of two "
+                             "dimensions or more whose rows of threads are warps (%d), several, or "
+                             "as many of one",
                              group->name, PLAN_WARP);
+    if (group->split == SPLIT_REGIONS && kind != KERNEL_POINT)
+        return tessi_sprintf(a, "group '%s': regions are for kernels of points", group->name);
     if (group->split == SPLIT_EDGES
         && ((kind != KERNEL_REGISTER && kind != KERNEL_TILE && kind != KERNEL_WARP)
             || !tessi_plan_stays_in_plane(c->f, c->p, group)))

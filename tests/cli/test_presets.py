@@ -11,6 +11,7 @@ import tool
 MACHINE = tool.ROOT / "machines" / "generic-gpu.machine"
 LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached"]
 SCHEMES = ["unfused", "unfused-register", "overlapped"]
+ISP = ["naive", "isp", "isp-warp", "isp+m"]
 STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
 PROGRAMS = {
     "line": (
@@ -199,6 +200,54 @@ def check_shared_memory(folder):
         tool.check(f"pixels with {shared} bytes, {threads} threads", code == 0, errors)
 
 
+REGIONS = """stencil f(vector#2 float X) {{ return (X@[-2, -1] + X@[1, 2] * 2 + X@[0, -3] + X@[3, 0]) / 3; }}
+stencil g(vector#2 float X) {{ return sum(i = -1..1, j = 0..2 : X@[i, j]) + X@[0, -1]; }}
+parameter M, N;
+vector#2 float X[M, N];
+return f(X:{rule}), g(X:{rule});
+"""
+
+
+def check_regions(folder):
+    """Nine regions by blocks and by warps of any width, for every rule, of images with room for all of them, for some,
+    and for one point; and the paper's model, whose figures for 32 and 40 registers are the paper's."""
+    path, page = folder / "regions.tess", folder / "regions.plan"
+    ways = [
+        ("regions", 32, 8), ("regions", 8, 4), ("warp-regions", 32, 2), ("warp-regions", 128, 1),
+        ("warp-regions", 16, 4), ("warp", 128, 1), ("warp", 16, 2),
+    ]
+    for i, rule in enumerate(["clamp", "mirror", "reflect", "wrap", "constant(2)"]):
+        path.write_text(REGIONS.format(rule=rule))
+        isp = tool.run("explain", path, f"--machine={MACHINE}", "--plan=isp")[1]
+        for k, (split, x, y) in enumerate(ways):
+            page.write_text(
+                isp.replace("    y 8 thread\n    x 32 thread\n", f"    y {y} thread\n    x {x} thread\n").replace(
+                    "split regions", f"split {split}"
+                )
+            )
+            size = ["1x1", "9x33", "37x150"][(i + k) % 3]
+            code, _, errors = tool.run(
+                "run", path, f"random:1:{size}", "-o", folder / "f.npy", "-o", folder / "g.npy", "--target=loops",
+                "--verify", f"--plan={page}",
+            )
+            tool.check(f"{split} of {x} x {y}, {rule}, {size}", code == 0, errors)
+    blocks = "TL 1 T 62 TR 1 L 254 Body 15748 R 254 BL 1 B 62 BR 1"
+    for plan, lines in {
+        "isp": [
+            "why G = ", " in 2048 x 2048: R = ", "occupancy 100 % with 32 registers, 75 % with 40",
+            f"why blocks: {blocks}", "    split regions\n",
+        ],
+        "isp-warp:64x128": ["warps: TL 2 T 4 TR 2 L 59 Body 118 R 59 BL 3 B 6 BR 3", "    split warp-regions\n"],
+        "isp+m:64x64": ["in 64 x 64", "why rules everywhere: G is at most 1", "    split none\n"],
+        "isp+m:4096x8192": ["in 4096 x 8192", "why regions: G is more than 1", "    split regions\n"],
+        "naive": ["    split none\n"],
+    }.items():
+        _, text, errors = tool.run("explain", path, f"--plan={plan}", "--machine=machines/h200.machine")
+        tool.check(f"{plan} says its terms", all(line in text for line in lines), errors + text)
+    code, _, errors = tool.run("explain", path, "--plan=isp+m:64", "--machine=machines/h200.machine")
+    tool.check("a size has two numbers", code == 1 and "comes a size, as 512x768, not '64'" in errors, errors)
+
+
 def is_missing(errors):
     return "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors)
 
@@ -208,7 +257,7 @@ def check_pixels(folder):
         ("line", "int16", 9, "wrap", ["4", "257"], ["lecture-tiled", "staged-mask", *SCHEMES]),
         ("plane", "float", 5, "constant(2)", ["1x1", "9x33"], LECTURE),
         ("plane", "double", 3, "reflect", ["17x70"], STAGED),
-        ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES]),
+        ("colour", "float", 5, "mirror", ["2x3x3", "19x41x3"], ["lecture-cached", "staged-both", *SCHEMES, *ISP]),
     ]
     for name, t, k, rule, sizes, presets in cases:
         path = program(folder, name, t, k, rule)
@@ -314,6 +363,7 @@ if __name__ == "__main__":
         check_refused(folder)
         check_schemes(folder)
         check_shared_memory(folder)
+        check_regions(folder)
         check_pixels(folder)
         check_masks_as_written(folder)
         check_vectors_of_threads(folder)

@@ -387,7 +387,8 @@ static void illegal_plans_are_refused(void **state)
           "serial\ny step\nstage out in memory\nsplit interior\n",
           "group 'o': bands are shared out as they are, not in strips of rows" },
         { "group o\nstage out in memory\nsplit maybe\n",
-          "a split is 'none', 'interior', 'warp' or 'edges', not 'maybe'" },
+          "a split is 'none', 'interior', 'warp', 'edges', 'regions' or 'warp-regions', not "
+          "'maybe'" },
         { "stage out in memory\n", "stage 'out' is in no group" },
         { "stage out nowhere\n",
           "line 1: expected 'inline', 'with', 'at' or 'in' after a stage, not 'nowhere'" },
