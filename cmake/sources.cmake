@@ -61,11 +61,11 @@ set(TESSERA_SOURCES
     src/loop/lower_dots.c src/loop/lower_expr.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
-    src/loop/lower_median_kernel.c
-    src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c
-    src/loop/lower_reduce.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
-    src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
-    src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_tiles.c
+    src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c
+    src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c src/loop/lower_reduce.c
+    src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c src/loop/lower_select.c
+    src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c src/loop/lower_state.c
+    src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_tiles.c
     src/loop/lower_transform.c src/loop/lower_vectors.c src/loop/lower_warp.c src/loop/lower_window.c
     src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c src/loop/pass_pairs.c src/loop/pass_rows.c
     src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c src/loop/vector_value.c

@@ -69,12 +69,7 @@ static void take_vector(Lower *l, const Given *g, LExprId row, int64_t first, in
     const LBuffer shared = l->p->buffers.at[g->shared.v];
     const char *name = tessi_sprintf(l->arena, "%s_line", shared.name);
     LBufferId line = tessi_new_line(l, name, shared.type, g->width);
-    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-    move->buffer = line;
-    move->other = g->shared;
-    move->n_index = 2;
-    move->index[0] = row;
-    move->index[1] = tessi_l_int(l, first);
+    tessi_scope_move(l, line, g->shared, (const LExprId[]){ row, tessi_l_int(l, first) }, 2);
     for (uint32_t k = 0; k < g->width && first + k < across; k++) {
         LExprId at = tessi_l_int(l, k), value = tessi_lexpr_load(l->p, line, &at, 1);
         tessi_pin(l, value, tessi_scope_depth(l));

@@ -106,12 +106,9 @@ static void read_vectors(Lower *l, const Lines *lines, uint32_t i, const Row *ro
             read_element(l, line, k, row, lines->x, true);
             continue;
         }
-        LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
-        s->buffer = line->vector[k / line->width];
-        s->other = l->buffer[row->copy->image.v];
-        s->n_index = 2;
-        s->index[0] = row->y.at;
-        s->index[1] = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
+        const LExprId x = tessi_l_op(l, OP_ADD, lines->x, tessi_l_int(l, line->first + k));
+        tessi_scope_move(l, line->vector[k / line->width], l->buffer[row->copy->image.v],
+                         (const LExprId[]){ row->y.at, x }, 2);
     }
 }
 
@@ -218,7 +215,7 @@ static void column_values(Lower *l, const Lines *lines, const LineResults *resul
     l->guard_depth = tessi_scope_depth(l);
     for (uint8_t d = 0; d < 2; d++)
         ev->coord[d] = tessi_nest_coord(nest, d, at[d]);
-    results->set_sums(results->user, ev, c);
+    results->set_sums(l, results->user, ev, c);
     place[0] = tessi_eval_expr(l, ev, nest->roots[0]);
     for (int d = 0; d < 2; d++)
         place[1 + d] = at[d];

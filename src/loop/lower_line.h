@@ -39,7 +39,7 @@ typedef struct LineResults {
     LBufferId to;
     LExprId whole, width; /* BOOL: all columns of the thread are there; columns of the result */
     /* Gives the evaluation for column c the values of its windows. */
-    void (*set_sums)(void *user, Eval *ev, uint32_t c);
+    void (*set_sums)(Lower *l, void *user, Eval *ev, uint32_t column);
     void *user;
 } LineResults;
 /* Stores the columns of a thread that are there. */

@@ -135,16 +135,3 @@ void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March 
         tessi_l_op(l, OP_ADD, m->x, tessi_l_int(l, tessi_level_outputs(&group->levels, 0)));
     m->whole = tessi_scope_let(l, "whole", tessi_l_op(l, OP_LE, end, width));
 }
-
-LVarId *tessi_march_sums(Lower *l, const Member *m, uint32_t first, uint32_t rows, uint32_t columns)
-{
-    const Expr *e = tessi_expr(l->g, m->id);
-    const char *name = tessi_reduction_name(e->reduction);
-    LExprId start = tessi_window_start(l, e, m->cond);
-    LVarId *var = ARENA_NEW_ARRAY(l->arena, LVarId, (size_t)rows * columns);
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            var[r * columns + c] = tessi_scope_var(
-                l, tessi_sprintf(l->arena, "%s%u_%u", name, first + r, c), e->type, start);
-    return var;
-}

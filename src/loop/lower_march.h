@@ -3,6 +3,7 @@
 #ifndef TESSERA_LOOP_LOWER_MARCH_H
 #define TESSERA_LOOP_LOWER_MARCH_H
 
+#include "loop/lower_line.h"
 #include "loop/lower_window.h"
 
 typedef struct March {
@@ -31,10 +32,42 @@ LExprId tessi_edges_column(Lower *l, const EdgesFirst *e, LExprId place);
 void tessi_march_blocks(Lower *l, const PlanGroup *group, LExprId height, LExprId width, March *m);
 /* Row i of those that begin with the block's. */
 LExprId tessi_march_row(Lower *l, const March *m, LExprId i);
-/* A variable for each row and column of sums of a thread, by row and column; the first row has this number. */
-LVarId *tessi_march_sums(Lower *l, const Member *m, uint32_t first, uint32_t rows,
-                         uint32_t columns);
 /* Opens the threads, those with columns in the image. */
 void tessi_march_threads(Lower *l, const PlanGroup *group, LExprId width, March *m);
+
+/* ---- lower_sums.c: sums of windows in the registers of such a thread ---- */
+typedef struct Sum {
+    Member member;
+    LVarId *var; /* by row and column */
+} Sum;
+/* A step: `to` becomes `from` (none: what the sum starts from) and the operands. */
+typedef struct SumStep {
+    const Sum *sum;
+    LVarId from, to;
+    uint32_t first_operand;
+    bool moves; /* without operands */
+} SumStep;
+typedef struct Sums {
+    const Nest *nest;
+    WindowId window;
+    uint32_t rows, columns;
+    uint32_t result; /* the row that comes to the result */
+    VEC(Sum) at;
+    ExprList bodies;
+    VEC(SumStep) steps;
+    LExprList operands;
+} Sums;
+/* Those of the windows of a nest. */
+void tessi_sums_find(Lower *l, const Nest *nest, Sums *sums);
+/* Brings the variables into being; the first row has this number. */
+void tessi_sums_declare(Lower *l, Sums *sums, uint32_t first);
+LVarId tessi_sum_var(const Sums *sums, const Sum *sum, uint32_t row, uint32_t column);
+/* Adds a step, with the operands that the evaluation gives (NULL: it moves). */
+void tessi_sums_add(Lower *l, Sums *sums, const Sum *sum, Eval *ev, LVarId to, LVarId from);
+/* Takes the steps added since the last time, in order. */
+void tessi_sums_take(Lower *l, Sums *sums);
+/* Stores the results of a row, as far as the march has columns there. */
+void tessi_sums_give(Lower *l, const Sums *sums, const Lines *lines, const March *m, LBufferId to,
+                     LExprId row);
 
 #endif

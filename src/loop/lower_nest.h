@@ -1,6 +1,7 @@
 /* Inside lowering: the loops of a group.
  *
  *   lower_coord.c  points and rows of a nest, by number and by coordinates
+ *   lower_patch.c  points that a thread computes straight-line
  *   lower_nest.c   loops over rows, edges and interior
  *   lower_carry.c  stages in registers, for loops down the rows
  *   lower_strip.c  windows over strips of points, for vectors */
@@ -69,6 +70,22 @@ Coord tessi_nest_coord(const Nest *nest, uint8_t dim, LExprId var);
 void tessi_nest_outer_coords(Lower *l, const Nest *nest, LExprId number, uint8_t n, Coord *coord);
 /* Every point of a stage. */
 void tessi_nest_whole(Lower *l, const Stage *s, Nest *nest);
+/* ---- lower_patch.c ---- */
+/* The guards under which a nest needs no rules at these coordinates, in any dimension. */
+void tessi_nest_guards(Lower *l, const Nest *nest, const Coord *coord, GuardList *out);
+/* What a thread of a kernel computes straight-line: rows and columns of points from one on. */
+typedef struct Patch {
+    const Coord *outer; /* of the dimensions before the last two */
+    LExprId first[2];
+    uint32_t rows, columns;
+    bool alone;  /* one point, by the body of the nest */
+    bool inside; /* with all they read */
+    bool loose;  /* there or not */
+    const TileColumns *vectors;
+} Patch;
+typedef Coord Point[MAX_DIMS];
+Point *tessi_patch_points(Lower *l, const Nest *nest, const Patch *patch);
+void tessi_patch_compute(Lower *l, Nest *nest, const Patch *patch);
 /* ---- lower_nest.c ---- */
 Bounds tessi_nest_bounds(Lower *l, const Nest *nest, bool all_rows);
 /* The guards of the first `n` dimensions hold at `coord`. */

@@ -110,9 +110,7 @@ static Inside inside_of(const Points *p, const Unit *u)
         coord[d] = tessi_nest_coord(nest, d, (LExprId){ 0 });
         coord[d].hi = coord[d].less = reach[d];
     }
-    l->inside_last = l->inside_rows = true;
-    tessi_read_guards(l, nest->roots, nest->n_roots, coord, &in.guards);
-    l->inside_last = l->inside_rows = false;
+    tessi_nest_guards(l, nest, coord, &in.guards);
     for (uint8_t d = 0; d < nest->n_dims; d++) {
         in.from[d] = nest->from[d];
         in.to[d] = tessi_l_op(l, OP_SUB, nest->to[d], tessi_l_int(l, reach[d]));

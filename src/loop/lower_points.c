@@ -24,23 +24,7 @@ typedef struct Thread {
 /* All its points; `inside` with all they read, or `loose`: there or not. */
 static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool inside, bool loose)
 {
-    Lower *l = t->l;
     const uint32_t columns = part->outputs.of[0], rows = part->outputs.of[1];
-    typedef Coord Point[MAX_DIMS];
-    Point *coord = ARENA_NEW_ARRAY(l->arena, Point, rows * columns);
-    for (uint32_t i = 0; i < rows * columns; i++) {
-        const uint32_t at[2] = { i / columns, i % columns };
-        for (uint8_t d = 0; d < t->y; d++)
-            coord[i][d] = t->outer[d];
-        for (int k = 0; k < 2; k++) {
-            const uint8_t d = (uint8_t)(t->y + k);
-            LExprId e = tessi_l_op(l, OP_ADD, thread->first[k], tessi_l_int(l, at[k]));
-            coord[i][d] = tessi_nest_coord(&part->nest, d, e);
-            coord[i][d].lo = coord[i][d].hi = at[k];
-            coord[i][d].less = part->outputs.of[1 - k] - 1;
-            coord[i][d].loose = loose && !coord[i][d].beyond;
-        }
-    }
     uint32_t aligned = gcd(columns, (uint32_t)t->size[1]);
     if (t->group->frame.rows[0]) /* tiles begin at any multiple of what threads store */
         aligned = gcd(aligned, tessi_level_outputs(&t->group->levels, 0));
@@ -53,20 +37,17 @@ static void whole_patch(const Tiles *t, Part *part, const Thread *thread, bool i
         .to = INT64_MAX,
         .shared_last = part->extent.n[1] - columns,
     };
-    l->guard_depth = tessi_scope_depth(l);
-    part->nest.pinned = true;
-    part->nest.tile_columns = t->nest ? NULL : &vectors;
-    l->inside_last = l->inside_rows = inside;
-    if (columns * rows > 1 || t->nest) {
-        l->unroll_windows = true;
-        part->nest.tile(l, &part->nest, coord, rows, columns);
-        l->unroll_windows = false;
-    } else {
-        part->nest.body(l, &part->nest, coord[0], NULL);
-    }
-    l->inside_last = l->inside_rows = false;
-    part->nest.tile_columns = NULL;
-    part->nest.pinned = false;
+    const Patch patch = {
+        .outer = t->outer,
+        .first = { thread->first[0], thread->first[1] },
+        .rows = rows,
+        .columns = columns,
+        .alone = columns * rows == 1 && !t->nest,
+        .inside = inside,
+        .loose = loose,
+        .vectors = t->nest ? NULL : &vectors,
+    };
+    tessi_patch_compute(t->l, &part->nest, &patch);
 }
 
 /* All points of a thread of the members are there. */

@@ -13,40 +13,21 @@
 #include "analysis/const_eval.h"
 #include "loop/lower_given.h"
 #include "loop/lower_group.h"
-#include "loop/lower_line.h"
 #include "loop/lower_march.h"
 #include "loop/lower_window.h"
 
 enum { ROWS_AT_ONCE = 5 }; /* of the window: their steps are left out together */
 
-typedef struct Sum {
-    Member member;
-    bool *holds; /* by point of the window: its condition */
-    LVarId *var; /* by rows added up - 1, and column */
-} Sum;
-
-/* A step: `to` becomes `from` (none: what the sum starts from) and the operands. */
-typedef struct Step {
-    const Sum *sum;
-    LVarId from, to;
-    uint32_t first_operand;
-    bool moves; /* without operands: a row of the window without points */
-} Step;
-
 typedef struct Rolling {
     Lower *l;
     const Nest *nest;
-    WindowId window;
     const Window *w;
-    uint32_t rows, columns; /* of the window, of a thread */
-    VEC(Sum) sums;
-    ExprList bodies;
+    Sums sums;    /* a row for each number of rows added up */
+    bool **holds; /* by sum and point of the window: its condition */
     Lines lines;
     Coefficients given;
     March at;
     LExprId i; /* number of the row of pixels */
-    VEC(Step) steps;
-    LExprList operands;
 } Rolling;
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -75,31 +56,13 @@ static bool *where_it_holds(Lower *l, const Member *m)
 static void find_sums(Rolling *r)
 {
     Lower *l = r->l;
-    ExprList list = tessi_reach(l, r->nest->roots, r->nest->n_roots);
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = tessi_expr(l->g, list.at[i]);
-        if (e->kind != EXPR_WINDOW)
-            continue;
-        Sum sum = { .member = { .id = list.at[i], .cond = tessi_window_condition(l, e) } };
-        sum.holds = where_it_holds(l, &sum.member);
-        r->window = e->window;
-        VEC_PUSH(l->arena, &r->bodies, e->arg[0]);
-        VEC_PUSH(l->arena, &r->sums, sum);
-    }
-    r->w = tessi_window(l->g, r->window);
-    r->rows = (uint32_t)(r->w->hi[0] - r->w->lo[0] + 1);
-}
-
-static LVarId *sum_of(const Rolling *r, const Sum *sum, uint32_t added, uint32_t column)
-{
-    return &sum->var[(added - 1) * r->columns + column];
-}
-
-static void declare_sums(Rolling *r)
-{
-    Lower *l = r->l;
-    VEC_FOREACH (Sum, sum, &r->sums)
-        sum->var = tessi_march_sums(l, &sum->member, 1, r->rows, r->columns);
+    tessi_sums_find(l, r->nest, &r->sums);
+    r->holds = ARENA_NEW_ARRAY(l->arena, bool *, r->sums.at.n);
+    for (uint32_t i = 0; i < r->sums.at.n; i++)
+        r->holds[i] = where_it_holds(l, &r->sums.at.at[i].member);
+    r->w = tessi_window(l->g, r->sums.window);
+    r->sums.rows = (uint32_t)(r->w->hi[0] - r->w->lo[0] + 1);
+    r->sums.result = r->sums.rows - 1;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -109,42 +72,15 @@ static Eval *eval_at(const Rolling *r, uint32_t k, uint32_t c)
 {
     Lower *l = r->l;
     LExprId y = tessi_march_row(l, &r->at, tessi_l_op(l, OP_SUB, r->i, tessi_l_int(l, k)));
-    return tessi_lines_eval(l, &r->lines, r->nest, &r->bodies, y, c);
+    return tessi_lines_eval(l, &r->lines, r->nest, &r->sums.bodies, y, c);
 }
 
-/* The step of one sum at a point of its window. */
+/* What the step of one sum in row k of its window makes of what; the first one has the sum of the row before. */
 static void add_step(Rolling *r, const Sum *sum, Eval *ev, uint32_t k, uint32_t c, bool first)
 {
-    Lower *l = r->l;
-    LExprId operand[WINDOW_OPERANDS];
-    Step step = { .sum = sum, .to = *sum_of(r, sum, k + 1, c), .first_operand = r->operands.n };
-    step.from = !first ? step.to : k ? *sum_of(r, sum, k, c) : (LVarId){ 0 };
-    tessi_window_operands(l, ev, &sum->member, operand);
-    for (int i = 0; i < WINDOW_OPERANDS; i++)
-        VEC_PUSH(l->arena, &r->operands, operand[i]);
-    VEC_PUSH(l->arena, &r->steps, step);
-}
-
-static void add_move(Rolling *r, const Sum *sum, uint32_t k, uint32_t c)
-{
-    Step step = { .sum = sum, .to = *sum_of(r, sum, k + 1, c), .moves = true };
-    step.from = k ? *sum_of(r, sum, k, c) : (LVarId){ 0 };
-    VEC_PUSH(r->l->arena, &r->steps, step);
-}
-
-static void take_steps(Rolling *r)
-{
-    Lower *l = r->l;
-    tessi_scope_place(l, r->operands.at, r->operands.n);
-    VEC_FOREACH (const Step, step, &r->steps) {
-        const Member *m = &step->sum->member;
-        LExprId sum = step->from.v ? tessi_lexpr_var(l->p, step->from)
-                                   : tessi_window_start(l, tessi_expr(l->g, m->id), m->cond);
-        if (!step->moves)
-            sum = tessi_window_step_expr(l, m, &r->operands.at[step->first_operand], sum);
-        tessi_lower_set(l, step->to, sum);
-    }
-    r->steps.n = r->operands.n = 0;
+    const LVarId to = tessi_sum_var(&r->sums, sum, k, c), none = { 0 };
+    const LVarId before = k ? tessi_sum_var(&r->sums, sum, k - 1, c) : none;
+    tessi_sums_add(r->l, &r->sums, sum, ev, to, first ? before : to);
 }
 
 /* The steps of row k of the window, in order. */
@@ -152,47 +88,47 @@ static void steps_of_row(Rolling *r, uint32_t k)
 {
     Lower *l = r->l;
     int32_t point[MAX_WINDOW_VARS];
-    bool *begun = ARENA_NEW_ARRAY(l->arena, bool, r->sums.n);
+    bool *begun = ARENA_NEW_ARRAY(l->arena, bool, r->sums.at.n);
     for (int i = 0; i < MAX_WINDOW_VARS; i++)
         point[i] = r->w->lo[i];
     point[0] = r->w->lo[0] + (int32_t)k;
-    const int64_t in_row = tessi_window_points(r->w) / r->rows;
+    const int64_t in_row = tessi_window_points(r->w) / r->sums.rows;
     for (int64_t at = k * in_row; at < (k + 1) * in_row; at++) {
         const int64_t column = at - k * in_row;
         if (r->given.masks.n)
             tessi_given_take(l, &r->given, tessi_l_int(l, k), column);
-        WindowVars vars = { .window = r->window, .is_point = true };
+        WindowVars vars = { .window = r->sums.window, .is_point = true };
         for (int i = 0; i < r->w->n_vars; i++)
             vars.var[i] = tessi_l_int(l, point[i]);
-        for (uint32_t c = 0; c < r->columns; c++) {
+        for (uint32_t c = 0; c < r->sums.columns; c++) {
             Eval *ev = eval_at(r, k, c);
             VEC_PUSH(l->arena, &ev->open, vars);
             tessi_given_set(l, &r->given, ev, column);
-            for (uint32_t s = 0; s < r->sums.n; s++) {
-                Sum *sum = &r->sums.at[s];
-                if (!sum->holds[at])
+            for (uint32_t s = 0; s < r->sums.at.n; s++) {
+                Sum *sum = &r->sums.at.at[s];
+                if (!r->holds[s][at])
                     continue;
                 add_step(r, sum, ev, k, c, !begun[s]);
-                begun[s] = begun[s] || c + 1 == r->columns;
+                begun[s] = begun[s] || c + 1 == r->sums.columns;
             }
         }
         tessi_window_step(r->w, point);
         if (r->given.masks.n) /* before the next are taken: there are not registers for all */
-            take_steps(r);
+            tessi_sums_take(l, &r->sums);
     }
-    for (uint32_t s = 0; s < r->sums.n; s++)
-        for (uint32_t c = 0; c < r->columns && !begun[s]; c++)
-            add_move(r, &r->sums.at[s], k, c);
+    for (uint32_t s = 0; s < r->sums.at.n; s++)
+        for (uint32_t c = 0; c < r->sums.columns && !begun[s]; c++)
+            add_step(r, &r->sums.at.at[s], NULL, k, c, true);
 }
 
 /* The steps of all rows of the window, the last first, for each makes room for the one before it. */
 static void add_row_of_pixels(Rolling *r)
 {
     Lower *l = r->l;
-    const uint32_t parts = (r->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    const uint32_t parts = (r->sums.rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     l->copies = &r->lines.copies;
     for (uint32_t part = parts; part-- > 0;) {
-        const uint32_t from = part * r->rows / parts, to = (part + 1) * r->rows / parts;
+        const uint32_t from = part * r->sums.rows / parts, to = (part + 1) * r->sums.rows / parts;
         LExprId end = tessi_l_op(l, OP_ADD, r->at.n, tessi_l_int(l, to - 1));
         LExprId any = tessi_l_op(l, OP_LT, r->i, end);
         if (from)
@@ -200,7 +136,7 @@ static void add_row_of_pixels(Rolling *r)
         tessi_scope_if(l, any);
         for (uint32_t k = to; k-- > from;)
             steps_of_row(r, k);
-        take_steps(r);
+        tessi_sums_take(l, &r->sums);
         tessi_scope_close(l);
     }
     l->copies = NULL;
@@ -208,34 +144,14 @@ static void add_row_of_pixels(Rolling *r)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* A name of its own keeps what is computed from the sum behind its steps. */
-static void set_sums(void *user, Eval *ev, uint32_t c)
-{
-    const Rolling *r = user;
-    Lower *l = r->l;
-    VEC_FOREACH (const Sum, sum, &r->sums) {
-        LExprId value = tessi_window_empty(l, tessi_expr(l->g, sum->member.id));
-        if (sum->member.cond != COND_NEVER)
-            value =
-                tessi_scope_let(l, "result", tessi_lexpr_var(l->p, *sum_of(r, sum, r->rows, c)));
-        tessi_eval_set(l, ev, sum->member.id, value);
-    }
-}
-
 static void store_row(Rolling *r, LBufferId to)
 {
     Lower *l = r->l;
-    LExprId last = tessi_l_int(l, r->rows - 1);
+    LExprId last = tessi_l_int(l, r->sums.rows - 1);
     tessi_scope_if(l, tessi_l_op(l, OP_LE, last, r->i));
     LExprId row = tessi_march_row(l, &r->at, tessi_l_op(l, OP_SUB, r->i, last));
     row = tessi_scope_let(l, tessi_dim_name(2, 0), row);
-    const LineResults results = { .nest = r->nest,
-                                  .to = to,
-                                  .whole = r->at.whole,
-                                  .width = r->nest->to[1],
-                                  .set_sums = set_sums,
-                                  .user = r };
-    tessi_lines_give(l, &r->lines, &results, row);
+    tessi_sums_give(l, &r->sums, &r->lines, &r->at, to, row);
     tessi_scope_close(l);
 }
 
@@ -244,14 +160,15 @@ static void store_row(Rolling *r, LBufferId to)
 void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
-    Rolling r = { .l = l, .nest = nest, .columns = tessi_level_outputs(&group->levels, 0) };
+    Rolling r = { .l = l, .nest = nest };
+    r.sums.columns = tessi_level_outputs(&group->levels, 0);
     LExprId height = nest->to[0], width = nest->to[1];
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     find_sums(&r);
     tessi_staged_declare(l, group, nest, NULL); /* in constant memory */
-    tessi_lines_find(l, nest, &r.bodies, r.columns, &r.lines);
-    tessi_given_find(l, &r.bodies, r.window, &r.given);
+    tessi_lines_find(l, nest, &r.sums.bodies, r.sums.columns, &r.lines);
+    tessi_given_find(l, &r.sums.bodies, r.sums.window, &r.given);
     r.at.step = r.lines.step;
     tessi_march_blocks(l, group, height, width, &r.at);
     tessi_given_copy(l, nest, &r.given);
@@ -259,8 +176,8 @@ void tessi_kernel_rolling(Lower *l, const Nest *nest, const PlanGroup *group)
     tessi_lines_declare(l, &r.lines, r.at.x);
     if (tessi_level_march(&group->levels).ahead)
         tessi_lines_read(l, &r.lines, r.at.y);
-    declare_sums(&r);
-    LExprId end = tessi_l_op(l, OP_ADD, r.at.n, tessi_l_int(l, r.rows - 1));
+    tessi_sums_declare(l, &r.sums, 1);
+    LExprId end = tessi_l_op(l, OP_ADD, r.at.n, tessi_l_int(l, r.sums.rows - 1));
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     r.i = tessi_lexpr_var(l->p, i);
     if (!tessi_level_march(&group->levels).ahead)

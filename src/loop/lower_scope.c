@@ -172,6 +172,16 @@ LStmt *tessi_scope_store(Lower *l, LBufferId to, const LExprId *index, uint8_t n
     return s;
 }
 
+void tessi_scope_move(Lower *l, LBufferId to, LBufferId from, const LExprId *index, uint8_t n)
+{
+    LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
+    s->buffer = to;
+    s->other = from;
+    s->n_index = n;
+    for (uint8_t d = 0; d < n; d++)
+        s->index[d] = index[d];
+}
+
 LBufferId tessi_scope_local(Lower *l, const char *name, ScalarType t, uint8_t n_dims,
                             const int64_t *size)
 {

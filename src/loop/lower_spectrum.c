@@ -99,12 +99,7 @@ static void take_line(const Transform *t, LBufferId from, LExprId row, LExprId c
     LBufferId line = { 0 };
     if (n > 1) {
         line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", name), t->type, n);
-        LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-        move->buffer = line;
-        move->other = from;
-        move->n_index = 2;
-        move->index[0] = row;
-        move->index[1] = col;
+        tessi_scope_move(l, line, from, (const LExprId[]){ row, col }, 2);
     }
     for (uint32_t i = 0; i < n; i++) {
         LExprId at = tessi_l_int(l, i), value = tessi_f_load(t, from, row, col);

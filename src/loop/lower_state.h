@@ -190,6 +190,8 @@ void tessi_scope_close(Lower *l);
 void tessi_scope_close_to(Lower *l, uint32_t depth); /* closes what is deeper */
 LStmt *tessi_scope_stmt(Lower *l, LStmtKind kind);   /* appended to the innermost scope */
 LStmt *tessi_scope_store(Lower *l, LBufferId to, const LExprId *index, uint8_t n, LExprId value);
+/* Moves elements of a row between a line and where they begin in another buffer. */
+void tessi_scope_move(Lower *l, LBufferId to, LBufferId from, const LExprId *index, uint8_t n);
 /* Brings a LOCAL buffer into being. */
 LBufferId tessi_scope_local(Lower *l, const char *name, ScalarType t, uint8_t n_dims,
                             const int64_t *size);

@@ -9,16 +9,10 @@
  * of any height. */
 #include "loop/lower_given.h"
 #include "loop/lower_group.h"
-#include "loop/lower_line.h"
 #include "loop/lower_march.h"
 #include "loop/lower_window.h"
 
 enum { TOGETHER = 16 }; /* elements that threads at edges ask for before they wait */
-
-typedef struct Sum {
-    Member member;
-    LVarId *var; /* by row and column of the thread */
-} Sum;
 
 /* A read of the point alone. */
 typedef struct Own {
@@ -29,15 +23,11 @@ typedef struct Own {
 typedef struct Sweep {
     Lower *l;
     const Nest *nest;
-    WindowId window;
-    uint32_t rows, columns; /* of a thread */
-    VEC(Sum) sums;
+    Sums sums; /* `result` of them is the row in hand */
     VEC(Own) own;
-    ExprList bodies;
     Lines lines;
     Coefficients given;
     LExprId y, i; /* first row of the thread, number of the row of pixels */
-    uint32_t row; /* of the thread, in hand */
 } Sweep;
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
@@ -45,18 +35,9 @@ typedef struct Sweep {
 static void find(Sweep *s)
 {
     Lower *l = s->l;
-    ExprList list = tessi_reach(l, s->nest->roots, s->nest->n_roots);
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = tessi_expr(l->g, list.at[i]);
-        if (e->kind != EXPR_WINDOW)
-            continue;
-        Sum sum = { .member = { .id = list.at[i], .cond = COND_NONE } };
-        s->window = e->window;
-        VEC_PUSH(l->arena, &s->bodies, e->arg[0]);
-        VEC_PUSH(l->arena, &s->sums, sum);
-    }
-    tessi_given_find(l, &s->bodies, s->window, &s->given);
-    list = tessi_reach(l, s->bodies.at, s->bodies.n);
+    tessi_sums_find(l, s->nest, &s->sums);
+    tessi_given_find(l, &s->sums.bodies, s->sums.window, &s->given);
+    const ExprList list = tessi_reach(l, s->sums.bodies.at, s->sums.bodies.n);
     VEC_FOREACH (const ExprId, id, &list) {
         const Expr *e = tessi_expr(l->g, *id);
         if (e->kind == EXPR_LOAD && tessi_access_moves_by_point_only(tessi_access(l->g, e->access)))
@@ -65,18 +46,6 @@ static void find(Sweep *s)
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
-
-static LVarId sum_of(const Sweep *s, const Sum *sum, uint32_t row, uint32_t column)
-{
-    return sum->var[row * s->columns + column];
-}
-
-static void declare_sums(Sweep *s)
-{
-    Lower *l = s->l;
-    VEC_FOREACH (Sum, sum, &s->sums)
-        sum->var = tessi_march_sums(l, &sum->member, 0, s->rows, s->columns);
-}
 
 /* Row i from the thread's first on: of dilated windows others stand between. */
 static LExprId row_of(const Sweep *s, LExprId i)
@@ -90,14 +59,14 @@ static void read_own(Sweep *s)
 {
     Lower *l = s->l;
     VEC_FOREACH (Own, own, &s->own) {
-        own->value = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)s->rows * s->columns);
-        for (uint32_t r = 0; r < s->rows; r++)
-            for (uint32_t c = 0; c < s->columns; c++) {
+        own->value = ARENA_NEW_ARRAY(l->arena, LExprId, (size_t)s->sums.rows * s->sums.columns);
+        for (uint32_t r = 0; r < s->sums.rows; r++)
+            for (uint32_t c = 0; c < s->sums.columns; c++) {
                 const ExprList load = { &own->load, 1, 1 };
                 LExprId y = row_of(s, tessi_l_int(l, r));
                 Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &load, y, c);
                 LExprId value = tessi_eval_expr(l, ev, own->load);
-                own->value[r * s->columns + c] =
+                own->value[r * s->sums.columns + c] =
                     tessi_scope_let(l, tessi_sprintf(l->arena, "own%u_%u", r, c), value);
             }
     }
@@ -107,41 +76,31 @@ static void read_own(Sweep *s)
 static void steps_at(Sweep *s, const WindowVars *vars, int64_t j)
 {
     Lower *l = s->l;
-    LExprList operands = { 0 };
-    LExprId y = row_of(s, tessi_l_int(l, s->row));
-    for (uint32_t c = 0; c < s->columns; c++) {
-        Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &s->bodies, y, c);
+    const uint32_t row = s->sums.result;
+    LExprId y = row_of(s, tessi_l_int(l, row));
+    for (uint32_t c = 0; c < s->sums.columns; c++) {
+        Eval *ev = tessi_lines_eval(l, &s->lines, s->nest, &s->sums.bodies, y, c);
         VEC_PUSH(l->arena, &ev->open, *vars);
         tessi_given_set(l, &s->given, ev, j);
         VEC_FOREACH (const Own, own, &s->own)
-            tessi_eval_set(l, ev, own->load, own->value[s->row * s->columns + c]);
-        VEC_FOREACH (const Sum, sum, &s->sums) {
-            LExprId operand[WINDOW_OPERANDS];
-            tessi_window_operands(l, ev, &sum->member, operand);
-            for (int k = 0; k < WINDOW_OPERANDS; k++)
-                VEC_PUSH(l->arena, &operands, operand[k]);
+            tessi_eval_set(l, ev, own->load, own->value[row * s->sums.columns + c]);
+        VEC_FOREACH (const Sum, sum, &s->sums.at) {
+            const LVarId var = tessi_sum_var(&s->sums, sum, row, c);
+            tessi_sums_add(l, &s->sums, sum, ev, var, var);
         }
     }
-    tessi_scope_place(l, operands.at, operands.n);
-    const LExprId *operand = operands.at;
-    for (uint32_t c = 0; c < s->columns; c++)
-        VEC_FOREACH (const Sum, sum, &s->sums) {
-            const LVarId var = sum_of(s, sum, s->row, c);
-            LExprId value = tessi_lexpr_var(l->p, var);
-            tessi_lower_set(l, var, tessi_window_step_expr(l, &sum->member, operand, value));
-            operand += WINDOW_OPERANDS;
-        }
+    tessi_sums_take(l, &s->sums);
 }
 
 /* The row of pixels in hand, as a row of the window of the thread's row in hand. */
 static void add_row_of_pixels(Sweep *s)
 {
     Lower *l = s->l;
-    LExprId row = tessi_l_op(l, OP_SUB, s->i, tessi_l_int(l, s->row));
-    LExprId any = tessi_l_op(l, OP_LE, tessi_l_int(l, s->row), s->i);
-    LExprId before = tessi_l_op(l, OP_LT, s->i, tessi_l_int(l, s->row + s->given.height));
+    LExprId row = tessi_l_op(l, OP_SUB, s->i, tessi_l_int(l, s->sums.result));
+    LExprId any = tessi_l_op(l, OP_LE, tessi_l_int(l, s->sums.result), s->i);
+    LExprId before = tessi_l_op(l, OP_LT, s->i, tessi_l_int(l, s->sums.result + s->given.height));
     tessi_scope_if(l, tessi_l_op(l, OP_AND, any, before));
-    WindowVars vars = { .window = s->window };
+    WindowVars vars = { .window = s->sums.window };
     vars.var[0] = tessi_l_op(l, OP_ADD, row, tessi_l_int(l, s->given.w->lo[0]));
     l->copies = &s->lines.copies;
     for (int64_t j = 0; j < s->given.across; j++) {
@@ -155,23 +114,13 @@ static void add_row_of_pixels(Sweep *s)
 
 /* ---- Kernel ---------------------------------------------------------------------------------- */
 
-static void set_sums(void *user, Eval *ev, uint32_t c)
-{
-    const Sweep *s = user;
-    Lower *l = s->l;
-    VEC_FOREACH (const Sum, sum, &s->sums) {
-        LExprId value = tessi_lexpr_var(l->p, sum_of(s, sum, s->row, c));
-        tessi_eval_set(l, ev, sum->member.id, tessi_scope_let(l, "result", value));
-    }
-}
-
 /* Opens the grid and says where the block stands: its first row, and its number in a row of them. Of dilated windows
  * the rows of a block are some apart, and blocks below each other take those in between in turn. */
 static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LExprId width)
 {
     Lower *l = s->l;
-    const int64_t columns = (int64_t)tessi_level_threads(&group->levels, 0) * s->columns;
-    const int64_t rows = s->rows * s->lines.step;
+    const int64_t columns = (int64_t)tessi_level_threads(&group->levels, 0) * s->sums.columns;
+    const int64_t rows = s->sums.rows * s->lines.step;
     LExprId one = tessi_l_int(l, 1), step = tessi_l_int(l, s->lines.step);
     LExprId across = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, width, columns), one);
     LExprId down = tessi_l_op(l, OP_MUL, tessi_kernel_blocks(l, height, rows), step);
@@ -194,42 +143,36 @@ static LExprId open_blocks(Sweep *s, const PlanGroup *group, LExprId height, LEx
 void tessi_kernel_sweep(Lower *l, const Nest *nest, const PlanGroup *group)
 {
     const uint32_t depth = tessi_scope_depth(l);
-    Sweep s = { .l = l,
-                .nest = nest,
-                .columns = tessi_level_outputs(&group->levels, 0),
-                .rows = tessi_level_outputs(&group->levels, 1) };
+    Sweep s = { .l = l, .nest = nest };
+    s.sums.columns = tessi_level_outputs(&group->levels, 0);
+    s.sums.rows = tessi_level_outputs(&group->levels, 1);
     LExprId height = nest->to[0], width = nest->to[1];
     l->n_loop_dims = nest->n_dims;
     l->inside_last = l->inside_rows = false;
     find(&s);
-    tessi_lines_find(l, nest, &s.bodies, s.columns, &s.lines);
+    tessi_lines_find(l, nest, &s.sums.bodies, s.sums.columns, &s.lines);
     s.lines.together = TOGETHER;
     March at = { .step = 1, .column = open_blocks(&s, group, height, width) };
     tessi_given_copy(l, nest, &s.given);
     tessi_march_threads(l, group, width, &at);
     tessi_lines_declare(l, &s.lines, at.x);
     read_own(&s);
-    declare_sums(&s);
-    LExprId end = tessi_l_int(l, s.rows + s.given.height - 1);
+    tessi_sums_declare(l, &s.sums, 0);
+    LExprId end = tessi_l_int(l, s.sums.rows + s.given.height - 1);
     LVarId i = tessi_scope_for(l, "i", tessi_l_int(l, 0), end, 1, LFOR_ROLLED);
     s.i = tessi_lexpr_var(l->p, i);
     tessi_lines_read(l, &s.lines, row_of(&s, s.i));
     tessi_lines_take(l, &s.lines);
-    for (s.row = 0; s.row < s.rows; s.row++)
+    for (s.sums.result = 0; s.sums.result < s.sums.rows; s.sums.result++)
         add_row_of_pixels(&s);
     tessi_scope_close(l);
-    const LineResults results = { .nest = nest,
-                                  .to = l->buffer[group->members.at[0].v],
-                                  .whole = at.whole,
-                                  .width = width,
-                                  .set_sums = set_sums,
-                                  .user = &s };
+    const LBufferId to = l->buffer[group->members.at[0].v];
     /* A name of its own keeps the conditions of rows behind the sums, where registers are free. */
     s.y = tessi_scope_here(l, "at_y", s.y);
-    for (s.row = 0; s.row < s.rows; s.row++) {
-        LExprId row = row_of(&s, tessi_l_int(l, s.row));
+    for (s.sums.result = 0; s.sums.result < s.sums.rows; s.sums.result++) {
+        LExprId row = row_of(&s, tessi_l_int(l, s.sums.result));
         tessi_scope_if(l, tessi_l_op(l, OP_LT, row, height));
-        tessi_lines_give(l, &s.lines, &results, row);
+        tessi_sums_give(l, &s.sums, &s.lines, &at, to, row);
         tessi_scope_close(l);
     }
     tessi_scope_close_to(l, depth);

@@ -214,14 +214,6 @@ static void tile_coords(const Tiles *t, const Part *part, Coord *coord)
     }
 }
 
-static void add_read_guards(const Tiles *t, const Part *part, const Coord *coord, GuardList *guards)
-{
-    Lower *l = t->l;
-    l->inside_last = l->inside_rows = true;
-    tessi_read_guards(l, part->nest.roots, part->nest.n_roots, coord, guards);
-    l->inside_last = l->inside_rows = false;
-}
-
 /* What holds of the first point of a tile where a part lies inside with all it reads. */
 static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
 {
@@ -235,7 +227,7 @@ static void add_guards(const Tiles *t, const Part *part, GuardList *guards)
         if (!part->nest.beyond[d])
             VEC_PUSH(t->l->arena, guards, own);
     }
-    add_read_guards(t, part, coord, guards);
+    tessi_nest_guards(t->l, &part->nest, coord, guards);
 }
 
 /* Copies serve all that the part reads: its code is the same inside and at borders. */
@@ -246,7 +238,7 @@ static bool answers_no_rules(const Tiles *t, const Part *part)
     if (!t->l->copies)
         return false;
     tile_coords(t, part, coord);
-    add_read_guards(t, part, coord, &guards);
+    tessi_nest_guards(t->l, &part->nest, coord, &guards);
     return guards.n == 0;
 }
 

@@ -85,22 +85,25 @@ LBufferId tessi_new_line(Lower *l, const char *name, ScalarType t, uint32_t n)
     return tessi_scope_local(l, name, t, 1, &size);
 }
 
+LBufferId tessi_line_of_row(Lower *l, LExprId load, LExprId x, int64_t first, const char *kind,
+                            ScalarType t, uint32_t n)
+{
+    const LExpr e = *tessi_lexpr(l->p, load);
+    LExprId index[MAX_DIMS];
+    for (int d = 0; d + 1 < e.n_args; d++)
+        index[d] = e.arg[d];
+    index[e.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, first));
+    tessi_scope_place(l, index, e.n_args);
+    const char *name = l->p->buffers.at[e.buffer.v].name;
+    LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_%s", name, kind), t, n);
+    tessi_scope_move(l, line, e.buffer, index, e.n_args);
+    return line;
+}
+
 static void take(Lower *l, const VectorUse *u)
 {
-    const LExpr load = *tessi_lexpr(l->p, some_load(u));
-    const LBuffer b = l->p->buffers.at[u->buffer.v];
-    LExprId index[MAX_DIMS];
-    for (int d = 0; d + 1 < load.n_args; d++)
-        index[d] = load.arg[d];
-    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, u->x, tessi_l_int(l, u->first));
-    tessi_scope_place(l, index, load.n_args);
-    LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_line", b.name), b.type, u->n);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
-    s->buffer = line;
-    s->other = u->buffer;
-    s->n_index = load.n_args;
-    for (int d = 0; d < load.n_args; d++)
-        s->index[d] = index[d];
+    const ScalarType t = l->p->buffers.at[u->buffer.v].type;
+    const LBufferId line = tessi_line_of_row(l, some_load(u), u->x, u->first, "line", t, u->n);
     for (uint32_t k = 0; k < u->n; k++) {
         LExprId at = tessi_l_int(l, k);
         if (u->load[k].v)
@@ -172,13 +175,11 @@ void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line)
         s->index[0] = tessi_l_int(l, c % width);
     if (width < 2 || c % width != width - 1)
         return;
-    LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-    move->buffer = row->to;
-    move->other = *line;
-    move->n_index = row->n_index;
+    LExprId at[MAX_DIMS];
     for (uint8_t d = 0; d < row->n_index; d++)
-        move->index[d] =
+        at[d] =
             d + 1 == row->n_index ? (index - (size_t)(width - 1) * row->stride)[d] : row->index[d];
+    tessi_scope_move(l, row->to, *line, at, row->n_index);
 }
 
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,

@@ -33,6 +33,10 @@ void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line);
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns);
+/* A line of n elements of this type, filled with those of a row from `first` on, counted from x; `load` is some load of
+ * the row. The line is named after it and `kind`. */
+LBufferId tessi_line_of_row(Lower *l, LExprId load, LExprId x, int64_t first, const char *kind,
+                            ScalarType t, uint32_t n);
 /* Elements of a row that move at once; 1 when none do. */
 uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns);
 /* index = x + c with from <= c < to. */

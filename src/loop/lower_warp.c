@@ -197,28 +197,16 @@ static void open_threads(Warps *t)
     }
 }
 
-typedef Coord Point[MAX_DIMS];
-
 /* The points of the thread in this step, `delay` rows up. */
-static Point *points(const Warps *t, const Nest *nest, int64_t delay)
+static Patch patch_of(const Warps *t, int64_t delay, const TileColumns *vectors)
 {
-    Lower *l = t->l;
-    const uint32_t n = (uint32_t)(t->rows * t->columns);
-    Point *coord = ARENA_NEW_ARRAY(l->arena, Point, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const int64_t at[2] = { i / t->columns, i % t->columns };
-        LExprId from[2] = { t->row, t->column };
-        for (uint8_t d = 0; d < t->y; d++)
-            coord[i][d] = t->outer[d];
-        for (int k = 0; k < 2; k++) {
-            const uint8_t d = (uint8_t)(t->y + k);
-            LExprId e = tessi_l_op(l, OP_ADD, from[k], tessi_l_int(l, at[k] - (k ? 0 : delay)));
-            coord[i][d] = tessi_nest_coord(nest, d, e);
-            coord[i][d].lo = coord[i][d].hi = at[k];
-            coord[i][d].less = (k ? t->columns : t->rows) - 1;
-        }
-    }
-    return coord;
+    LExprId row = tessi_l_op(t->l, OP_ADD, t->row, tessi_l_int(t->l, -delay));
+    return (Patch){ .outer = t->outer,
+                    .first = { row, t->column },
+                    .rows = (uint32_t)t->rows,
+                    .columns = (uint32_t)t->columns,
+                    .inside = true,
+                    .vectors = vectors };
 }
 
 static TileColumns vectors(const Warps *t)
@@ -237,7 +225,8 @@ static void take_image(const Warps *t, uint32_t number)
     const PlanHeld *h = &t->warp.held.at[number];
     const uint32_t n = (uint32_t)(t->rows * t->columns);
     const TileColumns columns = vectors(t);
-    Point *coord = points(t, &t->part[t->n_parts - 1].nest, h->delay);
+    const Patch patch = patch_of(t, h->delay, NULL);
+    Point *coord = tessi_patch_points(l, &t->part[t->n_parts - 1].nest, &patch);
     LExprId *value = ARENA_NEW_ARRAY(l->arena, LExprId, n), index[MAX_DIMS];
     const Place held = l->place[h->stage.v];
     l->place[h->stage.v] = (Place){ 0 };
@@ -290,21 +279,10 @@ static void exchange(const Warps *t, uint32_t number)
 
 static void compute(const Warps *t, Part *part)
 {
-    Lower *l = t->l;
     const TileColumns columns = vectors(t);
-    if (!part->job.n)
-        return;
-    l->guard_depth = tessi_scope_depth(l);
-    l->inside_last = l->inside_rows = true;
-    l->unroll_windows = true;
-    part->nest.pinned = true;
-    part->nest.tile_columns = &columns;
-    part->nest.tile(l, &part->nest, points(t, &part->nest, part->delay), (uint32_t)t->rows,
-                    (uint32_t)t->columns);
-    part->nest.tile_columns = NULL;
-    part->nest.pinned = false;
-    l->unroll_windows = false;
-    l->inside_last = l->inside_rows = false;
+    const Patch patch = patch_of(t, part->delay, &columns);
+    if (part->job.n)
+        tessi_patch_compute(t->l, &part->nest, &patch);
 }
 
 /* The rows of the members, where they are the tile's own, by the threads that computed them from what is there. */
@@ -419,9 +397,7 @@ static void part_guards(const Warps *t, const Part *part, const int64_t *tile, G
         coord[d].lo = d < t->y ? 0 : lo[d - t->y];
         coord[d].hi = d < t->y ? 0 : hi[d - t->y];
     }
-    l->inside_last = l->inside_rows = true;
-    tessi_read_guards(l, part->nest.roots, part->nest.n_roots, coord, guards);
-    l->inside_last = l->inside_rows = false;
+    tessi_nest_guards(l, &part->nest, coord, guards);
 }
 
 static Blocks blocks_of(const Warps *t)

@@ -62,22 +62,10 @@ static int64_t column(const Lower *l, LExprId load, LExprId x)
 
 static void take(Lower *l, const WordsUse *u, Words *words)
 {
-    const LExpr load = *tessi_lexpr(l->p, u->some);
-    const LBuffer b = l->p->buffers.at[load.buffer.v];
-    const uint32_t in_word = WORD_BYTES / tessi_type_info(b.type)->bytes;
-    LExprId index[MAX_DIMS];
-    for (int d = 0; d + 1 < load.n_args; d++)
-        index[d] = load.arg[d];
-    index[load.n_args - 1] = tessi_l_op(l, OP_ADD, u->x, tessi_l_int(l, u->first));
-    tessi_scope_place(l, index, load.n_args);
-    const char *name = tessi_sprintf(l->arena, "%s_words", b.name);
-    LBufferId line = tessi_new_line(l, name, TYPE_U32, u->n / in_word);
-    LStmt *s = tessi_scope_stmt(l, LSTMT_MOVE);
-    s->buffer = line;
-    s->other = load.buffer;
-    s->n_index = load.n_args;
-    for (int d = 0; d < load.n_args; d++)
-        s->index[d] = index[d];
+    const LBufferId from = tessi_lexpr(l->p, u->some)->buffer;
+    const uint32_t in_word = WORD_BYTES / tessi_type_info(l->p->buffers.at[from.v].type)->bytes;
+    const LBufferId line =
+        tessi_line_of_row(l, u->some, u->x, u->first, "words", TYPE_U32, u->n / in_word);
     VEC_FOREACH (const LExprId, id, &u->loads) {
         const uint32_t k = (uint32_t)(column(l, *id, u->x) - u->first);
         LExprId at = tessi_l_int(l, k / in_word);
@@ -143,11 +131,9 @@ void tessi_words_give(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
             const LExprId at = tessi_l_int(l, k);
             tessi_scope_store(l, line, &at, 1, word[(size_t)(c / in_word + k) * stride]);
         }
-        LStmt *move = tessi_scope_stmt(l, LSTMT_MOVE);
-        move->buffer = to;
-        move->other = line;
-        move->n_index = n_index;
+        LExprId at[MAX_DIMS];
         for (uint8_t d = 0; d < n_index; d++)
-            move->index[d] = index[d + (d + 1 == n_index ? (size_t)c * stride : 0)];
+            at[d] = index[d + (d + 1 == n_index ? (size_t)c * stride : 0)];
+        tessi_scope_move(l, to, line, at, n_index);
     }
 }
