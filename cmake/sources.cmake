@@ -6,7 +6,8 @@ set(TESSERA_SOURCES
     src/analysis/pass_common.c src/analysis/pass_median.c src/analysis/pass_narrow.c src/analysis/passes.c
     src/analysis/shape.c
     src/api/args.c src/api/backend.c src/api/backend_c.c src/api/backend_cuda.c src/api/backend_interp.c
-    src/api/backend_opencl.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
+    src/api/backend_opencl.c
+    src/api/backend_vm.c src/api/bind.c src/api/build.c src/api/cache.c src/api/compile.c src/api/convolve.c
     src/api/convolve_text.c src/api/device_image.c src/api/diags.c src/api/dump.c src/api/format.c src/api/general.c
     src/api/geometry.c src/api/gpu_backend.c src/api/gpu_call.c src/api/gpu_code.c src/api/gpu_context.c
     src/api/gpu_general.c src/api/gpu_image.c src/api/gpu_run.c src/api/gpu_strips.c src/api/guard.c src/api/image.c
@@ -95,7 +96,10 @@ set(TESSERA_SOURCES
     src/rt/machine_measure.c src/rt/machine_others.c src/rt/machine_vectors.c src/rt/memory.c src/rt/meta.c
     src/rt/meta_ifd.c src/rt/meta_map.c src/rt/module.c src/rt/opencl.c src/rt/opencl_build.c src/rt/opencl_load.c
     src/rt/output.c src/rt/process.c src/rt/stream_read.c
-    src/rt/stream_write.c src/rt/thread.c src/rt/video.c)
+    src/rt/stream_write.c src/rt/thread.c src/rt/video.c
+    src/vm/vm_exec.c src/vm/vm_expr.c src/vm/vm_index.c src/vm/vm_kernels_any.c src/vm/vm_kernels_avx2.c
+    src/vm/vm_kernels_avx512.c src/vm/vm_loops.c src/vm/vm_pick.c src/vm/vm_print.c src/vm/vm_run.c src/vm/vm_slots.c
+    src/vm/vm_stmt.c src/vm/vm_sum.c src/vm/vm_team.c)
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops

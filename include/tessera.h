@@ -41,12 +41,13 @@ typedef enum tess_status {
 } tess_status;
 
 typedef enum tess_target {
-    TESS_TARGET_AUTO, /* C; the interpreter where there is no C compiler at all, which tess_options.note is told */
+    TESS_TARGET_AUTO, /* C; the strip machine where there is no C compiler at all, which tess_options.note is told */
     TESS_TARGET_C,
     TESS_TARGET_CUDA,
     TESS_TARGET_OPENCL,
     TESS_TARGET_INTERP,
-    TESS_TARGET_LOOPS /* interpreter of the loop language: slow, checks bounds and races */
+    TESS_TARGET_LOOPS, /* interpreter of the loop language: slow, checks bounds and races */
+    TESS_TARGET_VM /* the strip machine: on the processor without a C compiler, some times slower than C */
 } tess_target;
 /* The name of a target, as the tool takes it; NULL: there is none of that number, from 0 on. */
 TESS_API const char *tess_target_name(tess_target t);

@@ -84,7 +84,7 @@ class Program:
 def compile(
     program: str | bytes | PathLike[str],
     *,
-    target: Literal["auto", "c", "cuda", "opencl", "interp", "loops"] = "auto",
+    target: Literal["auto", "c", "cuda", "opencl", "interp", "loops", "vm"] = "auto",
     border: str | None = None,
     fp: Literal["default", "strict", "fast"] = "default",
     plan: str | PathLike[str] | None = None,

@@ -56,7 +56,7 @@ class InternalError(Error, RuntimeError):
 
 
 class TesseraWarning(UserWarning):
-    """What the library does without: for instance that it interprets, since there is no C compiler."""
+    """What the library does without: for instance that the strip machine runs, since there is no C compiler."""
 
 
 class CopyWarning(TesseraWarning):

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _arrays, _core, _errors
 
-_TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5}
+_TARGETS = {"auto": 0, "c": 1, "cuda": 2, "opencl": 3, "interp": 4, "loops": 5, "vm": 6}
 _FPS = {"default": 0, "strict": 1, "fast": 2}
 _DIALECTS = {None: 0, "tessera": 0, "forma": 1, "graph": 2}
 _PRESETS = tuple(_core.presets())
@@ -133,7 +133,7 @@ def compile(
     ----------
     program : str, bytes or path
         The text, or a path (a string that ends in ``.tess`` or ``.idsl`` is one).
-    target : {'auto', 'c', 'cuda', 'opencl', 'interp', 'loops'}
+    target : {'auto', 'c', 'cuda', 'opencl', 'interp', 'loops', 'vm'}
         Where it runs. 'auto' is 'c', or 'interp' with a warning where there is no C compiler.
     border : str, optional
         The border rule of reads that name none, in place of the program's.

@@ -19,6 +19,7 @@
 #include "rt/module.h"
 #include "rt/thread.h"
 #include "tessera.h"
+#include "vm/vm.h"
 
 /* Memory shortage anywhere below jumps back to the public function that was called. The only setjmp of the library.
  *     Guard guard;
@@ -92,6 +93,10 @@ struct Variant {
     RtModule module;
     ModuleEntry entry;
     General *general; /* NULL: not wanted yet */
+    /* loops for the row that `auto` runs in the place of the program's own; NULL: not wanted yet */
+    Plan *other_plan;
+    LoopProgram *other_loops;
+    VmCode *vm; /* of the strip machine; NULL: not wanted yet */
     bool module_cached;
     GpuText gpu_text[16];    /* by what kernels may rely on */
     GpuCode *code;           /* of each context it was run in */
@@ -219,6 +224,9 @@ static inline void tessi_phase(const tess_program *p, const char *what)
 /* ---- passes.c: graph to C text; each false with one sentence */
 bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f);
 bool tessi_pass_loops(Variant *v, Failure *f);
+/* The loops for another row, planned for its machine. */
+bool tessi_pass_other_loops(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
+                            Failure *f);
 /* The plan for small images and its loops, of variants planned for a GPU. */
 bool tessi_pass_small_loops(Variant *v, Failure *f);
 /* The naive plan, lowered. */

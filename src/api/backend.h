@@ -65,8 +65,9 @@ struct Backend {
     /* Brings an image to fresh memory of the host, which the caller frees, and changes *im to it; NULL: it is there. */
     bool (*fetch)(tess_program *p, const Image *image, const BoundImage *b, InterpImage *im,
                   void **memory, Failure *f);
-    bool as_written; /* sums are taken as the program says, whatever the plan does */
-    bool own_powers; /* fast rounding uses its own powers of two */
+    bool as_written;       /* sums are taken as the program says, whatever the plan does */
+    bool own_powers;       /* fast rounding uses its own powers of two */
+    const char *last_pass; /* over loops; NULL: all of them */
 
     /* ---- Measuring ---- */
     /* Milliseconds of `work`. */

@@ -6,12 +6,6 @@
 #include "interp/loop_interp.h"
 #include "rt/clock.h"
 
-static bool always(tess_program *p)
-{
-    (void)p;
-    return true;
-}
-
 static bool prepare_graph(Run *run)
 {
     return tessi_run_on_host(run);
@@ -59,7 +53,6 @@ static bool launch_loops(const Run *run, const Binding *b)
 const Backend tessi_backend_interp = {
     .target = TESS_TARGET_INTERP,
     .name = "interp",
-    .can_run = always,
     .describe = tessi_host_describe,
     .prepare = prepare_graph,
     .bind = bind_graph,

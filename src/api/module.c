@@ -35,8 +35,9 @@ bool tessi_expect_compiler(tess_program *p)
     p->has_tool = true;
     p->lacks_compiler = !found && tessi_cc_is_absent(p->options.cc);
     if (p->lacks_compiler && p->options.target == TESS_TARGET_AUTO)
-        note(p, "there is no C compiler (neither cc, gcc nor clang is on PATH), so the interpreter "
-                "runs, which is slow");
+        note(p,
+             "there is no C compiler (neither cc, gcc nor clang is on PATH), so the strip machine "
+             "runs, which is slower than compiled code");
     return found;
 }
 

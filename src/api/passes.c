@@ -23,9 +23,9 @@ static bool first_error(const tess_diags *d, Failure *f)
     return tessi_failf(f, TESS_ERROR_INTERNAL, "a reader failed without saying why");
 }
 
-/* The machine to plan for: the one described in the options, else this one. NULL with diagnostics in `d` or the
- * sentence in `f`. */
-static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *f)
+/* The machine to plan for: the one described in the options, else what the row says. NULL with diagnostics in `d` or
+ * the sentence in `f`. */
+static Machine *machine_of(tess_program *p, const Backend *b, Variant *v, tess_diags *d, Failure *f)
 {
     if (p->options.machine) {
         const char *text = p->options.machine;
@@ -35,7 +35,7 @@ static Machine *machine_of(tess_program *p, Variant *v, tess_diags *d, Failure *
     }
     Text text;
     tessi_text_init(&text, &v->arena);
-    return p->backend->describe(p, &text, f)
+    return b->describe(p, &text, f)
                ? tessi_machine_read(&v->arena, &d->diags, tessi_text_str(&text), text.n)
                : NULL;
 }
@@ -145,7 +145,7 @@ bool tessi_pass_plan(tess_program *p, Variant *v, tess_diags *d, Failure *f)
     if (v->plan)
         return true;
     tessi_phase(p, "planning");
-    v->machine = machine_of(p, v, d, f);
+    v->machine = machine_of(p, p->backend, v, d, f);
     if (!v->machine)
         return f->status ? false : first_error(d, f);
     const double start = tessi_clock_ms();
@@ -190,13 +190,34 @@ LoopProgram *tessi_pass_lower(Arena *a, const Graph *g, const Plan *plan, const 
     return tessi_pass_check_loops(tessi_lower_loops(a, g, plan, m), f);
 }
 
+static LoopProgram *lower_until(const Variant *v, const Plan *plan, const Machine *m, Arena *a,
+                                const char *last, PassTimes *times, Failure *f)
+{
+    const double start = tessi_clock_ms();
+    LoopProgram *loops = tessi_lower_loops(a, v->graph, plan, m);
+    tessi_pass_note(times, a, "lower", start);
+    return run_loop_passes(loops, "lower", last, times, f);
+}
+
 LoopProgram *tessi_pass_lower_until(const Variant *v, Arena *a, const char *last, PassTimes *times,
                                     Failure *f)
 {
-    const double start = tessi_clock_ms();
-    LoopProgram *loops = tessi_lower_loops(a, v->graph, v->plan, v->machine);
-    tessi_pass_note(times, a, "lower", start);
-    return run_loop_passes(loops, "lower", last, times, f);
+    return lower_until(v, v->plan, v->machine, a, last, times, f);
+}
+
+bool tessi_pass_other_loops(tess_program *p, const Backend *b, Variant *v, tess_diags *d,
+                            Failure *f)
+{
+    if (v->other_loops)
+        return true;
+    tessi_phase(p, "planning");
+    const Machine *m = machine_of(p, b, v, d, f);
+    if (!m)
+        return f->status ? false : first_error(d, f);
+    v->other_plan = plan_for(p, v, m, d, f);
+    if (v->other_plan)
+        v->other_loops = lower_until(v, v->other_plan, m, &v->arena, b->last_pass, NULL, f);
+    return v->other_loops != NULL;
 }
 
 LoopProgram *tessi_pass_loops_behind(LoopProgram *loops, const char *first, const char *last,
@@ -213,7 +234,7 @@ LoopProgram *tessi_pass_check_loops(LoopProgram *loops, Failure *f)
 bool tessi_pass_loops(Variant *v, Failure *f)
 {
     if (!v->loops)
-        v->loops = tessi_pass_lower_until(v, &v->arena, NULL, &v->times, f);
+        v->loops = tessi_pass_lower_until(v, &v->arena, v->backend->last_pass, &v->times, f);
     return v->loops != NULL;
 }
 
@@ -245,7 +266,7 @@ LoopProgram *tessi_pass_ahead(tess_program *p, const Backend *b, Variant *v, tes
     const bool any = !p->options.machine && !p->backend->device;
     Machine *m = any ? tessi_machine_read(&v->arena, &d->diags, tessi_embedded_generic_gpu,
                                           strlen(tessi_embedded_generic_gpu))
-                     : machine_of(p, v, d, f);
+                     : machine_of(p, p->backend, v, d, f);
     if (!m) {
         if (!f->status)
             first_error(d, f);

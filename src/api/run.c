@@ -24,9 +24,12 @@ bool tessi_run_passes(const Run *run, bool (*load)(tess_program *p, Variant *v, 
         tessi_guard_arena(&guard, &d->arena);
         const Backend *b = run->backend;
         const double start = tessi_clock_ms();
-        const bool had_loops = v->loops != NULL;
-        ok = tessi_pass_plan(run->p, v, d, f) && (!b->emit || tessi_backend_fits(b, v->plan, f))
-             && tessi_pass_loops(v, f);
+        const bool is_own = b == run->p->backend,
+                   had_loops = (is_own ? v->loops : v->other_loops) != NULL;
+        ok = is_own
+                 ? tessi_pass_plan(run->p, v, d, f)
+                       && (!b->emit || tessi_backend_fits(b, v->plan, f)) && tessi_pass_loops(v, f)
+                 : tessi_pass_other_loops(run->p, b, v, d, f);
         if (!had_loops)
             v->plan_ms += tessi_clock_ms() - start;
         ok = ok && (!load || load(run->p, v, f));
@@ -243,12 +246,12 @@ bool tessi_results_again(const Graph *g, const Binding *b, InterpImage *again, v
 
 /* The sums that the plan takes by Fourier transforms differ from those as written: the interpreter takes them so
  * too, and holds one against the other. NULL when there are none. */
-static const uint16_t *transforms_of(const Variant *v, Arena *arena)
+static const uint16_t *transforms_of(const Variant *v, const Plan *plan, Arena *arena)
 {
     uint16_t *rows = ARENA_NEW_ARRAY(arena, uint16_t, v->graph->stages.n);
     bool any = false;
-    for (uint32_t i = 0; v->plan && i < v->plan->groups.n; i++) {
-        const PlanGroup *group = &v->plan->groups.at[i];
+    for (uint32_t i = 0; plan && i < plan->groups.n; i++) {
+        const PlanGroup *group = &plan->groups.at[i];
         rows[group->members.at[0].v] = group->transform;
         any = any || group->transform;
     }
@@ -264,6 +267,7 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
     Binding b;
     const Graph *g = v->graph;
     const Backend *backend = tessi_backend(p);
+    const Plan *plan = backend == p->backend ? v->plan : v->other_plan;
     if (!tessi_bind(p, v, NULL, a, arena, &b, f)
         || !fetch_images(p, v, a, &b, memory + g->outputs.n, f))
         return false;
@@ -274,7 +278,7 @@ static bool verify(tess_program *p, const Variant *v, tess_args *a, Arena *arena
                           .scalars = b.scalars,
                           .inputs = b.inputs,
                           .outputs = again,
-                          .transform = backend->as_written ? NULL : transforms_of(v, arena),
+                          .transform = backend->as_written ? NULL : transforms_of(v, plan, arena),
                           .arena = arena };
     if (!tessi_interpret_graph(interp.transform ? v->graph : v->meaning, &interp, f))
         return false;

@@ -77,7 +77,7 @@ def test_usage(folder):
     one_sentence("no program", run("run"), ["PROGRAM"], 2)
     one_sentence("run without output", run("run", folder / "blur.tess", folder / "a.npy"), ["-o"], 2)
     for option, words in (
-        ("target", "auto, c, cuda, opencl, interp or loops"), ("fp", "default, strict or fast"),
+        ("target", "auto, c, cuda, opencl, interp, loops or vm"), ("fp", "default, strict or fast"),
         ("general", "never, meanwhile or always"), ("diagnostics", "text or json"), ("threads", "1 to 1000000"),
     ):
         one_sentence(
@@ -573,7 +573,7 @@ def test_without_compiler(folder):
         one_sentence("a compiler that is not there", run(*arguments, target, env=env), ["no-such-cc", "TESSERA_CC"])
     env = {"PATH": str(folder), "TESSERA_CACHE": str(folder / "empty-cache"), "TESSERA_CC": ""}
     code, out, err = run(*arguments, env=env)
-    check("auto falls back to the interpreter and says so", code == 0 and "interp" in err, err)
+    check("auto falls back to the strip machine and says so", code == 0 and "strip machine" in err, err)
     broken = folder / "broken-cc"
     broken.write_text("#!/bin/sh\necho 'the compiler is ill' >&2\nexit 3\n")
     broken.chmod(0o755)

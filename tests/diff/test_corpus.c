@@ -70,6 +70,10 @@ static bool run_size(const CorpusCase *c, const int64_t *sizes, bool expected, b
         tessi_text_add(why, " (loops against interpreter)");
         ok = false;
     }
+    if (ok && !compare(c, s, TESS_TARGET_VM, NULL, &truth, why)) {
+        tessi_text_add(why, " (strip machine against interpreter)");
+        ok = false;
+    }
     if (ok && in_c && !compare(c, s, TESS_TARGET_C, NULL, &truth, why)) {
         tessi_text_add(why, " (C against interpreter)");
         ok = false;

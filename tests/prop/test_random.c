@@ -271,7 +271,10 @@ static bool compare(const GenProgram *p, const char *text, const Run *meaning, t
 {
     char name[40];
     Run other;
-    snprintf(name, sizeof name, "%s%s", target == TESS_TARGET_LOOPS ? "loops" : "compiled",
+    snprintf(name, sizeof name, "%s%s",
+             target == TESS_TARGET_LOOPS ? "loops"
+             : target == TESS_TARGET_VM  ? "strips"
+                                         : "compiled",
              plan ? " with a random plan" : "");
     bool ok =
         run(p, text, target, plan, &other, why, n) && same_results(meaning, &other, name, why, n);
@@ -307,6 +310,7 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
         return true;
     }
     ok = ok && compare(p, text, &meaning, TESS_TARGET_LOOPS, NULL, why, n)
+         && compare(p, text, &meaning, TESS_TARGET_VM, NULL, why, n)
          && (!trial.with_c || compare(p, text, &meaning, compiled_target(), NULL, why, n));
     for (int i = 0; ok && i < trial.n_plans; i++) {
         /* In turn for kernels and for a CPU. */
@@ -314,6 +318,7 @@ static bool agrees(const GenProgram *p, Trial trial, char *why, size_t n)
                    compiles = gpu == (compiled_target() != TESS_TARGET_C);
         char *plan = random_plan(&meaning, p->seed + (uint64_t)i, gpu);
         ok = compare(p, text, &meaning, TESS_TARGET_LOOPS, plan, why, n)
+             && (gpu || compare(p, text, &meaning, TESS_TARGET_VM, plan, why, n))
              && (!trial.plans_with_c || !compiles
                  || compare(p, text, &meaning, compiled_target(), plan, why, n));
         if (!ok && getenv("TESSERA_SHOW_PLAN"))

@@ -216,7 +216,7 @@ def test_an_interrupt_ends_the_compiler(tmp_path):
     assert "interrupted True" in done.stdout, done.stdout + done.stderr
 
 
-def test_without_a_compiler_it_interprets_and_says_so(tmp_path):
+def test_without_a_compiler_the_strip_machine_runs_and_it_says_so(tmp_path):
     done = python(f"""
         import warnings, numpy as np, tessera
         p = tessera.compile({SCALE!r})
@@ -226,7 +226,7 @@ def test_without_a_compiler_it_interprets_and_says_so(tmp_path):
             p(np.ones((4, 4), np.float32))
         print((y == 3).all(), p.time.target, len(said), said[0].category.__name__, said[0].message)
         """, env={"PATH": "/nowhere", "TESSERA_CACHE": str(tmp_path)})
-    assert done.stdout.startswith("True interp 1 TesseraWarning"), done.stdout + done.stderr
+    assert done.stdout.startswith("True vm 1 TesseraWarning"), done.stdout + done.stderr
 
 
 def test_a_program_that_is_changed_or_dropped_while_it_runs():

@@ -374,7 +374,7 @@ static void test_targets(void **state)
     for (const char *name; (name = tess_target_name((tess_target)n)); n++)
         for (int i = 0; i < n; i++)
             assert_string_not_equal(name, tess_target_name((tess_target)i));
-    assert_int_equal(n, TESS_TARGET_LOOPS + 1);
+    assert_int_equal(n, TESS_TARGET_VM + 1);
     assert_string_equal(tess_target_name(TESS_TARGET_AUTO), "auto");
     assert_string_equal(tess_target_name(TESS_TARGET_OPENCL), "opencl");
     assert_true(tess_target_has_device(TESS_TARGET_CUDA));
@@ -425,13 +425,13 @@ static tess_status run_auto(Told *told, char error[600])
     snprintf(error, 600, "%s", tess_args_error(a));
     tess_timing t = { .struct_size = sizeof t };
     assert_int_equal(tess_args_timing(a, &t), TESS_OK);
-    assert_string_equal(t.target, status == TESS_OK ? "interp" : "c");
+    assert_string_equal(t.target, status == TESS_OK ? "vm" : "c");
     tess_args_free(a);
     tess_program_free(p);
     return status;
 }
 
-/* `auto` interprets where there is no compiler at all, and says so; every other fault is one. */
+/* `auto` takes the strip machine where there is no compiler at all, and says so; every other fault is one. */
 static void test_auto_says_what_is_missing(void **state)
 {
     (void)state;

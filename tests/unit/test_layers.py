@@ -18,11 +18,12 @@ MAY_INCLUDE = {
     "loop": {"base", "graph", "analysis", "plan", "loop"},
     "emit": {"base", "loop", "emit"},
     "interp": {"base", "graph", "loop", "interp"},
+    "vm": {"base", "graph", "loop", "interp", "vm"},
     "rt": {"base", "rt"},
-    "api": {"base", "graph", "front", "analysis", "plan", "loop", "emit", "interp", "rt", "api"},
+    "api": {"base", "graph", "front", "analysis", "plan", "loop", "emit", "interp", "vm", "rt", "api"},
 }
 OUTSIDE = {
-    "prelude/c.h": {"base"}, "prelude/c_math.h": {"base"}, "tessera.h": set(MAY_INCLUDE) - {"base"},
+    "prelude/c.h": {"base", "vm"}, "prelude/c_math.h": {"base", "vm"}, "tessera.h": set(MAY_INCLUDE) - {"base"},
     "tessera_dlpack.h": {"api", "rt"},
 }
 OTHER_LANGUAGES = {"prelude/cuda.h", "prelude/opencl.h"}  # CUDA C++ and OpenCL C

@@ -1,0 +1,131 @@
+/* The row of the strip machine: programs executed by the library itself, on the processor, without a compiler. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/backend.h"
+#include "rt/clock.h"
+#include "rt/env.h"
+#include "rt/memory.h"
+
+static bool always(tess_program *p)
+{
+    (void)p;
+    return true;
+}
+
+/* ---- The machine ------------------------------------------------------------------------------- */
+
+/* What differs from this machine for compiled code: operands and results of each operation go through the first cache,
+ * a strip takes some time to begin, and a trip through scratch memory costs little more than any result does. */
+static const char *const own_lines[] = {
+    "simple_per_cycle = 0.3\n", "mul_per_cycle = 0.3\n",   "fma_per_cycle = 0.3\n",
+    "div_per_cycle = 0.2\n",    "sqrt_per_cycle = 0.15\n", "tile_burden = 0.5\n",
+    "tile_row_cycles = 600\n",
+};
+enum { N_OWN_LINES = sizeof own_lines / sizeof *own_lines };
+
+/* The line sets a key that is set otherwise for the strip machine. */
+static bool is_replaced(const char *line)
+{
+    bool replaced = false;
+    for (int i = 0; i < N_OWN_LINES; i++)
+        replaced = replaced || strncmp(line, own_lines[i], strcspn(own_lines[i], " ") + 1) == 0;
+    return replaced;
+}
+
+static bool describe(tess_program *p, Text *out, Failure *f)
+{
+    Text host;
+    tessi_text_init(&host, out->arena);
+    if (!tessi_host_describe(p, &host, f))
+        return false;
+    for (const char *line = tessi_text_str(&host); *line;) {
+        const size_t n = strcspn(line, "\n");
+        const char *next = line + n + (line[n] != 0);
+        if (!is_replaced(line))
+            tessi_text_addf(out, "%.*s\n", (int)n, line);
+        line = next;
+    }
+    for (int i = 0; i < N_OWN_LINES; i++)
+        tessi_text_add(out, own_lines[i]);
+    return true;
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------- */
+
+/* Those of the program, or where it has another row those made in the place of that. */
+static const LoopProgram *loops_of(const tess_program *p, const Variant *v)
+{
+    return p->backend == &tessi_backend_vm ? v->loops : v->other_loops;
+}
+
+static bool load(tess_program *p, Variant *v, Failure *f)
+{
+    if (v->vm)
+        return true;
+    const LoopProgram *loops = loops_of(p, v);
+    const char *refused = tessi_vm_refuses(loops);
+    if (refused)
+        return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", refused);
+    const double start = tessi_clock_ms();
+    v->vm = tessi_vm_compile(&v->arena, loops, tessi_vm_kernels());
+    tessi_pass_note(&v->times, &v->arena, "strips", start);
+    v->compile_ms = tessi_clock_ms() - start;
+    return true;
+}
+
+static bool prepare(Run *run)
+{
+    return tessi_run_on_host(run) && tessi_run_passes(run, load);
+}
+
+static bool bind(const Run *run, Binding *b)
+{
+    return tessi_bind(run->p, run->v, loops_of(run->p, run->v), run->a, run->arena, b,
+                      &run->a->failure);
+}
+
+/* A workspace of so many bytes; what the old one held does not matter. */
+static bool grow_workspace(tess_args *a, int64_t bytes)
+{
+    if (bytes <= a->workspace_bytes)
+        return true;
+    free(a->workspace);
+    a->workspace = bytes < INT64_MAX ? tessi_memory_new((size_t)bytes) : NULL;
+    a->workspace_bytes = a->workspace ? (ptrdiff_t)bytes : 0;
+    return a->workspace
+           || tessi_failf(&a->failure, TESS_ERROR_MEMORY,
+                          "out of memory for the intermediate images");
+}
+
+static bool launch(const Run *run, const Binding *b)
+{
+    const InterpArgs args = { b->params, b->scalars, b->inputs, b->outputs, 0, NULL, run->arena };
+    const double start = tessi_clock_ms();
+    const VmCode *code = run->v->vm;
+    const int threads = run->p->options.threads ? run->p->options.threads : tessi_cpu_count();
+    const bool ok = grow_workspace(run->a, tessi_vm_workspace_bytes(code, b->params))
+                    && tessi_vm_run(code, &args, run->a->workspace, threads, &run->a->failure);
+    run->a->timing.run_ms = tessi_clock_ms() - start;
+    return ok;
+}
+
+static void forget(tess_args *a)
+{
+    free(a->workspace);
+}
+
+/* ---- The row ----------------------------------------------------------------------------------- */
+
+const Backend tessi_backend_vm = {
+    .target = TESS_TARGET_VM,
+    .name = "vm",
+    .can_run = always,
+    .forget = forget,
+    .describe = describe,
+    .prepare = prepare,
+    .bind = bind,
+    .launch = launch,
+    .last_pass = "simplify",
+    .time = tessi_host_time,
+};

@@ -1,0 +1,172 @@
+/* What the strip machine's compiler asks about loops: whether their points may be computed side by side, what they
+ * store to, and where values are used last. */
+#include "vm/vm_compile.h"
+
+/* ---- Independence ------------------------------------------------------------------------------ */
+
+typedef struct Look {
+    VmCompile *c;
+    const LStmt *loop;
+    const char *fault;
+} Look;
+enum { LOADED = 1, STORED = 2, ADDED = 4, INNER = 8 };
+
+/* What was found out about the buffer in this look. */
+static uint8_t *touched(Look *l, LBufferId b)
+{
+    VmTouched *t = &l->c->touched[b.v];
+    if (t->stamp != l->c->look_stamp) {
+        *t = (VmTouched){ l->c->look_stamp, 0 };
+        VEC_PUSH(l->c->a, &l->c->touched_buffers, b);
+    }
+    return &t->how;
+}
+
+static void look_at(Look *l, LExprId id)
+{
+    if (!id.v || l->c->looked_at[id.v] == l->c->look_stamp)
+        return;
+    l->c->looked_at[id.v] = l->c->look_stamp;
+    const LExpr *e = tessi_lexpr(l->c->p, id);
+    if (e->kind == LEXPR_LOAD)
+        *touched(l, e->buffer) |= LOADED;
+    for (int i = 0; i < e->n_args; i++)
+        look_at(l, e->arg[i]);
+}
+
+/* The index is the loop's variable, so that each point has an element of its own. */
+static bool names_point(const Look *l, const LStmt *s)
+{
+    for (int d = 0; d < s->n_index; d++) {
+        const LExpr *e = tessi_lexpr(l->c->p, s->index[d]);
+        if (e->kind == LEXPR_VAR && e->var.v == l->loop->var.v)
+            return true;
+    }
+    return false;
+}
+
+static void look_at_block(Look *l, const LBlock *block);
+
+static void look_at_stmt(Look *l, const LStmt *s)
+{
+    look_at(l, s->a);
+    look_at(l, s->b);
+    for (int d = 0; d < s->n_index; d++)
+        look_at(l, s->index[d]);
+    switch (s->kind) {
+    case LSTMT_LET:
+    case LSTMT_VAR: l->c->declared[s->var.v] = l->c->look_stamp; break;
+    case LSTMT_SET:
+        if (l->c->declared[s->var.v] != l->c->look_stamp)
+            l->fault = "what one point computes the next one uses";
+        break;
+    case LSTMT_STORE:
+        *touched(l, s->buffer) |= STORED;
+        if (!(*touched(l, s->buffer) & INNER) && !names_point(l, s))
+            l->fault = "points may store to one place";
+        break;
+    case LSTMT_ADD:
+        *touched(l, s->buffer) |= ADDED;
+        if (tessi_is_real(l->c->p->buffers.at[s->buffer.v].type))
+            l->fault = "sums of reals depend on the order";
+        break;
+    case LSTMT_LOCAL: *touched(l, s->buffer) |= INNER; break;
+    case LSTMT_FOR:
+        if (s->flags & LFOR_SIMD)
+            l->fault = "a loop over points stands in it";
+        break;
+    case LSTMT_MOVE: l->fault = "it moves lines"; break;
+    default: break;
+    }
+    look_at_block(l, &s->body);
+    look_at_block(l, &s->orelse);
+}
+
+static void look_at_block(Look *l, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n && !l->fault; i++)
+        look_at_stmt(l, block->at[i]);
+}
+
+const char *tessi_vm_dependent(VmCompile *c, const LStmt *loop)
+{
+    Look l = { .c = c, .loop = loop };
+    c->look_stamp++;
+    c->touched_buffers.n = 0;
+    look_at_block(&l, &loop->body);
+    for (uint32_t i = 0; i < c->touched_buffers.n && !l.fault; i++) {
+        const uint8_t t = c->touched[c->touched_buffers.at[i].v].how;
+        if (!(t & INNER) && (t & (STORED | ADDED)) && (t & LOADED))
+            l.fault = "it reads what it stores to";
+        if (!(t & INNER) && (t & STORED) && (t & ADDED))
+            l.fault = "it stores to what it adds to";
+    }
+    return l.fault;
+}
+
+bool tessi_vm_has_points(VmCompile *c, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_FOR && (s->flags & LFOR_SIMD || !tessi_vm_dependent(c, s)))
+            return true;
+        if (tessi_vm_has_points(c, &s->body) || tessi_vm_has_points(c, &s->orelse))
+            return true;
+    }
+    return false;
+}
+
+void tessi_vm_note_stores(VmCompile *c, const LBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_STORE || s->kind == LSTMT_ADD || s->kind == LSTMT_SORT)
+            c->stored[s->buffer.v] = c->strip_stamp;
+        tessi_vm_note_stores(c, &s->body);
+        tessi_vm_note_stores(c, &s->orelse);
+    }
+}
+
+/* ---- Last uses --------------------------------------------------------------------------------- */
+
+static void use(VmCompile *c, LExprId id)
+{
+    if (!id.v || c->used_at[id.v] == c->use_stamp)
+        return;
+    c->used_at[id.v] = c->use_stamp;
+    const LExpr *e = tessi_lexpr(c->p, id);
+    if (e->kind == LEXPR_VAR)
+        c->last_use[e->var.v] = c->use_stamp;
+    for (int i = 0; i < e->n_args; i++)
+        use(c, e->arg[i]);
+}
+
+static void use_in(VmCompile *c, const LStmt *s)
+{
+    use(c, s->a);
+    use(c, s->b);
+    for (int d = 0; d < s->n_index; d++)
+        use(c, s->index[d]);
+    if (s->kind == LSTMT_SET || s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
+        c->last_use[s->var.v] = c->use_stamp;
+    for (uint32_t i = 0; i < s->body.n; i++)
+        use_in(c, s->body.at[i]);
+    for (uint32_t i = 0; i < s->orelse.n; i++)
+        use_in(c, s->orelse.at[i]);
+}
+
+VmVars *tessi_vm_last_uses(VmCompile *c, const LBlock *block)
+{
+    VmVars *ends = ARENA_NEW_ARRAY(c->a, VmVars, block->n + 1);
+    const uint32_t before = c->use_stamp;
+    for (uint32_t i = 0; i < block->n; i++) {
+        c->use_stamp++;
+        use_in(c, block->at[i]);
+    }
+    for (uint32_t i = 0; i < block->n; i++) {
+        const LStmt *s = block->at[i];
+        if (s->kind == LSTMT_LET || s->kind == LSTMT_VAR)
+            VEC_PUSH(c->a, &ends[c->last_use[s->var.v] - before - 1], s->var);
+    }
+    return ends;
+}
