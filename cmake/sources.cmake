@@ -19,12 +19,14 @@ set(TESSERA_SOURCES
     src/api/video.c
     src/base/arena.c src/base/diag.c src/base/diag_render.c src/base/eval.c src/base/number.c src/base/rounding.c
     src/base/scalar.c src/base/text.c
-    src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c src/emit/c_parts.c
+    src/emit/c_calls.c src/emit/c_expr.c src/emit/c_join.c src/emit/c_names.c src/emit/c_negate.c src/emit/c_params.c
+    src/emit/c_parts.c
     src/emit/c_plan.c src/emit/c_program.c src/emit/c_selftest.c src/emit/c_sign.c src/emit/c_stmt.c src/emit/c_text.c
     src/emit/c_vector_expr.c src/emit/c_vector_uses.c src/emit/gpu_file.c src/emit/gpu_host.c src/emit/gpu_program.c
     src/emit/gpu_stmt.c src/emit/prelude.c src/emit/prelude_items.c src/emit/prelude_macros.c src/emit/target_c.c
     src/emit/target_cuda.c src/emit/target_opencl.c
-    src/front/ast_print.c src/front/check_any.c src/front/check_apply.c src/front/check_border.c src/front/check_call.c
+    src/front/ast_print.c src/front/check_any.c src/front/check_apply.c src/front/check_border.c
+    src/front/check_call.c
     src/front/check_const.c src/front/check_declared.c src/front/check_expr.c src/front/check_family.c
     src/front/check_function.c src/front/check_instance.c src/front/check_mask.c
     src/front/check_missing.c src/front/check_narrow.c src/front/check_op.c src/front/check_place.c
@@ -50,11 +52,15 @@ set(TESSERA_SOURCES
     src/graph/graph_read_expr.c src/graph/graph_read_size.c src/graph/graph_rewrite.c src/graph/graph_simplify.c
     src/graph/graph_size.c src/graph/graph_sizes.c src/graph/graph_taps_fold.c src/graph/graph_taps_parts.c
     src/graph/graph_transform.c src/graph/graph_verify.c src/graph/graph_verify_expr.c src/graph/graph_walk.c
+    src/graph/graph_repeat.c src/graph/graph_repeat_find.c src/graph/graph_repeat_print.c
+    src/graph/graph_repeat_read.c src/graph/graph_repeat_time.c
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c
     src/interp/loop_interp.c src/interp/loop_memory.c
-    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
-    src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
+    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c
+    src/loop/loop_kernel.c
+    src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_repeat.c
+    src/loop/lower_repeat.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
     src/loop/loop_read_lanes.c src/loop/loop_same.c src/loop/loop_share.c src/loop/loop_simplify.c
     src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c src/loop/loop_verify_lanes.c src/loop/lower.c
@@ -79,7 +85,8 @@ set(TESSERA_SOURCES
     src/plan/plan_passes.c src/plan/plan_preset.c src/plan/plan_print.c src/plan/plan_random.c src/plan/plan_read.c
     src/plan/plan_read_levels.c src/plan/plan_read_words.c src/plan/plan_region.c src/plan/plan_rolling.c
     src/plan/plan_rolling_cost.c src/plan/plan_rows.c src/plan/plan_scheme.c src/plan/plan_shared.c
-    src/plan/plan_staged.c src/plan/plan_tile_copy.c src/plan/plan_tile_cost.c src/plan/plan_transform.c
+    src/plan/plan_staged.c src/plan/plan_tile_copy.c src/plan/plan_tile_cost.c src/plan/plan_time.c
+    src/plan/plan_transform.c
     src/plan/plan_verify.c
     src/plan/plan_verify_levels.c src/plan/plan_verify_tile.c src/plan/plan_warp.c src/plan/plan_warp_cost.c
     src/plan/plan_window.c

@@ -177,7 +177,7 @@ void tessi_analyse_costs(Analysis *an, Arena *a)
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         StageCost *c = &an->cost[id.v];
-        if (s->kind == STAGE_INPUT)
+        if (s->kind == STAGE_INPUT || s->kind == STAGE_CARRIED)
             continue;
         c->stored_bytes = tessi_type_info(s->type)->bytes;
         if (s->kind != STAGE_COMPUTE) { /* of one point of the source */

@@ -119,7 +119,7 @@ void tessi_analysis_print(const Analysis *an, const Graph *g, Text *out)
             print_footprint(g, &an->footprints.at[footprint], out);
         for (; mask < an->masks.n && an->masks.at[mask].stage.v == id.v; mask++)
             print_mask(&an->masks.at[mask], out);
-        if (s->kind != STAGE_INPUT)
+        if (s->kind != STAGE_INPUT && s->kind != STAGE_CARRIED)
             print_cost(&an->cost[id.v], out);
     }
 }

@@ -22,6 +22,7 @@ static const ExprId none = { 0 };
 
 /* Pieces of the same size, computed at the same coordinates. */
 typedef struct Domain {
+    uint32_t part; /* of the graph */
     uint8_t n_dims;
     SizeId count[MAX_DIMS];
     VEC(StageId) stages; /* the stage of each piece, and its body */
@@ -72,6 +73,7 @@ typedef struct Common {
 typedef struct DomainKey {
     const Common *c;
     const Piece *piece;
+    uint32_t part;
     uint8_t n_dims;
 } DomainKey;
 
@@ -79,7 +81,7 @@ static bool same_domain(void *user, uint32_t id)
 {
     const DomainKey *key = user;
     const Domain *d = &key->c->domains.at[id - 1];
-    if (d->n_dims != key->n_dims)
+    if (d->n_dims != key->n_dims || d->part != key->part)
         return false;
     for (uint8_t k = 0; k < d->n_dims; k++)
         if (d->count[k].v != key->piece->count[k].v)
@@ -87,15 +89,15 @@ static bool same_domain(void *user, uint32_t id)
     return true;
 }
 
-static uint32_t find_domain(Common *c, const Stage *s, const Piece *p)
+static uint32_t find_domain(Common *c, const Stage *s, const Piece *p, uint32_t part)
 {
-    DomainKey key = { c, p, s->n_dims };
+    DomainKey key = { c, p, part, s->n_dims };
     uint64_t h = s->n_dims;
     for (uint8_t d = 0; d < s->n_dims; d++)
         h = tessi_hash_u64(h, p->count[d].v);
     uint32_t id = tessi_idmap_find(&c->domain_map, h, same_domain, &key);
     if (!id) {
-        Domain domain = { .n_dims = s->n_dims };
+        Domain domain = { .part = part, .n_dims = s->n_dims };
         for (uint8_t d = 0; d < s->n_dims; d++)
             domain.count[d] = p->count[d];
         VEC_PUSH(c->arena, &c->domains, domain);
@@ -107,12 +109,13 @@ static uint32_t find_domain(Common *c, const Stage *s, const Piece *p)
 
 static void find_domains(Common *c)
 {
+    const uint32_t *part = tessi_graph_parts(c->g, c->arena);
     c->domain_of = ARENA_NEW_ARRAY(c->arena, uint32_t *, c->g->stages.n);
     GRAPH_FOREACH_STAGE (c->g, id) {
         const Stage *s = tessi_stage(c->g, id);
         c->domain_of[id.v] = ARENA_NEW_ARRAY(c->arena, uint32_t, s->pieces.n);
         for (uint32_t k = 0; k < s->pieces.n; k++) {
-            uint32_t number = find_domain(c, s, &s->pieces.at[k]);
+            uint32_t number = find_domain(c, s, &s->pieces.at[k], part ? part[id.v] : 0);
             c->domain_of[id.v][k] = number;
             VEC_PUSH(c->arena, &c->domains.at[number].stages, id);
             VEC_PUSH(c->arena, &c->domains.at[number].bodies, s->pieces.at[k].body);

@@ -226,6 +226,9 @@ static bool *seen_outside(const Graph *g, Arena *a)
         seen[s->source.v] = true; /* a reduction may start from the ends of the type */
         seen[id.v] = seen[id.v] || s->kind != STAGE_COMPUTE || !tessi_is_integer(s->type);
     }
+    VEC_FOREACH (const Repeat, r, &g->repeats) /* what is carried has one type */
+        VEC_FOREACH (const Carried, c, &r->carried)
+            seen[c->first.v] = seen[c->next.v] = true;
     return seen;
 }
 

@@ -80,7 +80,11 @@ struct Variant {
     Typed *typed;
     Graph *lowered; /* as the front made it */
     Graph *meaning; /* simplified: rounding is decided; what the graph interpreter runs */
-    Graph *graph;   /* the same bits, cheaper: what is planned and lowered */
+    Graph *
+        written_out; /* `meaning`, the turns of repeats one behind the other where their number is known */
+    Graph *graph; /* the same bits, cheaper: what is planned and lowered */
+    Graph *
+        turns; /* `graph` before turns of repeats became one; NULL: there are none, or no plan yet */
     Machine *machine;
     Analysis *analysis;
     Plan *plan;

@@ -12,8 +12,9 @@
 
 enum {
     LARGEST_COMPILATION =
-        1 << 30,    /* bytes of arena: bounds what a hostile program can make us use */
-    PLACEHOLDER = 3 /* for a constant that only a run can give, while the signature is made */
+        1 << 30,     /* bytes of arena: bounds what a hostile program can make us use */
+    LEAST_TURNS = 8, /* fewer are computed together as one chain of stages */
+    PLACEHOLDER = 3  /* for a constant that only a run can give, while the signature is made */
 };
 
 bool tessi_is_graph_text(const tess_program *p)
@@ -130,6 +131,17 @@ static const FrontNodata *nodata_of(const tess_program *p, Variant *v)
     return nodata;
 }
 
+/* Loops of equal turns become repeats. */
+static bool find_repeats(Variant *v, tess_diags *d)
+{
+    const char *fault;
+    Span span;
+    v->lowered = tessi_graph_find_repeats(v->lowered, &v->arena, LEAST_TURNS, &fault, &span);
+    if (fault)
+        tessi_diag(&d->diags, DIAG_INTERNAL, span, "repeats", fault);
+    return !fault && verified(v->lowered, "repeats", d);
+}
+
 /* From the text to a graph whose rounding is decided. */
 static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, double start)
 {
@@ -151,7 +163,7 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)
         return false;
-    if (!verified(v->lowered, "lower", d))
+    if (!verified(v->lowered, "lower", d) || !find_repeats(v, d))
         return false;
     note(v, "check", &begun);
     const bool written = p->options.plan && tessi_plan_is_of_masks_written(p->options.plan);
@@ -161,6 +173,8 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
         return false;
     if (!methods_possible(v->meaning, d))
         return false;
+    v->written_out =
+        v->meaning->repeats.n ? tessi_graph_write_out(v->meaning, &v->arena) : v->meaning;
     Analysis ranges = { .g = v->meaning };
     tessi_analyse_ranges(&ranges, &v->arena);
     tessi_warn_values(&ranges, v->meaning, &d->diags);
@@ -179,7 +193,7 @@ static bool read_meaning(const tess_program *p, Variant *v, tess_diags *d)
     v->ast = ARENA_NEW(&v->arena, Ast);
     v->typed = ARENA_NEW(&v->arena, Typed);
     v->lowered = tessi_graph_read(&v->arena, &d->diags, p->text, p->n_text);
-    v->graph = v->meaning = v->lowered;
+    v->graph = v->meaning = v->written_out = v->lowered;
     return v->graph && !d->diags.n_errors && verified(v->graph, "read", d);
 }
 

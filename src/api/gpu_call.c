@@ -1,6 +1,7 @@
 /* One sequence of kernels with its buffers: made ready for given images and sizes, then put on a stream as often as
  * wanted. */
 #include "api/gpu.h"
+#include "loop/loop_repeat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ struct GpuSlot {
     uint32_t n_args;
     DeviceGraph *graph;
     bool launched; /* since it was prepared */
+    LPlace *place; /* of each kernel */
+    LTurns *turns; /* by repeat */
 };
 
 static uint32_t count_args(const EmitModule *m)
@@ -61,7 +64,9 @@ GpuSlot *tessi_gpu_slot_new(const GpuCode *code)
     s->launches = calloc(code->emitted->kernels.n + 1, sizeof *s->launches);
     s->values = calloc(s->n_args + 1, sizeof *s->values);
     s->args = calloc(s->n_args + 1, sizeof *s->args);
-    if (s->images && s->temps && s->launches && s->values && s->args)
+    s->place = calloc(code->emitted->kernels.n + 1, sizeof *s->place);
+    s->turns = calloc(loops->repeats.n + 1, sizeof *s->turns);
+    if (s->images && s->temps && s->launches && s->values && s->args && s->place && s->turns)
         return s;
     tessi_gpu_slot_free(s);
     return NULL;
@@ -90,6 +95,8 @@ void tessi_gpu_slot_free(GpuSlot *s)
     free(s->launches);
     free(s->values);
     free(s->args);
+    free(s->place);
+    free(s->turns);
     free(s);
 }
 
@@ -296,6 +303,7 @@ static bool set_launches(GpuSlot *s, const GpuCall *call, Failure *f)
     for (uint32_t i = 0; i < m->kernels.n; i++) {
         const GpuKernel *k = &m->kernels.at[i];
         SlotLaunch *out = &s->launches[i];
+        s->place[i] = k->place;
         out->launch = (DeviceLaunch){ .kernel = s->code->kernels[i],
                                       .args = &s->args[at],
                                       .n_args = k->args.n };
@@ -320,6 +328,9 @@ bool tessi_gpu_prepare(GpuSlot *s, const GpuCall *call, Failure *f)
         if (!place_image(d, &s->images[i], &call->images[i], call->parts ? &call->parts[i] : NULL,
                          f))
             return false;
+    for (uint32_t i = 0; i < s->loops->repeats.n; i++)
+        s->turns[i] =
+            tessi_loop_turns(s->loops, &s->loops->repeats.at[i], call->params, call->scalars);
     return place_temps(s, call->params, f) && set_launches(s, call, f);
 }
 
@@ -362,9 +373,18 @@ static bool put_kernel(GpuSlot *s, uint32_t i, DeviceStream stream, Failure *f)
            || tessi_device_launch(s->code->context->device, &s->launches[i].launch, stream, f);
 }
 
+static LoopOrder order_of(const GpuSlot *s)
+{
+    return (LoopOrder){ .place = s->place,
+                        .n = s->code->emitted->kernels.n,
+                        .turns = s->turns,
+                        .repeats = s->loops->repeats.at };
+}
+
 static bool put_kernels(GpuSlot *s, DeviceStream stream, Failure *f)
 {
-    for (uint32_t i = 0; i < s->code->emitted->kernels.n; i++)
+    LoopOrder order = order_of(s);
+    for (uint32_t i; tessi_loop_order_next(&order, &i);)
         if (!put_kernel(s, i, stream, f))
             return false;
     return true;
@@ -397,13 +417,15 @@ static bool record(void *user, DeviceStream stream, Failure *f)
 {
     Recording *r = user;
     const EmitModule *m = r->slot->code->emitted;
-    for (uint32_t i = 0; i < m->kernels.n; i++) {
+    LoopOrder order = order_of(r->slot);
+    for (uint32_t i; tessi_loop_order_next(&order, &i);) {
         uint32_t n = 0;
         while (n < MOST_BESIDE && i + 1 + n < m->kernels.n && m->kernels.at[i + 1 + n].beside)
             n++;
         if (!(n ? record_beside(r, i, n, stream, f) : put_kernel(r->slot, i, stream, f)))
             return false;
-        i += n;
+        for (; n; n--)
+            tessi_loop_order_next(&order, &i);
     }
     return true;
 }
@@ -425,12 +447,22 @@ static bool record_graph(GpuSlot *s, Failure *f)
     return ok;
 }
 
+/* Its graph would be larger than it is worth. */
+static bool has_many_turns(const GpuSlot *s)
+{
+    enum { MANY = 1000 };
+    int64_t turns = 0;
+    for (uint32_t i = 0; i < s->loops->repeats.n && turns <= MANY; i++)
+        turns = s->turns[i].turns > MANY ? MANY + 1 : turns + s->turns[i].turns;
+    return turns > MANY;
+}
+
 /* A sequence that comes again becomes a graph where the device has such: one call instead of one a kernel, and less
  * time between them. */
 static bool put_sequence(GpuSlot *s, DeviceStream stream, Failure *f)
 {
     Device *d = s->code->context->device;
-    if (!s->launched || !tessi_device_info(d)->has_graphs) {
+    if (!s->launched || !tessi_device_info(d)->has_graphs || has_many_turns(s)) {
         s->launched = true;
         return put_kernels(s, stream, f);
     }

@@ -85,6 +85,8 @@ static bool sort_sizes(const Rows *r, const SizeId *size, uint8_t n_dims, bool *
 static bool sort_stage(Rows *r, StageId id)
 {
     const Stage *s = tessi_stage(r->g, id);
+    if (s->kind == STAGE_CARRIED)
+        return no_strips(r, id, "'%s' is computed again and again by a repeat");
     if (!sort_sizes(r, s->size, s->n_dims, &r->has_rows[id.v], &r->excess[id.v]))
         return no_strips(r, id, "'%s' has not one row for each row of the result");
     if (!r->has_rows[id.v])

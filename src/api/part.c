@@ -34,7 +34,7 @@ static bool make(tess_parts *p)
     Failure *f = &p->failure;
     if (!GUARDED(&guard, &p->arena))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    const Graph *g = p->v->meaning;
+    const Graph *g = p->v->written_out;
     p->params = ARENA_NEW_ARRAY(&p->arena, int64_t, g->params.n + 1);
     if (!tessi_bind_sizes(p->program, p->v, p->args, &p->arena, p->params, f)
         || !tessi_parts_find(p, f))
@@ -262,7 +262,7 @@ static bool bind_given_image(tess_parts *p, RunPass *pass, const PartGiven *it, 
 {
     const PartNumber *number = tessi_parts_number(p, it->stage);
     int64_t n = it->kind == GIVEN_COUNTS ? number->n_counts : 1;
-    const ScalarType t = tessi_stage(p->v->meaning, it->stage)->type;
+    const ScalarType t = tessi_stage(p->v->written_out, it->stage)->type;
     DLTensor tensor = { .ndim = 1, .shape = &n, .device = { kDLCPU, 0 } };
     tensor.dtype = tessi_dl_type(t);
     *one = number->total.i;
@@ -275,12 +275,12 @@ static double given_scalar(const tess_parts *p, const RunPass *pass, const PartG
 {
     int64_t n = 0;
     if (it->kind == GIVEN_NUMBER) {
-        const Stage *s = tessi_stage(p->v->meaning, it->stage);
+        const Stage *s = tessi_stage(p->v->written_out, it->stage);
         const Value v = tessi_parts_number(p, it->stage)->total;
         return tessi_is_real(s->type) ? v.f : (double)v.i;
     }
     if (it->kind == GIVEN_SIZE) {
-        tessi_size_eval(p->v->meaning, it->size, p->params, &n);
+        tessi_size_eval(p->v->written_out, it->size, p->params, &n);
         return (double)n;
     }
     const int64_t whole = p->params[pass->part.param[it->dim]];
@@ -291,7 +291,7 @@ static double given_scalar(const tess_parts *p, const RunPass *pass, const PartG
 
 static bool bind_numbers(tess_parts *p, RunPass *pass, const tess_part *part, int64_t *wide)
 {
-    const Graph *g = p->v->meaning;
+    const Graph *g = p->v->written_out;
     tess_args *a = pass->args;
     VEC_FOREACH (const PartGiven, it, &pass->part.given) {
         const bool ok =

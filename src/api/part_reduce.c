@@ -139,7 +139,7 @@ static bool reduce_rows(const Stage *s, const StageImage *source, Value *total)
 
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows)
 {
-    const Graph *g = p->v->meaning;
+    const Graph *g = p->v->written_out;
     const Stage *s = tessi_stage(g, number->stage);
     const StageImage image = image_of(tessi_stage(g, number->source), rows);
     for (int d = 0; d < image.n_dims; d++)
@@ -157,7 +157,7 @@ void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *
 
 bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)
 {
-    const Graph *g = p->v->meaning;
+    const Graph *g = p->v->written_out;
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);
         number->total = (Value){ 0 };
@@ -176,7 +176,7 @@ bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f)
 
 void tessi_part_reduce_end(const tess_parts *p, RunPass *pass)
 {
-    const Graph *g = p->v->meaning;
+    const Graph *g = p->v->written_out;
     VEC_FOREACH (PartNumber, number, &pass->numbers) {
         const Stage *s = tessi_stage(g, number->stage);
         const Stage *source = tessi_stage(g, number->source);

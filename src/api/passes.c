@@ -115,8 +115,28 @@ static void add_reasons(const Graph *g, Plan *plan)
 }
 
 /* The given plan, or the best for this machine. NULL with one sentence. */
+/* Turns of repeats that are computed as one become one in the graph. */
+static bool block_time(tess_program *p, Variant *v, const Machine *m, Failure *f)
+{
+    static const char preset[] = "preset ";
+    if (!v->graph->repeats.n || v->plan)
+        return true;
+    v->turns = v->turns ? v->turns : v->graph;
+    const char *text = p->options.plan;
+    if (text && strncmp(text, preset, sizeof preset - 1) == 0)
+        text = "";
+    const uint32_t *time = text ? tessi_plan_times_said(&v->arena, v->turns, text)
+                                : tessi_plan_times(&v->arena, v->turns, m);
+    v->graph = tessi_graph_block_time(v->turns, &v->arena, time);
+    v->analysis = tessi_analyse(v->graph, &v->arena);
+    const char *fault = tessi_graph_verify(v->graph);
+    return fault ? internal(f, "time", fault) : true;
+}
+
 static Plan *plan_for(tess_program *p, Variant *v, const Machine *m, tess_diags *d, Failure *f)
 {
+    if (!block_time(p, v, m, f))
+        return NULL;
     Plan *plan = p->options.plan ? given_plan(p, v, m, d)
                                  : tessi_plan_choose(&v->arena, v->graph, v->analysis, m);
     if (!plan) {

@@ -60,6 +60,17 @@ typedef struct CSplit {
 /* Names the parts of a function, for the whole file. */
 CSplit *tessi_c_split(CWriter *w, const LoopParts *parts, const char *function);
 
+/* ---- c_calls.c ---- */
+/* Calls of functions, or launches of kernels: where each stands in a repeat, and what writes it. */
+typedef struct CCalls {
+    uint32_t n;
+    LPlace (*place)(void *user, uint32_t i);
+    void (*put)(void *user, uint32_t i);
+    void *user;
+} CCalls;
+/* In order; those of repeats in loops over the turns. */
+void tessi_c_calls(CWriter *w, const CCalls *calls);
+
 /* ---- c_program.c ---- */
 /* Everything a program is made of, up to and including its public function; `is_static` for the reference. */
 void tessi_c_program(CWriter *w, bool is_static);

@@ -14,6 +14,11 @@ typedef struct Groups {
     bool parts_used;
 } Groups;
 
+typedef struct GroupCalls {
+    CWriter *w;
+    const Groups *groups;
+} GroupCalls;
+
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
 static const char *call_of(CWriter *w, const char *name, const CParameters *list)
@@ -344,12 +349,24 @@ static const char *define_parts(CWriter *w, const Groups *groups, const Workspac
     return end;
 }
 
+static LPlace place_of(void *user, uint32_t i)
+{
+    const CWriter *w = ((const GroupCalls *)user)->w;
+    return w->p->functions.at[i].place;
+}
+
+static void put_call(void *user, uint32_t i)
+{
+    const GroupCalls *calls = user;
+    tessi_c_line(calls->w, "%s", calls->groups->calls.at[i]);
+}
+
 static void call_groups(CWriter *w, const Groups *groups)
 {
     const char *before = tessi_c_name(w->names, "rounding");
     tessi_c_line(w, "const tess_rounding %s = tess_round_to_nearest();", before);
-    for (uint32_t i = 0; i < groups->calls.n; i++)
-        tessi_c_line(w, "%s", groups->calls.at[i]);
+    GroupCalls calls = { w, groups };
+    tessi_c_calls(w, &(CCalls){ groups->calls.n, place_of, put_call, &calls });
     tessi_c_line(w, "tess_round_as(%s);", before);
     tessi_c_line(w, "return 0;");
 }

@@ -95,6 +95,7 @@ typedef struct GpuKernel {
     uint32_t shared_bytes;         /* per block, declared in the text */
     bool beside; /* may run at the same time as the kernel before it and those that it is beside */
     uint32_t resident; /* blocks that are to fit a multiprocessor at once; 0: any number */
+    LPlace place;      /* in a repeat; else kernels are executed in order */
 } GpuKernel;
 struct EmitModule {
     VEC(GpuKernel) kernels;

@@ -59,7 +59,8 @@ static bool kernel(CWriter *w, const LFunction *f, const char *name, GpuKernel *
     *out = (GpuKernel){ .name = name,
                         .shared_bytes = w->gpu->shared_bytes,
                         .beside = f->beside,
-                        .resident = f->resident };
+                        .resident = f->resident,
+                        .place = f->place };
     for (int axis = 0; axis < LOOP_MAX_AXES; axis++) {
         out->grid[axis] = f->grid[axis];
         out->block[axis] = f->block[axis];
@@ -110,8 +111,9 @@ static void all_kernels(CWriter *w, const char **name, EmitModule *module, bool 
             for (uint32_t b = 1; b < p->buffers.n; b++)
                 used[b] = used[b] || w->buffer_used[b];
         } else if (written[first].name) {
-            VEC_PUSH(w->arena, &module->kernels,
-                     with_own_images(w, &written[first], &same.twins[i], used));
+            GpuKernel own = with_own_images(w, &written[first], &same.twins[i], used);
+            own.place = p->functions.at[i].place;
+            VEC_PUSH(w->arena, &module->kernels, own);
         }
     }
 }

@@ -358,6 +358,17 @@ static void launch(GpuHost *h, const GpuKernel *k)
     tessi_c_names_leave(w->names, mark);
 }
 
+static LPlace place_of(void *user, uint32_t i)
+{
+    return ((const GpuHost *)user)->module->kernels.at[i].place;
+}
+
+static void put_launch(void *user, uint32_t i)
+{
+    GpuHost *h = user;
+    launch(h, &h->module->kernels.at[i]);
+}
+
 void tessi_gpu_host_launcher(GpuHost *h)
 {
     CWriter *w = h->w;
@@ -369,8 +380,7 @@ void tessi_gpu_host_launcher(GpuHost *h)
     w->indent++;
     checks(h);
     h->api->begin(h);
-    VEC_FOREACH (const GpuKernel, k, &h->module->kernels)
-        launch(h, k);
+    tessi_c_calls(w, &(CCalls){ h->module->kernels.n, place_of, put_launch, h });
     h->api->end(h);
     w->indent--;
     w->out = out;

@@ -116,6 +116,8 @@ typedef struct Checker {
     Context at;
     CallFrame *frame;
     uint32_t expr_depth, call_depth, call_count, turns;
+    uint32_t loop,
+        turn;        /* the innermost loop gone through, from 1 (0: none), and its turn, from 0 */
     uint64_t budget; /* steps left for computing constants */
     bool over_limit; /* LIMIT was diagnosed: unwind */
     VEC(const TStruct *) structs;

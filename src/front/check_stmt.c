@@ -192,10 +192,15 @@ static void loop(Checker *c, const AstStmt *s)
         tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
         return;
     }
-    Context saved = c->at;
+    const Context saved = c->at;
+    const uint32_t around = c->loop, turn_around = c->turn;
+    const GraphLoop known = { .span = s->span };
+    VEC_PUSH(c->a, &c->t->loops, known);
+    c->loop = c->t->loops.n;
     c->at.loop_depth++;
     for (int64_t turn = 0; turn <= n && !c->over_limit && !tessi_diags_full(c->d); turn++) {
         int64_t i = lo <= hi ? lo + turn : lo - turn;
+        c->turn = (uint32_t)turn;
         if (++c->turns > CHECK_MAX_TURNS)
             tessi_check_limit(c, s->span, "turns of all loops", CHECK_MAX_TURNS);
         c->at.scope = tessi_scope_new(c, saved.scope);
@@ -205,6 +210,8 @@ static void loop(Checker *c, const AstStmt *s)
         tessi_check_statements(c, &s->body);
     }
     c->at = saved;
+    c->loop = around;
+    c->turn = turn_around;
 }
 
 void tessi_check_statements(Checker *c, const AstStmts *body)

@@ -41,6 +41,8 @@ TValue *tessi_value_new(Checker *c, TValueKind kind, TType type, uint32_t n_dims
     v->type = type;
     v->n_dims = (uint8_t)n_dims;
     v->span = span;
+    v->loop = c->loop;
+    v->turn = c->turn;
     v->id = c->t->values.n;
     if (c->t->values.n >= CHECK_MAX_VALUES)
         tessi_check_limit(c, span, "images and scalars in the program", CHECK_MAX_VALUES);

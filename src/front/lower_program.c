@@ -287,6 +287,7 @@ static StageId returned_stage(Lower *l, const TOutput *o, Image *image, uint32_t
     TValue named = *v;
     named.name = o->name;
     named.span = o->span;
+    named.loop = 0;
     Stage s = { .kind = STAGE_COMPUTE, .n_dims = image->n_dims };
     Piece p = { .body = { 0 } };
     SizeId add[MAX_DIMS];
@@ -330,6 +331,8 @@ Graph *tessi_lower(Arena *a, Diags *d, const Typed *t, const FrontOptions *o)
     l->max_stages = o && o->max_stages ? o->max_stages : 4096;
     l->max_unrolled = o && o->max_unrolled ? o->max_unrolled : 1000000;
     l->budget = CHECK_MAX_EVALUATION;
+    VEC_FOREACH (const GraphLoop, loop, &t->loops)
+        VEC_PUSH(l->g->arena, &l->g->loops, *loop);
     lower_params(l);
     for (uint32_t i = 0; i < t->inputs.n; i++)
         lower_input(l, &t->inputs.at[i], i);

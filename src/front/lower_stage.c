@@ -38,6 +38,8 @@ StageId tessi_lower_new_stage(Lower *l, const TValue *v, uint32_t channel, Stage
 {
     s->name = stage_name(l, v, channel);
     s->span = v->span;
+    s->loop = v->loop;
+    s->turn = v->turn;
     s->type = tessi_lower_field(v->type, channel);
     return tessi_lower_add_stage(l, s);
 }

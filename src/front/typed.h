@@ -239,9 +239,10 @@ struct TValue {
     bool used;      /* needed for a returned image */
     bool named;
     Span span;
-    const char *name; /* of the stage; made unique in the graph */
-    uint32_t depth;   /* of vector function calls, where `name` was given */
-    uint32_t id;      /* position in Typed.values */
+    const char *name;    /* of the stage; made unique in the graph */
+    uint32_t depth;      /* of vector function calls, where `name` was given */
+    uint32_t id;         /* position in Typed.values */
+    uint32_t loop, turn; /* of the graph's stages (graph.h) */
     uint32_t number;
     TValue *base, *mask;
     TInstance *inst;
@@ -330,6 +331,7 @@ typedef struct Typed {
     VEC(TValue *) values;
     VEC(TDefinition) definitions;
     VEC(TOutput) outputs;
+    VEC(GraphLoop) loops; /* as they were gone through */
     uint32_t n_exprs;
     /* diagnostics about constants without a value: when these are all the errors, values would cure them */
     uint32_t n_missing;

@@ -190,7 +190,10 @@ typedef enum StageKind {
      * docs/internals/reductions.md */
     STAGE_SCAN,
     /* 1-D U32: number of points of `source` with floor(value) == k, for k in 0..size-1; others are not counted */
-    STAGE_HISTOGRAM
+    STAGE_HISTOGRAM,
+    /* an image that a repeat carries from turn to turn: in its body what the turn before left, behind it what the
+     * last turn left */
+    STAGE_CARRIED
 } StageKind;
 
 /* A piece gives the points offset + step * i, 0 <= i < count, of its stage; `body` is evaluated at the piece
@@ -220,9 +223,54 @@ typedef struct Stage {
     /* SCAN: how many of its last results a step uses, at least one; 0 = it runs by `reduction`. With steps,
      * pieces.at[0].body is the step and pieces.at[1].body what all results before the first point are. */
     uint8_t n_states;
-    bool reverse;   /* SCAN: from the last point to the first */
-    bool only_last; /* SCAN with steps: the last result only; the stage lacks the dimension */
+    bool reverse;     /* SCAN: from the last point to the first */
+    bool only_last;   /* SCAN with steps: the last result only; the stage lacks the dimension */
+    uint32_t repeat;  /* number of the repeat in whose body it stands, from 1; 0 = in none */
+    uint32_t carried; /* CARRIED: number among those of its repeat */
+    uint32_t behind; /* CARRIED, outside of the body: number of the repeat behind which it stands */
+    /* made by a turn of a loop of the text: number of the loop, from 1 (0 = none), and of the turn, from 0. Until
+     * repeats are found (graph_repeat.c) */
+    uint32_t loop, turn;
 } Stage;
+
+/* ---- Repeats: parts of the graph that are executed again and again -------------------------------------------- */
+/* How many turns a repeat has: max(0, sign * x + add), where x is what `from` says; of these as many as there are
+ * whole `by`s, or (rest) what is left over. */
+typedef enum CountFrom { COUNT_FROM_NOTHING, COUNT_FROM_SCALAR, COUNT_FROM_PARAM } CountFrom;
+typedef struct RepeatCount {
+    CountFrom from;
+    uint32_t ref; /* number of the input scalar, which is an integer, or of the parameter */
+    int32_t sign; /* 1 or -1; 0 where from = NOTHING */
+    int64_t add;
+    int64_t by; /* at least 1 */
+    bool rest;
+} RepeatCount;
+/* The value for an x; of a count FROM_NOTHING x does not matter. */
+int64_t tessi_repeat_turns(const RepeatCount *count, int64_t x);
+
+/* An image carried from turn to turn. All four have one type and size. */
+typedef struct Carried {
+    StageId
+        first; /* what the first turn finds; none: no turn finds it, as there are at least as many turns */
+    StageId entry; /* CARRIED, in the body: what a turn finds */
+    StageId
+        next; /* in the body: what the turn leaves for the next one; computed, or another entry */
+    StageId last; /* CARRIED, behind the body: what the last turn left; none: nobody reads it */
+} Carried;
+/* The stages of a body stand one behind the other, entries first, then what is computed; no stage outside reads
+ * them, but for what is left behind. Bodies do not contain repeats. */
+typedef struct Repeat {
+    const char *name; /* of the family */
+    Span span;
+    RepeatCount count;
+    VEC(Carried) carried;
+} Repeat;
+/* A loop of the text, by whose turns stages are marked. */
+typedef struct GraphLoop {
+    Span span;
+    bool of_run; /* the number of turns is known when it runs: it has to be a repeat */
+    RepeatCount count;
+} GraphLoop;
 
 /* An image as the user sees it: pixels of one or more channels, interleaved without padding. */
 typedef struct Channel {
@@ -301,6 +349,9 @@ typedef struct Graph {
     VEC(MethodRequest) requests;
     VEC(MaskForm) forms; /* of a simplified graph */
     VEC(Agreement) agreements;
+    VEC(GraphLoop) loops; /* loop k is at[k - 1]; of the graph that the front makes */
+    VEC(Repeat) repeats;
+    uint32_t open_repeat; /* the one in whose body stages are made now (Stage.repeat) */
     IdMap size_map, window_map, expr_map, access_map, stage_map;
     struct GraphScratch *scratch; /* graph_rewrite.c: memory used again between calls */
 } Graph;
@@ -396,6 +447,27 @@ Graph *tessi_graph_simplify_rolled(const Graph *g, Arena *a, FpMode fp);
 /* Sums over masks tap by tap in the order written, unless the program asks otherwise: as papers apply masks. Where
  * the mask has a cheaper form, reals may round differently. */
 Graph *tessi_graph_simplify_as_written(const Graph *g, Arena *a, FpMode fp);
+
+/* ---- graph_repeat.c: repeats ------------------------------------------------------------------------------------ */
+/* Loops whose turns are equal but for the number of the turn become repeats; others, and those of fewer than `least`
+ * turns, stay as they are. Returns `g` where there are none. A loop of which only the run knows the number of turns
+ * has to become one: `fault` is a sentence about the one at `span` that does not, or NULL. */
+Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char **fault, Span *span);
+/* By stage: the part of the program that computes it. Parts are computed one after the other: what stands before
+ * the first repeat, the body of that, what stands behind it, and so on. NULL: there are no repeats. */
+uint32_t *tessi_graph_parts(const Graph *g, Arena *a);
+/* Of a stage that a repeat carries, which images those are: how many turns ago it was computed (0: by this one), and
+ * (*head) the number of the carried image that is computed and lies as many turns back. */
+uint32_t tessi_carried_lag(const Graph *g, const Repeat *r, uint32_t carried, uint32_t *head);
+/* graph_repeat_time.c: a copy with `time` turns (by repeat, from 0) of repeats as one, in their bodies one behind the
+ * other; where that cannot be, one. */
+Graph *tessi_graph_block_time(const Graph *g, Arena *a, const uint32_t *time);
+/* A copy without the repeats of which the graph says how many turns they have: these stand one behind the other. */
+Graph *tessi_graph_write_out(const Graph *g, Arena *a);
+/* There may be so many turns, and it is not blocked yet. */
+bool tessi_repeat_can_block(const Graph *g, uint32_t number, uint32_t time);
+/* NULL when sound, else one sentence, allocated in `a`. */
+const char *tessi_repeats_verify(const Graph *g, Arena *a);
 
 /* ---- graph_sizes.c: sizes of a run ------------------------------------------------------------------------------ */
 /* Parameters from the sizes of the input images (sizes[image][dim]; NULL for an image not given); params[] receives

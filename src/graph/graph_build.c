@@ -365,6 +365,7 @@ StageId tessi_graph_stage(Graph *g, const Stage *s)
         key.name = tessi_sprintf(g->arena, "%s_%u", wanted, k);
     Stage stage = *s;
     stage.name = key.name;
+    stage.repeat = g->open_repeat;
     uint32_t id = g->stages.n;
     VEC_PUSH(g->arena, &g->stages, stage);
     tessi_idmap_add(g->arena, &g->stage_map, hash_name(stage.name), id);

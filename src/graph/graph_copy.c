@@ -33,6 +33,8 @@ static bool *find_live(const Graph *g, Arena *a)
         const Stage *s = &g->stages.at[id];
         if (!live[id])
             continue;
+        if (s->behind)
+            tessi_repeat_mark(g, s->behind, live);
         live[s->source.v] = true;
         VEC_FOREACH (const Piece, p, &s->pieces)
             mark_body(g, &walk, p->body, live);
@@ -64,7 +66,7 @@ static void copy_images(Rewrite *r, bool is_output)
     }
 }
 
-static StageId copy_stage(Rewrite *r, const Stage *s, const GraphChange *change)
+StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *change)
 {
     Arena *a = r->to->arena;
     Stage copy = *s;
@@ -97,6 +99,39 @@ Graph *tessi_graph_copy_live(const Graph *g, Arena *a)
     return tessi_graph_copy(g, a, NULL);
 }
 
+void tessi_graph_copy_begin(Rewrite *r)
+{
+    const Graph *g = r->from;
+    Graph *copy = r->to;
+    copy->fp = g->fp;
+    copy->masks_written = g->masks_written;
+    VEC_FOREACH (const Param, p, &g->params)
+        VEC_PUSH(copy->arena, &copy->params, *p);
+    VEC_FOREACH (const Scalar, s, &g->scalars)
+        VEC_PUSH(copy->arena, &copy->scalars, *s);
+    copy_images(r, false);
+}
+
+void tessi_graph_copy_end(Rewrite *r)
+{
+    Arena *a = r->to->arena;
+    copy_images(r, true);
+    VEC_FOREACH (const MaskForm, form, &r->from->forms) {
+        MaskForm own = *form;
+        own.stage = tessi_strdup(a, form->stage);
+        own.fault = form->fault ? tessi_strdup(a, form->fault) : NULL;
+        VEC_PUSH(a, &r->to->forms, own);
+    }
+    VEC_FOREACH (const Agreement, it, &r->from->agreements) {
+        Agreement own = *it;
+        own.a = tessi_rewrite_size(r, it->a);
+        own.b = tessi_rewrite_size(r, it->b);
+        own.name_a = tessi_strdup(a, it->name_a);
+        own.name_b = tessi_strdup(a, it->name_b);
+        VEC_PUSH(a, &r->to->agreements, own);
+    }
+}
+
 Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
 {
     Arena *scratch = tessi_scratch_open(a);
@@ -110,33 +145,17 @@ Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change)
         r.change = change->change;
         r.user = change->user;
     }
-    copy->fp = g->fp;
-    copy->masks_written = g->masks_written;
-    VEC_FOREACH (const Param, p, &g->params)
-        VEC_PUSH(a, &copy->params, *p);
-    VEC_FOREACH (const Scalar, s, &g->scalars)
-        VEC_PUSH(a, &copy->scalars, *s);
-    copy_images(&r, false);
+    tessi_graph_copy_begin(&r);
+    const uint32_t *number = tessi_repeat_numbers(g, live, scratch);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
+        copy->open_repeat = number[s->repeat];
         if (live[id.v] || s->kind == STAGE_INPUT) /* an unread input still tells its size */
-            stage[id.v] = copy_stage(&r, s, change);
+            stage[id.v] = tessi_graph_copy_stage(&r, s, change);
     }
-    copy_images(&r, true);
-    VEC_FOREACH (const MaskForm, form, &g->forms) {
-        MaskForm own = *form;
-        own.stage = tessi_strdup(a, form->stage);
-        own.fault = form->fault ? tessi_strdup(a, form->fault) : NULL;
-        VEC_PUSH(a, &copy->forms, own);
-    }
-    VEC_FOREACH (const Agreement, it, &g->agreements) {
-        Agreement own = *it;
-        own.a = tessi_rewrite_size(&r, it->a);
-        own.b = tessi_rewrite_size(&r, it->b);
-        own.name_a = tessi_strdup(a, it->name_a);
-        own.name_b = tessi_strdup(a, it->name_b);
-        VEC_PUSH(a, &copy->agreements, own);
-    }
+    copy->open_repeat = 0;
+    tessi_repeats_copy(&r, number);
+    tessi_graph_copy_end(&r);
     tessi_scratch_close(scratch);
     return copy;
 }

@@ -289,3 +289,12 @@ void tessi_graph_read_leave(Reader *r)
 {
     r->depth--;
 }
+
+StageId tessi_graph_read_stage_name(Reader *r)
+{
+    const char *name = tessi_graph_read_name(r, "a stage");
+    StageId id = tessi_graph_stage_by_name(r->g, name);
+    if (!id.v)
+        tessi_graph_read_fail(r, "there is no stage '%.40s' before this one", name);
+    return id;
+}

@@ -60,6 +60,14 @@ void tessi_graph_read_leave(Reader *r);
 SizeId tessi_graph_read_size(Reader *r);
 void tessi_graph_read_displacement(Reader *r, AccessDim *d);
 
+StageId tessi_graph_read_stage_name(Reader *r); /* of a stage before this place */
+
+/* graph_repeat_read.c: behind `repeat`, behind `end`, and `entry A` or `last A`; then that stage has its number. */
+void tessi_read_repeat(Reader *r);
+void tessi_read_repeat_end(Reader *r);
+void tessi_read_carried(Reader *r, Stage *s);
+void tessi_read_carried_at(Reader *r, const Stage *s, StageId id);
+
 /* graph_read_expr.c */
 ExprId tessi_graph_read_body(Reader *r);                  /* lets and the expression */
 Value tessi_graph_read_constant(Reader *r, ScalarType t); /* a constant expression of type t */

@@ -44,8 +44,8 @@ size_t tessi_graph_name_length(const char *text, size_t n)
 bool tessi_graph_is_keyword(const char *name)
 {
     static const char *const word[] = {
-        "let", "true", "false",  "inf_f", "inf_d",  "nan_f", "nan_d",     "image",
-        "min", "max",  "scalar", "cast",  "reduce", "sat",   "histogram",
+        "let", "true",   "false", "inf_f",  "inf_d", "nan_f",     "nan_d", "image", "min",
+        "max", "scalar", "cast",  "reduce", "sat",   "histogram", "entry", "last",
     };
     for (size_t k = 0; k < sizeof word / sizeof *word; k++)
         if (tessi_streq(word[k], name))

@@ -239,7 +239,8 @@ StageId tessi_masks_stage(Masks *m, const Domain *at, const char *name, ScalarTy
     enum { LOOK_BACK = 64 };
     for (uint32_t k = m->made.n; k-- > 0 && m->made.n - k <= LOOK_BACK;) {
         const Stage *s = tessi_stage(m->to, m->made.at[k]);
-        bool same = s->n_dims == at->n_dims && s->pieces.at[0].body.v == body.v;
+        bool same = s->repeat == m->to->open_repeat && s->n_dims == at->n_dims
+                    && s->pieces.at[0].body.v == body.v;
         for (uint8_t d = 0; d < s->n_dims && same; d++)
             same = s->size[d].v == at->count[d].v;
         if (same)

@@ -16,6 +16,16 @@ typedef struct GraphChange {
     void *user;
 } GraphChange;
 Graph *tessi_graph_copy(const Graph *g, Arena *a, const GraphChange *change);
+/* The steps of copying: before all stages, each stage in order (r->stage then has its new number), behind them. */
+void tessi_graph_copy_begin(Rewrite *r);
+StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *change);
+void tessi_graph_copy_end(Rewrite *r);
+/* graph_repeat.c: marks what the repeat of this number needs to leave anything behind. */
+void tessi_repeat_mark(const Graph *g, uint32_t number, bool *live);
+/* By number of a repeat: its number in a copy with the stages that are live; 0: it is not in there. */
+uint32_t *tessi_repeat_numbers(const Graph *g, const bool *live, Arena *a);
+/* The repeats, when all stages of the copy are made; stages that are carried get their numbers. */
+void tessi_repeats_copy(Rewrite *r, const uint32_t *number);
 /* Replaces each body by what `r` makes of it. */
 void tessi_rewrite_bodies(Graph *g, Rewrite *r);
 

@@ -200,6 +200,7 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
         tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
         tessi_text_add(out, "\n");
         return;
+    case STAGE_CARRIED: tessi_print_carried(g, s, out); return;
     case STAGE_COMPUTE: break;
     }
     if (tessi_stage_is_plain(g, s)) {
@@ -247,8 +248,12 @@ void tessi_graph_print(const Graph *g, Text *out)
         print_image(g, image, false, out);
     for (uint32_t id = 1; id < g->tables.n; id++)
         print_table(&g->tables.at[id], out);
-    GRAPH_FOREACH_STAGE (g, id)
+    uint32_t open = 0;
+    GRAPH_FOREACH_STAGE (g, id) {
+        tessi_print_repeat_bounds(g, &open, tessi_stage(g, id)->repeat, out);
         print_stage(g, tessi_stage(g, id), bodies, out);
+    }
+    tessi_print_repeat_bounds(g, &open, 0, out);
     VEC_FOREACH (const Image, image, &g->outputs)
         print_image(g, image, true, out);
 }

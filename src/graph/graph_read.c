@@ -29,15 +29,6 @@ static uint8_t read_sizes(Reader *r, SizeId *size)
     return n;
 }
 
-static StageId read_stage_name(Reader *r)
-{
-    const char *name = tessi_graph_read_name(r, "a stage");
-    StageId id = tessi_graph_stage_by_name(r->g, name);
-    if (!id.v)
-        tessi_graph_read_fail(r, "there is no stage '%.40s' before this one", name);
-    return id;
-}
-
 /* ---- What a program takes -------------------------------------------------------------------- */
 static void read_params(Reader *r)
 {
@@ -74,7 +65,7 @@ static void read_channel(Reader *r, Image *image, bool is_output)
     image->pixel_bytes += tessi_type_info(c.type)->bytes;
     if (is_output) {
         tessi_graph_read_expect(r, "=");
-        c.stage = read_stage_name(r);
+        c.stage = tessi_graph_read_stage_name(r);
     }
     VEC_PUSH(r->arena, &image->channels, c);
     check_count(r, image->channels.n);
@@ -186,7 +177,7 @@ static void read_reduce(Reader *r, Stage *s)
 {
     s->kind = STAGE_REDUCE;
     read_reduction(r, s);
-    s->source = read_stage_name(r);
+    s->source = tessi_graph_read_stage_name(r);
     if (tessi_graph_read_accept(r, "along"))
         s->along = read_along(r);
 }
@@ -200,7 +191,7 @@ static void read_scan(Reader *r, Stage *s)
         s->n_states = (uint8_t)tessi_graph_read_integer(r, 1, MAX_SCAN_STATES);
     else
         read_reduction(r, s);
-    s->source = read_stage_name(r);
+    s->source = tessi_graph_read_stage_name(r);
     tessi_graph_read_expect(r, "along");
     s->along = read_along(r);
     s->reverse = tessi_graph_read_accept(r, "reverse");
@@ -264,7 +255,9 @@ static void read_stage(Reader *r)
             read_scan(r, &s);
         } else if (tessi_graph_read_accept(r, "histogram")) {
             s.kind = STAGE_HISTOGRAM;
-            s.source = read_stage_name(r);
+            s.source = tessi_graph_read_stage_name(r);
+        } else if (tessi_graph_read_is(r, "entry") || tessi_graph_read_is(r, "last")) {
+            tessi_read_carried(r, &s);
         } else {
             read_plain(r, &s);
         }
@@ -272,6 +265,8 @@ static void read_stage(Reader *r)
     if (r->failed)
         return;
     StageId id = tessi_graph_stage(r->g, &s);
+    if (s.kind == STAGE_CARRIED)
+        tessi_read_carried_at(r, &s, id);
     if (s.kind == STAGE_INPUT)
         r->g->inputs.at[s.image].channels.at[s.channel].stage = id;
     check_count(r, r->g->stages.n);
@@ -313,9 +308,14 @@ static void read_declaration(Reader *r)
         Image image = read_image(r, true);
         VEC_PUSH(r->arena, &g->outputs, image);
         check_count(r, g->outputs.n);
+    } else if (tessi_graph_read_accept(r, "repeat")) {
+        tessi_read_repeat(r);
+        check_count(r, g->repeats.n);
+    } else if (tessi_graph_read_accept(r, "end")) {
+        tessi_read_repeat_end(r);
     } else {
-        tessi_graph_read_fail(
-            r, "a line begins with none of fp, param, scalar, image, mask, table, stage, output");
+        tessi_graph_read_fail(r, "a line begins with none of fp, param, scalar, image, mask, "
+                                 "table, stage, repeat, end, output");
     }
 }
 

@@ -16,6 +16,12 @@
  *       %1 + [%1 * t]                                # + [x * y]: fma, one rounding
  *   output result[M, N] float = both                 # output p[M, N] { r uint8 = a, g uint8 = b }
  *
+ *   repeat T turns 40                                # turns 0 plus scalar n by 8 rest: see RepeatCount
+ *   stage T_before[M, N] float = entry of temp       # carried; `of` what the first turn finds
+ *   stage T[M, N] float = T_before * 0.5f
+ *   end T_before = T                                 # , B = T_before
+ *   stage T_last[M, N] float = last T_before
+ *
  * Line ends mean nothing. Names that are not plain words, or would be read otherwise (`min`, `let`), stand in double
  * quotes.
  *
@@ -51,6 +57,10 @@ BodyPrinter *tessi_body_printer(const Graph *g, Arena *scratch);
 void tessi_print_body(BodyPrinter *p, ExprId body, int indent, Text *out);
 /* Adds a text that begins in `column`, broken at blanks where it would become too wide. */
 void tessi_add_wrapped(Text *out, const char *text, size_t column, int indent);
+/* The repeat that is open ends, and the one of number `now` begins, where they differ. */
+void tessi_print_repeat_bounds(const Graph *g, uint32_t *open, uint32_t now, Text *out);
+/* What stands behind the type of a stage that is carried. */
+void tessi_print_carried(const Graph *g, const Stage *s, Text *out);
 void tessi_print_constant(ScalarType t, Value v, Text *out);
 /* Whether dimension `dim` of a read is anything but the reader's own coordinate. */
 bool tessi_is_displaced(const Graph *g, const AccessDim *d, uint32_t dim);

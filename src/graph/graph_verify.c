@@ -284,6 +284,7 @@ static bool verify_stage(Verify *v, StageId id)
     case STAGE_REDUCE:
     case STAGE_SCAN:
     case STAGE_HISTOGRAM: return verify_reduce(v, id, s);
+    case STAGE_CARRIED: return true; /* with its repeat */
     }
     return tessi_verify_fail(v, "stage '%s' is of no kind", s->name);
 }
@@ -358,7 +359,8 @@ const char *tessi_graph_verify(const Graph *g)
     Verify v = { .g = g, .walk = { .arena = scratch } };
     if (verify_sizes(&v) && verify_windows(&v) && verify_tables(&v) && verify_accesses(&v)
         && tessi_verify_exprs(&v) && verify_stages(&v))
-        (void)verify_outside(&v);
+        if (verify_outside(&v))
+            v.sentence = tessi_repeats_verify(g, g->arena);
     tessi_scratch_close(scratch);
     return v.sentence;
 }

@@ -52,6 +52,28 @@ static void note_uses(Run *r, StageId user, ExprWalk *walk, ExprId root)
     }
 }
 
+/* What a turn reads, all turns read. */
+static void keep_for_turns(Run *r)
+{
+    const Graph *g = r->g;
+    uint32_t *end = ARENA_NEW_ARRAY(r->args->arena, uint32_t, g->repeats.n + 1);
+    GRAPH_FOREACH_STAGE (g, id)
+        end[tessi_stage(g, id)->repeat] = id.v;
+    GRAPH_FOREACH_STAGE (g, id) {
+        const uint32_t last = r->last_use[id.v];
+        const uint32_t reader = last && last < UINT32_MAX ? g->stages.at[last].repeat : 0;
+        if (reader)
+            r->last_use[id.v] = end[reader];
+    }
+    VEC_FOREACH (const Repeat, repeat, &g->repeats)
+        VEC_FOREACH (const Carried, c, &repeat->carried) {
+            const uint32_t stop = end[tessi_stage(g, c->entry)->repeat];
+            r->last_use[c->first.v] =
+                r->last_use[c->first.v] > stop ? r->last_use[c->first.v] : stop;
+            r->last_use[c->next.v] = r->last_use[c->entry.v] = UINT32_MAX;
+        }
+}
+
 static void prepare(Run *r)
 {
     const Graph *g = r->g;
@@ -85,6 +107,7 @@ static void prepare(Run *r)
         VEC_FOREACH (const Channel, c, &out->channels)
             r->last_use[c->stage.v] = UINT32_MAX;
     }
+    keep_for_turns(r);
 }
 
 /* ---- Images ---------------------------------------------------------------------------------- */
@@ -240,12 +263,97 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
     return ok;
 }
 
+/* ---- Repeats --------------------------------------------------------------------------------- */
+
+static int64_t turns_of(const Run *r, const RepeatCount *n)
+{
+    const int64_t x = n->from == COUNT_FROM_SCALAR  ? r->args->scalars[n->ref].i
+                      : n->from == COUNT_FROM_PARAM ? r->args->params[n->ref]
+                                                    : 0;
+    return tessi_repeat_turns(n, x);
+}
+
+/* What the first turn finds: copies of images, or zeros where it finds nothing. */
+static bool begin_repeat(Run *r, const Repeat *repeat)
+{
+    VEC_FOREACH (const Carried, c, &repeat->carried) {
+        const Stage *s = tessi_stage(r->g, c->entry);
+        StageImage *entry = &r->image[c->entry.v];
+        const StageImage *first = c->first.v ? &r->image[c->first.v] : NULL;
+        int64_t index[MAX_DIMS] = { 0 };
+        if (!allocate_stage(r, s, entry))
+            return false;
+        while (first) {
+            int64_t at = 0;
+            for (uint32_t d = 0; d < s->n_dims; d++)
+                at += index[d] * entry->stride_bytes[d];
+            tessi_store_element(s->type, entry->at + at, tessi_stage_image_get(first, index));
+            if (!tessi_next_point(s->n_dims, entry->size, index))
+                break;
+        }
+    }
+    return true;
+}
+
+/* What the turn leaves is what the next one finds; the rest of its images is gone. */
+static void end_turn(Run *r, uint32_t number)
+{
+    const Repeat *repeat = &r->g->repeats.at[number - 1];
+    StageImage *left = ARENA_NEW_ARRAY(r->args->arena, StageImage, repeat->carried.n);
+    for (uint32_t k = 0; k < repeat->carried.n; k++) {
+        left[k] = r->image[repeat->carried.at[k].next.v];
+        r->image[repeat->carried.at[k].next.v].owned = NULL;
+    }
+    GRAPH_FOREACH_STAGE (r->g, id)
+        if (tessi_stage(r->g, id)->repeat == number)
+            free_stage(r, &r->image[id.v]);
+    for (uint32_t k = 0; k < repeat->carried.n; k++)
+        r->image[repeat->carried.at[k].entry.v] = left[k];
+}
+
+/* The body that begins at stage `first`, turn after turn. */
+static bool run_repeat(Run *r, StageId first, const Region *region)
+{
+    const Graph *g = r->g;
+    const uint32_t number = tessi_stage(g, first)->repeat;
+    const Repeat *repeat = &g->repeats.at[number - 1];
+    if (!begin_repeat(r, repeat))
+        return false;
+    for (int64_t turn = turns_of(r, &repeat->count); turn > 0; turn--) {
+        const Region *at = region;
+        for (StageId id = first; id.v < g->stages.n && tessi_stage(g, id)->repeat == number;
+             id.v++) {
+            const Stage *s = tessi_stage(g, id);
+            if (s->kind != STAGE_CARRIED && r->last_use[id.v]
+                && !run_stage(r, s, &r->image[id.v], at))
+                return false;
+            at += s->pieces.n;
+        }
+        end_turn(r, number);
+    }
+    VEC_FOREACH (const Carried, c, &repeat->carried) {
+        StageImage *entry = &r->image[c->entry.v];
+        if (!c->last.v || !r->last_use[c->last.v]) {
+            free_stage(r, entry);
+            continue;
+        }
+        r->image[c->last.v] = *entry;
+        entry->owned = NULL;
+    }
+    return true;
+}
+
 static bool run_stages(Run *r)
 {
     const Region *region = r->region;
+    uint32_t open = 0;
     GRAPH_FOREACH_STAGE (r->g, id) {
         const Stage *s = tessi_stage(r->g, id);
-        bool is_needed = r->last_use[id.v] != 0;
+        const bool begins = s->repeat && s->repeat != open;
+        const bool is_needed = r->last_use[id.v] != 0 && !s->repeat && s->kind != STAGE_CARRIED;
+        open = s->repeat;
+        if (begins && !run_repeat(r, id, region))
+            return false;
         if (is_needed && !run_stage(r, s, &r->image[id.v], region))
             return false;
         region += s->pieces.n;

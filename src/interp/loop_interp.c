@@ -8,6 +8,7 @@
 
 #include "interp/loop_memory.h"
 #include "loop/loop_lanes.h"
+#include "loop/loop_repeat.h"
 
 typedef struct Run {
     const LoopProgram *p;
@@ -621,6 +622,26 @@ static bool make_buffers(Run *r)
     return true;
 }
 
+static bool run_functions(Run *r)
+{
+    const LoopProgram *p = r->p;
+    LPlace *place = ARENA_NEW_ARRAY(r->arena, LPlace, p->functions.n);
+    LTurns *turns = ARENA_NEW_ARRAY(r->arena, LTurns, p->repeats.n);
+    LoopOrder order = {
+        .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at
+    };
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        place[i] = p->functions.at[i].place;
+    for (uint32_t i = 0; i < p->repeats.n; i++)
+        turns[i] = tessi_loop_turns(p, &p->repeats.at[i], r->args->params, r->args->scalars);
+    for (uint32_t i; tessi_loop_order_next(&order, &i);) {
+        r->function = &p->functions.at[i];
+        if (!run_block(r, &p->functions.at[i].body))
+            return false;
+    }
+    return true;
+}
+
 static bool run_program(Run *r)
 {
     const LoopProgram *p = r->p;
@@ -639,12 +660,7 @@ static bool run_program(Run *r)
             return false;
     if (!make_buffers(r))
         return false;
-    VEC_FOREACH (LFunction, f, &p->functions) {
-        r->function = f;
-        if (!run_block(r, &f->body))
-            return false;
-    }
-    return true;
+    return run_functions(r);
 }
 
 bool tessi_interpret_loops(const LoopProgram *p, const InterpArgs *args, Failure *f)

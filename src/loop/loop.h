@@ -189,7 +189,24 @@ struct LStmt {
  * Executed as ordinary nested loops a kernel gives the same values; the interpreter's check for races then is the
  * check that no barrier is missing. A kernel without grid and thread loops is executed by one thread. */
 enum { LOOP_MAX_AXES = 3 };
+
+/* Functions of a repeat are executed turn after turn. They stand one behind the other in as many versions as there
+ * are images to rotate, alike but for these: a turn with `left` turns behind it executes version left % n_versions.
+ * Before the first turn, those that are marked `once` are executed, in version (turns + behind) % n_versions. */
+typedef struct LRepeat {
+    const char *name;
+    LExprId turns; /* INDEX, over constants, parameters and input scalars; never negative */
+    /* likewise: turns of repeats behind it that go on with its images, and count as left; none: 0 */
+    LExprId behind;
+    uint32_t n_versions;
+} LRepeat;
+typedef struct LPlace {
+    uint32_t repeat; /* number of the repeat, from 1; 0: in none, executed once */
+    uint32_t version;
+    bool once;
+} LPlace;
 typedef struct LFunction {
+    LPlace place;
     const char *name;
     const char *comment; /* what it computes and why so; lines separated by '\n' */
     bool is_kernel;
@@ -233,7 +250,8 @@ typedef struct LoopProgram {
     VEC(LExpr) exprs;              /* at[0] unused */
     VEC(LVar) vars;                /* at[0] unused */
     VEC(LBuffer) buffers;          /* at[0] unused */
-    VEC(LFunction) functions;      /* executed in order */
+    VEC(LFunction) functions;      /* executed in order, but for repeats */
+    VEC(LRepeat) repeats;          /* repeat k is at[k - 1] */
     const char *fault;             /* of a template that it is made of; NULL: none */
     IdMap expr_map;
 } LoopProgram;

@@ -49,6 +49,23 @@ static void find_in_block(LifeFinder *f, const LBlock *block)
     }
 }
 
+/* What a repeat touches lives from its first function to its last. Returns the function behind it. */
+static uint32_t live_through(LifeFinder *f, uint32_t begin)
+{
+    const uint32_t repeat = f->p->functions.at[begin].place.repeat;
+    uint32_t end = begin;
+    while (end < f->p->functions.n && f->p->functions.at[end].place.repeat == repeat)
+        end++;
+    for (uint32_t b = 1; b < f->p->buffers.n; b++) {
+        LoopLife *life = &f->life[b];
+        if (life->first > life->last || life->last < begin || life->first >= end)
+            continue;
+        life->first = life->first > begin ? begin : life->first;
+        life->last = life->last < end - 1 ? end - 1 : life->last;
+    }
+    return end;
+}
+
 static LoopLife *find_lives(const LoopProgram *p, Arena *a)
 {
     LifeFinder f = { .p = p,
@@ -58,6 +75,9 @@ static LoopLife *find_lives(const LoopProgram *p, Arena *a)
         f.life[i] = (LoopLife){ 1, 0 };
     for (; f.function < p->functions.n; f.function++)
         find_in_block(&f, &p->functions.at[f.function].body);
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        if (p->functions.at[i].place.repeat)
+            i = live_through(&f, i) - 1;
     return f.life;
 }
 

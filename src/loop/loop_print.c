@@ -541,6 +541,25 @@ static void print_declarations(Printer *pr)
     }
     for (uint32_t i = 1; i < p->buffers.n; i++)
         print_buffer(pr, i);
+    VEC_FOREACH (const LRepeat, r, &p->repeats) {
+        tessi_text_add(pr->out, "repeat ");
+        add_name(pr->out, r->name);
+        tessi_text_addf(pr->out, " versions %u turns ", (unsigned)r->n_versions);
+        print_expr(pr, r->turns, 0);
+        if (r->behind.v) {
+            tessi_text_add(pr->out, " behind ");
+            print_expr(pr, r->behind, 0);
+        }
+        tessi_text_add(pr->out, "\n");
+    }
+}
+
+/* of NUMBER version N once */
+static void print_turns(Printer *pr, const LPlace *place)
+{
+    if (place->repeat)
+        tessi_text_addf(pr->out, " of %u version %u%s", (unsigned)place->repeat,
+                        (unsigned)place->version, place->once ? " once" : "");
 }
 
 /* grid [X, Y, Z] block [X, Y, Z] resident N beside */
@@ -577,6 +596,7 @@ void tessi_loop_print(const LoopProgram *p, Text *out)
             print_comment(&pr, f->comment, "##", "##");
         tessi_text_add(out, f->is_kernel ? "kernel " : "function ");
         add_name(out, f->name);
+        print_turns(&pr, &f->place);
         if (f->is_kernel)
             print_launch(&pr, f);
         print_block(&pr, &f->body);

@@ -608,6 +608,41 @@ static bool read_equal(LoopReader *r)
     return true;
 }
 
+/* `repeat` name `versions` N `turns` expression */
+static bool read_repeat(LoopReader *r)
+{
+    LoopToken name;
+    LRepeat repeat = { 0 };
+    if (!tessi_loop_expect_name(r, &name))
+        return false;
+    repeat.name = name.name;
+    if (!tessi_loop_accept_word(r, "versions") || !read_natural(r, &repeat.n_versions)
+        || !tessi_loop_accept_word(r, "turns"))
+        return tessi_loop_fault(r, "a repeat has 'versions N turns' and an expression");
+    repeat.turns = tessi_loop_read_typed(r, TYPE_INDEX);
+    if (!repeat.turns.v)
+        return false;
+    if (tessi_loop_accept_word(r, "behind")) {
+        repeat.behind = tessi_loop_read_typed(r, TYPE_INDEX);
+        if (!repeat.behind.v)
+            return false;
+    }
+    VEC_PUSH(r->arena, &r->p->repeats, repeat);
+    return true;
+}
+
+/* `of` NUMBER `version` N `once`, or nothing */
+static bool read_turns(LoopReader *r, LPlace *place)
+{
+    if (!tessi_loop_accept_word(r, "of"))
+        return true;
+    if (!read_natural(r, &place->repeat) || !tessi_loop_accept_word(r, "version")
+        || !read_natural(r, &place->version))
+        return tessi_loop_fault(r, "expected 'of NUMBER version N'");
+    place->once = tessi_loop_accept_word(r, "once");
+    return true;
+}
+
 /* `grid [` X, Y, Z `] block [` x, y, z `]` */
 static bool read_launch(LoopReader *r, LFunction *f)
 {
@@ -640,6 +675,8 @@ static bool read_function(LoopReader *r, const char *comment, bool is_kernel)
     if (!tessi_loop_expect_name(r, &name))
         return false;
     f.name = name.name;
+    if (!read_turns(r, &f.place))
+        return false;
     if (is_kernel && !read_launch(r, &f))
         return false;
     if (!read_block(r, &f.body))
@@ -698,6 +735,8 @@ static bool read_declaration(LoopReader *r)
         return read_equal(r);
     if (tessi_loop_accept_word(r, "buffer"))
         return read_buffer(r);
+    if (tessi_loop_accept_word(r, "repeat"))
+        return read_repeat(r);
     if (tessi_loop_accept_word(r, "input")) {
         if (!read_image(r, &image))
             return false;

@@ -582,6 +582,46 @@ static bool check_block(Verifier *v, const LBlock *block)
     return true;
 }
 
+/* Constants, parameters and input scalars. */
+static bool is_count(Verifier *v, LExprId id)
+{
+    const LExpr *e = tessi_lexpr(v->p, id);
+    bool sound = e->kind == LEXPR_CONST || e->kind == LEXPR_PARAM || e->kind == LEXPR_SCALAR
+                 || ((e->kind == LEXPR_OP || e->kind == LEXPR_CAST) && !tessi_is_real(e->type)
+                     && e->type != TYPE_BOOL);
+    for (uint32_t k = 0; k < e->n_args && sound; k++)
+        sound = is_count(v, e->arg[k]);
+    return sound;
+}
+
+/* The functions of each repeat stand together, and are of versions that there are. */
+static bool check_repeats(Verifier *v)
+{
+    enum { MOST_NODES = 100 };
+    const LoopProgram *p = v->p;
+    VEC_FOREACH (const LRepeat, r, &p->repeats) {
+        if (!check_expr(v, r->turns, TYPE_INDEX)
+            || (r->behind.v && !check_expr(v, r->behind, TYPE_INDEX)))
+            return false;
+        if (v->nodes[r->turns.v] > MOST_NODES || !is_count(v, r->turns)
+            || (r->behind.v && (v->nodes[r->behind.v] > MOST_NODES || !is_count(v, r->behind))))
+            return fault(v, "the turns of repeat '%s' are not known before a run", shown(r->name));
+        if (r->n_versions < 1)
+            return fault(v, "repeat '%s' has no versions", shown(r->name));
+    }
+    uint32_t last = 0, before = 0;
+    VEC_FOREACH (const LFunction, f, &p->functions) {
+        const LPlace *place = &f->place;
+        if (place->repeat > p->repeats.n
+            || (place->repeat && place->repeat != before && place->repeat <= last)
+            || (place->repeat && place->version >= p->repeats.at[place->repeat - 1].n_versions))
+            return fault(v, "function '%s' is of no repeat", shown(f->name));
+        before = place->repeat;
+        last = before > last ? before : last;
+    }
+    return true;
+}
+
 static const char *verify(const LoopProgram *p, Arena *a)
 {
     Verifier v = { .p = p,
@@ -592,6 +632,8 @@ static const char *verify(const LoopProgram *p, Arena *a)
                    .local_alive = ARENA_NEW_ARRAY(a, bool, p->buffers.n),
                    .rows = ARENA_NEW_ARRAY(a, uint32_t, p->buffers.n) };
     if (!check_exprs(&v) || !check_declarations(&v))
+        return v.fault;
+    if (!check_repeats(&v))
         return v.fault;
     VEC_FOREACH (LFunction, f, &p->functions) {
         v.f = f;

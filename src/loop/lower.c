@@ -104,6 +104,7 @@ static void add_group(Lower *l, const PlanGroup *group)
     case STAGE_SCAN: tessi_lower_scan(l, group); break;
     case STAGE_HISTOGRAM: tessi_lower_histogram(l, group); break;
     case STAGE_COMPUTE: tessi_lower_group(l, group); break;
+    case STAGE_CARRIED:
     case STAGE_INPUT: break;
     }
     if (!l->plan->gpu)
@@ -205,6 +206,7 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
     l->buffer = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
     l->place = ARENA_NEW_ARRAY(l->scratch, Place, g->stages.n);
     l->constant = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->stages.n);
+    l->constant_filled = ARENA_NEW_ARRAY(l->scratch, bool, g->stages.n);
     l->table = ARENA_NEW_ARRAY(l->scratch, LBufferId, g->tables.n);
     l->size = ARENA_NEW_ARRAY(l->scratch, LExprId, g->sizes.n);
 
@@ -218,13 +220,19 @@ static LoopProgram *lower(Arena *a, const Graph *g, const Plan *plan, const Mach
         comment.at[--comment.n] = '\0';
     l->p->comment = tessi_text_str(&comment);
     add_interface(l);
+    tessi_repeat_rings(l);
     add_buffers(l);
     add_positive_sizes(l);
     add_equal_sizes(l);
     if (general)
         tessi_general_interface(l);
-    VEC_FOREACH (const PlanGroup, group, &plan->groups)
-        add_group(l, group);
+    for (uint32_t i = 0; i < plan->groups.n;) {
+        const uint32_t repeat = tessi_stage(g, plan->groups.at[i].members.at[0])->repeat;
+        if (repeat)
+            i = tessi_lower_repeat(l, repeat, i, add_group);
+        else
+            add_group(l, &plan->groups.at[i++]);
+    }
     add_copies(l);
     if (plan->gpu)
         place_tables(l);

@@ -12,6 +12,11 @@ void tessi_lower_group(Lower *l, const PlanGroup *group);
 void tessi_kernel_points(Lower *l, const Nest *nest, const uint16_t *block, Split split,
                          const PlanGroup *copies);
 /* A function that copies a stage. */
+/* lower_repeat.c: the memory of all images that repeats carry. */
+void tessi_repeat_rings(Lower *l);
+/* The groups of a repeat from group `begin` of the plan on, each by `add`; returns the group behind them. */
+uint32_t tessi_lower_repeat(Lower *l, uint32_t number, uint32_t begin,
+                            void (*add)(Lower *l, const PlanGroup *group));
 void tessi_lower_copy(Lower *l, StageId from, LBufferId to, const char *name, const char *comment);
 /* ---- lower_tiles.c, lower_frame.c ---- */
 /* A block computes a tile of the members after its passes, which are in shared memory; or, of a group without passes,

@@ -7,8 +7,9 @@ void tessi_staged_constants(Lower *l, const PlanGroup *group)
     VEC_FOREACH (const PlanStaged, staged, &group->staged) {
         LBufferId *to = &l->constant[staged->image.v];
         const Stage *s = tessi_stage(l->g, staged->image);
-        if (staged->in != STAGED_CONSTANT || to->v)
+        if (staged->in != STAGED_CONSTANT || l->constant_filled[staged->image.v])
             continue;
+        l->constant_filled[staged->image.v] = true;
         LBuffer b = { .name = tessi_sprintf(l->arena, "%s_constant", s->name),
                       .kind = LBUF_TEMP,
                       .in_constant = true,
@@ -16,7 +17,8 @@ void tessi_staged_constants(Lower *l, const PlanGroup *group)
                       .n_dims = s->n_dims };
         for (uint8_t d = 0; d < s->n_dims; d++)
             b.size[d] = tessi_lower_size(l, s->size[d]);
-        *to = tessi_loop_buffer(l->p, &b);
+        if (!to->v)
+            *to = tessi_loop_buffer(l->p, &b);
         tessi_lower_copy(l, staged->image, *to, tessi_sprintf(l->arena, "constant_%s", s->name),
                          tessi_sprintf(l->arena, "%s, into constant memory", s->name));
     }

@@ -134,6 +134,7 @@ typedef struct Lower {
     ExprDeps *deps;         /* by ExprId */
     ExprList *reach;        /* by ExprId: tessi_reach of it alone; empty: not asked yet */
     LBufferId *buffer;      /* by StageId: where it is stored */
+    struct LowerRing *ring; /* by repeat, from 0 */
     Place *place;           /* by StageId */
     const PlanFacts *facts; /* tessi_lower_facts */
     PlanRegions regions;    /* of the group in hand */
@@ -150,6 +151,7 @@ typedef struct Lower {
     uint8_t n_loop_dims;
     uint32_t guard_depth;
     LBufferId *constant;    /* by StageId: its copy in constant memory */
+    bool *constant_filled;  /* by StageId: that copy is made, for the functions that come now */
     const CopyList *copies; /* to read from instead of the images; NULL = none */
     bool unroll_windows;    /* windows are written out, point by point */
     const LVarId *carried;  /* stages in registers, in the loop down the rows; NULL = none */

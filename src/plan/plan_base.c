@@ -1,6 +1,7 @@
 /* What planners share: facts about the graph, groups with natural loops, the order of groups. */
 #include <string.h>
 
+#include "graph/graph_passes.h"
 #include "plan/needs.h"
 #include "plan/plan_costs.h"
 
@@ -77,7 +78,13 @@ bool tessi_machine_is_gpu(const Machine *m)
 
 bool tessi_plan_computes(const PlanFacts *f, StageId s)
 {
-    return f->needed[s.v] && tessi_stage(f->g, s)->kind != STAGE_INPUT;
+    const StageKind kind = tessi_stage(f->g, s)->kind;
+    return f->needed[s.v] && kind != STAGE_INPUT && kind != STAGE_CARRIED;
+}
+
+bool tessi_plan_same_part(const PlanFacts *f, StageId a, StageId b)
+{
+    return !f->part || f->part[a.v] == f->part[b.v];
 }
 
 bool tessi_plan_same_pixel(const Stage *a, const Stage *b)
@@ -247,6 +254,19 @@ void tessi_plan_limit_rows(PlanFacts *f, const Plan *p, const PlanCodeSize *size
     f->most_rows = most_rows(nodes);
 }
 
+/* Parts of the program are computed one after the other, and meet in memory. */
+static void find_parts(PlanFacts *f)
+{
+    f->part = tessi_graph_parts(f->g, f->arena);
+    GRAPH_FOREACH_STAGE (f->g, id)
+        VEC_FOREACH (const PlanRead, r, &f->reads[id.v])
+            if (f->part && f->part[id.v] != f->part[r->producer.v])
+                f->returned[r->producer.v] = true;
+    VEC_FOREACH (const Repeat, repeat, &f->g->repeats)
+        VEC_FOREACH (const Carried, c, &repeat->carried)
+            f->returned[c->first.v] = f->returned[c->next.v] = true;
+}
+
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
 {
     PlanFacts *f = ARENA_NEW(a, PlanFacts);
@@ -286,10 +306,13 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     for (uint32_t v = g->stages.n; v-- > 1;) { /* readers stand after what they read */
         if (!f->needed[v])
             continue;
+        if (g->stages.at[v].behind)
+            tessi_repeat_mark(g, g->stages.at[v].behind, f->needed);
         find_reads(f, f->walk, deps, (StageId){ v });
         VEC_FOREACH (const PlanRead, r, &f->reads[v])
             f->needed[r->producer.v] = true;
     }
+    find_parts(f);
     GRAPH_FOREACH_STAGE (g, id)
         f->can_inline[id.v] =
             f->needed[id.v] && !f->returned[id.v] && tessi_stage_is_plain(g, tessi_stage(g, id));
@@ -377,12 +400,13 @@ const Stage *tessi_plan_domain(const Graph *g, StageId id)
     return tessi_stage_is_whole(s) ? tessi_stage(g, s->source) : s;
 }
 
-bool tessi_plan_can_share_loops(const Graph *g, StageId a, StageId b)
+bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b)
 {
+    const Graph *g = f->g;
     const Stage *s = tessi_stage(g, a), *t = tessi_stage(g, b);
     const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along;
     const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
-    return (reduce || compute)
+    return (reduce || compute) && tessi_plan_same_part(f, a, b)
            && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b));
 }
 
@@ -546,6 +570,19 @@ static uint32_t find_turns(Order *o)
     return last;
 }
 
+/* Sorted by part, groups of one part as they stand. */
+static void order_parts(Plan *p, const PlanFacts *f)
+{
+    PlanGroup *at = p->groups.at;
+    for (uint32_t i = 1; i < p->groups.n; i++) {
+        const PlanGroup group = at[i];
+        uint32_t k = i;
+        for (; k > 0 && f->part[at[k - 1].members.at[0].v] > f->part[group.members.at[0].v]; k--)
+            at[k] = at[k - 1];
+        at[k] = group;
+    }
+}
+
 bool tessi_plan_order(Plan *p, const PlanFacts *f)
 {
     const uint32_t n = p->groups.n;
@@ -567,6 +604,8 @@ bool tessi_plan_order(Plan *p, const PlanFacts *f)
         sorted[at[o.turn[i]]++] = p->groups.at[i];
     p->groups.at = sorted;
     p->groups.cap = n;
+    if (f->part)
+        order_parts(p, f);
     return true;
 }
 

@@ -33,8 +33,10 @@ typedef struct SharedOps SharedOps;
 struct PlanFacts {
     const Graph *g;
     Arena *arena;
-    bool *needed;     /* reaches an output */
-    bool *returned;   /* is a channel of an output */
+    bool *needed; /* reaches an output */
+    /* has to be in memory: a channel of an output, or what another part of the program reads */
+    bool *returned;
+    uint32_t *part;   /* of the program, which computes it (graph.h); NULL: there is one */
     bool *can_inline; /* may be recomputed at its uses: computed, plain, not returned */
     /* every image it reads, it reads at the point itself or by computed index; no windows */
     bool *pointwise;
@@ -171,7 +173,9 @@ void tessi_plan_point_kernel(PlanGroup *group);
 /* What the loops of a stage run over: of reductions and histograms what they read. */
 const Stage *tessi_plan_domain(const Graph *g, StageId id);
 /* Two stages can be computed by the same loops, point by point. */
-bool tessi_plan_can_share_loops(const Graph *g, StageId a, StageId b);
+/* One part of the program computes both. */
+bool tessi_plan_same_part(const PlanFacts *f, StageId a, StageId b);
+bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b);
 /* Appends a group of one stage with the natural loops: dimensions in order, outermost parallel, last in vectors. */
 PlanGroup *tessi_plan_add_group(Plan *p, const Graph *g, StageId first);
 /* What a group computes: the stages of its passes, then its members. */

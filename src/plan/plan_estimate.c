@@ -81,7 +81,8 @@ static double group_seconds(const Estimator *c, const PlanGroup *group)
 /* What a group reads and writes of whole images, and what it computes, again where the plan computes it again. */
 static void count(const Estimator *c, const PlanGroup *group, PlanEstimate *e)
 {
-    const double points = points_of(c, domain_of(c, group->members.at[0]));
+    const double points = points_of(c, domain_of(c, group->members.at[0]))
+                          * tessi_plan_turns(c->f->g, group->members.at[0]);
     const GroupCost x = tessi_plan_group_cost(c->f, c->an, c->m, c->p, group);
     e->bytes_read += points * x.traffic.read;
     e->bytes_written += points * x.traffic.written;
@@ -97,13 +98,17 @@ static void bound(const Estimator *c, PlanEstimate *e)
     const double memory =
         m->memory_stream_gbs > m->memory_gbs ? m->memory_stream_gbs : m->memory_gbs;
     double bytes = 0, compute = 0;
+    bool *is_result = ARENA_NEW_ARRAY(c->f->arena, bool, g->stages.n);
+    VEC_FOREACH (const Image, image, &g->outputs)
+        VEC_FOREACH (const Channel, channel, &image->channels)
+            is_result[channel->stage.v] = true;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
         const bool input = s->kind == STAGE_INPUT;
-        if (c->f->needed[id.v] && (input || c->f->returned[id.v]))
+        if (c->f->needed[id.v] && (input || is_result[id.v]))
             bytes += points_of(c, s) * tessi_type_info(s->type)->bytes;
         if (!input && tessi_plan_computes(c->f, id))
-            compute += points_of(c, domain_of(c, id))
+            compute += points_of(c, domain_of(c, id)) * tessi_plan_turns(g, id)
                        * tessi_plan_op_seconds(m, &c->an->cost[id.v], s->type);
     }
     e->must_move = bytes;
@@ -123,8 +128,9 @@ PlanEstimate tessi_plan_estimate(const Plan *p, const Graph *g, const Analysis *
     bound(&c, &e);
     c.m = &own;
     VEC_FOREACH (const PlanGroup, group, &p->groups) {
-        e.seconds += group_seconds(&c, group);
-        e.start_seconds += start_seconds(&c, group);
+        const double turns = tessi_plan_turns(g, group->members.at[0]);
+        e.seconds += turns * group_seconds(&c, group);
+        e.start_seconds += turns * start_seconds(&c, group);
         count(&c, group, &e);
     }
     if (e.uncounted)

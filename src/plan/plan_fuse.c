@@ -374,7 +374,7 @@ void tessi_plan_fuse(const PlanFacts *f, const Analysis *an, const Machine *m, P
             }
         }
         done[h] = true;
-        uint32_t into = tessi_plan_only_reader(c.readers, c.group_of, p->groups.at, h);
+        uint32_t into = tessi_plan_only_reader(c.f, c.readers, c.group_of, p->groups.at, h);
         if (!into || into == h + 1 || !can_be_fused(&c, &p->groups.at[h])
             || !can_be_fused(&c, &p->groups.at[into - 1])
             || p->groups.at[h].n_dims != p->groups.at[into - 1].n_dims)

@@ -30,7 +30,7 @@ static bool can_join(const Grouping *g, StageId id, const PlanGroup *group)
     const PlanFacts *f = g->f;
     const StageId first = group->members.at[0];
     const Stage *s = tessi_stage(f->g, id), *t = tessi_stage(f->g, first);
-    if (!tessi_plan_can_share_loops(f->g, id, first))
+    if (!tessi_plan_can_share_loops(f, id, first))
         return false;
     int64_t nodes = g->size->nodes[id.v];
     VEC_FOREACH (const StageId, member, &group->members)
@@ -64,8 +64,8 @@ void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
     g->group_of[id.v] = p->groups.n;
 }
 
-uint32_t tessi_plan_only_reader(const StageList *readers, const uint32_t *group_of,
-                                const PlanGroup *groups, uint32_t h)
+uint32_t tessi_plan_only_reader(const PlanFacts *f, const StageList *readers,
+                                const uint32_t *group_of, const PlanGroup *groups, uint32_t h)
 {
     uint32_t reader = 0;
     VEC_FOREACH (const StageId, id, &groups[h].members)
@@ -73,7 +73,7 @@ uint32_t tessi_plan_only_reader(const StageList *readers, const uint32_t *group_
             const uint32_t group = group_of[r->v];
             if (group == h + 1)
                 continue;
-            if (reader && group != reader)
+            if ((reader && group != reader) || !tessi_plan_same_part(f, *id, *r))
                 return 0;
             reader = group;
         }

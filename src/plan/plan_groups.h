@@ -20,7 +20,7 @@ void tessi_plan_add_stage(const Grouping *g, StageId id, const PlanGroup *alone)
 
 /* The one group that reads what group `h` computes, but for itself; 0 = none, or several, else group + 1. `readers`:
  * of tessi_plan_readers. */
-uint32_t tessi_plan_only_reader(const StageList *readers, const uint32_t *group_of,
-                                const PlanGroup *groups, uint32_t h);
+uint32_t tessi_plan_only_reader(const PlanFacts *f, const StageList *readers,
+                                const uint32_t *group_of, const PlanGroup *groups, uint32_t h);
 
 #endif

@@ -193,7 +193,7 @@ static void separate(Editor *e, uint32_t i)
 static void join(Editor *e, uint32_t i, uint32_t k)
 {
     const PlanGroup *from = &e->from->groups.at[k];
-    if (!tessi_plan_can_share_loops(e->f->g, about_group(e, i), about_group(e, k)))
+    if (!tessi_plan_can_share_loops(e->f, about_group(e, i), about_group(e, k)))
         return; /* most pairs: not worth a copy */
     Plan *p = tessi_plan_copy(e->arena, e->from);
     VEC_FOREACH (const StageId, s, &from->members)

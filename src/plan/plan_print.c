@@ -218,6 +218,13 @@ void tessi_plan_print(const Plan *p, const Graph *g, Text *out)
         tessi_text_add(out, "masks written\n");
     if (p->width)
         tessi_text_addf(out, "width %u\n", p->width);
+    for (uint32_t k = 1; k <= g->repeats.n; k++) {
+        if (tessi_plan_time_of(g, k) == 1)
+            continue;
+        tessi_text_add(out, "time ");
+        add_name(out, g->repeats.at[k - 1].name);
+        tessi_text_addf(out, " %u\n", (unsigned)tessi_plan_time_of(g, k));
+    }
     add_reason(out, "    ", p->reason);
     GRAPH_FOREACH_STAGE (g, id) {
         if (!p->needed[id.v] || !tessi_plan_is_inline(p, id) || t.user[id.v])

@@ -145,7 +145,7 @@ static void join_some(const PlanFacts *f, Plan *p, Random *r)
     for (uint32_t tries = draw(r, 16); tries-- > 0 && p->groups.n > 1;) {
         uint32_t i = draw(r, p->groups.n), k = draw(r, p->groups.n);
         PlanGroup *into = &p->groups.at[i], *from = &p->groups.at[k];
-        if (i == k || !tessi_plan_can_share_loops(f->g, into->members.at[0], from->members.at[0]))
+        if (i == k || !tessi_plan_can_share_loops(f, into->members.at[0], from->members.at[0]))
             continue;
         Plan joined = *p;
         joined.groups.at = NULL;

@@ -37,7 +37,8 @@ static bool stage_by_name(PlanReader *r, const char *name, StageId *out)
 static bool image_by_name(PlanReader *r, const char *name, StageId *out)
 {
     GRAPH_FOREACH_STAGE (r->g, id) {
-        if (tessi_stage(r->g, id)->kind != STAGE_INPUT || !r->f->needed[id.v]
+        const StageKind kind = tessi_stage(r->g, id)->kind;
+        if ((kind != STAGE_INPUT && kind != STAGE_CARRIED) || !r->f->needed[id.v]
             || !tessi_streq(tessi_stage(r->g, id)->name, name))
             continue;
         *out = id;
@@ -366,7 +367,7 @@ static bool read_group(PlanReader *r)
 /* Lines that there may be several of: the others say what a later one would take back. */
 static bool may_repeat(const char *key)
 {
-    static const char *const keys[] = { "stage", "group", "copy", "why" };
+    static const char *const keys[] = { "stage", "group", "copy", "time", "why" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (tessi_streq(key, keys[i]))
             return true;
@@ -402,6 +403,20 @@ static bool read_old(PlanReader *r, const char *key)
     return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "no line of a plan begins with '%s'", key);
 }
 
+/* `time NAME N`: the graph was made so (tessi_plan_times_said). */
+static bool read_time(PlanReader *r)
+{
+    const char *name = tessi_plan_needed_word(r, "the name of a repeat");
+    int64_t n;
+    if (!name || !tessi_plan_read_number(r, "turns", PLAN_MAX_TIME, &n))
+        return false;
+    for (uint32_t k = 1; k <= r->g->repeats.n; k++)
+        if (tessi_streq(r->g->repeats.at[k - 1].name, name) && tessi_plan_time_of(r->g, k) == n)
+            return tessi_plan_line_ends(r);
+    return tessi_plan_bad(r, DIAG_PLAN_MISMATCH, "no repeat '%s' can take %lld turns as one", name,
+                          (long long)n);
+}
+
 static bool read_line(PlanReader *r)
 {
     tessi_plan_skip_blanks(r);
@@ -426,6 +441,8 @@ static bool read_line(PlanReader *r)
     }
     if (tessi_streq(key, "width"))
         return read_width(r);
+    if (tessi_streq(key, "time"))
+        return read_time(r);
     if (tessi_streq(key, "target"))
         return read_target(r);
     if (tessi_streq(key, "masks"))

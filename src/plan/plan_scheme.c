@@ -392,7 +392,7 @@ Plan *tessi_plan_overlapped(const PlanFacts *f, const Machine *m)
     for (uint32_t i = 0; i < s.p->groups.n; i++)
         s.group_of[groups[i].members.at[0].v] = i + 1;
     for (uint32_t h = s.p->groups.n; h-- > 0;) { /* readers before what they read */
-        const uint32_t into = tessi_plan_only_reader(s.readers, s.group_of, groups, h);
+        const uint32_t into = tessi_plan_only_reader(s.f, s.readers, s.group_of, groups, h);
         const char *fault = into ? absorb(&s, h, into - 1) : NULL;
         if (fault)
             groups[h].reason =

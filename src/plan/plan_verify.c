@@ -54,7 +54,7 @@ static const char *check_members(Check *c, uint32_t i)
             return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
         c->group_of[id->v] = i + 1;
         const Stage *s = tessi_stage(c->f->g, *id);
-        if (group->members.n > 1 && !tessi_plan_can_share_loops(c->f->g, *id, first))
+        if (group->members.n > 1 && !tessi_plan_can_share_loops(c->f, *id, first))
             return tessi_sprintf(a, "stage '%s' cannot share the loops of group '%s': %s",
                                  name_of(c, *id), group->name,
                                  tessi_stage_is_plain(c->f->g, s)
@@ -72,6 +72,12 @@ static const char *check_members(Check *c, uint32_t i)
             if (c->group_of[id->v] && c->group_of[id->v] != i + 1)
                 return tessi_sprintf(a, "stage '%s' is computed twice", name_of(c, *id));
             c->group_of[id->v] = i + 1;
+            if (!tessi_plan_same_part(c->f, *id, first))
+                return tessi_sprintf(
+                    a,
+                    "stages '%s' and '%s' are computed in different parts of the program: a "
+                    "repeat is between them",
+                    name_of(c, *id), name_of(c, first));
         }
     }
     return NULL;
@@ -250,6 +256,19 @@ static const char *check_kernel(Check *c, const PlanGroup *group)
     return check_points(c, group, kind);
 }
 
+/* The parts of the program stand one behind the other. */
+static const char *check_part(Check *c, uint32_t i)
+{
+    const StageId now = c->p->groups.at[i].members.at[0];
+    if (!i || !c->f->part
+        || c->f->part[c->p->groups.at[i - 1].members.at[0].v] <= c->f->part[now.v])
+        return NULL;
+    return tessi_sprintf(c->f->arena,
+                         "group '%s' stands behind groups of a later part of the program: the "
+                         "groups of a repeat stand together",
+                         c->p->groups.at[i].name);
+}
+
 /* What a group reads from memory must have been computed by the groups before it. */
 static const char *check_order(Check *c, uint32_t i)
 {
@@ -345,6 +364,8 @@ const char *tessi_plan_verify_with(const PlanFacts *f, const Plan *p)
             fault = tessi_plan_check_transform(c.f, p, &p->groups.at[i]);
         if (!fault && p->groups.at[i].median)
             fault = tessi_plan_check_median(c.f, p, &p->groups.at[i]);
+        if (!fault)
+            fault = check_part(&c, i);
         if (!fault)
             fault = check_order(&c, i);
         if (!fault)

@@ -1,0 +1,95 @@
+/* How many turns of a repeat are computed as one: as many as the model says pay, fused as any chain of stages is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_base.h"
+
+enum { MOST_TIME = 16, NOMINAL = 2048 };
+
+double tessi_plan_turns(const Graph *g, StageId id)
+{
+    const uint32_t repeat = tessi_stage(g, id)->repeat;
+    if (!repeat)
+        return 1;
+    enum { SUPPOSED = 64 };
+    const RepeatCount *n = &g->repeats.at[repeat - 1].count;
+    const Scalar *s = n->from == COUNT_FROM_SCALAR ? &g->scalars.at[n->ref] : NULL;
+    return (double)tessi_repeat_turns(n, s && s->has_default ? s->value.i : SUPPOSED);
+}
+
+static double seconds_of(Arena *a, const Graph *g, const Machine *m, const uint32_t *time)
+{
+    Arena *scratch = tessi_scratch_open(a);
+    const Graph *blocked = tessi_graph_block_time(g, scratch, time);
+    const Analysis *an = tessi_analyse(blocked, scratch);
+    int64_t *params = ARENA_NEW_ARRAY(scratch, int64_t, blocked->params.n + 1);
+    for (uint32_t k = 0; k < blocked->params.n; k++)
+        params[k] = NOMINAL;
+    const Plan *p = tessi_plan_choose(scratch, blocked, an, m);
+    const double seconds = tessi_plan_estimate(p, blocked, an, m, params).seconds;
+    tessi_scratch_close(scratch);
+    return seconds;
+}
+
+/* Bodies that are larger are not written out again. */
+static bool is_small(const Graph *g, uint32_t number, uint32_t time)
+{
+    enum { MOST_STAGES = 64 };
+    uint32_t n = 0;
+    GRAPH_FOREACH_STAGE (g, id)
+        n += tessi_stage(g, id)->repeat == number && tessi_stage(g, id)->kind != STAGE_CARRIED;
+    return n * time <= MOST_STAGES;
+}
+
+uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m)
+{
+    uint32_t *time = ARENA_NEW_ARRAY(a, uint32_t, g->repeats.n + 1);
+    for (uint32_t k = 0; k < g->repeats.n; k++)
+        time[k] = 1;
+    for (uint32_t k = 0; k < g->repeats.n; k++) {
+        double best = -1;
+        uint32_t chosen = 1;
+        for (uint32_t t = 1; t <= MOST_TIME; t *= 2) {
+            if (t > 1 && (!is_small(g, k + 1, t) || !tessi_repeat_can_block(g, k + 1, t)))
+                break;
+            time[k] = t;
+            const double now = seconds_of(a, g, m, time);
+            if (best >= 0 && now > m->time_gain * best)
+                break;
+            best = now;
+            chosen = t;
+        }
+        time[k] = chosen;
+    }
+    return time;
+}
+
+/* ---- As text --------------------------------------------------------------------------------- */
+
+uint32_t tessi_plan_time_of(const Graph *g, uint32_t number)
+{
+    const RepeatCount *n = &g->repeats.at[number - 1].count;
+    return n->rest ? 1 : (uint32_t)n->by;
+}
+
+uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text)
+{
+    uint32_t *time = ARENA_NEW_ARRAY(a, uint32_t, g->repeats.n + 1);
+    for (uint32_t k = 0; k < g->repeats.n; k++)
+        time[k] = 1;
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += strspn(line, " \n");
+        if (strncmp(line, "time ", 5) != 0)
+            continue;
+        const char *name = line + 5 + strspn(line + 5, " ");
+        const size_t n = strcspn(name, " \n");
+        for (uint32_t k = 0; k < g->repeats.n; k++) {
+            const char *own = g->repeats.at[k].name;
+            if (strlen(own) != n || strncmp(own, name, n) != 0)
+                continue;
+            const unsigned long said = strtoul(name + n, NULL, 10);
+            time[k] = said >= 1 && said <= PLAN_MAX_TIME ? (uint32_t)said : 1;
+        }
+    }
+    return time;
+}
