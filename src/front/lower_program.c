@@ -142,6 +142,18 @@ static StageId mean_of_valid(Lower *l, const TValue *v, const LValue *out, uint3
     return tessi_lower_new_stage(l, v, channel, &s);
 }
 
+/* A line is valid where one of its points is; a count of them always. */
+static void validity_along(Lower *l, const TValue *v, LValue *out)
+{
+    const StageId valid = l->value[v->base->id].valid;
+    if (!v->along || !valid.v || v->reduction == REDUCE_COUNT)
+        return;
+    const ExprId points = reduced(l, v, out, valid, REDUCE_COUNT, TYPE_I64);
+    const ExprId some =
+        tessi_expr_op(l->g, OP_NE, points, tessi_expr_real(l->g, TYPE_F64, 0), (ExprId){ 0 });
+    out->valid = tessi_lower_pointwise(l, out->stage[0], "valid", TYPE_BOOL, some);
+}
+
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM)
@@ -164,6 +176,7 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
         if (!out->stage[k].v)
             out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
+    validity_along(l, v, out);
 }
 
 static void lower_scan(Lower *l, const TValue *v, LValue *out)

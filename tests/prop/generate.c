@@ -123,6 +123,8 @@ static void stencil_arg(const GenProgram *p, uint64_t *rng, GenArg *a, int n_dim
     /* An `any` argument of unknown type would leave open whether it holds bools. */
     a->outside = gen_between(rng, 0, p->image[a->image].type == GEN_BOOL ? 1 : 9);
     a->per_dimension = gen_chance(rng, 25);
+    if (scalar && a->field < 0 && gen_chance(rng, 12))
+        a->missing = gen_between(rng, 1, GEN_POLICIES);
     bool shrink = gen_chance(rng, 20);
     for (int d = 0; d < GEN_DIMS; d++) {
         a->rule[d] = d && !a->per_dimension ? a->rule[0] : some_rule(rng, shrink);

@@ -23,6 +23,7 @@ enum {
     GEN_FIELDS = 3,
     GEN_STRUCTS = 2,
     GEN_RESULTS = 3,
+    GEN_POLICIES = 6,
     GEN_SCALARS = 2,
     GEN_TAPS = 25,
     GEN_CHAIN = 200, /* the longest of a stencil repeated */
@@ -101,6 +102,7 @@ typedef struct GenArg {
     int scale[GEN_DIMS];
     GenRule rule[GEN_DIMS];
     bool per_dimension; /* rules are written one for each dimension */
+    int missing; /* number of a policy about missing points, from 1; 0: all points are valid */
     int outside;
     int lo[GEN_DIMS], hi[GEN_DIMS]; /* subdomain; placement: lo */
     bool scaled;                    /* part: placed at i*scale + lo */
@@ -180,6 +182,7 @@ typedef struct GenScalar {
 /* What gen_analyze finds out about an image. */
 typedef struct GenImage {
     bool valid, is_scalar, is_mask, exact_struct;
+    bool holes; /* some points may be not valid */
     int n_dims, size[GEN_DIMS];
     int strukt;   /* -1: none */
     GenType type; /* GEN_UNKNOWN: some number */

@@ -1,5 +1,7 @@
 /* generate_analyze: sizes and types of the images of a random program. Sizes are numbers here, because the program
  * fixes its parameters; a program whose stage would be empty or large is refused, so that what is left must run. */
+#include <string.h>
+
 #include "prop/generate.h"
 
 enum { MAX_POINTS = 2000, MAX_SIZE = 64 };
@@ -337,6 +339,21 @@ static bool sizes_fit(const GenImage *image)
     return points <= MAX_POINTS;
 }
 
+static bool makes_holes(const GenProgram *p, const GenStage *s)
+{
+    bool holes = false;
+    for (int i = 0; i < s->n_args; i++)
+        holes |= s->arg[i].missing || (!s->arg[i].fill && p->image[s->arg[i].image].holes);
+    return holes && s->kind != MAKE_REDUCE && s->kind != MAKE_HISTOGRAM;
+}
+
+/* Combinations of one's own and recursive filters want images without holes. */
+static bool takes_holes(const GenStage *s)
+{
+    const GenAlong *a = &gen_along[s->bins];
+    return s->kind != MAKE_ALONG || !(strstr(a->before, "recursive") || strstr(a->after, "a, b :"));
+}
+
 bool gen_analyze(GenProgram *p)
 {
     p->work = 0;
@@ -355,6 +372,9 @@ bool gen_analyze(GenProgram *p)
         if (!analyze_stage(p, &p->stage[k], id, &out) || (!out.is_scalar && !sizes_fit(&out)))
             return false;
         out.valid = true;
+        out.holes = makes_holes(p, &p->stage[k]);
+        if (out.holes && !takes_holes(&p->stage[k]))
+            return false;
         p->image[id] = out;
     }
     for (int i = 0; i < p->n_results; i++)

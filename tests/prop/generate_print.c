@@ -460,6 +460,30 @@ static void put_konst(Out *o, const GenStage *s, int k)
         put(o, ", %d", s->konst_value);
 }
 
+static void put_argument(Out *o, const GenProgram *p, const GenStage *s, int i, const char *first,
+                         bool inside)
+{
+    if (i == 0 && first)
+        put(o, "%s", first);
+    else if (inside)
+        put(o, "A%d", i);
+    else
+        put_arg_image(o, p, &s->arg[i]);
+}
+
+/* A third of the points are not valid, and what a read makes of them. */
+static void put_missing(Out *o, const GenProgram *p, const GenStage *s, int i, const char *first,
+                        bool inside)
+{
+    static const char *const policies[GEN_POLICIES] = { "infect",     "renormalise", "renormalise",
+                                                        "nearest(1)", "nearest(2)",  "zero" };
+    if (!s->arg[i].missing || o->forma)
+        return;
+    put(o, ":valid((");
+    put_argument(o, p, s, i, first, inside);
+    put(o, ") %% 3 != 1):%s", policies[s->arg[i].missing - 1]);
+}
+
 /* The arguments of a call of f: images named by `first` (NULL = as in the program) and by the function's own names. */
 static void put_call(Out *o, const GenProgram *p, const GenStage *s, int k, const char *first,
                      bool inside, bool with_mask)
@@ -467,12 +491,8 @@ static void put_call(Out *o, const GenProgram *p, const GenStage *s, int k, cons
     put(o, "f%d(", k);
     for (int i = 0; i < s->n_args; i++) {
         put(o, i ? ", " : "");
-        if (i == 0 && first)
-            put(o, "%s", first);
-        else if (inside)
-            put(o, "A%d", i);
-        else
-            put_arg_image(o, p, &s->arg[i]);
+        put_argument(o, p, s, i, first, inside);
+        put_missing(o, p, s, i, first, inside);
         put_arg_rules(o, p, &s->arg[i]);
     }
     if (with_mask && inside)

@@ -122,6 +122,10 @@ static void shrink_args(Shrinker *s, int k)
                 keep(s);
             }
         }
+        if (s->best->stage[k].arg[i].missing) {
+            start(s)->stage[k].arg[i].missing = 0;
+            keep(s);
+        }
         if (s->best->stage[k].arg[i].per_dimension) {
             GenProgram *p = start(s);
             p->stage[k].arg[i].per_dimension = false;

@@ -262,6 +262,13 @@ def test_whole_images():
     got = run(text, image, 6)
     want = [x.min(), x.max(), x.sum(), x.mean(), len(x)]
     assert np.allclose([g.ravel()[0] for g in got[:5]], want), (got, want)
+    text = head() + "p = a:valid(a != -99);\ns = sum(p, 1);\nm = mean(p, 0);\nreturn s, valid(s), m, valid(m);\n"
+    image[2], valid[2] = -99, False
+    along = run(text, image, 4)
+    lines = np.where(valid, image, 0)
+    with np.errstate(all="ignore"):
+        compare("sum(p, 1)", along[0], along[1], lines.sum(1), valid.any(1), text)
+        compare("mean(p, 0)", along[2], along[3], lines.sum(0) / valid.sum(0), valid.any(0), text)
     assert (got[5] == np.bincount(x.astype(int), minlength=10)).all(), got[5]
 
 
