@@ -1,4 +1,6 @@
 /* tessera run: bind, run, write; or for many inputs a batch (batch.h). */
+#include <string.h>
+
 #include "cli/batch.h"
 #include "cli/strips.h"
 
@@ -33,6 +35,11 @@ static int run_one(const CommandLine *line, Session *s)
     const bool ok = cli_run(line, &job) && cli_write_results(line, &job, &write_ms);
     if (ok && line->time)
         cli_print_times(&job.timing, job.in.read_ms, write_ms);
+    if (ok && line->verbose && line->options.first == TESS_FIRST_NOW
+        && line->options.target == TESS_TARGET_AUTO)
+        cli_tell(strcmp(job.timing.target, "vm") == 0
+                     ? "the strip machine ran: a compiler makes the program's code meanwhile"
+                     : "the program's code was in the cache");
     cli_job_clear(&job);
     return ok ? EXIT_OK : EXIT_DIAGNOSED;
 }

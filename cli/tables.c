@@ -45,19 +45,16 @@ void cli_option_words(OptionId option, char *text, size_t size)
 /* The words that an option takes, in the order of the numbers that they stand for; NULL after the last. */
 static const char *const modes[] = { "default", "strict", "fast", NULL };
 static const char *const generals[] = { "never", "meanwhile", "always", NULL };
+static const char *const firsts[] = { "wait", "now", NULL };
 static const char *const whens[] = { "auto", "always", "never", NULL };
 static const char *const forms[] = { "text", "json", NULL };
 static const char *const depths[] = { "1", "8", "16", NULL };
 static const char *const compressions[] = { "none", "lzw", "deflate", "zstd", NULL };
 static const char *const dialects[] = { "tessera", "forma", NULL };
 static const char *const *const option_words[N_OPTIONS] = {
-    [OPT_FP] = modes,
-    [OPT_GENERAL] = generals,
-    [OPT_COLOR] = whens,
-    [OPT_DIAGNOSTICS] = forms,
-    [OPT_DIALECT] = dialects,
-    [OPT_DEPTH] = depths,
-    [OPT_COMPRESS] = compressions,
+    [OPT_FP] = modes,     [OPT_GENERAL] = generals,      [OPT_FIRST] = firsts,
+    [OPT_COLOR] = whens,  [OPT_DIAGNOSTICS] = forms,     [OPT_DIALECT] = dialects,
+    [OPT_DEPTH] = depths, [OPT_COMPRESS] = compressions,
 };
 
 const char *const *cli_words(OptionId option)

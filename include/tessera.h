@@ -72,6 +72,14 @@ typedef struct tess_typed {
     int channels; /* 1: a plain image; 2 va, 3 rgb, 4 rgba, more c0, c1, ..: pixels of so many fields */
 } tess_typed;
 
+/* The first runs of a program. NOW: the strip machine runs until the code is there, which a process of its own compiles
+ * for the cache; it goes on when this one ends. Runs wait all the same where there is no cache. Runs never learn that
+ * the compiler failed. */
+typedef enum tess_first {
+    TESS_FIRST_WAIT, /* for the compiler */
+    TESS_FIRST_NOW
+} tess_first;
+
 /* A program that takes masks of any extent is compiled for each extent. Code for all of them, slower and with the
  * same pixels, can stand in meanwhile (where all windows of a program are sums over such masks). */
 typedef enum tess_general {
@@ -121,6 +129,7 @@ typedef struct tess_options {
      * (tess_info.nodata). */
     const tess_constant *nodata;
     size_t n_nodata;
+    tess_first first; /* what `auto` does while there is no code of a program yet */
 } tess_options;
 TESS_API void tess_options_init(tess_options *o);
 /* The names of plans that can be had for any program, from 0 on: those of papers, to measure others against. NULL

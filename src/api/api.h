@@ -102,6 +102,7 @@ struct Variant {
     LoopProgram *other_loops;
     VmCode *vm; /* of the strip machine; NULL: not wanted yet */
     bool module_cached;
+    bool begun;              /* its code is compiled by another process */
     GpuText gpu_text[16];    /* by what kernels may rely on */
     GpuCode *code;           /* of each context it was run in */
     GpuGeneral *gpu_general; /* NULL: not wanted yet */

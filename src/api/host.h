@@ -11,6 +11,11 @@ bool tessi_expect_compiler(tess_program *p);
 bool tessi_variant_load(tess_program *p, Variant *v, Failure *f);
 /* The same from the cache alone; false when it is not there. */
 bool tessi_variant_recall(tess_program *p, Variant *v);
+/* Has the text of the variant compiled by a process of its own, for the cache; false: there is no cache, or no such
+ * process. */
+bool tessi_variant_begin(tess_program *p, Variant *v);
+/* The compiler is known, or was looked for in vain: nobody has to wait until it was tried. */
+bool tessi_knows_compiler(tess_program *p);
 /* Compiles and loads any text once the compiler was found; needs no lock, and shares nothing that changes with other
  * calls. */
 bool tessi_load_text(const tess_program *p, const LoopProgram *loops, const char *c_text,

@@ -1,11 +1,13 @@
 /* The generated C of a variant as a function in this process. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/host.h"
+#include "rt/detached.h"
 #include "rt/kernel.h"
 
 /* Programs of thousands of stages would keep a compiler busy for minutes at -O3; the bits are the same at any level. */
-enum { LARGE_TEXT = 1 << 20 };
+enum { LARGE_TEXT = 1 << 20, MOST_FLAGS = 4 };
 
 static void note(const tess_program *p, const char *sentence)
 {
@@ -69,19 +71,27 @@ void tessi_forget_tools(tess_program *p)
         tessi_cache_dispose(&p->cache);
 }
 
+/* What the text is compiled with, NULL at the end. */
+static void set_flags(const char *c_text, const char *flags[MOST_FLAGS])
+{
+    int n = 0;
+    flags[n++] = "-DTESSERA_ENTRY";
+#if defined(__ELF__)
+    flags[n++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
+#endif
+    if (strlen(c_text) > LARGE_TEXT)
+        flags[n++] = "-O1";
+    flags[n] = NULL;
+}
+
 static bool load_in(Arena *a, const tess_program *p, const LoopProgram *loops, const char *c_text,
                     bool recall, RtModule *module, ModuleEntry *entry, bool *cached, Failure *f)
 {
     Guard guard;
     if (!GUARDED(&guard, a))
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory while compiling");
-    const char *flags[4] = { "-DTESSERA_ENTRY" };
-    int n_flags = 1;
-#if defined(__ELF__)
-    flags[n_flags++] = "-Wl,-Bsymbolic"; /* our function, whatever the process calls so */
-#endif
-    if (strlen(c_text) > LARGE_TEXT)
-        flags[n_flags++] = "-O1";
+    const char *flags[MOST_FLAGS];
+    set_flags(c_text, flags);
     const char *name = tessi_sprintf(a, "%s_entry", tessi_emit_c_name(loops, a));
     Text log;
     tessi_text_init(&log, a);
@@ -144,4 +154,47 @@ bool tessi_variant_load(tess_program *p, Variant *v, Failure *f)
         return true;
     return tessi_find_compiler(p, f)
            && tessi_load_text(p, v->loops, v->c_text, &v->module, &v->entry, &v->module_cached, f);
+}
+
+/* ---- Code that later runs find ------------------------------------------------------------------ */
+
+typedef struct Later {
+    const tess_program *p;
+    const char *c_text;
+} Later;
+
+/* In a process of its own: it shares nothing with this one, not even the compiler that was found. */
+static void compile_later(void *user, const RtHost *host)
+{
+    const Later *later = user;
+    const tess_program *p = later->p;
+    const char *flags[MOST_FLAGS];
+    CcTool tool;
+    if (!tessi_cc_find(p->options.cc, &p->cache, host, &tool, NULL))
+        return;
+    set_flags(later->c_text, flags);
+    tessi_kernel_keep(
+        &(KernelJob){ .tool = &tool, .cache = &p->cache, .c_text = later->c_text, .flags = flags },
+        NULL);
+    tessi_cc_dispose(&tool);
+}
+
+bool tessi_variant_begin(tess_program *p, Variant *v)
+{
+    char name[24];
+    Later later = { p, v->c_text };
+    mtx_lock(&p->lock);
+    tessi_open_cache(p);
+    mtx_unlock(&p->lock);
+    snprintf(name, sizeof name, "%016llx",
+             (unsigned long long)tessi_hash_bytes(0, v->c_text, strlen(v->c_text)));
+    return p->cache.dir && tessi_detached_run(name, compile_later, &later);
+}
+
+bool tessi_knows_compiler(tess_program *p)
+{
+    mtx_lock(&p->lock);
+    const bool knows = tessi_expect_compiler(p) && !p->trial;
+    mtx_unlock(&p->lock);
+    return knows;
 }

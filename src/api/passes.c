@@ -230,11 +230,11 @@ bool tessi_pass_other_loops(tess_program *p, const Backend *b, Variant *v, tess_
 {
     if (v->other_loops)
         return true;
-    tessi_phase(p, "planning");
-    const Machine *m = machine_of(p, b, v, d, f);
+    /* The program's own plan serves too, and is there at once. */
+    const Machine *m = v->plan ? v->machine : machine_of(p, b, v, d, f);
     if (!m)
         return f->status ? false : first_error(d, f);
-    v->other_plan = plan_for(p, v, m, d, f);
+    v->other_plan = v->plan ? v->plan : plan_for(p, v, m, d, f);
     if (v->other_plan)
         v->other_loops = lower_until(v, v->other_plan, m, &v->arena, b->last_pass, NULL, f);
     return v->other_loops != NULL;

@@ -106,6 +106,7 @@ static bool run_new(const Backend *b, tess_program *p, tess_args *a, void *strea
     Run run = { .backend = b, .p = p, .a = a, .stream = stream, .arena = &arena };
     if (!tessi_run_acquire(&run))
         return false;
+    a->timing.target = run.backend->name; /* it may have handed the run to another */
     tessi_arena_init(&arena, NULL, NULL);
     const bool ok = tessi_run_variant(&run);
     tessi_arena_dispose(&arena);

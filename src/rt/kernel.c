@@ -27,27 +27,61 @@ static bool load_cached(const RtCache *cache, CacheKey key, const char *name, Rt
     return ok;
 }
 
+/* Compiles to the file `built`, and puts that into the cache if it can: *kept. */
+static bool compile_to(const char *built, const RtCache *cache, CcJob *cc, CacheKey key, char **log,
+                       bool *kept, Failure *f)
+{
+    uint8_t *data = NULL;
+    size_t n;
+    cc->out = built;
+    *kept = false;
+    const bool ok = tessi_cc_compile_raw(cc, log, f);
+    if (ok && cache && cache->dir && tessi_file_read(built, 0, &data, &n, NULL))
+        *kept = tessi_cache_insert(cache, key, ".so", data, n);
+    free(data);
+    return ok;
+}
+
 /* Compiles into `dir`; loads from the cache when the module can be put there, else from `dir`. */
 static bool compile_in(const char *dir, const KernelJob *job, const RtCache *cache, CcJob *cc,
                        CacheKey key, RtModule *module, RtFunction *function, char **log, Failure *f)
 {
     char *built = tessi_path_join(dir, "module.so");
-    uint8_t *data = NULL;
-    size_t n;
+    bool kept;
     if (!built)
         return tessi_failf(f, TESS_ERROR_MEMORY, "out of memory");
-    cc->out = built;
-    bool ok = tessi_cc_compile_raw(cc, log, f), kept = false;
-    if (ok && cache && cache->dir && tessi_file_read(built, 0, &data, &n, NULL))
-        kept = tessi_cache_insert(cache, key, ".so", data, n);
+    bool ok = compile_to(built, cache, cc, key, log, &kept, f);
     /* Another process may prune the entry at once; the file in `dir` is ours. */
     ok = ok
          && ((kept && load_cached(cache, key, job->function, module, function))
              || (tessi_module_open(built, module, f)
                  && find_function(job->function, module, function, f)));
-    free(data);
     free(built);
     return ok;
+}
+
+bool tessi_kernel_keep(const KernelJob *job, Failure *f)
+{
+    CcJob cc = { .tool = job->tool, .c_text = job->c_text, .kind = CC_SHARED, .flags = job->flags };
+    const RtCache *cache = job->tool->knows_cpu ? job->cache : NULL;
+    CacheKey key = tessi_cache_key();
+    tessi_cc_add_key(&cc, &key);
+    tessi_cache_key_add_text(&key, job->c_text);
+    const int there = tessi_cache_find(cache, key, ".so");
+    char *dir, *log = NULL;
+    bool kept = there >= 0;
+    if (kept)
+        close(there);
+    if (kept || !cache || !tessi_temp_dir(job->tool->host, &dir, f))
+        return kept;
+    char *built = tessi_path_join(dir, "module.so");
+    if (built)
+        compile_to(built, cache, &cc, key, &log, &kept, f);
+    tessi_temp_dir_remove(job->tool->host, dir);
+    free(built);
+    free(dir);
+    free(log);
+    return kept;
 }
 
 bool tessi_kernel_load(const KernelJob *job, RtModule *module, RtFunction *function, bool *cached,

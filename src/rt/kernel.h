@@ -21,4 +21,7 @@ typedef struct KernelJob {
 bool tessi_kernel_load(const KernelJob *job, RtModule *module, RtFunction *function, bool *cached,
                        Failure *f);
 
+/* Compiles it, unless the cache has it, and puts it there. False when it is not there then. */
+bool tessi_kernel_keep(const KernelJob *job, Failure *f);
+
 #endif
