@@ -4,6 +4,7 @@
 
 #include "tessera.h"
 
+#include "loop/loop_repeat.h"
 #include "vm/vm_state.h"
 
 /* ---- Intermediate images ----------------------------------------------------------------------- */
@@ -171,6 +172,26 @@ static bool sizes_are_positive(const VmCode *code, const int64_t *params, Failur
     return true;
 }
 
+/* One after the other, those of repeats turn after turn. */
+static void run_functions(VmThread *t)
+{
+    const LoopProgram *p = t->code->p;
+    const InterpArgs *args = t->run->args;
+    LPlace *place = ARENA_NEW_ARRAY(args->arena, LPlace, p->functions.n);
+    LTurns *turns = ARENA_NEW_ARRAY(args->arena, LTurns, p->repeats.n);
+    LoopOrder order = {
+        .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at
+    };
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        place[i] = p->functions.at[i].place;
+    for (uint32_t i = 0; i < p->repeats.n; i++)
+        turns[i] = tessi_loop_turns(p, &p->repeats.at[i], args->params, args->scalars);
+    for (uint32_t i; tessi_loop_order_next(&order, &i);) {
+        t->function = &t->code->functions.at[i];
+        tessi_vm_exec(t, t->function->first, t->function->end);
+    }
+}
+
 bool tessi_vm_run(const VmCode *code, const InterpArgs *args, void *workspace, int threads,
                   Failure *f)
 {
@@ -183,10 +204,7 @@ bool tessi_vm_run(const VmCode *code, const InterpArgs *args, void *workspace, i
     if (!tessi_vm_thread_init(&t, &run))
         return tessi_failf(f, TESS_ERROR_MEMORY, "not enough memory for the strip machine");
     run.team = tessi_vm_team_start(&run, threads);
-    VEC_FOREACH (const VmFunction, function, &code->functions) {
-        t.function = function;
-        tessi_vm_exec(&t, function->first, function->end);
-    }
+    run_functions(&t);
     tessi_vm_team_end(run.team);
     tessi_vm_thread_dispose(&t);
     return true;
