@@ -400,6 +400,7 @@ static bool begin_journal(StripRun *r)
 bool cli_strips_run(Strips *s)
 {
     StripRun r = { .s = s };
+    const double start = cli_clock_ms();
     bool ok = begin_journal(&r) && begin_outputs(&r);
     for (size_t i = 0; ok && i < s->n_passes; i++)
         ok = run_pass(&r, i);
@@ -407,6 +408,10 @@ bool cli_strips_run(Strips *s)
     ok = end_outputs(&r, ok);
     cli_journal_close(r.journal, ok);
     free(r.there);
+    if (ok && s->line->time)
+        cli_tell("%lld strips in %zu pass%s, together %.2f ms",
+                 (long long)s->pass[s->n_passes - 1].n_strips, s->n_passes,
+                 s->n_passes == 1 ? "" : "es", cli_clock_ms() - start);
     if (ok && s->line->verbose) {
         char bytes[32];
         const StripPass *last = &s->pass[s->n_passes - 1];

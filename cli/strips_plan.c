@@ -292,8 +292,9 @@ static StripsNeed decide(Strips *s, const size_t *input, bool always)
         return cli_fail("out of memory"), STRIPS_FAILED;
     if (!bind_words(s, input))
         return STRIPS_NOT;
-    if (tess_parts_new(s->program, s->args, &s->parts) != TESS_OK) {
-        if (!always)
+    const tess_status status = tess_parts_new(s->program, s->args, &s->parts);
+    if (status != TESS_OK) {
+        if (!always && status != TESS_ERROR_ARGUMENT)
             return STRIPS_NOT;
         return cli_fail("%s", s->parts ? tess_parts_error(s->parts) : "out of memory"),
                STRIPS_FAILED;

@@ -117,6 +117,25 @@ def test_refused(folder):
     refused("too small", folder, PROGRAMS["blur"], ["strips cannot be lower"], "--memory=24577K")
 
 
+def test_sizes(folder):
+    """Inputs of different size, and sizes past 2^31: one sentence, and nothing is computed."""
+    picture(folder / "other.npy", 300)
+    two = folder / "two.tess"
+    two.write_text("parameter M, N;\nvector#2 uint8 a[M, N];\nvector#2 uint8 b[M, N];\nreturn a + b;\n")
+    for memory in ([], [LOW]):
+        code, _, err = run("run", two, folder / "a.npy", folder / "other.npy", "-o", folder / "no.npy", SLOW, *memory)
+        check(f"different sizes {memory}", code == 1 and "image 'b' is 300 rows" in err and err.count("\n") == 1, err)
+    # A file with a hole, of more rows than an int counts, and one of more bytes than a size.
+    for rows, columns, words in ((3 << 30, 2, "too large"), (1 << 40, 1 << 40, "cut short")):
+        tool.write_npy_bytes(folder / "huge.npy", (rows, columns), "'|u1'", b"")
+        head = (folder / "huge.npy").stat().st_size
+        os.truncate(folder / "huge.npy", head + min(rows * columns, 7 << 30))
+        code, _, err = run("run", folder / "blur.tess", folder / "huge.npy", "-o", folder / "no.npy", SLOW)
+        check(f"{rows} x {columns}", code == 1 and err.count("\n") == 1 and words in err, err)
+    (folder / "huge.npy").unlink()
+    check("nothing is left of them", not list(folder.glob("*no.npy*")))
+
+
 def test_ends_early(folder):
     data = (folder / "a.npy").read_bytes()
     (folder / "cut.npy").write_bytes(data[:-100])
@@ -214,6 +233,7 @@ with tool.workspace() as name:
     test_layouts(folder)
     test_plan(folder)
     test_refused(folder)
+    test_sizes(folder)
     test_ends_early(folder)
     test_full_disk(folder)
     test_resume(folder, kills)
