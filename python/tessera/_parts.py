@@ -183,6 +183,8 @@ class Graph:
         kind = tokens.words[at + 2]
         if tokens.words[at + 1] == "=" and kind == "image" and tokens.words[at + 3] in self.images:
             stage.kind, stage.source = "image", tokens.words[at + 3]
+        elif tokens.words[at + 1] == "=" and kind in ("scan", "reduce") and "along" in tokens.words:
+            self._read_along(stage, tokens, at + 2)
         elif tokens.words[at + 1] == "=" and kind == "reduce" and tokens.words[at + 4] in self.stages:
             stage.kind, stage.reduction, stage.source = "reduce", tokens.words[at + 3], tokens.words[at + 4]
         elif tokens.words[at + 1] == "=" and kind == "histogram" and tokens.words[at + 3] in self.stages:
@@ -192,6 +194,15 @@ class Graph:
         if stage.kind in ("reduce", "histogram"):
             stage.needs = {stage.source}
         self.stages[stage.name] = stage
+
+    def _read_along(self, stage, tokens, at):
+        """What goes along a dimension from one end to the other: running values, and numbers of rows or columns."""
+        stage.kind = "along"
+        for word, begin, end in tokens.found[at:]:
+            if word in self.stages:
+                stage.needs.add(word)
+                stage.changes.append((begin, end, None, word))
+        stage.scalars |= {tokens.words[i + 2] for i, w in enumerate(tokens.words) if w == "scalar"}
 
     def _read_bodies(self, stage, tokens, at):
         n = len(stage.sizes)
@@ -307,7 +318,7 @@ class Pass:
             name = open.pop()
             if name not in found:
                 found.add(name)
-                if self.graph.stages[name].kind == "compute":
+                if self.graph.stages[name].kind in ("compute", "along"):
                     open += self.graph.stages[name].needs
         return found
 
@@ -341,6 +352,9 @@ class Pass:
         self.wraps, self.ends = [False] * self.n, [False] * self.n
         for stage in stages:
             mine = self.steps[stage.name]
+            if stage.kind == "along":
+                for d in range(self.n):
+                    self._whole(d)
             if stage.kind == "image" and stage.source not in self.parted:
                 for d in range(self.n):
                     if self.sizes[d] in {w for size in stage.sizes for w in size}:
@@ -355,6 +369,8 @@ class Pass:
 
     def _look_at(self, mine, piece, step, d, place, rule):
         if step is None:
+            if place is not None and 0 <= place.source < len(mine) and mine[place.source] is not None:
+                self._whole(place.source)  # it is looked up at the point's own coordinate
             return
         own = mine[d] if d < len(mine) else None
         if own is None or place is None or place.source != d or piece.offset[d] is None:
@@ -581,10 +597,13 @@ def run(text, options, arrays, numbers, keep):
     return np.ascontiguousarray(result[keep])
 
 
-def is_transformed(program):
-    """Whether sums are computed by transforms, whose blocks of rows are counted from the first: rounding depends on
-    where a point is."""
-    return re.search(r"^\s+transform\b", program.plan, re.M) is not None
+def kept_whole(program):
+    """Why images cannot be cut at all, or '': sums are computed by transforms, whose blocks of rows are counted from
+    the first, so that rounding depends on where a point is; or turns are repeated, over all of which points depend on
+    others."""
+    if re.search(r"^\s+transform\b", program.plan, re.M):
+        return "sums are transformed in blocks of rows, counted from the first"
+    return "turns are repeated" if re.search(r"^repeat ", program.explain(stop="graph"), re.M) else ""
 
 
 def of_part(program, arrays, numbers, offset, shape):
@@ -625,8 +644,8 @@ def _parts_of(program, shapes, numbers):
     if known is None or known[0] != asked:
         parts = Parts(program, shapes, numbers)
         cannot = "of the images (numbers of whole images)" if parts.reductions else ""
-        if is_transformed(program):
-            cannot = "(sums are transformed)"
+        if kept_whole(program):
+            cannot = f"({kept_whole(program)})"
         works = [] if cannot else [parts.of_output(i) for i in range(len(program.outputs))]
         known = _last[program] = asked, (works, cannot)
     return known[1]

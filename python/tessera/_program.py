@@ -374,10 +374,9 @@ class Program:
             are, or are computed in blocks that are counted from the first.
         """
         from . import _parts
-        if _parts.is_transformed(self):
-            raise _errors.UnsupportedError(
-                "parts cannot be computed apart: sums are transformed in blocks of rows, counted from the first"
-            )
+        whole = _parts.kept_whole(self)
+        if whole:
+            raise _errors.UnsupportedError(f"parts cannot be computed apart: {whole}")
         found = {
             name: dims
             for name, dims in self.reach(**numbers).items()

@@ -109,7 +109,7 @@ class _Map:
     def results(self):
         import dask.array
         import dask
-        if _parts.is_transformed(self.program):  # by blocks of rows, counted from the first: nothing can be cut
+        if _parts.kept_whole(self.program):  # nothing can be cut
             whole = dask.delayed(_whole)(self.program, list(self.arrays.values()), self.numbers)
             made = [whole[i] for i in range(len(self.program.outputs))]
             shapes = [self._shape(self.parts.of_output(i), i) for i in range(len(made))]
@@ -159,7 +159,7 @@ class _Map:
         import dask.array
         from dask.base import tokenize
         program = _parts.program_of(work.text, self.options)
-        if _parts.is_transformed(program):
+        if _parts.kept_whole(program):
             work.cut = [False] * work.n
         lines = [self._chunks(work, d, size) for d, size in enumerate(work.extent())]
         histograms = {f"given_{_parts._bare(h)}": h for h in work.reduced if work.graph.stages[h].kind == "histogram"}

@@ -46,6 +46,20 @@ return b / t, d - m, t + minimum(b), count(b < m), histogram(a * 9.0, 8);
 """
 
 
+def test_tables_by_coordinate_are_not_cut(rng):
+    """A table that is looked up at a point's own column: parts that are cut there would read it at theirs."""
+    p = tessera.compile("""stencil f(vector#2 float A, vector#1 float T) { return A * T[index(1)] + A@[-1, 0]; }
+parameter M, N;
+vector#2 float a[M, N];
+vector#1 float t[64];
+return f(a:clamp, t);
+""", target="interp")
+    whole, table = rng.random((30, 40), np.float32), rng.random(64, np.float32)
+    want = p(whole, table)
+    dask = pytest.importorskip("dask.array")
+    assert (tessera.dask.map(p, dask.from_array(whole, (11, 16)), table).compute() == want).all()
+
+
 def test_parts_know_where_they_are(rng):
     whole = rng.random((30, 42), np.float32)
     for text, step in ((PLACED, (1, 1)), (SAMPLED, (2, 3))):
