@@ -64,7 +64,8 @@ set(TESSERA_SOURCES
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
     src/loop/loop_read_lanes.c src/loop/loop_same.c src/loop/loop_share.c src/loop/loop_simplify.c
     src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c src/loop/loop_verify_lanes.c src/loop/lower.c
-    src/loop/lower_blocks.c src/loop/lower_carry.c src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c
+    src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c src/loop/lower_coord.c
+    src/loop/lower_copies.c src/loop/lower_copy.c
     src/loop/lower_dots.c src/loop/lower_expr.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
@@ -111,7 +112,7 @@ set(TESSERA_SOURCES
 # Algorithms in the loop language, which the library carries as texts.
 set(TESSERA_TEMPLATES
     src/loop/templates/general.loops src/loop/templates/median.loops src/loop/templates/median_kernel.loops
-    src/loop/templates/reduce.loops src/loop/templates/scan.loops)
+    src/loop/templates/bins.loops src/loop/templates/reduce.loops src/loop/templates/scan.loops)
 set(TESSERA_CLI_SOURCES
     cli/any.c cli/args.c cli/audit.c cli/batch.c cli/bench_device.c cli/chain.c cli/channels.c cli/cmd_apply.c
     cli/cmd_bench.c cli/cmd_build.c cli/cmd_cache.c cli/cmd_check.c cli/cmd_explain.c cli/cmd_files.c cli/cmd_filters.c

@@ -44,6 +44,9 @@ void tessi_analyse_footprints(Analysis *an, Arena *a)
                                    : tessi_range_of_point((uint8_t)own);
             }
             VEC_PUSH(a, &an->footprints, f);
+            f.producer = s->keys;
+            if (s->keys.v)
+                VEC_PUSH(a, &an->footprints, f);
         }
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             const ExprList *list = tessi_expr_walk(&walk, g, &piece->body, 1);

@@ -349,7 +349,7 @@ static ValueRange stage_range(const Analysis *an, const Stage *s)
 {
     ScalarType t = tessi_value_type(s->type);
     if (s->kind == STAGE_REDUCE && (s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX)
-        && s->type == tessi_stage(an->g, s->source)->type && !tessi_is_real(s->type))
+        && !s->keys.v && s->type == tessi_stage(an->g, s->source)->type && !tessi_is_real(s->type))
         return an->stage_range[s->source.v];
     if (s->kind == STAGE_REDUCE && s->reduction == REDUCE_COUNT && !tessi_is_real(s->type))
         return (ValueRange){ .i = { 0, tessi_type_range(s->type).hi } };

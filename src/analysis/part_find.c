@@ -157,8 +157,8 @@ static void find_wanted(Finder *f, const Image *outputs, uint32_t n)
         const Stage *s = &f->g->stages.at[id];
         if (p->wanted[id])
             mark_reads(f, s);
-        if (p->wanted[id] && s->along)
-            p->wanted[s->source.v] = true;
+        if (p->wanted[id] && (s->along || s->keys.v))
+            p->wanted[s->source.v] = p->wanted[s->keys.v] = true;
         if (p->wanted[id] && s->kind == STAGE_INPUT)
             p->reads[s->image] = true;
     }
@@ -271,6 +271,8 @@ static void look_at_stage(Finder *f, StageId id)
                     leave_whole(f, d, s, "'%s' has another size than the first image");
     if (s->along && p->step[s->source.v][s->along - 1].num)
         leave_whole(f, s->along - 1, s, "'%s' goes along it");
+    for (int d = 0; s->keys.v && d < p->n_dims; d++)
+        leave_whole(f, d, s, "'%s' goes through all points by keys");
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(&f->walk, g, &piece->body, 1);
         VEC_FOREACH (const ExprId, at, list) {

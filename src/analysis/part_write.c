@@ -152,7 +152,8 @@ static StageId copy_stage(Writer *w, Rewrite *r, StageId id, const uint32_t *inp
     Stage copy = *s;
     copy.pieces.at = NULL;
     copy.pieces.n = copy.pieces.cap = 0;
-    copy.source = s->along ? w->stage[s->source.v] : (StageId){ 0 };
+    copy.source = w->stage[s->source.v]; /* of what goes along a dimension, or by keys */
+    copy.keys = w->stage[s->keys.v];
     for (int d = 0; d < s->n_dims; d++)
         copy.size[d] = tessi_rewrite_size(r, s->size[d]);
     if (s->kind == STAGE_INPUT)

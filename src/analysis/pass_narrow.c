@@ -223,7 +223,8 @@ static bool *seen_outside(const Graph *g, Arena *a)
             seen[c->stage.v] = true;
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        seen[s->source.v] = true; /* a reduction may start from the ends of the type */
+        seen[s->source.v] = seen[s->keys.v] =
+            true; /* a reduction may start from the ends of the type */
         seen[id.v] = seen[id.v] || s->kind != STAGE_COMPUTE || !tessi_is_integer(s->type);
     }
     VEC_FOREACH (const Repeat, r, &g->repeats) /* what is carried has one type */

@@ -31,6 +31,7 @@ static void use_scalars(Marks *m, const TExpr *e)
 static void use_operands(Marks *m, const TValue *v)
 {
     use(v->base);
+    use(v->keys);
     use(v->mask);
     use_scalars(m, v->expr);
     use_scalars(m, v->bins);

@@ -243,6 +243,43 @@ static Operand place(Checker *c, Reduction r, TValue *image, uint8_t along, Span
     return tessi_points_end(c, &p, tessi_check_apply(c, span, RULE_KEEP, OP_MIN, found, 2), span);
 }
 
+/* ---- by keys --------------------------------------------------------------------------------- */
+/* The number of elements, of a histogram or by keys; NULL after a diagnostic. */
+static TExpr *bins_of(Checker *c, const AstExpr *e)
+{
+    TExpr *bins = tessi_check_size(c, e);
+    if (tessi_tt_is_error(bins->type))
+        return NULL;
+    if (bins->kind == TE_CONST && (bins->value.i < 1 || bins->value.i > 1 << 24)) {
+        CHECK_DIAG(c, DIAG_HISTOGRAM_BINS, bins->span, (long long)bins->value.i);
+        return NULL;
+    }
+    return bins;
+}
+
+static Operand by_keys(Checker *c, const AstExpr *e, Reduction r, TValue *image)
+{
+    const AstExpr *second = e->args.at[1].value;
+    const Operand keys = tessi_check_vector(c, second);
+    if (keys.kind == OPERAND_ERROR)
+        return keys;
+    if (keys.kind != OPERAND_IMAGE || keys.image->n_dims != image->n_dims
+        || keys.image->type.kind == TT_STRUCT) {
+        CHECK_DIAG(c, DIAG_ARG_KIND, second->span, "keys", e->name.text,
+                   tessi_sprintf(c->a, "a %d-dimensional image of one channel", image->n_dims),
+                   tessi_operand_text(c, keys));
+        return tessi_operand_error(e->span);
+    }
+    TExpr *bins = bins_of(c, e->args.at[2].value);
+    if (!bins)
+        return tessi_operand_error(e->span);
+    TValue *v = reduce(c, r, image, 0, e->span);
+    v->keys = tessi_bool_as_number(c, keys.image, e->span);
+    v->bins = bins;
+    v->n_dims = 1;
+    return tessi_operand_image(v, e->span);
+}
+
 /* ---- any of them ----------------------------------------------------------------------------- */
 static Operand wrong_count(Checker *c, const AstExpr *e, int64_t expected)
 {
@@ -254,7 +291,7 @@ Operand tessi_check_whole(Checker *c, const AstExpr *e)
 {
     const Whole *w = whole_named(e->name.text);
     const uint32_t least = w->kind == WHOLE_HISTOGRAM || w->kind == WHOLE_PLACE ? 2 : 1;
-    const uint32_t most = 2;
+    const uint32_t most = w->kind == WHOLE_REDUCTION ? 3 : 2;
     Operand o;
     uint32_t dim = 0;
     c->at.declared_dims = 0;
@@ -266,6 +303,8 @@ Operand tessi_check_whole(Checker *c, const AstExpr *e)
         return tessi_operand_error(e->span);
     if (w->kind == WHOLE_HISTOGRAM)
         return histogram(c, e, o);
+    if (e->args.n == 3)
+        return by_keys(c, e, w->reduction, o.image);
     const bool lines = e->args.n > 1;
     if (lines && !tessi_whole_dimension(c, e->args.at[1].value, o.image, &dim))
         return tessi_operand_error(e->span);

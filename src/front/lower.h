@@ -167,6 +167,10 @@ StageId tessi_lower_input_validity(Lower *l, const TInput *in, const LValue *v);
 void tessi_lower_with_validity(Lower *l, const TValue *v, LValue *out);
 /* What a reduction of the whole image v->base goes over, so that points that are not valid do not count. */
 StageId tessi_lower_valid_points(Lower *l, const TValue *v, uint32_t channel);
+/* An image of one channel as histograms and keys take it: points that are not valid count for no element. */
+StageId tessi_lower_countable(Lower *l, const TValue *image);
+/* The validity of an image; true everywhere where it has none. */
+StageId tessi_lower_all_valid(Lower *l, const TValue *image);
 /* The value of a returned image's channel: where it is not valid, what says so. */
 ExprId tessi_lower_with_nodata(Lower *l, Image *image, uint32_t channel, ScalarType type,
                                ExprId valid, ExprId value);

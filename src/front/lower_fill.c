@@ -53,7 +53,7 @@ ExprId tessi_lower_own_point(Lower *l, StageId s)
     return tessi_lower_copy_load(l, s, 0, add);
 }
 
-static StageId valid_or_all(Lower *l, const TValue *image)
+StageId tessi_lower_all_valid(Lower *l, const TValue *image)
 {
     LValue *v = &l->value[image->id];
     if (v->valid.v)
@@ -230,7 +230,7 @@ static LFilled *filled(Lower *l, const TCallArg *arg, uint32_t channel, LFill fi
         make_nearest(l, arg, &f);
     } else {
         const bool weight = fill == FILL_WEIGHT;
-        const ExprId ok = tessi_lower_own_point(l, valid_or_all(l, arg->image));
+        const ExprId ok = tessi_lower_own_point(l, tessi_lower_all_valid(l, arg->image));
         const ExprId value = weight ? tessi_lower_number(l, t, 1) : tessi_lower_own_point(l, base);
         const ExprId body =
             tessi_expr_op(l->g, OP_SELECT, ok, value, tessi_lower_fill_value(l, fill, t));
@@ -252,7 +252,7 @@ StageId tessi_lower_validity_stage(Lower *l, const TCallArg *arg)
 {
     LValue *v = &l->value[arg->image->id];
     if (arg->border.missing.policy != MISSING_NEAREST || !v->valid.v)
-        return valid_or_all(l, arg->image);
+        return tessi_lower_all_valid(l, arg->image);
     const LFilled f = *filled(l, arg, 0, FILL_NEAREST);
     const LFilled *known = find(v, FILL_NEAREST, CHANNEL_OF_VALIDITY, f.distance);
     if (known)

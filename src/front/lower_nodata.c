@@ -116,6 +116,12 @@ static StageId counted(Lower *l, StageId base, StageId valid)
                                                value, tessi_lower_number(l, wide, -1)));
 }
 
+StageId tessi_lower_countable(Lower *l, const TValue *image)
+{
+    const LValue *v = &l->value[image->id];
+    return v->valid.v ? counted(l, v->stage[0], v->valid) : v->stage[0];
+}
+
 StageId tessi_lower_valid_points(Lower *l, const TValue *v, uint32_t channel)
 {
     const LValue *base = &l->value[v->base->id];
@@ -123,7 +129,7 @@ StageId tessi_lower_valid_points(Lower *l, const TValue *v, uint32_t channel)
     if (!base->valid.v)
         return base->stage[channel];
     if (v->kind == TV_HISTOGRAM)
-        return counted(l, base->stage[channel], base->valid);
+        return tessi_lower_countable(l, v->base);
     const LFill fill = v->reduction == REDUCE_MIN    ? FILL_MOST
                        : v->reduction == REDUCE_MAX  ? FILL_LEAST
                        : v->reduction == REDUCE_PROD ? FILL_ONE

@@ -90,7 +90,8 @@ static StageId same_whole(const Graph *g, const Stage *s)
         const Stage *other = tessi_stage(g, (StageId){ id });
         if (other->kind == s->kind && other->reduction == s->reduction
             && other->source.v == s->source.v && other->n_dims == s->n_dims
-            && other->along == s->along && (!s->n_dims || other->size[0].v == s->size[0].v))
+            && other->along == s->along && other->keys.v == s->keys.v
+            && (!s->n_dims || other->size[0].v == s->size[0].v))
             return (StageId){ id };
     }
     return (StageId){ 0 };
@@ -105,12 +106,29 @@ static void sizes_along(Lower *l, const TValue *v, LValue *out)
             out->size[n++] = l->value[v->base->id].size[d];
 }
 
+/* The keys of a reduction by them; none: it has none. */
+static StageId keys_of(Lower *l, const TValue *v)
+{
+    if (!v->keys)
+        return (StageId){ 0 };
+    const LValue *keys = &l->value[v->keys->id], *base = &l->value[v->base->id];
+    bool same = true;
+    for (int d = 0; d < v->base->n_dims; d++)
+        same = same && keys->size[d].v == base->size[d].v;
+    if (!same && !l->failed) {
+        tessi_diag(l->d, DIAG_KEYS_SIZE, v->span);
+        l->failed = true;
+    }
+    return tessi_lower_countable(l, v->keys);
+}
+
 static ExprId reduced(Lower *l, const TValue *v, const LValue *out, StageId source, Reduction r,
                       ScalarType type)
 {
     Stage s = { .kind = STAGE_REDUCE,
                 .reduction = r,
                 .source = source,
+                .keys = keys_of(l, v),
                 .type = type,
                 .along = v->along,
                 .n_dims = v->n_dims };
@@ -124,14 +142,15 @@ static ExprId reduced(Lower *l, const TValue *v, const LValue *out, StageId sour
     return tessi_expr_cast(l->g, TYPE_F64, tessi_lower_own_point(l, stage));
 }
 
-/* The total of the valid points divided by their number. */
+/* The total of the valid points divided by their number; of no point NaN. */
 static StageId mean_of_valid(Lower *l, const TValue *v, const LValue *out, uint32_t channel,
                              StageId zeroed)
 {
     Graph *g = l->g;
     const ScalarType of = tessi_stage(g, zeroed)->type;
-    const ScalarType sum = tessi_is_real(of) ? tessi_value_type(of) : TYPE_I64;
-    const StageId valid = l->value[v->base->id].valid;
+    const ScalarType exact = v->keys ? TYPE_F64 : tessi_value_type(of);
+    const ScalarType sum = tessi_is_real(of) ? exact : TYPE_I64;
+    const StageId valid = tessi_lower_all_valid(l, v->base);
     const ExprId total = reduced(l, v, out, zeroed, REDUCE_SUM, sum);
     const ExprId points = reduced(l, v, out, valid, REDUCE_COUNT, TYPE_I64);
     const ExprId mean = tessi_expr_op(g, OP_DIV, total, points, (ExprId){ 0 });
@@ -156,7 +175,7 @@ static void validity_along(Lower *l, const TValue *v, LValue *out)
 
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
-    if (v->kind == TV_HISTOGRAM)
+    if (v->kind == TV_HISTOGRAM || v->keys)
         out->size[0] = tessi_lower_size_expr(l, v->bins);
     else if (v->along)
         sizes_along(l, v, out);
@@ -165,10 +184,12 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
                     .n_dims = v->n_dims,
                     .reduction = v->reduction,
                     .along = v->along,
+                    .keys = keys_of(l, v),
                     .source = tessi_lower_valid_points(l, v, k) };
         for (uint32_t d = 0; d < v->n_dims; d++)
             s.size[d] = out->size[d];
-        if (v->kind == TV_REDUCE && v->reduction == REDUCE_MEAN && l->value[v->base->id].valid.v) {
+        if (v->kind == TV_REDUCE && v->reduction == REDUCE_MEAN
+            && (v->keys || l->value[v->base->id].valid.v)) {
             out->stage[k] = mean_of_valid(l, v, out, k, s.source);
             continue;
         }

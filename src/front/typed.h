@@ -255,6 +255,7 @@ struct TValue {
     uint8_t along;    /* REDUCE, SCAN: the number of the dimension, from 1; 0 = the whole base */
     uint8_t n_states; /* SCAN: results before that `expr` uses; 0 = of `reduction` */
     bool reverse, only_last;
+    TValue *keys; /* REDUCE: by whose values, into `bins` elements; or NULL */
     TExpr *bins;
     TExpr *expr, *start;
 };

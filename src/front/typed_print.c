@@ -319,6 +319,10 @@ static void value(Printer *p, const TValue *v)
                         value_name(v->base));
         if (v->along)
             tessi_text_addf(out, ", %d", v->along - 1);
+        if (v->keys) {
+            tessi_text_addf(out, ", %s, ", value_name(v->keys));
+            expr(p, v->bins);
+        }
         tessi_text_add(out, ")");
         return;
     case TV_SCAN: scan(p, v); return;

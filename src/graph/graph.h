@@ -184,7 +184,8 @@ typedef enum StageKind {
     STAGE_INPUT,   /* channel `channel` of input image `image` */
     STAGE_COMPUTE, /* pieces */
     /* `reduction` (SUM PROD MIN MAX MEAN COUNT) of all points of `source`: a scalar (0 dimensions); or along one of its
-     * dimensions, which the stage then lacks. See docs/internals/reductions.md */
+     * dimensions, which the stage then lacks; or (no MEAN) of its points by the values of `keys`, an image of the same
+     * size: 1-D, with those where floor(key) == k, for k in 0..size-1. See docs/internals/reductions.md */
     STAGE_REDUCE,
     /* running values of `source` along a dimension: of a reduction (SUM PROD MIN MAX), or of a step of its own. See
      * docs/internals/reductions.md */
@@ -218,6 +219,7 @@ typedef struct Stage {
     VEC(Piece) pieces;       /* COMPUTE */
     Reduction reduction;     /* REDUCE; SCAN: without a step of its own */
     StageId source;          /* REDUCE, SCAN, HISTOGRAM */
+    StageId keys;            /* REDUCE: none = not by keys */
     /* REDUCE, SCAN: the number of the source's dimension that they go along, from 1; REDUCE: 0 = of all points */
     uint8_t along;
     /* SCAN: how many of its last results a step uses, at least one; 0 = it runs by `reduction`. With steps,

@@ -63,7 +63,7 @@ bool tessi_stage_is_whole(const Stage *s)
 
 bool tessi_stage_is_number(const Stage *s)
 {
-    return tessi_stage_is_whole(s) && !s->along;
+    return tessi_stage_is_whole(s) && !s->along && !s->keys.v;
 }
 
 int tessi_stage_from_source(const Stage *s, int d)

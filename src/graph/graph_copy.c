@@ -35,7 +35,7 @@ static bool *find_live(const Graph *g, Arena *a)
             continue;
         if (s->behind)
             tessi_repeat_mark(g, s->behind, live);
-        live[s->source.v] = true;
+        live[s->source.v] = live[s->keys.v] = true;
         VEC_FOREACH (const Piece, p, &s->pieces)
             mark_body(g, &walk, p->body, live);
     }
@@ -73,6 +73,7 @@ StageId tessi_graph_copy_stage(Rewrite *r, const Stage *s, const GraphChange *ch
     copy.pieces.at = NULL;
     copy.pieces.n = copy.pieces.cap = 0;
     copy.source = r->stage[s->source.v];
+    copy.keys = r->stage[s->keys.v];
     for (uint32_t d = 0; d < s->n_dims; d++)
         copy.size[d] = tessi_rewrite_size(r, s->size[d]);
     VEC_FOREACH (const Piece, p, &s->pieces) {

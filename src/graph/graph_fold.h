@@ -15,6 +15,9 @@ Value tessi_reduction_identity(Reduction r, ScalarType t);
 /* What reductions of whole images, along dimensions, and scans accumulate in: double for sums of reals, int64 for sums
  * of integers and counts, the type of the image for extrema. */
 ScalarType tessi_accumulator_type(Reduction r, ScalarType source);
+/* Reductions by keys go through the first dimension in so many parts, each in order, which are combined in order; in
+ * one where there are more bins than that. */
+enum { BIN_PARTS = 128, MAX_PARTED_BINS = 4096 };
 /* Running values of a reduction are computed in blocks of so many points, which start from a value that leaves every
  * first one as it is (docs/internals/reductions.md). */
 enum { SCAN_BLOCK = 64 };

@@ -192,6 +192,10 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
         tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
         if (s->along)
             tessi_text_addf(out, " along %d", s->along - 1);
+        if (s->keys.v) {
+            tessi_text_add(out, " by ");
+            tessi_graph_print_name(tessi_stage(g, s->keys)->name, out);
+        }
         tessi_text_add(out, "\n");
         return;
     case STAGE_SCAN: print_scan(g, s, bodies, out); return;

@@ -180,6 +180,8 @@ static void read_reduce(Reader *r, Stage *s)
     s->source = tessi_graph_read_stage_name(r);
     if (tessi_graph_read_accept(r, "along"))
         s->along = read_along(r);
+    else if (tessi_graph_read_accept(r, "by"))
+        s->keys = tessi_graph_read_stage_name(r);
 }
 
 static void read_plain(Reader *r, Stage *s);

@@ -149,7 +149,9 @@ static bool reads_are_sound(Check *c, StageId id, ExprWalk *walk)
 {
     const Stage *s = tessi_stage(c->g, id);
     const Stage *source = s->source.v ? tessi_stage(c->g, s->source) : NULL;
-    bool sound = !source || !source->repeat || source->repeat == s->repeat;
+    const Stage *keys = s->keys.v ? tessi_stage(c->g, s->keys) : NULL;
+    bool sound = (!source || !source->repeat || source->repeat == s->repeat)
+                 && (!keys || !keys->repeat || keys->repeat == s->repeat);
     VEC_FOREACH (const Piece, p, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, c->g, &p->body, 1);
         VEC_FOREACH (const ExprId, it, list) {

@@ -195,6 +195,10 @@ static bool same_stage(Finder *f, StageId a, StageId b, uint32_t t)
         return not_equal(f, "its images change size, type or number from turn to turn");
     if (s->source.v && !same_producer(f, s->source, o->source, t))
         return false;
+    if (!s->keys.v != !o->keys.v)
+        return not_equal(f, differ);
+    if (s->keys.v && !same_producer(f, s->keys, o->keys, t))
+        return false;
     for (uint32_t k = 0; k < s->pieces.n; k++) {
         const Piece *p = &s->pieces.at[k], *q = &o->pieces.at[k];
         for (uint32_t d = 0; d < s->n_dims; d++)
@@ -278,6 +282,7 @@ typedef bool Reader_(Finder *f, StageId producer);
 static bool each_read(Finder *f, ExprWalk *walk, const Stage *s, Reader_ *visit)
 {
     bool fine = !s->source.v || visit(f, s->source);
+    fine = (!s->keys.v || visit(f, s->keys)) && fine;
     VEC_FOREACH (const Piece, p, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, f->g, &p->body, 1);
         VEC_FOREACH (const ExprId, id, list) {

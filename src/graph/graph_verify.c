@@ -217,6 +217,15 @@ static bool verify_along(Verify *v, const Stage *s)
            || tessi_verify_fail(v, "stage '%s' is not shaped like what it goes along", s->name);
 }
 
+static bool verify_keys(Verify *v, StageId id, const Stage *s)
+{
+    const Stage *source = tessi_stage(v->g, s->source);
+    bool agrees = s->keys.v < id.v && s->kind == STAGE_REDUCE && !s->along && s->n_dims == 1;
+    agrees = agrees && tessi_stage_same_domain(source, tessi_stage(v->g, s->keys))
+             && tessi_stage(v->g, s->keys)->type != TYPE_BOOL;
+    return agrees || tessi_verify_fail(v, "the keys of '%s' do not fit what it reduces", s->name);
+}
+
 /* The step and the start of a scan: of numbers, and of values that belong there. */
 static bool verify_steps(Verify *v, StageId id, const Stage *s)
 {
@@ -261,9 +270,9 @@ static bool verify_reduce(Verify *v, StageId id, const Stage *s)
         return verify_along(v, s) && verify_steps(v, id, s);
     if (scan && (s->reduction == REDUCE_MEAN || s->reduction == REDUCE_COUNT || s->only_last))
         known = false;
-    if (!known || (sums && from == TYPE_BOOL))
+    if (!known || (sums && from == TYPE_BOOL) || (s->keys.v && s->reduction == REDUCE_MEAN))
         return tessi_verify_fail(v, "reduction '%s' is malformed", s->name);
-    return verify_along(v, s);
+    return s->keys.v ? verify_keys(v, id, s) : verify_along(v, s);
 }
 
 static bool verify_stage(Verify *v, StageId id)

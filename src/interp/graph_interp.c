@@ -97,7 +97,7 @@ static void prepare(Run *r)
     r->region = ARENA_NEW_ARRAY(a, Region, n_pieces);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        r->last_use[s->source.v] = id.v;
+        r->last_use[s->source.v] = r->last_use[s->keys.v] = id.v;
         VEC_FOREACH (const Piece, piece, &s->pieces) {
             r->region[next++] = tessi_point_region(&r->point, a, &walk, piece->body);
             note_uses(r, id, &walk, piece->body);
@@ -247,7 +247,13 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
     if (!allocate_stage(r, s, image))
         return false;
     switch (s->kind) {
-    case STAGE_REDUCE: tessi_reduce_image(s, &r->image[s->source.v], image); return true;
+    case STAGE_REDUCE:
+        if (!s->keys.v)
+            tessi_reduce_image(s, &r->image[s->source.v], image);
+        else if (!tessi_reduce_by_keys(s, &r->image[s->source.v], &r->image[s->keys.v], image))
+            return tessi_failf(r->failure, TESS_ERROR_MEMORY,
+                               "there is not enough memory for stage '%s'", s->name);
+        return true;
     case STAGE_SCAN: return tessi_scan_image(&r->point, s, &r->image[s->source.v], image, region);
     case STAGE_HISTOGRAM: tessi_histogram_image(&r->image[s->source.v], image); return true;
     default: break;

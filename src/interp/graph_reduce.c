@@ -1,5 +1,6 @@
 /* Whole-image reductions and histograms, in the order that docs/internals/reductions.md fixes. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "graph/graph_fold.h"
 #include "interp/graph_stages.h"
@@ -104,17 +105,67 @@ void tessi_reduce_image(const Stage *s, const StageImage *source, StageImage *im
     tessi_store_element(s->type, image->at, tessi_reduce_end(s, source->type, points, total));
 }
 
+/* The element that a value counts for; -1: none. A NaN fails both comparisons. */
+static int64_t bin_of(ScalarType type, Value v, int64_t n)
+{
+    if (!tessi_is_real(type))
+        return v.i >= 0 && v.i < n ? v.i : -1;
+    const double whole = floor(v.f);
+    return whole >= 0 && whole < (double)n ? (int64_t)whole : -1;
+}
+
+/* Adds up the points from..to of the first dimension, in their order, into one value a bin. */
+static void reduce_part(const Stage *s, const StageImage *source, const StageImage *keys,
+                        int64_t from, int64_t to, int64_t n, Value *bins)
+{
+    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
+    int64_t size[MAX_DIMS], at[MAX_DIMS] = { 0 };
+    for (uint32_t d = 0; d < MAX_DIMS; d++)
+        size[d] = d < source->n_dims ? source->size[d] : 1;
+    size[0] = to - from;
+    for (bool more = to > from; more; more = tessi_next_point(source->n_dims, size, at)) {
+        int64_t index[MAX_DIMS] = { from + at[0], at[1], at[2], at[3] };
+        const int64_t bin = bin_of(keys->type, tessi_stage_image_get(keys, index), n);
+        if (bin < 0)
+            continue;
+        const Value v = tessi_accumulated(s->reduction, acc, source->type,
+                                          tessi_stage_image_get(source, index));
+        bins[bin] = tessi_accumulate(s->reduction, acc, bins[bin], v);
+    }
+}
+
+bool tessi_reduce_by_keys(const Stage *s, const StageImage *source, const StageImage *keys,
+                          StageImage *image)
+{
+    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
+    const int64_t n = image->size[0], rows = source->size[0];
+    const int64_t parts = n > MAX_PARTED_BINS ? 1 : BIN_PARTS;
+    const Value start = tessi_reduction_identity(s->reduction, acc);
+    Value *bins = calloc((size_t)n * 2, sizeof *bins);
+    for (int64_t k = 0; bins && k < n; k++)
+        bins[k] = start;
+    for (int64_t part = 0; bins && part < parts; part++) {
+        Value *own = bins + n;
+        for (int64_t k = 0; k < n; k++)
+            own[k] = start;
+        reduce_part(s, source, keys, rows * part / parts, rows * (part + 1) / parts, n, own);
+        for (int64_t k = 0; k < n; k++)
+            bins[k] = tessi_accumulate(s->reduction, acc, bins[k], own[k]);
+    }
+    for (int64_t k = 0; bins && k < n; k++)
+        tessi_store_element(s->type, image->at + k * image->stride_bytes[0],
+                            tessi_eval_cast(s->type, acc, bins[k]));
+    free(bins);
+    return bins != NULL;
+}
+
 void tessi_histogram_image(const StageImage *source, StageImage *counts)
 {
     int64_t index[MAX_DIMS] = { 0 };
     do {
-        Value v = tessi_stage_image_get(source, index);
-        int64_t bin = v.i;
-        if (tessi_is_real(source->type)) {
-            double whole = floor(v.f); /* a NaN fails both comparisons */
-            bin = whole >= 0 && whole < (double)counts->size[0] ? (int64_t)whole : -1;
-        }
-        if (bin < 0 || bin >= counts->size[0])
+        const int64_t bin =
+            bin_of(source->type, tessi_stage_image_get(source, index), counts->size[0]);
+        if (bin < 0)
             continue;
         char *at = counts->at + bin * counts->stride_bytes[0];
         int64_t n = tessi_load_element(TYPE_U32, at).i;

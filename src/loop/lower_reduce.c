@@ -2,6 +2,7 @@
  * partial results a row, combined in pairs, then the rows in order. Rows are therefore independent, and a vector of
  * partial results is what a CPU wants. */
 #include "graph/graph_fold.h"
+#include "loop/lower_bins.h"
 #include "loop/lower_group.h"
 #include "loop/lower_lines.h"
 #include "loop/template.h"
@@ -228,6 +229,10 @@ static void add_args(Reducers *all, LExprId n_rows)
 void tessi_lower_reduction(Lower *l, const PlanGroup *group)
 {
     const Stage *first = tessi_stage(l->g, group->members.at[0]);
+    if (first->keys.v) {
+        tessi_lower_bins(l, group);
+        return;
+    }
     const Stage *source = tessi_stage(l->g, first->source);
     Nest nest = { .parallel = tessi_level_parallel(&group->levels) };
     Lines line;
@@ -296,23 +301,6 @@ typedef struct Counting {
     bool atomic;
 } Counting;
 
-/* The bin of value v and whether there is one; floor(v) for reals, of which a NaN has none. */
-static LExprId bin_of(Lower *l, const Counting *c, LExprId v, LExprId *in)
-{
-    ScalarType t = TYPE_INDEX;
-    if (tessi_is_real(tessi_lexpr(l->p, v)->type)) {
-        t = TYPE_F64;
-        LExprId wide = tessi_lexpr_cast(l->p, TYPE_F64, v);
-        v = tessi_lexpr_op(l->p, OP_FLOOR, wide, (LExprId){ 0 }, (LExprId){ 0 });
-    } else {
-        v = tessi_lexpr_cast(l->p, TYPE_INDEX, v);
-    }
-    LExprId least = tessi_lexpr_const(l->p, t, (Value){ 0 });
-    LExprId end = tessi_lexpr_cast(l->p, t, c->n);
-    *in = tessi_l_op(l, OP_AND, tessi_l_op(l, OP_LE, least, v), tessi_l_op(l, OP_LT, v, end));
-    return tessi_lexpr_cast(l->p, TYPE_INDEX, v);
-}
-
 static void add_to_bin(Lower *l, const Counting *c, LExprId bin)
 {
     LStmt *s = tessi_scope_stmt(l, LSTMT_ADD);
@@ -329,7 +317,7 @@ static void count_point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev
     (void)ev;
     const Counting *c = nest->user;
     LExprId in, place[2];
-    place[0] = bin_of(l, c, tessi_eval_stage(l, c->source, coord, false), &in);
+    place[0] = tessi_bin_of(l, tessi_eval_stage(l, c->source, coord, false), c->n, &in);
     place[1] = in;
     tessi_scope_place(l, place, 2);
     tessi_scope_if(l, place[1]);

@@ -26,9 +26,10 @@ static bool read_elsewhere(const Lower *l, uint32_t number)
         if (tessi_stage(g, g->accesses.at[i].producer)->behind == number)
             return true;
     GRAPH_FOREACH_STAGE (g, id) {
-        const StageId source = tessi_stage(g, id)->source;
-        if (source.v && tessi_stage(g, source)->behind == number)
-            return true;
+        const StageId read[2] = { tessi_stage(g, id)->source, tessi_stage(g, id)->keys };
+        for (int k = 0; k < 2; k++)
+            if (read[k].v && tessi_stage(g, read[k])->behind == number)
+                return true;
     }
     VEC_FOREACH (const Image, image, &g->outputs)
         VEC_FOREACH (const Channel, c, &image->channels)

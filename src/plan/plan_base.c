@@ -212,6 +212,10 @@ static void find_reads(PlanFacts *f, ExprWalk *walk, const ExprDeps *deps, Stage
             .producer = s->source, .times = 1, .passed = 1, .skipped = 1, .same_point = true
         };
         VEC_PUSH(f->arena, reads, r);
+        PlanRead of_keys = r;
+        of_keys.producer = s->keys;
+        if (s->keys.v)
+            VEC_PUSH(f->arena, reads, of_keys);
     }
     VEC_FOREACH (const Piece, piece, &s->pieces) {
         const ExprList *list = tessi_expr_walk(walk, f->g, &piece->body, 1);
@@ -404,7 +408,8 @@ bool tessi_plan_can_share_loops(const PlanFacts *f, StageId a, StageId b)
 {
     const Graph *g = f->g;
     const Stage *s = tessi_stage(g, a), *t = tessi_stage(g, b);
-    const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along;
+    const bool reduce = s->kind == STAGE_REDUCE && t->kind == STAGE_REDUCE && s->along == t->along
+                        && !s->keys.v && !t->keys.v;
     const bool compute = tessi_stage_is_plain(g, s) && tessi_stage_is_plain(g, t);
     return (reduce || compute) && tessi_plan_same_part(f, a, b)
            && tessi_stage_same_domain(tessi_plan_domain(g, a), tessi_plan_domain(g, b));

@@ -305,6 +305,10 @@ static void choose_stage(GenProgram *p, uint64_t *rng, GenStage *s)
     case 17:
         s->kind = gen_chance(rng, 50) ? MAKE_HISTOGRAM : MAKE_PLANE;
         s->bins = gen_between(rng, 1, 20);
+        if (!p->forma && gen_chance(rng, 50)) { /* of the points by their own values */
+            static const char *const by[] = { "total", "minimum", "mean", "count" };
+            s->text = by[gen_below(rng, 4)];
+        }
         s->plane = gen_between(rng, 0, 2);
         for (int d = 0; d < image->n_dims; d++)
             a->lo[d] = gen_between(rng, 0, 2);

@@ -147,7 +147,7 @@ typedef struct GenStage {
     int n_nodes;
     GenNode node[GEN_NODES];
     /* others */
-    const char *text; /* REDUCE: name; static */
+    const char *text; /* REDUCE: name; HISTOGRAM: of a reduction by keys, or NULL; static */
     int bins, plane;  /* ALONG: number of its form, and of the dimension */
 } GenStage;
 

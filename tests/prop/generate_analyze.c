@@ -310,7 +310,7 @@ static bool analyze_stage(GenProgram *p, const GenStage *s, int id, GenImage *ou
     case MAKE_HISTOGRAM:
         out->n_dims = 1;
         out->size[0] = s->bins;
-        out->type = GEN_U32;
+        out->type = s->text ? GEN_UNKNOWN : GEN_U32;
         return image.strukt < 0 && image.type != GEN_BOOL;
     default: return false;
     }

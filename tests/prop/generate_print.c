@@ -696,8 +696,12 @@ static void put_statement(Out *o, const GenProgram *p, int k)
         break;
     }
     case MAKE_HISTOGRAM:
-        put(o, "x%d = histogram(", k);
+        put(o, "x%d = %s(", k, s->text ? s->text : "histogram");
         put_arg_image(o, p, a);
+        if (s->text) {
+            put(o, ", ");
+            put_arg_image(o, p, a);
+        }
         put(o, ", %d)", s->bins);
         break;
     }

@@ -341,7 +341,11 @@ static inline void add_stage(RandomGraph *r, uint32_t number)
         }
         if (tessi_stage(g, s.source)->n_dims == 0)
             return;
-        if (kind && draw(r, 2) && (t != TYPE_BOOL || s.reduction == REDUCE_COUNT))
+        if (kind && draw(r, 4) == 0 && t != TYPE_BOOL && s.reduction != REDUCE_MEAN) {
+            s.keys = s.source;
+            s.n_dims = 1;
+            s.size[0] = tessi_size_const(g, 1 + draw(r, 9));
+        } else if (kind && draw(r, 2) && (t != TYPE_BOOL || s.reduction == REDUCE_COUNT))
             go_along(r, &s);
     } else if (kind == 2) { /* a number made of other stages */
         s.type = TYPE_F32;

@@ -319,6 +319,91 @@ static void scans_run_in_blocks(void **state)
     }
 }
 
+static void put(Lower *l, LBufferId to, LExprId y, LExprId x, LExprId value)
+{
+    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
+    s->buffer = to;
+    s->n_index = 2;
+    s->index[0] = y;
+    s->index[1] = x;
+    s->a = value;
+}
+
+static LExprId count(Lower *l, const char *name, LExprId n)
+{
+    return tessi_lexpr_var(l->p, tessi_scope_for(l, name, tessi_l_int(l, 0), n, 1, 0));
+}
+
+/* ---- bins.loops ------------------------------------------------------------------------------ */
+
+enum { PARTS_OF_BINS = 2, BINS = 3 };
+
+typedef struct Binned {
+    Lower *l;
+    LBufferId in, out, results;
+} Binned;
+
+static LExprId bins_both(void *user, const LExprId *arg)
+{
+    const Binned *b = user;
+    return tessi_l_op(b->l, OP_ADD, arg[0], arg[1]);
+}
+
+/* Part p has the elements 3 p .. 3 p + 2, of which number k counts for bin k. */
+static void bins_points(void *user, const LExprId *arg)
+{
+    const Binned *b = user;
+    Lower *l = b->l;
+    const LExprId k = count(l, "k", tessi_l_int(l, BINS));
+    const LExprId i = tessi_l_op(l, OP_ADD, tessi_l_op(l, OP_MUL, arg[0], tessi_l_int(l, BINS)), k);
+    const LExprId at[2] = { arg[0], k };
+    put(l, b->results, at[0], at[1],
+        tessi_l_op(l, OP_ADD, tessi_lexpr_load(l->p, b->results, at, 2),
+                   tessi_lexpr_load(l->p, b->in, &i, 1)));
+    tessi_scope_close(l);
+}
+
+static void bins_give(void *user, const LExprId *arg)
+{
+    const Binned *b = user;
+    tessi_scope_store(b->l, b->out, arg, 1, arg[1]);
+}
+
+static void parts_have_bins(void **state)
+{
+    Lower *l = begin(*state, "loops test\n"
+                             "input in: { \"\": double @0 } pixel 8 [6]\n"
+                             "output out: { \"\": double @0 } pixel 8 [3]\n"
+                             "buffer in: input 0/0 double[6]\n"
+                             "buffer out: output 0/0 double[3]\n"
+                             "buffer results: temp double[2, 3]\n");
+    Binned b = { l, buffer(l, "in"), buffer(l, "out"), buffer(l, "results") };
+    for (int k = 0; k < 2; k++) {
+        const LExprId n = tessi_l_int(l, k ? BINS : PARTS_OF_BINS);
+        const LExprId number = tessi_lexpr_var(
+            l->p, tessi_scope_for(l, "number", tessi_l_int(l, 0), n, 1, LFOR_PARALLEL));
+        const TemplateArg args[] = { ARG_TYPE("type", TYPE_F64),
+                                     ARG_EXPR("bins", tessi_l_int(l, BINS)),
+                                     ARG_EXPR("parts", tessi_l_int(l, PARTS_OF_BINS)),
+                                     ARG_EXPR("part", number),
+                                     ARG_EXPR("bin", number),
+                                     ARG_EXPR("start", tessi_lexpr_const(l->p, TYPE_F64,
+                                                                         tessi_value_real(0))),
+                                     ARG_BUFFER("results", b.results),
+                                     ARG_HOLE("both", bins_both),
+                                     ARG_PART("points", bins_points),
+                                     ARG_PART("give", bins_give),
+                                     ARG_END };
+        tessi_template(l, k ? "bins_total" : "bins_part", NULL, args, &b);
+        tessi_scope_close(l);
+    }
+    tessi_scope_close(l);
+    double in[6] = { 1, 2, 3, 10, 20, 30 }, out[3];
+    InterpImage image = { in, { 6 }, { 8 } }, result = { out, { 3 }, { 8 } };
+    run(l, &(InterpArgs){ .inputs = &image, .outputs = &result });
+    assert_true(out[0] == 11 && out[1] == 22 && out[2] == 33);
+}
+
 /* ---- median.loops, median_kernel.loops ------------------------------------------------------- */
 
 enum {
@@ -351,21 +436,6 @@ static LExprId answered(void *user, const LExprId *arg)
     const LExprId at[2] = { clamped(l, tessi_l_op(l, OP_ADD, m->y, arg[0]), HEIGHT),
                             clamped(l, tessi_l_op(l, OP_ADD, m->x, arg[1]), WIDTH) };
     return tessi_lexpr_load(l->p, m->in, at, 2);
-}
-
-static void put(Lower *l, LBufferId to, LExprId y, LExprId x, LExprId value)
-{
-    LStmt *s = tessi_scope_stmt(l, LSTMT_STORE);
-    s->buffer = to;
-    s->n_index = 2;
-    s->index[0] = y;
-    s->index[1] = x;
-    s->a = value;
-}
-
-static LExprId count(Lower *l, const char *name, LExprId n)
-{
-    return tessi_lexpr_var(l->p, tessi_scope_for(l, name, tessi_l_int(l, 0), n, 1, 0));
 }
 
 static void begin_strip(void *user, const LExprId *arg)
@@ -687,8 +757,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOOP_TEST(faults_are_said),     LOOP_TEST(reductions_keep_their_order),
-        LOOP_TEST(scans_run_in_blocks), LOOP_TEST(medians_of_strips),
-        LOOP_TEST(medians_of_blocks),   LOOP_TEST(sums_of_any_extent),
+        LOOP_TEST(scans_run_in_blocks), LOOP_TEST(parts_have_bins),
+        LOOP_TEST(medians_of_strips),   LOOP_TEST(medians_of_blocks),
+        LOOP_TEST(sums_of_any_extent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
