@@ -57,26 +57,25 @@ set(TESSERA_SOURCES
     src/interp/graph_interp.c src/interp/graph_load.c src/interp/graph_reduce.c src/interp/graph_scan.c
     src/interp/graph_transform.c
     src/interp/loop_interp.c src/interp/loop_memory.c
-    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c
-    src/loop/loop_kernel.c
-    src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_repeat.c
-    src/loop/lower_repeat.c src/loop/loop_passes.c
+    src/loop/loop_bound.c src/loop/loop_build.c src/loop/loop_index.c src/loop/loop_interleave.c src/loop/loop_kernel.c
+    src/loop/loop_lanes.c src/loop/loop_layout.c src/loop/loop_lex.c src/loop/loop_needs.c src/loop/loop_passes.c
     src/loop/loop_print.c src/loop/loop_range.c src/loop/loop_read.c src/loop/loop_read_expr.c
-    src/loop/loop_read_lanes.c src/loop/loop_same.c src/loop/loop_share.c src/loop/loop_simplify.c
-    src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c src/loop/loop_verify_lanes.c src/loop/lower.c
-    src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c src/loop/lower_coord.c
-    src/loop/lower_copies.c src/loop/lower_copy.c
-    src/loop/lower_dots.c src/loop/lower_expr.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
+    src/loop/loop_read_lanes.c src/loop/loop_repeat.c src/loop/loop_same.c src/loop/loop_share.c
+    src/loop/loop_simplify.c src/loop/loop_template.c src/loop/loop_types.c src/loop/loop_verify.c
+    src/loop/loop_verify_lanes.c src/loop/lower.c src/loop/lower_bins.c src/loop/lower_blocks.c src/loop/lower_carry.c
+    src/loop/lower_coord.c src/loop/lower_copies.c src/loop/lower_copy.c src/loop/lower_dots.c src/loop/lower_expr.c
+    src/loop/lower_facts.c src/loop/lower_fourier.c src/loop/lower_frame.c src/loop/lower_gather.c
     src/loop/lower_general.c src/loop/lower_given.c src/loop/lower_group.c src/loop/lower_job.c src/loop/lower_kernel.c
     src/loop/lower_line.c src/loop/lower_lines.c src/loop/lower_march.c src/loop/lower_median.c
     src/loop/lower_median_kernel.c src/loop/lower_nest.c src/loop/lower_pack.c src/loop/lower_patch.c
     src/loop/lower_point.c src/loop/lower_points.c src/loop/lower_read.c src/loop/lower_reduce.c
-    src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c src/loop/lower_select.c
-    src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c src/loop/lower_state.c
-    src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_tile.c src/loop/lower_tiles.c
-    src/loop/lower_transform.c src/loop/lower_vectors.c src/loop/lower_warp.c src/loop/lower_window.c
-    src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c src/loop/pass_pairs.c src/loop/pass_rows.c
-    src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c src/loop/vector_value.c
+    src/loop/lower_repeat.c src/loop/lower_rolling.c src/loop/lower_rows.c src/loop/lower_scan.c src/loop/lower_scope.c
+    src/loop/lower_select.c src/loop/lower_size.c src/loop/lower_spectrum.c src/loop/lower_staged.c
+    src/loop/lower_state.c src/loop/lower_strip.c src/loop/lower_sums.c src/loop/lower_sweep.c src/loop/lower_taps.c
+    src/loop/lower_tile.c src/loop/lower_tiles.c src/loop/lower_transform.c src/loop/lower_vectors.c
+    src/loop/lower_warp.c src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
+    src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c
+    src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_base.c src/plan/plan_carry.c
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c

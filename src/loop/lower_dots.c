@@ -2,24 +2,12 @@
  * stands in. */
 #include "loop/lower_pack.h"
 
-bool tessi_is_number(ScalarType t)
-{
-    return tessi_is_integer(t) && t != TYPE_INDEX && tessi_type_info(t)->bytes <= 4;
-}
-
 typedef struct Finder {
     Lower *l;
     const Words *words;
     const Fact *fact;
     Dots *dots;
 } Finder;
-
-static bool constant(const Finder *f, LExprId id, int64_t *value)
-{
-    const LExpr *e = tessi_lexpr(f->l->p, id);
-    *value = e->value.i;
-    return e->kind == LEXPR_CONST && tessi_is_number(e->type);
-}
 
 static bool add_dot(Dots *dots, LExprId e, bool is_word, uint32_t element, int64_t coef)
 {
@@ -44,11 +32,12 @@ static bool add_operation(const Finder *f, const LExpr *e, int64_t scale)
     case OP_ADD: return add_scaled(f, e->arg[0], scale) && add_scaled(f, e->arg[1], scale);
     case OP_SUB: return add_scaled(f, e->arg[0], scale) && add_scaled(f, e->arg[1], -scale);
     case OP_SHL:
-        return constant(f, e->arg[1], &c) && add_scaled(f, e->arg[0], scale * ((int64_t)1 << c));
+        return tessi_fact_constant(f->l, e->arg[1], &c)
+               && add_scaled(f, e->arg[0], scale * ((int64_t)1 << c));
     case OP_MUL:
-        if (constant(f, e->arg[1], &c))
+        if (tessi_fact_constant(f->l, e->arg[1], &c))
             return add_scaled(f, e->arg[0], scale * c);
-        return constant(f, e->arg[0], &c) && add_scaled(f, e->arg[1], scale * c);
+        return tessi_fact_constant(f->l, e->arg[0], &c) && add_scaled(f, e->arg[1], scale * c);
     default: return false;
     }
 }
@@ -59,7 +48,7 @@ static bool add_scaled(const Finder *f, LExprId id, int64_t scale)
     const LExpr *e = tessi_lexpr(f->l->p, id);
     const InWord *in = tessi_in_word(f->l, f->words, id);
     int64_t c;
-    if (constant(f, id, &c)) {
+    if (tessi_fact_constant(f->l, id, &c)) {
         f->dots->constant += scale * c;
         return true;
     }

@@ -11,7 +11,7 @@
 #include "loop/lower_pack.h"
 
 #define EACH 0x10001 /* the same in both halves */
-enum { LANE = 65536, WORTH = 2 /* operations, for halves to be taken apart */ };
+enum { WORTH = 2 /* operations, for halves to be taken apart */ };
 
 typedef enum PairKind {
     PAIR_APART,   /* each as it is */
@@ -78,130 +78,12 @@ static LExprId as_word(const Pack *k, LExprId a)
     return tessi_lexpr_cast(k->l->p, TYPE_U32, a);
 }
 
-/* ---- What is known of expressions ------------------------------------------------------------ */
-
-static bool fits(const Fact *f)
-{
-    return f->lo <= f->hi && (f->lo >= 0 ? f->hi < LANE : f->lo >= -LANE / 2 && f->hi < LANE / 2);
-}
-
-/* x / d = x * factor >> shift for 0 <= x <= most; false when no word holds the products. */
-static bool quotient(int64_t most, int64_t d, int64_t *factor, int *shift)
-{
-    for (*shift = 16; *shift <= 24; *shift += 8) {
-        const int64_t one = (int64_t)1 << *shift;
-        *factor = (one + d - 1) / d;
-        if (most * (*factor * d - one) < one && most * *factor <= UINT32_MAX
-            && (*shift == 16 || most / d < 256))
-            return true;
-    }
-    return false;
-}
-
-static bool constant(const Pack *k, LExprId id, int64_t *value)
-{
-    const LExpr *e = tessi_lexpr(k->l->p, id);
-    *value = e->value.i;
-    return e->kind == LEXPR_CONST && tessi_is_number(e->type);
-}
-
-static void product(const Fact *a, const Fact *b, Fact *f)
-{
-    const int64_t p[4] = { a->lo * b->lo, a->lo * b->hi, a->hi * b->lo, a->hi * b->hi };
-    f->lo = f->hi = p[0];
-    for (int i = 1; i < 4; i++) {
-        f->lo = p[i] < f->lo ? p[i] : f->lo;
-        f->hi = p[i] > f->hi ? p[i] : f->hi;
-    }
-}
-
-/* A range that holds two. */
-static Fact around(const Fact *a, const Fact *b)
-{
-    return (Fact){ .lo = a->lo < b->lo ? a->lo : b->lo, .hi = a->hi > b->hi ? a->hi : b->hi };
-}
+/* ---- Pairs ----------------------------------------------------------------------------------- */
 
 static bool is_choice(const LExpr *e)
 {
     return e->kind == LEXPR_OP && (e->op == OP_MIN || e->op == OP_MAX);
 }
-
-/* The range of an operation on numbers that fit, and whether words have it; false when the range is not known. */
-static bool of_operation(const Pack *k, const LExpr *e, const Fact *a, const Fact *b, Fact *f)
-{
-    int64_t c = 0, factor;
-    int shift;
-    const bool by = e->n_args > 1 && constant(k, e->arg[1], &c);
-    f->can = true;
-    switch (e->op) {
-    case OP_NEG: f->lo = -a->hi, f->hi = -a->lo; return true;
-    case OP_ADD: f->lo = a->lo + b->lo, f->hi = a->hi + b->hi; return true;
-    case OP_SUB: f->lo = a->lo - b->hi, f->hi = a->hi - b->lo; return true;
-    case OP_MIN:
-        f->lo = a->lo < b->lo ? a->lo : b->lo, f->hi = a->hi < b->hi ? a->hi : b->hi;
-        return true;
-    case OP_MAX:
-        f->lo = a->lo > b->lo ? a->lo : b->lo, f->hi = a->hi > b->hi ? a->hi : b->hi;
-        return true;
-    case OP_MUL:
-        product(a, b, f);
-        f->can = by || constant(k, e->arg[0], &c);
-        return true;
-    case OP_SHL:
-        f->lo = a->lo * ((int64_t)1 << (c & 31)), f->hi = a->hi * ((int64_t)1 << (c & 31));
-        return by && c >= 0 && c < 16;
-    case OP_SHR:
-        f->lo = a->lo >> (c & 31), f->hi = a->hi >> (c & 31);
-        return by && a->lo >= 0 && c >= 0 && c < 16;
-    case OP_DIV:
-        if (!by || c < 1 || a->lo < 0)
-            return false;
-        f->lo = a->lo / c, f->hi = a->hi / c;
-        f->can = quotient(a->hi, c, &factor, &shift);
-        return true;
-    default: return false;
-    }
-}
-
-static Fact fact_of(const Pack *k, LExprId id)
-{
-    const LExpr *e = tessi_lexpr(k->l->p, id);
-    Fact f = { .lo = 1, .hi = 0 }, type = f;
-    if (tessi_is_number(e->type)) {
-        const Interval room = tessi_type_range(e->type);
-        f.lo = type.lo = room.lo;
-        f.hi = type.hi = room.hi;
-    }
-    if (e->kind == LEXPR_CONST && tessi_is_number(e->type))
-        f.lo = f.hi = e->value.i;
-    if ((e->kind != LEXPR_OP && e->kind != LEXPR_CAST && e->kind != LEXPR_SAT)
-        || tessi_known(k->l, id)->let)
-        return f;
-    bool all = tessi_is_number(e->type);
-    uint32_t weight = e->kind == LEXPR_OP;
-    for (int i = 0; i < e->n_args; i++) {
-        const Fact *a = &k->fact[e->arg[i].v];
-        f.height = a->height >= f.height ? a->height + 1 : f.height;
-        all = all && tessi_is_number(tessi_lexpr(k->l->p, e->arg[i])->type) && fits(a);
-        weight += a->weight;
-    }
-    const Fact *a = &k->fact[e->arg[0].v];
-    Fact now = f;
-    bool known = false;
-    if (all && e->kind == LEXPR_CAST && !e->ref) {
-        now.lo = a->lo, now.hi = a->hi;
-        now.can = known = true;
-    } else if (all && e->kind == LEXPR_OP && e->n_args < 3) {
-        known = of_operation(k, e, a, e->n_args > 1 ? &k->fact[e->arg[1].v] : a, &now);
-    }
-    if (!known || now.lo < type.lo || now.hi > type.hi)
-        return f; /* any value of its type */
-    now.can = now.can && fits(&now);
-    now.weight = (uint8_t)(!now.can ? 0 : weight < UINT8_MAX ? weight : UINT8_MAX);
-    return now;
-}
-
-/* ---- Pairs ----------------------------------------------------------------------------------- */
 
 typedef struct Wanted {
     const Pack *k;
@@ -249,7 +131,7 @@ static int constant_arg(const Pack *k, const LExpr *e)
     if (e->kind != LEXPR_OP
         || (e->op != OP_MUL && e->op != OP_SHL && e->op != OP_SHR && e->op != OP_DIV))
         return -1;
-    return constant(k, e->arg[1], &c) ? 1 : 0;
+    return tessi_fact_constant(k->l, e->arg[1], &c) ? 1 : 0;
 }
 
 /* Sums of a few products of bytes: more of them take longer than pairs do, on another pipe. */
@@ -264,10 +146,10 @@ static bool are_dots(const Pack *k, const Pair *p)
 /* One bias makes numbers of all four of what is chosen from. */
 static bool has_bias(const Pack *k, const LExpr *a, const LExpr *b)
 {
-    const Fact x = around(&k->fact[a->arg[0].v], &k->fact[a->arg[1].v]);
-    const Fact y = around(&k->fact[b->arg[0].v], &k->fact[b->arg[1].v]);
-    const Fact all = around(&x, &y);
-    return fits(&all);
+    const Fact x = tessi_fact_around(&k->fact[a->arg[0].v], &k->fact[a->arg[1].v]);
+    const Fact y = tessi_fact_around(&k->fact[b->arg[0].v], &k->fact[b->arg[1].v]);
+    const Fact all = tessi_fact_around(&x, &y);
+    return tessi_fact_fits(&all);
 }
 
 static PairKind kind_of(const Pack *k, const Pair *p)
@@ -303,7 +185,7 @@ static bool is_power(int64_t d, int64_t *log)
 static bool takes_halves(const Pack *k, const LExpr *e)
 {
     int64_t d = 0, log;
-    return e->kind == LEXPR_OP && e->op == OP_DIV && constant(k, e->arg[1], &d)
+    return e->kind == LEXPR_OP && e->op == OP_DIV && tessi_fact_constant(k->l, e->arg[1], &d)
            && !is_power(d, &log);
 }
 
@@ -389,7 +271,7 @@ static LExprId alone(Pack *k, uint32_t id, int side);
 static Fact range(const Pack *k, uint32_t id)
 {
     const Pair *p = &k->pairs.at[id];
-    return around(&k->fact[p->e[0].v], &k->fact[p->e[1].v]);
+    return tessi_fact_around(&k->fact[p->e[0].v], &k->fact[p->e[1].v]);
 }
 
 /* With values in the low bytes of the halves. */
@@ -442,7 +324,7 @@ static Packed shifted(Pack *k, const Pair *p)
 static Packed joined(Pack *k, uint32_t id, LExprId a, LExprId b)
 {
     int64_t x, y;
-    if (constant(k, a, &x) && constant(k, b, &y))
+    if (tessi_fact_constant(k->l, a, &x) && tessi_fact_constant(k->l, b, &y))
         return (Packed){ .e = word(k, x + y * LANE) };
     a = as_word(k, a);
     b = as_word(k, b);
@@ -491,7 +373,7 @@ static Packed divided(const Pack *k, LExprId a, LExprId b, int64_t most, int64_t
 {
     int64_t factor = 0;
     int shift = 0;
-    quotient(most, d, &factor, &shift);
+    tessi_fact_quotient(most, d, &factor, &shift);
     a = op2(k, OP_MUL, a, word(k, factor));
     b = op2(k, OP_MUL, b, word(k, factor));
     if (shift == 16)
@@ -549,7 +431,7 @@ static Packed computed(Pack *k, uint32_t id)
     const uint32_t x_id = find(k, a.arg[first], b.arg[first]);
     int64_t by = 0, log;
     if (takes_halves(k, &a)) {
-        constant(k, a.arg[1], &by);
+        tessi_fact_constant(k->l, a.arg[1], &by);
         return quotients(k, x_id, by);
     }
     Packed x = value(k, x_id), y;
@@ -557,7 +439,7 @@ static Packed computed(Pack *k, uint32_t id)
         return x;
     x = low(k, x);
     if (c >= 0)
-        constant(k, a.arg[c], &by);
+        tessi_fact_constant(k->l, a.arg[c], &by);
     switch (a.op) {
     case OP_SHL: by = (int64_t)1 << by; /* fall through */
     case OP_MUL: return (Packed){ .e = op2(k, OP_MUL, x.e, word(k, by)), .bias = x.bias * by };
@@ -649,7 +531,7 @@ static Pack *new_pack(Lower *l, const Words *words, const LExprId *root, uint32_
     k->apart = ARENA_NEW_ARRAY(l->arena, LExprId, k->n);
     VEC_PUSH(l->arena, &k->pairs, (Pair){ 0 });
     for (uint32_t i = 0; i < list.n; i++) {
-        k->fact[list.at[i].v] = fact_of(k, list.at[i]);
+        k->fact[list.at[i].v] = tessi_fact_of(k->l, k->fact, list.at[i]);
         most = k->fact[list.at[i].v].height > most ? k->fact[list.at[i].v].height : most;
     }
     k->level = ARENA_NEW_ARRAY(l->arena, uint32_t, most + 1);

@@ -21,6 +21,7 @@ typedef struct Fact { /* of an expression */
     bool can;       /* pairs of it can be computed from pairs of its arguments */
 } Fact;
 
+enum { LANE = 65536 }; /* what half a word holds */
 enum { MOST_DOTS = 16 };
 typedef struct Dot {
     LExprId e;       /* a word, or a value by itself */
@@ -34,9 +35,20 @@ typedef struct Dots {
     int64_t constant;
 } Dots;
 
-/* ---- lower_dots.c ---- */
+/* ---- lower_facts.c ---- */
 /* An integer of 32 bits at most. */
 bool tessi_is_number(ScalarType t);
+bool tessi_fact_constant(const Lower *l, LExprId id, int64_t *value);
+/* Its values fit half a word. */
+bool tessi_fact_fits(const Fact *f);
+/* x / d = x * factor >> shift for 0 <= x <= most; false when no word holds the products. */
+bool tessi_fact_quotient(int64_t most, int64_t d, int64_t *factor, int *shift);
+/* A range that holds two. */
+Fact tessi_fact_around(const Fact *a, const Fact *b);
+/* Of an expression, when those of its arguments are known. */
+Fact tessi_fact_of(Lower *l, const Fact *fact, LExprId id);
+
+/* ---- lower_dots.c ---- */
 /* The value of an expression as such a sum; false when it is none, or none of words. */
 bool tessi_dots_find(Lower *l, const Words *words, const Fact *fact, LExprId id, Dots *dots);
 /* The sum, modulo 2^32. */

@@ -9,10 +9,10 @@
  *             through its registers
  *   rows      back through shared memory, to the rows of the result
  *   spoiled   columns that have to be sums as written, where the rows went there from registers */
-#include "loop/lower_fourier.h"
+#include "loop/lower_spectrum.h"
 #include "loop/lower_group.h"
 
-enum { VECTOR_BYTES = 16, MOST_ELEMENTS = 4, TAP_THREADS = 128, TAP_VECTORS = 2 };
+enum { VECTOR_BYTES = 16 };
 
 /* A kernel that transforms strips of columns. */
 typedef struct Passes {
@@ -32,7 +32,7 @@ typedef struct Work {
     Complex v[MOST_ELEMENTS][MOST_RADIX]; /* by column and row */
 } Work;
 
-static LExprId times_int(const Transform *t, LExprId a, int64_t b)
+LExprId tessi_f_times(const Transform *t, LExprId a, int64_t b)
 {
     return tessi_l_op(t->l, OP_MUL, a, tessi_l_int(t->l, b));
 }
@@ -42,7 +42,7 @@ static LExprId less(const Transform *t, LExprId a, LExprId b)
     return tessi_l_op(t->l, OP_LT, a, b);
 }
 
-static uint32_t vector_of(const Transform *t)
+uint32_t tessi_f_vector(const Transform *t)
 {
     return VECTOR_BYTES / tessi_type_info(t->type)->bytes;
 }
@@ -53,28 +53,28 @@ static LExprId covers(const Transform *t, LExprId extent, int64_t step)
     return tessi_kernel_blocks(t->l, extent, step);
 }
 
-static LExprId pairs(const Transform *t)
+LExprId tessi_spectrum_pairs(const Transform *t)
 {
     return covers(t, tessi_lower_size(t->l, t->stage->size[0]), 2 * (int64_t)t->rows);
 }
 
-/* Columns of the result, in whole strips. */
-static LExprId columns_given(const Transform *t)
+LExprId tessi_spectrum_columns(const Transform *t)
 {
-    return times_int(t, covers(t, tessi_lower_size(t->l, t->stage->size[1]), t->width), t->width);
+    return tessi_f_times(t, covers(t, tessi_lower_size(t->l, t->stage->size[1]), t->width),
+                         t->width);
 }
 
 /* Columns of the spectrum: with what the taps of the last thread read beyond, in whole strips. */
 static LExprId columns_read(const Transform *t)
 {
-    const int64_t v = vector_of(t), beyond = (t->sum.cols + v - 1) / v * v + 2 * TAP_VECTORS * v;
+    const int64_t v = tessi_f_vector(t),
+                  beyond = (t->sum.cols + v - 1) / v * v + 2 * TAP_VECTORS * v;
     const int64_t strips = (beyond + t->width - 1) / t->width;
-    return tessi_f_add(t, columns_given(t), strips * t->width);
+    return tessi_f_add(t, tessi_spectrum_columns(t), strips * t->width);
 }
 
-/* Opens a kernel; close_kernel ends it. */
-static uint32_t open_kernel(const Transform *t, const char *part, const char *comment,
-                            uint32_t threads, bool beside)
+uint32_t tessi_spectrum_open(const Transform *t, const char *part, const char *comment,
+                             uint32_t threads, bool beside)
 {
     Lower *l = t->l;
     const char *name = tessi_sprintf(l->arena, "%s%s", t->group->name, part);
@@ -82,7 +82,7 @@ static uint32_t open_kernel(const Transform *t, const char *part, const char *co
     return tessi_scope_depth(l);
 }
 
-static void close_kernel(Lower *l, uint32_t depth)
+void tessi_spectrum_close(Lower *l, uint32_t depth)
 {
     while (tessi_scope_depth(l) > depth)
         tessi_scope_close(l);
@@ -110,8 +110,8 @@ static void take_line(const Transform *t, LBufferId from, LExprId row, LExprId c
     }
 }
 
-static void take(const Transform *t, Columns from, LExprId row, LExprId col, const char *name,
-                 Complex *out, uint32_t n)
+void tessi_f_take(const Transform *t, Columns from, LExprId row, LExprId col, const char *name,
+                  Complex *out, uint32_t n)
 {
     LExprId part[2][MOST_ELEMENTS];
     take_line(t, from.re, row, col, tessi_sprintf(t->l->arena, "%sre", name), part[0], n);
@@ -120,13 +120,7 @@ static void take(const Transform *t, Columns from, LExprId row, LExprId col, con
         out[i] = (Complex){ part[0][i], part[1][i] };
 }
 
-/* A value and where it is to be stored. */
-typedef struct Placed {
-    LExprId value, row, col;
-} Placed;
-enum { PLACED = sizeof(Placed) / sizeof(LExprId) };
-
-static void give_line(const Transform *t, LBufferId to, Placed *at, uint32_t n)
+void tessi_f_give(const Transform *t, LBufferId to, Placed *at, uint32_t n)
 {
     tessi_tile_gives(t->l, to, &at->row, 2, &at->value, PLACED, n);
 }
@@ -143,13 +137,13 @@ static Work open_pass(const Passes *k)
     Work at = { .butterfly = { .size = k->size, .radix = k->radix, .back = k->back } };
     LExprId number = tessi_kernel_threads(l, 0, "number", across * (t->n / k->radix));
     LExprId x = tessi_l_op(l, OP_FLOORMOD, number, tessi_l_int(l, across));
-    at.x = tessi_scope_let(l, "x", times_int(t, x, k->columns));
+    at.x = tessi_scope_let(l, "x", tessi_f_times(t, x, k->columns));
     LExprId which =
         tessi_scope_let(l, "which", tessi_l_op(l, OP_FLOORDIV, number, tessi_l_int(l, across)));
     LExprId j = which, b = tessi_l_int(l, 0);
     if (k->size < t->n) { /* several blocks */
         j = tessi_scope_let(l, "j", tessi_l_op(l, OP_FLOORMOD, which, tessi_l_int(l, m)));
-        b = times_int(t, tessi_l_op(l, OP_FLOORDIV, which, tessi_l_int(l, m)), k->size);
+        b = tessi_f_times(t, tessi_l_op(l, OP_FLOORDIV, which, tessi_l_int(l, m)), k->size);
     }
     at.row = tessi_scope_let(l, "row", tessi_l_op(l, OP_ADD, b, j));
     tessi_fourier_factors(t, &at.butterfly, k->sine, j);
@@ -166,7 +160,7 @@ static void load_rows(const Passes *k, Work *at, Columns from, LExprId first, LE
     for (uint32_t r = 0; r < k->radix; r++) {
         Complex v[MOST_ELEMENTS];
         LExprId row = tessi_l_op(k->t->l, OP_ADD, first, row_of(k, at, r));
-        take(k->t, from, row, x, "", v, k->columns);
+        tessi_f_take(k->t, from, row, x, "", v, k->columns);
         for (uint32_t c = 0; c < k->columns; c++)
             at->v[c][r] = v[c];
     }
@@ -200,8 +194,8 @@ static void store_rows(const Passes *k, const Work *at, Columns to, LExprId firs
             re[c] = (Placed){ at->v[c][r].re, row, tessi_f_add(t, x, c) };
             im[c] = (Placed){ at->v[c][r].im, row, re[c].col };
         }
-        give_line(t, to.re, re, k->columns);
-        give_line(t, to.im, im, k->columns);
+        tessi_f_give(t, to.re, re, k->columns);
+        tessi_f_give(t, to.im, im, k->columns);
     }
 }
 
@@ -211,10 +205,10 @@ static void open_strips(Passes *k, LExprId columns)
     Transform *t = k->t;
     Lower *l = t->l;
     k->columns = tessi_level_outputs(&t->group->levels, 0);
-    k->pair = tessi_kernel_grid(l, 1, "pair", pairs(t));
+    k->pair = tessi_kernel_grid(l, 1, "pair", tessi_spectrum_pairs(t));
     LExprId strip = tessi_kernel_grid(l, 0, "strip", covers(t, columns, t->width));
-    t->x = tessi_scope_let(l, "x_strip", times_int(t, strip, t->width));
-    t->y = tessi_scope_let(l, "y_blocks", times_int(t, k->pair, 2 * (int64_t)t->rows));
+    t->x = tessi_scope_let(l, "x_strip", tessi_f_times(t, strip, t->width));
+    t->y = tessi_scope_let(l, "y_blocks", tessi_f_times(t, k->pair, 2 * (int64_t)t->rows));
     k->shared = tessi_fourier_columns(t, k->back ? "back" : "strip", LBUF_LOCAL,
                                       tessi_l_int(l, t->n), tessi_l_int(l, t->width));
     tessi_scope_stmt(l, LSTMT_LOCAL)->buffer = k->shared.re;
@@ -280,7 +274,7 @@ static void next_pass(const Passes *k, bool last)
     load_rows(k, &at, k->shared, zero, at.x);
     transform(k, &at);
     if (last)
-        store_rows(k, &at, t->in, times_int(t, k->pair, t->n),
+        store_rows(k, &at, t->in, tessi_f_times(t, k->pair, t->n),
                    tessi_l_op(t->l, OP_ADD, t->x, at.x));
     else
         store_rows(k, &at, k->shared, zero, at.x);
@@ -293,8 +287,8 @@ static void columns_kernel(Transform *t, LBufferId sine)
     uint32_t radix[MAX_RADICES];
     const uint32_t n = tessi_transform_radices(t->n, radix);
     Passes k = { .t = t, .sine = sine, .size = t->n, .radix = radix[0] };
-    const uint32_t depth = open_kernel(t, "_columns", tessi_group_comment(l, t->group),
-                                       tessi_level_threads(&t->group->levels, 0), false);
+    const uint32_t depth = tessi_spectrum_open(t, "_columns", tessi_group_comment(l, t->group),
+                                               tessi_level_threads(&t->group->levels, 0), false);
     open_strips(&k, columns_read(t));
     t->read = tessi_gather_new(l, tessi_access(l->g, t->sum.read), t->type);
     tessi_gather_at(&t->read, tessi_expr(l->g, t->sum.window)->window, t->y, t->x);
@@ -308,7 +302,7 @@ static void columns_kernel(Transform *t, LBufferId sine)
         k.radix = radix[i];
         next_pass(&k, i + 1 == n);
     }
-    close_kernel(l, depth);
+    tessi_spectrum_close(l, depth);
 }
 
 /* ---- The mask -------------------------------------------------------------------------------- */
@@ -317,12 +311,14 @@ static void columns_kernel(Transform *t, LBufferId sine)
 static void mask_kernel(Transform *t)
 {
     Lower *l = t->l;
-    const uint32_t cols = (t->sum.cols + vector_of(t) - 1) / vector_of(t) * vector_of(t);
+    const uint32_t cols =
+        (t->sum.cols + tessi_f_vector(t) - 1) / tessi_f_vector(t) * tessi_f_vector(t);
     const uint32_t threads = (cols + PLAN_WARP - 1) / PLAN_WARP * PLAN_WARP;
     t->mask =
         tessi_fourier_columns(t, "mask", LBUF_TEMP, tessi_l_int(l, t->n), tessi_l_int(l, cols));
-    const uint32_t depth = open_kernel(t, "_mask", "The transform of the mask, at every frequency.",
-                                       threads < PLAN_MAX_BLOCK ? threads : PLAN_MAX_BLOCK, true);
+    const uint32_t depth =
+        tessi_spectrum_open(t, "_mask", "The transform of the mask, at every frequency.",
+                            threads < PLAN_MAX_BLOCK ? threads : PLAN_MAX_BLOCK, true);
     LExprId p = tessi_kernel_grid(l, 0, "p", tessi_l_int(l, t->n));
     LExprId column = tessi_kernel_threads(l, 0, "column", cols);
     LExprId frequency = tessi_lexpr_load(l->p, t->frequency, &p, 1);
@@ -332,125 +328,7 @@ static void mask_kernel(Transform *t)
         tessi_fourier_of_mask(t, (LBufferId){ 0 }, frequency, tessi_scope_let(l, "j", j));
     tessi_f_store(t, t->mask.re, p, column, value.re);
     tessi_f_store(t, t->mask.im, p, column, value.im);
-    close_kernel(l, depth);
-}
-
-/* ---- Taps ------------------------------------------------------------------------------------ */
-
-typedef struct Taps {
-    const Transform *t;
-    uint32_t n,
-        outputs; /* elements of a vector; what a thread computes, which is several vectors */
-    LExprId row, p, x;
-    LVarId re[TAP_VECTORS * MOST_ELEMENTS], im[TAP_VECTORS * MOST_ELEMENTS]; /* sums */
-    /* Of the spectrum, from the first tap in hand on. */
-    LVarId now_re[TAP_VECTORS * MOST_ELEMENTS], now_im[TAP_VECTORS * MOST_ELEMENTS];
-} Taps;
-
-/* So many taps from j on, the first of elements from z on. */
-static void add_taps(const Taps *k, LExprId j, uint32_t count, const Complex *z)
-{
-    const Transform *t = k->t;
-    Lower *l = t->l;
-    Complex h[MOST_ELEMENTS];
-    take(t, t->mask, k->p, j, "h_", h, k->n);
-    for (uint32_t i = 0; i < count; i++) {
-        const LExprId minus = tessi_scope_let(l, "minus", tessi_f_neg(t, h[i].im));
-        for (uint32_t c = 0; c < k->outputs; c++) {
-            const Complex at = z[i + c];
-            const LExprId re = tessi_lexpr_var(l->p, k->re[c]);
-            const LExprId im = tessi_lexpr_var(l->p, k->im[c]);
-            tessi_lower_set(l, k->re[c], tessi_f_fma(t, at.re, h[i].re, re));
-            tessi_lower_set(l, k->im[c], tessi_f_fma(t, at.re, h[i].im, im));
-            tessi_lower_set(l, k->re[c], tessi_f_fma(t, at.im, minus, re));
-            tessi_lower_set(l, k->im[c], tessi_f_fma(t, at.im, h[i].re, im));
-        }
-    }
-}
-
-/* Vector number v of the spectrum, counted from the thread's first element at tap j. */
-static void take_vector(const Taps *k, LExprId j, uint32_t v, Complex *z)
-{
-    LExprId col = tessi_l_op(k->t->l, OP_ADD, k->x, tessi_f_add(k->t, j, (int64_t)v * k->n));
-    take(k->t, k->t->in, k->row, col, "z_", z + (size_t)v * k->n, k->n);
-}
-
-static void declare(Taps *k)
-{
-    Lower *l = k->t->l;
-    const LExprId zero = tessi_lexpr_const(l->p, k->t->type, tessi_value_real(0));
-    Complex z[TAP_VECTORS * MOST_ELEMENTS];
-    for (uint32_t v = 0; v < TAP_VECTORS; v++)
-        take_vector(k, tessi_l_int(l, 0), v, z);
-    for (uint32_t i = 0; i < k->outputs; i++) {
-        k->re[i] = tessi_scope_var(l, "re", k->t->type, zero);
-        k->im[i] = tessi_scope_var(l, "im", k->t->type, zero);
-        k->now_re[i] = tessi_scope_var(l, "now_re", k->t->type, z[i].re);
-        k->now_im[i] = tessi_scope_var(l, "now_im", k->t->type, z[i].im);
-    }
-}
-
-static void in_hand(const Taps *k, Complex *z)
-{
-    LoopProgram *p = k->t->l->p;
-    for (uint32_t i = 0; i < k->outputs; i++)
-        z[i] = (Complex){ tessi_lexpr_var(p, k->now_re[i]), tessi_lexpr_var(p, k->now_im[i]) };
-}
-
-/* As many vectors of taps a step as a thread has in hand, so that what was read last is taken over once. */
-static void all_taps(const Taps *k)
-{
-    Lower *l = k->t->l;
-    Complex z[(2 * TAP_VECTORS + 1) * MOST_ELEMENTS];
-    const uint32_t step = k->outputs, cols = k->t->sum.cols, even = cols / step * step;
-    in_hand(k, z);
-    if (even) {
-        LVarId j =
-            tessi_scope_for(l, "j", tessi_l_int(l, 0), tessi_l_int(l, even), step, LFOR_ROLLED);
-        const LExprId first = tessi_lexpr_var(l->p, j);
-        for (uint32_t v = 0; v < TAP_VECTORS; v++)
-            take_vector(k, first, TAP_VECTORS + v, z);
-        for (uint32_t v = 0; v < TAP_VECTORS; v++)
-            add_taps(k, tessi_f_add(k->t, first, (int64_t)v * k->n), k->n, z + (size_t)v * k->n);
-        for (uint32_t i = 0; i < k->outputs; i++) {
-            tessi_lower_set(l, k->now_re[i], z[k->outputs + i].re);
-            tessi_lower_set(l, k->now_im[i], z[k->outputs + i].im);
-        }
-        tessi_scope_close(l);
-    }
-    for (uint32_t done = even, v = 0; done < cols; done += k->n, v++) {
-        take_vector(k, tessi_l_int(l, even), TAP_VECTORS + v, z);
-        add_taps(k, tessi_l_int(l, done), cols - done < k->n ? cols - done : k->n,
-                 z + (size_t)v * k->n);
-    }
-}
-
-static void taps_kernel(Transform *t)
-{
-    Lower *l = t->l;
-    Taps k = { .t = t, .n = vector_of(t), .outputs = TAP_VECTORS * vector_of(t) };
-    const LExprId width = columns_given(t);
-    const uint32_t depth =
-        open_kernel(t, "_taps", "The taps along the rows, at each frequency.", TAP_THREADS, false);
-    k.row = tessi_kernel_grid(l, 1, "row", times_int(t, pairs(t), t->n));
-    LExprId block =
-        tessi_kernel_grid(l, 0, "block", covers(t, width, (int64_t)TAP_THREADS * k.outputs));
-    k.p = tessi_scope_let(l, "p", tessi_l_op(l, OP_FLOORMOD, k.row, tessi_l_int(l, t->n)));
-    LExprId thread = tessi_kernel_threads(l, 0, "thread", TAP_THREADS);
-    LExprId number = tessi_l_op(l, OP_ADD, times_int(t, block, TAP_THREADS), thread);
-    k.x = tessi_scope_let(l, "x", times_int(t, number, k.outputs));
-    tessi_scope_if(l, less(t, k.x, width));
-    declare(&k);
-    all_taps(&k);
-    Placed re[TAP_VECTORS * MOST_ELEMENTS], im[TAP_VECTORS * MOST_ELEMENTS];
-    for (uint32_t i = 0; i < k.outputs; i++) {
-        const LExprId x = tessi_f_add(t, k.x, i);
-        re[i] = (Placed){ tessi_lexpr_var(l->p, k.re[i]), k.row, x };
-        im[i] = (Placed){ tessi_lexpr_var(l->p, k.im[i]), k.row, x };
-    }
-    give_line(t, t->out.re, re, k.outputs);
-    give_line(t, t->out.im, im, k.outputs);
-    close_kernel(l, depth);
+    tessi_spectrum_close(l, depth);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -474,7 +352,7 @@ static void give(const Transform *t, LExprId y, LExprId x, const LExprId *value,
         at[c].value = tessi_eval_expr(l, ev, body);
     }
     tessi_scope_place(l, &at->value, PLACED * n);
-    give_line(t, l->buffer[t->group->members.at[0].v], at, n);
+    tessi_f_give(t, l->buffer[t->group->members.at[0].v], at, n);
 }
 
 /* The rows of the thread's butterflies that are of the result; `whole`: both blocks and the strip are. */
@@ -529,7 +407,7 @@ static void give_butterflies(const Passes *k, const Work *at)
 /* A column of the spectrum is spoiled. */
 static LExprId is_spoiled(const Transform *t, LExprId pair, LExprId x)
 {
-    const LExprId row = times_int(t, pair, t->n);
+    const LExprId row = tessi_f_times(t, pair, t->n);
     const Complex first = { tessi_f_load(t, t->out.re, row, x),
                             tessi_f_load(t, t->out.im, row, x) };
     return tessi_fourier_is_trace(t, tessi_fourier_trace(t, first));
@@ -570,7 +448,8 @@ static void back_pass(const Passes *k, bool first, bool to_result)
     const LExprId zero = tessi_l_int(l, 0);
     Work at = open_pass(k);
     if (first)
-        load_rows(k, &at, t->out, times_int(t, k->pair, t->n), tessi_l_op(l, OP_ADD, t->x, at.x));
+        load_rows(k, &at, t->out, tessi_f_times(t, k->pair, t->n),
+                  tessi_l_op(l, OP_ADD, t->x, at.x));
     else
         load_rows(k, &at, k->shared, zero, at.x);
     transform(k, &at);
@@ -594,9 +473,9 @@ static void rows_kernel(Transform *t, LBufferId sine)
     const uint32_t n = tessi_transform_radices(t->n, radix);
     const bool bare = is_bare(t);
     Passes k = { .t = t, .sine = sine, .size = 1, .back = true };
-    const uint32_t depth =
-        open_kernel(t, "_rows", "Back to rows.", tessi_level_threads(&t->group->levels, 0), false);
-    open_strips(&k, columns_given(t));
+    const uint32_t depth = tessi_spectrum_open(t, "_rows", "Back to rows.",
+                                               tessi_level_threads(&t->group->levels, 0), false);
+    open_strips(&k, tessi_spectrum_columns(t));
     for (uint32_t i = n; i-- > 0;) {
         k.radix = radix[i];
         k.size *= radix[i];
@@ -604,7 +483,7 @@ static void rows_kernel(Transform *t, LBufferId sine)
     }
     for (uint32_t part = 0; part < 2 && !bare; part++)
         give_block(&k, part);
-    close_kernel(l, depth);
+    tessi_spectrum_close(l, depth);
 }
 
 /* Where the rows went to the result from registers: spoiled columns once more. Looking for them in the kernel of the
@@ -614,22 +493,22 @@ static void spoiled_kernel(Transform *t)
 {
     enum { ACROSS = 64, DOWN = 4 };
     Lower *l = t->l;
-    const uint32_t n = vector_of(t),
-                   depth = open_kernel(
+    const uint32_t n = tessi_f_vector(t),
+                   depth = tessi_spectrum_open(
                        t, "_spoiled",
                        "Columns that something not finite has spoiled: sums as written.",
                        ACROSS * DOWN, false);
     const LExprId height = tessi_lower_size(l, t->stage->size[0]);
     const LExprId width = tessi_lower_size(l, t->stage->size[1]);
-    LExprId pair = tessi_kernel_grid(l, 1, "pair", pairs(t));
+    LExprId pair = tessi_kernel_grid(l, 1, "pair", tessi_spectrum_pairs(t));
     LExprId block = tessi_kernel_grid(l, 0, "block", covers(t, width, (int64_t)ACROSS * n));
     LExprId thread = tessi_kernel_threads(l, 0, "thread", ACROSS * DOWN);
     LExprId x = tessi_l_op(l, OP_FLOORMOD, thread, tessi_l_int(l, ACROSS));
-    x = tessi_l_op(l, OP_ADD, times_int(t, block, ACROSS), x);
-    x = tessi_scope_let(l, "x_first", times_int(t, x, n));
+    x = tessi_l_op(l, OP_ADD, tessi_f_times(t, block, ACROSS), x);
+    x = tessi_scope_let(l, "x_first", tessi_f_times(t, x, n));
     tessi_scope_if(l, less(t, x, width));
     Complex first[MOST_ELEMENTS];
-    take(t, t->out, times_int(t, pair, t->n), x, "first_", first, n);
+    tessi_f_take(t, t->out, tessi_f_times(t, pair, t->n), x, "first_", first, n);
     LExprId all = tessi_fourier_trace(t, first[0]);
     for (uint32_t c = 1; c < n; c++)
         all = tessi_l_op(l, OP_ADD, all, tessi_fourier_trace(t, first[c]));
@@ -637,13 +516,13 @@ static void spoiled_kernel(Transform *t)
     LExprId end = tessi_l_op(l, OP_MIN, tessi_f_add(t, x, n), width);
     x = tessi_lexpr_var(l->p, tessi_scope_for(l, "x", x, end, 1, LFOR_ROLLED));
     tessi_scope_if(l, is_spoiled(t, pair, x));
-    LExprId y = times_int(t, pair, 2 * (int64_t)t->rows);
+    LExprId y = tessi_f_times(t, pair, 2 * (int64_t)t->rows);
     end = tessi_l_op(l, OP_MIN, tessi_f_add(t, y, 2 * (int64_t)t->rows), height);
     y = tessi_l_op(l, OP_ADD, y, tessi_l_op(l, OP_FLOORDIV, thread, tessi_l_int(l, ACROSS)));
     y = tessi_lexpr_var(l->p, tessi_scope_for(l, "y", y, end, DOWN, LFOR_ROLLED));
     const LExprId value = tessi_fourier_written(t, y, x);
     give(t, y, x, &value, 1);
-    close_kernel(l, depth);
+    tessi_spectrum_close(l, depth);
 }
 
 /* ---- The group ------------------------------------------------------------------------------- */
@@ -655,12 +534,12 @@ void tessi_kernel_transform(Lower *l, const PlanGroup *group)
     l->inside_last = l->inside_rows = false;
     tessi_fourier_tables(&t);
     const LBufferId sine = t.type == TYPE_F64 ? t.sine : tessi_fourier_sine(&t, "wave", t.type);
-    const LExprId high = times_int(&t, pairs(&t), t.n);
+    const LExprId high = tessi_f_times(&t, tessi_spectrum_pairs(&t), t.n);
     t.in = tessi_fourier_columns(&t, "spectrum", LBUF_TEMP, high, columns_read(&t));
-    t.out = tessi_fourier_columns(&t, "sums", LBUF_TEMP, high, columns_given(&t));
+    t.out = tessi_fourier_columns(&t, "sums", LBUF_TEMP, high, tessi_spectrum_columns(&t));
     columns_kernel(&t, sine);
     mask_kernel(&t);
-    taps_kernel(&t);
+    tessi_spectrum_taps(&t);
     rows_kernel(&t, sine);
     if (is_bare(&t))
         spoiled_kernel(&t);

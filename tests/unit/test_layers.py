@@ -30,7 +30,7 @@ OTHER_LANGUAGES = {"prelude/cuda.h", "prelude/opencl.h"}  # CUDA C++ and OpenCL 
 LONGEST_FILE = 800
 WIDEST_LINE = 120
 MIDDLE = ("plan", "loop", "emit")
-LONGEST_HEADER, LONGEST_FUNCTION = 300, 60  # of the middle
+LONGEST_HEADER, LONGEST_PASS, LONGEST_FUNCTION = 300, 600, 60  # of the middle
 LARGEST_CIRCLE = 6
 problems = []
 
@@ -85,7 +85,7 @@ def check_lengths():
 
 
 def check_middle():
-    """Headers and functions of the middle are short."""
+    """Headers, passes (of lowering, and of loops) and functions of the middle are short."""
     function = re.compile(r"^(?![ #/}])[^\n;]*(?:\n[^\n;{}]+)*\n\{\n.*?^\}$", re.M | re.S)
     for layer in MIDDLE:
         for path in sources(f"src/{layer}/*.h"):
@@ -94,6 +94,9 @@ def check_middle():
                 problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_HEADER} is the end of a header")
         for path in sources(f"src/{layer}/*.c"):
             text = path.read_text()
+            lines = len(text.splitlines())
+            if path.name.startswith(("lower", "pass_")) and lines > LONGEST_PASS:
+                problems.append(f"{path.relative_to(ROOT)}: {lines} lines; {LONGEST_PASS} is the end of a pass")
             for match in function.finditer(text):
                 lines = match.group().count("\n") + 1
                 if lines > LONGEST_FUNCTION:
