@@ -45,7 +45,7 @@ static Part part_of(const Tiles *t, uint32_t i)
     tessi_nest_whole(t->l, tessi_stage(t->l->g, part.job.stage[0]), &part.nest);
     if (has_rings(t) && !members) {
         const PlanRegion *region = &t->regions.at[part.job.stage[0].v];
-        part.ahead = region->hi[tessi_level_roll_dim(group)];
+        part.ahead = region->ahead[tessi_level_roll_dim(group)];
         part.above = -region->lo[tessi_level_roll_dim(group)];
     }
     for (uint8_t d = 0; d < t->n_dims; d++)

@@ -10,7 +10,13 @@ void tessi_plan_extent(const PlanGroup *group, const PlanRegions *regions, uint3
     const bool last = i + 1 == group->passes.n;
     const PlanRegion *next = last ? NULL : &regions->at[group->passes.at[i + 1].stages.at[0].v];
     const uint8_t z = tessi_level_roll_dim(group);
-    extent[i].planes = tessi_level_roll(&group->levels) ? 1 + region->hi[z] - region->lo[z] : 1;
+    extent[i].planes = 1;
+    VEC_FOREACH (const StageId, id, &pass->stages) {
+        const PlanRegion *own = &regions->at[id->v];
+        const int64_t planes = 1 + own->ahead[z] - own->back[z];
+        if (tessi_level_roll(&group->levels) && planes > extent[i].planes)
+            extent[i].planes = planes;
+    }
     for (int k = 0; k < 2; k++) {
         const uint8_t d = (uint8_t)(group->n_dims - 2 + k);
         const int64_t step = tessi_level_outputs(&pass->levels, 1 - k),

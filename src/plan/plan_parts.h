@@ -13,6 +13,10 @@ typedef struct PlanRegion {
     int64_t lo[MAX_DIMS], hi[MAX_DIMS]; /* lo <= 0 <= hi unless the reads are certainly inside */
     Border rule[MAX_DIMS];              /* INSIDE: never read outside */
     ExprId outside;                     /* rule CONSTANT */
+    /* In steps of one along a dimension: it is computed so far ahead of the members, and read from there back to
+     * here. Readers with other edges have no such distance. */
+    int64_t ahead[MAX_DIMS], back[MAX_DIMS];
+    bool uneven[MAX_DIMS];
 } PlanRegion;
 typedef struct PlanRegions {
     /* by StageId; for stages of passes and inlined stages that the group evaluates */

@@ -88,6 +88,28 @@ static bool goes_beyond(const Regions *r, const Need *need, uint8_t d)
     return true;
 }
 
+/* The same of steps: what the rule answers is computed by then, as far on one side as on the other. */
+static void read_in_steps(const Regions *r, StageId reader, PlanRegion *to, uint8_t d, Border rule,
+                          bool reached, const int64_t *distance)
+{
+    const PlanRegion *from = &r->out->at[reader.v];
+    int64_t lo = distance[0], hi = distance[1];
+    if (rule != BORDER_INSIDE) {
+        const Stage *s = tessi_stage(r->g, reader), *t = tessi_stage(r->g, to->stage);
+        to->uneven[d] = to->uneven[d] || s->n_dims != t->n_dims || s->size[d].v != t->size[d].v;
+        lo = lo < 0 ? lo : 0;
+        hi = hi > 0 ? hi : 0;
+    }
+    if (looks_back(rule)) {
+        hi = -lo > hi ? -lo : hi;
+        lo = -hi;
+    }
+    lo += r->out->scratch[reader.v] ? from->ahead[d] : from->back[d];
+    hi += from->ahead[d];
+    to->back[d] = reached && to->back[d] < lo ? to->back[d] : lo;
+    to->ahead[d] = reached && to->ahead[d] > hi ? to->ahead[d] : hi;
+}
+
 /* Takes one dimension of a read into the region of what is read. */
 static const char *read_dim(Regions *r, StageId reader, const Access *access, uint32_t of,
                             uint8_t d)
@@ -112,6 +134,7 @@ static const char *read_dim(Regions *r, StageId reader, const Access *access, ui
     if (!tessi_plan_distance(r->g, dim, d, &lo, &hi))
         return tessi_sprintf(r->arena, "'%s' reads '%s' at no constant distance",
                              name_of(r, reader), name_of(r, producer));
+    read_in_steps(r, reader, to, d, dim->rule, r->reached[of], (const int64_t[]){ lo, hi });
     lo += from->lo[d];
     hi += from->hi[d];
     bool same_size = s->size[d].v == r->domain->size[d].v;

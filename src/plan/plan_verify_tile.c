@@ -133,6 +133,14 @@ static const char *check_planes(const TileCheck *c, uint8_t d)
         const StageId id = pass->stages.at[0];
         const PlanRegion *region = &c->regions->at[id.v];
         in_plane = in_plane && (steps || (!region->lo[d] && !region->hi[d]));
+        if (steps && region->uneven[d])
+            return tessi_sprintf(c->f->arena,
+                                 "group '%s': rings of planes hold '%s' for readers of its size "
+                                 "alone",
+                                 group->name, name_of(c, id));
+        VEC_FOREACH (const StageId, other, &pass->stages)
+            in_plane =
+                in_plane && (!steps || c->regions->at[other->v].ahead[d] == region->ahead[d]);
         if (steps && c->regions->wraps[id.v][d])
             return tessi_sprintf(c->f->arena,
                                  "group '%s': rings of planes hold nothing for the rule of '%s', "
