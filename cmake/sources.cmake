@@ -76,7 +76,8 @@ set(TESSERA_SOURCES
     src/loop/lower_warp.c src/loop/lower_window.c src/loop/lower_words.c src/loop/pass_lanes.c src/loop/pass_late.c
     src/loop/pass_pairs.c src/loop/pass_rows.c src/loop/pass_slide.c src/loop/vector_check.c src/loop/vector_steps.c
     src/loop/vector_value.c
-    src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_base.c src/plan/plan_carry.c
+    src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
+    src/plan/plan_base.c src/plan/plan_carry.c
     src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c src/plan/plan_groups.c

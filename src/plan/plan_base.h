@@ -123,6 +123,18 @@ void tessi_plan_choose_frame(const PlanFacts *f, const Plan *p, PlanGroup *group
 /* The fault of those of a group; of those in constant memory all together; or NULL. */
 const char *tessi_plan_check_staged(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 const char *tessi_plan_check_constants(const PlanFacts *f, const Plan *p);
+/* ---- plan_adaptive.c */
+/* Makes the group of one stage a kernel of tiles of which blocks load least for a point; `copies` gives it the copies
+ * that it is to have. Left as it is where it cannot be one. */
+typedef void (*AdaptiveCopies)(void *user, PlanGroup *group);
+void tessi_plan_adapt_tile(const PlanFacts *f, const Machine *m, const Plan *p, PlanGroup *group,
+                           AdaptiveCopies copies, void *user);
+/* ---- plan_banks.c: banks of shared memory */
+/* How often a block waits for a bank when each of its threads, x and y, reads its element of a copy whose rows begin
+ * `pitch` elements apart; any one distance from its own element comes to the same. */
+int64_t tessi_plan_bank_conflicts(const uint16_t *threads, int64_t pitch, int64_t bytes);
+/* The fewest elements after rows of so many that leave fewest conflicts. */
+uint8_t tessi_plan_bank_pad(const uint16_t *threads, int64_t row, int64_t bytes);
 /* ---- plan_tile_copy.c */
 /* The same of a kernel of tiles: fills in how far and by what rules its parts read an image, and how often. NULL, or
  * one sentence: why no copy serves them all. */

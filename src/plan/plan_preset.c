@@ -12,22 +12,46 @@ typedef struct Preset {
     int masks, images; /* StagedIn, or NONE */
     Split split;
     Plan *(*scheme)(const PlanFacts *f, const Machine *m); /* or NULL */
-    bool by_gain; /* split where the model expects a gain */
+    bool by_gain;    /* split where the model expects a gain */
+    uint16_t square; /* rows and columns of a block; 0: as others have */
+    bool adaptive;   /* tiles, of which a thread computes several points */
     const char *meaning;
 } Preset;
 
 static const Preset presets[] = {
-#define SCHEME(name, function, meaning) \
-    { name, STAGED_NONE, STAGED_NONE, SPLIT_INTERIOR, tessi_plan_##function, false, meaning },
+#define SCHEME(name, function, meaning)                                       \
+    { name,  STAGED_NONE, STAGED_NONE, SPLIT_INTERIOR, tessi_plan_##function, \
+      false, 0,           false,       meaning },
 #define REGIONS(name, split, by_gain, meaning) \
-    { name, STAGED_NONE, STAGED_NONE, split, NULL, by_gain, meaning },
+    { name, STAGED_NONE, STAGED_NONE, split, NULL, by_gain, 0, false, meaning },
 #define PRESET(name, masks, images, split, meaning) \
-    { name, STAGED_##masks, STAGED_##images, split, NULL, false, meaning },
+    { name, STAGED_##masks, STAGED_##images, split, NULL, false, 0, false, meaning },
+#define SQUARE(name, masks, images, split, side, meaning) \
+    { name, STAGED_##masks, STAGED_##images, split, NULL, false, side, false, meaning },
+#define ADAPTIVE(name, masks, images, split, meaning) \
+    { name, STAGED_##masks, STAGED_##images, split, NULL, false, 0, true, meaning },
 #include "plan/presets.def"
 #undef SCHEME
 #undef REGIONS
 #undef PRESET
+#undef SQUARE
+#undef ADAPTIVE
 };
+
+/* Rows begin in banks that the rows of threads of a warp do not ask for together. */
+static void pad_copy(const PlanFacts *f, const PlanGroup *group, PlanStaged *staged,
+                     const PlanCopy *copy)
+{
+    int64_t size[MAX_DIMS] = { 0 };
+    const Stage *s = tessi_stage(f->g, staged->image);
+    if (copy->whole || staged->in == STAGED_CONSTANT || tessi_plan_kernel(group) != KERNEL_POINT
+        || !s->n_dims)
+        return;
+    const PlanThreads of = tessi_level_threads_all(&group->levels);
+    tessi_plan_copy_shape(f->g, group, staged, copy, size);
+    staged->pad = tessi_plan_bank_pad(of.of, size[s->n_dims - 1],
+                                      tessi_type_info(tessi_value_type(s->type))->bytes);
+}
 
 /* Copies of one image as the preset has them, where the kernel can have them and some element is read more than
  * once. */
@@ -41,6 +65,8 @@ static void stage_image(const PlanFacts *f, const Plan *p, PlanGroup *group, con
     if (wanted == STAGED_NONE || (!fault && copy.loads <= copy.copied))
         return;
     staged.in = (StagedIn)wanted;
+    if (!fault)
+        pad_copy(f, group, &staged, &copy);
     VEC_PUSH(p->arena, &group->staged, staged);
     if (tessi_plan_check_staged(f, p, group) || tessi_plan_check_constants(f, p))
         group->staged.n--;
@@ -54,6 +80,20 @@ static void stage_images(const PlanFacts *f, const Plan *p, PlanGroup *group, co
         VEC_FOREACH (const StageId, image, &stored)
             stage_image(f, p, group, preset, *image);
     }
+}
+
+/* The copies that tiles of a size have. */
+typedef struct CopiesOf {
+    const PlanFacts *f;
+    const Plan *p;
+    const Preset *preset;
+} CopiesOf;
+
+static void copies_of_tile(void *user, PlanGroup *group)
+{
+    const CopiesOf *c = user;
+    tessi_plan_drop_copies(group);
+    stage_images(c->f, c->p, group, c->preset);
 }
 
 /* What a point loads of each image, as written: "5 of X, 5 of m". */
@@ -103,7 +143,16 @@ static Plan *staged_plan(const PlanFacts *f, const Machine *m, const Preset *pre
     VEC_FOREACH (PlanGroup, group, &p->groups) {
         group->split = tessi_stage_is_plain(g, tessi_stage(g, group->members.at[0])) ? preset->split
                                                                                      : SPLIT_NONE;
-        stage_images(f, p, group, preset);
+        uint16_t side = group->n_dims > 1 ? preset->square : 0;
+        while (side * side > m->block_threads)
+            side /= 2;
+        for (int k = 0; k < 2 && side; k++)
+            tessi_level_set_threads(&group->levels, k, side);
+        CopiesOf copies = { f, p, preset };
+        if (preset->adaptive && group->split != SPLIT_NONE)
+            tessi_plan_adapt_tile(f, m, p, group, copies_of_tile, &copies);
+        if (tessi_plan_kernel(group) != KERNEL_TILE)
+            stage_images(f, p, group, preset);
         take_regions(f, m, p, group, preset, size);
     }
     return p;

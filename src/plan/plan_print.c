@@ -75,6 +75,22 @@ static void add_stage_reason(const Printer *t, StageId id, const char *indent)
     add_reason(t->out, indent, t->p->stage[id.v].reason);
 }
 
+/* How often the threads of a block wait for a bank of shared memory at each read. */
+static void add_conflicts(const Graph *g, const PlanGroup *group, const PlanStaged *staged,
+                          const PlanCopy *copy, Text *out)
+{
+    int64_t size[MAX_DIMS] = { 0 };
+    const ScalarType type = tessi_value_type(tessi_stage(g, staged->image)->type);
+    tessi_plan_copy_shape(g, group, staged, copy, size);
+    const PlanThreads of = tessi_level_threads_all(&group->levels);
+    const int64_t pitch = tessi_plan_copy_pitch(g, group, staged, size);
+    const int64_t n = tessi_plan_bank_conflicts(of.of, pitch, tessi_type_info(type)->bytes);
+    if (n || staged->pad)
+        tessi_text_addf(out,
+                        "        # rows of %lld elements: %lld bank conflict%s of a block a read\n",
+                        (long long)pitch, (long long)n, n == 1 ? "" : "s");
+}
+
 /* What blocks copy of images, with the loads that it saves in a block whose points all lie inside. */
 static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Text *out)
 {
@@ -90,9 +106,12 @@ static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Te
         PlanCopy copy;
         tessi_text_add(out, "    copy ");
         add_name(out, tessi_stage(g, staged->image)->name);
-        tessi_text_addf(out, "%s in %s%s%s\n", staged->in == STAGED_CONSTANT ? "" : " at x.grid",
+        tessi_text_addf(out, "%s in %s%s%s", staged->in == STAGED_CONSTANT ? "" : " at x.grid",
                         words[staged->in].place, *words[staged->in].after ? " " : "",
                         words[staged->in].after);
+        if (staged->pad)
+            tessi_text_addf(out, " pad %u", staged->pad);
+        tessi_text_add(out, "\n");
         if (tessi_plan_copied(f, p, group, staged, &copy) || copy.loads < 1)
             continue;
         if (staged->in == STAGED_CONSTANT) {
@@ -107,6 +126,8 @@ static void add_staged(const Plan *p, const Graph *g, const PlanGroup *group, Te
         else if (copy.loads > copy.copied)
             tessi_text_addf(out, ": %.1f times fewer", copy.loads / copy.copied);
         tessi_text_add(out, "\n");
+        if (tessi_plan_kernel(group) == KERNEL_POINT && !copy.whole)
+            add_conflicts(g, group, staged, &copy, out);
     }
 }
 

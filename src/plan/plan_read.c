@@ -130,13 +130,25 @@ static bool read_copy(PlanReader *r)
                               "'%s'",
                               word);
     word = tessi_plan_word(r);
+    if (word && tessi_streq(word, "centre") && staged.in == STAGED_SHARED) {
+        staged.in = STAGED_CENTRE;
+        word = tessi_plan_word(r);
+    }
+    if (word && tessi_streq(word, "pad") && staged.in != STAGED_CONSTANT) {
+        int64_t pad;
+        if (!tessi_plan_read_number(r, "elements", PLAN_MAX_PAD, &pad))
+            return false;
+        staged.pad = (uint8_t)pad;
+        word = tessi_plan_word(r);
+    }
     if (!word)
         return false;
-    if (*word && (staged.in == STAGED_CONSTANT || !tessi_streq(word, "centre")))
-        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "expected %sthe end of the line, not '%s'",
-                              staged.in == STAGED_CONSTANT ? "" : "'centre' or ", word);
     if (*word)
-        staged.in = STAGED_CENTRE;
+        return tessi_plan_bad(r, DIAG_BAD_PLAN_TEXT, "expected %sthe end of the line, not '%s'",
+                              staged.in == STAGED_CONSTANT || staged.pad ? ""
+                              : staged.in == STAGED_CENTRE               ? "'pad' or "
+                                                                         : "'centre', 'pad' or ",
+                              word);
     VEC_PUSH(r->arena, &r->group->staged, staged);
     return tessi_plan_line_ends(r);
 }

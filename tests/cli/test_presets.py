@@ -12,7 +12,7 @@ MACHINE = tool.ROOT / "machines" / "generic-gpu.machine"
 LECTURE = ["lecture-basic", "lecture-constant", "lecture-tiled", "lecture-cached"]
 SCHEMES = ["unfused", "unfused-register", "overlapped"]
 ISP = ["naive", "isp", "isp-warp", "isp+m"]
-STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both"]
+STAGED = ["staged-none", "staged-mask", "staged-image", "staged-both", "staged-square", "adaptive-tiling"]
 PROGRAMS = {
     "line": (
         "stencil f(vector#1 {t} X, mask#1 {t} m) {{ return convolve(X, m); }}\nparameter N;\nvector#1 {t} X[N];\n"
@@ -248,6 +248,55 @@ def check_regions(folder):
     tool.check("a size has two numbers", code == 1 and "comes a size, as 512x768, not '64'" in errors, errors)
 
 
+def loads_of_lanes(loops, name, threads):
+    """The indices of each read of a copy in shared memory by each thread of a block, evaluated from the loops as they
+    are emitted: lists of rows and columns, thread after thread."""
+    functions = {
+        "floordiv": lambda a, b: a // b, "floormod": lambda a, b: a % b, "min": min, "max": max,
+        "select": lambda c, a, b: a if c else b,
+    }
+    rename = str.maketrans("#", "_")
+    reads = {}
+    for lane in range(threads[0] * threads[1]):
+        at = [lane % threads[0], lane // threads[0]]
+        values = {"M": 1000, "N": 2000, **functions}
+        for number, line in enumerate(loops.splitlines()):
+            words = line.strip().translate(rename)
+            if m := re.match(r"grid (\d) for (\w+) in", words):
+                values[m[2]] = 3
+            elif m := re.match(r"thread (\d) for (\w+) in", words):
+                values[m[2]] = at[int(m[1])]
+            elif m := re.match(r"let (\w+): index = (.*)$", words):
+                values[m[1]] = eval(m[2], {}, values)
+            elif not words.startswith("store " + name) and not words.startswith("local"):
+                for k, m in enumerate(re.finditer(re.escape(name) + r"\[([^]]*), ([^],]*)\]", words)):
+                    reads.setdefault((number, k), []).append([eval(m[i], {}, values) for i in (1, 2)])
+    return [lanes for lanes in reads.values() if len(lanes) == threads[0] * threads[1]]
+
+
+def check_banks(folder):
+    """No two rows of a warp meet in a bank of shared memory: counted from the addresses of each read that is emitted,
+    with 32 banks of 4 bytes. Without the padding they do."""
+    path, page = program(folder, "plane", rule="mirror"), folder / "banks.plan"
+    plan = tool.run("explain", path, f"--machine={MACHINE}", "--plan=staged-square")[1]
+    tool.check("rows are padded", "copy X at x.grid in scratch pad 28\n" in plan and " 0 bank conflicts" in plan, plan)
+    for pad, expected in ((" pad 28", False), ("", True), (" pad 12", True)):
+        text = plan.replace(" pad 28", pad)
+        page.write_text(text)
+        loops = tool.run("explain", path, f"--machine={MACHINE}", f"--plan={page}", "--dump=loops")[1]
+        rows, columns = map(int, re.search(r"buffer X_shared: local float\[(\d+), (\d+)\]", loops).groups())
+        reads = loads_of_lanes(loops, "X_shared", (16, 16))
+        conflicts = 0
+        for lanes in reads:
+            for warp in range(0, 256, 32):
+                words = {row * columns + column for row, column in lanes[warp : warp + 32]}
+                conflicts += len(words) - len({word % 32 for word in words})
+        tool.check(
+            f"rows of {columns}: conflicts among {len(reads)} reads", len(reads) >= 25 and (conflicts > 0) == expected,
+            f"{conflicts} conflicts\n{loops}",
+        )
+
+
 def is_missing(errors):
     return "OpenCL" in errors and ("no device" in errors or "cannot be opened" in errors or "not installed" in errors)
 
@@ -329,7 +378,9 @@ def check_refused(folder):
     path = program(folder, "plane")
     text = plan_of(path, "lecture-tiled")
     for change, says in [
-        (("in scratch", "in scratch twice"), "expected 'centre' or the end of the line"),
+        (("in scratch", "in scratch twice"), "expected 'centre', 'pad' or the end of the line"),
+        (("in scratch", "in scratch pad 129"), "129"), (("m in constant", "m in constant pad 4"), "expected the end"),
+       
         (("m in constant", "m in constant centre"), "expected the end of the line"),
         (("m in constant", "X in constant"), "'X' is not of constant size"),
         (("m in constant", "m at x.grid in scratch centre"), "does not read 'm' at constant distances"),
@@ -364,6 +415,7 @@ if __name__ == "__main__":
         check_schemes(folder)
         check_shared_memory(folder)
         check_regions(folder)
+        check_banks(folder)
         check_pixels(folder)
         check_masks_as_written(folder)
         check_vectors_of_threads(folder)

@@ -598,7 +598,7 @@ static void illegal_plans_are_refused(void **state)
         { "group o\nstage out in memory\ncopy X in scratch\n",
           "line 3: images are copied `at x.grid in scratch` or `in constant`, not in 'scratch'" },
         { "group o\nstage out in memory\ncopy X at x.grid in scratch edge\n",
-          "line 3: expected 'centre' or the end of the line, not 'edge'" },
+          "line 3: expected 'centre', 'pad' or the end of the line, not 'edge'" },
     };
     Graph *g = testing_read(*state, blur_text, NULL);
     const char *complaint;
