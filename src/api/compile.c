@@ -158,7 +158,8 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
                              .types = p->types.at,
                              .n_types = p->types.n,
                              .nodata = nodata_of(p, v),
-                             .n_nodata = p->options.n_nodata };
+                             .n_nodata = p->options.n_nodata,
+                             .fast = p->options.fp == TESS_FP_FAST };
     if (!d->diags.n_errors)
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)

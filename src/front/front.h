@@ -36,6 +36,7 @@ typedef struct FrontOptions {
     size_t n_types;
     const FrontNodata *nodata;
     size_t n_nodata;
+    bool fast; /* sums may be off, so that none of them says whether there is anything to add */
     uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;

@@ -21,12 +21,19 @@ static ExprId some_usable(Lower *l, LBody *b, const TExpr *e)
 /* A sum over the weights of one sign: of values, of the weights that hold, and of all. */
 typedef struct Part {
     ExprId values, holding, all;
-    bool known; /* the weights are, so that there are some */
+    ExprId some; /* some point holds; none: where its weight is not 0 */
+    bool known;  /* the weights are, so that there are some */
 } Part;
 typedef struct Parts {
     uint32_t n;
     Part at[2];
 } Parts;
+
+/* Where there is no weight, the sum of the weights need not be 0 exactly. */
+static bool is_rough(const Lower *l, const TExpr *e)
+{
+    return (l->o && l->o->fast) || (e->kind == TE_CONVOLVE && e->method.method == METHOD_FFT);
+}
 
 static ExprId scaled(Lower *l, ScalarType t, const Part *part)
 {
@@ -62,7 +69,8 @@ static ExprId parts_hold(Lower *l, ScalarType t, const Parts *parts)
     ExprId valid = NONE;
     const ExprId zero = tessi_lower_number(l, t, 0);
     for (uint32_t i = 0; i < parts->n; i++) {
-        ExprId holds = op(l, OP_NE, parts->at[i].holding, zero);
+        const ExprId some = parts->at[i].some;
+        ExprId holds = some.v ? some : op(l, OP_NE, parts->at[i].holding, zero);
         if (!parts->at[i].known)
             holds = op(l, OP_OR, op(l, OP_EQ, parts->at[i].all, zero), holds);
         valid = tessi_lower_both(l, valid, holds);
@@ -87,6 +95,15 @@ static Part window_part(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sc
     p.body = by_fill ? BODY_VALUE : BODY_WEIGHT;
     p.fill = by_fill ? FILL_WEIGHT : FILL_RAW;
     part.holding = tessi_lower_pass(l, b, e, channel, &p);
+    if (w->known && is_rough(l, e)) {
+        Pass some = p;
+        some.reduction = REDUCE_ANY;
+        some.type = TYPE_BOOL;
+        some.body = BODY_ENOUGH;
+        some.fill = FILL_RAW;
+        some.usable = false;
+        part.some = tessi_lower_pass(l, b, e, channel, &some);
+    }
     p.body = BODY_WEIGHT;
     p.usable = false;
     p.fill = FILL_RAW;
@@ -155,6 +172,12 @@ static void convolution_parts(Lower *l, LBody *b, const TExpr *e, uint32_t chann
         }
         part.values = taps(l, b, e, channel, FILL_ZERO, use);
         part.holding = taps(l, b, e, channel, FILL_WEIGHT, use);
+        if (is_rough(l, e)) {
+            TapsUse some = use;
+            some.what = TAPS_VALID;
+            some.reduction = REDUCE_ANY;
+            part.some = taps(l, b, e, channel, FILL_RAW, some);
+        }
         use.what = TAPS_WEIGHT;
         if (!part.known)
             part.all = taps(l, b, e, channel, FILL_RAW, use);
