@@ -68,7 +68,10 @@ static bool load(tess_program *p, Variant *v, Failure *f)
     if (refused)
         return tessi_failf(f, TESS_ERROR_PROGRAM, "%s", refused);
     const double start = tessi_clock_ms();
-    v->vm = tessi_vm_compile(&v->arena, loops, tessi_vm_kernels());
+    VmCode *code = tessi_vm_compile(&v->arena, loops, tessi_vm_kernels());
+    if (tessi_vm_lacks(code))
+        return tessi_failf(f, TESS_ERROR_UNSUPPORTED, "%s", tessi_vm_lacks(code));
+    v->vm = code;
     tessi_pass_note(&v->times, &v->arena, "strips", start);
     v->compile_ms = tessi_clock_ms() - start;
     return true;

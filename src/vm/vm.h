@@ -15,6 +15,8 @@ typedef struct VmCode VmCode;
 const char *tessi_vm_refuses(const LoopProgram *p);
 /* Code for a sound program that is not refused; in the arena, as long as the program. */
 VmCode *tessi_vm_compile(Arena *a, const LoopProgram *p, const VmKernels *k);
+/* Why the code cannot be executed all the same; NULL: it can. */
+const char *tessi_vm_lacks(const VmCode *code);
 /* The instructions, one a line. */
 void tessi_vm_print(const VmCode *code, Text *out);
 /* Loops over points that are executed point by point, and why: one a line. For tests and the curious. */

@@ -114,6 +114,7 @@ struct VmCode {
     uint32_t *scalar;                               /* likewise */
     uint64_t frame_bytes, strip_bytes, local_bytes; /* of each thread */
     uint32_t most_taps;
+    const char *lacks; /* why it cannot be executed; NULL */
 };
 
 /* log2 of the bytes of a value: which of the kernels by width. */

@@ -41,3 +41,8 @@ void tessi_vm_print_scalar(const VmCode *code, Text *out)
         if (loop->scalar)
             tessi_text_addf(out, "%s\n", loop->scalar);
 }
+
+const char *tessi_vm_lacks(const VmCode *code)
+{
+    return code->lacks;
+}

@@ -118,6 +118,8 @@ VmIns *tessi_vm_emit(VmCompile *c, VmOpcode code)
 void tessi_vm_kernel(VmCompile *c, VmKernel kernel, bool strip, uint32_t d, uint32_t x, uint32_t y,
                      uint32_t z)
 {
+    if (!kernel)
+        c->code->lacks = "the strip machine has no kernel for an operation on values of this type";
     VmIns *ins = tessi_vm_emit(c, VM_KERNEL);
     ins->strip = strip;
     ins->d = d;

@@ -237,6 +237,8 @@ static void sort(VmCompile *c, const LStmt *s)
         c->fault = "it sorts";
         return;
     }
+    if (!c->k->sort[c->p->buffers.at[s->buffer.v].type])
+        c->code->lacks = "the strip machine has no kernel that sorts values of this type";
     const uint32_t n = tessi_vm_scalar(c, s->a);
     VmIns *ins = tessi_vm_emit(c, VM_SORT);
     ins->a = s->buffer.v;
