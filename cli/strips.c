@@ -281,12 +281,10 @@ static bool end_output(StripRun *r, StripOutput *o, bool ok, char **numbers)
 static bool end_outputs(StripRun *r, bool ok)
 {
     char *numbers = NULL;
-    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us */
     for (size_t i = 0; r->output && i < r->n_outputs; i++) {
         ok = end_output(r, &r->output[i], ok, &numbers);
         tess_image_free(r->output[i].whole);
     }
-    cli_hold(NULL, -1);
     if (ok && numbers)
         cli_print_numbers(r->s->line, numbers);
     free(numbers);
@@ -401,12 +399,14 @@ bool cli_strips_run(Strips *s)
 {
     StripRun r = { .s = s };
     const double start = cli_clock_ms();
+    cli_hold(NULL, 1); /* so that no part of a file is left when a signal ends us, after a strip */
     bool ok = begin_journal(&r) && begin_outputs(&r);
     for (size_t i = 0; ok && i < s->n_passes; i++)
         ok = run_pass(&r, i);
     cli_progress(NULL, NULL);
     ok = end_outputs(&r, ok);
     cli_journal_close(r.journal, ok);
+    cli_hold(NULL, -1);
     free(r.there);
     if (ok && s->line->time)
         cli_tell("%lld strips in %zu pass%s, together %.2f ms",

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tool
@@ -164,6 +165,19 @@ def test_full_disk(folder):
     check("nothing is left of it", not list(folder.glob("*full.npy*")), list(folder.glob("*full.npy*")))
 
 
+def test_signal(folder):
+    """A signal ends a run behind the strip at hand, and leaves nothing."""
+    words = [tool.TOOL, "run", folder / "blur.tess", folder / "long.npy", "-o", folder / "signal.npy", SLOW,
+             "--memory=24700K"]
+    process = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE)
+    while process.poll() is None and not list(folder.glob(".tess*")):
+        time.sleep(0.005)
+    process.terminate()
+    process.communicate(timeout=60)
+    check("ended by the signal", process.returncode == -signal.SIGTERM, process.returncode)
+    check("nothing is left by it", not list(folder.glob(".tess*")) + list(folder.glob("signal*")))
+
+
 def test_resume(folder, kills):
     """Killed at random moments, a run that is gone on with ends with the right files."""
     rng = random.Random(20)
@@ -236,6 +250,7 @@ with tool.workspace() as name:
     test_sizes(folder)
     test_ends_early(folder)
     test_full_disk(folder)
+    test_signal(folder)
     test_resume(folder, kills)
     test_resume_anew(folder)
 tool.finish()
