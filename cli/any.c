@@ -12,6 +12,7 @@ static const struct {
     { kDLInt, 8, "int8" },      { kDLInt, 16, "int16" },     { kDLInt, 32, "int32" },
     { kDLInt, 64, "int64" },    { kDLFloat, 16, "float16" }, { kDLFloat, 32, "float" },
     { kDLFloat, 64, "double" }, { kDLBool, 8, "bool" },      { kDLInt, 32, "int" },
+    { kDLUInt, 64, "uint64" },
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 

@@ -9,8 +9,8 @@ static const struct {
     const char *title;
     int type;
 } columns[] = {
-    { "bool", 0 },      { "uint8", 2 },   { "int8", 1 },  { "uint16", 4 },  { "int16", 3 },
-    { "int32..64", 5 }, { "float16", 8 }, { "float", 9 }, { "double", 10 },
+    { "bool", 0 },      { "uint8", 2 },   { "int8", 1 },   { "uint16", 4 },  { "int16", 3 },
+    { "int32..64", 5 }, { "float16", 9 }, { "float", 10 }, { "double", 11 },
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 

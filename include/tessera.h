@@ -493,7 +493,7 @@ TESS_API tess_status tess_meta_item(const tess_meta *m, size_t i, char *name, si
                                     char *text, size_t text_size);
 
 /* The formats of files, from 0 on, as words for people: TESS_ERROR_ARGUMENT past the last. */
-enum { TESS_N_TYPES = 11 };
+enum { TESS_N_TYPES = 12 };
 typedef struct tess_format {
     size_t struct_size;
     const char *name, *suffixes; /* separated by blanks */
@@ -502,9 +502,9 @@ typedef struct tess_format {
     const char *depths; /* what can be asked for: "8 16" */
     const char *keeps;  /* of metadata: words among icc exif xmp resolution tags */
     int stacks;         /* holds pages */
-    /* what becomes of elements of the types bool, int8, uint8, int16, uint16, int32, uint32, int64, float16, float,
-     * double: "same"; "8 rnd", "8 sat", "16 sat": integers of so many bits, rounded or saturated; "0 255": black and
-     * white; "float": widened; "-": refused */
+    /* what becomes of elements of the types bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64,
+     * float16, float, double: "same"; "8 rnd", "8 sat", "16 sat": integers of so many bits, rounded or saturated;
+     * "0 255": black and white; "float": widened; "-": refused */
     const char *stores[TESS_N_TYPES];
 } tess_format;
 TESS_API tess_status tess_file_format(size_t i, tess_format *format);

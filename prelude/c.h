@@ -210,6 +210,7 @@ TESS_SIGNED(tess_idx, uint64_t, idx, 64)
 TESS_UNSIGNED(uint8_t, uint32_t, u8, 8)
 TESS_UNSIGNED(uint16_t, uint32_t, u16, 16)
 TESS_UNSIGNED(uint32_t, uint32_t, u32, 32)
+TESS_UNSIGNED(uint64_t, uint64_t, u64, 64)
 
 TESS_FN bool tess_not_b(bool a)
 {
@@ -392,6 +393,11 @@ TESS_FN float tess_round16_f32(float x)
         int64_t x = (int64_t)v;                                                  \
         return x < (int64_t)(lo) ? (T)(lo) : x > (int64_t)(hi) ? (T)(hi) : (T)v; \
     }
+#define TESS_SAT_FROM_U64(T, s, hi)                 \
+    TESS_FN T tess_sat_##s##_from_u64(uint64_t v)   \
+    {                                               \
+        return v > (uint64_t)(hi) ? (T)(hi) : (T)v; \
+    }
 #define TESS_CONVERSIONS(T, s, lo, hi, end, FROM_F32)  \
     FROM_F32(T, s, lo, hi, end, float, f32)            \
     TESS_FROM_REAL(T, s, lo, hi, end, double, f64)     \
@@ -403,7 +409,15 @@ TESS_FN float tess_round16_f32(float x)
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, int32_t, i32)  \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, uint32_t, u32) \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, int64_t, i64)  \
+    TESS_SAT_FROM_U64(T, s, hi)                        \
     TESS_SAT_FROM_INTEGER(T, s, lo, hi, tess_idx, idx)
+/* uint64 holds values that int64 does not. */
+#define TESS_SAT_TO_U64(F, f)                   \
+    TESS_FN uint64_t tess_sat_u64_from_##f(F v) \
+    {                                           \
+        int64_t x = (int64_t)v;                 \
+        return x < 0 ? 0 : (uint64_t)x;         \
+    }
 TESS_FN float tess_rint_f32(float x)
 {
     return rintf(x);
@@ -420,6 +434,21 @@ TESS_CONVERSIONS(int32_t, i32, INT32_MIN, INT32_MAX, 0x1p31, TESS_FROM_REAL)
 TESS_CONVERSIONS(uint32_t, u32, 0, UINT32_MAX, 0x1p32, TESS_FROM_REAL)
 TESS_CONVERSIONS(int64_t, i64, INT64_MIN, INT64_MAX, 0x1p63, TESS_FROM_REAL)
 TESS_CONVERSIONS(tess_idx, idx, TESS_IDX_MIN, TESS_IDX_MAX, TESS_IDX_END, TESS_FROM_REAL)
+TESS_FROM_REAL(uint64_t, u64, 0, UINT64_MAX, 0x1p64, float, f32)
+TESS_FROM_REAL(uint64_t, u64, 0, UINT64_MAX, 0x1p64, double, f64)
+TESS_SAT_TO_U64(bool, b)
+TESS_SAT_TO_U64(int8_t, i8)
+TESS_SAT_TO_U64(uint8_t, u8)
+TESS_SAT_TO_U64(int16_t, i16)
+TESS_SAT_TO_U64(uint16_t, u16)
+TESS_SAT_TO_U64(int32_t, i32)
+TESS_SAT_TO_U64(uint32_t, u32)
+TESS_SAT_TO_U64(int64_t, i64)
+TESS_SAT_TO_U64(tess_idx, idx)
+TESS_FN uint64_t tess_sat_u64_from_u64(uint64_t v)
+{
+    return v;
+}
 
 /* sat<bool> is true where the rounded value is at least 1; sat to a real type is the cast. */
 #define TESS_TO_OTHERS(F, f, middle)          \
@@ -455,6 +484,7 @@ TESS_FROM_INTEGER(uint16_t, u16)
 TESS_FROM_INTEGER(int32_t, i32)
 TESS_FROM_INTEGER(uint32_t, u32)
 TESS_FROM_INTEGER(int64_t, i64)
+TESS_FROM_INTEGER(uint64_t, u64)
 TESS_FROM_INTEGER(tess_idx, idx)
 
 #ifndef TESS_SQRT_WHOLE
@@ -540,6 +570,7 @@ TESS_ELEMENT(uint16_t, u16)
 TESS_ELEMENT(int32_t, i32)
 TESS_ELEMENT(uint32_t, u32)
 TESS_ELEMENT(int64_t, i64)
+TESS_ELEMENT(uint64_t, u64)
 TESS_ELEMENT(float, f32)
 TESS_ELEMENT(double, f64)
 TESS_FN bool tess_load_b(const void *p)
@@ -637,6 +668,7 @@ TESS_SORT(uint16_t, u16, uint16_t, )
 TESS_SORT(int32_t, i32, int32_t, )
 TESS_SORT(uint32_t, u32, uint32_t, )
 TESS_SORT(int64_t, i64, int64_t, )
+TESS_SORT(uint64_t, u64, uint64_t, )
 TESS_SORT(uint16_t, f16, int16_t, tess_order_f16)
 TESS_SORT(float, f32, int32_t, tess_order_f32)
 TESS_SORT(double, f64, int64_t, tess_order_f64)

@@ -13,18 +13,20 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
-#define INT8_MIN   (-128)
-#define INT8_MAX   127
-#define UINT8_MAX  255
-#define INT16_MIN  (-32768)
-#define INT16_MAX  32767
-#define UINT16_MAX 65535
-#define INT32_MIN  (-2147483647 - 1)
-#define INT32_MAX  2147483647
-#define UINT32_MAX 4294967295u
-#define INT64_MIN  (-9223372036854775807LL - 1)
-#define INT64_MAX  9223372036854775807LL
-#define INT64_C(i) i##LL
+#define INT8_MIN    (-128)
+#define INT8_MAX    127
+#define UINT8_MAX   255
+#define INT16_MIN   (-32768)
+#define INT16_MAX   32767
+#define UINT16_MAX  65535
+#define INT32_MIN   (-2147483647 - 1)
+#define INT32_MAX   2147483647
+#define UINT32_MAX  4294967295u
+#define INT64_MIN   (-9223372036854775807LL - 1)
+#define INT64_MAX   9223372036854775807LL
+#define INT64_C(i)  i##LL
+#define UINT64_MAX  18446744073709551615ULL
+#define UINT64_C(i) i##ULL
 #undef INFINITY
 #undef NAN
 #define INFINITY __int_as_float(0x7f800000)

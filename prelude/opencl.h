@@ -15,18 +15,20 @@ typedef int int32_t;
 typedef uint uint32_t;
 typedef long int64_t;
 typedef ulong uint64_t;
-#define INT8_MIN   CHAR_MIN
-#define INT8_MAX   CHAR_MAX
-#define UINT8_MAX  UCHAR_MAX
-#define INT16_MIN  SHRT_MIN
-#define INT16_MAX  SHRT_MAX
-#define UINT16_MAX USHRT_MAX
-#define INT32_MIN  INT_MIN
-#define INT32_MAX  INT_MAX
-#define UINT32_MAX UINT_MAX
-#define INT64_MIN  LONG_MIN
-#define INT64_MAX  LONG_MAX
-#define INT64_C(i) i##L
+#define INT8_MIN    CHAR_MIN
+#define INT8_MAX    CHAR_MAX
+#define UINT8_MAX   UCHAR_MAX
+#define INT16_MIN   SHRT_MIN
+#define INT16_MAX   SHRT_MAX
+#define UINT16_MAX  USHRT_MAX
+#define INT32_MIN   INT_MIN
+#define INT32_MAX   INT_MAX
+#define UINT32_MAX  UINT_MAX
+#define INT64_MIN   LONG_MIN
+#define INT64_MAX   LONG_MAX
+#define INT64_C(i)  i##L
+#define UINT64_MAX  ULONG_MAX
+#define UINT64_C(i) i##UL
 
 /* C has a name for each type, OpenCL one for all. */
 #define fabsf     fabs

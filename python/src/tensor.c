@@ -44,7 +44,7 @@ static const ElementType types[] = {
     { 'i', { kDLInt, 16, 1 }, "int16" },     { 'i', { kDLInt, 32, 1 }, "int32" },
     { 'b', { kDLBool, 8, 1 }, "bool" },      { 'u', { kDLUInt, 32, 1 }, "uint32" },
     { 'i', { kDLInt, 8, 1 }, "int8" },       { 'i', { kDLInt, 64, 1 }, "int64" },
-    { 'f', { kDLFloat, 16, 1 }, "float16" },
+    { 'f', { kDLFloat, 16, 1 }, "float16" }, { 'u', { kDLUInt, 64, 1 }, "uint64" },
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 

@@ -12,9 +12,9 @@ _HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 _CUDA = 2
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 TYPES = (
-    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float16", "float32", "float64",
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
 )
-_KNOWN = "bool, int8 to int64, uint8 to uint32, float16, float32, float64"
+_KNOWN = "bool, int8 to int64, uint8 to uint64, float16, float32, float64"
 
 
 def said(kind, name, sentence):
@@ -45,11 +45,7 @@ def _numpy(array, description, writable):
         if flat.strides[-1] == flat.itemsize and flat.strides[-2:-1] in ((), (flat.itemsize * flat.shape[-1],)):
             return flat
         array = flat
-    if (
-        array.dtype.kind not in "iufb"
-        or array.dtype.itemsize * 8 not in (8, 16, 32, 64)
-        or array.dtype.name == "uint64"
-    ):
+    if array.dtype.kind not in "iufb" or array.dtype.itemsize * 8 not in (8, 16, 32, 64):
         raise said(_errors.ArgumentTypeError, name, f"has elements of type {array.dtype.name}; images have {_KNOWN}")
     if array.ndim > 5:
         raise said(_errors.ArgumentError, name, f"has {array.ndim} dimensions, more than any program takes")

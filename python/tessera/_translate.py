@@ -12,7 +12,7 @@ from . import _errors
 
 TYPES = {
     "float32": "float", "float64": "double", "float16": "float16", "bool": "bool", "int8": "int8", "int16": "int16",
-    "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
+    "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
 }
 WINDOWS = ("sum", "prod", "min", "max", "mean", "median", "any", "all")
 # Functions of math, numpy and Python, by their names there.

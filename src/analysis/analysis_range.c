@@ -43,6 +43,7 @@ static ValueRange fit(ScalarType t, Interval i)
     bool fits = i.lo >= range.lo && i.hi <= range.hi && i.lo <= i.hi;
     /* Saturated ends of 64-bit arithmetic may stand for more. */
     fits = fits && (t != TYPE_I64 || (i.lo > INT64_MIN && i.hi < INT64_MAX));
+    fits = fits && (t != TYPE_U64 || (i.lo >= 0 && i.hi < INT64_MAX));
     return (ValueRange){ .i = fits ? i : range };
 }
 
@@ -110,6 +111,8 @@ static ValueRange int_op(Op op, ScalarType t, Interval a, Interval b)
 {
     Interval minus = { b.hi == INT64_MIN ? INT64_MAX : -b.hi,
                        b.lo == INT64_MIN ? INT64_MAX : -b.lo };
+    if (t == TYPE_U64 && op != OP_AND && (a.lo < 0 || b.lo < 0))
+        return whole(t); /* of uint64 what lies beyond int64 is not ordered here */
     switch (op) {
     case OP_ADD: return fit(t, tessi_interval_add(a, b));
     case OP_SUB: return fit(t, tessi_interval_add(a, minus));
@@ -202,6 +205,8 @@ static ValueRange converted(const Expr *e, ScalarType from, const ValueRange *a)
         e->kind == EXPR_SAT ? tessi_eval_sat : tessi_eval_cast;
     if (to == TYPE_BOOL)
         return whole(TYPE_BOOL);
+    if (from == TYPE_U64 && a->i.lo < 0)
+        return tessi_is_real(to) ? (ValueRange){ .lo = 0, .hi = 0x1p64 } : whole(to);
     if (!tessi_is_real(from)) {
         Interval range = tessi_is_real(to) ? a->i : tessi_type_range(to);
         if (e->kind == EXPR_CAST && (a->i.lo < range.lo || a->i.hi > range.hi))
@@ -373,7 +378,11 @@ static void ranges_up_to(Analysis *an, ExprWalk *walk, const Stage *s, bool *don
         VEC_FOREACH (const ExprId, id, list) {
             if (done[id->v])
                 continue;
-            an->expr_range[id->v] = expr_range(an, tessi_expr(an->g, *id), table);
+            const Expr *e = tessi_expr(an->g, *id);
+            ValueRange r = expr_range(an, e, table);
+            if (e->type == TYPE_U64 && (r.i.lo < 0 || r.i.lo > r.i.hi))
+                r = whole(TYPE_U64);
+            an->expr_range[id->v] = r;
             done[id->v] = true;
         }
     }

@@ -28,6 +28,7 @@ static int bytes_of(ScalarType t)
 static bool holds(ScalarType t, Interval i)
 {
     Interval room = tessi_type_range(t);
+    room.lo = tessi_is_unsigned(t) ? 0 : room.lo;
     return room.lo <= i.lo && i.hi <= room.hi;
 }
 
@@ -153,7 +154,8 @@ static ExprId change_sat(Rewrite *r, const Expr *e)
     ExprId now = tessi_expr_map_get(&r->map, e->arg[0]);
     Interval i = range_of(r, e->arg[0]), room = tessi_type_range(e->type);
     ScalarType from = tessi_expr(r->to, now)->type;
-    if (!tessi_is_integer(e->type) || !tessi_is_integer(from))
+    if (!tessi_is_integer(e->type) || !tessi_is_integer(from) || e->type == TYPE_U64
+        || from == TYPE_U64)
         return tessi_expr_sat(r->to, e->type, now);
     if (i.lo < room.lo)
         now = tessi_expr_op(r->to, OP_MAX, now, tessi_expr_int(r->to, from, room.lo), none);

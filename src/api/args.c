@@ -318,6 +318,7 @@ tess_status tess_args_scalar(tess_args *a, const char *name, double value)
     ScalarType type = info->kind == TESS_PARAMETER ? TYPE_I64 : a->program->inputs.at[i].type;
     if (!tessi_is_real(type)) {
         Interval range = tessi_type_range(type);
+        range.lo = tessi_is_unsigned(type) ? 0 : range.lo;
         bool whole = value >= -9007199254740992.0 && value <= 9007199254740992.0
                      && (double)(int64_t)value == value;
         if (!whole || (int64_t)value < range.lo || (int64_t)value > range.hi) {

@@ -106,6 +106,8 @@ bool tessi_convolution_border(Convolution *c, const char *text, Failure *f)
 static double largest(ScalarType t)
 {
     Interval range = tessi_type_range(t);
+    if (t == TYPE_U64)
+        return 0x1p64;
     return fmax(-(double)range.lo, (double)range.hi);
 }
 

@@ -12,12 +12,11 @@ static void measure(const RtImage *image, tess_image_facts *facts)
 {
     const size_t bytes = tessi_type_info(image->dtype)->bytes;
     const char *at = image->data;
-    const bool real = tessi_is_real(image->dtype);
     facts->lo = INFINITY;
     facts->hi = -INFINITY;
     for (int64_t i = 0, n = tessi_image_elements(image); i < n; i++, at += bytes) {
         const Value v = tessi_load_element(image->dtype, at);
-        const double x = real ? v.f : (double)v.i;
+        const double x = tessi_value_number(image->dtype, v);
         if (!isfinite(x)) {
             facts->n_not_finite++;
             continue;

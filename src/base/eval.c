@@ -13,6 +13,11 @@ Value tessi_value_real(double f)
     return (Value){ .f = f };
 }
 
+double tessi_value_number(ScalarType t, Value v)
+{
+    return tessi_is_real(t) ? v.f : t == TYPE_U64 ? (double)(uint64_t)v.i : (double)v.i;
+}
+
 bool tessi_value_same(ScalarType t, Value a, Value b)
 {
     if (!tessi_is_real(t))
@@ -22,40 +27,43 @@ bool tessi_value_same(ScalarType t, Value a, Value b)
 
 int tessi_value_compare(ScalarType t, Value a, Value b)
 {
+    if (t == TYPE_U64)
+        return ((uint64_t)a.i > (uint64_t)b.i) - ((uint64_t)a.i < (uint64_t)b.i);
     int64_t x = tessi_is_real(t) ? tess_order_f64(a.f) : a.i;
     int64_t y = tessi_is_real(t) ? tess_order_f64(b.f) : b.i;
     return (x > y) - (x < y);
 }
 
 /* One function a type: v[0..2] are the arguments, missing ones 0. Operators outside the type's domain give 0. */
-#define EVAL_INTEGER(T, s)                                                                  \
-    static Value eval_##s(Op op, const Value *v)                                            \
-    {                                                                                       \
-        T x = (T)v[0].i, y = (T)v[1].i;                                                     \
-        switch (op) {                                                                       \
-        case OP_NEG: return tessi_value_int(tess_neg_##s(x));                               \
-        case OP_NOT: return tessi_value_int(tess_not_##s(x));                               \
-        case OP_ABS: return tessi_value_int(tess_abs_##s(x));                               \
-        case OP_ADD: return tessi_value_int(tess_add_##s(x, y));                            \
-        case OP_SUB: return tessi_value_int(tess_sub_##s(x, y));                            \
-        case OP_MUL: return tessi_value_int(tess_mul_##s(x, y));                            \
-        case OP_DIV: return tessi_value_int(tess_div_##s(x, y));                            \
-        case OP_MOD: return tessi_value_int(tess_mod_##s(x, y));                            \
-        case OP_MIN: return tessi_value_int(tess_min_##s(x, y));                            \
-        case OP_MAX: return tessi_value_int(tess_max_##s(x, y));                            \
-        case OP_AND: return tessi_value_int(x & y);                                         \
-        case OP_OR: return tessi_value_int(x | y);                                          \
-        case OP_XOR: return tessi_value_int(x ^ y);                                         \
-        case OP_SHL: return tessi_value_int(tess_shl_##s(x, y));                            \
-        case OP_SHR: return tessi_value_int(tess_shr_##s(x, y));                            \
-        case OP_EQ: return tessi_value_int(x == y);                                         \
-        case OP_NE: return tessi_value_int(x != y);                                         \
-        case OP_LT: return tessi_value_int(x < y);                                          \
-        case OP_LE: return tessi_value_int(x <= y);                                         \
-        case OP_SELECT: return tessi_value_int(tess_select_##s(v[0].i != 0, y, (T)v[2].i)); \
-        case OP_POW: return tessi_value_int(tess_pow_##s(x, y));                            \
-        default: return tessi_value_int(0);                                                 \
-        }                                                                                   \
+#define EVAL_INTEGER(T, s)                                                                 \
+    static Value eval_##s(Op op, const Value *v)                                           \
+    {                                                                                      \
+        T x = (T)v[0].i, y = (T)v[1].i;                                                    \
+        switch (op) {                                                                      \
+        case OP_NEG: return tessi_value_int((int64_t)(tess_neg_##s(x)));                   \
+        case OP_NOT: return tessi_value_int((int64_t)(tess_not_##s(x)));                   \
+        case OP_ABS: return tessi_value_int((int64_t)(tess_abs_##s(x)));                   \
+        case OP_ADD: return tessi_value_int((int64_t)(tess_add_##s(x, y)));                \
+        case OP_SUB: return tessi_value_int((int64_t)(tess_sub_##s(x, y)));                \
+        case OP_MUL: return tessi_value_int((int64_t)(tess_mul_##s(x, y)));                \
+        case OP_DIV: return tessi_value_int((int64_t)(tess_div_##s(x, y)));                \
+        case OP_MOD: return tessi_value_int((int64_t)(tess_mod_##s(x, y)));                \
+        case OP_MIN: return tessi_value_int((int64_t)(tess_min_##s(x, y)));                \
+        case OP_MAX: return tessi_value_int((int64_t)(tess_max_##s(x, y)));                \
+        case OP_AND: return tessi_value_int((int64_t)(x & y));                             \
+        case OP_OR: return tessi_value_int((int64_t)(x | y));                              \
+        case OP_XOR: return tessi_value_int((int64_t)(x ^ y));                             \
+        case OP_SHL: return tessi_value_int((int64_t)(tess_shl_##s(x, y)));                \
+        case OP_SHR: return tessi_value_int((int64_t)(tess_shr_##s(x, y)));                \
+        case OP_EQ: return tessi_value_int((int64_t)(x == y));                             \
+        case OP_NE: return tessi_value_int((int64_t)(x != y));                             \
+        case OP_LT: return tessi_value_int((int64_t)(x < y));                              \
+        case OP_LE: return tessi_value_int((int64_t)(x <= y));                             \
+        case OP_SELECT:                                                                    \
+            return tessi_value_int((int64_t)(tess_select_##s(v[0].i != 0, y, (T)v[2].i))); \
+        case OP_POW: return tessi_value_int((int64_t)(tess_pow_##s(x, y)));                \
+        default: return tessi_value_int((int64_t)(0));                                     \
+        }                                                                                  \
     }
 EVAL_INTEGER(int8_t, i8)
 EVAL_INTEGER(uint8_t, u8)
@@ -64,6 +72,7 @@ EVAL_INTEGER(uint16_t, u16)
 EVAL_INTEGER(int32_t, i32)
 EVAL_INTEGER(uint32_t, u32)
 EVAL_INTEGER(int64_t, i64)
+EVAL_INTEGER(uint64_t, u64)
 EVAL_INTEGER(ptrdiff_t, idx)
 
 static Value eval_index(Op op, const Value *v)
@@ -190,6 +199,7 @@ Value tessi_eval(Op op, ScalarType t, const Value *args)
     case TYPE_U32: return eval_word(op, v);
     case TYPE_I64:
         return op == OP_AT_ORDER ? tessi_value_real(tess_at_order_i64(v[0].i)) : eval_i64(op, v);
+    case TYPE_U64: return eval_u64(op, v);
     case TYPE_F16: /* computed as F32 */
     case TYPE_F32: return eval_float(op, v);
     case TYPE_F64: return eval_f64(op, v);
@@ -211,6 +221,7 @@ static Value cast_from_real(ScalarType to, double x)
     case TYPE_I32: return tessi_value_int(tess_i32_from_f64(x));
     case TYPE_U32: return tessi_value_int(tess_u32_from_f64(x));
     case TYPE_I64: return tessi_value_int(tess_i64_from_f64(x));
+    case TYPE_U64: return tessi_value_int((int64_t)tess_u64_from_f64(x));
     case TYPE_INDEX: return tessi_value_int(tess_idx_from_f64(x));
     case TYPE_F16: return tessi_value_real((double)tess_f16_from_f64(x));
     case TYPE_F32: return tessi_value_real((double)(float)x);
@@ -231,6 +242,7 @@ static Value cast_from_integer(ScalarType to, int64_t x)
     case TYPE_I32: return tessi_value_int((int32_t)x);
     case TYPE_U32: return tessi_value_int((uint32_t)x);
     case TYPE_I64:
+    case TYPE_U64:
     case TYPE_INDEX: return tessi_value_int(x);
     case TYPE_F16: return tessi_value_real((double)tess_f16_from_i64(x));
     case TYPE_F32: return tessi_value_real((double)(float)x);
@@ -240,8 +252,21 @@ static Value cast_from_integer(ScalarType to, int64_t x)
     return tessi_value_int(0);
 }
 
+/* What signed types do not hold; the low bits of others are those of int64. */
+static Value cast_from_u64(ScalarType to, uint64_t x)
+{
+    switch (to) {
+    case TYPE_F16: return tessi_value_real((double)tess_f16_from_u64(x));
+    case TYPE_F32: return tessi_value_real((double)(float)x);
+    case TYPE_F64: return tessi_value_real((double)x);
+    default: return cast_from_integer(to, (int64_t)x);
+    }
+}
+
 Value tessi_eval_cast(ScalarType to, ScalarType from, Value v)
 {
+    if (from == TYPE_U64)
+        return cast_from_u64(to, (uint64_t)v.i);
     return tessi_is_real(from) ? cast_from_real(to, v.f) : cast_from_integer(to, v.i);
 }
 
@@ -253,7 +278,11 @@ Value tessi_eval_sat(ScalarType to, ScalarType from, Value v)
         return tessi_value_int(tess_sat_b_from_f64(v.f));
     if (tessi_is_real(from))
         return cast_from_real(to, tess_rint_f64(v.f));
+    if (to == TYPE_U64)
+        return tessi_value_int(from != TYPE_U64 && v.i < 0 ? 0 : v.i);
     Interval range = tessi_type_range(to);
+    if (from == TYPE_U64 && v.i < 0) /* beyond int64 */
+        return tessi_value_int(range.hi);
     return tessi_value_int(v.i < range.lo ? range.lo : v.i > range.hi ? range.hi : v.i);
 }
 
@@ -269,6 +298,7 @@ Value tessi_load_element(ScalarType t, const void *p)
     case TYPE_I32: return tessi_value_int(tess_load_i32(p));
     case TYPE_U32: return tessi_value_int(tess_load_u32(p));
     case TYPE_I64:
+    case TYPE_U64:
     case TYPE_INDEX: return tessi_value_int(tess_load_i64(p));
     case TYPE_F16: return tessi_value_real((double)tess_load_f16(p));
     case TYPE_F32: return tessi_value_real((double)tess_load_f32(p));
@@ -289,6 +319,7 @@ void tessi_store_element(ScalarType t, void *p, Value v)
     case TYPE_I32: tess_store_i32(p, (int32_t)v.i); break;
     case TYPE_U32: tess_store_u32(p, (uint32_t)v.i); break;
     case TYPE_I64:
+    case TYPE_U64:
     case TYPE_INDEX: tess_store_i64(p, v.i); break;
     case TYPE_F16: tess_store_f16(p, (float)v.f); break;
     case TYPE_F32: tess_store_f32(p, (float)v.f); break;

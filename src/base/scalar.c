@@ -126,8 +126,9 @@ ScalarType tessi_promote(ScalarType t)
 
 ScalarType tessi_common_type(ScalarType a, ScalarType b)
 {
-    /* After promotion six types are left; each holds the values (or the sums) of those before it. */
-    static const ScalarType by_rank[] = { TYPE_I32,   TYPE_U32, TYPE_I64,
+    /* After promotion seven types are left; each holds the values (or the sums) of those before it, but for uint64,
+     * which int64 becomes as in C. */
+    static const ScalarType by_rank[] = { TYPE_I32,   TYPE_U32, TYPE_I64, TYPE_U64,
                                           TYPE_INDEX, TYPE_F32, TYPE_F64 };
     ScalarType pa = tessi_promote(a), pb = tessi_promote(b), common = TYPE_I32;
     for (size_t k = 0; k < sizeof by_rank / sizeof *by_rank; k++)
@@ -140,11 +141,23 @@ Interval tessi_type_range(ScalarType t)
 {
     if (t == TYPE_BOOL)
         return (Interval){ 0, 1 };
+    if (t == TYPE_U64)
+        return (Interval){ INT64_MIN, INT64_MAX };
     unsigned bits = 8u * type_infos[t].bytes;
     if (tessi_is_unsigned(t))
         return (Interval){ 0, (int64_t)(UINT64_MAX >> (64 - bits)) };
     int64_t hi = (int64_t)(UINT64_MAX >> (65 - bits));
     return (Interval){ -hi - 1, hi };
+}
+
+int64_t tessi_type_least(ScalarType t)
+{
+    return t == TYPE_U64 ? 0 : tessi_type_range(t).lo;
+}
+
+int64_t tessi_type_most(ScalarType t)
+{
+    return t == TYPE_U64 ? -1 : tessi_type_range(t).hi;
 }
 
 bool tessi_op_is_infix(Op op, ScalarType t)

@@ -55,13 +55,17 @@ bool tessi_is_real(ScalarType t); /* F16 F32 F64 */
 /* What elements of the type are computed in: F32 for F16, else the same. */
 ScalarType tessi_value_type(ScalarType t);
 bool tessi_is_integer(ScalarType t);  /* not bool, not real */
-bool tessi_is_unsigned(ScalarType t); /* U8 U16 U32 */
+bool tessi_is_unsigned(ScalarType t); /* U8 U16 U32 U64 */
 ScalarType
 tessi_promote(ScalarType t); /* C's promotion: bool and narrow integers to I32, F16 to F32 */
 ScalarType
 tessi_common_type(ScalarType a,
-                  ScalarType b);         /* C's usual conversions after promotion (I64 beats U32) */
-Interval tessi_type_range(ScalarType t); /* integers and bool */
+                  ScalarType b); /* C's usual conversions after promotion (I64 beats U32) */
+/* Integers and bool, as Value.i: of U64 all that an int64 holds, since values from 2^63 on are negative there. */
+Interval tessi_type_range(ScalarType t);
+/* The least and the largest value of the type, integers and bool, as Value.i. */
+int64_t tessi_type_least(ScalarType t);
+int64_t tessi_type_most(ScalarType t);
 
 /* How generated C spells things (the rule stands at the head of prelude/c.h). True: `a op b` with the infix spelling of
  * ops.def, parenthesised; false: the prelude function tess_<op>_<brief name>(...), F16 spelled as F32. */
@@ -69,7 +73,8 @@ bool tessi_op_is_infix(Op op, ScalarType t);
 /* True: `(ctype)x`; false: tess_<to>_from_<from>(x), a `from` of F16 spelled as F32. */
 bool tessi_cast_is_plain(ScalarType to, ScalarType from);
 
-/* A value of some type: integers and bool in i (sign- or zero-extended, always within the type), reals in f
+/* A value of some type: integers and bool in i (sign- or zero-extended, always within the type; of U64 its bits),
+ * reals in f
  * (F32 and F16 values are exactly representable). Which member counts follows from the type. */
 typedef union Value {
     int64_t i;
@@ -78,6 +83,7 @@ typedef union Value {
 
 Value tessi_value_int(int64_t i);
 Value tessi_value_real(double f);
+double tessi_value_number(ScalarType t, Value v); /* the nearest double */
 /* Same bits; every NaN equals every NaN, -0 differs from +0. */
 bool tessi_value_same(ScalarType t, Value a, Value b);
 /* <0, 0 or >0 by the total order that MEDIAN and SORT use (reals: -inf .. -0 < +0 .. inf < every NaN). */

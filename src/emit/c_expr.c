@@ -38,6 +38,8 @@ void tessi_c_constant(Text *out, ScalarType t, Value v)
         tessi_text_add(out, v.i ? "true" : "false");
     else if (t == TYPE_U32)
         tessi_text_addf(out, "%lldu", i);
+    else if (t == TYPE_U64)
+        tessi_text_addf(out, "UINT64_C(%llu)", (unsigned long long)v.i);
     else if (v.i == INT64_MIN)
         tessi_text_add(out, "INT64_MIN");
     else if (t == TYPE_I32 && v.i == INT32_MIN)

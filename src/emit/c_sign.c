@@ -95,7 +95,7 @@ static unsigned signs(const LoopProgram *p, LExprId id, int depth)
     const LExpr *e = tessi_lexpr(p, id);
     if (e->kind == LEXPR_SPLAT)
         return signs(p, e->arg[0], depth);
-    const bool unsigned_type = tessi_is_integer(e->type) && tessi_type_range(e->type).lo == 0;
+    const bool unsigned_type = tessi_is_unsigned(e->type);
     if (e->kind == LEXPR_CONST)
         return constant_signs(e);
     if (unsigned_type)

@@ -82,9 +82,9 @@ bool tessi_gpu_is_shared(const CWriter *w, LBufferId b)
 const char *tessi_gpu_vector_element(ScalarType t)
 {
     static const char *const names[N_TYPES] = {
-        [TYPE_BOOL] = "uchar", [TYPE_I8] = "char",   [TYPE_U8] = "uchar",  [TYPE_I16] = "short",
-        [TYPE_U16] = "ushort", [TYPE_I32] = "int",   [TYPE_U32] = "uint",  [TYPE_I64] = "long",
-        [TYPE_F16] = "ushort", [TYPE_F32] = "float", [TYPE_F64] = "double"
+        [TYPE_BOOL] = "uchar", [TYPE_I8] = "char",    [TYPE_U8] = "uchar",  [TYPE_I16] = "short",
+        [TYPE_U16] = "ushort", [TYPE_I32] = "int",    [TYPE_U32] = "uint",  [TYPE_I64] = "long",
+        [TYPE_U64] = "ulong",  [TYPE_F16] = "ushort", [TYPE_F32] = "float", [TYPE_F64] = "double"
     };
     return names[t];
 }

@@ -15,7 +15,7 @@ static bool literal_fits(const TExpr *e, ScalarType t)
         return tessi_is_real(t);
     if (!tessi_static_range(e, &r))
         return tessi_type_info(t)->bytes >= 4;
-    return r.lo >= range.lo && r.hi <= range.hi;
+    return r.lo >= (tessi_is_unsigned(t) ? 0 : range.lo) && r.hi <= range.hi;
 }
 
 /* Type of a real function or literal that meets `t`. */

@@ -76,7 +76,7 @@ static void no_such_value(Checker *c, const char *name, double user, ScalarType 
     const Interval room = tessi_type_range(type);
     const char *takes = type == TYPE_BOOL ? "0 and 1"
                         : tessi_type_info(type)->bytes == 8
-                            ? "whole numbers"
+                            ? (tessi_is_unsigned(type) ? "whole numbers from 0" : "whole numbers")
                             : tessi_sprintf(c->a, "whole numbers from %lld to %lld",
                                             (long long)room.lo, (long long)room.hi);
     Text t;

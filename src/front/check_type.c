@@ -223,6 +223,7 @@ static bool literal_fits(Checker *c, TExpr *e, ScalarType to)
     if (e->kind != TE_CONST || tessi_is_real(to))
         return true;
     Interval range = tessi_type_range(to);
+    range.lo = tessi_is_unsigned(to) ? 0 : range.lo;
     if (e->type.kind == TT_UNTYPED_INT)
         fits = e->value.i >= range.lo && e->value.i <= range.hi;
     else if (e->type.kind == TT_UNTYPED_REAL)

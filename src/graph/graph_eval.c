@@ -97,6 +97,11 @@ static int by_integer(const void *a, const void *b)
     return tessi_value_compare(TYPE_I64, *(const Value *)a, *(const Value *)b);
 }
 
+static int by_unsigned(const void *a, const void *b)
+{
+    return tessi_value_compare(TYPE_U64, *(const Value *)a, *(const Value *)b);
+}
+
 static bool eval_window(PointEval *p, uint32_t id, Value *result)
 {
     const Expr *e = &p->g->exprs.at[id];
@@ -126,7 +131,10 @@ static bool eval_window(PointEval *p, uint32_t id, Value *result)
         n++;
     } while (tessi_window_step(w, var));
     if (e->reduction == REDUCE_MEDIAN && n) {
-        qsort(sorted, n, sizeof(Value), tessi_is_real(e->type) ? by_total_order : by_integer);
+        qsort(sorted, n, sizeof(Value),
+              tessi_is_real(e->type) ? by_total_order
+              : e->type == TYPE_U64  ? by_unsigned
+                                     : by_integer);
         acc = sorted[n / 2];
     }
     *result = acc;

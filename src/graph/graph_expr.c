@@ -151,7 +151,11 @@ static bool holds_exactly(ScalarType to, ScalarType from)
         return true;
     if (tessi_is_real(from))
         return from == TYPE_F32 && to == TYPE_F64;
+    if (from == TYPE_U64)
+        return false;
     Interval r = tessi_type_range(from), exact = { 0, 0 };
+    if (to == TYPE_U64)
+        return r.lo >= 0;
     if (to == TYPE_F32)
         exact = (Interval){ -(1 << 24), 1 << 24 };
     else if (to == TYPE_F64)
@@ -265,8 +269,7 @@ Value tessi_reduction_identity(Reduction r, ScalarType t)
     }
     if (tessi_is_real(t))
         return tessi_value_real((double)(is_min ? INFINITY : -INFINITY));
-    Interval range = tessi_type_range(t);
-    return tessi_value_int(is_min ? range.hi : range.lo);
+    return tessi_value_int(is_min ? tessi_type_most(t) : tessi_type_least(t));
 }
 
 ScalarType tessi_accumulator_type(Reduction r, ScalarType source)

@@ -119,8 +119,9 @@ bool tessi_stage_wide_median(const Graph *g, ExprWalk *walk, const Stage *s, Wid
         return false;
     const Expr *e = tessi_expr(g, window);
     const Window *w = tessi_window(g, e->window);
-    if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL || w->n_vars != 2
-        || tessi_window_points(w) > MAX_COUNT || !is_tap(g, e->arg[0], e->window, &out->read))
+    if (e->reduction != REDUCE_MEDIAN || e->n_args != 1 || e->type == TYPE_BOOL
+        || e->type == TYPE_U64 || w->n_vars != 2 || tessi_window_points(w) > MAX_COUNT
+        || !is_tap(g, e->arg[0], e->window, &out->read))
         return false;
     out->window = window;
     out->value = e->arg[0];

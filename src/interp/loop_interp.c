@@ -466,8 +466,8 @@ typedef struct SortItem {
 /* An integer that orders like the value: for reals -inf .. -0 < +0 .. inf < every NaN. */
 static int64_t sort_key(ScalarType t, Value v)
 {
-    if (!tessi_is_real(t))
-        return v.i;
+    if (!tessi_is_real(t)) /* of uint64, in the order of its bits */
+        return t == TYPE_U64 ? v.i ^ INT64_MIN : v.i;
     if (v.f != v.f)
         return INT64_MAX;
     int64_t bits;

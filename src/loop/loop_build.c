@@ -213,7 +213,7 @@ static LExprId simplify_comparison(LoopProgram *p, Op op, ScalarType t, LExprId 
         return none;
     if (a.v == b.v)
         return tessi_lexpr_const(p, TYPE_BOOL, tessi_value_int(op == OP_EQ || op == OP_LE));
-    Interval range = tessi_type_range(t);
+    const Interval range = { tessi_type_least(t), tessi_type_most(t) };
     const LExpr *ea = tessi_lexpr(p, a), *eb = tessi_lexpr(p, b);
     bool left = ea->kind == LEXPR_CONST, right = eb->kind == LEXPR_CONST;
     if (op == OP_LT && ((left && ea->value.i == range.hi) || (right && eb->value.i == range.lo)))

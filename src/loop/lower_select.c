@@ -94,7 +94,7 @@ LExprId tessi_window_selected(Lower *l, Eval *ev, ExprId id)
     const LExprId n = all ? i32(l, points) : count(&s, "n", (LExprId){ 0 });
     const LExprId rank = tessi_scope_let(l, "rank", tessi_l_op(l, OP_SHR, n, i32(l, 1)));
     const LVarId found =
-        tessi_scope_var(l, "found", s.key, number(l, s.key, tessi_type_range(s.key).lo));
+        tessi_scope_var(l, "found", s.key, number(l, s.key, tessi_type_least(s.key)));
     const LBufferId bits = tessi_median_bits(l, "median", s.key);
     const int64_t n_bits = 8 * tessi_type_info(s.key)->bytes;
     const LVarId at = tessi_scope_for(l, "b", tessi_l_int(l, 0), tessi_l_int(l, n_bits), 1, 0);

@@ -158,7 +158,8 @@ static bool has_room(const Vectors *v, LExprId id)
 static bool check_value(Vectors *v, LExprId id)
 {
     const LExpr *e = tessi_lexpr(v->p, id);
-    if (!has_room(v, id) || e->lanes)
+    if (!has_room(v, id) || e->lanes
+        || e->type == TYPE_U64) /* for which there are no vector forms */
         return false;
     if (tessi_vector_shape(v, id) == SHAPE_UNIFORM) {
         note_loads(v, id);

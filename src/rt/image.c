@@ -108,7 +108,7 @@ void tessi_luma_pixels(ScalarType t, int channels, const void *in, void *out, si
         double v[3];
         for (size_t c = 0; c < 3; c++) {
             Value x = tessi_load_element(t, from + c * element);
-            v[c] = tessi_is_real(t) ? x.f : (double)x.i;
+            v[c] = tessi_value_number(t, x);
         }
         double luma = 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2];
         Value y = tessi_value_real(luma);

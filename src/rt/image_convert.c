@@ -59,7 +59,7 @@ static void store_chunk(ScalarType t, void *p, size_t n, const Value *v)
 static bool keep_value(ScalarType to, ScalarType from, Value *v)
 {
     if (tessi_is_real(to)) {
-        double x = tessi_is_real(from) ? v->f : (double)v->i;
+        double x = tessi_value_number(from, *v);
         if (to == TYPE_F64)
             v->f = x;
         else
@@ -71,10 +71,16 @@ static bool keep_value(ScalarType to, ScalarType from, Value *v)
         return true;
     }
     if (tessi_is_real(from)) {
-        if (!(v->f >= -0x1p63 && v->f < 0x1p63) || v->f != (double)(int64_t)v->f)
+        const ScalarType wide = to == TYPE_U64 ? to : TYPE_I64;
+        const Value whole = tessi_eval_cast(wide, from, *v);
+        const double end = to == TYPE_U64 ? 0x1p64 : 0x1p63;
+        if (!(v->f >= -0x1p63 && v->f < end) || v->f != tessi_value_number(wide, whole))
             return false;
-        v->i = (int64_t)v->f;
+        *v = whole;
+        from = wide;
     }
+    if ((from == TYPE_U64) != (to == TYPE_U64) && v->i < 0)
+        return false;
     Interval range = tessi_type_range(to);
     return v->i >= range.lo && v->i <= range.hi;
 }
@@ -83,7 +89,7 @@ static bool saturate_value(const Conversion *c, Value *v)
 {
     Interval range = tessi_type_range(c->to);
     if (tessi_is_real(c->from) || c->factor != 0) {
-        double x = tessi_is_real(c->from) ? v->f : (double)v->i;
+        double x = tessi_value_number(c->from, *v);
         if (c->factor != 0)
             x = (x - c->offset) * c->factor;
         if (isnan(x)) {
@@ -93,6 +99,10 @@ static bool saturate_value(const Conversion *c, Value *v)
         double r = nearbyint(x); /* to even: the rounding mode is the default one */
         v->i = r < (double)range.lo ? range.lo : r > (double)range.hi ? range.hi : (int64_t)r;
         return r >= (double)range.lo && r <= (double)range.hi;
+    }
+    if (c->from == TYPE_U64 && v->i < 0) {
+        v->i = range.hi;
+        return false;
     }
     bool inside = v->i >= range.lo && v->i <= range.hi;
     v->i = v->i < range.lo ? range.lo : v->i > range.hi ? range.hi : v->i;

@@ -14,7 +14,7 @@ static const struct {
 } npy_types[] = {
     { 'b', '1', TYPE_BOOL }, { 'i', '1', TYPE_I8 },  { 'u', '1', TYPE_U8 },  { 'i', '2', TYPE_I16 },
     { 'u', '2', TYPE_U16 },  { 'i', '4', TYPE_I32 }, { 'u', '4', TYPE_U32 }, { 'i', '8', TYPE_I64 },
-    { 'f', '2', TYPE_F16 },  { 'f', '4', TYPE_F32 }, { 'f', '8', TYPE_F64 },
+    { 'u', '8', TYPE_U64 },  { 'f', '2', TYPE_F16 }, { 'f', '4', TYPE_F32 }, { 'f', '8', TYPE_F64 },
 };
 enum { N_NPY_TYPES = sizeof npy_types / sizeof *npy_types, LONGEST_HEADER = 1 << 24 };
 
@@ -442,7 +442,7 @@ static bool decode_structured(ImageDecode *d, Header *h, Failure *f)
 {
     if (h->odd)
         return tessi_failf(f, TESS_ERROR_UNSUPPORTED,
-                           "its NumPy type %s; fields are bool, int8 to int64, uint8 to uint32 or "
+                           "its NumPy type %s; fields are bool, int8 to int64, uint8 to uint64 or "
                            "float16 to float64",
                            h->odd);
     if (d->want->taker)
@@ -464,7 +464,7 @@ static bool decode_plain(ImageDecode *d, Header *h, Failure *f)
         return tessi_failf(
             f, TESS_ERROR_UNSUPPORTED,
             "its elements are of NumPy type '%s'; images have bool, int8 to int64, uint8 to "
-            "uint32 or float16 to float64",
+            "uint64 or float16 to float64",
             h->descr);
     const size_t bytes = tessi_type_info(t)->bytes;
     if (!check_shape(d->in, h, bytes, f) || !choose_page(d, h, bytes, f))

@@ -200,7 +200,7 @@ static void add_range(ScalarType t, const void *row, size_t n, double *lo, doubl
             x = (double)((const float *)row)[i];
         } else {
             const Value v = tessi_load_element(t, (const char *)row + i * bytes);
-            x = tessi_is_real(t) ? v.f : (double)v.i;
+            x = tessi_value_number(t, v);
         }
         if (isfinite(x)) {
             *lo = x < *lo ? x : *lo;

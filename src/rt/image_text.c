@@ -49,7 +49,7 @@ void tessi_number_text(ScalarType t, const void *element, char *text, size_t siz
 {
     const Value v = tessi_load_element(t, element);
     if (!tessi_is_real(t))
-        snprintf(text, size, "%" PRId64, v.i);
+        snprintf(text, size, t == TYPE_U64 ? "%" PRIu64 : "%" PRId64, v.i);
     else if (t == TYPE_F64)
         print_real(v.f, 15, 17, NULL, text, size);
     else

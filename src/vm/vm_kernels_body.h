@@ -144,6 +144,7 @@ VM_INTEGER(uint16_t, u16)
 VM_INTEGER(int32_t, i32)
 VM_INTEGER(uint32_t, u32)
 VM_INTEGER(int64_t, i64)
+VM_INTEGER(uint64_t, u64)
 VM_BINARY(k_floordiv_idx, i64, i64, tess_floordiv_idx)
 VM_BINARY(k_floormod_idx, i64, i64, tess_floormod_idx)
 VM_BINARY(k_min_halves, u32, u32, tess_min_halves_u32)
@@ -250,6 +251,10 @@ VM_SELECT(u64, 64, VM_CHOOSE)
     {                                                \
         return (int64_t)x;                           \
     }                                                \
+    static inline uint64_t vm_u64_from_##s(vm_##s x) \
+    {                                                \
+        return (uint64_t)x;                          \
+    }                                                \
     static inline float vm_f32_from_##s(vm_##s x)    \
     {                                                \
         return (float)x;                             \
@@ -291,6 +296,10 @@ VM_SELECT(u64, 64, VM_CHOOSE)
     {                                                \
         return tess_i64_from_##s(x);                 \
     }                                                \
+    static inline uint64_t vm_u64_from_##s(vm_##s x) \
+    {                                                \
+        return tess_u64_from_##s(x);                 \
+    }                                                \
     static inline float vm_f32_from_##s(vm_##s x)    \
     {                                                \
         return (float)x;                             \
@@ -307,6 +316,7 @@ VM_FROM_INTEGER(u16)
 VM_FROM_INTEGER(i32)
 VM_FROM_INTEGER(u32)
 VM_FROM_INTEGER(i64)
+VM_FROM_INTEGER(u64)
 VM_FROM_REAL(f32)
 VM_FROM_REAL(f64)
 #define VM_CAST(to, from)                                           \
@@ -321,6 +331,7 @@ VM_FROM_REAL(f64)
     VM_CAST(i32, s)                                     \
     VM_CAST(u32, s)                                     \
     VM_CAST(i64, s)                                     \
+    VM_CAST(u64, s)                                     \
     VM_CAST(f32, s)                                     \
     VM_CAST(f64, s)                                     \
     VM_UNARY(k_cast_f16_##s, f32, s, tess_f16_from_##s) \
@@ -333,6 +344,7 @@ VM_CASTS_FROM(u16)
 VM_CASTS_FROM(i32)
 VM_CASTS_FROM(u32)
 VM_CASTS_FROM(i64)
+VM_CASTS_FROM(u64)
 VM_CASTS_FROM(f32)
 VM_CASTS_FROM(f64)
 
@@ -462,6 +474,7 @@ VM_HEAD(k_scale)
 VM_ADDS(int32_t, i32)
 VM_ADDS(uint32_t, u32)
 VM_ADDS(int64_t, i64)
+VM_ADDS(uint64_t, u64)
 VM_ADDS_ATOMIC(int32_t, uint32_t, i32)
 VM_ADDS_ATOMIC(uint32_t, uint32_t, u32)
 VM_ADDS_ATOMIC(int64_t, uint64_t, i64)
@@ -504,6 +517,7 @@ VM_SORTS(uint16_t, u16, VM_LT)
 VM_SORTS(int32_t, i32, VM_LT)
 VM_SORTS(uint32_t, u32, VM_LT)
 VM_SORTS(int64_t, i64, VM_LT)
+VM_SORTS(uint64_t, u64, VM_LT)
 VM_SORTS(uint16_t, f16, VM_LESS_F16)
 VM_SORTS(float, f32, VM_LESS_F32)
 VM_SORTS(double, f64, VM_LESS_F64)
@@ -562,15 +576,17 @@ VM_UNARY(k_low_i16, i16, i16, VM_LOW_I8)
     [TYPE_U8] = k_##kind##_##to##_u8, [TYPE_I16] = k_##kind##_##to##_i16,     \
     [TYPE_U16] = k_##kind##_##to##_u16, [TYPE_I32] = k_##kind##_##to##_i32,   \
     [TYPE_U32] = k_##kind##_##to##_u32, [TYPE_I64] = k_##kind##_##to##_i64,   \
-    [TYPE_INDEX] = k_##kind##_##to##_i64, [TYPE_F16] = k_##kind##_##to##_f32, \
-    [TYPE_F32] = k_##kind##_##to##_f32, [TYPE_F64] = k_##kind##_##to##_f64
+    [TYPE_U64] = k_##kind##_##to##_u64, [TYPE_INDEX] = k_##kind##_##to##_i64, \
+    [TYPE_F16] = k_##kind##_##to##_f32, [TYPE_F32] = k_##kind##_##to##_f32,   \
+    [TYPE_F64] = k_##kind##_##to##_f64
 #define VM_CAST_ROWS(kind)                                                              \
     [TYPE_BOOL] = { VM_CAST_ROW(kind, b) }, [TYPE_I8] = { VM_CAST_ROW(kind, i8) },      \
     [TYPE_U8] = { VM_CAST_ROW(kind, u8) }, [TYPE_I16] = { VM_CAST_ROW(kind, i16) },     \
     [TYPE_U16] = { VM_CAST_ROW(kind, u16) }, [TYPE_I32] = { VM_CAST_ROW(kind, i32) },   \
     [TYPE_U32] = { VM_CAST_ROW(kind, u32) }, [TYPE_I64] = { VM_CAST_ROW(kind, i64) },   \
-    [TYPE_INDEX] = { VM_CAST_ROW(kind, i64) }, [TYPE_F16] = { VM_CAST_ROW(kind, f16) }, \
-    [TYPE_F32] = { VM_CAST_ROW(kind, f32) }, [TYPE_F64] = { VM_CAST_ROW(kind, f64) }
+    [TYPE_U64] = { VM_CAST_ROW(kind, u64) }, [TYPE_INDEX] = { VM_CAST_ROW(kind, i64) }, \
+    [TYPE_F16] = { VM_CAST_ROW(kind, f16) }, [TYPE_F32] = { VM_CAST_ROW(kind, f32) },   \
+    [TYPE_F64] = { VM_CAST_ROW(kind, f64) }
 #define VM_WIDTH_ROW(name)                        \
     {                                             \
         name##_8, name##_16, name##_32, name##_64 \
@@ -590,6 +606,7 @@ const VmKernels VM_TABLE = {
             VM_INTEGER_ROWS(I32, i32),
             VM_INTEGER_ROWS(U32, u32),
             VM_INTEGER_ROWS(I64, i64),
+            VM_INTEGER_ROWS(U64, u64),
             VM_INTEGER_ROWS(INDEX, i64),
             VM_REAL_ROWS(F32, f32),
             VM_REAL_ROWS(F64, f64),
@@ -620,7 +637,10 @@ const VmKernels VM_TABLE = {
     .push = VM_WIDTH_ROW(k_push),
     .gather = VM_WIDTH_ROW(k_gather),
     .scatter = VM_WIDTH_ROW(k_scatter),
-    .add = { [TYPE_I32] = k_add_to_i32, [TYPE_U32] = k_add_to_u32, [TYPE_I64] = k_add_to_i64 },
+    .add = { [TYPE_I32] = k_add_to_i32,
+             [TYPE_U32] = k_add_to_u32,
+             [TYPE_I64] = k_add_to_i64,
+             [TYPE_U64] = k_add_to_u64 },
     .add_atomic = { [TYPE_I32] = k_add_atomic_i32,
                     [TYPE_U32] = k_add_atomic_u32,
                     [TYPE_I64] = k_add_atomic_i64 },
@@ -633,6 +653,7 @@ const VmKernels VM_TABLE = {
               [TYPE_I32] = k_sort_i32,
               [TYPE_U32] = k_sort_u32,
               [TYPE_I64] = k_sort_i64,
+              [TYPE_U64] = k_sort_u64,
               [TYPE_F16] = k_sort_f16,
               [TYPE_F32] = k_sort_f32,
               [TYPE_F64] = k_sort_f64 },

