@@ -94,6 +94,10 @@ static const char *possible(OptionId k, char *text, size_t size)
         snprintf(text, size, "a type of the language, as uint16, uint8x3 or photo:float");
         return text;
     }
+    if (k == OPT_NODATA) {
+        snprintf(text, size, "a number, nan, or NAME=NUMBER");
+        return text;
+    }
     if (k == OPT_TILE) {
         snprintf(text, size, "a multiple of 16 up to 4096");
         return text;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -126,6 +127,9 @@ static bool value_of(const tess_meta *meta, double *value)
 static bool value_of_file(const CommandLine *line, const char *path, double *value, bool *has)
 {
     char error[600] = "";
+    *has = false;
+    if (strchr(path, ':') && access(path, F_OK) != 0)
+        return true; /* a pseudo-input, as ramp:2x3 */
     tess_image_facts facts = { .struct_size = sizeof facts };
     if (tess_image_look(path, line->page, &facts, error, sizeof error) != TESS_OK) {
         cli_fail_about(path, error, "");

@@ -22,7 +22,14 @@ static void unknown_border(Checker *c, Name name)
         VEC_PUSH(c->a, &words, tessi_missing_name((Missing)m));
     VEC_PUSH(c->a, &words, "invalid");
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_BORDER, name.span, name.text);
+    Missing policy;
     const char *near = tessi_nearest_word(name.text, words.at, words.n);
+    if (tessi_missing_by_name(name.text, &policy)) {
+        tessi_diag_help(c->d, d,
+                        "what points that are not valid give stands by itself: 'X:mirror:%s'",
+                        name.text);
+        return;
+    }
     if (near)
         tessi_diag_help(c->d, d, "did you mean '%s'?", near);
     else
@@ -69,7 +76,7 @@ Span tessi_borders_span(const AstBorders *b)
 /* `invalid`: what is outside is not valid, and 0 where somebody looks. */
 static bool is_invalid(const Checker *c, const AstBorder *rule)
 {
-    return !c->forma && !rule->value && tessi_streq(rule->name.text, "invalid");
+    return !c->forma && tessi_streq(rule->name.text, "invalid");
 }
 
 /* What is not written stays as it is in force. */
@@ -102,13 +109,12 @@ bool tessi_check_border_in_force(Checker *c, const AstBorders *b, BorderInForce 
             unknown_border(c, rule->name);
             return false;
         }
-        if (out->rule[i] != BORDER_CONSTANT) {
-            if (rule->value) {
-                CHECK_DIAG(c, DIAG_BORDER_VALUE, rule->span, rule->name.text);
-                return false;
-            }
-            continue;
+        if (rule->value && (out->rule[i] != BORDER_CONSTANT || out->invalid[i])) {
+            CHECK_DIAG(c, DIAG_BORDER_VALUE, rule->span, rule->name.text);
+            return false;
         }
+        if (out->rule[i] != BORDER_CONSTANT)
+            continue;
         TExpr *v = outside_value(c, rule);
         if (tessi_tt_is_error(v->type))
             return false;

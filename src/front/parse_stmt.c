@@ -265,7 +265,7 @@ void tessi_parse_return(Parser *p, AstExprs *out, Span *span)
     uint32_t first = p->at;
     tessi_parse_expect(p, TOK_RETURN, NULL);
     do {
-        VEC_PUSH(p->arena, out, tessi_parse_expr(p));
+        VEC_PUSH(p->arena, out, named_value(p));
     } while (tessi_parse_accept(p, TOK_COMMA));
     *span = tessi_parse_span_from(p, first);
     tessi_parse_semicolon(p);
