@@ -624,19 +624,11 @@ static bool make_buffers(Run *r)
 
 static bool run_functions(Run *r)
 {
-    const LoopProgram *p = r->p;
-    LPlace *place = ARENA_NEW_ARRAY(r->arena, LPlace, p->functions.n);
-    LTurns *turns = ARENA_NEW_ARRAY(r->arena, LTurns, p->repeats.n);
-    LoopOrder order = {
-        .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at
-    };
-    for (uint32_t i = 0; i < p->functions.n; i++)
-        place[i] = p->functions.at[i].place;
-    for (uint32_t i = 0; i < p->repeats.n; i++)
-        turns[i] = tessi_loop_turns(p, &p->repeats.at[i], r->args->params, r->args->scalars);
+    const InterpArgs *args = r->args;
+    LoopOrder order = tessi_loop_order(r->p, r->arena, args->params, args->scalars);
     for (uint32_t i; tessi_loop_order_next(&order, &i);) {
-        r->function = &p->functions.at[i];
-        if (!run_block(r, &p->functions.at[i].body))
+        r->function = &r->p->functions.at[i];
+        if (!run_block(r, &r->function->body))
             return false;
     }
     return true;

@@ -24,6 +24,19 @@ LTurns tessi_loop_turns(const LoopProgram *p, const LRepeat *r, const int64_t *p
     return (LTurns){ n > 0 ? n : 0, behind > 0 ? behind : 0 };
 }
 
+LoopOrder tessi_loop_order(const LoopProgram *p, Arena *a, const int64_t *params,
+                           const Value *scalars)
+{
+    LPlace *place = ARENA_NEW_ARRAY(a, LPlace, p->functions.n);
+    LTurns *turns = ARENA_NEW_ARRAY(a, LTurns, p->repeats.n);
+    for (uint32_t i = 0; i < p->functions.n; i++)
+        place[i] = p->functions.at[i].place;
+    for (uint32_t i = 0; i < p->repeats.n; i++)
+        turns[i] = tessi_loop_turns(p, &p->repeats.at[i], params, scalars);
+    return (
+        LoopOrder){ .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at };
+}
+
 static bool fits(const LoopOrder *o)
 {
     const LPlace *place = &o->place[o->at];

@@ -20,6 +20,9 @@ typedef struct LoopOrder {
     int64_t left;            /* turns behind the one at hand */
     bool open, once;
 } LoopOrder;
+/* Of all functions of a program, in one run; in the arena. */
+LoopOrder tessi_loop_order(const LoopProgram *p, Arena *a, const int64_t *params,
+                           const Value *scalars);
 /* The next one; false behind the last. */
 bool tessi_loop_order_next(LoopOrder *o, uint32_t *number);
 

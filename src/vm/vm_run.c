@@ -175,17 +175,8 @@ static bool sizes_are_positive(const VmCode *code, const int64_t *params, Failur
 /* One after the other, those of repeats turn after turn. */
 static void run_functions(VmThread *t)
 {
-    const LoopProgram *p = t->code->p;
     const InterpArgs *args = t->run->args;
-    LPlace *place = ARENA_NEW_ARRAY(args->arena, LPlace, p->functions.n);
-    LTurns *turns = ARENA_NEW_ARRAY(args->arena, LTurns, p->repeats.n);
-    LoopOrder order = {
-        .place = place, .n = p->functions.n, .turns = turns, .repeats = p->repeats.at
-    };
-    for (uint32_t i = 0; i < p->functions.n; i++)
-        place[i] = p->functions.at[i].place;
-    for (uint32_t i = 0; i < p->repeats.n; i++)
-        turns[i] = tessi_loop_turns(p, &p->repeats.at[i], args->params, args->scalars);
+    LoopOrder order = tessi_loop_order(t->code->p, args->arena, args->params, args->scalars);
     for (uint32_t i; tessi_loop_order_next(&order, &i);) {
         t->function = &t->code->functions.at[i];
         tessi_vm_exec(t, t->function->first, t->function->end);
