@@ -240,6 +240,24 @@ def test_any(folder):
     check("nothing is written", not (folder / "any.c").exists())
 
 
+def test_nothing_to_read(folder):
+    """Footprints without points, and scans of images without any."""
+    slow, out = "--target=interp", folder / "of-nothing.npy"
+    tool.write_npy(folder / "some.npy", (2, 3), "|u1", range(6))
+    tool.write_npy(folder / "hole.npy", (3, 3), "<f4", [0] * 9)
+    code, _, err = run("apply", "erode_by", folder / "some.npy", folder / "hole.npy", "-o", out, slow)
+    check("a footprint of no points", code == 0 and set(tool.read_npy(out)[2]) == {255}, err)
+    out.unlink()
+    tool.write_npy(folder / "empty.npy", (0, 3), "|u1", [])
+    (folder / "scan.tess").write_text("parameter M, N, K = 0;\nvector#2 any x[M, N];\n"
+                                      "return cumulate(x[K.., ..], 0);\n")
+    one_sentence("a scan of no rows", run("run", folder / "scan.tess", folder / "empty.npy", "-o", out, slow),
+                 ["empty.npy", "no pixels"])
+    one_sentence("a scan of no rows left", run("run", folder / "scan.tess", folder / "some.npy", "K=5", "-o", out, slow),
+                 ["size"])
+    check("nothing is left of it", not out.exists())
+
+
 def test_fmt(folder):
     """Files are formatted in their place; tests/prop/test_format.c has the form itself."""
     ugly, form = "stencil f(vector#2 any X){return X@[0,1];}", "stencil f(vector#2 any X) { return X@[0, 1]; }\n"
@@ -315,6 +333,7 @@ def main():
         test_filters(folder)
         test_apply(folder)
         test_any(folder)
+        test_nothing_to_read(folder)
         test_fmt(folder)
         test_watch(folder)
     tool.finish()
