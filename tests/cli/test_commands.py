@@ -253,8 +253,8 @@ def test_nothing_to_read(folder):
                                       "return cumulate(x[K.., ..], 0);\n")
     one_sentence("a scan of no rows", run("run", folder / "scan.tess", folder / "empty.npy", "-o", out, slow),
                  ["empty.npy", "no pixels"])
-    one_sentence("a scan of no rows left", run("run", folder / "scan.tess", folder / "some.npy", "K=5", "-o", out, slow),
-                 ["size"])
+    one_sentence("a scan of no rows left",
+                 run("run", folder / "scan.tess", folder / "some.npy", "K=5", "-o", out, slow), ["size"])
     check("nothing is left of it", not out.exists())
 
 
