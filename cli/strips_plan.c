@@ -88,6 +88,8 @@ static bool open_input(const CommandLine *line, StripInput *in)
         take_shape(in, tess_reader_image(in->reader));
         return true;
     }
+    if (!line->memory && is_file(in->path, &size) && size > small_file)
+        return false; /* it would be read twice */
     const char *why = strstr(error, "one by one: ");
     snprintf(in->cannot, sizeof in->cannot, "%.290s", why ? why + strlen("one by one: ") : error);
     cli_progress("reading", in->path);
@@ -282,10 +284,23 @@ static bool fits(Strips *s)
     return s->whole <= s->limit;
 }
 
+/* So little beside what is free that nothing has to be planned to know that it fits, as far as can be known: what lies
+ * between images and results is checked when a run begins. */
+static bool is_little(const Strips *s)
+{
+    const double plenty = 16;
+    double bytes = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        bytes += s->input[i].path ? bytes_of(&s->input[i]) : 0;
+    return s->line->memory <= 0 && plenty * bytes < s->limit;
+}
+
 static StripsNeed decide(Strips *s, const size_t *input, bool always)
 {
     if (!open_inputs(s, input))
         return STRIPS_NOT; /* the usual way finds the same fault, and says it as usual */
+    if (!always && is_little(s))
+        return STRIPS_NOT;
     if (!instantiate(s))
         return STRIPS_FAILED;
     if (tess_args_new(s->program, &s->args) != TESS_OK)
