@@ -203,17 +203,20 @@ VM_REAL(float, f32, i32)
 VM_REAL(double, f64, i64)
 VM_UNARY(k_round16, f32, f32, tess_round16_f32)
 
-/* One of two, bit by bit: what tess_select_* gives, which compilers make vectors of here. */
-#define VM_CHOOSE(c, a, b) ((c) ? (a) : (b))
+/* By masks, as the prelude has it: compilers make no vectors of `?` here. */
+static inline uint64_t vm_select_u64(bool c, uint64_t a, uint64_t b)
+{
+    return (uint64_t)tess_select_i64(c, (int64_t)a, (int64_t)b);
+}
 #define VM_SELECT(s, bits, call)                                   \
     VM_TERNARY(k_select_##bits##_0, s, b, s, s, call, , , i, i, i) \
     VM_TERNARY(k_select_##bits##_1, s, b, s, s, call, , , i, 0, i) \
     VM_TERNARY(k_select_##bits##_2, s, b, s, s, call, , , i, i, 0) \
     VM_TERNARY(k_select_##bits##_3, s, b, s, s, call, , , i, 0, 0)
-VM_SELECT(u8, 8, VM_CHOOSE)
-VM_SELECT(u16, 16, VM_CHOOSE)
-VM_SELECT(u32, 32, VM_CHOOSE)
-VM_SELECT(u64, 64, VM_CHOOSE)
+VM_SELECT(u8, 8, tess_select_u8)
+VM_SELECT(u16, 16, tess_select_u16)
+VM_SELECT(u32, 32, tess_select_u32)
+VM_SELECT(u64, 64, vm_select_u64)
 
 /* ---- Conversions: from each type; a plain cast where that is what the prelude's rule says ------ */
 #define VM_TO_b(f, x)  ((x) != 0)
