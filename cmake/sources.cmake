@@ -32,7 +32,7 @@ set(TESSERA_SOURCES
     src/front/check_missing.c src/front/check_narrow.c src/front/check_op.c src/front/check_place.c
     src/front/check_program.c src/front/check_read.c
     src/front/check_scan.c src/front/check_scope.c src/front/check_statistic.c src/front/check_stmt.c
-    src/front/check_type.c
+    src/front/check_turns.c src/front/check_type.c
     src/front/check_uncalled.c src/front/check_unknown.c src/front/check_used.c
     src/front/check_vector.c src/front/check_warn.c
     src/front/check_whole.c src/front/check_window.c src/front/format.c src/front/lex.c src/front/lex_number.c

@@ -131,15 +131,47 @@ static const FrontNodata *nodata_of(const tess_program *p, Variant *v)
     return nodata;
 }
 
+/* Whether the graph is the same when another number stands in for what only the run knows. */
+static bool repeats_stand(Variant *v, tess_diags *d, const FrontOptions *options,
+                          const Graph *written)
+{
+    const GraphLoop *of_run = NULL;
+    VEC_FOREACH (const GraphLoop, loop, &written->loops)
+        of_run = loop->of_run ? loop : of_run;
+    if (!of_run)
+        return true;
+    FrontOptions other = *options;
+    Diags again;
+    const char *fault = NULL;
+    Span span;
+    Text texts[2];
+    other.stand_in = 1;
+    tessi_diags_init(&again, &v->arena, &d->sources);
+    Graph *g = tessi_front(&v->arena, &again, &d->sources, v->ast, &other, NULL);
+    g = g ? tessi_graph_find_repeats(g, &v->arena, LEAST_TURNS, &fault, &span) : NULL;
+    for (int k = 0; k < 2 && g && !fault; k++) {
+        tessi_text_init(&texts[k], &v->arena);
+        tessi_graph_print(k ? g : v->lowered, &texts[k]);
+    }
+    if (g && !fault && tessi_streq(tessi_text_str(&texts[0]), tessi_text_str(&texts[1])))
+        return true;
+    tessi_diag(&d->diags, DIAG_NOT_REPEATED, of_run->span,
+               "members are used whose numbers do not go with it");
+    return false;
+}
+
 /* Loops of equal turns become repeats. */
-static bool find_repeats(Variant *v, tess_diags *d)
+static bool find_repeats(Variant *v, tess_diags *d, const FrontOptions *options)
 {
     const char *fault;
     Span span;
+    const Graph *written = v->lowered;
     v->lowered = tessi_graph_find_repeats(v->lowered, &v->arena, LEAST_TURNS, &fault, &span);
     if (fault)
-        tessi_diag(&d->diags, DIAG_INTERNAL, span, "repeats", fault);
-    return !fault && verified(v->lowered, "repeats", d);
+        tessi_diag(&d->diags, DIAG_NOT_REPEATED, span, fault);
+    if (!fault && !verified(v->lowered, "repeats", d))
+        return false;
+    return !fault && repeats_stand(v, d, options, written);
 }
 
 /* From the text to a graph whose rounding is decided. */
@@ -164,7 +196,7 @@ static bool find_meaning(const tess_program *p, Variant *v, tess_diags *d, doubl
         v->lowered = tessi_front(&v->arena, &d->diags, &d->sources, v->ast, &options, &v->typed);
     if (!v->lowered || d->diags.n_errors)
         return false;
-    if (!verified(v->lowered, "lower", d) || !find_repeats(v, d))
+    if (!verified(v->lowered, "lower", d) || !find_repeats(v, d, &options))
         return false;
     note(v, "check", &begun);
     const bool written = p->options.plan && tessi_plan_is_of_masks_written(p->options.plan);

@@ -55,6 +55,8 @@ typedef struct Sym {
     bool used, warn_unused;
     Operand operand; /* OPERAND */
     uint32_t slot;   /* ARG, LOCAL, WINVAR, PARAM; OPERAND of an input constant: its number + 1 */
+    bool
+        of_run; /* OPERAND: the variable of a loop of which only the run knows the number of turns */
     TWindow *window; /* WINVAR */
     VEC(FamilyMember) members;
 } Sym;
@@ -103,7 +105,15 @@ typedef struct Context {
         declared_dims; /* of the value being checked, whose sizes are declared; 0: they are not */
 } Context;
 
+/* An input that counts the turns of a loop, and the number that stands in for it. */
+typedef struct TurnCount {
+    uint32_t slot;
+    int64_t value;
+} TurnCount;
+
 typedef struct Checker {
+    VEC(TurnCount) counts;
+    uint32_t numbering; /* > 0: a bound of a loop or the number of a member is being checked */
     Arena *a;
     Diags *d;
     const Ast *ast;
@@ -317,6 +327,16 @@ TInstance *tessi_instance_new(Checker *c, const AstFunction *def, Span span);
 bool tessi_instance_finish(Checker *c, TInstance *inst, Span call); /* dimensions of the result */
 /* Says that no image gives the result a size; true. */
 bool tessi_check_no_size(Checker *c, const TInstance *inst, Span call);
+/* ---- check_turns.c ---- */
+/* The input counts the turns of a loop that was met. */
+bool tessi_is_turn_count(const Checker *c, const Sym *sym);
+/* The number that stands in for it, where numbers of members and bounds are checked; else NULL. */
+TExpr *tessi_turn_count(Checker *c, const Sym *sym, Span span);
+/* Diagnoses the variable of a loop of the run that is used for more than numbers of members. */
+bool tessi_turn_as_value(Checker *c, const Sym *sym, Span span);
+/* The last bound is an input that only the run knows: how it counts the turns from `lo` on. */
+bool tessi_turns_of_run(Checker *c, const AstStmt *s, int64_t lo, RepeatCount *count);
+
 /* The instance of a stencil for these operands (one per argument, kinds and dimensions already agreed); NULL after a
  * diagnostic. */
 TInstance *tessi_check_instance(Checker *c, const AstFunction *f, const Operand *operands,

@@ -5,8 +5,12 @@
 bool tessi_member_number(Checker *c, const AstExpr *first, const AstExpr *second, MemberNumber *k)
 {
     *k = (MemberNumber){ .n = second ? 2 : 1 };
-    return tessi_check_const_int(c, first, "the number of a member", &k->at[0])
-           && (!second || tessi_check_const_int(c, second, "the number of a member", &k->at[1]));
+    c->numbering++;
+    const bool known =
+        tessi_check_const_int(c, first, "the number of a member", &k->at[0])
+        && (!second || tessi_check_const_int(c, second, "the number of a member", &k->at[1]));
+    c->numbering--;
+    return known;
 }
 
 bool tessi_member_same(const MemberNumber *a, const MemberNumber *b)
@@ -63,7 +67,7 @@ static bool varies(const Checker *c, const AstExpr *e)
 {
     if (e->kind == AST_NAME) {
         const Sym *sym = tessi_scope_find(c->at.scope, e->name.text);
-        if (!sym || sym->kind != SYM_OPERAND || sym->slot)
+        if (!sym || sym->kind != SYM_OPERAND || sym->slot || tessi_is_turn_count(c, sym))
             return false;
         return sym->operand.kind == OPERAND_IMAGE
                || (sym->operand.kind == OPERAND_SCALAR && sym->operand.scalar->kind != TE_CONST);

@@ -182,11 +182,23 @@ static void define_several(Checker *c, const AstStmt *s)
     }
 }
 
+static bool bounds(Checker *c, const AstStmt *s, int64_t *lo, int64_t *hi, GraphLoop *loop)
+{
+    c->numbering++;
+    bool known = tessi_check_const_int(c, s->lo, "the first bound of a loop", lo);
+    loop->of_run = known && tessi_turns_of_run(c, s, *lo, &loop->count);
+    known = known && tessi_check_const_int(c, s->hi, "the last bound of a loop", hi);
+    c->numbering--;
+    if (loop->of_run && known && *hi < *lo)
+        *hi = *lo;
+    return known;
+}
+
 static void loop(Checker *c, const AstStmt *s)
 {
     int64_t lo, hi, n;
-    if (!tessi_check_const_int(c, s->lo, "the first bound of a loop", &lo)
-        || !tessi_check_const_int(c, s->hi, "the last bound of a loop", &hi))
+    GraphLoop known = { .span = s->span };
+    if (!bounds(c, s, &lo, &hi, &known))
         return;
     if (!tessi_sub_i64(lo <= hi ? hi : lo, lo <= hi ? lo : hi, &n) || n >= CHECK_MAX_ITERATIONS) {
         tessi_check_limit(c, s->span, "turns of a loop", CHECK_MAX_ITERATIONS);
@@ -194,7 +206,6 @@ static void loop(Checker *c, const AstStmt *s)
     }
     const Context saved = c->at;
     const uint32_t around = c->loop, turn_around = c->turn;
-    const GraphLoop known = { .span = s->span };
     VEC_PUSH(c->a, &c->t->loops, known);
     c->loop = c->t->loops.n;
     c->at.loop_depth++;
@@ -205,8 +216,10 @@ static void loop(Checker *c, const AstStmt *s)
             tessi_check_limit(c, s->span, "turns of all loops", CHECK_MAX_TURNS);
         c->at.scope = tessi_scope_new(c, saved.scope);
         Sym *sym = tessi_scope_add(c, s->name, SYM_OPERAND);
-        if (sym)
+        if (sym) {
+            sym->of_run = known.of_run;
             sym->operand = tessi_operand_scalar(tessi_te_int(c, i, s->name.span), s->name.span);
+        }
         tessi_check_statements(c, &s->body);
     }
     c->at = saved;

@@ -146,6 +146,8 @@ static Operand name_operand(Checker *c, const AstExpr *e)
     if (sym && sym->kind == SYM_OPERAND && !sym->slot) {
         Operand o = sym->operand;
         sym->used = true;
+        if (tessi_turn_as_value(c, sym, e->span))
+            return tessi_operand_error(e->span);
         o.span = e->span;
         o.direct = false;
         return o;

@@ -37,6 +37,8 @@ typedef struct FrontOptions {
     const FrontNodata *nodata;
     size_t n_nodata;
     bool fast; /* sums may be off, so that none of them says whether there is anything to add */
+    /* turns more than the usual few that loops are gone through whose number only the run knows */
+    uint32_t stand_in;
     uint32_t max_stages;   /* 0 = 4096 */
     uint32_t max_unrolled; /* expression nodes made while unrolling; 0 = 1000000 */
 } FrontOptions;

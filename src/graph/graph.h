@@ -209,7 +209,8 @@ typedef struct Piece {
 } Piece;
 
 typedef struct Stage {
-    const char *name; /* the source's name (with channel: "out.r"); unique in the graph */
+    const char *name;   /* the source's name (with channel: "out.r"); unique in the graph */
+    const char *wanted; /* the name that was asked for */
     Span span;
     StageKind kind;
     ScalarType type; /* of a stored element */

@@ -364,6 +364,7 @@ StageId tessi_graph_stage(Graph *g, const Stage *s)
     for (unsigned k = 2; tessi_idmap_find(&g->stage_map, hash_name(key.name), same_name, &key); k++)
         key.name = tessi_sprintf(g->arena, "%s_%u", wanted, k);
     Stage stage = *s;
+    stage.wanted = tessi_strdup(g->arena, wanted);
     stage.name = key.name;
     stage.repeat = g->open_repeat;
     uint32_t id = g->stages.n;

@@ -405,7 +405,7 @@ static StageId carried_stage(Building *b, uint32_t q, const char *what, uint32_t
     Stage s = { .kind = STAGE_CARRIED, .type = of->type, .n_dims = of->n_dims, .span = of->span };
     for (uint32_t d = 0; d < of->n_dims; d++)
         s.size[d] = tessi_rewrite_size(&b->r, of->size[d]);
-    const char *name = family_name(to->arena, of->name), *dot = strchr(name, '.');
+    const char *name = family_name(to->arena, of->wanted), *dot = strchr(name, '.');
     const int n = dot ? (int)(dot - name) : (int)strlen(name);
     s.name = lag > 1
                  ? tessi_sprintf(to->arena, "%.*s_%s_%u%s", n, name, what, (unsigned)lag, name + n)
@@ -455,7 +455,9 @@ static void copy_where(Building *b, bool depends)
         if (b->r.to->open_repeat != s->repeat)
             tessi_expr_map_clear(&b->r.map);
         b->r.to->open_repeat = s->repeat;
-        b->stage[id.v] = tessi_graph_copy_stage(&b->r, s, NULL);
+        Stage own = *s;
+        own.name = s->wanted; /* which number makes it unique depends on the turns written out */
+        b->stage[id.v] = tessi_graph_copy_stage(&b->r, &own, NULL);
     }
     b->r.to->open_repeat = 0;
 }
@@ -497,7 +499,7 @@ static void add_body(Building *b)
     tessi_expr_map_clear(&b->r.map);
     VEC_FOREACH (const StageId, id, &f->turn[f->model]) {
         Stage s = *tessi_stage(f->g, *id);
-        s.name = family_name(f->a, s.name);
+        s.name = family_name(f->a, s.wanted);
         s.loop = 0;
         b->stage[id->v] = tessi_graph_copy_stage(&b->r, &s, NULL);
     }
@@ -641,6 +643,14 @@ static bool is_repeat_from(Finder *f, uint32_t start, uint32_t least)
            && firsts_are_known(f);
 }
 
+static bool has_stages(const Graph *g, uint32_t loop)
+{
+    GRAPH_FOREACH_STAGE (g, id)
+        if (tessi_stage(g, id)->loop == loop)
+            return true;
+    return false;
+}
+
 static Graph *try_loop(Graph *g, Arena *a, uint32_t loop, uint32_t least, const char **why)
 {
     Finder f = { .g = g, .a = a, .loop = loop };
@@ -664,7 +674,7 @@ Graph *tessi_graph_find_repeats(Graph *g, Arena *a, uint32_t least, const char *
         const uint32_t before = g->repeats.n;
         g = try_loop(g, scratch, loop, least, &why);
         tessi_scratch_close(scratch);
-        if (g->repeats.n != before || !g->loops.at[loop - 1].of_run)
+        if (g->repeats.n != before || !g->loops.at[loop - 1].of_run || !has_stages(g, loop))
             continue;
         *fault = why ? why : "nothing goes from turn to turn";
         *span = g->loops.at[loop - 1].span;
