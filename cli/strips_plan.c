@@ -88,7 +88,7 @@ static bool open_input(const CommandLine *line, StripInput *in)
         take_shape(in, tess_reader_image(in->reader));
         return true;
     }
-    if (!line->memory && is_file(in->path, &size) && size > small_file)
+    if (line->memory <= 0 && is_file(in->path, &size) && size > small_file)
         return false; /* it would be read twice */
     const char *why = strstr(error, "one by one: ");
     snprintf(in->cannot, sizeof in->cannot, "%.290s", why ? why + strlen("one by one: ") : error);
@@ -339,9 +339,9 @@ StripsNeed cli_strips_plan(const CommandLine *line, tess_program *p, bool always
         cli_fail("out of memory");
     else if (!cli_place_words(line, p, input))
         need = STRIPS_FAILED;
-    else if (!are_files(line, p, input, &bytes) && !line->memory)
+    else if (!are_files(line, p, input, &bytes) && line->memory <= 0)
         need = STRIPS_NOT;
-    else if (bytes < (double)small_file && !line->memory)
+    else if (bytes < (double)small_file && line->memory <= 0)
         need = STRIPS_NOT;
     else
         need = decide(s, input, always);
