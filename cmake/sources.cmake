@@ -78,7 +78,8 @@ set(TESSERA_SOURCES
     src/loop/vector_value.c
     src/plan/machine_print.c src/plan/machine_read.c src/plan/needs.c src/plan/plan_adaptive.c src/plan/plan_banks.c
     src/plan/plan_base.c src/plan/plan_carry.c
-    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_estimate.c src/plan/plan_explain.c
+    src/plan/plan_choose.c src/plan/plan_copy.c src/plan/plan_cost.c src/plan/plan_draw.c
+    src/plan/plan_estimate.c src/plan/plan_explain.c
     src/plan/plan_extent.c src/plan/plan_frame.c src/plan/plan_fuse.c src/plan/plan_gpu.c src/plan/plan_gpu_cost.c
     src/plan/plan_gpu_explain.c src/plan/plan_gpu_tile.c src/plan/plan_group_cost.c src/plan/plan_groups.c
     src/plan/plan_keep.c src/plan/plan_knobs.c src/plan/plan_levels.c src/plan/plan_isp.c src/plan/plan_median.c

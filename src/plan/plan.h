@@ -71,7 +71,8 @@ typedef enum Split {
     /* of kernels of points: nine regions, each of which answers rules only at the sides of the image that it meets;
      * told apart by blocks, or by warps */
     SPLIT_REGIONS,
-    SPLIT_WARP_REGIONS
+    SPLIT_WARP_REGIONS,
+    N_SPLITS
 } Split;
 const char *tessi_split_name(Split s);
 bool tessi_split_by_name(const char *name, Split *out);

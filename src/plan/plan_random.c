@@ -1,5 +1,6 @@
 /* Random legal plans, for tests: whatever is inlined, grouped or split, the pixels stay the same. */
 #include "plan/plan_costs.h"
+#include "plan/plan_draw.h"
 
 enum { MAX_RANDOM_NODES = 3000 };
 
@@ -354,6 +355,8 @@ static void carry_some(const PlanFacts *f, Plan *p, Random *r)
     }
 }
 
+enum { EDITS = 6 };
+
 Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t seed)
 {
     PlanFacts *f = tessi_plan_facts(a, g);
@@ -394,5 +397,8 @@ Plan *tessi_plan_random(Arena *a, const Graph *g, const Machine *m, uint64_t see
         p = warp_some(f, p, &r);
     frame_some(f, p, &r);
     carry_some(f, p, &r);
+    PlanDraw d = { tessi_hash_u64(seed, 2) };
+    if (!p->gpu) /* large blocks of many threads take the interpreter of loops seconds */
+        tessi_plan_draw_edits(f, p, EDITS, &d);
     return p;
 }

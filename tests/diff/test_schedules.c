@@ -1,0 +1,103 @@
+/* Random schedules for CPUs, drawn from the tables of levels, splits and knobs (plan_draw.c), over programs of the
+ * corpus: bit for bit as the graph interpreter says. `test_schedules 2000` draws so many, `test_schedules 2000 c` runs
+ * them as compiled C; without arguments a few are run by the interpreter of loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/api.h"
+#include "diff/corpus.h"
+#include "plan/plan_base.h"
+#include "support.h"
+
+enum { MOST_CASES = 2000, A_FEW = 120 };
+
+static long n_schedules = A_FEW, first;
+static tess_target target = TESS_TARGET_LOOPS;
+
+static const char *drawn(Arena *a, const CorpusRun *truth, uint64_t seed)
+{
+    const Variant *v = truth->program->variants;
+    Text text;
+    tessi_text_init(&text, a);
+    tessi_plan_print(tessi_plan_random(a, v->graph, tessi_machine_default(a), seed), v->graph,
+                     &text);
+    return tessi_text_str(&text);
+}
+
+/* `digest`: of the plan, which tells schedules apart. */
+static bool run_one(const char *path, uint64_t seed, uint64_t *digest)
+{
+    static const int64_t some_sizes[][4] = {
+        { 7, 5, 3, 4 }, { 17, 37, 3, 2 }, { 1, 1, 1, 1 }, { 23, 70, 5, 3 }
+    };
+    int64_t sizes[CORPUS_MOST_PARAMS];
+    CorpusCase c;
+    CorpusRun truth, run;
+    Text why;
+    Arena a;
+    support_arena_init(&a);
+    tessi_text_init(&why, &a);
+    corpus_read(&a, path, &c);
+    const int n = corpus_params(&c);
+    for (int i = 0; i < n; i++) {
+        sizes[i] = some_sizes[seed % 4][i % 4];
+        sizes[i] = sizes[i] < c.min_size ? c.min_size : sizes[i];
+    }
+    const bool own = c.fixed_size || n == 0;
+    CorpusSetting s = { .target = TESS_TARGET_INTERP,
+                        .sizes = own ? c.sizes : sizes,
+                        .expected_inputs = own,
+                        .seed = seed,
+                        .padded = true };
+    bool ok = corpus_run(&c, &s, &truth, &why);
+    if (ok) {
+        s.target = target;
+        s.plan = drawn(&a, &truth, seed);
+        *digest = tessi_hash_bytes(1, s.plan, strlen(s.plan));
+        ok = corpus_run(&c, &s, &run, &why) && corpus_same(&run, &truth, &why);
+        corpus_close(&run);
+    }
+    corpus_close(&truth);
+    if (!ok)
+        fprintf(stderr, "%s, schedule %llu: %s, with this plan:\n%s\n", path,
+                (unsigned long long)seed, tessi_text_str(&why), s.plan ? s.plan : "");
+    tessi_arena_dispose(&a);
+    return ok;
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    Arena a;
+    char *paths[MOST_CASES];
+    int failed = 0;
+    uint64_t digest = 0, all = 0;
+    support_arena_init(&a);
+    const int n = corpus_list(&a, paths, MOST_CASES);
+    for (long i = first; i < first + n_schedules; i++) {
+        const uint64_t seed = tessi_hash_u64((uint64_t)i, 3);
+        failed += !run_one(paths[seed % (uint64_t)n], (uint64_t)i, &digest);
+        all ^= digest;
+    }
+    printf("%ld schedules of %d programs (%016llx), %d failed\n", n_schedules, n,
+           (unsigned long long)all, failed);
+    tessi_arena_dispose(&a);
+    assert_int_equal(failed, 0);
+}
+
+int main(int argc, char **argv)
+{
+    n_schedules = argc > 1 ? strtol(argv[1], NULL, 10) : A_FEW;
+    if (argc > 2 && strcmp(argv[2], "c") == 0)
+        target = TESS_TARGET_C;
+    first = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
