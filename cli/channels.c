@@ -44,3 +44,14 @@ DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n)
                      n_pixels(first, first->ndim), bytes);
     return all;
 }
+
+DLTensor *cli_copy(const DLTensor *t)
+{
+    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
+    size_t bytes = t->dtype.bits / 8u;
+    for (int d = 0; d < t->ndim; d++)
+        bytes *= (size_t)t->shape[d];
+    if (copy)
+        memcpy(copy->data, (char *)t->data + t->byte_offset, bytes);
+    return copy;
+}

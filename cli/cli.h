@@ -245,6 +245,7 @@ void cli_add_metadata(const CommandLine *line, const Job *job, size_t output,
 DLTensor *cli_channel(const DLTensor *t,
                       int64_t channel); /* copy of one channel; NULL without memory */
 DLTensor *cli_interleave(const DLTensor *const *plane, int64_t n);
+DLTensor *cli_copy(const DLTensor *t); /* of an image without gaps; NULL: out of memory */
 
 /* cmd_tune.c: prints the regret of the chosen plan and what the best plan does otherwise. */
 bool cli_regret(const CommandLine *line, Session *s);

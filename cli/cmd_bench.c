@@ -106,14 +106,6 @@ static void free_rotation(Rotation *r)
     free(r);
 }
 
-static DLTensor *copy_of(const DLTensor *t)
-{
-    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
-    if (copy)
-        memcpy(copy->data, t->data, bench_bytes(t));
-    return copy;
-}
-
 /* Copies of inputs and results until together they are twice the last cache, so that every run starts cold as it
  * does on images that come from elsewhere. */
 static bool make_rotation(Rotation *r, const Session *s)
@@ -126,7 +118,7 @@ static bool make_rotation(Rotation *r, const Session *s)
         if (r->n_in == 16)
             return false;
         r->names[r->n_in] = info.name;
-        r->in[0][r->n_in++] = copy_of(s->in.images[i]);
+        r->in[0][r->n_in++] = cli_copy(s->in.images[i]);
         r->bytes += bench_bytes(s->in.images[i]);
     }
     r->n_out = tess_program_outputs(s->program);
@@ -136,7 +128,7 @@ static bool make_rotation(Rotation *r, const Session *s)
         const DLTensor *t;
         if (tess_args_result(s->in.args, o, &t) != TESS_OK)
             return false;
-        r->out[0][o] = copy_of(t);
+        r->out[0][o] = cli_copy(t);
         r->bytes += bench_bytes(t);
     }
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -145,10 +137,10 @@ static bool make_rotation(Rotation *r, const Session *s)
     r->n = r->n > MOST_BUFFERS ? MOST_BUFFERS : r->n;
     for (size_t k = 0; k < r->n; k++) {
         for (size_t i = 0; i < r->n_in; i++)
-            if (!r->in[k][i] && !(r->in[k][i] = copy_of(r->in[0][i])))
+            if (!r->in[k][i] && !(r->in[k][i] = cli_copy(r->in[0][i])))
                 return false;
         for (size_t o = 0; o < r->n_out; o++)
-            if (!r->out[k][o] && !(r->out[k][o] = copy_of(r->out[0][o])))
+            if (!r->out[k][o] && !(r->out[k][o] = cli_copy(r->out[0][o])))
                 return false;
     }
     return true;

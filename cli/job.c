@@ -104,17 +104,6 @@ static bool bind_channel(Job *job, int64_t channel, DLTensor **planes)
     return true;
 }
 
-static DLTensor *copy_of(const DLTensor *t)
-{
-    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
-    size_t bytes = t->dtype.bits / 8u;
-    for (int d = 0; d < t->ndim; d++)
-        bytes *= (size_t)t->shape[d];
-    if (copy)
-        memcpy(copy->data, t->data, bytes);
-    return copy;
-}
-
 /* Runs once a channel; results[o * MOST_CHANNELS + c] holds channel c of output o. */
 static bool run_channels(const CommandLine *line, Job *job, int64_t channels, DLTensor **planes,
                          DLTensor **results)
@@ -131,7 +120,7 @@ static bool run_channels(const CommandLine *line, Job *job, int64_t channels, DL
                 return cli_fail("--each-channel is for programs that return images of one channel"),
                        false;
             DLTensor **slot = &results[o * MOST_CHANNELS + (size_t)c];
-            *slot = copy_of(t);
+            *slot = cli_copy(t);
             if (!*slot)
                 return cli_fail("out of memory"), false;
         }

@@ -185,23 +185,12 @@ static bool begin_outputs(StripRun *r)
     return true;
 }
 
-static DLTensor *copy_of(const DLTensor *t)
-{
-    DLTensor *copy = tess_image_new(t->dtype, t->ndim, t->shape);
-    size_t bytes = t->dtype.bits / 8u;
-    for (int d = 0; d < t->ndim; d++)
-        bytes *= (size_t)t->shape[d];
-    if (copy)
-        memcpy(copy->data, (char *)t->data + t->byte_offset, bytes);
-    return copy;
-}
-
 static bool add_result(StripRun *r, size_t number, const DLTensor *t)
 {
     StripOutput *o = &r->output[number];
     char error[ERROR_SIZE] = "";
     if (t->shape[0] == o->extent[0]) { /* all of it, perhaps not for the first time */
-        if (!o->whole && !(o->whole = copy_of(t)))
+        if (!o->whole && !(o->whole = cli_copy(t)))
             return cli_fail("out of memory"), false;
         return true;
     }

@@ -84,21 +84,10 @@ typedef struct Finder {
     ExprWalk walk;
 } Finder;
 
-static bool uses_param(const Graph *g, SizeId id, uint32_t param)
-{
-    const Size *s = tessi_size(g, id);
-    if (s->kind == SIZE_OF_PARAM)
-        return s->param == param;
-    for (uint32_t k = 0; k < s->n_terms; k++)
-        if (uses_param(g, s->atom[k], param))
-            return true;
-    return (s->a.v && uses_param(g, s->a, param)) || (s->b.v && uses_param(g, s->b, param));
-}
-
 static bool uses_dim(const Finder *f, SizeId id, int d)
 {
     const int64_t param = f->pass->param[d];
-    return param >= 0 && uses_param(f->g, id, (uint32_t)param);
+    return param >= 0 && tessi_size_uses_param(f->g, id, (uint32_t)param);
 }
 
 /* The size with the parameter of dimension d as `value`; -1 where there is none. */

@@ -426,10 +426,9 @@ static ExprId change(Rewrite *r, ExprId id, const Expr *e)
 {
     const Building *b = r->user;
     VEC_FOREACH (const Growing, grows, &b->f->growing) {
-        if (grows->id.v != id.v)
-            continue;
         int64_t here;
-        whole_value(e, &here);
+        if (grows->id.v != id.v || !whole_value(e, &here))
+            continue;
         const ScalarType t =
             tessi_is_real(e->type) || tessi_type_info(e->type)->bytes < 8 ? TYPE_I32 : TYPE_I64;
         const ExprId none = { 0 };

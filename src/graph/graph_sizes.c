@@ -51,15 +51,16 @@ static const char *size_text(const Binding *b, SizeId id)
     return tessi_text_str(&t);
 }
 
-static bool uses_param(const Graph *g, SizeId id, uint32_t param)
+bool tessi_size_uses_param(const Graph *g, SizeId id, uint32_t param)
 {
     const Size *s = tessi_size(g, id);
     if (s->kind == SIZE_OF_PARAM)
         return s->param == param;
     for (uint32_t k = 0; k < s->n_terms; k++)
-        if (uses_param(g, s->atom[k], param))
+        if (tessi_size_uses_param(g, s->atom[k], param))
             return true;
-    return (s->a.v && uses_param(g, s->a, param)) || (s->b.v && uses_param(g, s->b, param));
+    return (s->a.v && tessi_size_uses_param(g, s->a, param))
+           || (s->b.v && tessi_size_uses_param(g, s->b, param));
 }
 
 /* Image `image` has another extent in dimension `d` than the parameters ask for: says where they come from. */
@@ -69,7 +70,7 @@ static bool contradiction(Binding *b, const Image *image, const int64_t *size, u
     Text why;
     tessi_text_init(&why, b->scratch);
     for (uint32_t p = 0; p < g->params.n; p++) {
-        if (!b->known[p] || !uses_param(g, image->size[d], p))
+        if (!b->known[p] || !tessi_size_uses_param(g, image->size[d], p))
             continue;
         const char *name = g->params.at[p].name;
         long long value = (long long)b->params[p];
@@ -90,7 +91,7 @@ static bool contradiction(Binding *b, const Image *image, const int64_t *size, u
 static bool all_known(const Binding *b, SizeId id)
 {
     for (uint32_t p = 0; p < b->g->params.n; p++)
-        if (!b->known[p] && uses_param(b->g, id, p))
+        if (!b->known[p] && tessi_size_uses_param(b->g, id, p))
             return false;
     return true;
 }
