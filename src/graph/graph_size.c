@@ -314,6 +314,28 @@ SizeId tessi_size_ceildiv(Graph *g, SizeId a, int64_t divisor)
 }
 
 /* ---- Extrema --------------------------------------------------------------------------------- */
+/* Whether x is one of what the extremum `tree` is taken of. */
+static bool is_among(const Graph *g, SizeKind kind, SizeId tree, SizeId x)
+{
+    const Size *s = tessi_size(g, tree);
+    return tree.v == x.v
+           || (s->kind == kind && (is_among(g, kind, s->a, x) || is_among(g, kind, s->b, x)));
+}
+
+/* Of x, an extremum or not, how many parts there are, and how many of them `tree` has too. */
+static void count_among(const Graph *g, SizeKind kind, SizeId tree, SizeId x, int *parts,
+                        int *among)
+{
+    const Size *s = tessi_size(g, x);
+    if (s->kind == kind) {
+        count_among(g, kind, tree, s->a, parts, among);
+        count_among(g, kind, tree, s->b, parts, among);
+        return;
+    }
+    *parts += 1;
+    *among += is_among(g, kind, tree, x);
+}
+
 static SizeId extremum(Graph *g, SizeKind kind, SizeId a, SizeId b)
 {
     if (!tessi_size_is_valid(g, a) || !tessi_size_is_valid(g, b))
@@ -321,13 +343,17 @@ static SizeId extremum(Graph *g, SizeKind kind, SizeId a, SizeId b)
     int64_t difference;
     if (tessi_size_is_const(g, tessi_size_sub(g, a, b), &difference))
         return (difference <= 0) == (kind == SIZE_OF_MIN) ? a : b;
-    for (int turn = 0; turn < 2; turn++) { /* min(min(a, b), a) = min(a, b) */
-        const Size *s = tessi_size(g, a);
-        if (s->kind == kind && (s->a.v == b.v || s->b.v == b.v))
-            return a;
-        SizeId swap = a;
-        a = b;
-        b = swap;
+    /* min(min(a, b), a) is min(a, b), so that sizes do not grow with the turns of a loop. */
+    int parts_a = 0, parts_b = 0, a_in_b = 0, b_in_a = 0;
+    count_among(g, kind, a, b, &parts_b, &b_in_a);
+    count_among(g, kind, b, a, &parts_a, &a_in_b);
+    if (b_in_a == parts_b)
+        return a;
+    if (a_in_b == parts_a)
+        return b;
+    if (b_in_a) { /* more than one part, so that b is an extremum */
+        const Size s = *tessi_size(g, b);
+        return extremum(g, kind, extremum(g, kind, a, s.a), s.b);
     }
     return intern_pair(g, kind, a, b);
 }

@@ -198,14 +198,19 @@ static bool run_parts(const CorpusRun *truth, bool *is_cut, const char *path, Te
         if (info.kind == TESS_IMAGE || info.kind == TESS_MASK)
             r.image[i] = truth->in[image++];
     }
-    bool ok = tess_parts_new(truth->program, truth->args, &r.parts) == TESS_OK;
+    const tess_status status = tess_parts_new(truth->program, truth->args, &r.parts);
+    const char *reason = tess_parts_error(r.parts);
+    bool ok = status == TESS_OK;
     if (!ok)
-        tessi_text_add(why, tess_parts_error(r.parts));
-    const char *reason = NULL;
-    const int whole = ok ? count_whole(r.parts, &reason) : 0;
+        tessi_text_add(why, reason);
+    const int whole = ok ? count_whole(r.parts, &reason) : 1;
     *is_cut = whole == 0;
     if (whole && is_loud)
         printf("%s: %s\n", path, reason);
+    if (status == TESS_ERROR_UNSUPPORTED && *reason) {
+        tess_parts_free(r.parts);
+        return true;
+    }
     for (int k = 0; ok && k < N_HEIGHTS; k++)
         ok = run_passes(&r, heights[k], 0);
     ok = ok && run_passes(&r, 5, 4);

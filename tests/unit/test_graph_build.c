@@ -63,6 +63,10 @@ static void test_size_extrema_and_overflow(void **state)
     SizeId least = tessi_size_min(g, n, m);
     check_size(g, least, "min(M, N)");
     assert_same_id(tessi_size_min(g, least, m), least);
+    const SizeId half = tessi_size_floordiv(g, n, 2);
+    const SizeId all = tessi_size_min(g, least, half);
+    assert_same_id(tessi_size_min(g, all, tessi_size_min(g, half, m)), all);
+    assert_same_id(tessi_size_min(g, tessi_size_min(g, half, m), all), all);
     SizeId huge = tessi_size_const(g, INT64_MAX);
     assert_false(tessi_size_is_valid(g, tessi_size_add(g, huge, one)));
     assert_false(tessi_size_is_valid(g, tessi_size_add(g, tessi_size_add(g, huge, one), m)));
