@@ -181,9 +181,14 @@ def test_dask_computes_the_corpus(rng):
         except (tessera.ArgumentError, tessera.UnsupportedError, tessera.CompileError):
             continue  # takes other images
         have, want = (r if isinstance(r, tuple) else (r,) for r in (have, want))
-        for one, of in zip(dask.compute(*have, scheduler="sync"), want):
-            assert equal(one, of), path.name
-        cut += have[0].npartitions > 1
+        parts = have[0].npartitions
+        try:
+            have = dask.compute(*have, scheduler="sync")
+        except tessera.ArgumentError as error:  # the extremum of uint64
+            assert "too large a number to be exact" in str(error) and path.name == "type_uint64.tess"
+            continue
+        assert all(equal(one, of) for one, of in zip(have, want)), path.name
+        cut += parts > 1
     assert cut > 20
 
 
