@@ -60,7 +60,7 @@ build_tests() {
     build -DTESSERA_TESTS=ON
 }
 
-SANITIZED_PARTS=32 # of the corpus and of the random programs: each commit has its own
+SANITIZED_PARTS=48 # of the corpus and of the random programs: each commit has its own
 
 build_sanitized() { # targets
     mkdir -p build-asan

@@ -20,7 +20,7 @@ enum {
     SEED_OF_ONE = 7, /* of the first of some_sizes */
     MOST_CASES = 2000,
     PRESETS = 17,
-    RANDOM_PLANS = 5,
+    RANDOM_PLANS = 3,
     KEPT = 2,
     PLANS = 3 + PRESETS + RANDOM_PLANS + KEPT
 };

@@ -22,7 +22,7 @@
 
 /* Random plans have tiny tiles with wide halos, which the loop interpreter walks slowly. */
 enum {
-    PROGRAMS = 700,
+    PROGRAMS = 400,
     EVERY_C = 10,
     EVERY_PLAN = 10,
     PLANS_C = 4,
