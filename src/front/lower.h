@@ -25,7 +25,8 @@ typedef struct LFilled {
     StageId stage;
     StageId number; /* NEAREST: which point it is, INT32_MAX where there is none */
 } LFilled;
-enum { CHANNEL_OF_VALIDITY = UINT32_MAX }; /* of an LFilled whose stage says what is valid now */
+/* Of an LFilled whose stage says what is valid now. */
+#define CHANNEL_OF_VALIDITY UINT32_MAX
 
 /* A value in the graph: a stage a channel. */
 typedef struct LValue {
