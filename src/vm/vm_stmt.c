@@ -334,6 +334,11 @@ static void lay_out(VmCompile *c, VmLoop *loop)
 static void insert_before(VmCompile *c, VmLoop *loop, uint32_t body)
 {
     const uint32_t n = c->before.n, all = here(c);
+    if (!n) {
+        loop->body = body;
+        loop->end = all;
+        return;
+    }
     for (uint32_t i = 0; i < n; i++)
         tessi_vm_emit(c, VM_JUMP);
     VmIns *ins = c->code->ins.at;

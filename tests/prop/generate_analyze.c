@@ -350,8 +350,10 @@ static bool makes_holes(const GenProgram *p, const GenStage *s)
 /* Combinations of one's own and recursive filters want images without holes. */
 static bool takes_holes(const GenStage *s)
 {
+    if (s->kind != MAKE_ALONG)
+        return true;
     const GenAlong *a = &gen_along[s->bins];
-    return s->kind != MAKE_ALONG || !(strstr(a->before, "recursive") || strstr(a->after, "a, b :"));
+    return !strstr(a->before, "recursive") && !strstr(a->after, "a, b :");
 }
 
 bool gen_analyze(GenProgram *p)
