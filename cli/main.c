@@ -24,7 +24,7 @@ static void hold_standard_streams(void)
 static void wait_briefly(void)
 {
     if (!getenv("OMP_WAIT_POLICY"))
-        setenv("GOMP_SPINCOUNT", "200", 0);
+        setenv("GOMP_SPINCOUNT", "4000", 0);
 }
 
 static int (*const commands[N_COMMANDS])(const CommandLine *) = {

@@ -113,7 +113,7 @@ static void wait_briefly(void)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
         return;
-    setenv("GOMP_SPINCOUNT", "200", 1);
+    setenv("GOMP_SPINCOUNT", "4000", 1);
     void *openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (openmp)
         dlclose(openmp);
