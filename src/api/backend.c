@@ -1,8 +1,11 @@
 /* The table of targets, and what all of them have in common. */
+#include <stdlib.h>
+
 #include "api/backend.h"
 
 #include "rt/clock.h"
 #include "rt/machine.h"
+#include "rt/memory.h"
 
 const Backend *const tessi_backends[] = {
 #define BACKEND(id, row) &tessi_backend_##row,
@@ -80,6 +83,19 @@ bool tessi_host_time(tess_program *p, bool (*work)(void *user, Failure *f), void
     const bool ok = work(user, f);
     *ms = tessi_clock_ms() - start;
     return ok;
+}
+
+bool tessi_host_workspace(tess_args *a, int64_t bytes)
+{
+    free(a->workspace);
+    a->workspace = bytes < PTRDIFF_MAX ? tessi_memory_new((size_t)bytes) : NULL;
+    a->workspace_bytes = a->workspace ? (ptrdiff_t)bytes : 0;
+    return a->workspace != NULL;
+}
+
+void tessi_host_forget(tess_args *a)
+{
+    free(a->workspace);
 }
 
 /* ---- For people -------------------------------------------------------------------------------------------------- */

@@ -118,9 +118,12 @@ Variant *tessi_run_acquire(Run *run);
 /* Binds and launches. */
 bool tessi_run_variant(const Run *run);
 
-/* ---- machine and clock of rows that run on the processor */
+/* ---- machine, clock and memory of rows that run on the processor */
 bool tessi_host_describe(tess_program *p, Text *out, Failure *f);
 bool tessi_host_time(tess_program *p, bool (*work)(void *user, Failure *f), void *user, double *ms,
                      Failure *f);
+/* A workspace of so many bytes, false where there is no memory; what the old one held does not matter. */
+bool tessi_host_workspace(tess_args *a, int64_t bytes);
+void tessi_host_forget(tess_args *a);
 
 #endif

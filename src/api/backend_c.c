@@ -81,15 +81,6 @@ static void entry_strides(const Image *image, const InterpImage *in, ptrdiff_t *
         strides[d] = (ptrdiff_t)(in->stride_bytes[d] / unit);
 }
 
-/* A workspace of so many bytes; what the old one held does not matter. */
-static bool grow_workspace(tess_args *a, ptrdiff_t bytes)
-{
-    free(a->workspace);
-    a->workspace = bytes < PTRDIFF_MAX ? tessi_memory_new((size_t)bytes) : NULL;
-    a->workspace_bytes = a->workspace ? bytes : 0;
-    return a->workspace != NULL;
-}
-
 /* Points of all results in a run with these size parameters. */
 static double points_of(const Graph *g, const int64_t *params)
 {
@@ -146,7 +137,7 @@ static int call_entry(void *user)
     ptrdiff_t bytes = a->workspace_bytes;
     int status =
         c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace, &bytes);
-    if (status == ENTRY_NEEDS_MEMORY && grow_workspace(a, bytes))
+    if (status == ENTRY_NEEDS_MEMORY && tessi_host_workspace(a, bytes))
         status = c->entry(c->images, c->strides, c->params, c->scalars, c->threads, a->workspace,
                           &bytes);
     return status;
@@ -274,11 +265,6 @@ static void drop(Variant *v)
     tessi_module_close(&v->module);
 }
 
-static void forget(tess_args *a)
-{
-    free(a->workspace);
-}
-
 const Backend tessi_backend_c = {
     .target = TESS_TARGET_C,
     .name = "c",
@@ -290,7 +276,7 @@ const Backend tessi_backend_c = {
     .can_run = can_run,
     .close = close_program,
     .drop = drop,
-    .forget = forget,
+    .forget = tessi_host_forget,
     .describe = tessi_host_describe,
     .prepare = prepare,
     .bind = bind,

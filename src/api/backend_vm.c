@@ -1,11 +1,10 @@
 /* The row of the strip machine: programs executed by the library itself, on the processor, without a compiler. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/backend.h"
+#include "api/embedded.h"
 #include "rt/clock.h"
 #include "rt/env.h"
-#include "rt/memory.h"
 
 static bool always(tess_program *p)
 {
@@ -15,22 +14,14 @@ static bool always(tess_program *p)
 
 /* ---- The machine ------------------------------------------------------------------------------- */
 
-/* What differs from this machine for compiled code: operands and results of each operation go through the first cache,
- * a strip takes some time to begin, and a trip through scratch memory costs little more than any result does. */
-static const char *const own_lines[] = {
-    "simple_per_cycle = 0.3\n", "mul_per_cycle = 0.3\n",   "fma_per_cycle = 0.3\n",
-    "div_per_cycle = 0.2\n",    "sqrt_per_cycle = 0.15\n", "tile_burden = 0.5\n",
-    "tile_row_cycles = 600\n",
-};
-enum { N_OWN_LINES = sizeof own_lines / sizeof *own_lines };
-
 /* The line sets a key that is set otherwise for the strip machine. */
 static bool is_replaced(const char *line)
 {
-    bool replaced = false;
-    for (int i = 0; i < N_OWN_LINES; i++)
-        replaced = replaced || strncmp(line, own_lines[i], strcspn(own_lines[i], " ") + 1) == 0;
-    return replaced;
+    const size_t key = strcspn(line, " \n");
+    for (const char *own = tessi_embedded_strips; *own; own += strcspn(own, "\n"), own += *own != 0)
+        if (*own != '#' && strcspn(own, " \n") == key && strncmp(own, line, key) == 0)
+            return true;
+    return false;
 }
 
 static bool describe(tess_program *p, Text *out, Failure *f)
@@ -46,8 +37,7 @@ static bool describe(tess_program *p, Text *out, Failure *f)
             tessi_text_addf(out, "%.*s\n", (int)n, line);
         line = next;
     }
-    for (int i = 0; i < N_OWN_LINES; i++)
-        tessi_text_add(out, own_lines[i]);
+    tessi_text_add(out, tessi_embedded_strips);
     return true;
 }
 
@@ -88,34 +78,19 @@ static bool bind(const Run *run, Binding *b)
                       &run->a->failure);
 }
 
-/* A workspace of so many bytes; what the old one held does not matter. */
-static bool grow_workspace(tess_args *a, int64_t bytes)
-{
-    if (bytes <= a->workspace_bytes)
-        return true;
-    free(a->workspace);
-    a->workspace = bytes < INT64_MAX ? tessi_memory_new((size_t)bytes) : NULL;
-    a->workspace_bytes = a->workspace ? (ptrdiff_t)bytes : 0;
-    return a->workspace
-           || tessi_failf(&a->failure, TESS_ERROR_MEMORY,
-                          "out of memory for the intermediate images");
-}
-
 static bool launch(const Run *run, const Binding *b)
 {
     const InterpArgs args = { b->params, b->scalars, b->inputs, b->outputs, 0, NULL, run->arena };
     const double start = tessi_clock_ms();
     const VmCode *code = run->v->vm;
     const int threads = run->p->options.threads ? run->p->options.threads : tessi_cpu_count();
-    const bool ok = grow_workspace(run->a, tessi_vm_workspace_bytes(code, b->params))
-                    && tessi_vm_run(code, &args, run->a->workspace, threads, &run->a->failure);
+    const int64_t bytes = tessi_vm_workspace_bytes(code, b->params);
+    const bool room = bytes <= run->a->workspace_bytes || tessi_host_workspace(run->a, bytes)
+                      || tessi_failf(&run->a->failure, TESS_ERROR_MEMORY,
+                                     "out of memory for the intermediate images");
+    const bool ok = room && tessi_vm_run(code, &args, run->a->workspace, threads, &run->a->failure);
     run->a->timing.run_ms = tessi_clock_ms() - start;
     return ok;
-}
-
-static void forget(tess_args *a)
-{
-    free(a->workspace);
 }
 
 /* ---- The row ----------------------------------------------------------------------------------- */
@@ -124,7 +99,7 @@ const Backend tessi_backend_vm = {
     .target = TESS_TARGET_VM,
     .name = "vm",
     .can_run = always,
-    .forget = forget,
+    .forget = tessi_host_forget,
     .describe = describe,
     .prepare = prepare,
     .bind = bind,

@@ -7,5 +7,6 @@ extern const char tessi_embedded_prelude_c_vector[];
 extern const char tessi_embedded_prelude_cuda[], tessi_embedded_prelude_opencl[];
 extern const char tessi_embedded_filters[];
 extern const char tessi_embedded_generic_gpu[]; /* a machine description */
+extern const char tessi_embedded_strips[];      /* what the strip machine has otherwise */
 
 #endif
