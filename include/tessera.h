@@ -380,6 +380,9 @@ typedef struct tess_part {
     size_t pass;
     int64_t begin[4], end[4]; /* points of the images that it decides */
     int64_t from[4], to[4];   /* filled in by tess_part_needs */
+    /* Not 0: others compute other parts of the pass, as processes with a share of an image each. What the parts here
+     * have to say about numbers of whole images is kept for tess_part_numbers; they may come in any order. */
+    int apart;
 } tess_part;
 TESS_API tess_status tess_part_needs(tess_parts *parts, tess_part *part);
 /* What a part takes: bytes of its images, of its results, and of what lies between them. Plans, but does not run. */
@@ -393,6 +396,17 @@ TESS_API tess_status tess_part_needs_memory(tess_parts *parts, const tess_part *
  * whole images take parts in order, of whole rows (cut in dimension 0 alone); results any part, in any order. */
 TESS_API tess_status tess_run_part(tess_parts *parts, const tess_part *part,
                                    const DLTensor *const *images);
+/* What parts computed `apart` in this pass have to say about its numbers so far: some bytes for each row of the images,
+ * valid until the next part. */
+TESS_API tess_status tess_part_numbers(const tess_parts *parts, size_t pass, const void **bytes,
+                                       size_t *n);
+/* Ends a pass whose parts were computed apart: `bytes` are those of all of them, one behind the other in any order,
+ * wherever they come from; numbers have the bits of one run through all rows. */
+TESS_API tess_status tess_parts_join(tess_parts *parts, size_t pass, const void *bytes, size_t n);
+/* Where in the whole the first point lies that a part of the last pass decides of a result, and how many it decides in
+ * each dimension. */
+TESS_API tess_status tess_part_share(tess_parts *parts, const tess_part *part, size_t output,
+                                     int64_t place[TESS_MAX_SHAPE], int64_t shape[TESS_MAX_SHAPE]);
 /* What the last part of the last pass has decided of a result, and where in the whole its first point is. An extent
  * is 0 where it decides nothing. Results that do not grow with the images come whole with each part. Valid until the
  * part after the next, so that they can be written while that is computed. */

@@ -18,6 +18,7 @@ void tess_parts_free(tess_parts *p)
         for (uint32_t o = 0; pass->spare && o < pass->program->outputs.n; o++)
             free(pass->spare[o].tensor.data);
         free(pass->spare);
+        tessi_bytes_dispose(&pass->apart);
         tess_args_free(pass->args);
         tess_program_free(pass->program);
     }
@@ -358,39 +359,67 @@ static bool take_turns(RunPass *pass)
     return true;
 }
 
+/* The stage that output o of a pass is, of the whole's graph. */
+static StageId stage_of_output(const RunPass *pass, uint32_t o)
+{
+    if (pass->numbers.n == 0)
+        return pass->part.whole->outputs.at[o].channels.at[0].stage;
+    VEC_FOREACH (const PartNumber, number, &pass->numbers)
+        if (number->output == o)
+            return number->source;
+    return (StageId){ 0 };
+}
+
+/* What a part decides of a stage in dimension d: from point *first on *n points. False: all of it, as in any part. */
+static bool find_share(const tess_parts *p, const RunPass *pass, const tess_part *part,
+                       StageId source, int d, int64_t *first, int64_t *n)
+{
+    const PartPass *of = &pass->part;
+    if (!tessi_part_cuts(of, source, d))
+        return false;
+    int64_t whole = 0, extent = 0;
+    tessi_size_eval(of->whole, of->base[d], p->params, &whole);
+    tessi_size_eval(of->whole, tessi_stage(of->whole, source)->size[d], p->params, &extent);
+    *first = tessi_part_point(of, source, d, part->begin[d]);
+    const int64_t end = tessi_part_point(of, source, d, part->end[d]);
+    const int64_t last = part->end[d] == whole || end > extent ? extent : end;
+    *n = last > *first ? last - *first : 0;
+    return true;
+}
+
+tess_status tess_part_share(tess_parts *p, const tess_part *part, size_t output,
+                            int64_t place[TESS_MAX_SHAPE], int64_t shape[TESS_MAX_SHAPE])
+{
+    const RunPass *pass = pass_of(p, part);
+    int n;
+    if (!pass || pass->numbers.n || output >= p->program->outputs.n || !place || !shape
+        || tess_result_shape(p->program, p->args, output, &n, shape) != TESS_OK)
+        return TESS_ERROR_ARGUMENT;
+    const StageId stage = stage_of_output(pass, (uint32_t)output);
+    for (int d = 0; d < n; d++) {
+        place[d] = 0;
+        find_share(p, pass, part, stage, d, &place[d], &shape[d]);
+    }
+    return TESS_OK;
+}
+
 /* What a part decides of a result, as a part of what it has computed. */
 static bool take_result(tess_parts *p, RunPass *pass, const tess_part *part, uint32_t o)
 {
-    const PartPass *of = &pass->part;
     const DLTensor *made;
     if (tess_args_result(pass->args, o, &made) != TESS_OK)
         return false;
-    const StageId stage =
-        pass->numbers.n ? (StageId){ 0 } : of->whole->outputs.at[o].channels.at[0].stage;
-    StageId source = stage;
-    VEC_FOREACH (const PartNumber, number, &pass->numbers)
-        if (number->output == o)
-            source = number->source;
+    const StageId source = stage_of_output(pass, o);
     DLTensor *result = &p->results[o];
     *result = *made;
     result->shape = p->shapes[o];
     int64_t skip = 0;
-    const Stage *s = tessi_stage(of->whole, source);
     for (int d = 0; d < made->ndim; d++) {
         result->shape[d] = made->shape[d];
         p->places[o][d] = 0;
-        if (!tessi_part_cuts(of, source, d))
-            continue;
-        int64_t whole = 0, extent = 0;
-        tessi_size_eval(of->whole, of->base[d], p->params, &whole);
-        tessi_size_eval(of->whole, s->size[d], p->params, &extent);
-        const int64_t first = tessi_part_point(of, source, d, part->begin[d]);
-        const int64_t end = tessi_part_point(of, source, d, part->end[d]);
-        const int64_t last = part->end[d] == whole || end > extent ? extent : end;
-        const int64_t here = tessi_part_point(of, source, d, part->from[d]);
-        p->places[o][d] = first;
-        result->shape[d] = last > first ? last - first : 0;
-        skip += (first - here) * made->strides[d];
+        if (find_share(p, pass, part, source, d, &p->places[o][d], &result->shape[d]))
+            skip += (p->places[o][d] - tessi_part_point(&pass->part, source, d, part->from[d]))
+                    * made->strides[d];
     }
     result->byte_offset += (uint64_t)skip * (made->dtype.bits / 8u);
     return true;
@@ -402,7 +431,7 @@ static bool check_order(tess_parts *p, RunPass *pass, const tess_part *part)
     const PartPass *of = &pass->part;
     if (of->n_dims == 0)
         return true;
-    bool whole = part->begin[0] == pass->next;
+    bool whole = part->apart || part->begin[0] == pass->next;
     for (int d = 1; d < of->n_dims; d++) {
         int64_t n = 0;
         tessi_size_eval(of->whole, of->base[d], p->params, &n);
@@ -418,8 +447,11 @@ static bool check_order(tess_parts *p, RunPass *pass, const tess_part *part)
 static bool add_to_numbers(tess_parts *p, RunPass *pass, const tess_part *part)
 {
     if (!check_order(p, pass, part)
-        || (pass->next == 0 && !tessi_part_reduce_start(p, pass, &p->failure)))
+        || ((pass->next == 0 || part->apart) && !tessi_part_reduce_start(p, pass, &p->failure)))
         return false;
+    if (part->apart)
+        return tessi_part_reduce_apart(p, pass, part->begin[0], part->end[0])
+               || tessi_failf(&p->failure, TESS_ERROR_MEMORY, "out of memory");
     int64_t whole = 0;
     if (pass->part.n_dims)
         tessi_size_eval(pass->part.whole, pass->part.base[0], p->params, &whole);

@@ -5,6 +5,7 @@
 
 #include "analysis/part.h"
 #include "api/api.h"
+#include "rt/bytes.h"
 
 /* A number of whole images, or a histogram, while parts are gone through. */
 typedef struct PartNumber {
@@ -22,6 +23,7 @@ typedef struct RunPass {
     tess_args *args;
     VEC(PartNumber) numbers; /* none: it gives the results */
     int64_t next;            /* first row of the images that no part has had */
+    RtBytes apart;           /* what parts say that are computed apart from others */
     bool is_done;
     BoundImage *spare; /* results of the part before, which are still read */
 } RunPass;
@@ -49,5 +51,14 @@ bool tessi_part_reduce_start(tess_parts *p, RunPass *pass, Failure *f);
 /* Takes in rows of what a number is taken of: those of the compact image `rows`. */
 void tessi_part_reduce(const tess_parts *p, PartNumber *number, const DLTensor *rows);
 void tessi_part_reduce_end(const tess_parts *p, RunPass *pass);
+
+/* part_apart.c: the same where parts are computed by others too. What each says is a block of 8-byte words: the rows of
+ * the images that it has decided, then of each number how many values it has and these, of its own rows or counts. */
+bool tessi_part_reduce_apart(const tess_parts *p, RunPass *pass, int64_t begin, int64_t end);
+/* part_reduce.c: what one row comes to, row number k of all dimensions but the last; and that on top of the total. */
+int64_t tessi_part_rows(const DLTensor *rows);
+Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTensor *rows,
+                     int64_t k);
+Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value total, Value row);
 
 #endif

@@ -121,6 +121,39 @@ static StageImage image_of(const Stage *source, const DLTensor *t)
     return image;
 }
 
+int64_t tessi_part_rows(const DLTensor *rows)
+{
+    int64_t n = 1;
+    for (int d = 0; d + 1 < rows->ndim; d++)
+        n *= rows->shape[d];
+    return rows->ndim && rows->shape[rows->ndim - 1] ? n : 0;
+}
+
+Value tessi_part_row(const tess_parts *p, const PartNumber *number, const DLTensor *rows, int64_t k)
+{
+    const Graph *g = p->v->written_out;
+    const Stage *s = tessi_stage(g, number->stage), *source = tessi_stage(g, number->source);
+    StageImage image = image_of(source, rows);
+    const int last = image.n_dims - 1;
+    for (int d = last - 1; d >= 0; d--) {
+        image.at += k % image.size[d] * image.stride_bytes[d];
+        k /= image.size[d];
+        image.size[d] = 1;
+    }
+    Value total = tessi_reduce_start(s, source->type);
+    if (!reduce_known(s->reduction, image.type, image.at, image.size[last], &total))
+        total = tessi_reduce_rows(s, &image, total);
+    return total;
+}
+
+Value tessi_part_add_row(const tess_parts *p, const PartNumber *number, Value total, Value row)
+{
+    const Graph *g = p->v->written_out;
+    const Stage *s = tessi_stage(g, number->stage), *source = tessi_stage(g, number->source);
+    return tessi_accumulate(s->reduction, tessi_accumulator_type(s->reduction, source->type), total,
+                            row);
+}
+
 static bool reduce_rows(const Stage *s, const StageImage *source, Value *total)
 {
     const int last = source->n_dims - 1;

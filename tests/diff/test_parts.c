@@ -107,8 +107,11 @@ static bool run_one(Runs *r, const tess_pass *pass, tess_part *part)
         tessi_text_add(r->why, tess_parts_error(r->parts));
     for (int o = 0; ok && pass->numbers == 0 && o < r->truth->n_out; o++) {
         const DLTensor *t;
-        int64_t place[TESS_MAX_SHAPE];
+        int64_t place[TESS_MAX_SHAPE], told[TESS_MAX_SHAPE], shape[TESS_MAX_SHAPE];
         ok = tess_part_result(r->parts, (size_t)o, &t, place) == TESS_OK
+             && tess_part_share(r->parts, part, (size_t)o, told, shape) == TESS_OK
+             && memcmp(told, place, (size_t)t->ndim * sizeof *place) == 0
+             && memcmp(shape, t->shape, (size_t)t->ndim * sizeof *shape) == 0
              && same_part(t, place, r->truth->out[o], &r->seen[o]);
         if (!ok)
             tessi_text_addf(r->why, "result %d differs in the part of rows %lld to %lld", o,
@@ -128,6 +131,24 @@ static int64_t end_of(const tess_pass *pass, int d, int64_t begin, int64_t size)
     return end < pass->shape[d] ? end : pass->shape[d];
 }
 
+/* As processes do with a share of an image each: the last one is done first, and what each says about its rows is
+ * joined. */
+static bool run_apart(Runs *r, const tess_pass *pass, tess_part *part, int64_t height)
+{
+    const void *bytes;
+    size_t n;
+    part->apart = 1;
+    for (part->end[0] = pass->shape[0]; part->end[0] > 0; part->end[0] = part->begin[0]) {
+        const int64_t most = (part->end[0] - 1) / pass->align[0] * pass->align[0];
+        const int64_t begin = (part->end[0] - height) / pass->align[0] * pass->align[0];
+        part->begin[0] = !pass->cut[0] || part->end[0] <= height ? 0 : begin < most ? begin : most;
+        if (!run_one(r, pass, part))
+            return false;
+    }
+    return tess_part_numbers(r->parts, part->pass, &bytes, &n) == TESS_OK
+           && tess_parts_join(r->parts, part->pass, bytes, n) == TESS_OK;
+}
+
 static bool run_pass(Runs *r, size_t number, int64_t height, int64_t width)
 {
     tess_pass pass = { .struct_size = sizeof pass };
@@ -137,6 +158,8 @@ static bool run_pass(Runs *r, size_t number, int64_t height, int64_t width)
         return run_one(r, &pass, &part);
     for (int d = 0; d < pass.ndim; d++)
         part.end[d] = pass.shape[d];
+    if (pass.numbers && height % 2)
+        return run_apart(r, &pass, &part, height);
     for (int64_t y = 0; y < pass.shape[0]; y = part.end[0]) {
         part.begin[0] = y;
         part.end[0] = end_of(&pass, 0, y, height);
