@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/part.h"
+#include "graph/graph_fold.h"
 #include "interp/graph_stages.h"
 
 enum { PARTIALS = 16 };
