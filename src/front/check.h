@@ -383,6 +383,14 @@ Operand tessi_check_scan(Checker *c, const AstExpr *e);
 /* The image that is the first argument of such a call; false with a diagnostic, or where it has one. */
 bool tessi_whole_image(Checker *c, const AstExpr *e, Operand *image);
 bool tessi_whole_dimension(Checker *c, const AstExpr *e, const TValue *image, uint32_t *dim);
+/* The second and third argument of a reduction by keys: by whose values, into how many elements. */
+typedef struct WholeKeys {
+    TValue *image;
+    TExpr *bins;
+} WholeKeys;
+bool tessi_whole_keys(Checker *c, const AstExpr *e, const TValue *image, WholeKeys *keys);
+/* The reduction `v` by these keys. */
+TValue *tessi_whole_by_keys(const WholeKeys *keys, TValue *v);
 /* In the type that a reduction gives; sums count truth values as 0 and 1. */
 TType tessi_reduced_type(Checker *c, Reduction r, TType t);
 TValue *tessi_bool_as_number(Checker *c, TValue *image, Span span);

@@ -135,24 +135,34 @@ static TExpr *combined(Checker *c, const AstExpr *e, TExpr *a, TExpr *b)
     return r;
 }
 
-/* Running results; or the last of them, for each line. */
-static TValue *steps(Checker *c, const AstExpr *e, const ScanCall *s, bool only_last)
+/* A value with steps of the type of the first result: that of all. False after a diagnostic. */
+static bool give_steps(Checker *c, const AstExpr *e, const ScanCall *s, TValue *v)
 {
     TExpr *start = number(c, e->more->start, "the start", e->name.text);
     TExpr *value = state(c, 0, s->image->type, s->span);
     TExpr *first = start ? combined(c, e, start, value) : NULL;
     if (!first)
-        return NULL;
-    const TType t = tessi_check_concrete(c, first)->type; /* of the first result: that of all */
-    TExpr *step = combined(c, e, state(c, 1, t, s->span), value);
-    if (!step || tessi_tt_is_error(t))
-        return NULL;
-    TValue *v = scan(c, s, t, only_last);
+        return false;
+    const TType t = tessi_check_concrete(c, first)->type;
+    TExpr *so_far = state(c, 1, t, s->span);
+    TExpr *step = combined(c, e, so_far, value);
+    TExpr *both = combined(c, e, so_far, state(c, 0, t, s->span));
+    if (!step || !both || tessi_tt_is_error(t))
+        return false;
+    v->type = t;
     v->n_states = 1;
     v->expr = tessi_check_convert(c, step, t);
     v->start = tessi_check_convert(c, start, t);
-    const bool ok = !tessi_tt_is_error(v->expr->type) && !tessi_tt_is_error(v->start->type);
-    return ok ? v : NULL;
+    v->both = v->keys ? tessi_check_convert(c, both, t) : NULL;
+    return !tessi_tt_is_error(v->expr->type) && !tessi_tt_is_error(v->start->type)
+           && !(v->both && tessi_tt_is_error(v->both->type));
+}
+
+/* Running results; or the last of them, for each line. */
+static TValue *steps(Checker *c, const AstExpr *e, const ScanCall *s, bool only_last)
+{
+    TValue *v = scan(c, s, s->image->type, only_last);
+    return give_steps(c, e, s, v) ? v : NULL;
 }
 
 /* ---- recursive filters ----------------------------------------------------------------------- */
@@ -244,6 +254,18 @@ static TValue *reduce_all(Checker *c, const AstExpr *e, ScanCall s)
     return v;
 }
 
+static TValue *reduce_by_keys(Checker *c, const AstExpr *e, const ScanCall *s)
+{
+    WholeKeys keys;
+    if (!tessi_whole_keys(c, e, s->image, &keys))
+        return NULL;
+    TValue *v = tessi_value_new(c, TV_REDUCE, s->image->type, 1, s->span);
+    v->base = s->image;
+    v->reduction = s->reduction;
+    tessi_whole_by_keys(&keys, v);
+    return give_steps(c, e, s, v) ? v : NULL;
+}
+
 static TValue *cumulate(Checker *c, const AstExpr *e, ScanCall *s)
 {
     if (e->more)
@@ -263,12 +285,12 @@ static bool count_fits(Checker *c, const AstExpr *e, const ScanCall *s)
     if (reduces && !e->more) {
         Diag *d = CHECK_DIAG(c, DIAG_SCAN_COMBINE, e->span);
         tessi_diag_help(c->d, d,
-                        "write reduce(A, 0, a, b : a + b, 0), or reduce(A, a, b : a + b, "
-                        "0) for all points");
+                        "write reduce(A, a, b : a + b, 0); along a dimension reduce(A, 0, a, b : "
+                        "a + b, 0), by keys reduce(A, K, 16, a, b : a + b, 0)");
         return false;
     }
     const uint32_t least = filters ? 4 : reduces ? 1 : 2;
-    const uint32_t most = filters ? 3 + MAX_SCAN_STATES : 2;
+    const uint32_t most = filters ? 3 + MAX_SCAN_STATES : reduces ? 3 : 2;
     if (least <= s->n && s->n <= most)
         return true;
     CHECK_DIAG(c, DIAG_ARG_COUNT, e->span, e->name.text, (long long)(s->n < least ? least : most),
@@ -286,11 +308,17 @@ Operand tessi_check_scan(Checker *c, const AstExpr *e)
     for (uint32_t i = filters ? 1 : 0; i < e->args.n; i++)
         tessi_check_no_borders(c, &e->args.at[i].borders, i ? "a number" : "a whole image");
     s.image = o.image;
-    if (s.n > 1 && !tessi_whole_dimension(c, e->args.at[1].value, s.image, &s.dim))
+    if (s.n > 1 && (filters || s.n < 3)
+        && !tessi_whole_dimension(c, e->args.at[1].value, s.image, &s.dim))
         return tessi_operand_error(e->span);
-    TValue *v = filters                                 ? filter(c, e, &s)
-                : tessi_streq(e->name.text, "cumulate") ? cumulate(c, e, &s)
-                : s.n > 1                               ? steps(c, e, &s, true)
-                                                        : reduce_all(c, e, s);
+    TValue *v;
+    if (filters)
+        v = filter(c, e, &s);
+    else if (tessi_streq(e->name.text, "cumulate"))
+        v = cumulate(c, e, &s);
+    else
+        v = s.n == 1   ? reduce_all(c, e, s)
+            : s.n == 2 ? steps(c, e, &s, true)
+                       : reduce_by_keys(c, e, &s);
     return v ? tessi_operand_image(v, e->span) : tessi_operand_error(e->span);
 }

@@ -140,109 +140,6 @@ static bool plain_arguments(Checker *c, const AstExpr *e)
     return ok;
 }
 
-/* ---- reductions made of others --------------------------------------------------------------- */
-/* An image, its reduction along dimension `along` - 1 (0: of all points), and where they are called for. */
-typedef struct Along {
-    TValue *image, *reduced;
-    uint8_t along;
-    Span span;
-} Along;
-
-static TValue *reduce(Checker *c, Reduction r, TValue *image, uint8_t along, Span span)
-{
-    if (r == REDUCE_SUM || r == REDUCE_MEAN || r == REDUCE_PROD)
-        image = tessi_bool_as_number(c, image, span);
-    const uint32_t n_dims = along ? image->n_dims - 1u : 0;
-    TValue *v = tessi_value_new(c, TV_REDUCE, tessi_reduced_type(c, r, image->type), n_dims, span);
-    v->base = image;
-    v->reduction = r;
-    v->along = along;
-    return v;
-}
-
-static TExpr *coordinate(Checker *c, uint32_t dim, Span span)
-{
-    TInstance *inst = c->at.inst;
-    TExpr *n = tessi_te_new(c, TE_INDEX, tessi_tt_scalar(TYPE_I32), span, 0);
-    n->slot = dim;
-    if (!inst->uses_index || dim > inst->max_index)
-        inst->max_index = dim;
-    inst->uses_index = true;
-    inst->index_span = span;
-    return n;
-}
-
-/* At a point of the image: the reduction of the line that it is on. */
-static TExpr *of_line(Checker *c, const Along *a)
-{
-    const Operand o = tessi_operand_image(a->reduced, a->span);
-    if (!a->reduced->n_dims)
-        return tessi_check_operand_expr(c, o, a->span);
-    const TBorder inside = { .written = true, .span = a->span };
-    TRead *read = ARENA_NEW(c->a, TRead);
-    read->absolute = true;
-    for (uint32_t d = 0, n = 0; d < a->image->n_dims; d++)
-        if (d + 1 != a->along)
-            read->index[n++] = coordinate(c, d, a->span);
-    return tessi_check_read_slot(c, tessi_check_image_slot(c, o, a->span, NULL, &inside), a->span,
-                                 read);
-}
-
-static TExpr *own_value(Checker *c, const Along *a)
-{
-    return tessi_check_operand_expr(c, tessi_operand_image(a->image, a->span), a->span);
-}
-
-/* The mean of the squared distances from the mean. */
-static Operand variance(Checker *c, TValue *image, uint8_t along, bool root, Span span)
-{
-    Points p;
-    image = tessi_bool_as_number(c, image, span);
-    const Along a = { image, reduce(c, REDUCE_MEAN, image, along, span), along, span };
-    tessi_points_begin(c, &p, span);
-    TExpr *d = tessi_check_binary(c, span, AST_OP_SUB, own_value(c, &a), of_line(c, &a));
-    const Operand squares =
-        tessi_points_end(c, &p, tessi_check_binary(c, span, AST_OP_MUL, d, d), span);
-    if (squares.kind != OPERAND_IMAGE)
-        return squares;
-    const Operand o = tessi_operand_image(reduce(c, REDUCE_MEAN, squares.image, along, span), span);
-    if (!root)
-        return o;
-    tessi_points_begin(c, &p, span);
-    TExpr *v = tessi_check_operand_expr(c, o, span);
-    return tessi_points_end(c, &p, tessi_check_apply(c, span, RULE_REAL, OP_SQRT, &v, 1), span);
-}
-
-static TExpr *extent(Checker *c, const Along *a)
-{
-    TExpr *n = tessi_te_new(c, TE_SIZE, tessi_tt_scalar(TYPE_I32), a->span, 0);
-    n->image = a->image;
-    n->dim = (uint8_t)(a->along - 1);
-    return n;
-}
-
-/* The number of the first point on each line that is its extremum; that of its points where none is, or none counts. */
-static Operand place(Checker *c, Reduction r, TValue *image, uint8_t along, Span span)
-{
-    Points p;
-    if (image->type.kind == TT_STRUCT) {
-        CHECK_DIAG(c, DIAG_NO_CONVERSION, span, tessi_tt_name(c, image->type), "a number");
-        return tessi_operand_error(span);
-    }
-    const Along a = { image, reduce(c, r, image, along, span), along, span };
-    tessi_points_begin(c, &p, span);
-    TExpr *is = tessi_check_binary(c, span, AST_OP_EQ, own_value(c, &a), of_line(c, &a));
-    TExpr *at = tessi_check_select(c, span, is, coordinate(c, along - 1u, span), extent(c, &a));
-    const Operand numbers = tessi_points_end(c, &p, at, span);
-    if (numbers.kind != OPERAND_IMAGE)
-        return numbers;
-    const Operand first =
-        tessi_operand_image(reduce(c, REDUCE_MIN, numbers.image, along, span), span);
-    tessi_points_begin(c, &p, span);
-    TExpr *found[2] = { tessi_check_operand_expr(c, first, span), extent(c, &a) };
-    return tessi_points_end(c, &p, tessi_check_apply(c, span, RULE_KEEP, OP_MIN, found, 2), span);
-}
-
 /* ---- by keys --------------------------------------------------------------------------------- */
 /* The number of elements, of a histogram or by keys; NULL after a diagnostic. */
 static TExpr *bins_of(Checker *c, const AstExpr *e)
@@ -257,27 +154,149 @@ static TExpr *bins_of(Checker *c, const AstExpr *e)
     return bins;
 }
 
-static Operand by_keys(Checker *c, const AstExpr *e, Reduction r, TValue *image)
+bool tessi_whole_keys(Checker *c, const AstExpr *e, const TValue *image, WholeKeys *keys)
 {
     const AstExpr *second = e->args.at[1].value;
-    const Operand keys = tessi_check_vector(c, second);
-    if (keys.kind == OPERAND_ERROR)
-        return keys;
-    if (keys.kind != OPERAND_IMAGE || keys.image->n_dims != image->n_dims
-        || keys.image->type.kind == TT_STRUCT) {
+    const Operand o = tessi_check_vector(c, second);
+    if (o.kind == OPERAND_ERROR)
+        return false;
+    if (o.kind != OPERAND_IMAGE || o.image->n_dims != image->n_dims
+        || o.image->type.kind == TT_STRUCT) {
         CHECK_DIAG(c, DIAG_ARG_KIND, second->span, "keys", e->name.text,
                    tessi_sprintf(c->a, "a %d-dimensional image of one channel", image->n_dims),
-                   tessi_operand_text(c, keys));
-        return tessi_operand_error(e->span);
+                   tessi_operand_text(c, o));
+        return false;
     }
-    TExpr *bins = bins_of(c, e->args.at[2].value);
-    if (!bins)
-        return tessi_operand_error(e->span);
-    TValue *v = reduce(c, r, image, 0, e->span);
-    v->keys = tessi_bool_as_number(c, keys.image, e->span);
-    v->bins = bins;
+    keys->bins = bins_of(c, e->args.at[2].value);
+    keys->image = tessi_bool_as_number(c, o.image, e->span);
+    return keys->bins != NULL;
+}
+
+TValue *tessi_whole_by_keys(const WholeKeys *keys, TValue *v)
+{
+    v->keys = keys->image;
+    v->bins = keys->bins;
     v->n_dims = 1;
-    return tessi_operand_image(v, e->span);
+    return v;
+}
+
+/* ---- reductions made of others --------------------------------------------------------------- */
+/* An image, its reduction along dimension `along` - 1 (0: of all points) or by keys, and where they are called for. */
+typedef struct Along {
+    TValue *image, *reduced;
+    uint8_t along;
+    const WholeKeys *keys; /* or NULL */
+    Span span;
+} Along;
+
+static TValue *reduce(Checker *c, Reduction r, TValue *image, const Along *a)
+{
+    if (r == REDUCE_SUM || r == REDUCE_MEAN || r == REDUCE_PROD)
+        image = tessi_bool_as_number(c, image, a->span);
+    const uint32_t n_dims = a->along ? image->n_dims - 1u : 0;
+    const TType t = tessi_reduced_type(c, r, image->type);
+    TValue *v = tessi_value_new(c, TV_REDUCE, t, n_dims, a->span);
+    v->base = image;
+    v->reduction = r;
+    v->along = a->along;
+    return a->keys ? tessi_whole_by_keys(a->keys, v) : v;
+}
+
+static TExpr *coordinate(Checker *c, uint32_t dim, Span span)
+{
+    TInstance *inst = c->at.inst;
+    TExpr *n = tessi_te_new(c, TE_INDEX, tessi_tt_scalar(TYPE_I32), span, 0);
+    n->slot = dim;
+    if (!inst->uses_index || dim > inst->max_index)
+        inst->max_index = dim;
+    inst->uses_index = true;
+    inst->index_span = span;
+    return n;
+}
+
+/* The number of the key at a point; whatever, of points that no element counts. */
+static TExpr *key_value(Checker *c, const Along *a)
+{
+    const TType whole = tessi_tt_scalar(TYPE_I32);
+    TExpr *key = tessi_check_operand_expr(c, tessi_operand_image(a->keys->image, a->span), a->span);
+    if (tessi_is_real(key->type.scalar))
+        key = tessi_check_apply(c, a->span, RULE_REAL, OP_FLOOR, &key, 1);
+    return tessi_check_convert(c, key, whole);
+}
+
+/* At a point of the image: the reduction of the line that it is on, or of the points with its key. */
+static TExpr *of_line(Checker *c, const Along *a)
+{
+    const Operand o = tessi_operand_image(a->reduced, a->span);
+    if (!a->reduced->n_dims)
+        return tessi_check_operand_expr(c, o, a->span);
+    TBorder border = { .written = true, .span = a->span }; /* what is read is inside */
+    TRead *read = ARENA_NEW(c->a, TRead);
+    read->absolute = true;
+    for (uint32_t d = 0, n = 0; d < a->image->n_dims && !a->keys; d++)
+        if (d + 1 != a->along)
+            read->index[n++] = coordinate(c, d, a->span);
+    if (a->keys) {
+        read->index[0] = key_value(c, a);
+        border.rule[0] = BORDER_CLAMP;
+    }
+    return tessi_check_read_slot(c, tessi_check_image_slot(c, o, a->span, NULL, &border), a->span,
+                                 read);
+}
+
+static TExpr *own_value(Checker *c, const Along *a)
+{
+    return tessi_check_operand_expr(c, tessi_operand_image(a->image, a->span), a->span);
+}
+
+/* The mean of the squared distances from the mean. */
+static Operand variance(Checker *c, Along a, bool root)
+{
+    Points p;
+    a.image = tessi_bool_as_number(c, a.image, a.span);
+    a.reduced = reduce(c, REDUCE_MEAN, a.image, &a);
+    tessi_points_begin(c, &p, a.span);
+    TExpr *d = tessi_check_binary(c, a.span, AST_OP_SUB, own_value(c, &a), of_line(c, &a));
+    const Operand squares =
+        tessi_points_end(c, &p, tessi_check_binary(c, a.span, AST_OP_MUL, d, d), a.span);
+    if (squares.kind != OPERAND_IMAGE)
+        return squares;
+    const Operand o = tessi_operand_image(reduce(c, REDUCE_MEAN, squares.image, &a), a.span);
+    if (!root)
+        return o;
+    tessi_points_begin(c, &p, a.span);
+    TExpr *v = tessi_check_operand_expr(c, o, a.span);
+    return tessi_points_end(c, &p, tessi_check_apply(c, a.span, RULE_REAL, OP_SQRT, &v, 1), a.span);
+}
+
+static TExpr *extent(Checker *c, const Along *a)
+{
+    TExpr *n = tessi_te_new(c, TE_SIZE, tessi_tt_scalar(TYPE_I32), a->span, 0);
+    n->image = a->image;
+    n->dim = (uint8_t)(a->along - 1);
+    return n;
+}
+
+/* The number of the first point on each line that is its extremum; that of its points where none is, or none counts. */
+static Operand place(Checker *c, Reduction r, Along a)
+{
+    Points p;
+    const Span span = a.span;
+    if (a.image->type.kind == TT_STRUCT) {
+        CHECK_DIAG(c, DIAG_NO_CONVERSION, span, tessi_tt_name(c, a.image->type), "a number");
+        return tessi_operand_error(span);
+    }
+    a.reduced = reduce(c, r, a.image, &a);
+    tessi_points_begin(c, &p, span);
+    TExpr *is = tessi_check_binary(c, span, AST_OP_EQ, own_value(c, &a), of_line(c, &a));
+    TExpr *at = tessi_check_select(c, span, is, coordinate(c, a.along - 1u, span), extent(c, &a));
+    const Operand numbers = tessi_points_end(c, &p, at, span);
+    if (numbers.kind != OPERAND_IMAGE)
+        return numbers;
+    const Operand first = tessi_operand_image(reduce(c, REDUCE_MIN, numbers.image, &a), span);
+    tessi_points_begin(c, &p, span);
+    TExpr *found[2] = { tessi_check_operand_expr(c, first, span), extent(c, &a) };
+    return tessi_points_end(c, &p, tessi_check_apply(c, span, RULE_KEEP, OP_MIN, found, 2), span);
 }
 
 /* ---- any of them ----------------------------------------------------------------------------- */
@@ -291,7 +310,7 @@ Operand tessi_check_whole(Checker *c, const AstExpr *e)
 {
     const Whole *w = whole_named(e->name.text);
     const uint32_t least = w->kind == WHOLE_HISTOGRAM || w->kind == WHOLE_PLACE ? 2 : 1;
-    const uint32_t most = w->kind == WHOLE_REDUCTION ? 3 : 2;
+    const uint32_t most = w->kind == WHOLE_HISTOGRAM || w->kind == WHOLE_PLACE ? 2 : 3;
     Operand o;
     uint32_t dim = 0;
     c->at.declared_dims = 0;
@@ -303,16 +322,21 @@ Operand tessi_check_whole(Checker *c, const AstExpr *e)
         return tessi_operand_error(e->span);
     if (w->kind == WHOLE_HISTOGRAM)
         return histogram(c, e, o);
-    if (e->args.n == 3)
-        return by_keys(c, e, w->reduction, o.image);
-    const bool lines = e->args.n > 1;
-    if (lines && !tessi_whole_dimension(c, e->args.at[1].value, o.image, &dim))
-        return tessi_operand_error(e->span);
-    const uint8_t along = (uint8_t)(lines ? dim + 1 : 0);
+    WholeKeys keys;
+    Along a = { .image = o.image, .span = e->span };
+    if (e->args.n == 3) {
+        if (!tessi_whole_keys(c, e, o.image, &keys))
+            return tessi_operand_error(e->span);
+        a.keys = &keys;
+    } else if (e->args.n > 1) {
+        if (!tessi_whole_dimension(c, e->args.at[1].value, o.image, &dim))
+            return tessi_operand_error(e->span);
+        a.along = (uint8_t)(dim + 1);
+    }
     switch (w->kind) {
-    case WHOLE_VARIANCE: return variance(c, o.image, along, false, e->span);
-    case WHOLE_DEVIATION: return variance(c, o.image, along, true, e->span);
-    case WHOLE_PLACE: return place(c, w->reduction, o.image, along, e->span);
-    default: return tessi_operand_image(reduce(c, w->reduction, o.image, along, e->span), e->span);
+    case WHOLE_VARIANCE: return variance(c, a, false);
+    case WHOLE_DEVIATION: return variance(c, a, true);
+    case WHOLE_PLACE: return place(c, w->reduction, a);
+    default: return tessi_operand_image(reduce(c, w->reduction, o.image, &a), e->span);
     }
 }

@@ -88,7 +88,7 @@ static StageId same_whole(const Graph *g, const Stage *s)
 {
     for (uint32_t id = g->stages.n; id-- > 1;) {
         const Stage *other = tessi_stage(g, (StageId){ id });
-        if (other->kind == s->kind && other->reduction == s->reduction
+        if (other->kind == s->kind && !other->n_states && other->reduction == s->reduction
             && other->source.v == s->source.v && other->n_dims == s->n_dims
             && other->along == s->along && other->keys.v == s->keys.v
             && (!s->n_dims || other->size[0].v == s->size[0].v))
@@ -173,12 +173,34 @@ static void validity_along(Lower *l, const TValue *v, LValue *out)
     out->valid = tessi_lower_pointwise(l, out->stage[0], "valid", TYPE_BOOL, some);
 }
 
+/* The steps of a scan, or of a reduction of one's own, as pieces of the stage. */
+static void give_steps(Lower *l, const TValue *v, uint32_t channel, Stage *s)
+{
+    LBody vector_level = { .epoch = 1, .body_epoch = 1 };
+    TExpr *const bodies[3] = { v->expr, v->start, v->both };
+    s->n_states = v->n_states;
+    for (uint32_t i = 0; v->n_states && i < 3 && bodies[i]; i++)
+        tessi_lower_whole_piece(l, s, tessi_lower_expr(l, &vector_level, bodies[i], channel));
+}
+
+/* Steps go along images all of whose points are valid. */
+static void refuse_holes(Lower *l, const TValue *v)
+{
+    const bool holes = l->value[v->base->id].valid.v || (v->keys && l->value[v->keys->id].valid.v);
+    if (v->n_states && holes) {
+        if (!l->failed)
+            tessi_diag(l->d, DIAG_SCAN_VALID, v->span);
+        l->failed = true;
+    }
+}
+
 static void lower_whole(Lower *l, const TValue *v, LValue *out)
 {
     if (v->kind == TV_HISTOGRAM || v->keys)
         out->size[0] = tessi_lower_size_expr(l, v->bins);
     else if (v->along)
         sizes_along(l, v, out);
+    refuse_holes(l, v);
     for (uint32_t k = 0; k < out->n_channels; k++) {
         Stage s = { .kind = v->kind == TV_HISTOGRAM ? STAGE_HISTOGRAM : STAGE_REDUCE,
                     .n_dims = v->n_dims,
@@ -188,6 +210,11 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
                     .source = tessi_lower_valid_points(l, v, k) };
         for (uint32_t d = 0; d < v->n_dims; d++)
             s.size[d] = out->size[d];
+        if (v->n_states) {
+            give_steps(l, v, k, &s);
+            out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
+            continue;
+        }
         if (v->kind == TV_REDUCE && v->reduction == REDUCE_MEAN
             && (v->keys || l->value[v->base->id].valid.v)) {
             out->stage[k] = mean_of_valid(l, v, out, k, s.source);
@@ -202,27 +229,19 @@ static void lower_whole(Lower *l, const TValue *v, LValue *out)
 
 static void lower_scan(Lower *l, const TValue *v, LValue *out)
 {
-    LBody vector_level = { .epoch = 1, .body_epoch = 1 };
     sizes_along(l, v, out);
-    if (v->n_states && l->value[v->base->id].valid.v) {
-        if (!l->failed)
-            tessi_diag(l->d, DIAG_SCAN_VALID, v->span);
-        l->failed = true;
-    }
+    refuse_holes(l, v);
     for (uint32_t k = 0; k < out->n_channels; k++) {
         Stage s = { .kind = STAGE_SCAN,
                     .n_dims = v->n_dims,
                     .reduction = v->reduction,
                     .along = v->along,
-                    .n_states = v->n_states,
                     .reverse = v->reverse,
                     .only_last = v->only_last,
                     .source = tessi_lower_valid_points(l, v, k) };
         for (uint32_t d = 0; d < v->n_dims; d++)
             s.size[d] = out->size[d];
-        TExpr *const bodies[2] = { v->expr, v->start };
-        for (uint32_t i = 0; v->n_states && i < 2; i++)
-            tessi_lower_whole_piece(l, &s, tessi_lower_expr(l, &vector_level, bodies[i], k));
+        give_steps(l, v, k, &s);
         out->stage[k] = tessi_lower_new_stage(l, v, k, &s);
     }
 }

@@ -253,11 +253,11 @@ struct TValue {
     TExpr *declared[MAX_DIMS]; /* CALL, COMPOSE: the sizes, where they are declared */
     Reduction reduction;
     uint8_t along;    /* REDUCE, SCAN: the number of the dimension, from 1; 0 = the whole base */
-    uint8_t n_states; /* SCAN: results before that `expr` uses; 0 = of `reduction` */
+    uint8_t n_states; /* SCAN, REDUCE: results before that `expr` uses; 0 = of `reduction` */
     bool reverse, only_last;
     TValue *keys; /* REDUCE: by whose values, into `bins` elements; or NULL */
     TExpr *bins;
-    TExpr *expr, *start;
+    TExpr *expr, *start, *both; /* both: REDUCE by keys with states: the step of two results */
 };
 
 /* ---- The program ------------------------------------------------------------------------------------------------ */

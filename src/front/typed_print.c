@@ -278,18 +278,22 @@ static void compose(Printer *p, const TValue *v)
     tessi_text_add(p->out, ")");
 }
 
+static void steps(Printer *p, const TValue *v)
+{
+    TExpr *const all[] = { v->expr, v->start, v->both };
+    for (int k = 0; k < 3 && v->n_states && all[k]; k++) {
+        tessi_text_add(p->out, k ? ", " : " : ");
+        expr(p, all[k]);
+    }
+}
+
 static void scan(Printer *p, const TValue *v)
 {
     Text *out = p->out;
     tessi_text_addf(out, "%s %s(%s, %d", v->only_last ? "last" : "running",
                     v->n_states ? "steps" : tessi_reduction_name(v->reduction), value_name(v->base),
                     v->along - 1);
-    if (v->n_states) {
-        tessi_text_add(out, " : ");
-        expr(p, v->expr);
-        tessi_text_add(out, ", ");
-        expr(p, v->start);
-    }
+    steps(p, v);
     tessi_text_addf(out, "%s)", v->reverse ? ", reverse" : "");
 }
 
@@ -315,7 +319,8 @@ static void value(Printer *p, const TValue *v)
         tessi_text_addf(out, "%s:valid(%s)", value_name(v->base), value_name(v->mask));
         return;
     case TV_REDUCE:
-        tessi_text_addf(out, "whole %s(%s", tessi_reduction_name(v->reduction),
+        tessi_text_addf(out, "whole %s(%s",
+                        v->n_states ? "steps" : tessi_reduction_name(v->reduction),
                         value_name(v->base));
         if (v->along)
             tessi_text_addf(out, ", %d", v->along - 1);
@@ -323,6 +328,7 @@ static void value(Printer *p, const TValue *v)
             tessi_text_addf(out, ", %s, ", value_name(v->keys));
             expr(p, v->bins);
         }
+        steps(p, v);
         tessi_text_add(out, ")");
         return;
     case TV_SCAN: scan(p, v); return;

@@ -185,7 +185,8 @@ typedef enum StageKind {
     STAGE_COMPUTE, /* pieces */
     /* `reduction` (SUM PROD MIN MAX MEAN COUNT) of all points of `source`: a scalar (0 dimensions); or along one of its
      * dimensions, which the stage then lacks; or (no MEAN) of its points by the values of `keys`, an image of the same
-     * size: 1-D, with those where floor(key) == k, for k in 0..size-1. See docs/internals/reductions.md */
+     * size: 1-D, with those where floor(key) == k, for k in 0..size-1, which may have a step of its own. See
+     * docs/internals/reductions.md */
     STAGE_REDUCE,
     /* running values of `source` along a dimension: of a reduction (SUM PROD MIN MAX), or of a step of its own. See
      * docs/internals/reductions.md */
@@ -224,7 +225,8 @@ typedef struct Stage {
     /* REDUCE, SCAN: the number of the source's dimension that they go along, from 1; REDUCE: 0 = of all points */
     uint8_t along;
     /* SCAN: how many of its last results a step uses, at least one; 0 = it runs by `reduction`. With steps,
-     * pieces.at[0].body is the step and pieces.at[1].body what all results before the first point are. */
+     * pieces.at[0].body is the step and pieces.at[1].body what all results before the first point are. REDUCE by keys
+     * with a step of its own: 1, and pieces.at[2].body is the step that combines two results. */
     uint8_t n_states;
     bool reverse;     /* SCAN: from the last point to the first */
     bool only_last;   /* SCAN with steps: the last result only; the stage lacks the dimension */

@@ -157,6 +157,29 @@ static void print_piece(const Graph *g, const Stage *s, const Piece *p, Text *ou
     tessi_text_add(out, " =");
 }
 
+static void print_steps(const Stage *s, BodyPrinter *bodies, Text *out)
+{
+    static const char *const names[] = { "step", "start", "both" };
+    for (uint32_t k = 0; k < s->pieces.n && k < 3; k++) {
+        tessi_text_addf(out, "  %s =", names[k]);
+        tessi_print_body(bodies, s->pieces.at[k].body, 6, out);
+    }
+}
+
+static void print_reduce(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
+{
+    tessi_text_addf(out, " = reduce %s ", s->n_states ? "1" : tessi_reduction_name(s->reduction));
+    tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
+    if (s->along)
+        tessi_text_addf(out, " along %d", s->along - 1);
+    if (s->keys.v) {
+        tessi_text_add(out, " by ");
+        tessi_graph_print_name(tessi_stage(g, s->keys)->name, out);
+    }
+    tessi_text_add(out, "\n");
+    print_steps(s, bodies, out);
+}
+
 static void print_scan(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
 {
     if (s->n_states)
@@ -166,11 +189,7 @@ static void print_scan(const Graph *g, const Stage *s, BodyPrinter *bodies, Text
     tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
     tessi_text_addf(out, " along %d%s%s\n", s->along - 1, s->reverse ? " reverse" : "",
                     s->only_last ? " last" : "");
-    static const char *const names[] = { "step", "start" };
-    for (uint32_t k = 0; k < s->pieces.n && k < 2; k++) {
-        tessi_text_addf(out, "  %s =", names[k]);
-        tessi_print_body(bodies, s->pieces.at[k].body, 6, out);
-    }
+    print_steps(s, bodies, out);
 }
 
 static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Text *out)
@@ -187,17 +206,7 @@ static void print_stage(const Graph *g, const Stage *s, BodyPrinter *bodies, Tex
             tessi_text_addf(out, " channel %u", (unsigned)s->channel);
         tessi_text_add(out, "\n");
         return;
-    case STAGE_REDUCE:
-        tessi_text_addf(out, " = reduce %s ", tessi_reduction_name(s->reduction));
-        tessi_graph_print_name(tessi_stage(g, s->source)->name, out);
-        if (s->along)
-            tessi_text_addf(out, " along %d", s->along - 1);
-        if (s->keys.v) {
-            tessi_text_add(out, " by ");
-            tessi_graph_print_name(tessi_stage(g, s->keys)->name, out);
-        }
-        tessi_text_add(out, "\n");
-        return;
+    case STAGE_REDUCE: print_reduce(g, s, bodies, out); return;
     case STAGE_SCAN: print_scan(g, s, bodies, out); return;
     case STAGE_HISTOGRAM:
         tessi_text_add(out, " = histogram ");

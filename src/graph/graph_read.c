@@ -173,18 +173,32 @@ static uint8_t read_along(Reader *r)
     return (uint8_t)(1 + tessi_graph_read_integer(r, 0, MAX_DIMS - 1));
 }
 
+static void read_plain(Reader *r, Stage *s);
+
+static void read_steps(Reader *r, Stage *s, int n)
+{
+    static const char *const names[] = { "step", "start", "both" };
+    for (int k = 0; k < n && s->n_states; k++) {
+        tessi_graph_read_expect(r, names[k]);
+        tessi_graph_read_expect(r, "=");
+        read_plain(r, s);
+    }
+}
+
 static void read_reduce(Reader *r, Stage *s)
 {
     s->kind = STAGE_REDUCE;
-    read_reduction(r, s);
+    if (r->token.kind == TOKEN_INTEGER)
+        s->n_states = (uint8_t)tessi_graph_read_integer(r, 1, 1);
+    else
+        read_reduction(r, s);
     s->source = tessi_graph_read_stage_name(r);
     if (tessi_graph_read_accept(r, "along"))
         s->along = read_along(r);
     else if (tessi_graph_read_accept(r, "by"))
         s->keys = tessi_graph_read_stage_name(r);
+    read_steps(r, s, 3);
 }
-
-static void read_plain(Reader *r, Stage *s);
 
 static void read_scan(Reader *r, Stage *s)
 {
@@ -198,11 +212,7 @@ static void read_scan(Reader *r, Stage *s)
     s->along = read_along(r);
     s->reverse = tessi_graph_read_accept(r, "reverse");
     s->only_last = tessi_graph_read_accept(r, "last");
-    for (int k = 0; k < 2 && s->n_states; k++) {
-        tessi_graph_read_expect(r, k ? "start" : "step");
-        tessi_graph_read_expect(r, "=");
-        read_plain(r, s);
-    }
+    read_steps(r, s, 2);
 }
 
 static void read_piece(Reader *r, Stage *s)

@@ -149,7 +149,7 @@ static bool verify_body(Verify *v, StageId id, const Stage *s, ExprId body)
     const ExprList *list = tessi_expr_walk(&v->walk, g, &body, 1);
     VEC_FOREACH (const ExprId, it, list) {
         const Expr *e = tessi_expr(g, *it);
-        if (e->kind == EXPR_STATE && s->kind != STAGE_SCAN)
+        if (e->kind == EXPR_STATE && !s->n_states)
             return tessi_verify_fail(v, "stage '%s' is no scan and uses a state of one", s->name);
         if (e->kind == EXPR_INDEX && e->ref >= s->n_dims)
             return tessi_verify_fail(v, "stage '%s' uses index(%u) of %u", s->name,
@@ -226,14 +226,17 @@ static bool verify_keys(Verify *v, StageId id, const Stage *s)
     return agrees || tessi_verify_fail(v, "the keys of '%s' do not fit what it reduces", s->name);
 }
 
-/* The step and the start of a scan: of numbers, and of values that belong there. */
+/* The step and the start of a scan, and what combines two results of a reduction: of numbers, and of values that belong
+ * there. */
 static bool verify_steps(Verify *v, StageId id, const Stage *s)
 {
     const ScalarType t = tessi_value_type(s->type);
-    const ScalarType from = tessi_value_type(tessi_stage(v->g, s->source)->type);
-    if (s->pieces.n != 2 || s->n_states > MAX_SCAN_STATES)
+    const ScalarType value = tessi_value_type(tessi_stage(v->g, s->source)->type);
+    const bool scan = s->kind == STAGE_SCAN;
+    if (s->pieces.n != (scan ? 2 : 3) || s->n_states > (scan ? MAX_SCAN_STATES : 1))
         return tessi_verify_fail(v, "scan '%s' is malformed", s->name);
-    for (uint32_t k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < s->pieces.n; k++) {
+        const ScalarType from = k < 2 ? value : t;
         const ExprId body = s->pieces.at[k].body;
         if (!verify_body(v, id, s, body))
             return false;
@@ -244,7 +247,7 @@ static bool verify_steps(Verify *v, StageId id, const Stage *s)
             if (image || e->kind == EXPR_INDEX || e->kind == EXPR_WINDOW)
                 return tessi_verify_fail(v, "scan '%s' reads images in its step", s->name);
             if (e->kind == EXPR_STATE
-                && (e->type != (e->ref ? t : from) || e->ref > (k ? 0 : s->n_states)))
+                && (e->type != (e->ref ? t : from) || e->ref > (k == 1 ? 0 : s->n_states)))
                 return tessi_verify_fail(v, "scan '%s' uses a state that it has not", s->name);
         }
     }
@@ -266,11 +269,12 @@ static bool verify_reduce(Verify *v, StageId id, const Stage *s)
         s->reduction == REDUCE_SUM || s->reduction == REDUCE_PROD || s->reduction == REDUCE_MEAN;
     bool known = sums || s->reduction == REDUCE_MIN || s->reduction == REDUCE_MAX
                  || s->reduction == REDUCE_COUNT;
-    if (scan && s->n_states)
-        return verify_along(v, s) && verify_steps(v, id, s);
+    if (s->n_states && (scan || s->keys.v))
+        return (scan ? verify_along(v, s) : verify_keys(v, id, s)) && verify_steps(v, id, s);
     if (scan && (s->reduction == REDUCE_MEAN || s->reduction == REDUCE_COUNT || s->only_last))
         known = false;
-    if (!known || (sums && from == TYPE_BOOL) || (s->keys.v && s->reduction == REDUCE_MEAN))
+    if (s->n_states || !known || (sums && from == TYPE_BOOL)
+        || (s->keys.v && s->reduction == REDUCE_MEAN))
         return tessi_verify_fail(v, "reduction '%s' is malformed", s->name);
     return s->keys.v ? verify_keys(v, id, s) : verify_along(v, s);
 }

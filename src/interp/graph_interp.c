@@ -248,11 +248,10 @@ static bool run_stage(Run *r, const Stage *s, StageImage *image, const Region *r
         return false;
     switch (s->kind) {
     case STAGE_REDUCE:
-        if (!s->keys.v)
-            tessi_reduce_image(s, &r->image[s->source.v], image);
-        else if (!tessi_reduce_by_keys(s, &r->image[s->source.v], &r->image[s->keys.v], image))
-            return tessi_failf(r->failure, TESS_ERROR_MEMORY,
-                               "there is not enough memory for stage '%s'", s->name);
+        if (s->keys.v)
+            return tessi_reduce_by_keys(&r->point, s, &r->image[s->source.v], &r->image[s->keys.v],
+                                        image, region);
+        tessi_reduce_image(s, &r->image[s->source.v], image);
         return true;
     case STAGE_SCAN: return tessi_scan_image(&r->point, s, &r->image[s->source.v], image, region);
     case STAGE_HISTOGRAM: tessi_histogram_image(&r->image[s->source.v], image); return true;

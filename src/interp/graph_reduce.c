@@ -4,6 +4,7 @@
 
 #include "graph/graph_fold.h"
 #include "interp/graph_stages.h"
+#include "tessera.h"
 
 enum { PARTIALS = 16 };
 
@@ -114,49 +115,98 @@ static int64_t bin_of(ScalarType type, Value v, int64_t n)
     return whole >= 0 && whole < (double)n ? (int64_t)whole : -1;
 }
 
-/* Adds up the points from..to of the first dimension, in their order, into one value a bin. */
-static void reduce_part(const Stage *s, const StageImage *source, const StageImage *keys,
-                        int64_t from, int64_t to, int64_t n, Value *bins)
+/* A reduction by keys; `p` and `region` evaluate its steps, where it has some of its own. */
+typedef struct Bins {
+    const Stage *s;
+    const StageImage *source, *keys;
+    PointEval *p;
+    const Region *region;
+    ScalarType acc;
+    int64_t n;
+} Bins;
+
+static bool own_step(const Bins *b, uint32_t piece, Value v, Value so_far, Value *out)
 {
-    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
+    Value state[2] = { v, so_far };
+    b->p->state = state;
+    if (!tessi_point_eval(b->p, &b->region[piece]))
+        return false;
+    *out = b->p->value[b->s->pieces.at[piece].body.v];
+    return true;
+}
+
+static bool start_of(const Bins *b, Value *out)
+{
+    if (b->s->n_states)
+        return own_step(b, 1, (Value){ 0 }, (Value){ 0 }, out);
+    *out = tessi_reduction_identity(b->s->reduction, b->acc);
+    return true;
+}
+
+/* One more value of the source. */
+static bool add_value(const Bins *b, Value v, Value *bin)
+{
+    if (b->s->n_states)
+        return own_step(b, 0, v, *bin, bin);
+    v = tessi_accumulated(b->s->reduction, b->acc, b->source->type, v);
+    *bin = tessi_accumulate(b->s->reduction, b->acc, *bin, v);
+    return true;
+}
+
+/* What another part came to. */
+static bool add_part(const Bins *b, Value part, Value *bin)
+{
+    if (b->s->n_states)
+        return own_step(b, 2, part, *bin, bin);
+    *bin = tessi_accumulate(b->s->reduction, b->acc, *bin, part);
+    return true;
+}
+
+/* Adds up the points from..to of the first dimension, in their order, into one value a bin. */
+static bool reduce_part(const Bins *b, int64_t from, int64_t to, Value *bins)
+{
+    const StageImage *source = b->source;
     int64_t size[MAX_DIMS], at[MAX_DIMS] = { 0 };
     for (uint32_t d = 0; d < MAX_DIMS; d++)
         size[d] = d < source->n_dims ? source->size[d] : 1;
     size[0] = to - from;
-    for (bool more = to > from; more; more = tessi_next_point(source->n_dims, size, at)) {
+    bool ok = true;
+    for (bool more = to > from; ok && more; more = tessi_next_point(source->n_dims, size, at)) {
         int64_t index[MAX_DIMS] = { from + at[0], at[1], at[2], at[3] };
-        const int64_t bin = bin_of(keys->type, tessi_stage_image_get(keys, index), n);
-        if (bin < 0)
-            continue;
-        const Value v = tessi_accumulated(s->reduction, acc, source->type,
-                                          tessi_stage_image_get(source, index));
-        bins[bin] = tessi_accumulate(s->reduction, acc, bins[bin], v);
+        const int64_t bin = bin_of(b->keys->type, tessi_stage_image_get(b->keys, index), b->n);
+        ok = bin < 0 || add_value(b, tessi_stage_image_get(source, index), &bins[bin]);
     }
+    return ok;
 }
 
-bool tessi_reduce_by_keys(const Stage *s, const StageImage *source, const StageImage *keys,
-                          StageImage *image)
+bool tessi_reduce_by_keys(PointEval *p, const Stage *s, const StageImage *source,
+                          const StageImage *keys, StageImage *image, const Region *region)
 {
-    const ScalarType acc = tessi_accumulator_type(s->reduction, source->type);
+    const ScalarType acc = s->n_states ? tessi_value_type(s->type)
+                                       : tessi_accumulator_type(s->reduction, source->type);
     const int64_t n = image->size[0], rows = source->size[0];
     const int64_t parts = n > MAX_PARTED_BINS ? 1 : BIN_PARTS;
-    const Value start = tessi_reduction_identity(s->reduction, acc);
-    Value *bins = calloc((size_t)n * 2, sizeof *bins);
-    for (int64_t k = 0; bins && k < n; k++)
+    const Bins b = { s, source, keys, p, region, acc, n };
+    Value start, *bins = calloc((size_t)n * 2, sizeof *bins);
+    if (!bins)
+        return tessi_failf(p->failure, TESS_ERROR_MEMORY,
+                           "there is not enough memory for stage '%s'", s->name);
+    bool ok = start_of(&b, &start);
+    for (int64_t k = 0; ok && k < n; k++)
         bins[k] = start;
-    for (int64_t part = 0; bins && part < parts; part++) {
+    for (int64_t part = 0; ok && part < parts; part++) {
         Value *own = bins + n;
         for (int64_t k = 0; k < n; k++)
             own[k] = start;
-        reduce_part(s, source, keys, rows * part / parts, rows * (part + 1) / parts, n, own);
-        for (int64_t k = 0; k < n; k++)
-            bins[k] = tessi_accumulate(s->reduction, acc, bins[k], own[k]);
+        ok = reduce_part(&b, rows * part / parts, rows * (part + 1) / parts, own);
+        for (int64_t k = 0; ok && k < n; k++)
+            ok = add_part(&b, own[k], &bins[k]);
     }
-    for (int64_t k = 0; bins && k < n; k++)
+    for (int64_t k = 0; ok && k < n; k++)
         tessi_store_element(s->type, image->at + k * image->stride_bytes[0],
                             tessi_eval_cast(s->type, acc, bins[k]));
     free(bins);
-    return bins != NULL;
+    return ok;
 }
 
 void tessi_histogram_image(const StageImage *source, StageImage *counts)

@@ -34,9 +34,9 @@ bool tessi_transform_stage(PointEval *p, Arena *scratch, const Stage *s, uint32_
 
 /* What a REDUCE stage gives (docs/internals/reductions.md), into `image`, a compact one. */
 void tessi_reduce_image(const Stage *s, const StageImage *source, StageImage *image);
-/* The same by keys; false: there is no memory for it. */
-bool tessi_reduce_by_keys(const Stage *s, const StageImage *source, const StageImage *keys,
-                          StageImage *image);
+/* The same by keys; `region`: its steps, where it has some of its own. */
+bool tessi_reduce_by_keys(PointEval *p, const Stage *s, const StageImage *source,
+                          const StageImage *keys, StageImage *image, const Region *region);
 /* The same of a SCAN stage; `region`: its step and its start, where it has them. */
 bool tessi_scan_image(PointEval *p, const Stage *s, const StageImage *source, StageImage *image,
                       const Region *region);

@@ -33,8 +33,17 @@ typedef struct Bins {
     LExprId part; /* in hand */
 } Bins;
 
+/* A step of its own with these states: of the graph's pieces, see Stage.n_states. */
+static LExprId own_step(const Bins *b, uint32_t piece, LExprId v, LExprId so_far)
+{
+    const LExprId state[2] = { v, so_far };
+    return tessi_eval_step(b->l, b->stage->pieces.at[piece].body, state);
+}
+
 static LExprId both_of(const Bins *b, LExprId old, LExprId v)
 {
+    if (b->stage->n_states)
+        return own_step(b, 2, v, old);
     const Op op = tessi_reduction_op(b->stage->reduction);
     const bool first = op == OP_MIN || op == OP_MAX; /* v < old ? v : old passes over a NaN */
     return tessi_l_op(b->l, op, first ? v : old, first ? old : v);
@@ -55,13 +64,16 @@ static void point(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
     tessi_scope_place(l, place, 2);
     tessi_scope_if(l, place[1]);
     LExprId v = tessi_eval_stage(l, b->stage->source, coord, false);
-    if (b->stage->reduction == REDUCE_COUNT)
-        v = tessi_lexpr_cast(l->p, TYPE_BOOL, v);
-    v = tessi_lexpr_cast(l->p, b->type, v);
     const LExprId at[2] = { b->part, place[0] };
     const LExprId old = tessi_lexpr_load(l->p, b->results, at, 2);
     tessi_pin(l, old, tessi_scope_depth(l)); /* there is no such bin elsewhere */
-    place[2] = both_of(b, old, v);
+    if (b->stage->n_states) {
+        place[2] = own_step(b, 0, v, old);
+    } else {
+        if (b->stage->reduction == REDUCE_COUNT)
+            v = tessi_lexpr_cast(l->p, TYPE_BOOL, v);
+        place[2] = both_of(b, old, tessi_lexpr_cast(l->p, b->type, v));
+    }
     tessi_scope_place(l, &place[2], 1);
     tessi_scope_store(l, b->results, at, 2, place[2]);
     tessi_scope_close(l);
@@ -98,13 +110,18 @@ static void give(void *user, const LExprId *arg)
 static void instance(Bins *b, const char *name, LExprId number)
 {
     Lower *l = b->l;
-    const Value start = tessi_reduction_identity(b->stage->reduction, b->type);
+    const LExprId none = { 0 };
+    const LExprId start =
+        b->stage->n_states
+            ? own_step(b, 1, none, none)
+            : tessi_lexpr_const(l->p, b->type,
+                                tessi_reduction_identity(b->stage->reduction, b->type));
     const TemplateArg args[] = { ARG_TYPE("type", b->type),
                                  ARG_EXPR("bins", b->n),
                                  ARG_EXPR("parts", b->parts),
                                  ARG_EXPR("part", number),
                                  ARG_EXPR("bin", number),
-                                 ARG_EXPR("start", tessi_lexpr_const(l->p, b->type, start)),
+                                 ARG_EXPR("start", start),
                                  ARG_BUFFER("results", b->results),
                                  ARG_HOLE("both", both),
                                  ARG_PART("points", points),
@@ -151,7 +168,8 @@ void tessi_lower_bins(Lower *l, const PlanGroup *group)
     Bins b = { .l = l, .group = group, .id = group->members.at[0] };
     b.stage = tessi_stage(l->g, b.id);
     const Stage *source = tessi_stage(l->g, b.stage->source);
-    b.type = tessi_accumulator_type(b.stage->reduction, source->type);
+    b.type = b.stage->n_states ? tessi_value_type(b.stage->type)
+                               : tessi_accumulator_type(b.stage->reduction, source->type);
     b.n = tessi_lower_size(l, b.stage->size[0]);
     const LExprId many = tessi_l_op(l, OP_LT, tessi_l_int(l, MAX_PARTED_BINS), b.n);
     b.parts = tessi_l_select(l, many, tessi_l_int(l, 1), tessi_l_int(l, BIN_PARTS));

@@ -16,6 +16,8 @@ ExprList tessi_reach(Lower *l, const ExprId *roots, uint32_t n);
 /* An evaluation of `roots` with coordinates still to be set. */
 Eval *tessi_eval_new(Lower *l, const ExprId *roots, uint32_t n, uint8_t n_dims);
 LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root);
+/* A step of a scan, or of a reduction of its own, with the values of its states. */
+LExprId tessi_eval_step(Lower *l, ExprId body, const LExprId *state);
 /* The value of stage `s` at coordinates known to be inside it. */
 LExprId tessi_eval_stage(Lower *l, StageId s, const Coord *at, bool pinned);
 /* Where scratch memory holds the points whose coordinate in dimension `d` is `at`. */

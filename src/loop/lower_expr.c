@@ -262,7 +262,7 @@ static LExprId make(Lower *l, const Eval *ev, const Expr *e)
             return tessi_lexpr_const(l->p, table->type, table->at[known->value.i]);
         return tessi_lexpr_load(l->p, tessi_lower_table(l, e->table), &at, 1);
     }
-    case EXPR_STATE:         /* lower_scan.c sets them */
+    case EXPR_STATE:         /* set by tessi_eval_step */
     case EXPR_WINDOW: break; /* made by tessi_eval_window */
     }
     return (LExprId){ 0 };
@@ -292,4 +292,15 @@ LExprId tessi_eval_expr(Lower *l, Eval *ev, ExprId root)
             tessi_eval_set(l, ev, id, make(l, ev, e));
     }
     return value_of(ev, root);
+}
+
+LExprId tessi_eval_step(Lower *l, ExprId body, const LExprId *state)
+{
+    Eval *ev = tessi_eval_new(l, &body, 1, 0);
+    VEC_FOREACH (const ExprId, e, &ev->exprs) {
+        const Expr *x = tessi_expr(l->g, *e);
+        if (x->kind == EXPR_STATE)
+            tessi_eval_set(l, ev, *e, state[x->ref]);
+    }
+    return tessi_eval_expr(l, ev, body);
 }

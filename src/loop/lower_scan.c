@@ -57,15 +57,7 @@ static LExprId with(void *user, const LExprId *arg)
 /* The step (piece 0) or the start (piece 1) with these states; state[0] is the value of the source. */
 static LExprId body_of(Scan *k, uint32_t piece, const LExprId *state)
 {
-    Lower *l = k->l;
-    const ExprId body = k->stage->pieces.at[piece].body;
-    Eval *ev = tessi_eval_new(l, &body, 1, 0);
-    VEC_FOREACH (const ExprId, e, &ev->exprs) {
-        const Expr *x = tessi_expr(l->g, *e);
-        if (x->kind == EXPR_STATE)
-            tessi_eval_set(l, ev, *e, state[x->ref]);
-    }
-    return tessi_eval_expr(l, ev, body);
+    return tessi_eval_step(k->l, k->stage->pieces.at[piece].body, state);
 }
 
 static LExprId step(void *user, const LExprId *arg)
