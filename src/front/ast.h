@@ -280,4 +280,8 @@ Ast *tessi_parse(Arena *a, Diags *d, SourceMap *sources, uint16_t file, bool for
                  void *use_user);
 void tessi_ast_print(const Ast *ast, Text *out);
 
+/* parse_foreign.c: what is said of a name, or of a field, that there is not; NULL: nothing. */
+const char *tessi_foreign_name(const char *word);
+const char *tessi_foreign_field(const char *word);
+
 #endif

@@ -20,6 +20,10 @@ static bool wrong_kind(Checker *c, const AstFunction *f, uint32_t i, const Opera
     Diag *d = CHECK_DIAG(c, DIAG_ARG_KIND, o->span, f->args.at[i].name.text, f->name.text,
                          arg_text(c, &f->args.at[i]), tessi_operand_text(c, *o));
     tessi_diag_note(c->d, d, f->args.at[i].name.span, "the argument is declared here");
+    const AstFunctionArg *arg = &f->args.at[i];
+    if (o->kind == OPERAND_IMAGE && !arg->type.is_image && !arg->type.is_mask && arg->name.text)
+        tessi_diag_help(c->d, d, "an image is declared 'vector#%d %s %s'", o->image->n_dims,
+                        arg->type.name.text, arg->name.text);
     return false;
 }
 

@@ -159,7 +159,10 @@ bool tessi_check_field_number(Checker *c, TType t, Name field, uint32_t *number)
     if (tessi_tt_is_error(t) || !field.text)
         return false;
     if (t.kind != TT_STRUCT) {
-        CHECK_DIAG(c, DIAG_NOT_A_STRUCT, field.span, field.text, tessi_tt_name(c, t));
+        Diag *d = CHECK_DIAG(c, DIAG_NOT_A_STRUCT, field.span, field.text, tessi_tt_name(c, t));
+        const char *foreign = c->forma ? NULL : tessi_foreign_field(field.text);
+        if (foreign)
+            tessi_diag_help(c->d, d, "%s", foreign);
         return false;
     }
     VEC(const char *) words = { 0 };

@@ -198,7 +198,8 @@ static void check_body(Checker *c, TInstance *inst)
         if ((*s)->kind == AST_MASK)
             tessi_check_mask_stmt(c, *s);
         else if ((*s)->kind == AST_FOR)
-            CHECK_DIAG(c, DIAG_IMAGE_FORM, (*s)->span, "a loop");
+            tessi_diag_help(c->d, CHECK_DIAG(c, DIAG_IMAGE_FORM, (*s)->span, "a loop"),
+                            "over neighbours goes a window, sum(i = -1..1 : X@[0, i])");
         else
             bind_local(c, inst, *s);
     }

@@ -76,6 +76,13 @@ static bool check_range(Checker *c, const AstRange *r, TExpr **lo, TExpr **hi)
                    (long long)(*hi)->value.i);
         return false;
     }
+    if (!c->forma && *hi && is_const_int(*hi) && (*hi)->value.i < 0) {
+        Diag *d = CHECK_DIAG(c, DIAG_BEFORE_IMAGE, r->span, (long long)(*hi)->value.i);
+        tessi_diag_help(c->d, d,
+                        "a neighbour of each pixel is read by A@[..]; the last index is size(A, 0) "
+                        "- 1");
+        return false;
+    }
     return true;
 }
 

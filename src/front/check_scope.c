@@ -79,6 +79,8 @@ Sym *tessi_scope_add(Checker *c, Name name, SymKind kind)
     if (old) {
         Diag *d = CHECK_DIAG(c, DIAG_DUPLICATE_NAME, name.span, name.text);
         tessi_diag_note(c->d, d, old->name.span, "'%s' is first defined here", name.text);
+        if (!c->forma)
+            tessi_diag_help(c->d, d, "a name is given once: take another one here");
         return NULL;
     }
     Sym *sym = ARENA_NEW(c->a, Sym);
@@ -102,7 +104,10 @@ void tessi_check_unknown_name(Checker *c, Name name)
     Diag *d = CHECK_DIAG(c, DIAG_UNKNOWN_NAME, name.span, name.text);
     const Sym *hidden = c->program ? tessi_scope_find_here(c->program, name.text) : NULL;
     const char *near = tessi_nearest_word(name.text, words.at, words.n);
-    if (hidden) {
+    const char *foreign = c->forma ? NULL : tessi_foreign_name(name.text);
+    if (foreign) {
+        tessi_diag_help(c->d, d, "%s", foreign);
+    } else if (hidden) {
         tessi_diag_note(c->d, d, hidden->name.span, "'%s' belongs to the program, defined here",
                         name.text);
         tessi_diag_help(c->d, d, "a function sees only its arguments: give it '%s' as one",

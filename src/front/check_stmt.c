@@ -42,7 +42,9 @@ static Operand typed_operand(Checker *c, const AstStmt *s, Operand o)
         return tessi_operand_error(o.span);
     bool scalar = o.kind == OPERAND_SCALAR || (o.kind == OPERAND_IMAGE && o.image->n_dims == 0);
     if (!scalar || s->type.is_image || s->type.is_mask) {
-        CHECK_DIAG(c, DIAG_TYPED_IMAGE, s->type.span, s->name.text);
+        Diag *d = CHECK_DIAG(c, DIAG_TYPED_IMAGE, s->type.span, s->name.text);
+        tessi_diag_help(c->d, d, "write '%s = ..;', to convert '%s = cast<%s>(..);'", s->name.text,
+                        s->name.text, tessi_tt_name(c, t));
         return tessi_operand_error(o.span);
     }
     return tessi_operand_scalar(tessi_check_convert(c, tessi_check_operand_expr(c, o, o.span), t),

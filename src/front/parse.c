@@ -287,6 +287,8 @@ void tessi_parse_file(Parser *p, uint16_t file, bool forma, bool used)
     FileState f = { .used = used };
     f.last_definition = find_last_definition(p);
     read_items(p, &f);
+    while (f.returned && tessi_parse_peek(p) == TOK_HASH && tessi_parse_foreign_statement(p))
+        continue;
     Span here = tessi_parse_token_span(p, p->at);
     if (f.returned && tessi_parse_peek(p) != TOK_END && tessi_parse_peek(p) != TOK_BROKEN)
         tessi_diag(p->diags, DIAG_AFTER_RETURN, here, "the program");

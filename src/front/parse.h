@@ -113,6 +113,8 @@ AstExpr *tessi_parse_window(Parser *p);
 void tessi_parse_window_vars(Parser *p, AstWindowVars *out);
 AstExpr *tessi_parse_call(Parser *p);
 AstExpr *tessi_parse_composition(Parser *p);
+/* How parts are written, to an error at a colon. */
+void tessi_parse_range_help(Parser *p, Diag *d);
 
 /* ---- Statements (parse_stmt.c) ---- */
 AstStmt *tessi_parse_stmt(Parser *p);          /* NULL after an error */
@@ -128,7 +130,9 @@ void tessi_parse_return(Parser *p, AstExprs *out, Span *span);
 /* A statement begins that is none of ours: reports it, and goes behind it. */
 bool tessi_parse_foreign_statement(Parser *p);
 bool tessi_parse_foreign_infix(Parser *p); /* behind a value: **, and, or; reports it and panics */
-bool tessi_parse_foreign_value(Parser *p); /* at a name: not x */
+bool tessi_parse_at_foreign_pair(const Parser *p);       /* .* and the like */
+bool tessi_parse_foreign_method(Parser *p, Name method); /* behind value.method: a parenthesis */
+bool tessi_parse_foreign_value(Parser *p);               /* at a name: not x */
 bool tessi_parse_foreign_change(Parser *p, const char *name); /* behind a name: +=, ++ */
 
 /* ---- Definitions and declarations (parse_define.c, parse_decl.c) ---- */

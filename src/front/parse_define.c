@@ -144,6 +144,11 @@ static void function_definition(Parser *p)
         tessi_parse_element_type(p, &f->type);
     else
         tessi_parse_advance(p);
+    if (!f->is_stencil && !f->is_scalar && tessi_parse_peek(p) == TOK_LT) {
+        Diag *d = tessi_parse_unexpected(p, "'#' or the name of a function");
+        if (d && !p->forma)
+            tessi_diag_help(p->diags, d, "an image of two dimensions is 'vector#2 float A[M, N];'");
+    }
     f->name = tessi_parse_name(p, f->is_stencil ? "the name of a stencil"
                                                 : "'#' or the name of a function");
     function_args(p, f);

@@ -181,6 +181,8 @@ static AstExpr *no_expression(Parser *p)
         tessi_diag_help(p->diags, d, "a value is converted by cast<%s>(..)", type);
     } else if (d && kind == TOK_LBRACE) {
         tessi_diag_help(p->diags, d, "the coefficients of a mask are one list, row after row");
+    } else if (d && kind == TOK_COLON) {
+        tessi_parse_range_help(p, d);
     }
     return placeholder(p);
 }
@@ -238,11 +240,15 @@ static AstExpr *postfix(Parser *p)
     for (;;) {
         switch (tessi_parse_peek(p)) {
         case TOK_DOT: {
+            if (tessi_parse_at_foreign_pair(p))
+                return e;
             AstExpr *member = tessi_parse_new(p, AST_MEMBER);
             tessi_parse_advance(p);
             tessi_parse_push(p, member, e);
             member->name = tessi_parse_name(p, "the name of a field");
             e = member;
+            if (tessi_parse_foreign_method(p, member->name))
+                return e;
             break;
         }
         case TOK_AT: e = offset_read(p, e); break;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-typedef enum Place { STATEMENT, INFIX, VALUE } Place;
+typedef enum Place { STATEMENT, INFIX, VALUE, NAME, FIELD } Place;
 static const struct {
     const char *word;
     Place place;
@@ -14,6 +14,33 @@ static const struct {
 #undef FOREIGN
 };
 enum { N_FOREIGN = sizeof foreign / sizeof *foreign };
+static const struct {
+    TokenKind first, second;
+    const char *advice;
+} pairs[] = {
+#define FOREIGN_PAIR(first, second, advice) { TOK_##first, TOK_##second, advice },
+#include "front/foreign.def"
+#undef FOREIGN_PAIR
+};
+enum { N_PAIRS = sizeof pairs / sizeof *pairs };
+
+static const char *advice_on_word(const char *word, Place place)
+{
+    for (int i = 0; i < N_FOREIGN; i++)
+        if (foreign[i].place == place && tessi_streq(foreign[i].word, word))
+            return foreign[i].advice;
+    return NULL;
+}
+
+const char *tessi_foreign_name(const char *word)
+{
+    return advice_on_word(word, NAME);
+}
+
+const char *tessi_foreign_field(const char *word)
+{
+    return advice_on_word(word, FIELD);
+}
 
 static const char *advice_on(const Parser *p, Place place)
 {
@@ -50,8 +77,10 @@ static void skip_statement(Parser *p)
 {
     const uint32_t first = p->at, indent = column_of(p, first);
     uint32_t line = first;
-    for (int braces = 0; p->tokens[p->at].kind != TOK_END; p->at++) {
+    int braces = 0, parens = 0;
+    for (; p->tokens[p->at].kind != TOK_END; p->at++) {
         const TokenKind kind = p->tokens[p->at].kind;
+        parens += (kind == TOK_LPAREN) - (kind == TOK_RPAREN);
         if (!braces && !same_line(p, line, p->at)) {
             if (kind != TOK_LBRACE && column_of(p, p->at) <= indent)
                 return;
@@ -61,7 +90,7 @@ static void skip_statement(Parser *p)
             return;
         braces += kind == TOK_LBRACE;
         braces -= kind == TOK_RBRACE;
-        if (braces == 0 && (kind == TOK_SEMICOLON || kind == TOK_RBRACE)) {
+        if (braces == 0 && ((kind == TOK_SEMICOLON && parens <= 0) || kind == TOK_RBRACE)) {
             p->at++;
             return;
         }
@@ -74,6 +103,18 @@ static bool goes_on(const Parser *p)
     TokenKind next = tessi_parse_look(p, 1);
     return next == TOK_ASSIGN || next == TOK_LBRACKET || next == TOK_AT || next == TOK_LT
            || next == TOK_COMMA;
+}
+
+static bool foreign_for(Parser *p)
+{
+    const bool brackets = tessi_parse_look(p, 1) == TOK_LPAREN;
+    if (p->forma || p->panic || !(brackets || tessi_parse_is_word(p, 2, "in")))
+        return false;
+    report(p, tessi_parse_token_span(p, p->at), brackets ? "for (..)" : "for .. in",
+           "a loop over images is 'for i = 1..9 .. endfor', over neighbours sum(i = -1..1 : X@[0, "
+           "i])");
+    skip_statement(p);
+    return true;
 }
 
 bool tessi_parse_foreign_statement(Parser *p)
@@ -90,6 +131,8 @@ bool tessi_parse_foreign_statement(Parser *p)
             p->at++;
         return true;
     }
+    if (p->tokens[p->at].kind == TOK_FOR)
+        return foreign_for(p);
     const char *advice = advice_on(p, STATEMENT);
     if (!advice || goes_on(p))
         return false;
@@ -98,23 +141,48 @@ bool tessi_parse_foreign_statement(Parser *p)
     return true;
 }
 
+/* What is said of two tokens that touch each other, the first at hand; NULL: nothing. */
+static const char *advice_on_pair(const Parser *p)
+{
+    const TokenKind first = tessi_parse_peek(p), second = tessi_parse_look(p, 1);
+    for (int i = 0; i < N_PAIRS; i++)
+        if (pairs[i].first == first && pairs[i].second == second
+            && p->tokens[p->at + 1].begin == p->tokens[p->at].end)
+            return pairs[i].advice;
+    return NULL;
+}
+
+bool tessi_parse_at_foreign_pair(const Parser *p)
+{
+    return !p->forma && advice_on_pair(p) != NULL;
+}
+
 bool tessi_parse_foreign_infix(Parser *p)
 {
     if (p->forma || p->panic)
         return false;
-    TokenKind kind = tessi_parse_peek(p), next = tessi_parse_look(p, 1);
-    const char *advice = kind == TOK_NAME ? advice_on(p, INFIX) : NULL;
-    const Token here = p->tokens[p->at];
-    bool adjacent = next != TOK_END && p->tokens[p->at + 1].begin == here.end;
-    if (kind == TOK_STAR && next == TOK_STAR && adjacent) {
+    const char *advice = tessi_parse_peek(p) == TOK_NAME ? advice_on(p, INFIX) : NULL;
+    const char *of_pair = advice_on_pair(p);
+    if (of_pair) {
         Span span = tessi_parse_token_span(p, p->at);
-        span.end++;
-        report(p, span, "**", "a power is written x^2");
+        span.end = p->tokens[p->at + 1].end;
+        report(p, span, tessi_strndup(p->arena, p->text + span.begin, span.end - span.begin),
+               of_pair);
     } else if (advice) {
         report(p, tessi_parse_token_span(p, p->at), tessi_parse_token_name(p, p->at).text, advice);
     } else {
         return false;
     }
+    p->panic = true;
+    return true;
+}
+
+bool tessi_parse_foreign_method(Parser *p, Name method)
+{
+    if (p->forma || p->panic || tessi_parse_peek(p) != TOK_LPAREN || !method.text)
+        return false;
+    report(p, method.span, tessi_sprintf(p->arena, ".%s(..)", method.text),
+           tessi_sprintf(p->arena, "functions take images as arguments: %s(..)", method.text));
     p->panic = true;
     return true;
 }

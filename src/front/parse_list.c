@@ -343,8 +343,11 @@ void tessi_parse_window_vars(Parser *p, AstWindowVars *out)
     } while (tessi_parse_accept(p, TOK_COMMA));
     if (!waiting)
         return;
+    const bool keyword = tessi_parse_peek(p) == TOK_ASSIGN;
     Diag *d = tessi_parse_unexpected(p, "'=' or 'in' behind the variable of a window");
-    if (d)
+    if (d && keyword)
+        tessi_diag_help(p->diags, d, "the number of a dimension is given alone: sum(A, 0)");
+    else if (d)
         tessi_diag_help(p->diags, d, "the value at each point follows a ':'");
 }
 

@@ -130,6 +130,8 @@ static void assignment(Parser *p, AstStmt *s)
             tessi_diag_help(p->diags, d, "a result needs a name: out = %s(..);", s->name.text);
         else if (d && found == TOK_EQ)
             tessi_diag_help(p->diags, d, "== compares; = gives a name to a value");
+        else if (d && found == TOK_COLON)
+            tessi_diag_help(p->diags, d, "a name gets its value by =");
     }
     s->value = named_value(p);
     tessi_parse_semicolon(p);

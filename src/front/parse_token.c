@@ -51,6 +51,14 @@ bool tessi_parse_expect(Parser *p, TokenKind kind, const char *what)
     return false;
 }
 
+void tessi_parse_range_help(Parser *p, Diag *d)
+{
+    if (!p->forma)
+        tessi_diag_help(p->diags, d,
+                        "the ends of a range, both included, have '..' between them: "
+                        "A[.., 1..9]");
+}
+
 bool tessi_parse_close(Parser *p, TokenKind kind, uint32_t opening)
 {
     if (tessi_parse_accept(p, kind))
@@ -64,9 +72,12 @@ bool tessi_parse_close(Parser *p, TokenKind kind, uint32_t opening)
         p->panic = true;
         return false;
     }
+    const bool at_colon = kind == TOK_RBRACKET && tessi_parse_peek(p) == TOK_COLON;
     Diag *d = tessi_parse_unexpected(p, tessi_sprintf(p->arena, "'%s'", tessi_token_text(kind)));
     if (d)
         tessi_diag_note(p->diags, d, opened, "the '%s' stands here", bracket);
+    if (d && at_colon)
+        tessi_parse_range_help(p, d);
     return false;
 }
 
@@ -75,6 +86,17 @@ static bool on_a_later_line(const Parser *p)
     uint32_t before = p->at ? p->tokens[p->at - 1].end : 0;
     uint32_t here = p->tokens[p->at].begin;
     return here > before && memchr(p->text + before, '\n', here - before);
+}
+
+/* What follows on the line is a comment with a semicolon at its end. */
+static bool remark_ends_statement(const Parser *p, uint32_t after)
+{
+    const char *rest = p->text + after;
+    rest += strspn(rest, " \t");
+    size_t n = strcspn(rest, "\r\n");
+    while (n && (rest[n - 1] == ' ' || rest[n - 1] == '\t'))
+        n--;
+    return n > 2 && rest[0] == '/' && rest[1] == '/' && rest[n - 1] == ';';
 }
 
 void tessi_parse_semicolon(Parser *p)
@@ -89,7 +111,9 @@ void tessi_parse_semicolon(Parser *p)
     }
     uint32_t after = p->tokens[p->at - 1].end;
     Span gap = { p->file, after, after };
-    tessi_diag(p->diags, DIAG_UNEXPECTED, gap, "';'", tessi_parse_shown(p, p->at));
+    Diag *d = tessi_diag(p->diags, DIAG_UNEXPECTED, gap, "';'", tessi_parse_shown(p, p->at));
+    if (!p->forma && remark_ends_statement(p, after))
+        tessi_diag_help(p->diags, d, "// begins a comment; the quotient of integers is a / b");
 }
 
 Span tessi_parse_token_span(const Parser *p, uint32_t token)

@@ -27,6 +27,14 @@ def check_foreign(folder):
         HEAD + "while (M > 2) { M = M / 2; }\nreturn photo;": ["3:1: error[E0121]: 'while'", "for"],
         HEAD + "if (M > 2) {\n  x = 1;\n}\nreturn photo;": ["3:1: error[E0121]: 'if'", "? a : b"],
         HEAD + "var a, b;\nreturn photo;": ["3:1: error[E0121]: 'var'", "a = value"],
+        HEAD + "return photo; # a comment": ["3:15: error[E0121]: '#'", "//"],
+        HEAD + "return photo <> 1;": ["3:14: error[E0121]: '<>'", "!="],
+        HEAD + "return photo .* photo;": ["3:14: error[E0121]: '.*'", "a * b"],
+        HEAD + "return photo |> f(2);": ["3:14: error[E0121]: '|>'", "f(a)"],
+        HEAD + "return np.sqrt(photo);": ["3:11: error[E0121]: '.sqrt(..)'", "sqrt(..)"],
+        HEAD + "for (int i = 0; i < 3; i++) { x = photo; }\nreturn photo;":
+            ["3:1: error[E0121]: 'for (..)'", "endfor"],
+        HEAD + "for i in range(3):\n    x = photo\nreturn photo;": ["3:1: error[E0121]: 'for .. in'", "endfor"],
         HEAD + "x = photo;\nx += 1;\nreturn photo;": ["4:3: error[E0121]: '+='", "x + .."],
         "stencil f(vector#2 float X) { var a = 2; return a * X; }\n" + HEAD + "return f(photo);":
             ["1:31: error[E0121]: 'var'", "a = value"],
@@ -52,6 +60,21 @@ def check_advice(folder):
         "stencil f(vector#2 float X) { return clahe(X); }\n" + HEAD + "return f(photo);":
             ("E0203", "write 'use \"filters\";' at the top"),
         "use filters;\n" + HEAD + "return photo;": ("E0101", "write 'use \"filters\";'"),
+        HEAD + "return photo[:, 1:];": ("E0101", "A[.., 1..9]"),
+        HEAD + "return photo[1:3, ..];": ("E0101", "A[.., 1..9]"),
+        HEAD + "x = photo // 2;\nreturn x;": ("E0101", "// begins a comment"),
+        HEAD + "return mean(photo, axis=0);": ("E0101", "sum(A, 0)"),
+        HEAD + "return photo.shape;": ("E0307", "size(X, 0)"),
+        HEAD + "return photo == None;": ("E0201", "valid"),
+        HEAD + "x := photo;\nreturn x;": ("E0101", "by ="),
+        HEAD + "x = photo;\nx = x + 1;\nreturn x;": ("E0202", "take another one"),
+        HEAD + "float x = photo;\nreturn x;": ("E0318", "cast<float>(..)"),
+        HEAD + "return photo[-1, 0] + photo[1, 0];": ("E0430", "A@[..]"),
+        HEAD + "return photo[=-1, ..];": ("E0430", "size(A, 0) - 1"),
+        "vector<float> x;\n" + HEAD + "return photo;": ("E0101", "vector#2 float"),
+        "stencil f(float X) { return X; }\n" + HEAD + "return f(photo);": ("E0302", "'vector#2 float X'"),
+        "stencil f(vector#2 float X) { for i = 0..1 y = X; endfor return X; }\n" + HEAD + "return f(photo);":
+            ("E0422", "a window"),
         box + HEAD + "return box(photo);": ("E0404", "'X@[..]' from the point"),
     }
     for text, (error, advice) in cases.items():
