@@ -106,11 +106,11 @@ TESS_FN void tess_barrier(void)
 #define TESS_LANE(by)                                                                        \
     (TESS_THREAD_X % 32 + (by) >= 0 && TESS_THREAD_X % 32 + (by) < 32 ? TESS_THREAD_X + (by) \
                                                                       : TESS_THREAD_X)
-#define TESS_ATOMIC_ADD_U32(p, v) atomic_add((volatile __global uint *)(p), (uint)(v))
-#define TESS_ATOMIC_ADD_I32(p, v) atomic_add((volatile __global int *)(p), (int)(v))
+#define TESS_ATOMIC_ADD_U32(p, v) atomic_add((p), (uint)(v))
+#define TESS_ATOMIC_ADD_I32(p, v) atomic_add((p), (int)(v))
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-#define TESS_ATOMIC_ADD_I64(p, v) atom_add((volatile __global long *)(p), (long)(v))
+#define TESS_ATOMIC_ADD_I64(p, v) atom_add((p), (long)(v))
 #endif
 
 /* Elements from row to row of an intermediate image whose rows have n of 1, 2, 4, 8 bytes. */

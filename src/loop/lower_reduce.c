@@ -9,7 +9,13 @@
 
 /* ---- Reductions: templates/reduce.loops ------------------------------------------------------ */
 
-enum { PARTIALS = 16, ROWS_A_BLOCK = 8, LINES_A_BLOCK = 32, LINES_BESIDE = 64 };
+enum {
+    PARTIALS = 16,
+    ROWS_A_BLOCK = 8,
+    LINES_A_BLOCK = 32,
+    LINES_BESIDE = 64,
+    TOTAL_THREADS = 256
+};
 
 typedef struct Reducer {
     StageId id;
@@ -176,6 +182,16 @@ static void lines_on_cores(Reducers *all)
     tessi_scope_close_to(l, depth);
 }
 
+/* Whether all of them give the same bits however their operands are grouped, as long as the order stays: all but sums
+ * and products of reals. */
+static bool is_free(const Reducers *all)
+{
+    for (uint32_t r = 0; r < all->n; r++)
+        if (tessi_is_real(all->at[r].acc) && (all->at[r].op == OP_ADD || all->at[r].op == OP_MUL))
+            return false;
+    return true;
+}
+
 static void on_blocks(Reducers *all, const PlanGroup *group)
 {
     Lower *l = all->l;
@@ -192,8 +208,9 @@ static void on_blocks(Reducers *all, const PlanGroup *group)
                       ROWS_A_BLOCK);
     instance(all, "reduce_rows", tessi_l_int(l, 0));
     tessi_scope_close(l);
-    tessi_kernel_open(l, group->name, comment, 1, 1);
-    instance(all, "reduce_total", tessi_l_int(l, 0));
+    tessi_kernel_open(l, group->name, comment, TOTAL_THREADS, 1);
+    add_arg(all, (TemplateArg)ARG_NUMBER("free", is_free(all)));
+    instance(all, "reduce_total_block", tessi_l_int(l, 0));
     tessi_scope_close(l);
 }
 
@@ -374,15 +391,88 @@ static void clear_bin(Lower *l, const Nest *nest, const Coord *coord, Eval *ev)
     store(l, c->counts, coord[0].e, tessi_lexpr_const(l->p, TYPE_U32, (Value){ 0 }));
 }
 
+/* Blocks of threads count in shared memory, so many times as there is room for. */
+enum { COUNT_THREADS = 256, COUNT_ROWS = 16, COUNT_BLOCKS = 256, MAX_COPIES = 8 };
+
+typedef struct BlockCounting {
+    Lower *l;
+    const Nest *nest;
+    Counting counting;
+    Coord coord[MAX_DIMS];
+} BlockCounting;
+
+static void begin_counted_row(void *user, const LExprId *arg)
+{
+    BlockCounting *b = user;
+    if (b->nest->n_dims > 1)
+        tessi_nest_row_coords(b->l, b->nest, arg[0], b->coord);
+}
+
+static void count_in_block(void *user, const LExprId *arg)
+{
+    BlockCounting *b = user;
+    Lower *l = b->l;
+    const uint8_t last = (uint8_t)(b->nest->n_dims - 1);
+    b->coord[last] = tessi_nest_coord(b->nest, last, arg[0]);
+    LExprId in, place[2];
+    place[0] = tessi_bin_of(l, tessi_eval_stage(l, b->counting.source, b->coord, false),
+                            b->counting.n, &in);
+    place[1] = in;
+    tessi_scope_place(l, place, 2);
+    tessi_scope_if(l, place[1]);
+    add_to_bin(l, &b->counting, tessi_l_op(l, OP_ADD, arg[1], place[0]));
+    tessi_scope_close(l);
+}
+
+static void count_in_blocks(Lower *l, const PlanGroup *group, const Counting *c, const Nest *nest,
+                            int64_t bins)
+{
+    const int64_t pitch = bins + 1; /* copies of a bin lie in other banks */
+    const int64_t room = PLAN_SHARED_COUNTS / pitch, copies = room < MAX_COPIES ? room : MAX_COPIES;
+    BlockCounting b = { .l = l, .nest = nest, .counting = *c, .coord = { { .dim = -1 } } };
+    LBuffer own = { .name = tessi_sprintf(l->arena, "%s_counts", group->name),
+                    .kind = LBUF_LOCAL,
+                    .type = TYPE_U32,
+                    .n_dims = 1,
+                    .size = { tessi_l_int(l, copies * pitch) } };
+    b.counting.counts = tessi_loop_buffer(l->p, &own);
+    b.counting.atomic = true;
+    LExprId one = tessi_l_int(l, 1);
+    LExprId n_rows = nest->n_dims > 1 ? tessi_nest_row_count(l, nest) : one;
+    LExprId rows = tessi_l_op(l, OP_MAX, tessi_kernel_blocks(l, n_rows, COUNT_BLOCKS),
+                              tessi_l_int(l, COUNT_ROWS));
+    const TemplateArg args[] = { ARG_EXPR("n_rows", n_rows),
+                                 ARG_EXPR("n", nest->to[nest->n_dims - 1]),
+                                 ARG_EXPR("rows", rows),
+                                 ARG_NUMBER("copies", copies),
+                                 ARG_NUMBER("pitch", pitch),
+                                 ARG_NUMBER("bins", bins),
+                                 ARG_BUFFER("own", b.counting.counts),
+                                 ARG_BUFFER("counts", c->counts),
+                                 ARG_PART("begin", begin_counted_row),
+                                 ARG_PART("count", count_in_block),
+                                 ARG_END };
+    tessi_kernel_open(l, group->name, tessi_group_comment(l, group), COUNT_THREADS, 1);
+    tessi_template(l, "count_blocks", NULL, args, &b);
+    tessi_scope_close(l);
+}
+
 static void histogram_kernels(Lower *l, const PlanGroup *group, Counting *c, const Nest *nest)
 {
     enum { CLEAR_BLOCK = 128 };
+    int64_t n_bins;
     const char *comment = tessi_group_comment(l, group);
     Nest bins = { .body = clear_bin, .user = c };
     tessi_nest_whole(l, tessi_stage(l->g, group->members.at[0]), &bins);
     tessi_kernel_open(l, tessi_sprintf(l->arena, "%s_clear", group->name), comment, CLEAR_BLOCK, 1);
     tessi_kernel_points(l, &bins, (uint16_t[]){ CLEAR_BLOCK, 1 }, SPLIT_NONE, NULL);
     tessi_scope_close(l);
+    if (nest->n_dims > 0
+        && tessi_size_is_const(l->g, tessi_stage(l->g, group->members.at[0])->size[0], &n_bins)
+        && n_bins < PLAN_SHARED_COUNTS) {
+        count_in_blocks(l, group, c, nest, n_bins);
+        return;
+    }
     c->atomic = nest->n_dims > 0;
     tessi_kernel_open(l, group->name, comment,
                       nest->n_dims ? tessi_level_threads(&group->levels, 0) : 1,

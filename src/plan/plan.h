@@ -227,6 +227,8 @@ Plan *tessi_plan_choose_small(Arena *a, const Graph *g, const Analysis *an, cons
 /* By repeat, from 0: how many of its turns are worth computing as one, or those that the page `text` says
  * (tessi_graph_block_time). */
 enum { PLAN_MAX_TIME = 64 };
+/* Blocks of GPUs count in shared memory up to so many bins less one. */
+enum { PLAN_SHARED_COUNTS = 8192 };
 uint32_t *tessi_plan_times(Arena *a, const Graph *g, const Machine *m);
 uint32_t *tessi_plan_times_said(Arena *a, const Graph *g, const char *text);
 /* Of a graph whose turns are blocked: turns of repeat `number` that are one. */

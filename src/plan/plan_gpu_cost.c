@@ -288,6 +288,15 @@ static void count_stores_apart(Counter *c, StageId id)
     c->cost.rule_cache_seconds += bytes / (m->l2_gbs * 1e9);
 }
 
+/* Of a point of a histogram. */
+static double count_seconds(const Counter *c, StageId id)
+{
+    int64_t bins;
+    const bool shared = tessi_size_is_const(c->f->g, tessi_stage(c->f->g, id)->size[0], &bins)
+                        && bins < PLAN_SHARED_COUNTS;
+    return (shared ? c->m->count_shared_ns : c->m->count_ns) * 1e-9;
+}
+
 /* What is computed. */
 static void count_work(Counter *c, uint32_t i, Sums *sum)
 {
@@ -309,7 +318,7 @@ static void count_work(Counter *c, uint32_t i, Sums *sum)
     if (need->root && !is_shared(c, id) && tessi_need_is_apart(c->f, id))
         count_stores_apart(c, id);
     if (tessi_stage(c->f->g, id)->kind == STAGE_HISTOGRAM)
-        c->cost.cache_seconds += n * c->m->count_ns * 1e-9;
+        c->cost.cache_seconds += n * count_seconds(c, id);
     NEED_FOREACH (r, &c->needs, need) {
         spread(c, r, &c->places[i]);
         note_rules(c, i, r);
