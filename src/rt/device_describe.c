@@ -49,4 +49,10 @@ void tessi_device_describe(const DeviceInfo *info, Text *out)
     const double unit_gbs = info->is_cpu ? 0 : 20 * (double)info->compute_units;
     const double gbs = info->memory_gbs > 0 ? info->memory_gbs * memory_share : unit_gbs;
     tessi_machine_real(out, "memory_gbs", gbs, 0.1, 1e6);
+    /* The second cache serves so many bytes a cycle to each multiprocessor, measured on an H200. */
+    const double l2_bytes_a_cycle = 28;
+    const double ghz = info->ghz > 0 ? info->ghz * clock_share : 1.5;
+    if (!info->is_cpu)
+        tessi_machine_real(out, "l2_gbs", l2_bytes_a_cycle * ghz * (double)info->compute_units, 0.1,
+                           1e6);
 }
