@@ -406,6 +406,9 @@ static bool run_move(Run *r, const LStmt *s)
     LoopBuffer *to = &r->buffers[s->buffer.v], *from = &r->buffers[s->other.v];
     int64_t index[LOOP_MAX_DIMS], k;
     const bool takes = tessi_loop_is_line(r->p, s->buffer);
+    const LBufferId some = takes ? s->other : s->buffer;
+    const uint32_t channels = tessi_loop_channels(r->p, some);
+    uint32_t channel = channels > 1 ? r->p->buffers.at[some.v].channel : 0;
     const LBuffer *line = (takes ? to : from)->buffer, *other = (takes ? from : to)->buffer;
     const uint32_t held = tessi_loop_line_holds(line->type, other->type); /* by one of the line */
     const int64_t n = (takes ? to : from)->size[0] * held;
@@ -417,8 +420,9 @@ static bool run_move(Run *r, const LStmt *s)
         return false;
     buffer_of(r, s->buffer);
     buffer_of(r, s->other);
-    for (k = 0; k < n; k++, index[s->n_index - 1]++) {
+    for (k = 0; k < n; k++) {
         in_line = k / held;
+        *(takes ? &from : &to) = &r->buffers[tessi_loop_channel(r->p, some, channel).v];
         const size_t part = (size_t)(k % held) * bytes;
         int64_t read = tessi_loop_buffer_element(from, source);
         int64_t written = tessi_loop_buffer_element(to, at);
@@ -435,6 +439,8 @@ static bool run_move(Run *r, const LStmt *s)
         memcpy((char *)tessi_loop_buffer_address(to, at) + (takes ? part : 0),
                (const char *)tessi_loop_buffer_address(from, source) + (takes ? 0 : part), bytes);
         to->stored[written] = to->life;
+        channel = (channel + 1) % channels;
+        index[s->n_index - 1] += channel == 0;
     }
     return true;
 }

@@ -118,7 +118,8 @@ typedef enum LStmtKind {
     LSTMT_ADD,   /* buffer[index] += a (integers wrap); `atomic` inside parallel loops */
     LSTMT_LOCAL, /* brings LOCAL buffer `buffer` into being, uninitialised, for the rest of the block */
     /* buffer = as many consecutive elements of `other`; one of them is a LOCAL line, of one dimension, the whole of
-     * which is moved, the other is none and begins at `index`. Bits are moved: types are the same, or the line is of
+     * which is moved, the other is none and begins at `index`. Behind the last channel of a pixel comes the first of
+     * the next one (tessi_loop_channels). Bits are moved: types are the same, or the line is of
      * words (U32) that hold two or four elements each, the first in the low bits. On GPUs, where rows are aligned
      * (those of LOCAL buffers are), so is the first element to the bytes moved, or to 16 */
     LSTMT_MOVE,
@@ -274,6 +275,10 @@ LExprId tessi_lexpr_sat(LoopProgram *p, ScalarType to, LExprId a);
 bool tessi_loop_is_line(const LoopProgram *p, LBufferId b);
 /* Elements that one of a line holds of the other buffer of a move; 0 when there is no such move. */
 uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other);
+/* The channels of an image that stand side by side in its pixels, all of one type, where the buffer is one of them,
+ * and the buffer of channel c of that image (v = 0: there is none). 1 and the buffer itself for all else. */
+uint32_t tessi_loop_channels(const LoopProgram *p, LBufferId b);
+LBufferId tessi_loop_channel(const LoopProgram *p, LBufferId b, uint32_t c);
 LStmt *tessi_lstmt(LoopProgram *p, LBlock *block, LStmtKind kind); /* appends an empty statement */
 /* The value of a size (an expression over constants and parameters) for a run; false on overflow. */
 bool tessi_loop_eval_size(const LoopProgram *p, LExprId id, const int64_t *params, int64_t *value);

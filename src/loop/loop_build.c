@@ -40,6 +40,39 @@ bool tessi_loop_is_line(const LoopProgram *p, LBufferId b)
     return p->buffers.at[b.v].kind == LBUF_LOCAL && p->buffers.at[b.v].n_dims == 1;
 }
 
+static const LImage *image_of(const LoopProgram *p, const LBuffer *b)
+{
+    return b->kind == LBUF_INPUT    ? &p->inputs.at[b->image]
+           : b->kind == LBUF_OUTPUT ? &p->outputs.at[b->image]
+                                    : NULL;
+}
+
+uint32_t tessi_loop_channels(const LoopProgram *p, LBufferId b)
+{
+    const LImage *image = image_of(p, &p->buffers.at[b.v]);
+    return image && image->uniform ? image->n_channels : 1;
+}
+
+static bool is_channel(const LoopProgram *p, int64_t v, const LBuffer *of, uint32_t c)
+{
+    const LBuffer *b = v > 0 && v < p->buffers.n ? &p->buffers.at[v] : NULL;
+    return b && b->kind == of->kind && b->image == of->image && b->channel == c;
+}
+
+LBufferId tessi_loop_channel(const LoopProgram *p, LBufferId b, uint32_t c)
+{
+    const LBuffer *of = &p->buffers.at[b.v];
+    if (tessi_loop_channels(p, b) == 1)
+        return b;
+    const int64_t near = (int64_t)b.v + c - of->channel; /* as a rule they stand side by side */
+    if (is_channel(p, near, of, c))
+        return (LBufferId){ (uint32_t)near };
+    for (uint32_t v = 1; v < p->buffers.n; v++)
+        if (is_channel(p, v, of, c))
+            return (LBufferId){ v };
+    return (LBufferId){ 0 };
+}
+
 uint32_t tessi_loop_line_holds(ScalarType line, ScalarType other)
 {
     const uint32_t bytes = tessi_type_info(other)->bytes;

@@ -509,6 +509,11 @@ static bool check_move(Verifier *v, const LStmt *s)
         return fault(v, "a move is not between a local line and another buffer of its type");
     if (from->kind == LBUF_LOCAL && !v->local_alive[s->other.v])
         return fault(v, "'%s' is moved where it does not exist", shown(from->name));
+    const LBufferId some = takes ? s->other : s->buffer;
+    for (uint32_t c = 0; c < tessi_loop_channels(v->p, some); c++)
+        if (!tessi_loop_channel(v->p, some, c).v)
+            return fault(v, "channel %u of the image is moved with '%s', and is no buffer", c,
+                         shown(other->name));
     for (int i = 0; i < s->n_index; i++)
         if (!check_expr(v, s->index[i], TYPE_INDEX))
             return false;

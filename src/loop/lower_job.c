@@ -137,7 +137,43 @@ typedef struct TileStores {
     uint32_t columns, column; /* of a row; of the point that comes next */
     const uint8_t *bytes;     /* by member: of what is stored as words; 0: it is not */
     LBufferId *line;          /* by member: elements of a vector that are not stored yet */
+    /* by member: of the first channel of pixels that are stored whole, the members that are their channels */
+    uint32_t **pixels;
+    bool *in_pixel; /* by member: it is stored with the first channel */
 } TileStores;
+
+/* The number of the member that is stored to the buffer; job->n: none. */
+static uint32_t member_of(const Lower *l, const Job *job, LBufferId to)
+{
+    uint32_t i = 0;
+    while (i < job->n && l->buffer[job->stage[i].v].v != to.v)
+        i++;
+    return i;
+}
+
+/* Finds the images of which the members are all channels. */
+static void find_pixels(TileStores *t)
+{
+    Lower *l = t->l;
+    const Job *job = t->nest->user;
+    t->pixels = ARENA_NEW_ARRAY(l->arena, uint32_t *, job->n);
+    t->in_pixel = ARENA_NEW_ARRAY(l->arena, bool, job->n);
+    for (uint32_t i = 0; i < job->n && !job->to_scratch; i++) {
+        const LBufferId to = l->buffer[job->stage[i].v];
+        const uint32_t channels = tessi_loop_channels(l->p, to);
+        if (t->in_pixel[i] || t->bytes[i] || !tessi_pixels_hold(l, to, t->columns))
+            continue;
+        uint32_t *cell = ARENA_NEW_ARRAY(l->arena, uint32_t, channels);
+        bool all = true;
+        for (uint32_t c = 0; c < channels; c++) {
+            cell[c] = member_of(l, job, tessi_loop_channel(l->p, to, c));
+            all = all && cell[c] < job->n;
+        }
+        for (uint32_t c = 0; c < channels && all; c++)
+            t->in_pixel[cell[c]] = true;
+        t->pixels[i] = all ? cell : NULL;
+    }
+}
 
 /* So many columns of a row of a tile from t->column on; words when the row is complete. */
 static void store_columns(TileStores *t, const LExprId *place, uint32_t columns)
@@ -150,8 +186,12 @@ static void store_columns(TileStores *t, const LExprId *place, uint32_t columns)
         const StageId id = job->stage[i];
         const LBufferId to = job->to_scratch ? l->place[id.v].scratch : l->buffer[id.v];
         const TileRow stored = { to, row + job->n, row + i, t->nest->n_dims, n, t->columns };
-        for (uint32_t c = t->column; c < end && !t->bytes[i]; c++)
+        for (uint32_t c = t->column; c < end && !t->bytes[i] && !t->in_pixel[i]; c++)
             tessi_tile_give(l, &stored, c, &t->line[i]);
+        if (t->pixels[i] && end == t->columns) {
+            const TileRow pixels = { to, row + job->n, row, t->nest->n_dims, n, t->columns };
+            tessi_pixels_give(l, &pixels, t->pixels[i]);
+        }
         if (t->bytes[i] && end == t->columns)
             tessi_words_give(l, to, row + job->n, t->nest->n_dims, row + i, n, t->columns);
     }
@@ -211,6 +251,7 @@ static void job_tile(Lower *l, const Nest *nest, Coord (*coord)[MAX_DIMS], uint3
     tessi_tile_takes(l, place, n * points, nest->tile_columns ? nest->tile_columns : &own);
     TileStores stores = { .l = l, .nest = nest, .columns = columns, .bytes = bytes };
     stores.line = ARENA_NEW_ARRAY(l->arena, LBufferId, job->n);
+    find_pixels(&stores);
     if (has_branches(l, place, n * points)) {
         const Turns turns = { n, true, store_point, &stores };
         tessi_scope_place_in_turns(l, place, n * points, &turns);

@@ -23,6 +23,39 @@ uint32_t tessi_vector_elements(const Lower *l, LBufferId id, uint32_t columns)
     return n;
 }
 
+/* The same, channels of pixels side by side counted one by one. */
+static uint32_t elements_at_once(const Lower *l, LBufferId id, uint32_t columns)
+{
+    const uint32_t channels = tessi_loop_channels(l->p, id);
+    const LBuffer *b = &l->p->buffers.at[id.v];
+    if (channels == 1)
+        return tessi_vector_elements(l, id, columns);
+    if (b->n_dims < 2 || b->type == TYPE_BOOL)
+        return 1;
+    uint32_t n = VECTOR_BYTES / tessi_type_info(b->type)->bytes;
+    while (n > 1 && columns * channels % n)
+        n /= 2;
+    return n;
+}
+
+static uint32_t channel_of(const Lower *l, LBufferId id)
+{
+    return tessi_loop_channels(l->p, id) > 1 ? l->p->buffers.at[id.v].channel : 0;
+}
+
+/* Channel c of the image; one of an input that nobody reads has no buffer yet. */
+static LBufferId channel_buffer(Lower *l, LBufferId id, uint32_t c)
+{
+    const LBufferId found = tessi_loop_channel(l->p, id, c);
+    LBuffer b = l->p->buffers.at[id.v];
+    if (found.v || b.kind != LBUF_INPUT)
+        return found;
+    const LImage *image = &l->p->inputs.at[b.image];
+    b.channel = c;
+    b.name = tessi_sprintf(l->arena, "%s.%s", image->name, image->channel_name[c]);
+    return tessi_loop_buffer(l->p, &b);
+}
+
 /* index = x + c with from <= c < to. */
 bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int64_t to, int64_t *c)
 {
@@ -39,10 +72,10 @@ bool tessi_column_of(const Lower *l, LExprId index, LExprId x, int64_t from, int
     return true;
 }
 
-/* Loads of one vector: of a buffer, in a row, from column `first` on. */
+/* Loads of one vector: of a buffer, or of channels that stand side by side, in a row, from element `first` on. */
 typedef struct VectorUse {
-    LBufferId buffer;
-    LExprId x; /* `first` is counted from here */
+    LBufferId buffer; /* of the first load found */
+    LExprId x;        /* `first` is counted from here */
     int64_t first;
     uint32_t n, n_found;
     LExprId load[VECTOR_BYTES]; /* by element; none = not loaded */
@@ -66,12 +99,19 @@ static LExprId some_load(const VectorUse *u)
     return u->load[k];
 }
 
+static bool same_image(const Lower *l, LBufferId a, LBufferId b)
+{
+    const LBuffer *x = &l->p->buffers.at[a.v], *y = &l->p->buffers.at[b.v];
+    return a.v == b.v
+           || (tessi_loop_channels(l->p, a) > 1 && x->kind == y->kind && x->image == y->image);
+}
+
 static VectorUse *vector_use(Lower *l, VectorUses *uses, LExprId load, LExprId x, int64_t first,
                              uint32_t n)
 {
     const LExpr *e = tessi_lexpr(l->p, load);
     VEC_FOREACH (VectorUse, u, uses) {
-        if (u->buffer.v == e->buffer.v && u->first == first
+        if (same_image(l, u->buffer, e->buffer) && u->first == first
             && tessi_same_row(l, some_load(u), load))
             return u;
     }
@@ -89,14 +129,22 @@ LBufferId tessi_line_of_row(Lower *l, LExprId load, LExprId x, int64_t first, co
                             ScalarType t, uint32_t n)
 {
     const LExpr e = *tessi_lexpr(l->p, load);
+    const uint32_t channels = tessi_loop_channels(l->p, e.buffer);
+    for (uint32_t c = 0; c < channels; c++)
+        channel_buffer(l, e.buffer, c);
+    const int64_t pixel = tessi_floordiv(first, channels);
+    const LBufferId from = channel_buffer(l, e.buffer, (uint32_t)(first - pixel * channels));
     LExprId index[MAX_DIMS];
     for (int d = 0; d + 1 < e.n_args; d++)
         index[d] = e.arg[d];
-    index[e.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, first));
+    index[e.n_args - 1] = tessi_l_op(l, OP_ADD, x, tessi_l_int(l, pixel));
     tessi_scope_place(l, index, e.n_args);
-    const char *name = l->p->buffers.at[e.buffer.v].name;
+    const LBuffer *b = &l->p->buffers.at[from.v];
+    const char *name = channels == 1            ? b->name
+                       : b->kind == LBUF_OUTPUT ? l->p->outputs.at[b->image].name
+                                                : l->p->inputs.at[b->image].name;
     LBufferId line = tessi_new_line(l, tessi_sprintf(l->arena, "%s_%s", name, kind), t, n);
-    tessi_scope_move(l, line, e.buffer, index, e.n_args);
+    tessi_scope_move(l, line, from, index, e.n_args);
     return line;
 }
 
@@ -135,13 +183,27 @@ static void note_load(Lower *l, LExprId load, const TileColumns *at, VectorUses 
     if (!x.v || !tessi_column_of(l, e->arg[e->n_args - 1], x, from, to, &c))
         return;
     const uint32_t width =
-        tessi_vector_elements(l, e->buffer, shared ? at->shared_aligned : at->aligned);
-    const int64_t k = tessi_floormod(c, width);
+        elements_at_once(l, e->buffer, shared ? at->shared_aligned : at->aligned);
+    const int64_t element = c * tessi_loop_channels(l->p, e->buffer) + channel_of(l, e->buffer);
+    const int64_t k = tessi_floormod(element, width);
     if (width < 2 || (shared && at->shared_last + c - k + width > shared_columns(l, e->buffer)))
         return;
-    VectorUse *u = vector_use(l, uses, load, x, c - k, width);
+    VectorUse *u = vector_use(l, uses, load, x, element - k, width);
     u->load[k] = load;
     u->n_found++;
+}
+
+/* Of each pixel that the vector has a part of, some channel is read: they are all there. */
+static bool reads_each_pixel(const Lower *l, const VectorUse *u)
+{
+    const uint32_t channels = tessi_loop_channels(l->p, u->buffer);
+    int64_t next = u->first;
+    for (uint32_t k = 0; k < u->n; k++) {
+        const int64_t pixel = tessi_floordiv(u->first + k, channels) * channels;
+        if (u->load[k].v && pixel <= next)
+            next = pixel + channels;
+    }
+    return channels > 1 && next >= u->first + u->n;
 }
 
 void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColumns *columns)
@@ -153,7 +215,7 @@ void tessi_tile_takes(Lower *l, const LExprId *root, uint32_t n, const TileColum
         note_load(l, list.at[i], columns, &uses);
     VEC_FOREACH (const VectorUse, u, &uses) {
         const bool beside = l->inside_last || u->x.v == columns->shared_x.v;
-        if (u->n_found == u->n || (beside && u->n_found >= WORTH))
+        if (u->n_found == u->n || ((beside || reads_each_pixel(l, u)) && u->n_found >= WORTH))
             take(l, u);
     }
 }
@@ -189,4 +251,36 @@ void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_in
     LBufferId line = { 0 };
     for (uint32_t c = 0; c < columns; c++)
         tessi_tile_give(l, &row, c, &line);
+}
+
+bool tessi_pixels_hold(const Lower *l, LBufferId to, uint32_t columns)
+{
+    const uint32_t channels = tessi_loop_channels(l->p, to);
+    for (uint32_t c = 0; c < channels; c++)
+        if (!tessi_loop_channel(l->p, to, c).v)
+            return false;
+    return channels > 1 && elements_at_once(l, to, columns) > 1;
+}
+
+void tessi_pixels_give(Lower *l, const TileRow *row, const uint32_t *cell)
+{
+    const LBuffer b = l->p->buffers.at[row->to.v];
+    const uint32_t channels = tessi_loop_channels(l->p, row->to);
+    const uint32_t width = elements_at_once(l, row->to, row->columns);
+    const char *name = tessi_sprintf(l->arena, "%s_line", l->p->outputs.at[b.image].name);
+    for (uint32_t first = 0; first < row->columns * channels; first += width) {
+        const LBufferId line = tessi_new_line(l, name, b.type, width);
+        for (uint32_t k = 0; k < width; k++) {
+            const uint32_t column = (first + k) / channels, c = (first + k) % channels;
+            const LExprId at = tessi_l_int(l, k);
+            tessi_scope_store(l, line, &at, 1, row->value[(size_t)column * row->stride + cell[c]]);
+        }
+        LExprId at[MAX_DIMS];
+        for (uint8_t d = 0; d < row->n_index; d++)
+            at[d] = row->index[d];
+        at[row->n_index - 1] =
+            row->index[(size_t)(first / channels) * row->stride + row->n_index - 1];
+        tessi_scope_move(l, tessi_loop_channel(l->p, row->to, first % channels), line, at,
+                         row->n_index);
+    }
 }

@@ -33,8 +33,12 @@ void tessi_tile_give(Lower *l, const TileRow *row, uint32_t c, LBufferId *line);
 /* Stores value[0..columns-1] to consecutive elements from index on, in vectors where that can be. */
 void tessi_tile_gives(Lower *l, LBufferId to, const LExprId *index, uint8_t n_index,
                       const LExprId *value, uint32_t stride, uint32_t columns);
-/* A line of n elements of this type, filled with those of a row from `first` on, counted from x; `load` is some load of
- * the row. The line is named after it and `kind`. */
+/* The pixels of the image that `to` is a channel of can be stored whole, channels side by side. */
+bool tessi_pixels_hold(const Lower *l, LBufferId to, uint32_t columns);
+/* Stores them; row->value[cell[c]] is channel c of the first. */
+void tessi_pixels_give(Lower *l, const TileRow *row, const uint32_t *cell);
+/* A line of n elements of this type, filled with those of a row from `first` on, counted from x, channels of pixels
+ * one by one; `load` is some load of the row. The line is named after it and `kind`. */
 LBufferId tessi_line_of_row(Lower *l, LExprId load, LExprId x, int64_t first, const char *kind,
                             ScalarType t, uint32_t n);
 /* Elements of a row that move at once; 1 when none do. */

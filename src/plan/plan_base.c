@@ -271,6 +271,18 @@ static void find_parts(PlanFacts *f)
             f->returned[c->first.v] = f->returned[c->next.v] = true;
 }
 
+/* The stage is a channel of the image. */
+static void set_pixel(PlanFacts *f, StageId id, const Image *image, uint32_t number)
+{
+    const ScalarType type = tessi_stage(f->g, id)->type;
+    bool alike = true;
+    VEC_FOREACH (const Channel, c, &image->channels)
+        alike = alike && tessi_stage(f->g, c->stage)->type == type;
+    f->pixel[id.v] = image->pixel_bytes;
+    f->image[id.v] = number;
+    f->channels[id.v] = alike ? image->channels.n : 1;
+}
+
 PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
 {
     PlanFacts *f = ARENA_NEW(a, PlanFacts);
@@ -285,6 +297,8 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     f->window_points = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->nodes = ARENA_NEW_ARRAY(a, int64_t, g->stages.n);
     f->pixel = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    f->image = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
+    f->channels = ARENA_NEW_ARRAY(a, uint32_t, g->stages.n);
     f->small = ARENA_NEW_ARRAY(a, double, g->stages.n);
     f->choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
     f->small_choices = ARENA_NEW_ARRAY(a, double, g->stages.n);
@@ -297,14 +311,16 @@ PlanFacts *tessi_plan_facts(Arena *a, const Graph *g)
     const ExprDeps *deps = tessi_expr_deps(g, a);
     GRAPH_FOREACH_STAGE (g, id) {
         const Stage *s = tessi_stage(g, id);
-        f->pixel[id.v] = s->kind == STAGE_INPUT ? g->inputs.at[s->image].pixel_bytes
-                                                : tessi_type_info(s->type)->bytes;
+        f->pixel[id.v] = tessi_type_info(s->type)->bytes;
+        f->channels[id.v] = 1;
+        if (s->kind == STAGE_INPUT)
+            set_pixel(f, id, &g->inputs.at[s->image], s->image + 1);
     }
     for (uint32_t i = 0; i < g->outputs.n; i++) {
         const Image *image = &g->outputs.at[i];
         VEC_FOREACH (const Channel, c, &image->channels) {
             f->needed[c->stage.v] = f->returned[c->stage.v] = true;
-            f->pixel[c->stage.v] = image->pixel_bytes;
+            set_pixel(f, c->stage, image, g->inputs.n + i + 1);
         }
     }
     for (uint32_t v = g->stages.n; v-- > 1;) { /* readers stand after what they read */

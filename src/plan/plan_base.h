@@ -48,6 +48,9 @@ struct PlanFacts {
     /* bytes from an element to the next of its row, where it lies in memory: more than its own of pixels with several
      * channels */
     uint32_t *pixel;
+    /* the image whose pixels it is a channel of, inputs and outputs counted from 1, and the channels of one type that
+     * stand side by side there; 0 and 1 of all else */
+    uint32_t *image, *channels;
     /* the share of its operators that compute integers of 16 bits or less, which kernels may do two at a time */
     double *small;
     /* The share of minima and maxima beside one another (of a chain of one kind kernels compute three values at a

@@ -234,6 +234,9 @@ KernelCost tessi_plan_warp_cost(const PlanFacts *f, const Analysis *an, const Ma
 void tessi_plan_choose_warps(const PlanFacts *f, const Analysis *an, const Machine *m, Plan *p);
 const char *tessi_plan_check_warp(const PlanFacts *f, const Plan *p, const PlanGroup *group);
 /* ---- plan_gpu_tile.c */
+/* Columns of a thread that computes the stages, at most: a vector of the widest of them; few of pixels with several
+ * channels, which a thread has side by side. */
+uint32_t tessi_plan_vector_columns(const PlanFacts *f, const StageList *stages);
 /* Chooses tile, outputs and threads of a group with passes as a kernel of tiles; its cost of a point, or negative
  * when it cannot be. */
 double tessi_plan_settle_tile(const PlanFacts *f, const Analysis *an, const Machine *m,

@@ -293,17 +293,15 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
     static const uint8_t stencil_rows[HEIGHTS] = { 4, 2, 1, 8 };
     static const uint8_t window_rows[HEIGHTS] = { 9, 7, 5, 4, 2 };
     bool tiles = true, windows = false;
-    uint32_t bytes = 1;
     VEC_FOREACH (const StageId, member, &group->members) {
         windows = windows || c->f->has_window[member->v];
-        const uint32_t size = tessi_type_info(tessi_stage(c->f->g, *member)->type)->bytes;
         tiles = tiles && tessi_plan_can_tile(c->f, *member);
-        bytes = size > bytes ? size : bytes;
     }
     const bool small = has_small(c, group);
     const uint8_t *rows = windows && !c->f->few ? window_rows : stencil_rows;
     const bool in_plane = tiles && tessi_plan_stays_in_plane(c->f, c->p, group);
-    for (uint32_t columns = 16 / bytes; tiles && columns >= 2; columns /= 2) {
+    const uint32_t vector = tessi_plan_vector_columns(c->f, &group->members);
+    for (uint32_t columns = vector; tiles && columns >= 2; columns /= 2) {
         for (size_t i = 0; i < 2 * HEIGHTS && rows[i / 2]; i++) {
             if (columns * rows[i / 2] > c->facts->most_points || (i % 2 && !small))
                 continue;
@@ -316,7 +314,7 @@ static void try_register_tiles(Chooser *c, const PlanGroup *group, Kernel *best)
             tried.packed = i % 2;
             shape_block(&tried);
             const KernelCost cost = tessi_plan_kernel_cost(c->f, c->an, c->m, c->p, &tried);
-            const double better = better_than(c, &cost, columns < 16 / bytes);
+            const double better = better_than(c, &cost, columns < vector);
             if (cost.feasible && cost.seconds <= better * best->cost.seconds)
                 *best = (Kernel){ tried, cost };
         }

@@ -71,15 +71,71 @@ static bool is_shared(const Counter *c, StageId id)
     return c->regions && c->regions->scratch[id.v];
 }
 
+/* Windows are written out: a thread computes several points. */
+static bool straight_line(const Counter *c)
+{
+    return tessi_plan_kernel(c->group) == KERNEL_REGISTER
+           || tessi_plan_kernel(c->group) == KERNEL_WARP
+           || (tessi_plan_kernel(c->group) == KERNEL_TILE && c->columns * c->rows > 1);
+}
+
+/* Elements of 16 bytes or less that a thread moves at once, of a row of so many columns; channels of pixels side by
+ * side. */
+static int64_t elements_at_once(const Counter *c, StageId id)
+{
+    const Stage *s = tessi_stage(c->f->g, id);
+    int64_t n = 16 / tessi_type_info(s->type)->bytes;
+    const bool apart = tessi_need_is_apart(c->f, id) && !is_shared(c, id);
+    if (!apart)
+        return n < c->columns ? n : c->columns;
+    if (c->f->channels[id.v] == 1 || s->n_dims < 2 || s->type == TYPE_BOOL || !straight_line(c))
+        return 1;
+    while (n > 1 && c->columns * c->f->channels[id.v] % n)
+        n /= 2;
+    return n;
+}
+
+/* Stages of the kernel that are channels of one image in memory: those read, or those that it stores. */
+static int64_t channels_in_use(const Counter *c, StageId id, bool stored)
+{
+    int64_t n = 0;
+    for (uint32_t i = 0; i < c->needs.at.n; i++) {
+        const Need *need = &c->needs.at.at[i];
+        n += c->f->image[need->stage.v] == c->f->image[id.v]
+             && (stored ? need->root : !need->computed);
+    }
+    return n;
+}
+
+/* The same of pixels: groups of as many as a thread has columns, of which vectors hold all channels, or elements one
+ * by one. */
+static double pixel_loads(const Counter *c, uint32_t at, double *apart)
+{
+    const StageId id = c->needs.at.at[at].stage;
+    const OffsetSet *s = &c->places[at];
+    const int64_t width = elements_at_once(c, id);
+    const double alone = s->at.n, used = (double)channels_in_use(c, id, false);
+    OffsetSet groups = { 0 };
+    *apart = 0;
+    VEC_FOREACH (const Offset, o, &s->at)
+        tessi_plan_add_offset(c->scratch, &groups,
+                              (Offset){ o->dy, tessi_floordiv(o->dx, c->columns) });
+    const double vectors =
+        groups.at.n * (double)(c->f->channels[id.v] * c->columns) / (double)width / used;
+    const double inside = width > 1 && vectors < alone ? vectors : alone;
+    *apart = alone - inside;
+    return s->loose + inside;
+}
+
 /* Loads of a stored stage: inside the image, vectors that hold what is read, aligned as the tile is; near edges,
  * where columns beside the tile may be others, those one by one: *apart says how many more these are. */
 static double load_instructions(const Counter *c, uint32_t at, double *apart)
 {
     const StageId id = c->needs.at.at[at].stage;
     const OffsetSet *s = &c->places[at];
-    const uint32_t bytes = tessi_type_info(tessi_stage(c->f->g, id)->type)->bytes;
-    int64_t width = 16 / bytes < c->columns ? 16 / bytes : c->columns;
-    width = tessi_need_is_apart(c->f, id) && !is_shared(c, id) ? 1 : width;
+    if (tessi_need_is_apart(c->f, id) && !is_shared(c, id))
+        return pixel_loads(c, at, apart);
+    const int64_t width = elements_at_once(c, id);
     int64_t shift = c->shift;
     if (is_shared(c, id))
         shift -= c->regions->at[id.v].lo[tessi_stage(c->f->g, id)->n_dims - 1];
@@ -94,14 +150,6 @@ static double load_instructions(const Counter *c, uint32_t at, double *apart)
     *apart = s->at.n - in_tile + in_tile / (double)width - inside;
     *apart = *apart > 0 ? *apart : 0;
     return s->loose + inside;
-}
-
-/* Windows are written out: a thread computes several points. */
-static bool straight_line(const Counter *c)
-{
-    return tessi_plan_kernel(c->group) == KERNEL_REGISTER
-           || tessi_plan_kernel(c->group) == KERNEL_WARP
-           || (tessi_plan_kernel(c->group) == KERNEL_TILE && c->columns * c->rows > 1);
 }
 
 /* It computes tiles of the stage, of its own points. */
@@ -275,12 +323,17 @@ static void count_loads(Counter *c, uint32_t i, Sums *sum)
     c->cost.nodes += n;
 }
 
-/* Channels of pixels are stored one by one: what threads side by side store lies apart, and the second cache takes
- * whole sectors. */
+/* Pixels of which the kernel stores all channels are stored in vectors. Other channels one by one: what threads side
+ * by side store lies apart, and the second cache takes whole sectors. */
 static void count_stores_apart(Counter *c, StageId id)
 {
     const Machine *m = c->m;
     const double points = (double)(c->rows * c->columns);
+    const int64_t width = elements_at_once(c, id);
+    if (width > 1 && channels_in_use(c, id, true) == c->f->channels[id.v]) {
+        c->cost.instructions += points / (double)width;
+        return;
+    }
     const double apart = (double)(c->f->pixel[id.v] * c->columns);
     const double bytes = points * (apart < m->sector_bytes ? apart : m->sector_bytes);
     c->cost.instructions += points;

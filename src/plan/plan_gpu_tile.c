@@ -34,17 +34,25 @@ double tessi_plan_rule_instructions(const Machine *m, Border rule)
     }
 }
 
-/* Columns of a thread: those of a vector of the widest elements; one where it can compute only one point. */
+uint32_t tessi_plan_vector_columns(const PlanFacts *f, const StageList *stages)
+{
+    enum { OF_PIXELS = 4 };
+    uint32_t columns = 16;
+    VEC_FOREACH (const StageId, id, stages) {
+        const uint32_t n = 16 / tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
+        columns = n < columns ? n : columns;
+        columns = f->channels[id->v] > 1 && columns > OF_PIXELS ? OF_PIXELS : columns;
+    }
+    return columns;
+}
+
+/* Columns of a thread: those of a vector; one where it can compute only one point. */
 static uint8_t columns_of(const PlanFacts *f, const StageList *stages)
 {
-    uint32_t bytes = 1;
-    VEC_FOREACH (const StageId, id, stages) {
-        const uint32_t size = tessi_type_info(tessi_stage(f->g, *id)->type)->bytes;
-        bytes = size > bytes ? size : bytes;
+    VEC_FOREACH (const StageId, id, stages)
         if (!tessi_plan_can_tile(f, *id))
             return 1;
-    }
-    return (uint8_t)(16 / bytes);
+    return (uint8_t)tessi_plan_vector_columns(f, stages);
 }
 
 static void count_parts(Search *s)

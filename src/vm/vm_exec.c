@@ -151,7 +151,9 @@ static void move(const VmThread *t, const VmIns *ins)
     const VmMove by = (takes ? t->code->k->pull : t->code->k->push)[tessi_vm_width(o->bytes)];
     char *at = place(t, &t->code->addresses.at[ins->a]);
     const size_t n = (size_t)l->elements * l->bytes / o->bytes;
-    const ptrdiff_t stride = (ptrdiff_t)o->stride[s->n_index - 1];
+    const ptrdiff_t stride = tessi_loop_channels(t->code->p, other) > 1
+                                 ? (ptrdiff_t)o->bytes
+                                 : (ptrdiff_t)o->stride[s->n_index - 1];
     by(takes ? t->base[line.v] : at, takes ? at : t->base[line.v], stride, n);
 }
 

@@ -97,6 +97,7 @@ static int columns_of_a_thread(Arena *a, const char *text)
 }
 
 /* Threads store channels of pixels one by one: those of few columns lie together. */
+/* Four pixels of three bytes are three words. */
 static void channels_are_stored_by_few_columns(void **state)
 {
     assert_int_equal(columns_of_a_thread(*state, "graph t param M, N image X[M, N] uint8 "
@@ -104,15 +105,15 @@ static void channels_are_stored_by_few_columns(void **state)
                                                  "stage o[M, N] uint8 = min(X, 100u8) "
                                                  "output o[M, N] uint8 = o"),
                      16);
-    assert_true(columns_of_a_thread(
-                    *state, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } "
-                            "stage X.r[M, N] uint8 = image X channel 0 "
-                            "stage X.g[M, N] uint8 = image X channel 1 "
-                            "stage X.b[M, N] uint8 = image X channel 2 "
-                            "stage o.r[M, N] uint8 = X.g stage o.g[M, N] uint8 = X.b "
-                            "stage o.b[M, N] uint8 = X.r "
-                            "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }")
-                < 4);
+    assert_int_equal(columns_of_a_thread(
+                         *state, "graph t param M, N image X[M, N] { r uint8, g uint8, b uint8 } "
+                                 "stage X.r[M, N] uint8 = image X channel 0 "
+                                 "stage X.g[M, N] uint8 = image X channel 1 "
+                                 "stage X.b[M, N] uint8 = image X channel 2 "
+                                 "stage o.r[M, N] uint8 = X.g stage o.g[M, N] uint8 = X.b "
+                                 "stage o.b[M, N] uint8 = X.r "
+                                 "output o[M, N] { r uint8 = o.r, g uint8 = o.g, b uint8 = o.b }"),
+                     4);
 }
 
 /* temp is read in three rows: eight rows of out read it in ten, and the reason says so. */
