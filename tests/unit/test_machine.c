@@ -156,7 +156,7 @@ static void devices_can_be_read(void **state)
           "GPU",
           "# threads = -5, it is said",
           1.5 },
-        { { .name = "GPU", .ghz = 2, .compute_units = 100 }, "GPU", "\nl2_gbs = 5290\n", 1.89 },
+        { { .name = "GPU", .ghz = 2, .compute_units = 100 }, "GPU", "\nl2_gbs = 5292.0\n", 1.89 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Text text;
