@@ -40,7 +40,7 @@ set(TESSERA_SOURCES
     src/front/lower_fill.c src/front/lower_holes.c src/front/lower_local.c src/front/lower_nodata.c
     src/front/lower_pass.c src/front/lower_place.c src/front/lower_program.c src/front/lower_read.c
     src/front/lower_shape.c src/front/lower_stage.c src/front/lower_static.c src/front/lower_valid.c
-    src/front/lower_window.c
+    src/front/lower_window.c src/front/lower_written.c
     src/front/parse.c src/front/parse_decl.c src/front/parse_define.c src/front/parse_expr.c src/front/parse_foreign.c
     src/front/parse_forma.c src/front/parse_list.c src/front/parse_stmt.c src/front/parse_token.c
     src/front/static_eval.c src/front/typed_print.c

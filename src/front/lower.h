@@ -184,6 +184,9 @@ ExprId tessi_lower_is_valid(Lower *l, LBody *b, const TExpr *e); /* both; none: 
 bool tessi_lower_window_has_holes(Lower *l, LBody *b, const TExpr *e);
 ExprId tessi_lower_share(Lower *l, LBody *b, const TExpr *e);
 ExprId tessi_lower_holed_window(Lower *l, LBody *b, const TExpr *e, uint32_t channel);
+/* lower_written.c: a sum that is written out, under `renormalise`; false: `e` is no such sum. */
+bool tessi_lower_written_sum(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ExprId *sum);
+bool tessi_lower_written_validity(Lower *l, LBody *b, const TExpr *e, ExprId *valid);
 ExprId tessi_lower_window_validity(Lower *l, LBody *b, const TExpr *e, LAsked asked);
 
 /* lower_stage.c, lower_place.c */

@@ -79,8 +79,10 @@ static bool small_exponent(Lower *l, ExprId e, ScalarType t, int64_t *n)
 
 static ExprId lower_op(Lower *l, LBody *b, const TExpr *e, uint32_t channel)
 {
-    ExprId a[3] = { NONE, NONE, NONE };
+    ExprId a[3] = { NONE, NONE, NONE }, sum;
     int64_t n;
+    if (tessi_lower_written_sum(l, b, e, channel, &sum))
+        return sum;
     for (uint32_t i = 0; i < e->n_args; i++)
         a[i] = tessi_lower_expr(l, b, e->arg[i], channel);
     if (e->op == OP_POW) {

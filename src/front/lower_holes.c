@@ -18,15 +18,9 @@ static ExprId some_usable(Lower *l, LBody *b, const TExpr *e)
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
-/* A sum over the weights of one sign: of values, of the weights that hold, and of all. */
-typedef struct Part {
-    ExprId values, holding, all;
-    ExprId some; /* some point holds; none: where its weight is not 0 */
-    bool known;  /* the weights are, so that there are some */
-} Part;
 typedef struct Parts {
     uint32_t n;
-    Part at[2];
+    HoledPart at[2];
 } Parts;
 
 /* Where there is no weight, the sum of the weights need not be 0 exactly. */
@@ -35,7 +29,7 @@ static bool is_rough(const Lower *l, const TExpr *e)
     return (l->o && l->o->fast) || (e->kind == TE_CONVOLVE && e->method.method == METHOD_FFT);
 }
 
-static ExprId scaled(Lower *l, ScalarType t, const Part *part)
+ExprId tessi_lower_scaled(Lower *l, ScalarType t, const HoledPart *part)
 {
     Value all;
     const bool one =
@@ -55,8 +49,8 @@ static ExprId sum_of(Lower *l, ScalarType t, const Parts *parts)
     ExprId sum = NONE;
     const ExprId zero = tessi_lower_number(l, t, 0);
     for (uint32_t i = 0; i < parts->n; i++) {
-        const Part *part = &parts->at[i];
-        ExprId value = scaled(l, t, part);
+        const HoledPart *part = &parts->at[i];
+        ExprId value = tessi_lower_scaled(l, t, part);
         if (!part->known)
             value = tessi_expr_op(l->g, OP_SELECT, op(l, OP_EQ, part->all, zero), zero, value);
         sum = sum.v ? op(l, OP_ADD, sum, value) : value;
@@ -64,22 +58,23 @@ static ExprId sum_of(Lower *l, ScalarType t, const Parts *parts)
     return sum;
 }
 
+ExprId tessi_lower_part_holds(Lower *l, ScalarType t, const HoledPart *part)
+{
+    const ExprId zero = tessi_lower_number(l, t, 0);
+    const ExprId holds = part->some.v ? part->some : op(l, OP_NE, part->holding, zero);
+    return part->known ? holds : op(l, OP_OR, op(l, OP_EQ, part->all, zero), holds);
+}
+
 static ExprId parts_hold(Lower *l, ScalarType t, const Parts *parts)
 {
     ExprId valid = NONE;
-    const ExprId zero = tessi_lower_number(l, t, 0);
-    for (uint32_t i = 0; i < parts->n; i++) {
-        const ExprId some = parts->at[i].some;
-        ExprId holds = some.v ? some : op(l, OP_NE, parts->at[i].holding, zero);
-        if (!parts->at[i].known)
-            holds = op(l, OP_OR, op(l, OP_EQ, parts->at[i].all, zero), holds);
-        valid = tessi_lower_both(l, valid, holds);
-    }
+    for (uint32_t i = 0; i < parts->n; i++)
+        valid = tessi_lower_both(l, valid, tessi_lower_part_holds(l, t, &parts->at[i]));
     return valid;
 }
 
-static Part window_part(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t,
-                        const Weights *w, int sign)
+static HoledPart window_part(Lower *l, LBody *b, const TExpr *e, uint32_t channel, ScalarType t,
+                             const Weights *w, int sign)
 {
     const bool by_fill = w->known && w->plain && (!e->window->where || e->window->where->is_static);
     Pass p = { .reduction = REDUCE_SUM,
@@ -89,7 +84,7 @@ static Part window_part(Lower *l, LBody *b, const TExpr *e, uint32_t channel, Sc
                .data_where = true,
                .usable = !by_fill,
                .fill = by_fill ? FILL_ZERO : FILL_RAW };
-    Part part = { .known = w->known };
+    HoledPart part = { .known = w->known };
     part.values = tessi_lower_pass(l, b, e, channel, &p);
     p.data_where = false;
     p.body = by_fill ? BODY_VALUE : BODY_WEIGHT;
@@ -158,7 +153,7 @@ static void convolution_parts(Lower *l, LBody *b, const TExpr *e, uint32_t chann
     *parts = (Parts){ .n = 0 };
     for (int sign = 1; sign >= -1; sign -= 2) {
         TapsUse use = { .mask = m, .type = t, .what = TAPS_PRODUCT, .sign = sign };
-        Part part = { .known = m->at != NULL };
+        HoledPart part = { .known = m->at != NULL };
         if (part.known) {
             bool any, other;
             double sum, rest;

@@ -1,4 +1,4 @@
-/* front/lower_holes: what lower_pass.c and lower_holes.c share: windows over points that need not be valid. */
+/* front/lower_holes: what lower_pass.c, lower_holes.c and lower_written.c share: windows over points that need not be valid. */
 #ifndef TESSERA_FRONT_LOWER_HOLES_H
 #define TESSERA_FRONT_LOWER_HOLES_H
 
@@ -33,6 +33,18 @@ typedef struct Pass {
     int sign;        /* of the weights that count, unless 0 */
     const Weights *weights;
 } Pass;
+
+/* A sum over the weights of one sign: of values, of the weights that hold, and of all. */
+typedef struct HoledPart {
+    ExprId values, holding, all;
+    ExprId some; /* some point holds; none: where its weight is not 0 */
+    bool known;  /* the weights are, so that there are some */
+} HoledPart;
+
+/* lower_holes.c */
+/* values * all / holding; whether there is anything to divide by. */
+ExprId tessi_lower_scaled(Lower *l, ScalarType t, const HoledPart *part);
+ExprId tessi_lower_part_holds(Lower *l, ScalarType t, const HoledPart *part);
 
 /* lower_pass.c */
 /* The points that can be used, as a condition; none: all can. */

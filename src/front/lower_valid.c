@@ -57,6 +57,9 @@ static bool is_logical(const TExpr *e)
 static ExprId op_validity(Lower *l, LBody *b, const TExpr *e, LAsked asked)
 {
     const bool chooses = e->op == OP_SELECT && e->arg[0]->type.kind == TT_SCALAR;
+    ExprId sum;
+    if (asked == ASKED_ENOUGH && tessi_lower_written_validity(l, b, e, &sum))
+        return sum;
     if (!chooses && !is_logical(e))
         return all_parts(l, b, e, asked);
     ExprId valid = tessi_lower_validity(l, b, e->arg[0], asked);

@@ -94,6 +94,8 @@ def of_valid(f):
 
 # What a window gives under `renormalise`: its text, its extents, and the reference.
 BOX = "i = -1..1, j = -1..1"
+CROSS = "X@[-1, 0] + 2 * X - (X@[0, 1] + X@[0, -1] / 2) * 3"
+WEIGHTS = np.array([0, 1, 0, -1.5, 2, -3, 0, 0, 0])
 WINDOWS = {
     f"sum({BOX} : X@[i, j])": lambda x, v, _: weighted(x, v, np.ones(9)),
     f"sum({BOX} : (i + 2) * X@[i, j] / 4.0)": lambda x, v, _: weighted(x, v, np.repeat([1, 2, 3], 3) / 4),
@@ -121,12 +123,15 @@ WINDOWS = {
         of_valid(lambda x: np.sort(x)[int(np.floor(25 * (len(x) - 1) / 100 + 0.5))]),
     f"(any({BOX} : X@[i, j] > 8) ? 1.0 : 0.0)": of_valid(lambda x: (x > 8).any()),
     f"sum({BOX} : X@[2 * i * j, j])": None,  # written out: its offsets are not affine
+    CROSS: lambda x, v, _: weighted(x, v, WEIGHTS),
 }
 
 
 def read_points(text):
     """The points of the 3x3 window that are read at all."""
     i, j = np.mgrid[-1:2, -1:2]
+    if text == CROSS:
+        return WEIGHTS != 0
     return ((i * j == 0) if "where i * j == 0" in text else (i != 0) if "where i != 0" in text else (i == i)).ravel()
 
 
