@@ -1,4 +1,5 @@
-/* front/lower_holes: what lower_pass.c, lower_holes.c and lower_written.c share: windows over points that need not be valid. */
+/* front/lower_holes: what lower_pass.c, lower_holes.c and lower_written.c share: windows over points that need not be
+ * valid. */
 #ifndef TESSERA_FRONT_LOWER_HOLES_H
 #define TESSERA_FRONT_LOWER_HOLES_H
 
